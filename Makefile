@@ -1,7 +1,7 @@
 # Two commands: `make demo` and `make test`. Everything else is a convenience.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-needs matrix web fuzz bench-airline bench-connections bench-driver bench-ingest bench-newsfeed bench-cube bench-queue bench-trade bench-truth clean
+.PHONY: help demo build dist test test-needs matrix web fuzz bench-airline bench-connections bench-driver bench-ingest bench-newsfeed bench-cube bench-queue bench-trade bench-truth clean
 
 help: ## what there is
 	@echo "Tidemark: how much load a system really holds, and whether it lost anything."
@@ -14,6 +14,9 @@ demo: build ## build, then drive the airline on this machine for half a minute a
 build: ## the program: target/release/tidemark
 	@./tests/needs build
 	cargo build --release --locked --package tidemark
+
+dist: ## programs for any Linux of the last years, as archives and Debian packages, in target/dist
+	@./dist/build
 
 test-needs:
 	@./tests/needs test

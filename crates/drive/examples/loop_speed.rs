@@ -184,13 +184,15 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
                 method: "GET".into(),
                 target: Template::literal("/"),
                 headers: vec![("User-Agent".into(), Template::literal("tidemark"))],
-                body: None,
+                ..HttpRequest::default()
             }),
             ledger: None,
             key: None,
             timeout: Duration::from_secs(10),
             extractions: Vec::new(),
             checks: Vec::new(),
+            keeps_body: false,
+            follow: None,
         }],
         sessions: vec![SessionKind {
             name: "get".into(),

@@ -2,15 +2,22 @@
 
 mod words;
 
+use std::cmp::Ordering;
+
 use regex::bytes::CaptureLocations;
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Check, Extraction, RequestPlan, SlotIndex, Source, TextTest, WhenMissing};
+use tidemark_scenario::plan::{
+    Check, Extraction, Follow, RequestPlan, SlotIndex, Source, TextTest, WhenMissing,
+};
 use tidemark_scenario::value::{self, Wrong};
 use tidemark_scenario::{Context, Slot, Unmet, Value};
 use tidemark_wire::json;
 
+use crate::content::ENCODING;
 use crate::jar::Jar;
+use crate::redirect::{is_redirect, write_location};
 use crate::session::Environment;
+use crate::told::{self, Checked, Extracted};
 
 /// Bytes of a body that an example of a failure shows.
 const EXAMPLE_BODY_BYTES: usize = 120;
@@ -22,6 +29,8 @@ const FIRST_WRONG_STATUS: u16 = 400;
 pub(crate) enum Flaw {
     /// Its status.
     Status,
+    /// Its body cannot be read, and somebody looks at it.
+    Unreadable,
     /// The check of this index.
     Check(usize),
     /// What the check of this index expects cannot be told: a variable that it needs is not set, or an expression failed.
@@ -48,6 +57,7 @@ impl Flaw {
     pub fn outcome(self) -> Outcome {
         match self {
             Flaw::Status => Outcome::Status,
+            Flaw::Unreadable => Outcome::Protocol,
             Flaw::Check(_) | Flaw::Unmet(_) | Flaw::Extraction(_) | Flaw::NotInserted => Outcome::Check,
         }
     }
@@ -64,7 +74,11 @@ pub(crate) struct Probe {
     groups: Vec<Option<CaptureLocations>>,
     /// Whether the body is kept.
     pub needs_body: bool,
+    looks_at_body: bool,
     judges_status: bool,
+    follows: bool,
+    /// How many good answers were redirects that nobody follows and no check is about.
+    unfollowed: u64,
 }
 
 /// What is judged: an answer of any protocol, or a message.
@@ -79,9 +93,15 @@ pub(crate) trait Answer {
     fn header(&self, _name: &str) -> Option<&[u8]> {
         None
     }
+    /// Its headers, one after the other, by name and value.
+    fn each_header(&self, _tell: &mut dyn FnMut(&[u8], &[u8])) {}
     /// The value of a cookie that it sets.
     fn cookie(&self, _name: &str) -> Option<&[u8]> {
         None
+    }
+    /// Path and query of the request that it answers, where that is of interest later.
+    fn asked(&self) -> &[u8] {
+        b"/"
     }
     /// Puts the cookies that it sets into a session's jar.
     fn keep_cookies(&self, _jar: &mut Jar) {}
@@ -93,6 +113,10 @@ pub(crate) trait Answer {
     }
     /// What it says of its failure beside the body.
     fn complaint(&self) -> Option<&[u8]> {
+        None
+    }
+    /// Why the body cannot be read, in words, where it cannot; it is empty then.
+    fn unreadable(&self) -> Option<&str> {
         None
     }
     /// What can be told of a body that was not kept, by the bytes that came last.
@@ -135,7 +159,10 @@ impl Probe {
             groups: request.extractions.iter().map(groups).collect(),
             not_found: vec![(0, false); request.extractions.len()],
             needs_body: request.needs_body(),
+            looks_at_body: request.looks_at_body(),
             judges_status: request.checks.iter().any(|check| matches!(check, Check::Status(_))),
+            follows: request.follow.is_some(),
+            unfollowed: 0,
         }
     }
 
@@ -152,11 +179,14 @@ impl Probe {
             return Err(Flaw::Status);
         }
         let right = |check: &Check| match check {
-            Check::Status(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&status)),
+            Check::Status(ranges) => is_in(ranges, status),
             _ => true,
         };
         if !self.checks.iter().all(right) {
             return Err(Flaw::Status);
+        }
+        if self.looks_at_body && answer.unreadable().is_some() {
+            return Err(Flaw::Unreadable);
         }
         for (index, extraction) in self.extractions.iter().enumerate() {
             let slot = &mut slots[extraction.slot as usize];
@@ -176,7 +206,14 @@ impl Probe {
         for (count, missed) in &mut self.not_found {
             *count += u64::from(*missed);
         }
+        self.unfollowed += u64::from(self.is_unfollowed(answer));
         Ok(())
+    }
+
+    /// Whether a good answer is a redirect that nobody follows and no check is about.
+    pub fn is_unfollowed(&self, answer: &dyn Answer) -> bool {
+        let is_unasked = !self.judges_status && !self.follows && is_redirect(answer.status());
+        is_unasked && answer.header(Follow::LOCATION_HEADER).is_some()
     }
 
     /// Whether an answer passes every check that does not look at variables, which it may set.
@@ -210,6 +247,11 @@ impl Probe {
         }
     }
 
+    /// How many good answers were redirects that nobody follows and no check is about.
+    pub fn unfollowed(&self) -> u64 {
+        self.unfollowed
+    }
+
     /// The variables of extractions that found nothing in good answers, where the scenario does not say that this may be,
     /// and how often.
     pub fn not_found(&self) -> impl Iterator<Item = (SlotIndex, u64)> {
@@ -217,6 +259,51 @@ impl Probe {
         let told =
             all.filter(|(extraction, (count, _))| extraction.when_missing == WhenMissing::Tell && *count > 0);
         told.map(|(extraction, (count, _))| (extraction.slot, *count))
+    }
+
+    /// What was kept from an answer with this flaw, or with none. Nothing was where it has the wrong status, or a body that
+    /// cannot be read.
+    pub fn extracted(&self, variables: Variables<'_>, flaw: Option<Flaw>) -> Vec<Extracted> {
+        let looked_at = match flaw {
+            Some(Flaw::Status | Flaw::Unreadable) => 0,
+            Some(Flaw::Extraction(index)) => index + 1,
+            _ => self.extractions.len(),
+        };
+        let kept =
+            self.extractions[..looked_at].iter().zip(&self.not_found).map(|(extraction, (_, missed))| {
+                let slot = usize::from(extraction.slot);
+                let value = variables.slots.get(slot).filter(|_| !missed);
+                Extracted {
+                    variable: variables.names.get(slot).cloned().unwrap_or_default(),
+                    source: words::source(&extraction.source),
+                    value: value.and_then(|slot| told::text(slot.value())),
+                }
+            });
+        kept.collect()
+    }
+
+    /// What each check saw in an answer with this flaw, or with none: the status is looked at first, then what is kept,
+    /// then everything else, up to the first thing that is wrong.
+    pub fn checked(&self, answer: &dyn Answer, variables: Variables<'_>, flaw: Option<Flaw>) -> Vec<Checked> {
+        let by_itself = (!self.judges_status).then(|| Checked {
+            what: format!("check status: below {FIRST_WRONG_STATUS}, as nothing else is said"),
+            saw: answer.status_words(),
+            held: Some(flaw != Some(Flaw::Status)),
+        });
+        let checked = self.checks.iter().enumerate().map(|(index, check)| {
+            let held = match (check, flaw) {
+                (Check::Status(ranges), Some(Flaw::Status)) => Some(is_in(ranges, answer.status())),
+                (Check::Status(_), _) | (_, None | Some(Flaw::Taken)) => Some(true),
+                (_, Some(Flaw::Status | Flaw::Unreadable | Flaw::Extraction(_))) => None,
+                (_, Some(Flaw::Check(wrong) | Flaw::Unmet(wrong))) => match index.cmp(&wrong) {
+                    Ordering::Less => Some(true),
+                    Ordering::Equal => Some(false),
+                    Ordering::Greater => None,
+                },
+            };
+            Checked { what: words::wanted(check), saw: words::saw(check, answer, variables), held }
+        });
+        by_itself.into_iter().chain(checked).collect()
     }
 
     /// What a failed request leaves: its variables become missing, unless they are to stay.
@@ -239,11 +326,22 @@ impl Probe {
         scratch: &Scratch,
     ) -> String {
         let status = answer.status();
-        let body = || {
-            let kept = || if self.needs_body { answer.body() } else { answer.seen(received) };
-            shown(answer.complaint().unwrap_or_else(kept))
+        let body = || match answer.header(ENCODING) {
+            Some(encoding)
+                if !encoding.eq_ignore_ascii_case(b"identity")
+                    && (!self.needs_body || answer.unreadable().is_some()) =>
+            {
+                format!("(a body encoded with {})", shown(encoding))
+            }
+            _ => {
+                let kept = || if self.needs_body { answer.body() } else { answer.seen(received) };
+                shown(answer.complaint().unwrap_or_else(kept))
+            }
         };
         match flaw {
+            Flaw::Unreadable => {
+                format!("{}: {}", answer.status_words(), answer.unreadable().unwrap_or_default())
+            }
             Flaw::Status => {
                 let ranges = self.checks.iter().find_map(|check| match check {
                     Check::Status(ranges) => Some(ranges.as_slice()),
@@ -275,6 +373,10 @@ impl Probe {
     }
 }
 
+fn is_in(ranges: &[(u16, u16)], status: u16) -> bool {
+    ranges.iter().any(|(low, high)| (*low..=*high).contains(&status))
+}
+
 /// Keeps a value; false if there is none.
 fn extract(
     source: &Source,
@@ -300,6 +402,10 @@ fn extract(
         Source::JsonCount(path) => match path.count(answer.body()) {
             Ok(count) => slot.set_int(count as i64),
             Err(_) => return false,
+        },
+        Source::Header(name) if name == Follow::LOCATION_HEADER => match answer.header(name) {
+            Some(location) if write_location(answer, location, text) => slot.set_text(text),
+            _ => return false,
         },
         Source::Header(name) => match answer.header(name) {
             Some(value) => slot.set_text(value),

@@ -87,6 +87,8 @@ pub(crate) struct ByteTransport<I, C: Codec> {
     /// Where the last answer ends in what was received.
     pub answer_end: usize,
     scratch: Vec<u8>,
+    /// What was written last, where somebody wants to know.
+    written: Option<Vec<u8>>,
 }
 
 /// A transport over these sockets, on each of which requests are pipelined where the plan wants that.
@@ -109,7 +111,15 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     /// For answers whose bodies have so many bytes at most.
     pub fn new(io: I, requests: Vec<C::Request>, body_bytes: usize) -> Self {
         let connections = Vec::new();
-        ByteTransport { io, requests, body_bytes, connections, answer_end: 0, scratch: Vec::new() }
+        ByteTransport {
+            io,
+            requests,
+            body_bytes,
+            connections,
+            answer_end: 0,
+            scratch: Vec::new(),
+            written: None,
+        }
     }
 
     /// What a connection's requests and answers are.
@@ -185,7 +195,21 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
         let (request, out) = (&self.requests[request], self.io.output(c));
-        self.connections[c].codec.write(request, cx, jar, out, &mut self.scratch).map_err(Fault::Unmet)
+        let begin = out.len();
+        self.connections[c].codec.write(request, cx, jar, out, &mut self.scratch).map_err(Fault::Unmet)?;
+        if let Some(written) = &mut self.written {
+            written.clear();
+            written.extend_from_slice(&out[begin..]);
+        }
+        Ok(())
+    }
+
+    fn keep_written(&mut self) {
+        self.written = Some(Vec::new());
+    }
+
+    fn written(&mut self, _: usize) -> &[u8] {
+        self.written.as_deref().unwrap_or_default()
     }
 
     fn send(&mut self, c: usize) -> io::Result<Sent> {

@@ -4,7 +4,7 @@ mod allotment;
 mod check;
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use tidemark_record::ThreadInterval;
@@ -27,10 +27,11 @@ use crate::session::Weights;
 use crate::several::Place;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
+use crate::told::{Teller, ToldStep};
 use crate::transport::{EventCounts, Redirects};
 use crate::waiting::{most_slots, most_waiting};
 pub use allotment::Raised;
-use allotment::{Allotment, allot, dialer, plans, pools, single, transport};
+use allotment::{Allotment, allot, dialer, origins, plans, pools, single, transport};
 use check::{check, check_ops};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
@@ -101,6 +102,10 @@ pub struct DriveEnd {
     pub rows_not_alone: u64,
     /// Extractions that found nothing.
     pub not_found: Vec<NotFound>,
+    /// Redirects that were followed, by label.
+    pub hops: Vec<(String, u64)>,
+    /// Good answers that were redirects which nobody follows and no check is about, by label.
+    pub unfollowed: Vec<(String, u64)>,
     /// The back end that was used.
     pub io: IoChoice,
     /// Requests that waited in the driver for a stream, because the server lowered their number while it ran.
@@ -234,6 +239,8 @@ impl Drive {
             end.held += one.held;
             end.connections_used += one.connections_used;
             end.rows_not_alone += one.rows_not_alone;
+            one.hops.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.hops));
+            one.unfollowed.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.unfollowed));
             for (request, slot, answers) in one.not_found {
                 add_not_found(&self.plan, request, slot, answers, &mut end.not_found);
             }
@@ -245,6 +252,16 @@ impl Drive {
             phase.end_us = phase.end_us.min(end.ended_us);
         }
         Ok(end)
+    }
+}
+
+/// Adds what is told of a request to its label.
+fn add_to_label(plan: &Plan, (request, count): (usize, u64), all: &mut Vec<(String, u64)>) {
+    let label = plan.requests.get(request).and_then(|request| plan.labels.get(usize::from(request.label)));
+    let label = label.cloned().unwrap_or_default();
+    match all.iter_mut().find(|(known, _)| *known == label) {
+        Some((_, known)) => *known += count,
+        None => all.push((label, count)),
     }
 }
 
@@ -351,11 +368,13 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 schedule,
                 timers: Timers::default(),
                 recorder,
+                origins: origins(&places),
                 pools: pools(&places, &plan.limits),
                 ahead: allotments
                     .iter()
                     .map(|to| Ahead::new(if ahead { to.shares[index] } else { 0 }))
                     .collect(),
+                teller: None,
                 bounds: bounds(&plan, index, threads),
                 random,
                 ledger_seed: options.ledger_seed,
@@ -380,13 +399,43 @@ pub fn run_once(
     shared: &Shared,
     options: &DriveOptions,
 ) -> Result<Part, OnceError> {
+    one_session(plan, kind, shared, options, (ONCE_THREAD, None))
+}
+
+/// The same, and each step is told as it ends. `number` tells several such sessions apart: what they enter in the ledger has
+/// it as the number of its thread.
+///
+/// # Errors
+/// The first request that failed.
+pub fn run_told(
+    plan: &Plan,
+    kind: &SessionKind,
+    shared: &Shared,
+    options: &DriveOptions,
+    number: u16,
+    steps: Sender<ToldStep>,
+) -> Result<Part, OnceError> {
+    let teller = Some(Box::new(Teller::new(steps, &plan.labels)));
+    one_session(plan, kind, shared, options, (number % ONCE_THREAD, teller))
+}
+
+fn one_session(
+    plan: &Plan,
+    kind: &SessionKind,
+    shared: &Shared,
+    options: &DriveOptions,
+    (number, teller): (u16, Option<Box<Teller>>),
+) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
     let places = single(&plans, &options.targets);
     let sockets = places.iter().map(|place| place.sockets).sum();
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
     let io = dialer(&places, 1).and_then(|dialer| poller.into_io(dialer, sockets, false));
     let io = io.map_err(no_poller(options.io))?;
-    let thread = once(plan, kind, shared, options, &places, io)?;
+    let mut thread = Thread { teller, ..once(plan, kind, shared, options, &places, number, io)? };
+    if thread.teller.is_some() {
+        thread.transport.keep_written();
+    }
     let end_ns = thread.schedule.end_ns();
     let (end, mut recorder) = thread.run();
     if let Some(error) = end.broken {
@@ -410,6 +459,7 @@ fn once<'a>(
     shared: &'a Shared,
     options: &DriveOptions,
     places: &[Place<'_>],
+    number: u16,
     io: impl Io + 'static,
 ) -> Result<Thread<'a>, DriveError> {
     check_ops(plan, kind)?;
@@ -427,10 +477,12 @@ fn once<'a>(
         prepared: Prepared::all(plan),
         schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
         timers: Timers::default(),
-        recorder: Recorder::new(ONCE_THREAD.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None)
+        recorder: Recorder::new(number.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None)
             .with_groups(plan.groups.len()),
+        origins: origins(places),
         pools: pools(places, &plan.limits),
         ahead: Vec::new(),
+        teller: None,
         bounds: bounds(plan, 0, 1),
         random,
         ledger_seed: options.ledger_seed,

@@ -149,10 +149,12 @@ impl Thread<'_> {
         let session = &self.flow.sessions[s];
         if session.deadline_ns <= now_ns {
             // it came too late for an answer in time, and never leaves
-            self.left(s, now_ns);
+            if session.hops == 0 {
+                self.left(s, now_ns);
+            }
             return Placed::Failed(Fault::Timeout);
         }
-        if let Some(refusal) = self.transport.refusal(session.connection, session.request.into()) {
+        if let Some(refusal) = self.transport.refusal(session.connection, session.sends.into()) {
             if refusal.ends_session {
                 self.flow.sessions[s].finish();
             }
@@ -216,14 +218,26 @@ impl Thread<'_> {
         if let Some(step) = &self.prepared[session.request as usize].key {
             keys::begin(step, self.shared, session)?;
         }
-        let Some(ledger) = &self.prepared[session.request as usize].ledger else { return Ok(()) };
+        let prepared = &self.prepared[session.request as usize];
+        if prepared.ledger.is_none() && prepared.follow.is_none() {
+            return Ok(());
+        }
         let mut environment = Environment {
             shared: self.shared,
             random: &mut self.random,
             epoch_ms: self.clock.wall_ms(now_ns),
         };
         let content = &mut self.flow.scratch.slot;
-        ledger::enter(ledger, self.ledger_seed, &mut self.recorder, session, &mut environment, content)
+        if let Some(ledger) = &prepared.ledger {
+            ledger::enter(ledger, self.ledger_seed, &mut self.recorder, session, &mut environment, content)?;
+        }
+        for (slot, template) in prepared.follow.iter().flat_map(|follow| &follow.fixed) {
+            let text = &mut self.flow.path;
+            text.clear();
+            template.render(&mut environment.context(&session.slots), text)?;
+            session.slots[usize::from(*slot)].set_text(text);
+        }
+        Ok(())
     }
 
     /// What was entered just now is not sent after all.
@@ -254,7 +268,10 @@ impl Thread<'_> {
     /// Renders and sends.
     fn transmit(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
         let was_entered = self.flow.sessions[s].entered.is_some();
-        if let Err(unmet) = self.enter(s, now_ns) {
+        // a hop has all that its request was made of
+        let is_hop = self.flow.sessions[s].hops > 0;
+        if !is_hop && let Err(unmet) = self.enter(s, now_ns) {
+            self.withdraw(s, was_entered);
             return Placed::Failed(Fault::Unmet(unmet));
         }
         let session = &mut self.flow.sessions[s];
@@ -265,9 +282,12 @@ impl Thread<'_> {
         };
         let mut cx = environment.context(&session.slots);
         let jar = &session.jars[session.target()];
-        if let Err(fault) = self.transport.write(c, session.request.into(), &mut cx, jar) {
+        if let Err(fault) = self.transport.write(c, session.sends.into(), &mut cx, jar) {
             self.withdraw(s, was_entered);
             return Placed::Failed(fault);
+        }
+        if let Some(teller) = &mut self.teller {
+            teller.sent(self.transport.written(c));
         }
         let connection = self.pools.get(c);
         let sent_ns = self.clock.now_ns();
@@ -285,9 +305,11 @@ impl Thread<'_> {
         };
         connection.exchanging = true;
         session.state = SessionState::Exchanging;
-        session.sent_ns = Some(sent_ns);
         let due_ns = session.due_ns;
-        self.left(s, sent_ns);
+        if !is_hop {
+            session.sent_ns = Some(sent_ns);
+            self.left(s, sent_ns);
+        }
         self.recorder.used(self.transport.socket_of(c), due_ns);
         let judged = match sent {
             Sent::Awaiting => None,
@@ -394,7 +416,7 @@ impl Thread<'_> {
     }
 
     /// Gets the request that is due on its way, and the session on if that fails.
-    fn go_on(&mut self, s: usize, now_ns: u64) {
+    pub fn go_on(&mut self, s: usize, now_ns: u64) {
         let placed = self.place(s, now_ns);
         if self.settle(s, placed, now_ns) {
             self.run_session(s, now_ns);
@@ -547,7 +569,9 @@ impl Thread<'_> {
             return self.broke(s, c, Fault::Broken(error), now_ns);
         }
         self.close(c);
-        self.flow.sessions[s].sent_ns = None;
+        if self.flow.sessions[s].hops == 0 {
+            self.flow.sessions[s].sent_ns = None;
+        }
         let placed = self.connect(s, c, now_ns);
         if self.settle(s, placed, now_ns) {
             self.run_session(s, now_ns);

@@ -1,6 +1,8 @@
 //! What the versions of HTTP have in common.
 
 use tidemark_scenario::plan::HttpRequest;
+use tidemark_scenario::template::Part;
+use tidemark_scenario::{Template, Unmet};
 
 /// Most headers of an answer.
 pub(crate) const HEADERS: usize = 128;
@@ -15,4 +17,13 @@ pub(crate) fn has_header(request: &HttpRequest, name: &str) -> bool {
 /// Whether a request without a body says so.
 pub(crate) fn says_no_body(request: &HttpRequest) -> bool {
     request.body.is_none() && BODY_METHODS.contains(&request.method.as_str())
+}
+
+/// That a text with holes is not what it is to be.
+pub(crate) fn unmet(template: &Template, reason: &'static str) -> Unmet {
+    let hole = template.parts.iter().find_map(|part| match part {
+        Part::Hole(expr, _) => Some(expr.source().clone()),
+        Part::Literal(_) => None,
+    });
+    Unmet::Expression { text: hole.unwrap_or_default(), reason }
 }

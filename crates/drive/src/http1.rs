@@ -44,7 +44,8 @@ impl Client for Http1 {
                 _ if request.needs_body() => BodyUse::Kept,
                 _ => BodyUse::Counted,
             };
-            request.http().map(|http| Request::new(http, body_use, protocols, &setup))
+            let looked_at = (body_use, request.needs_target());
+            request.http().map(|http| Request::new(http, looked_at, protocols, &setup))
         });
         let requests = requests.collect();
         // The connections of sessions with WebSockets or event streams are not pipelined: a scenario that wants both is

@@ -1,6 +1,7 @@
 //! What comes of a request: its answer read, judged and written down, or why there is none.
 
 use tidemark_record::Outcome;
+use tidemark_scenario::plan::Follow;
 
 use crate::answer::{Flaw, Variables, Wrote};
 use crate::fault::Fault;
@@ -12,6 +13,15 @@ use crate::thread::Thread;
 use crate::timers::Alarm;
 
 impl Thread<'_> {
+    /// Tells of an answer that has been judged, where somebody wants to know.
+    fn tell_answer(&mut self, s: usize, c: usize, flaw: Option<Flaw>) {
+        let Some(teller) = &mut self.teller else { return };
+        let session = &self.flow.sessions[s];
+        let probe = &self.prepared[session.request as usize].probe;
+        let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+        teller.answered(self.transport.answer(c), probe, variables, flaw);
+    }
+
     /// Looks for the answer among what is offered; what came of the request, if it is there.
     pub fn judge_offered(&mut self, s: usize, c: usize) -> Option<Result<(), Flaw>> {
         let epoch_ms = self.clock.wall_ms(self.clock.now_ns());
@@ -28,7 +38,10 @@ impl Thread<'_> {
             match judged {
                 Err(Flaw::Check(_) | Flaw::Status) if self.transport.decline(c) => {}
                 Err(Flaw::Check(_) | Flaw::Status) => return None,
-                judged => return Some(judged),
+                judged => {
+                    self.tell_answer(s, c, judged.err());
+                    return Some(judged);
+                }
             }
         }
     }
@@ -61,6 +74,11 @@ impl Thread<'_> {
         if end_ns <= session.deadline_ns {
             let answer = self.transport.answer(c);
             answer.keep_cookies(session.jar());
+            if let Some(followed) = self.follow(s, c) {
+                return self.hop(s, c, keep, followed, end_ns);
+            }
+            let answer = self.transport.answer(c);
+            let session = &mut self.flow.sessions[s];
             self.recorder.answered(answer.status(), session.due_ns);
             let mut environment = Environment {
                 shared: self.shared,
@@ -79,12 +97,34 @@ impl Thread<'_> {
             }
             // what builds on a wrong answer is nothing to go on with
             keep &= !(is_bound && judged.is_err());
+            self.tell_answer(s, c, judged.err());
         }
         if !keep {
             self.close(c);
         }
         self.conclude(s, c, judged, end_ns);
         self.run_session(s, now_ns);
+    }
+
+    /// The answer says where else to ask: the step's next request goes there, if it can be followed.
+    fn hop(&mut self, s: usize, c: usize, keep: bool, followed: Result<(), Fault>, now_ns: u64) {
+        self.pools.get(c).exchanging = false;
+        if let Some(teller) = &mut self.teller {
+            let answer = self.transport.answer(c);
+            teller.redirected(answer.status(), answer.header(Follow::LOCATION_HEADER).unwrap_or_default());
+        }
+        if !keep {
+            self.close(c);
+        }
+        match followed {
+            Ok(()) => self.go_on(s, now_ns),
+            Err(fault) => {
+                let session = &self.flow.sessions[s];
+                self.recorder.answered(self.transport.answer(c).status(), session.due_ns);
+                self.fail(s, fault, now_ns);
+                self.run_session(s, now_ns);
+            }
+        }
     }
 
     /// The answer is whole, and refuses what the connection was to become.
@@ -96,6 +136,7 @@ impl Thread<'_> {
             let answer = self.transport.answer(c);
             answer.keep_cookies(session.jar());
             self.recorder.answered(answer.status(), session.due_ns);
+            self.tell_answer(s, c, Some(Flaw::Status));
         }
         self.close(c);
         self.fail(s, if is_late { Fault::Timeout } else { fault }, end_ns);
@@ -134,7 +175,8 @@ impl Thread<'_> {
         let session = &mut self.flow.sessions[s];
         let request = &self.prepared[session.request as usize];
         let outcome = fault.outcome();
-        if self.recorder.wants_example(request.label, outcome) {
+        let wants_example = self.recorder.wants_example(request.label, outcome);
+        if wants_example || self.teller.is_some() {
             let names = &self.kinds[session.kind].slot_names;
             let detail = match (&fault, session.connection) {
                 (Fault::Flawed(flaw), Some(c)) => {
@@ -146,7 +188,12 @@ impl Thread<'_> {
                 (Fault::Unmet(unmet), _) => unmet.describe(names),
                 _ => fault.to_string(),
             };
-            self.recorder.example(now_ns, request.label, outcome, detail);
+            if let Some(teller) = &mut self.teller {
+                teller.failed(&detail);
+            }
+            if wants_example {
+                self.recorder.example(now_ns, request.label, outcome, detail);
+            }
         }
         request.probe.clear(&mut session.slots);
         self.write_down(s, outcome, now_ns);
@@ -197,6 +244,11 @@ impl Thread<'_> {
             Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
         self.recorder.ended(request.label, outcome, times);
         session.groups.ended(outcome, times);
+        if let Some(teller) = &mut self.teller {
+            let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+            let took_ns = session.sent_ns.map(|sent_ns| end_ns.saturating_sub(sent_ns));
+            teller.over(request.label, took_ns, variables);
+        }
         if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
             self.recorder.acknowledge(number);
         }

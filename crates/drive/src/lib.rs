@@ -66,6 +66,7 @@ mod clock;
 mod codec;
 mod connecting;
 mod connection;
+mod content;
 mod drive;
 mod error;
 mod exchange;
@@ -87,6 +88,7 @@ mod postgres;
 mod prefetch;
 mod protocol;
 mod record;
+mod redirect;
 mod redis;
 mod request;
 mod room;
@@ -102,6 +104,7 @@ mod testing;
 mod thread;
 mod timers;
 mod tls;
+mod told;
 mod transport;
 mod waiting;
 
@@ -109,7 +112,7 @@ use std::time::{Instant, SystemTime};
 
 pub use address::Address;
 pub use cassandra::Cassandra;
-pub use drive::{Drive, DriveEnd, NotFound, PhaseTimes, Raised, Stopper, run_once, start};
+pub use drive::{Drive, DriveEnd, NotFound, PhaseTimes, Raised, Stopper, run_once, run_told, start};
 pub use error::{DriveError, OnceError};
 pub use http2::Http2;
 pub use io::{Handshakes, IoChoice, Timestamps};
@@ -123,6 +126,7 @@ pub use rpc::Rpc;
 pub use spread::{Server, Sharding, Spread};
 pub use target::{Stream, Target};
 pub use tls::{Tls, TlsError};
+pub use told::{Checked, Extracted, TOLD_BYTES, ToldAnswer, ToldStep};
 pub use transport::{EventCounts, Redirects};
 // Named in the prose above.
 #[cfg(doc)]

@@ -1,7 +1,7 @@
 //! Requests made ready: what the loop knows of each.
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, KeyStep, LedgerPlan, RequestPlan};
+use tidemark_scenario::plan::{Ask, Follow, KeyStep, LedgerPlan, RequestPlan};
 
 use crate::answer::Probe;
 use crate::clock::nanoseconds;
@@ -23,6 +23,10 @@ pub(crate) struct Prepared {
     pub ledger: Option<LedgerPlan>,
     /// What it does with a number of the scenario's `keys`, if it does.
     pub key: Option<KeyStep>,
+    /// How it follows redirects, if it does.
+    pub follow: Option<Follow>,
+    /// How many it has followed.
+    pub hops: u64,
 }
 
 impl Prepared {
@@ -40,6 +44,8 @@ impl Prepared {
             probe: Probe::new(request),
             ledger: request.ledger.clone(),
             key: request.key,
+            follow: request.follow.clone(),
+            hops: 0,
         }
     }
 }

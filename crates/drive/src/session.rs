@@ -87,6 +87,12 @@ pub(crate) struct Session {
     target: u16,
     /// Its request: index into the plan's.
     pub request: u16,
+    /// What it sends for that: the same, or a hop of it.
+    pub sends: u16,
+    /// How many redirects its request has followed.
+    pub hops: u32,
+    /// Whether one of them made a GET of it.
+    pub goes_as_get: bool,
     /// The number under which its request's write is entered in the ledger, once it is.
     pub entered: Option<u64>,
     /// What its request writes of the scenario's `keys`, once it has begun.
@@ -182,6 +188,7 @@ impl Session {
     pub fn fall_due(&mut self, request: u16, now_ns: u64) {
         self.jar();
         self.request = request;
+        (self.sends, self.hops, self.goes_as_get) = (request, 0, false);
         self.ready_ns = self.ready_ns.max(self.due_ns);
         self.late_ns = match std::mem::take(&mut self.is_users_first) {
             true => 0,

@@ -154,6 +154,15 @@ impl<I: Io + 'static> Transport for Several<I> {
         written
     }
 
+    fn keep_written(&mut self) {
+        self.members.iter_mut().for_each(|member| member.transport.keep_written());
+    }
+
+    fn written(&mut self, connection: usize) -> &[u8] {
+        let (transport, own) = self.at_mut(connection);
+        transport.written(own)
+    }
+
     fn send(&mut self, connection: usize) -> io::Result<Sent> {
         let (transport, own) = self.at_mut(connection);
         transport.send(own)

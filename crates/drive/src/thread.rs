@@ -19,9 +19,11 @@ use crate::clock::{Clock, MILLISECOND_NS};
 use crate::connection::Pools;
 use crate::io::{Handshakes, Timestamps};
 use crate::record::{Gauges, Recorder};
+use crate::redirect::KnownOrigin;
 use crate::request::Prepared;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
+use crate::told::Teller;
 use crate::transport::{EventCounts, Redirects, Transport};
 use crate::waiting::Queue;
 
@@ -91,6 +93,10 @@ pub(crate) struct ThreadEnd {
     pub connections_used: u64,
     /// Requests and variables of extractions that found nothing, and how often.
     pub not_found: Vec<(usize, SlotIndex, u64)>,
+    /// Requests that followed redirects, and how many.
+    pub hops: Vec<(usize, u64)>,
+    /// Requests whose answers were redirects that nobody follows and no check is about, and how many.
+    pub unfollowed: Vec<(usize, u64)>,
     /// Why it could not go on.
     pub broken: Option<std::io::Error>,
 }
@@ -118,6 +124,8 @@ pub(crate) struct Thread<'a> {
     pub schedule: Schedule,
     pub timers: Timers,
     pub recorder: Recorder,
+    /// Where targets are, by number.
+    pub origins: Vec<KnownOrigin>,
     /// Connections, by target.
     pub pools: Pools,
     pub bounds: Bounds,
@@ -128,6 +136,8 @@ pub(crate) struct Thread<'a> {
     pub timestamps: Timestamps,
     /// What is made ahead, by target.
     pub ahead: Vec<Ahead>,
+    /// Who is told of each step, if anybody is.
+    pub teller: Option<Box<Teller>>,
     pub flow: Flow,
 }
 
@@ -158,6 +168,8 @@ pub(crate) struct Flow {
     pub read_late_ns: Option<Option<u64>>,
     /// Buffers.
     pub scratch: Scratch,
+    /// Where a redirect leads.
+    pub path: Vec<u8>,
 }
 
 impl Thread<'_> {
@@ -204,6 +216,12 @@ impl Thread<'_> {
         }
         for (request, prepared) in self.prepared.iter().enumerate() {
             end.not_found.extend(prepared.probe.not_found().map(|(slot, count)| (request, slot, count)));
+            let counted =
+                [(&mut end.hops, prepared.hops), (&mut end.unfollowed, prepared.probe.unfollowed())];
+            counted
+                .into_iter()
+                .filter(|(_, count)| *count > 0)
+                .for_each(|(all, count)| all.push((request, count)));
         }
         end.ended_ns = self.clock.now_ns();
         let gauges = self.gauges();
@@ -248,10 +266,10 @@ impl Thread<'_> {
         self.schedule.is_used_up() && self.flow.free.len() == self.flow.sessions.len()
     }
 
-    /// A single session is done when it is over, or something failed.
+    /// A single session is done when it is over, or something failed; one that is told goes on as under a load.
     fn is_done(&self) -> bool {
         let over = self.schedule.is_over() && self.flow.free.len() == self.flow.sessions.len();
-        over || self.recorder.first_failure().is_some()
+        over || (self.teller.is_none() && self.recorder.first_failure().is_some())
     }
 
     fn turn(&mut self, now_ns: u64, drain_end_ns: u64) -> std::io::Result<()> {

@@ -132,6 +132,12 @@ pub(crate) trait Transport {
         cx: &mut Context<'_>,
         jar: &Jar,
     ) -> Result<(), Fault>;
+    /// From now on keeps what is written.
+    fn keep_written(&mut self) {}
+    /// What was written last, for this connection, where it is kept and the protocol is one of bytes.
+    fn written(&mut self, _connection: usize) -> &[u8] {
+        &[]
+    }
     /// Sends what was written, now or as soon as there is room. An error means that nothing was taken.
     fn send(&mut self, connection: usize) -> io::Result<Sent>;
     /// Closes a connection; no event of it follows.

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, EventCounts, Handshakes, Http2, NotFound, Protocol, Raised, Rpc, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target};
-use tidemark_record::{Outcome, Summary, Totals};
+use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, EventStreamStep, Op, RequestPlan};
 
@@ -244,6 +244,7 @@ impl Account {
                 if *answers == 1 { "answer" } else { "answers" }
             )
         }));
+        self.notes.extend(redirected(end));
         self.notes.extend(waited(summary));
         self.notes.extend(stood_still(summary));
     }
@@ -308,7 +309,6 @@ impl Account {
             ));
         }
         self.notes.extend(never_requested(plan, totals));
-        self.notes.extend(redirected(totals));
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
         if shared {
@@ -509,21 +509,26 @@ fn never_requested(plan: &Plan, totals: &Totals) -> Option<String> {
         .then(|| format!("{} {verb} never requested: no figure is about {them}", never.join(", ")))
 }
 
-/// Where most answers only say where else to ask: a sign-in page, say.
-fn redirected(totals: &Totals) -> Option<String> {
-    // 304 is what was asked for by who had a copy
-    let redirects =
-        totals.statuses.iter().filter(|(status, _)| (300..400).contains(*status) && **status != 304);
-    let count: u64 = redirects.map(|(_, count)| count).sum();
-    let all: u64 = totals.statuses.values().sum();
-    // with a check of the status they are no good answers
-    let good = totals.all.measured[Outcome::Ok as usize];
-    (count * 2 > all && good > all - count).then(|| {
+/// What came of redirects, by label.
+fn redirected(end: &DriveEnd) -> Vec<String> {
+    let followed = end.hops.iter().map(|(label, hops)| {
+        let counted = if *hops == 1 { "1 redirect was followed" } else { "redirects were followed" };
+        let count = if *hops == 1 { String::new() } else { format!("{hops} ") };
         format!(
-            "{count} of {all} answers were redirects, which are not followed; they count as good unless a check names \
-             the statuses: `check: {{status: 2xx}}`"
+            "{label}: {count}{counted}, as part of the requests that met them and no requests of their own"
         )
-    })
+    });
+    let unfollowed = end.unfollowed.iter().map(|(label, answers)| {
+        let (answers, counts) = match answers {
+            1 => ("1 answer".to_owned(), "it counts"),
+            answers => (format!("{answers} answers"), "they count"),
+        };
+        format!(
+            "{label}: {answers} said only where else to ask (3xx), which nobody followed; {counts} as good. `follow: 5` \
+             goes there, `check: {{status: 2xx}}` makes failures of such answers"
+        )
+    });
+    followed.chain(unfollowed).collect()
 }
 
 /// The phases as they came to pass.
@@ -543,6 +548,8 @@ pub fn phases(plan: &Plan, end: &DriveEnd) -> Vec<Phase> {
 
 #[cfg(test)]
 mod tests {
+    use tidemark_record::Outcome;
+
     use super::*;
 
     #[test]
@@ -700,14 +707,17 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_mostly_redirects_are_noted() {
-        let mut totals = Totals::new(&[]);
-        totals.statuses = [(200, 5), (302, 5), (304, 9)].into();
-        assert_eq!(redirected(&totals), None);
-        totals.statuses = [(200, 5), (302, 6)].into();
-        assert_eq!(redirected(&totals), None, "a check says that they are wrong");
-        totals.all.measured[Outcome::Ok as usize] = 11;
-        assert!(redirected(&totals).unwrap().starts_with("6 of 11 answers were redirects"));
+    fn redirects_are_noted_whether_they_are_followed_or_not() {
+        let end = DriveEnd {
+            hops: vec![("Login".into(), 1), ("Shop".into(), 20)],
+            unfollowed: vec![("Home".into(), 6)],
+            ..DriveEnd::default()
+        };
+        let notes = redirected(&end);
+        assert!(notes[0].starts_with("Login: 1 redirect was followed, as part"), "{notes:?}");
+        assert!(notes[1].starts_with("Shop: 20 redirects were followed, as part"), "{notes:?}");
+        assert!(notes[2].starts_with("Home: 6 answers said only where else to ask (3xx)"), "{notes:?}");
+        assert_eq!(redirected(&DriveEnd::default()), [""; 0]);
     }
 
     #[test]
@@ -720,7 +730,7 @@ mod tests {
         let mut warm = tidemark_record::ThreadInterval::empty(0, 0, 1_000_000);
         let series = |label| tidemark_record::Series {
             measured: false,
-            ..crate::test_plan::series(label, tidemark_record::Outcome::Status, 5, 1)
+            ..crate::test_plan::series(label, Outcome::Status, 5, 1)
         };
         warm.series = vec![series(0)];
         totals.add_interval(&warm);

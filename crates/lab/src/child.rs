@@ -6,6 +6,7 @@
 //! that is frozen cannot mind anything, and other people's servers do not: as long as that is so, a small shell waits
 //! for our end and kills it then.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -33,6 +34,8 @@ const TAIL_BYTES: u64 = 16 * 1024;
 pub const TAIL_LINES: usize = 15;
 /// Longest quoted line, characters.
 const TAIL_LINE_CHARS: usize = 300;
+/// Most bytes of a log that are looked through at once.
+const LOOKOUT_BYTES: u64 = 1 << 20;
 /// What stands by while a process group is frozen: its standard input ends when we do.
 const WATCHDOG: &str = "read -r _ || kill -s KILL -- \"-$0\" \"$@\"";
 /// The same for a mount.
@@ -56,6 +59,10 @@ pub struct Spec {
     pub name: String,
     /// The command and its arguments.
     pub command: Vec<String>,
+    /// Variables of its environment, beside ours.
+    pub env: BTreeMap<String, String>,
+    /// The folder that it is started in; ours if there is none.
+    pub cwd: Option<PathBuf>,
     /// Where its output goes.
     pub log: PathBuf,
     /// Cores that it and its children are held to; empty for all.
@@ -79,6 +86,8 @@ impl Spec {
         Spec {
             name,
             command,
+            env: BTreeMap::new(),
+            cwd: None,
             log,
             cores,
             yields: false,
@@ -97,6 +106,8 @@ pub struct Child {
     process: std::process::Child,
     group: Pid,
     log: PathBuf,
+    /// Where its own output begins in the log, bytes.
+    log_begin: u64,
     announcement: Option<Receiver<String>>,
     stop_signal: Signal,
     ended: Option<ExitStatus>,
@@ -151,8 +162,13 @@ impl Child {
             .split_first()
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no command"))?;
         let log = OpenOptions::new().create(true).append(true).open(&spec.log)?;
+        let log_begin = log.metadata()?.len();
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stderr(log.try_clone()?).process_group(0);
+        command.envs(&spec.env);
+        if let Some(folder) = &spec.cwd {
+            command.current_dir(folder);
+        }
         if let Some((uid, gid)) = spec.user {
             command.uid(uid).gid(gid);
         }
@@ -168,6 +184,7 @@ impl Child {
             process,
             group,
             log: spec.log.clone(),
+            log_begin,
             announcement: None,
             stop_signal: spec.stop_signal,
             ended: None,
@@ -341,9 +358,42 @@ impl Child {
         &self.name
     }
 
+    /// Looks for a text in what it has printed since it was started.
+    ///
+    /// # Errors
+    /// Where its log cannot be read.
+    pub fn lookout(&self, wanted: &str) -> io::Result<Lookout> {
+        let mut log = File::open(&self.log)?;
+        log.seek(SeekFrom::Start(self.log_begin))?;
+        Ok(Lookout { log, wanted: wanted.as_bytes().to_vec(), seen: Vec::new() })
+    }
+
     /// The last lines of its log, indented, for an error to quote; says so where there are none.
     pub fn log_tail(&self, lines: usize) -> String {
         log_tail(&self.log, lines)
+    }
+}
+
+/// Looks for a text in a log that grows.
+#[derive(Debug)]
+pub struct Lookout {
+    log: File,
+    wanted: Vec<u8>,
+    /// The end of what was read before, in which the text may begin.
+    seen: Vec<u8>,
+}
+
+impl Lookout {
+    /// Whether it has come by now; a log that grows faster than it is read is gone on with next time.
+    ///
+    /// # Errors
+    /// Where the log cannot be read.
+    pub fn has_come(&mut self) -> io::Result<bool> {
+        (&mut self.log).take(LOOKOUT_BYTES).read_to_end(&mut self.seen)?;
+        let has_come = self.seen.windows(self.wanted.len().max(1)).any(|part| part == self.wanted);
+        let rest = self.seen.len().saturating_sub(self.wanted.len().saturating_sub(1));
+        self.seen.drain(..rest);
+        Ok(has_come)
     }
 }
 
@@ -525,6 +575,30 @@ mod tests {
         let tail = child.log_tail(5);
         assert!(tail.contains("  | first\n  | last"), "{tail}");
         assert!(!child.log_tail(1).contains("first"));
+    }
+
+    #[test]
+    fn a_text_in_its_output_is_found_however_it_comes_and_only_if_it_is_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("log"), "Listening on 1\n").unwrap();
+        let script = "printf Listen; sleep 0.1; echo 'ing on 2' >&2; exec sleep 600";
+        let child = Child::spawn(&spec(folder.path(), &["sh", "-c", script])).unwrap();
+        let mut lookout = child.lookout("Listening on").unwrap();
+        wait_until("it is found", || lookout.has_come().unwrap());
+        let mut other = child.lookout("on 1").unwrap();
+        assert!(!other.has_come().unwrap(), "that was somebody else's");
+        assert!(!lookout.has_come().unwrap(), "it came once");
+    }
+
+    #[test]
+    fn a_child_has_an_environment_and_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut given = spec(folder.path(), &["sh", "-c", "echo $COLOUR in $(pwd -P) with ${PATH:+a path}"]);
+        given.env.insert("COLOUR".into(), "blue".into());
+        given.cwd = Some("/".into());
+        let mut child = Child::spawn(&given).unwrap();
+        wait_until("it ends", || child.ending().is_some());
+        assert_eq!(std::fs::read_to_string(folder.path().join("log")).unwrap(), "blue in / with a path\n");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! stack stop what they started when they are dropped: the drive, the system, its data, in this order.
 
 mod loading;
+mod once;
 mod preparing;
 mod reading_back;
 mod watching;
@@ -18,6 +19,7 @@ use tidemark_record::{Event, Manifest, RunWriter, summarize};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Store, SystemOrigin};
 
+pub use self::once::{Once, once};
 use self::preparing::Prepared;
 use self::reading_back::Verified;
 use self::watching::Started;
@@ -43,10 +45,26 @@ const SEED_END: u64 = 1 << 53;
 /// the process ends with status 130. What a process that ends in this or a harder way has recorded becomes a run when
 /// it is asked for ([`tidemark_record::rebuild`]).
 pub fn run(
-    mut plan: Plan,
+    plan: Plan,
     options: RunOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Finished, LabError> {
+    let experiment = begin(plan, options)?;
+    let result = experiment.carry_out(&Watcher::new(progress));
+    let secrets = &experiment.plan.secrets;
+    secret::logs(secrets, &experiment.run_dir.join(tidemark_record::LOGS_DIR))
+        .map_err(|error| LabError::Measure(format!("secrets may be left in the logs of the run: {error}")))?;
+    match result.map_err(|error| error.in_words(|text| secrets.masked(text))) {
+        Err(LabError::Interrupted(_)) => {
+            let kept = tidemark_record::rebuild(&experiment.run_dir, true).is_ok();
+            Err(LabError::Interrupted(kept.then_some(experiment.run_dir)))
+        }
+        result => result,
+    }
+}
+
+/// Finds out whether it can be carried out as asked for, and makes its directory.
+fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
     let interrupt = Interrupt::watch(options.before_exit)
         .map_err(|error| LabError::Measure(format!("cannot watch signals: {error}")))?;
     let cores = pin::available_cores();
@@ -77,19 +95,7 @@ pub fn run(
     let run_dir = tidemark_record::new_run_dir(options.out.as_deref(), &plan.name)
         .map_err(|error| LabError::Usage(format!("{error}")))?;
     let ledger_seed = tidemark_record::ledger::seed(seed, SystemTime::now());
-    let experiment =
-        Experiment { plan: Arc::new(plan), options, seed, ledger_seed, threads, run_dir, interrupt };
-    let result = experiment.carry_out(&Watcher::new(progress));
-    let secrets = &experiment.plan.secrets;
-    secret::logs(secrets, &experiment.run_dir.join(tidemark_record::LOGS_DIR))
-        .map_err(|error| LabError::Measure(format!("secrets may be left in the logs of the run: {error}")))?;
-    match result.map_err(|error| error.in_words(|text| secrets.masked(text))) {
-        Err(LabError::Interrupted(_)) => {
-            let kept = tidemark_record::rebuild(&experiment.run_dir, true).is_ok();
-            Err(LabError::Interrupted(kept.then_some(experiment.run_dir)))
-        }
-        result => result,
-    }
+    Ok(Experiment { plan: Arc::new(plan), options, seed, ledger_seed, threads, run_dir, interrupt })
 }
 
 /// What is written down of a run, from its beginning.

@@ -27,6 +27,7 @@ pub mod child;
 mod compare;
 mod descendants;
 mod disk;
+mod errands;
 mod error;
 mod exchange;
 mod experiment;
@@ -67,13 +68,13 @@ pub mod verify;
 
 pub use compare::{Compared, Turn, compare};
 pub use error::LabError;
-pub use experiment::run;
+pub use experiment::{Once, once, run};
 pub use finished::Finished;
 pub use interrupt::StopRequest;
 pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::RunOptions;
-pub use tidemark_drive::{IoChoice, Timestamps};
+pub use tidemark_drive::{IoChoice, TOLD_BYTES, Timestamps, ToldAnswer, ToldStep};
 
 /// Exit status: every objective was met.
 pub const EXIT_PASS: u8 = 0;

@@ -6,16 +6,17 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hyper::StatusCode;
 use tidemark_drive::Target;
+use tidemark_scenario::plan::Ready;
 
-use crate::child::{Child, Spec, TAIL_LINES};
+use crate::child::{Child, Lookout, Spec, TAIL_LINES};
 use crate::error::LabError;
 use crate::http::Client;
 use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::process::{Patience, Process};
 use crate::started::Started;
+use crate::target::dial;
 
 /// How often a system that is to become ready is asked.
 pub const ASK_EVERY: Duration = Duration::from_millis(20);
@@ -38,22 +39,22 @@ pub struct Served {
     spec: Spec,
     process: Process,
     target: Target,
-    health: String,
+    ready: Ready,
     within: Duration,
     data: Option<PathBuf>,
 }
 
 impl Served {
     /// What was started by this and is ready at `target`.
-    pub fn new(child: Child, mut spec: Spec, target: &Target, health: &str, within: Duration) -> Served {
+    pub fn new(child: Child, mut spec: Spec, target: &Target, ready: &Ready, within: Duration) -> Served {
         // a port that the kernel chose is from now on this one
         for word in spec.command.iter_mut().filter(|word| *word == ANY_PORT) {
             *word = target.address.to_string();
         }
-        let (target, health) = (target.clone(), health.to_owned());
+        let (target, ready) = (target.clone(), ready.clone());
         let mut process = Process::down(STOP_GRACE);
         process.up(child);
-        Served { spec, process, target, health, within, data: None }
+        Served { spec, process, target, ready, within, data: None }
     }
 
     /// Names the folder of its data.
@@ -83,7 +84,7 @@ impl Started for Served {
             // where it listens is known; its own word says that it does
             announced(&mut child, &deadline, &stop_request)?;
         }
-        wait_ready(&mut child, &self.target, &self.health, &deadline, &stop_request)?;
+        wait_ready(&mut child, &self.target, &self.ready, &deadline, &stop_request)?;
         self.process.up(child);
         Ok(())
     }
@@ -125,9 +126,20 @@ pub fn spec(
     Ok(Spec { cores: cores.to_vec(), yields, announces, ..Spec::new(name, command, log) })
 }
 
-/// Starts it.
+/// Tells of a port that somebody else listens on.
+pub fn check_free(port: u16) -> Result<(), LabError> {
+    TcpListener::bind(("127.0.0.1", port)).map(drop).map_err(|error| {
+        LabError::Start(format!(
+            "the system cannot listen on port {port} of 127.0.0.1: {error}; stop who does (`ss -ltnp` tells), name another \
+             `port`, or leave it out and write {{port}} into the command"
+        ))
+    })
+}
+
+/// Starts it. What is none of ours does not mind the end of its standard input, so somebody stands by for our death.
 pub fn start(spec: &Spec) -> Result<Child, LabError> {
-    Child::spawn(spec).map_err(|error| {
+    let guarded = |mut child: Child| if spec.announces { Ok(child) } else { child.guard().map(|()| child) };
+    Child::spawn(spec).and_then(guarded).map_err(|error| {
         let program = spec.command.first().map(String::as_str).unwrap_or_default();
         LabError::Start(format!(
             "cannot start the system: `{program}`: {error}; check `system:` in the scenario"
@@ -178,26 +190,63 @@ pub fn announced(
     }
 }
 
-/// Waits until it answers 200 there.
+/// Waits until it is ready.
 pub fn wait_ready(
     child: &mut Child,
     target: &Target,
-    path: &str,
+    ready: &Ready,
     deadline: &Deadline,
     stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<(), LabError> {
-    let path = if path.is_empty() { "/health" } else { path };
+    let mut lookout = match ready {
+        Ready::Prints(text) => {
+            let log = child.lookout(text);
+            Some(log.map_err(|error| LabError::Start(format!("cannot read the system's log: {error}")))?)
+        }
+        _ => None,
+    };
     loop {
         check_stop_request(stop_request)?;
-        let last = match Client::status(target, path, ASK_MAX) {
-            Ok(StatusCode::OK) => return Ok(()),
-            Ok(status) => format!("GET {path} was answered with {} instead of 200", status.as_u16()),
-            Err(error) => format!("GET http://{}{path}: {error}", target.address),
-        };
+        let asked = ask(target, ready, lookout.as_mut());
+        // somebody else may answer for one that has ended
+        if child.ending().is_none() && asked.is_ok() {
+            return Ok(());
+        }
         if child.ending().is_some() || deadline.is_over() {
-            return Err(never_ready(child, deadline, &last, false));
+            return Err(never_ready(child, deadline, &asked.err().unwrap_or_default(), false));
         }
         std::thread::sleep(ASK_EVERY);
+    }
+}
+
+/// Whether a system is ready; why it is not, and what says that it would be.
+fn ask(target: &Target, ready: &Ready, lookout: Option<&mut Lookout>) -> Result<(), String> {
+    match ready {
+        Ready::Answers { path, status: (low, high) } => {
+            let wanted = match low == high {
+                true => low.to_string(),
+                false => format!("{low} to {high}"),
+            };
+            let said = match Client::status(target, path, ASK_MAX) {
+                Ok(status) if (*low..=*high).contains(&status.as_u16()) => return Ok(()),
+                Ok(status) => format!("GET {path} was answered with {} instead of {wanted}", status.as_u16()),
+                Err(error) => format!("GET http://{}{path}: {error}", target.address),
+            };
+            Err(format!("{said}; `ready` names the path that answers {wanted} once it is ready"))
+        }
+        Ready::Connects => dial(&target.address, ASK_MAX).map(drop).map_err(|error| {
+            format!(
+                "nobody listens at {}: {error}; that is where it must listen (`{{port}}`)",
+                target.address
+            )
+        }),
+        Ready::Prints(text) => match lookout.map(Lookout::has_come) {
+            Some(Ok(true)) => Ok(()),
+            _ => Err(format!(
+                "no line of its output has \"{text}\" in it; many programs hold back what they print into a file \
+                 (`python3 -u` does not)"
+            )),
+        },
     }
 }
 
@@ -214,8 +263,7 @@ fn never_ready(child: &mut Child, deadline: &Deadline, last: &str, announces: bo
             child.log_tail(TAIL_LINES)
         )),
         None => LabError::Start(format!(
-            "the system `{name}` was not ready within {:?}: {last}; `health` names the path that \
-             answers 200 once it is ready, `ready within` how long that may take; {}",
+            "the system `{name}` was not ready within {:?}: {last}; `ready within` says how long it may take; {}",
             deadline.within,
             child.log_tail(TAIL_LINES)
         )),

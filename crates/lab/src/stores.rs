@@ -100,10 +100,10 @@ impl Stores {
     /// Puts what is known now into what a system is started with, or driven at.
     pub fn resolve(&self, system: &mut System) {
         match &mut system.origin {
-            SystemOrigin::Command(words) => words.iter_mut().for_each(|word| *word = self.resolved(word)),
             SystemOrigin::Url(url) => *url = self.resolved(url),
-            SystemOrigin::Shipped(_) | SystemOrigin::Unknown => {}
+            SystemOrigin::Command(_) | SystemOrigin::Shipped(_) | SystemOrigin::Unknown => {}
         }
+        system.told_mut().for_each(|text| *text = self.resolved(text));
         system.settings.values_mut().for_each(|value| *value = self.resolved(value));
     }
 

@@ -1,7 +1,8 @@
 //! The system under test: started, waited for, stopped.
 //!
 //! A shipped one is our own executable with the verb `serve`, on a port that the kernel chooses and the child
-//! announces. A command gets a free port in place of `{port}`; it must listen on 127.0.0.1. A URL is only driven.
+//! announces. A command gets a free port in place of `{port}`, or has one of its own; it must listen on 127.0.0.1. A URL
+//! is only driven.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidemark_drive::{Protocol, Target};
-use tidemark_scenario::plan::{System, SystemOrigin};
+use tidemark_scenario::plan::{Ready, System, SystemOrigin};
 
+use crate::errands::{self, Afterwards, Surroundings};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::served::{self, ANY_PORT, ASK_EVERY, Deadline, Served, cannot_write, check_stop_request};
@@ -44,8 +46,9 @@ pub struct Setup {
 /// A system that is ready; stopped, and its data removed, when dropped.
 #[derive(Debug)]
 pub struct Running {
-    // the order matters: the process goes before its data
+    // the order matters: the process goes before what comes after it, and before its data
     process: Option<Arc<Mutex<Served>>>,
+    afterwards: Afterwards,
     data: Option<DataDir>,
     /// Its name, or the URL that is driven.
     pub name: String,
@@ -130,6 +133,11 @@ impl Running {
         Some(process.stop(&|| true))
     }
 
+    /// Runs what the scenario wants to be run once it was stopped; returns what went wrong.
+    pub fn clear_away(&mut self) -> Vec<String> {
+        self.afterwards.run().iter().map(LabError::to_string).collect()
+    }
+
     /// Leaves the data directory where it is.
     pub fn keep_data(&mut self) {
         if let Some(data) = &mut self.data {
@@ -193,14 +201,15 @@ fn start_shipped(
         ))
     })?;
     let target = target(url, system)?;
-    served::wait_ready(&mut child, &target, &system.health, &deadline, stop_request)?;
-    let mut served = Served::new(child, spec, &target, &system.health, system.ready_within);
+    served::wait_ready(&mut child, &target, &system.ready, &deadline, stop_request)?;
+    let mut served = Served::new(child, spec, &target, &system.ready, system.ready_within);
     if let Some(data) = &data {
         served = served.with_data(&data.0);
     }
     Ok(Running {
         url: url.trim_end_matches('/').to_owned(),
         process: Some(Arc::new(Mutex::new(served))),
+        afterwards: Afterwards::default(),
         data,
         name: name.to_owned(),
         target,
@@ -215,23 +224,35 @@ fn start_command(
     setup: &Setup,
     stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<Running, LabError> {
-    // another process could take the port between here and the child's bind; the child then says so and ends
-    let port = served::free_port(setup.comes_back)?;
-    let command: Vec<String> = command.iter().map(|word| word.replace("{port}", &port.to_string())).collect();
+    let launch = &system.launch;
+    // another process could take a free port between here and the child's bind; the child then says so and ends
+    let port = launch.port.map_or_else(|| served::free_port(setup.comes_back), Ok)?;
+    let surroundings = Surroundings::of(launch, port, setup.run_dir.clone(), setup.cores.clone());
+    let afterwards = Afterwards::new(&launch.after, &surroundings);
+    errands::run_before(launch, &surroundings, stop_request)?;
+    if launch.port.is_some() {
+        served::check_free(port)?;
+    }
     let program = command.first().map(String::as_str).unwrap_or_default();
     let name = Path::new(program)
         .file_name()
         .map_or_else(|| program.into(), |name| name.to_string_lossy())
         .into_owned();
-    let spec = served::spec(&name, command.clone(), &setup.run_dir, &setup.cores, false)?;
+    let spec = surroundings.spec(&name, command)?;
+    let command = spec.command.clone();
     let mut child = served::start(&spec)?;
     let url = format!("http://127.0.0.1:{port}");
     let target = target(&url, system)?;
     let deadline = Deadline::new(system.ready_within);
-    served::wait_ready(&mut child, &target, &system.health, &deadline, stop_request)?;
-    let served = Served::new(child, spec, &target, &system.health, system.ready_within);
+    let ready = match &system.ready {
+        Ready::Prints(text) => Ready::Prints(surroundings.told(text)),
+        ready => ready.clone(),
+    };
+    served::wait_ready(&mut child, &target, &ready, &deadline, stop_request)?;
+    let served = Served::new(child, spec, &target, &ready, system.ready_within);
     Ok(Running {
         process: Some(Arc::new(Mutex::new(served))),
+        afterwards,
         data: None,
         name,
         target,
@@ -271,6 +292,7 @@ fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> R
     }
     Ok(Running {
         process: None,
+        afterwards: Afterwards::default(),
         data: None,
         name: url.to_owned(),
         target,
@@ -302,7 +324,7 @@ mod tests {
         System {
             origin,
             ready_within: Duration::from_millis(within_ms),
-            health: "/health".into(),
+            ready: Ready::Answers { path: "/health".into(), status: (200, 200) },
             ..System::default()
         }
     }

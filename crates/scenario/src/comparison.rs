@@ -151,7 +151,7 @@ fn read(
     let own_names = settings::names(root);
     let (own, others): (Vec<_>, Vec<_>) =
         outside.iter().cloned().partition(|(name, _)| own_names.iter().any(|own| own == name));
-    let settings = Settings::read(root.get("settings"), &own, sink);
+    let settings = Settings::read(root.get("settings"), source.base_dir, &own, sink);
     let reader = Reader { sink, settings: &settings, checker };
     check(root, &Shape::Record(&COMPARISON), "the comparison", &reader);
     let mut variants = Vec::new();

@@ -6,8 +6,10 @@
 mod define;
 mod fault;
 mod feeder;
+mod follow;
 mod jump;
 mod keys;
+mod launch;
 mod load;
 mod persistence;
 mod rates;
@@ -31,7 +33,7 @@ pub(crate) use self::targets::split_origin;
 use crate::diagnostic::did_you_mean;
 use crate::plan::{
     About, Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, Preparation, SessionKind,
-    SessionLimit, Store, System,
+    SessionLimit, SlotIndex, Store, System,
 };
 use crate::reader::Reader;
 use crate::secrets::Secrets;
@@ -79,6 +81,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let mut system = system.unwrap_or_default();
     let mut targets = targets::read(root, base, reader);
     targets::assign(root, &system, &mut targets, &mut requests, reader);
+    follow::add_hops(root, &system, &targets, &mut requests, reader);
     let kinds = sessions.iter().chain(&prepare);
     for (kind, uses) in kinds.zip(&requests.uses) {
         steps::bound::check_paths(&kind.ops, &requests.plans, uses, reader.sink);
@@ -352,6 +355,8 @@ pub(crate) struct Session<'a, 's> {
     pub(crate) origin: Option<String>,
     /// Where the last WebSocket or event stream before this step was opened.
     bound_at: Aim,
+    /// The variable that gets the paths of redirects, where a step follows them.
+    location: Option<SlotIndex>,
     /// Jumps to the session's end, to be filled in when it is known.
     pub(crate) to_end: Vec<usize>,
 }
@@ -370,6 +375,7 @@ impl<'a, 's> Session<'a, 's> {
             connection_uses: Vec::new(),
             origin: None,
             bound_at: Aim::Open,
+            location: None,
             to_end: Vec::new(),
         }
     }

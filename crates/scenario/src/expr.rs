@@ -6,6 +6,7 @@
 
 mod choose;
 mod date;
+mod digest;
 mod error;
 mod eval;
 pub(crate) mod function;
@@ -45,6 +46,11 @@ impl Expr {
 
     pub(crate) fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// As its author wrote it.
+    pub fn source(&self) -> &Arc<str> {
+        &self.text
     }
 
     /// A whole number as an expression.

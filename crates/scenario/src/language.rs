@@ -4,7 +4,7 @@
 use crate::grammar::Scalar::{Bool, Duration, Objective, Template, Text, Value, Whole, Word};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, Shape, key, required};
-use crate::steps::STEPS;
+use crate::steps::{AUTH, FOLLOW, STEPS};
 
 pub(crate) mod comparison;
 mod faults;
@@ -162,7 +162,9 @@ static DEFAULTS: Record = Record {
     verbs: &[],
     keys: &[
         key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers of every request."),
+        AUTH,
         key("timeout", Scalar(Duration), "Longest time for an answer; 30s by default."),
+        FOLLOW,
     ],
     rule: Rule::Free,
 };

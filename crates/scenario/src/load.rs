@@ -111,7 +111,7 @@ impl Checker {
         sink: &Sink<'_>,
     ) -> Option<Plan> {
         mend_verbs(&mut root, &Shape::Record(&language::SCENARIO), sink);
-        let settings = Settings::read(root.get("settings"), settings, sink);
+        let settings = Settings::read(root.get("settings"), source.base_dir, settings, sink);
         let reader = Reader { sink, settings: &settings, checker: self };
         check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
         let plan = compile::scenario(&root, source.name, source.base_dir, &reader);

@@ -15,6 +15,8 @@ use crate::template::Template;
 
 mod ask;
 mod fault;
+mod follow;
+mod launch;
 mod limits;
 mod load;
 mod memcached;
@@ -26,8 +28,10 @@ mod verify;
 pub use crate::context::Feeder;
 pub use crate::objective::{About, Comparison, Metric, Objective};
 pub use crate::slot::SlotIndex;
-pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, Wait, WebSocketStep};
+pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm, Wait, WebSocketStep};
 pub use fault::{Fault, FaultKind};
+pub use follow::{Follow, Hops};
+pub use launch::{Errand, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use memcached::{MemcachedCommand, MemcachedWord};
@@ -333,6 +337,10 @@ pub struct RequestPlan {
     pub extractions: Vec<Extraction>,
     /// What must hold of the answer; without a status check, any status below 400 is right.
     pub checks: Vec<Check>,
+    /// Whether the answer's body is kept though nothing looks at it: for whoever wants to see it.
+    pub keeps_body: bool,
+    /// How redirects are followed, if they are; then these are of the last answer.
+    pub follow: Option<Follow>,
 }
 
 impl RequestPlan {
@@ -359,8 +367,22 @@ impl RequestPlan {
         }
     }
 
-    /// Whether an answer's body is needed as a whole (extraction or check).
+    /// Whether it is of interest later which target an answer is to: where a location leads depends on that.
+    pub fn needs_target(&self) -> bool {
+        let is_location =
+            |e: &Extraction| matches!(&e.source, Source::Header(name) if name == Follow::LOCATION_HEADER);
+        self.follow.is_some()
+            || self.http().is_some_and(|request| request.form == TargetForm::Whole)
+            || self.extractions.iter().any(is_location)
+    }
+
+    /// Whether an answer's body is needed as a whole.
     pub fn needs_body(&self) -> bool {
+        self.keeps_body || self.looks_at_body()
+    }
+
+    /// Whether an extraction or a check looks at an answer's body.
+    pub fn looks_at_body(&self) -> bool {
         let from_body =
             |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
         self.extractions.iter().any(|e| from_body(&e.source))
@@ -487,9 +509,10 @@ pub struct System {
     pub tells_operations: bool,
     /// `synced`, `buffered` or `memory`, where the scenario says.
     pub durability: Option<String>,
-    /// Path that answers 200 when the system is ready; empty if the scenario names none for a system that is not
-    /// shipped.
-    pub health: String,
+    /// What a command has around it; nothing of any other system.
+    pub launch: Launch,
+    /// When it is ready, of one that is started.
+    pub ready: Ready,
     /// Longest time until it is.
     pub ready_within: Duration,
     /// Which of the addresses of a URL's host is driven.

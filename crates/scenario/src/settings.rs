@@ -2,6 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::env::VarError;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use crate::diagnostic::did_you_mean;
 use crate::expr;
@@ -12,12 +15,17 @@ use crate::sink::Sink;
 use crate::units;
 use crate::yaml::{self, Content, Node, Position};
 
+/// Most bytes of a file that an expression reads.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
 /// Settings, in the order of the file.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     all: Vec<Setting>,
     /// What was read from the environment, and what is secret by its name.
     secrets: RefCell<Secrets>,
+    /// Where files are looked for.
+    base: PathBuf,
 }
 
 #[derive(Debug)]
@@ -42,8 +50,13 @@ pub(crate) fn names_in(text: &str) -> Vec<String> {
 
 impl Settings {
     /// Reads the `settings` mapping and puts the values from outside in place of its defaults.
-    pub(crate) fn read(node: Option<&Node>, outside: &[(String, String)], sink: &Sink<'_>) -> Self {
-        let mut settings = Settings::default();
+    pub(crate) fn read(
+        node: Option<&Node>,
+        base: &Path,
+        outside: &[(String, String)],
+        sink: &Sink<'_>,
+    ) -> Self {
+        let mut settings = Settings { base: base.to_owned(), ..Settings::default() };
         for (key, value) in node.map(Node::entries).unwrap_or_default() {
             let Some(name) = key.text() else { continue };
             if !is_name(name) {
@@ -231,6 +244,32 @@ impl Settings {
         }
     }
 
+    /// What a file beside the scenario holds, which is a secret where its name is one's.
+    pub(crate) fn file(&self, name: &str) -> Result<Vec<u8>, String> {
+        let path = self.base.join(name);
+        let failed = |why: &dyn std::fmt::Display| format!("cannot read {}: {why}", path.display());
+        if !path.is_file() {
+            return Err(failed(&"there is no such file"));
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(&path).map_err(|error| failed(&error))?;
+        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(failed(&format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20)));
+        }
+        if is_secret_name(name)
+            && let Ok(text) = std::str::from_utf8(&bytes)
+        {
+            self.keep_secret(name, text.trim());
+        }
+        Ok(bytes)
+    }
+
+    /// Makes a value known as a secret.
+    pub(crate) fn keep_secret(&self, name: &str, value: &str) {
+        self.secrets.borrow_mut().add(name, Origin::Header, value);
+    }
+
     /// What must not be written down.
     pub(crate) fn secrets(&self) -> Secrets {
         self.secrets.borrow().clone()
@@ -313,6 +352,10 @@ impl Names for OnlySettings<'_> {
 
     fn environment(&mut self, name: &str, default: Option<&expr::Node>) -> Result<Option<String>, String> {
         self.0.environment(name, default)
+    }
+
+    fn file(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        self.0.file(name)
     }
 }
 

@@ -78,6 +78,8 @@ record! {
         settings: Map = "settings",
         /// What is driven.
         system: Option<System> = "system",
+        /// Where requests go beside the system, by name.
+        targets: Map = "targets",
         /// Stores that are started before the system.
         stores: Map = "stores",
         /// Rows that sessions draw from.

@@ -2,6 +2,7 @@
 //! line in [`KINDS`]; nothing else knows its name.
 
 mod answer;
+mod auth;
 mod beside;
 pub(crate) mod bound;
 mod call;
@@ -26,7 +27,9 @@ pub(crate) mod think;
 mod websocket;
 mod when;
 
+pub(crate) use auth::AUTH;
 pub(crate) use beside::Spoken;
+pub(crate) use request::FOLLOW;
 
 use crate::compile::{Session, Whole};
 use crate::grammar::{Key, Record, Scalar, Shape};

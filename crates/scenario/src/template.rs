@@ -35,6 +35,11 @@ impl Template {
         }
     }
 
+    /// Whether it may be another each time it is written, though no variable is changed.
+    pub(crate) fn varies(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Hole(expr, _) if expr.node().varies()))
+    }
+
     /// Appends bytes that are written as they are.
     pub fn push_literal(&mut self, bytes: &[u8]) {
         if let Some(Part::Literal(last)) = self.parts.last_mut() {

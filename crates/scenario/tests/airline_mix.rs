@@ -244,7 +244,8 @@ fn the_plan_says_what_to_start_and_how_long() {
     assert_eq!(plan.system.settings["customers"], "5000");
     assert_eq!(plan.system.settings["days"], "30");
     assert_eq!(plan.system.durability.as_deref(), Some("memory"));
-    assert_eq!(plan.system.health, "/health");
+    let answers = tidemark_scenario::plan::Ready::Answers { path: "/health".into(), status: (200, 200) };
+    assert_eq!(plan.system.ready, answers);
     let phases: Vec<_> =
         plan.load.phases.iter().map(|p| (p.name.as_str(), p.duration.as_secs(), p.to, p.measured)).collect();
     assert_eq!(phases, [("warm-up", 5, 7.0, false), ("hold", 20, 7.0, true)]);

@@ -54,6 +54,13 @@ fn every_example_loads() {
 }
 
 #[test]
+fn the_readmes_example_loads_without_a_warning() {
+    let text = std::fs::read_to_string(docs().join("../README.md")).unwrap();
+    let (_, diagnostics) = tidemark_scenario::check_text("README.md", blocks(&text)[0], Path::new("."), &[]);
+    assert_eq!(diagnostics.to_string(), "");
+}
+
+#[test]
 fn the_whole_example_loads_without_a_warning() {
     let text = reference();
     let (_, diagnostics) = tidemark_scenario::check_text("docs.yaml", blocks(&text)[0], Path::new("."), &[]);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::{Answer, Sent, User, World};
 use tidemark_scenario::plan::{
-    About, LoadModel, Op, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing,
+    About, LoadModel, Op, Ready, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing,
 };
 use tidemark_scenario::{Plan, check_text, load_text};
 
@@ -314,7 +314,8 @@ limits: {connections: 50, waiting: 0, connect timeout: 1s, body: 64KiB, drain: 2
     assert_eq!(phases, expected);
     let SystemOrigin::Command(command) = &plan.system.origin else { panic!("{:?}", plan.system) };
     assert_eq!(command, &["server", "--port", "{port}", "--size", "5"]);
-    assert_eq!((plan.system.health.as_str(), plan.system.ready_within.as_secs()), ("/api/ready", 5));
+    let answers = Ready::Answers { path: "/api/ready".into(), status: (200, 200) };
+    assert_eq!((&plan.system.ready, plan.system.ready_within.as_secs()), (&answers, 5));
     assert_eq!((plan.limits.connections, plan.limits.waiting, plan.limits.body_bytes), (50, Some(0), 65_536));
     assert_eq!(plan.sessions.iter().map(|kind| kind.weight).collect::<Vec<_>>(), [9, 1]);
     assert!(plan.sessions[1].keep_cookies && !plan.sessions[0].keep_cookies);
@@ -338,7 +339,11 @@ fn a_command_is_split_as_a_shell_does_it() {
         read("sh -c \"echo hi; exec s {port} ${size}\" 'a  b'").0,
         ["sh", "-c", "echo hi; exec s {port} 5", "a  b"]
     );
-    assert_eq!(read("[sh, -c, \"echo 'hi\"]").0, ["sh", "-c", "echo 'hi"], "a list is its words as they are");
+    assert_eq!(
+        read("[sh, -c, \"echo 'hi\", '{port}']").0,
+        ["sh", "-c", "echo 'hi", "{port}"],
+        "a list is its words as they are"
+    );
     for (command, said) in [
         ("sh -c \"echo hi", "t.yaml:3:12: a quote in this command is not closed"),
         ("\"''\"", "t.yaml:3:12: this command is empty"),

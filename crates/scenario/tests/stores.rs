@@ -112,12 +112,15 @@ fn stores_have_names_of_their_own() {
 
 #[test]
 fn a_command_and_a_system_are_told_where_stores_are() {
-    let command = "system: {command: 'x {postgres} --cache={stores.cache.url} {stores.redis.port}'}";
+    let command = "system: {command: 'x {postgres} --cache={stores.cache.url} {stores.redis.port} {port}'}";
     let (plan, told) = with(TWO, command);
     let SystemOrigin::Command(words) = plan.unwrap_or_else(|| panic!("{told}")).system.origin else {
         panic!()
     };
-    assert_eq!(words, ["x", "{stores.people.url}", "--cache={stores.cache.url}", "{stores.redis.port}"]);
+    assert_eq!(
+        words,
+        ["x", "{stores.people.url}", "--cache={stores.cache.url}", "{stores.redis.port}", "{port}"]
+    );
     let (plan, told) = with(TWO, "system: {serve: airline, settings: {redis: '{stores.cache.url}'}}");
     let settings = plan.unwrap_or_else(|| panic!("{told}")).system.settings;
     let postgres = settings.get("postgres").map(String::as_str);
@@ -130,7 +133,7 @@ fn a_command_and_a_system_are_told_where_stores_are() {
 
 #[test]
 fn an_opensearch_is_started_or_reached_and_a_command_is_told_its_url() {
-    let system = "system: {command: 'x {opensearch}'}";
+    let system = "system: {command: 'x {opensearch} {port}'}";
     for (store, origin) in [
         ("search: {product: opensearch, version: '3.8', heap: 1GiB}", StoreOrigin::Started),
         ("search: {product: opensearch, url: 'http://a:1'}", StoreOrigin::Url("http://a:1".into())),
@@ -172,7 +175,7 @@ fn mistakes_about_named_stores_have_a_way_out() {
         ("kafka: {addresses: ['a:1']}", "faults: [{at: 1s, cut: kafka, for: 1s}]", "past any link"),
         (
             "a: {product: redis}, b: {product: redis}",
-            "system: {command: 'x {redis}'}",
+            "system: {command: 'x {redis} {port}'}",
             "several stores of Redis (a, b)",
         ),
         (
@@ -182,18 +185,18 @@ fn mistakes_about_named_stores_have_a_way_out() {
         ),
         (
             "cache: {product: redis}",
-            "system: {command: 'x {stores.cash.url}'}",
+            "system: {command: 'x {stores.cash.url} {port}'}",
             "no store is called \"cash\"",
         ),
-        ("redis: {when: false}", "system: {command: 'x {stores.redis.url}'}", "its `when` is false"),
+        ("redis: {when: false}", "system: {command: 'x {stores.redis.url} {port}'}", "its `when` is false"),
         (
             "redis: {}",
-            "system: {command: 'x {stores.redis.prot}'}",
+            "system: {command: 'x {stores.redis.prot} {port}'}",
             "there is url, address, addresses, host, port",
         ),
         (
             "kafka: {}",
-            "system: {command: 'x {stores.kafka.url}'}",
+            "system: {command: 'x {stores.kafka.url} {port}'}",
             "has no URL; write {stores.kafka.addresses}",
         ),
         (

@@ -185,7 +185,7 @@ fn the_shipped_intakes_table_is_read_directly_in_the_cassandra_of_its_settings()
     let said = [table.contact, table.keyspace, table.consistency].map(Option::unwrap);
     assert_eq!(said, ["a:1,b:2", "k", "all"]);
     // a system of somebody else's whose store this run starts
-    from("{command: 'x {contact}'}\nstores: {cassandra: {}}", "{store: cassandra}");
+    from("{command: 'x {contact} {port}'}\nstores: {cassandra: {}}", "{store: cassandra}");
     // what neither says is as the shipped system has it by default, also where it is at a URL
     const SYSTEMS: &[ShippedSystem] = &[ShippedSystem {
         name: "ingest",

@@ -11,6 +11,8 @@ use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_report::cube::{Dimension, Filter, Measure};
 
 use crate::hit::args::HitArguments;
+use crate::init::InitArguments;
+use crate::install::{CompletionArguments, ManArguments};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
@@ -42,6 +44,8 @@ pub enum Verb {
     Serve(ServeArguments),
     /// Check a scenario for mistakes without running it
     Check(CheckArguments),
+    /// Write a first scenario from a URL, an OpenAPI document or a recording (HAR)
+    Init(InitArguments),
     /// Show a run again
     Report(ReportArguments),
     /// Check again whether a run lost anything
@@ -50,6 +54,10 @@ pub enum Verb {
     Cube(CubeArguments),
     /// Print the JSON Schema of scenario files, for editors
     Schema,
+    /// Print what completes this program's verbs and flags in a shell
+    Completions(CompletionArguments),
+    /// Write the manual pages, one for each verb
+    Man(ManArguments),
 }
 
 /// `tidemark run`
@@ -62,6 +70,7 @@ Examples:
   tidemark run kv-redis --help   with the settings of that scenario
   tidemark run airline --for 60s --pin system=0,1 --pin driver=2,3
   tidemark run my.yaml --url http://127.0.0.1:8080 --rate 5k/s --json
+  tidemark run my.yaml --once -v
   tidemark run my.yaml --junit results.xml --github
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
@@ -107,6 +116,15 @@ pub struct RunArguments {
     /// End the run as failed as soon as an objective is unreachable
     #[arg(long)]
     pub abort_early: bool,
+    /// No load: one user does each kind of session once, or only the one that is named, and each step is shown
+    #[arg(
+        long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "",
+        conflicts_with_all = ["rate", "duration", "json", "tui", "abort_early"]
+    )]
+    pub once: Option<String>,
+    /// With --once: each request and answer, what was extracted, what checks saw, and the variables
+    #[arg(long, short, requires = "once")]
+    pub verbose: bool,
     /// Leave the system's data in the run directory
     #[arg(long)]
     pub keep_data: bool,

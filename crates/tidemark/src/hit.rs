@@ -19,8 +19,6 @@ use crate::{carry_out, output};
 
 /// What the scenario is called in messages.
 const NAME: &str = "hit";
-/// Names for a temporary directory that are tried.
-const NAMES_MAX: u32 = 100;
 
 /// Hits a URL and shows what came of it.
 pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
@@ -125,19 +123,5 @@ fn run_dir(arguments: &HitArguments) -> Result<OwnDir, Failure> {
     if let Some(save) = &arguments.save {
         return Ok(OwnDir { path: save.clone(), temporary: false });
     }
-    let folder = std::env::temp_dir();
-    let mut last = None;
-    for attempt in 0..NAMES_MAX {
-        let dir = folder.join(format!("tidemark-hit-{}-{attempt}", std::process::id()));
-        // making it is the test that it is nobody else's
-        match output::private_dir(&dir) {
-            Ok(()) => return Ok(OwnDir { path: Some(dir), temporary: true }),
-            Err(error) => last = Some(error),
-        }
-    }
-    let reason = last.map_or_else(String::new, |error| error.to_string());
-    Err(Failure::usage(format!(
-        "no temporary directory in {}: {reason}; name one with --save=DIR",
-        folder.display()
-    )))
+    OwnDir::temporary("hit", "--save=DIR")
 }

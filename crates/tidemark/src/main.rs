@@ -18,6 +18,9 @@ mod crash;
 mod cube;
 mod failure;
 mod hit;
+mod init;
+mod install;
+mod once;
 mod output;
 mod overview;
 mod progress;
@@ -101,7 +104,10 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Report(arguments)) => report::report(&arguments),
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
+        Some(Verb::Init(arguments)) => init::init(&arguments),
         Some(Verb::Schema) => check::schema(),
+        Some(Verb::Completions(arguments)) => install::completions(&arguments),
+        Some(Verb::Man(arguments)) => install::man(&arguments),
     };
     result.unwrap_or_else(end)
 }

@@ -15,6 +15,8 @@ use tidemark_scenario::Secrets;
 
 use crate::failure::Failure;
 
+/// Names for a temporary directory that are tried.
+const NAMES_MAX: u32 = 100;
 /// Width of a page where there is no terminal to ask.
 const PAGE_COLUMNS: usize = 80;
 
@@ -38,6 +40,25 @@ pub fn written(result: io::Result<()>) -> Result<(), Failure> {
 pub struct OwnDir {
     pub path: Option<PathBuf>,
     pub temporary: bool,
+}
+
+impl OwnDir {
+    /// A temporary one for a verb; `flag` is the one that names another place.
+    pub fn temporary(verb: &str, flag: &str) -> Result<OwnDir, Failure> {
+        let folder = std::env::temp_dir();
+        let mut last = None;
+        for attempt in 0..NAMES_MAX {
+            let dir = folder.join(format!("tidemark-{verb}-{}-{attempt}", std::process::id()));
+            // making it is the test that it is nobody else's
+            match private_dir(&dir) {
+                Ok(()) => return Ok(OwnDir { path: Some(dir), temporary: true }),
+                Err(error) => last = Some(error),
+            }
+        }
+        let reason = last.map_or_else(String::new, |error| error.to_string());
+        let folder = folder.display();
+        Err(Failure::usage(format!("no temporary directory in {folder}: {reason}; name one with {flag}")))
+    }
 }
 
 impl Drop for OwnDir {

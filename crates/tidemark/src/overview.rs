@@ -9,7 +9,9 @@ Tidemark measures how much load a system really holds, at what latency and cost.
   tidemark run airline                    drive a shipped scenario, and report
   tidemark run my.yaml --rate 5k/s        drive your own, with another load
   tidemark run kv-redis --help            its settings, each with its default
+  tidemark run my.yaml --once -v          one session, each request and answer
   tidemark hit http://127.0.0.1:8080/     hit one URL, and report
+  tidemark init http://127.0.0.1:8080/    write a first scenario of your own
   tidemark check my.yaml                  look for mistakes without running
   tidemark report last --html last.html   show a run again
   tidemark verify last                    check again whether it lost anything

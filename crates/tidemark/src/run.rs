@@ -5,12 +5,19 @@ use tidemark_scenario::{Experiment, Plan};
 
 use crate::args::RunArguments;
 use crate::failure::Failure;
-use crate::{carry_out, compare, output, scenario};
+use crate::{carry_out, compare, once, output, scenario};
 
 /// Carries a scenario out, or several that are compared, and shows what came of it.
 pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
     arguments.results.check(arguments.json)?;
     match scenario::load(&arguments.scenario, &arguments.settings)? {
+        Experiment::One(mut plan) if arguments.once.is_some() => {
+            carry_out::ask(&mut plan, &arguments);
+            once::once(*plan, &arguments)
+        }
+        Experiment::Comparison(_) if arguments.once.is_some() => Err(Failure::usage(
+            "--once is of one scenario, and this compares several; give it one of those that stand under `compare:`",
+        )),
         Experiment::One(plan) => one(*plan, arguments),
         Experiment::Comparison(comparison) => compare::run(comparison, arguments),
     }

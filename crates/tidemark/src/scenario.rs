@@ -13,12 +13,7 @@ const NEAR: usize = 3;
 /// Reads, checks and compiles a scenario; warnings go to standard error. What looks like a path is one; else a
 /// shipped name comes first. Where a setting is wrong, all settings are told.
 pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment, Failure> {
-    let checker = Checker {
-        systems: systems::KNOWN,
-        setting: systems::check_setting,
-        default_of: systems::default_of,
-        store: tidemark_lab::verify::can_read,
-    };
+    let checker = checker();
     let shipped = shipped_text(scenario);
     let (experiment, diagnostics) = match shipped {
         Some(text) => checker.experiment_text(&format!("{scenario}.yaml"), text, Path::new("."), settings),
@@ -44,6 +39,20 @@ pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment,
 /// The text of a shipped scenario. What looks like a path is none.
 pub fn shipped_text(scenario: &str) -> Option<&'static str> {
     shipped(scenario).filter(|_| !scenario.contains(['/', '\\', '.']))
+}
+
+fn checker() -> Checker {
+    Checker {
+        systems: systems::KNOWN,
+        setting: systems::check_setting,
+        default_of: systems::default_of,
+        store: tidemark_lab::verify::can_read,
+    }
+}
+
+/// What `check` says about a text.
+pub fn diagnostics(name: &str, text: &str) -> Diagnostics {
+    checker().text(name, text, Path::new("."), &[]).1
 }
 
 /// Mistakes that have a place are listed first, as compilers do, and then counted.

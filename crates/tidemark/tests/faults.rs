@@ -96,7 +96,7 @@ fn a_synced_system_comes_back_with_its_sessions_after_each_fault() {
 fn command() -> String {
     let program = env!("CARGO_BIN_EXE_tidemark");
     let words = [program, "serve", "airline", "--listen", "127.0.0.1:{port}", "--durability", "memory"];
-    format!("{{command: {}}}", serde_json::to_string(&words).unwrap())
+    format!("{{command: {}, health: /health}}", serde_json::to_string(&words).unwrap())
 }
 
 const LOOKS: &str =
@@ -126,7 +126,8 @@ fn a_system_that_does_not_come_back_fails_the_run_with_the_reason() {
          --durability memory",
         env!("CARGO_BIN_EXE_tidemark")
     );
-    let system = format!("{{command: [sh, -c, {}, '{{port}}']}}", serde_json::to_string(&once).unwrap());
+    let once = serde_json::to_string(&once).unwrap();
+    let system = format!("{{command: [sh, -c, {once}, '{{port}}'], health: /health}}");
     scenario(
         folder.path(),
         &system,

@@ -37,6 +37,7 @@ fn alone_it_shows_every_verb_with_an_example() {
     for example in [
         "tidemark run airline",
         "tidemark serve airline",
+        "tidemark init ",
         "tidemark check ",
         "tidemark report last",
         "tidemark verify last",
@@ -314,7 +315,7 @@ fn a_load_without_its_data_is_status_3() {
 #[test]
 fn help_has_no_line_that_is_broken_twice_or_loses_its_indentation() {
     let folder = folder();
-    for verb in ["run", "hit", "serve", "check", "report", "verify"] {
+    for verb in ["run", "hit", "serve", "check", "init", "report", "verify", "completions", "man"] {
         let output = tidemark(folder.path(), &[verb, "--help"]).env("COLUMNS", "80").output().unwrap();
         let help = stdout(&output);
         for (at, pair) in help.lines().collect::<Vec<_>>().windows(2).enumerate() {

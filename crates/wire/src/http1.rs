@@ -11,11 +11,13 @@ mod body;
 pub mod cookie;
 mod head;
 mod host;
+mod location;
 pub mod request;
 mod request_decoder;
 mod response;
 
 pub use host::is_host;
+pub use location::{LocationError, Origin, is_relative, resolve_location};
 pub use request_decoder::RequestDecoder;
 pub use response::ResponseDecoder;
 

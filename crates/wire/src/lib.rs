@@ -1,6 +1,7 @@
 //! Sans-I/O codecs: bytes in, messages out and back. No sockets, no clock, no threads.
 //!
 //! - [`cql`]: statements sent to Cassandra, replies decoded.
+//! - [`encoding`]: bodies read that were encoded for their way (gzip, deflate, br, zstd).
 //! - [`events`]: server-sent events, as an answer's body brings them.
 //! - [`http1`]: decoders for answers and (for tests) requests, writers for request heads, cookies.
 //! - [`json`]: values found in JSON text by path, without building a tree.
@@ -32,6 +33,7 @@
 //! ```
 
 pub mod cql;
+pub mod encoding;
 pub mod events;
 pub mod http1;
 pub mod json;

@@ -35,6 +35,8 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
         timeout: Duration::from_secs(1),
         extractions,
         checks,
+        keeps_body: false,
+        follow: None,
     };
     let mut probe = Probe::new(&request);
     let mut answer = ResponseDecoder::new(DecoderLimits::default());

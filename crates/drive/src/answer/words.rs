@@ -2,11 +2,12 @@
 
 use tidemark_scenario::Template;
 use tidemark_scenario::Value;
-use tidemark_scenario::plan::{Check, TextTest};
+use tidemark_scenario::plan::{Check, SlotIndex, Source, TextTest};
 use tidemark_scenario::template::Encoding;
 use tidemark_scenario::value::Wrong;
 
 use super::{Answer, Scratch, Variables, found, judge_value, shown};
+use crate::told;
 
 /// Most variables of a condition that are shown with their values.
 const VARIABLES_SHOWN: usize = 5;
@@ -23,13 +24,72 @@ pub(super) fn subject(check: &Check) -> String {
     }
 }
 
+/// What must hold, as far as it is known before the run.
+pub(super) fn wanted(check: &Check) -> String {
+    let test = match check {
+        Check::Status(ranges) => return format!("{}: {}", subject(check), statuses(ranges)),
+        Check::Header(_, test) | Check::Body(test) | Check::Json(_, test) => test,
+        Check::Value { .. } | Check::Holds(..) => return subject(check),
+    };
+    let text = |template: &Template| template.as_literal().map_or_else(|| "what varies".to_owned(), shown);
+    let test = match test {
+        TextTest::Exists => "exists".to_owned(),
+        TextTest::Equals(template) => text(template),
+        TextTest::Contains(template) => format!("contains {}", text(template)),
+        TextTest::Matches(regex) => format!("matches {}", shown(regex.as_str().as_bytes())),
+    };
+    format!("{}: {test}", subject(check))
+}
+
+/// What a check looks at in an answer.
+pub(super) fn saw(check: &Check, answer: &dyn Answer, variables: Variables<'_>) -> String {
+    let got = match check {
+        Check::Status(_) => return answer.status_words(),
+        Check::Header(name, _) => answer.header(name).map(shown),
+        Check::Body(_) | Check::Value { .. } => Some(shown(answer.body())),
+        Check::Json(path, _) => found(path, answer.body()).map(shown),
+        Check::Holds(condition, _) => Some(values(&condition.variables(), variables)),
+    };
+    got.unwrap_or_else(|| "nothing".to_owned())
+}
+
+/// Where a value is looked for.
+pub(super) fn source(source: &Source) -> String {
+    match source {
+        Source::Json(path) => path.to_string(),
+        Source::JsonAll(path) => format!("all of {path}"),
+        Source::JsonCount(path) => format!("count of {path}"),
+        Source::Header(name) => format!("header {name}"),
+        Source::Cookie(name) => format!("cookie {name}"),
+        Source::Regex(regex, group) => format!("group {group} of {}", shown(regex.as_str().as_bytes())),
+        Source::Body => "the body".to_owned(),
+        Source::Status => "the status".to_owned(),
+    }
+}
+
+/// Variables with their values.
+fn values(slots: &[SlotIndex], variables: Variables<'_>) -> String {
+    let value = |slot: &SlotIndex| {
+        let slot = usize::from(*slot);
+        let name = variables.names.get(slot).map_or("a variable", String::as_str);
+        match variables.slots.get(slot).and_then(|slot| told::text(slot.value())) {
+            Some(text) => format!("{name} is {}", shown(text.as_bytes())),
+            None => format!("{name} is not set"),
+        }
+    };
+    slots.iter().take(VARIABLES_SHOWN).map(value).collect::<Vec<_>>().join(", ")
+}
+
+fn statuses(ranges: &[(u16, u16)]) -> String {
+    let one = |(low, high): &(u16, u16)| {
+        if low == high { low.to_string() } else { format!("{low}-{high}") }
+    };
+    ranges.iter().map(one).collect::<Vec<_>>().join(" or ")
+}
+
 /// A status that is none of those that were expected.
 pub(super) fn status(ranges: &[(u16, u16)], got: u16, body: &str) -> String {
-    let expected: Vec<String> = ranges
-        .iter()
-        .map(|(low, high)| if low == high { low.to_string() } else { format!("{low}-{high}") })
-        .collect();
-    format!("check status: expected {}, got {got}: {body}", expected.join(" or "))
+    format!("check status: expected {}, got {got}: {body}", statuses(ranges))
 }
 
 /// A check that does not hold; `scratch` is as the check left it.
@@ -66,20 +126,7 @@ pub(super) fn check(
             return format!("read of {}: {flaw}{wanted}: {}", text(number), shown(answer.body()));
         }
         Check::Holds(condition, _) => {
-            let all = condition.variables();
-            let values = all.iter().take(VARIABLES_SHOWN).map(|slot| {
-                let slot = usize::from(*slot);
-                let name = variables.names.get(slot).map_or("a variable", String::as_str);
-                match variables.slots.get(slot).map_or(Value::Missing, |slot| slot.value()) {
-                    Value::Missing => format!("{name} is not set"),
-                    value => {
-                        let mut text = Vec::new();
-                        Encoding::Raw.write_value(value, &mut text);
-                        format!("{name} is {}", shown(&text))
-                    }
-                }
-            });
-            let values = values.collect::<Vec<_>>().join(", ");
+            let values = values(&condition.variables(), variables);
             let does_not = if values.is_empty() { "it does not hold" } else { "" };
             return format!("{}: {values}{does_not}", subject(check));
         }

@@ -14,11 +14,12 @@ use crate::connection::{Pool, Pools};
 use crate::error::DriveError;
 use crate::io::Io;
 use crate::protocol::Protocol;
+use crate::redirect::KnownOrigin;
 use crate::room::{Bound, Room};
 use crate::several::{Place, Several, plan_of};
 use crate::spread::Spread;
 use crate::target::Target;
-use crate::transport::{Setup, Transport};
+use crate::transport::{Origin, Setup, Transport};
 
 /// Why there are more connections than a scenario allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,6 +156,15 @@ pub(super) fn transport<I: Io + 'static>(
         }
         _ => Box::new(Several::new(io, plan, places, random)),
     }
+}
+
+/// Where the targets of a thread are.
+pub(super) fn origins(places: &[Place<'_>]) -> Vec<KnownOrigin> {
+    let origin = |place: &Place<'_>| {
+        let Origin { authority, is_secured, .. } = place.target.origin();
+        KnownOrigin { is_secured, authority: authority.to_owned() }
+    };
+    places.iter().map(origin).collect()
 }
 
 /// The connections of a thread.

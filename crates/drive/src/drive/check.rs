@@ -72,8 +72,16 @@ pub(super) fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveErro
         let right = match op {
             Op::Request(request) => plan.requests.get(*request as usize).is_some_and(|request| {
                 let own = request.ledger.iter().map(|ledger| ledger.slot);
-                let mut slots = request.extractions.iter().map(|e| e.slot).chain(own);
-                slots.all(|slot| (slot as usize) < kind.slots) && (request.label as usize) < plan.labels.len()
+                let followed = request
+                    .follow
+                    .iter()
+                    .flat_map(|follow| follow.fixed.iter().map(|(slot, _)| *slot).chain([follow.location]));
+                let mut hops = request.follow.iter().flat_map(|follow| &follow.hops);
+                let mut slots = request.extractions.iter().map(|e| e.slot).chain(own).chain(followed);
+                let is_request = |hop: u16| usize::from(hop) < plan.requests.len();
+                hops.all(|hops| is_request(hops.same) && is_request(hops.get))
+                    && slots.all(|slot| (slot as usize) < kind.slots)
+                    && (request.label as usize) < plan.labels.len()
             }),
             Op::Set { slot, .. } => (*slot as usize) < kind.slots,
             Op::Take { feeder, row } => {

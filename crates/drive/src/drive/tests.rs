@@ -78,6 +78,8 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         timeout: TIMEOUT,
         extractions: Vec::new(),
         checks: Vec::new(),
+        keeps_body: false,
+        follow: None,
     }]);
     let target = Target { address: address.clone(), ..testing::target() };
     let options = DriveOptions {
@@ -97,7 +99,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
     let late = Late { inner: io, has_sent: false, held_up };
     let plans = plans(&plan, &options.targets);
     let places = single(&plans, &options.targets);
-    let thread = once(&plan, &plan.sessions[0], &shared, &options, &places, late).unwrap();
+    let thread = once(&plan, &plan.sessions[0], &shared, &options, &places, ONCE_THREAD, late).unwrap();
     let (_, recorder) = thread.run();
     recorder.first_failure().cloned()
 }

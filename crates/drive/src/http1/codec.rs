@@ -4,16 +4,18 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::HttpRequest;
+use tidemark_scenario::plan::{HttpRequest, TargetForm};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::http1::{DecoderLimits, HttpError, ResponseDecoder, cookie};
 use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
 
 use crate::answer::Answer;
 use crate::codec::{Closed, Codec, Decoded};
+use crate::content::{Content, ENCODING};
 use crate::fault::{Fault, Violation};
-use crate::http::{HEADERS, has_header, says_no_body};
+use crate::http::{HEADERS, has_header, says_no_body, unmet};
 use crate::jar::Jar;
+use crate::redirect::locate;
 use crate::transport::{Origin, Setup};
 
 /// Most bytes of an answer's head.
@@ -25,6 +27,12 @@ const SWITCHING: u16 = 101;
 #[derive(Debug)]
 pub(super) struct Answers {
     decoder: ResponseDecoder,
+    /// The body, where it is kept.
+    content: Content,
+    is_kept: bool,
+    body_bytes: usize,
+    /// Path and query of the request, where they are of interest later.
+    asked: Vec<u8>,
     asks_upgrade: bool,
     /// The key of the WebSocket that was asked for, and the subprotocols that were offered.
     handshake: Option<(Key, Rc<[String]>)>,
@@ -40,6 +48,10 @@ impl Codec for Answers {
         let limits = DecoderLimits { head_bytes: HEAD_BYTES, headers: HEADERS, body_bytes };
         Answers {
             decoder: ResponseDecoder::new(limits),
+            content: Content::default(),
+            is_kept: false,
+            body_bytes,
+            asked: Vec::new(),
             asks_upgrade: false,
             handshake: None,
             is_streamed: false,
@@ -56,10 +68,17 @@ impl Codec for Answers {
     ) -> Result<(), Unmet> {
         let Some(request) = request else { return Ok(()) };
         let key = request.protocols.as_ref().map(|_| handshake::key(cx.random.u128(..).to_ne_bytes()));
+        let begin = out.len();
         request.write(key.as_ref(), cx, jar, out, scratch)?;
+        if request.needs_target {
+            self.asked.clear();
+            self.asked.extend_from_slice(&out[target(out, begin)]);
+        }
         self.handshake = key.zip(request.protocols.clone());
         self.asks_upgrade = request.asks_upgrade;
         self.is_streamed = request.body_use == BodyUse::Streamed;
+        self.is_kept = request.body_use == BodyUse::Kept;
+        self.content.forget();
         match request.body_use {
             BodyUse::Streamed => self.decoder.start_streamed(),
             used => self.decoder.start(request.is_head, used == BodyUse::Kept),
@@ -79,6 +98,9 @@ impl Codec for Answers {
             let words = "the server switched protocols (status 101), for which nobody had asked";
             return Err(Violation(words.into()));
         }
+        if decoded.complete {
+            self.read_content();
+        }
         let complete = decoded.complete || (self.is_streamed && self.decoder.head_complete());
         Ok(Decoded { consumed: decoded.consumed, complete })
     }
@@ -87,7 +109,9 @@ impl Codec for Answers {
         self.decoder.finish().map_err(|error| match error {
             HttpError::Empty => Closed::Before,
             _ => Closed::Within,
-        })
+        })?;
+        self.read_content();
+        Ok(())
     }
 
     fn keeps_open(&self) -> bool {
@@ -95,7 +119,7 @@ impl Codec for Answers {
     }
 
     fn answer(&self) -> &dyn Answer {
-        &self.decoder
+        self
     }
 }
 
@@ -111,6 +135,16 @@ pub(super) enum BodyUse {
 }
 
 impl Answers {
+    /// The answer is whole: its body is read where it is encoded.
+    fn read_content(&mut self) {
+        if self.is_kept && self.decoder.header(ENCODING).is_some() {
+            let headers = self.decoder.headers();
+            let encodings = headers.filter(|(name, _)| name.eq_ignore_ascii_case(ENCODING.as_bytes()));
+            let encodings = encodings.map(|(_, value)| value);
+            self.content.take(encodings, self.decoder.body(), self.body_bytes);
+        }
+    }
+
     /// Whether the answer's body goes on, and is read as it comes.
     pub fn is_streamed(&self) -> bool {
         self.is_streamed
@@ -142,6 +176,10 @@ impl Answer for ResponseDecoder {
         self.header(name)
     }
 
+    fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.headers().for_each(|(name, value)| tell(name, value));
+    }
+
     fn cookie(&self, name: &str) -> Option<&[u8]> {
         let set = self.headers().filter(|(header, _)| header.eq_ignore_ascii_case(b"set-cookie"));
         let set = set.filter_map(|(_, value)| cookie::parse(value));
@@ -166,11 +204,52 @@ impl Answer for ResponseDecoder {
     }
 }
 
+/// With the body as it was before it was encoded.
+impl Answer for Answers {
+    fn status(&self) -> u16 {
+        self.decoder.status()
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        self.decoder.header(name)
+    }
+
+    fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.decoder.each_header(tell);
+    }
+
+    fn cookie(&self, name: &str) -> Option<&[u8]> {
+        self.decoder.cookie(name)
+    }
+
+    fn asked(&self) -> &[u8] {
+        &self.asked
+    }
+
+    fn keep_cookies(&self, jar: &mut Jar) {
+        self.decoder.keep_cookies(jar);
+    }
+
+    fn body(&self) -> &[u8] {
+        self.content.body(self.decoder.body())
+    }
+
+    fn unreadable(&self) -> Option<&str> {
+        self.content.unreadable()
+    }
+
+    fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
+        self.decoder.seen(received)
+    }
+}
+
 /// A request made ready: what does not vary is put together once.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Request line with the base path in it, Host, and the other headers.
+    /// Request line with the base path in it, Host, and the other headers; behind a location all but method and target.
     head: Template,
+    /// What stands in front of that.
+    location: Option<Location>,
     /// Whether the head has its own cookies, which stand in place of the session's.
     own_cookies: bool,
     body: Option<Template>,
@@ -183,13 +262,47 @@ pub(super) struct Request {
     /// Whether the server may go over to another protocol.
     asks_upgrade: bool,
     is_head: bool,
+    /// Whether its target is of interest later.
+    needs_target: bool,
     body_use: BodyUse,
+}
+
+/// A target that a server has named, and the method in front of it.
+#[derive(Debug)]
+struct Location {
+    method: String,
+    target: Template,
+    is_secured: bool,
+    authority: String,
+}
+
+impl Location {
+    /// Of a request whose target is one.
+    fn of(request: &HttpRequest, origin: Origin<'_>) -> Option<Location> {
+        (request.form == TargetForm::Location).then(|| Location {
+            method: format!("{} ", request.method),
+            target: request.target.clone(),
+            is_secured: origin.is_secured,
+            authority: origin.authority.to_owned(),
+        })
+    }
+
+    fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Result<(), Unmet> {
+        scratch.clear();
+        self.target.render(cx, scratch)?;
+        let begin = out.len();
+        out.extend_from_slice(self.method.as_bytes());
+        locate(self.is_secured, self.authority.as_bytes(), scratch, out).map_err(|reason| {
+            out.truncate(begin);
+            unmet(&self.target, reason)
+        })
+    }
 }
 
 impl Request {
     pub fn new(
         request: &HttpRequest,
-        body_use: BodyUse,
+        (body_use, needs_target): (BodyUse, bool),
         protocols: Option<Rc<[String]>>,
         setup: &Setup<'_>,
     ) -> Self {
@@ -198,9 +311,15 @@ impl Request {
         let is_streamed = body_use == BodyUse::Streamed;
         let is_kept = setup.plan.limits.keep_alive || protocols.is_some() || is_streamed;
         let close = if is_kept { "" } else { "Connection: close\r\n" };
-        let head = request.head(base_path, &format!("Host: {authority}\r\n{close}"));
+        let own = format!("Host: {authority}\r\n{close}");
+        let location = Location::of(request, setup.origin);
+        let head = match location {
+            None => request.head(base_path, &own),
+            Some(_) => request.behind_target(&own),
+        };
         let bare_end: &[u8] = if says_no_body(request) { b"Content-Length: 0\r\n\r\n" } else { b"\r\n" };
-        let whole = head.as_literal().filter(|_| protocols.is_none()).and_then(|head| {
+        let is_fixed = protocols.is_none() && location.is_none();
+        let whole = head.as_literal().filter(|_| is_fixed).and_then(|head| {
             let mut whole = head.to_vec();
             match &request.body {
                 None => whole.extend_from_slice(bare_end),
@@ -210,6 +329,7 @@ impl Request {
         });
         Request {
             head,
+            location,
             own_cookies: has_header(request, "cookie"),
             body: request.body.clone(),
             bare_end,
@@ -217,6 +337,7 @@ impl Request {
             asks_upgrade: protocols.is_some() || has_header(request, "upgrade"),
             protocols,
             is_head: request.method == "HEAD",
+            needs_target,
             body_use,
         }
     }
@@ -236,7 +357,13 @@ impl Request {
             return Ok(());
         }
         let head_start = out.len();
-        self.head.render(cx, out)?;
+        if let Some(location) = &self.location {
+            location.write(cx, out, scratch)?;
+        }
+        if let Err(unmet) = self.head.render(cx, out) {
+            out.truncate(head_start);
+            return Err(unmet);
+        }
         if !self.own_cookies {
             append_cookies(out, head_start, jar);
         }
@@ -290,7 +417,7 @@ mod tests {
     use super::*;
 
     fn request(method: &str, path: Template, body: Option<Template>) -> HttpRequest {
-        HttpRequest { method: method.to_owned(), target: path, headers: Vec::new(), body }
+        HttpRequest { method: method.to_owned(), target: path, body, ..HttpRequest::default() }
     }
 
     fn rendered(request: &HttpRequest, base_path: &str, cookie: Option<&str>) -> String {
@@ -308,7 +435,7 @@ mod tests {
         plan.limits.keep_alive = protocols.is_none();
         let mut random = fastrand::Rng::with_seed(1);
         let setup = Setup { plan: &plan, origin, sockets: 1, depth: 1, random: &mut random };
-        let request = Some(Request::new(request, BodyUse::Counted, protocols, &setup));
+        let request = Some(Request::new(request, (BodyUse::Counted, false), protocols, &setup));
         let mut jar = Jar::default();
         if let Some(cookie) = cookie {
             jar.take(cookie.as_bytes());

@@ -230,6 +230,15 @@ impl<I: Io + 'static> Transport for Messages<I> {
         }
     }
 
+    fn keep_written(&mut self) {
+        self.http.keep_written();
+    }
+
+    /// Of a message what is in it.
+    fn written(&mut self, c: usize) -> &[u8] {
+        if self.socket(c).is_some() { &self.payload } else { self.http.written(c) }
+    }
+
     fn send(&mut self, c: usize) -> io::Result<Sent> {
         let Some(socket) = self.socket(c) else { return self.http.send(c) };
         if socket.offer_kept() {

@@ -207,6 +207,14 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         Ok(())
     }
 
+    fn keep_written(&mut self) {
+        self.http.keep_written();
+    }
+
+    fn written(&mut self, c: usize) -> &[u8] {
+        if self.stream(c).is_some() { &[] } else { self.http.written(c) }
+    }
+
     fn send(&mut self, c: usize) -> io::Result<Sent> {
         let Some(stream) = self.stream(c) else { return self.http.send(c) };
         if stream.offer_kept() {

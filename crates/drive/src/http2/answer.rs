@@ -1,10 +1,11 @@
 //! An answer: its head in the library's form, and its body as far as it is wanted.
 
-use http::header::{CONTENT_LENGTH, SET_COOKIE};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, SET_COOKIE};
 use http::{HeaderMap, Method, Response, StatusCode};
 use tidemark_wire::http1::{HttpError, cookie};
 
 use crate::answer::Answer;
+use crate::content::Content;
 use crate::fault::Violation;
 use crate::http::HEADERS;
 use crate::jar::Jar;
@@ -20,21 +21,32 @@ pub(super) struct Reply {
     status: StatusCode,
     headers: HeaderMap,
     body: Vec<u8>,
+    /// The body, where it is kept.
+    content: Content,
     /// Bytes of the body, also where it is not kept.
     length_bytes: usize,
     is_kept: bool,
     is_head: bool,
+    /// Path and query of the request.
+    asked: Vec<u8>,
 }
 
 impl Reply {
     /// Another request is about to be sent.
     pub fn begin(&mut self, method: &Method, needs_body: bool) {
         self.headers.clear();
+        self.content.forget();
         self.body.clear();
         self.body.shrink_to(RETAINED_BYTES);
         self.length_bytes = 0;
         self.is_kept = needs_body;
         self.is_head = method == Method::HEAD;
+    }
+
+    /// Path and query of the request.
+    pub fn take_target(&mut self, target: &str) {
+        self.asked.clear();
+        self.asked.extend_from_slice(target.as_bytes());
     }
 
     /// The head came. The body may have so many bytes.
@@ -65,6 +77,14 @@ impl Reply {
         Ok(())
     }
 
+    /// The body is whole: it is read where it is encoded, and may have so many bytes then.
+    pub fn end(&mut self, body_bytes: usize) {
+        if self.is_kept && self.headers.contains_key(CONTENT_ENCODING) {
+            let encodings = self.headers.get_all(CONTENT_ENCODING).iter().map(|value| value.as_bytes());
+            self.content.take(encodings, &self.body, body_bytes);
+        }
+    }
+
     /// Whether a body belongs to it, whatever its head says.
     fn has_body(&self) -> bool {
         !self.is_head && self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED
@@ -80,10 +100,18 @@ impl Answer for Reply {
         self.headers.get(name).map(|value| value.as_bytes())
     }
 
+    fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.headers.iter().for_each(|(name, value)| tell(name.as_str().as_bytes(), value.as_bytes()));
+    }
+
     fn cookie(&self, name: &str) -> Option<&[u8]> {
         let mut set =
             self.headers.get_all(SET_COOKIE).iter().filter_map(|value| cookie::parse(value.as_bytes()));
         set.rfind(|c| c.name == name.as_bytes() && !c.removed).map(|cookie| cookie.value)
+    }
+
+    fn asked(&self) -> &[u8] {
+        &self.asked
     }
 
     fn keep_cookies(&self, jar: &mut Jar) {
@@ -91,7 +119,11 @@ impl Answer for Reply {
     }
 
     fn body(&self) -> &[u8] {
-        &self.body
+        self.content.body(&self.body)
+    }
+
+    fn unreadable(&self) -> Option<&str> {
+        self.content.unreadable()
     }
 }
 
@@ -126,6 +158,26 @@ mod tests {
         assert_eq!(reply(404, &Method::GET, true, &[]).body(), b"");
         for (status, method) in [(200, Method::HEAD), (204, Method::GET), (304, Method::GET)] {
             assert_eq!(reply(status, &method, true, &pieces).body(), b"", "{status} {method}");
+        }
+    }
+
+    #[test]
+    fn an_encoded_body_is_read_once_it_is_whole_and_somebody_looks_at_it() {
+        let hello = b"\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\x00\x06\x2c\x02\x15";
+        for (needs_body, encoding) in [(true, "deflate"), (false, "deflate"), (true, "rot13")] {
+            let mut reply = Reply::default();
+            reply.begin(&Method::GET, needs_body);
+            let head = Response::builder().header("content-encoding", encoding);
+            reply.take_head(head.body(()).unwrap(), MOST).unwrap();
+            reply.take_body(hello, MOST).unwrap();
+            reply.end(MOST);
+            match (needs_body, encoding) {
+                (true, "deflate") => assert_eq!((reply.body(), reply.unreadable()), (&b"hello"[..], None)),
+                (false, _) => assert_eq!((reply.body(), reply.unreadable()), (&hello[..], None)),
+                _ => assert!(reply.unreadable().is_some_and(|words| words.contains("\"rot13\""))),
+            }
+            reply.begin(&Method::GET, true);
+            assert_eq!((reply.body(), reply.unreadable()), (&b""[..], None), "nothing is left of it");
         }
     }
 

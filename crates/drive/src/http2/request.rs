@@ -4,12 +4,13 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, COOKIE, HeaderName};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Method, Request, Uri, Version};
-use tidemark_scenario::plan::HttpRequest;
+use tidemark_scenario::plan::{HttpRequest, TargetForm};
 use tidemark_scenario::{Context, Template};
 
 use crate::fault::Fault;
-use crate::http::{has_header, says_no_body};
+use crate::http::{has_header, says_no_body, unmet};
 use crate::jar::Jar;
+use crate::redirect::locate;
 use crate::transport::Origin;
 
 /// Headers that speak of an HTTP/1.1 connection; HTTP/2 forbids them.
@@ -33,6 +34,8 @@ pub(super) struct Prepared {
     scheme: Scheme,
     authority: Authority,
     path: Part<PathAndQuery>,
+    /// Whether the path is one that a server has named, which is brought into form.
+    is_location: bool,
     headers: Vec<(HeaderName, Part<HeaderValue>)>,
     /// Whether it has its own cookies, which stand in place of the session's.
     own_cookies: bool,
@@ -47,8 +50,7 @@ pub(super) struct Prepared {
 impl Prepared {
     /// For this server; in words why it cannot be sent.
     pub fn new(request: &HttpRequest, needs_body: bool, origin: Origin<'_>) -> Result<Prepared, String> {
-        let mut path = Template::literal(origin.base_path.as_bytes());
-        path.append(request.target.clone());
+        let path = request.path(origin.base_path);
         let headers = request
             .headers
             .iter()
@@ -63,6 +65,7 @@ impl Prepared {
             scheme: if origin.is_secured { Scheme::HTTPS } else { Scheme::HTTP },
             authority: Authority::try_from(origin.authority).map_err(|_| unsendable("its host"))?,
             path: part(&path, path_and_query)?,
+            is_location: request.form == TargetForm::Location,
             headers: headers.collect::<Result<_, String>>()?,
             own_cookies: has_header(request, "cookie"),
             body: request.body.as_ref().map(|body| part(body, to_bytes)).transpose()?,
@@ -95,7 +98,10 @@ impl Prepared {
         if let (Some(whole), true) = (&self.whole, jar.is_empty() || self.own_cookies) {
             return Ok(whole.clone());
         }
-        let path = made(&self.path, cx, scratch, path_and_query)?;
+        let path = match &self.path {
+            Part::Varying(path) if self.is_location => self.locate(path, cx, scratch)?,
+            path => made(path, cx, scratch, path_and_query)?,
+        };
         let mut request = self.begin(path).map_err(Fault::Unsendable)?;
         for (name, value) in &self.headers {
             let value = made(value, cx, scratch, header_value)?;
@@ -113,6 +119,21 @@ impl Prepared {
         }
         let body = self.body.as_ref().map(|body| made(body, cx, scratch, to_bytes)).transpose()?;
         Ok(self.end(request, body))
+    }
+
+    fn locate(
+        &self,
+        path: &Template,
+        cx: &mut Context<'_>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<PathAndQuery, Fault> {
+        scratch.clear();
+        path.render(cx, scratch).map_err(Fault::Unmet)?;
+        let mut target = Vec::with_capacity(scratch.len());
+        let is_secured = self.scheme == Scheme::HTTPS;
+        locate(is_secured, self.authority.as_str().as_bytes(), scratch, &mut target)
+            .map_err(|reason| Fault::Unmet(unmet(path, reason)))?;
+        path_and_query(&target).map_err(Fault::Unsendable)
     }
 
     fn begin(&self, path: PathAndQuery) -> Result<Request<()>, String> {
@@ -210,6 +231,7 @@ mod tests {
             target: Template::literal("/a?b=c"),
             headers: vec![header("Connection", "close"), header("X-A", "1"), header("x-a", "2")],
             body: Some(Template::literal("xyz")),
+            ..HttpRequest::default()
         };
         let sent = message(&request, "", &Jar::default()).unwrap();
         assert_eq!(sent.0.uri(), "http://h:81/v1/a?b=c");
@@ -226,6 +248,7 @@ mod tests {
             target: hole("/a/"),
             headers: vec![("X-V".into(), hole("v"))],
             body: Some(hole("n=")),
+            ..HttpRequest::default()
         };
         let mut jar = Jar::default();
         jar.take(b"id=7");
@@ -242,7 +265,7 @@ mod tests {
             method: "POST".into(),
             target: Template::literal("/"),
             headers: vec![("Cookie".into(), Template::literal("own=1"))],
-            body: None,
+            ..HttpRequest::default()
         };
         let sent = message(&own, "", &jar).unwrap();
         assert_eq!(
@@ -254,8 +277,12 @@ mod tests {
 
     #[test]
     fn what_http_2_cannot_say_is_told() {
-        let request =
-            |target: Template, headers| HttpRequest { method: "GET".into(), target, headers, body: None };
+        let request = |target: Template, headers| HttpRequest {
+            method: "GET".into(),
+            target,
+            headers,
+            ..HttpRequest::default()
+        };
         let jar = Jar::default();
         for (request, what) in [
             (request(hole("/"), Vec::new()), "its path"),

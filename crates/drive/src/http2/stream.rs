@@ -81,7 +81,10 @@ impl Exchange {
         loop {
             match body.poll_data(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => return Poll::Ready(Ok(())),
+                Poll::Ready(None) => {
+                    reply.end(body_bytes);
+                    return Poll::Ready(Ok(()));
+                }
                 Poll::Ready(Some(piece)) => {
                     let piece = piece?;
                     body.flow_control().release_capacity(piece.len())?;

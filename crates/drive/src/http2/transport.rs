@@ -24,8 +24,29 @@ impl<I: Io + 'static> Transport for Streams<I> {
         let message = prepared.make(cx, jar, &mut self.scratch)?;
         let stream = &mut self.streams[s];
         stream.reply.begin(message.0.method(), prepared.needs_body);
+        let asked = message.0.uri().path_and_query();
+        stream.reply.take_target(asked.map_or("/", |asked| asked.as_str()));
         stream.request = Some(message);
         Ok(())
+    }
+
+    /// As HTTP/1.1 would say it.
+    fn written(&mut self, s: usize) -> &[u8] {
+        self.scratch.clear();
+        if let Some((head, body)) = &self.streams[s].request {
+            let (method, path) =
+                (head.method(), head.uri().path_and_query().map_or("/", |path| path.as_str()));
+            let authority = head.uri().authority().map_or("", |authority| authority.as_str());
+            let begin = format!("{method} {path} HTTP/2\r\nhost: {authority}\r\n");
+            self.scratch.extend_from_slice(begin.as_bytes());
+            for (name, value) in head.headers() {
+                let parts = [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"];
+                parts.iter().for_each(|part| self.scratch.extend_from_slice(part));
+            }
+            self.scratch.extend_from_slice(b"\r\n");
+            self.scratch.extend_from_slice(body);
+        }
+        &self.scratch
     }
 
     fn send(&mut self, s: usize) -> io::Result<Sent> {

@@ -118,6 +118,8 @@ mod tests {
             timeout: Duration::from_secs(1),
             extractions: Vec::new(),
             checks: Vec::new(),
+            keeps_body: false,
+            follow: None,
         }
     }
 

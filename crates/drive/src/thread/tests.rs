@@ -108,6 +108,8 @@ fn driven(spin: bool) -> Counts {
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),
+        keeps_body: false,
+        follow: None,
     };
     let plan = Plan {
         sessions: vec![testing::kind(vec![Op::Request(0), Op::End])],
@@ -134,6 +136,7 @@ fn driven(spin: bool) -> Counts {
         schedule: Schedule::new(&plan.load, &plan.limits, 0, 0, 1, &mut random),
         timers: Timers::default(),
         recorder: Recorder::new(0, 1, 0, window, None),
+        origins: Vec::new(),
         pools: Pools::new(vec![Pool::new(200, 200, plan.limits.choose)]),
         bounds: Bounds { waiting: 1_000, connect_timeout_ns: u64::MAX, drain_ns: 0 },
         random,
@@ -141,6 +144,7 @@ fn driven(spin: bool) -> Counts {
         spin,
         timestamps: Timestamps::Read,
         ahead: Vec::new(),
+        teller: None,
         flow: Flow { slots: 1, open: vec![0], ..Flow::default() },
     };
     while thread.clock.now_ns() < thread.schedule.end_ns() {

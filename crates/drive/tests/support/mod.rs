@@ -181,6 +181,8 @@ pub fn get(label: u16, target: &str) -> RequestPlan {
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),
+        keeps_body: false,
+        follow: None,
     }
 }
 

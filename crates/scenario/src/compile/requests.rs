@@ -33,6 +33,8 @@ pub(crate) struct Requests {
     /// Of each session, its requests: the operation, and where it stands.
     pub(super) uses: Vec<Vec<(usize, Position)>>,
     pub(crate) default_headers: Vec<(Node, Node)>,
+    pub(crate) default_auth: Option<Node>,
+    pub(crate) default_follow: Option<Node>,
     default_timeout: Duration,
 }
 
@@ -47,6 +49,8 @@ impl Requests {
             aims: Vec::new(),
             uses: Vec::new(),
             default_headers: get("headers").map(Node::entries).unwrap_or_default().to_vec(),
+            default_auth: get("auth").cloned(),
+            default_follow: get("follow").cloned(),
             default_timeout: get("timeout").and_then(|node| reader.duration(node)).unwrap_or(TIMEOUT),
         }
     }
@@ -158,6 +162,8 @@ impl Session<'_, '_> {
             timeout: self.timeout(step),
             extractions: self.extractions(step.get("extract")),
             checks,
+            keeps_body: false,
+            follow: None,
         }
     }
 

@@ -163,6 +163,10 @@ impl Names for SessionNames<'_> {
         self.settings.environment(name, default)
     }
 
+    fn file(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        self.settings.file(name)
+    }
+
     fn counter(&mut self, name: &str) -> Result<usize, String> {
         Ok(self.shared.counter(name))
     }

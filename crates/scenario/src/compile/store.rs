@@ -7,7 +7,7 @@ use crate::diagnostic::{did_you_mean, nearest};
 use crate::plan::{Cluster, Durability, Product, Store, StoreOrigin, System, SystemOrigin};
 use crate::reader::{Reader, WrongSetting};
 use crate::store_facts::{STORE_FACTS, StoreFact, store_fact, store_facts, store_servers};
-use crate::yaml::Node;
+use crate::yaml::{Content, Node};
 
 /// What a cluster needs, so that most of its nodes can hold one for dead.
 const CLUSTER_NODES_MIN: usize = 3;
@@ -269,11 +269,15 @@ impl Stores {
         if let Some(name) = node.get("store") {
             self.check_driven(name, reader);
         }
-        if let (SystemOrigin::Command(words), Some(command)) = (&mut system.origin, node.get("command")) {
+        if let Some(command) =
+            node.get("command").filter(|_| matches!(system.origin, SystemOrigin::Command(_)))
+        {
             for setting in Stores::settings() {
-                self.tell_command(setting, words, command, reader);
+                self.tell_command(setting, system, command, reader);
             }
-            words.iter().for_each(|word| self.check(word, command, reader));
+            for part in ["command", "env", "before", "after"].into_iter().filter_map(|key| node.get(key)) {
+                self.check_texts(part, reader);
+            }
         }
         for (_, node) in node.get("settings").map(Node::entries).unwrap_or_default() {
             if let Some(text) = reader.text(node) {
@@ -308,10 +312,22 @@ impl Stores {
         }
     }
 
-    /// `{contact}` in a command.
-    fn tell_command(&self, setting: &str, words: &mut [String], command: &Node, reader: &Reader<'_>) {
+    /// Every text of a part of the scenario may ask where stores are.
+    fn check_texts(&self, part: &Node, reader: &Reader<'_>) {
+        match &part.content {
+            Content::Scalar { .. } => {
+                let text = reader.text(part);
+                text.into_iter().for_each(|text| self.check(&text, part, reader));
+            }
+            Content::List(items) => items.iter().for_each(|item| self.check_texts(item, reader)),
+            Content::Map(entries) => entries.iter().for_each(|(_, value)| self.check_texts(value, reader)),
+        }
+    }
+
+    /// `{contact}` in a command, and in what is around it.
+    fn tell_command(&self, setting: &str, system: &mut System, command: &Node, reader: &Reader<'_>) {
         let position = format!("{{{setting}}}");
-        if !words.iter().any(|word| word.contains(&position)) {
+        if !system.told_mut().any(|text| text.contains(&position)) {
             return;
         }
         let stores: Vec<&Store> = self.of(setting).collect();
@@ -320,7 +336,7 @@ impl Stores {
             [] => {}
             [store] => {
                 let fact = store_fact(&store.name, store.product.fact());
-                words.iter_mut().for_each(|word| *word = word.replace(&position, &fact));
+                system.told_mut().for_each(|text| *text = text.replace(&position, &fact));
             }
             _ => self.tell_of_several(setting, &format!("in place of `{position}` "), command, reader),
         }

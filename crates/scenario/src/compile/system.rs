@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::plan::{HttpVersion, Resolve, System, SystemOrigin, TlsSettings};
+use crate::plan::{HttpVersion, READY_STATUS, Ready, Resolve, System, SystemOrigin, TlsSettings};
 use crate::reader::{Reader, WrongSetting};
 use crate::store_facts::{store_fact, store_facts};
 use crate::system_url::SystemUrl;
-use crate::yaml::{Node, one_or_many};
+use crate::yaml::Node;
+
+use super::launch;
 
 /// Durability of what keeps nothing.
 const MEMORY: &str = "memory";
@@ -22,9 +24,9 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     let mut system = System { ready_within: READY_WITHIN, ..System::default() };
     if let Some(name) = node.get("serve") {
         system.origin = SystemOrigin::Shipped(shipped(name, reader)?);
-        system.health = HEALTH.into();
+        system.ready = answers(HEALTH.into());
     } else if let Some(command) = node.get("command") {
-        system.origin = SystemOrigin::Command(words(command, reader)?);
+        system.origin = SystemOrigin::Command(launch::words(command, reader)?);
     } else if let Some(node) = node.get("url") {
         let text = reader.text(node)?;
         check_url(node, &text, reader);
@@ -34,6 +36,7 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         system.origin = SystemOrigin::Url(store_fact(&reader.text(node)?, "url"));
     }
     check_has_settings(node, &system.origin, reader);
+    launch::read(node, base, &mut system, reader);
     for (key, node) in node.get("settings").map(Node::entries).unwrap_or_default() {
         let Some((name, value)) = key.text().zip(reader.text(node)) else { continue };
         if let SystemOrigin::Shipped(system) = &system.origin {
@@ -73,10 +76,11 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
             .error(node, "the durability of a system that runs already cannot be chosen; this belongs to one that is started");
     }
     if let Some(health) = node.get("health") {
-        system.health = reader.text(health)?;
-        if !system.health.starts_with('/') {
+        let path = reader.text(health)?;
+        if !path.starts_with('/') {
             reader.sink.error(health, "a path begins with a slash");
         }
+        system.ready = answers(path);
     }
     if let Some(position) = node.get("connect to") {
         let text = reader.text(position)?;
@@ -133,6 +137,11 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
     Some(system)
 }
 
+/// Ready once this path is answered with 200.
+fn answers(path: String) -> Ready {
+    Ready::Answers { path, status: READY_STATUS }
+}
+
 /// The name of a system that there is.
 fn shipped(node: &Node, reader: &Reader<'_>) -> Option<String> {
     let names: Vec<&'static str> = reader.checker.systems.iter().map(|system| system.name).collect();
@@ -175,20 +184,4 @@ fn check_url(node: &Node, text: &str, reader: &Reader<'_>) {
     if let Err(reason) = SystemUrl::read(text) {
         reader.sink.error(node, format!("\"{text}\" cannot be driven: {reason}"));
     }
-}
-
-/// A command as its words: one text is split as a shell does it.
-fn words(node: &Node, reader: &Reader<'_>) -> Option<Vec<String>> {
-    let words: Vec<String> = one_or_many(node).iter().map(|node| reader.text(node)).collect::<Option<_>>()?;
-    let words = match words.as_slice() {
-        [text] if node.text().is_some() => shlex::split(text).or_else(|| {
-            reader.sink.error(node, "a quote in this command is not closed, or a \\ stands at its end");
-            None
-        })?,
-        _ => words,
-    };
-    if words.first().is_none_or(String::is_empty) {
-        reader.sink.error(node, "this command is empty");
-    }
-    Some(words)
 }

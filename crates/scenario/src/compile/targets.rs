@@ -72,6 +72,14 @@ pub(super) fn scheme<'r>(root: &'r Node, system: &'r System) -> Option<&'r str> 
     }
 }
 
+/// Whether requests of HTTP can go to a system or a target.
+pub(super) fn speaks_http(root: &Node, system: &System) -> bool {
+    match &system.origin {
+        SystemOrigin::Url(_) => scheme(root, system).is_some_and(|scheme| spoken_at(scheme).is_none()),
+        SystemOrigin::Shipped(_) | SystemOrigin::Command(_) | SystemOrigin::Unknown => true,
+    }
+}
+
 /// Reads the named targets.
 pub(super) fn read(root: &Node, base: &Path, reader: &Reader<'_>) -> Vec<Target> {
     let entries = root.get("targets").map(Node::entries).unwrap_or_default();
@@ -113,6 +121,9 @@ pub(super) fn assign(
     check_each(root, targets, requests, reader);
     let is_used = |target: usize| requests.plans.iter().any(|plan| usize::from(plan.target) == target + 1);
     let entries = root.get("targets").map(Node::entries).unwrap_or_default();
+    // a redirect may lead there
+    let is_followed = requests.plans.iter().any(|plan| plan.follow.is_some());
+    let is_used = |target: usize| is_used(target) || is_followed && speaks_http(root, &targets[target].at);
     for (_, (key, _)) in entries.iter().take(named).enumerate().filter(|(target, _)| !is_used(*target)) {
         if let Some(name) = key.text().filter(|_| !reader.sink.has_errors()) {
             reader.sink.warn(key.position, format!("no step goes to \"{name}\""));

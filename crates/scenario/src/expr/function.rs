@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::choose::{self, EXPONENTIAL_DRAWS, EXPONENTIAL_NUMBERS, SCRAMBLED_RANKS};
 use super::date::{date, epoch_ms};
+use super::digest;
 use super::eval::{
     Absent, Bytes, Function, Got, Machine, Made, NO_NUMBER, Number, argument, constant_value, operand, whole,
 };
@@ -30,7 +31,7 @@ const MADE_TEXT_MAX: i64 = 65_536;
 const DAY_MS: i64 = 86_400_000;
 
 /// Functions that take a name instead of a value; the parser handles them.
-pub(crate) const NAMING: [(&str, &str, &str); 5] = [
+pub(crate) const NAMING: [(&str, &str, &str); 6] = [
     ("count", "count(NAME)", "counts the shared counter NAME up; the count before, 0 for the first caller"),
     (
         "next",
@@ -51,6 +52,11 @@ pub(crate) const NAMING: [(&str, &str, &str); 5] = [
         "env",
         "env(NAME) or env(NAME, default)",
         "the environment variable NAME, read once when the scenario is; it is written down nowhere",
+    ),
+    (
+        "file",
+        "file('PATH')",
+        "what a file holds, relative to the scenario, up to 16 MiB; read once when the scenario is",
     ),
 ];
 
@@ -302,6 +308,16 @@ functions! {
         Ok(Got::Text(text.part(start, end.max(start))))
     };
     "replace" "replace(text, old, new)" "with every old replaced by new" 3..=3 pure replace;
+    "base64" "base64(text)" "in base64" 1..=1 pure |m, a| digest::base64(m, &a[0]);
+    "base64url" "base64url(text)" "in the base64 of URLs and tokens, without padding" 1..=1 pure |m, a| {
+        digest::base64url(m, &a[0])
+    };
+    "base64_decode" "base64_decode(text)" "what a text in base64 says, in either alphabet, with or without padding" 1..=1 pure
+        |m, a| digest::base64_decode(m, &a[0]);
+    "sha256" "sha256(text) or sha256(text, form)" "its SHA-256; the form is 'hex' (default), 'base64', 'base64url' or 'raw'" 1..=2 pure
+        |m, a| digest::sha256(m, a);
+    "hmac" "hmac(key, text) or hmac(key, text, form)" "the signature of a text by HMAC with SHA-256, in the same forms" 2..=3 pure
+        |m, a| digest::hmac(m, a);
     "pad" "pad(number, width)" "with zeros in front up to this width" 2..=2 pure |m, a| {
         let text = argument(m, &a[0])?;
         let width = whole(m, &a[1])?.clamp(0, MADE_TEXT_MAX) as usize;
@@ -378,7 +394,7 @@ fn number<'e>(number: Number) -> Got<'e> {
 }
 
 /// A text that `write` appends to the machine's buffer.
-fn make<'e>(m: &mut Machine<'e>, write: impl FnOnce(&mut Machine<'e>)) -> Made<'e> {
+pub(super) fn make<'e>(m: &mut Machine<'e>, write: impl FnOnce(&mut Machine<'e>)) -> Made<'e> {
     let start = m.made.len();
     write(m);
     Ok(Got::Text(Bytes::Made(start, m.made.len())))

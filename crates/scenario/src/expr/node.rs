@@ -102,6 +102,32 @@ impl Node {
         }
     }
 
+    /// Whether it may have another value each time, though no variable is changed.
+    pub(crate) fn varies(&self) -> bool {
+        match self {
+            Node::Missing
+            | Node::Bool(_)
+            | Node::Int(_)
+            | Node::Real(_)
+            | Node::Text(_)
+            | Node::Variable(_) => false,
+            Node::Not(inner) | Node::Negate(inner) | Node::Cell { row: inner, .. } => inner.varies(),
+            Node::Binary(_, parts) | Node::Item(parts) => parts.iter().any(Node::varies),
+            Node::Call(function, parts) => !function.pure || parts.iter().any(Node::varies),
+            Node::Count(_)
+            | Node::NextRow(_)
+            | Node::RandomRow(_)
+            | Node::Inserted(_)
+            | Node::Latest { .. }
+            | Node::Zipf(_)
+            | Node::Scrambled { .. }
+            | Node::Rhythm { .. }
+            | Node::Chance { .. }
+            | Node::Exponential { .. }
+            | Node::Uniform { .. } => true,
+        }
+    }
+
     /// The value, where it is the same every time.
     pub(crate) fn as_literal(&self) -> Option<Value<'_>> {
         Some(match self {

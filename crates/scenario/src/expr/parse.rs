@@ -1,5 +1,6 @@
 //! From text to tree. Reports every unknown name in an expression, but only the first mistake in its grammar.
 
+use super::digest::DigestForm;
 use super::error::ExprError;
 use super::eval::{Function, Number, constant_value};
 use super::function;
@@ -24,6 +25,10 @@ pub(crate) trait Names {
     fn feeder(&mut self, name: &str, column: Option<&str>) -> Result<Node, String>;
     /// An environment variable; none where it is not set and there is a default, which is handed in.
     fn environment(&mut self, name: &str, default: Option<&Node>) -> Result<Option<String>, String>;
+    /// What a file holds.
+    fn file(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        Err(format!("no file can be read here: {name}"))
+    }
 }
 
 /// For expressions that may name nothing.
@@ -230,6 +235,7 @@ impl<'t> Parser<'t, '_> {
             "inserted" | "latest" => return self.keys_call(name),
             "count" | "next" => return self.naming_call(start, name),
             "env" => return self.environment(),
+            "file" => return self.file(),
             _ => {}
         }
         let function = function::find(name);
@@ -292,6 +298,13 @@ impl<'t> Parser<'t, '_> {
             let length = self.text[starts[index]..].find([',', ')']).unwrap_or(1);
             self.mistakes.push(self.mistake(starts[index], length, reason.to_owned()));
         }
+        if let "sha256" | "hmac" = function.name
+            && let Some(Node::Text(form)) = arguments.get(function.arguments_max - 1)
+            && DigestForm::from_word(form).is_none()
+        {
+            let reason = format!("a digest is written as {}", DigestForm::WORDS.join(", "));
+            self.mistakes.push(self.mistake(starts[function.arguments_max - 1], form.len(), reason));
+        }
         true
     }
 
@@ -349,6 +362,28 @@ impl<'t> Parser<'t, '_> {
                 Node::Missing
             }
         })
+    }
+
+    /// `file('PATH')`: read now, once for the whole run.
+    fn file(&mut self) -> Parsed<Node> {
+        self.skip_space();
+        let at = self.at;
+        let name = match self.text.as_bytes().get(at) {
+            Some(mark @ (b'"' | b'\'')) => match self.quoted(*mark)? {
+                Node::Text(name) => String::from_utf8_lossy(&name).into_owned(),
+                _ => String::new(),
+            },
+            _ => String::new(),
+        };
+        let length = self.at - at;
+        if name.is_empty() || name.contains('\0') {
+            let reason = "expected the path of a file in quotes, relative to the scenario".into();
+            return Err(self.mistake(at, length, reason));
+        }
+        self.expect(")", "a closing parenthesis")?;
+        Ok(self.resolved(at, length, |names| {
+            names.file(&name).map(|bytes| Node::Text(bytes.into_boxed_slice()))
+        }))
     }
 
     fn bare_name(&mut self) -> Parsed<(usize, &'t str)> {

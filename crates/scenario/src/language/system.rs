@@ -1,8 +1,8 @@
 //! What is driven.
 
-use crate::grammar::Scalar::{Bool, Duration, Text, Word};
+use crate::grammar::Scalar::{Bool, Duration, Status, Text, Whole, Word};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
-use crate::grammar::{Key, Keys, Record, Rule, key};
+use crate::grammar::{Key, Keys, Record, Rule, Shape, key, required};
 use crate::plan::{HttpVersion, Resolve};
 
 const RESOLVE: Key = key(
@@ -26,6 +26,12 @@ const HTTP: Key = key(
 const RPC: Key =
     key("rpc", Scalar(Text), "Path of the WebSocket that takes the calls of CALL steps; `/rpc` by default.");
 
+/// One text that is split into words, or the words themselves.
+const COMMAND: Shape = Either(&[Scalar(Text), List(&Scalar(Text), 1)]);
+
+/// Commands that come to an end by themselves.
+const ERRANDS: Shape = List(&Either(&[Scalar(Text), List(&Scalar(Text), 1), Of(&ERRAND)]), 1);
+
 pub(super) static SYSTEM: Record = Record {
     what: "a system",
     schema: "system",
@@ -35,8 +41,33 @@ pub(super) static SYSTEM: Record = Record {
         key("serve", Scalar(Text), "Name of a shipped system, started with `tidemark serve NAME`."),
         key(
             "command",
-            Either(&[Scalar(Text), List(&Scalar(Text), 1)]),
-            "A command that starts the system, quoted as for a shell, or the list of its words; `{port}` in it stands for a free port.",
+            COMMAND,
+            "A command that starts the system, quoted as for a shell, or the list of its words; `{port}` in it stands for a free port, or for `port`.",
+        ),
+        key(
+            "env",
+            Map(Keys::Text("variables of the environment"), &Scalar(Text)),
+            "Of `command`: variables of its environment, beside those that are there; `{port}` stands for the port.",
+        ),
+        key(
+            "cwd",
+            Scalar(Text),
+            "Of `command`: the folder that it is started in, relative to the scenario; by default where tidemark is.",
+        ),
+        key(
+            "port",
+            Scalar(Whole(1)),
+            "Of `command`: the port of 127.0.0.1 that it always listens on; else a free one.",
+        ),
+        key(
+            "before",
+            ERRANDS,
+            "Of `command`: commands that are run to their end before it is started, in order; each must end with status 0.",
+        ),
+        key(
+            "after",
+            ERRANDS,
+            "Of `command`: commands that are run to their end once it was stopped, in order.",
         ),
         key(
             "url",
@@ -58,7 +89,16 @@ pub(super) static SYSTEM: Record = Record {
             Scalar(Word(&["synced", "buffered", "memory"])),
             "When the system answers a write: on disk, with the operating system, or in memory.",
         ),
-        key("health", Scalar(Text), "Path that answers 200 when the system is ready; `/health` by default."),
+        key(
+            "health",
+            Scalar(Text),
+            "Path that answers 200 when the system is ready: short for `ready: {path: …}`.",
+        ),
+        key(
+            "ready",
+            Of(&READY),
+            "Of `command`: what says that it is ready; by default that it accepts connections.",
+        ),
         key("ready within", Scalar(Duration), "Longest time until it is; 60s by default."),
         RESOLVE,
         CONNECT_TO,
@@ -67,6 +107,31 @@ pub(super) static SYSTEM: Record = Record {
         RPC,
     ],
     rule: Rule::OneOf(&["serve", "command", "url", "store"]),
+};
+
+static READY: Record = Record {
+    what: "what says that a system is ready",
+    schema: "ready",
+    about: "What says that a command is ready: an answer, or a line of its output.",
+    verbs: &[],
+    keys: &[
+        key("path", Scalar(Text), "The path that answers with `status` once it is."),
+        key("status", Scalar(Status), "Status of that answer; 200 by default."),
+        key("log", Scalar(Text), "What a line of its output has in it once it is."),
+    ],
+    rule: Rule::OneOf(&["path", "log"]),
+};
+
+static ERRAND: Record = Record {
+    what: "a command before or after the system",
+    schema: "errand",
+    about: "A command that comes to an end by itself.",
+    verbs: &[],
+    keys: &[
+        required("command", COMMAND, "The command, quoted as for a shell, or the list of its words."),
+        key("within", Scalar(Duration), "Longest time until its end; 60s by default."),
+    ],
+    rule: Rule::Free,
 };
 
 pub(super) static TARGET: Record = Record {

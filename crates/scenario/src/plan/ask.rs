@@ -114,21 +114,51 @@ pub struct Wait {
 pub struct HttpRequest {
     /// `GET`, `POST`, …
     pub method: String,
-    /// Path and query; begins with a slash.
+    /// Path and query; begins with a slash, or is a [location](TargetForm::Location).
     pub target: Template,
+    /// What the target is, as it is written.
+    pub form: TargetForm,
     /// Names and values, in order.
     pub headers: Vec<(String, Template)>,
     /// Body, if any.
     pub body: Option<Template>,
 }
 
+/// What the target of a request is, once it is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TargetForm {
+    /// A path below the one that all paths of the server begin with.
+    #[default]
+    Below,
+    /// All of the path.
+    Whole,
+    /// What a server said, in a `Location` say: all of the path, or a URL of the server that the request goes to.
+    Location,
+}
+
 impl HttpRequest {
     /// Request line and headers as HTTP/1.1 writes them, each line ended by CRLF: `base_path` in front of the path, and
     /// `own`, whole lines that are not the scenario's, behind the request line.
     pub fn head(&self, base_path: &str, own: &str) -> Template {
-        let mut head = Template::literal(format!("{} {base_path}", self.method));
-        head.append(self.target.clone());
-        head.push_literal(b" HTTP/1.1\r\n");
+        let mut head = Template::literal(format!("{} ", self.method));
+        head.append(self.path(base_path));
+        head.append(self.behind_target(own));
+        head
+    }
+
+    /// Path and query, with `base_path` in front where that belongs there.
+    pub fn path(&self, base_path: &str) -> Template {
+        let mut path = Template::default();
+        if self.form == TargetForm::Below {
+            path.push_literal(base_path.as_bytes());
+        }
+        path.append(self.target.clone());
+        path
+    }
+
+    /// What follows the target in the [head](HttpRequest::head).
+    pub fn behind_target(&self, own: &str) -> Template {
+        let mut head = Template::literal(" HTTP/1.1\r\n");
         head.push_literal(own.as_bytes());
         for (name, value) in &self.headers {
             head.push_literal(format!("{name}: ").as_bytes());

@@ -13,8 +13,12 @@ enum Names {
     Keys,
     /// Of headers.
     Headers,
+    /// Of a command's environment.
+    Variables,
     /// The author's own: of settings, fields, parameters.
     Values,
+    /// Of who comes: what stands beside them is secret, but for the user.
+    Auth,
     /// Of what is looked for in answers: beside them stands no value of a secret.
     Tests,
 }
@@ -70,6 +74,12 @@ impl Walk<'_> {
                 }
                 self.scalar(value, masked_value(text), text);
             }
+            (Names::Variables, Content::Scalar { text, .. }) if is_secret(name, text) => {
+                if let Ok([Piece::Literal(literal)]) = split(text).as_deref() {
+                    self.secrets.add(name, Origin::Setting, literal);
+                }
+                self.scalar(value, masked_value(text), text);
+            }
             (Names::Values, Content::Scalar { text, .. }) if is_secret(name, text) => {
                 self.scalar(value, masked_value(text), text);
             }
@@ -81,18 +91,39 @@ impl Walk<'_> {
                     }
                 }
             }
-            (Names::Keys, Content::List(items)) if name == "command" => {
-                let mut before = None;
-                for item in items {
-                    match item.text() {
-                        Some(text) => self.scalar(item, masked_argument(before, text), text),
-                        None => self.node(item, Names::Keys),
-                    }
-                    before = item.text();
+            (Names::Auth, Content::Scalar { text, .. }) if name != "user" => {
+                if let Ok([Piece::Literal(literal)]) = split(text).as_deref() {
+                    self.secrets.add("Authorization", Origin::Header, literal);
                 }
+                self.scalar(value, masked_value(text), text);
+            }
+            (Names::Keys, Content::List(items)) if name == "command" => self.words(items),
+            (Names::Keys, Content::List(items)) if name == "before" || name == "after" => {
+                for item in items {
+                    match &item.content {
+                        Content::List(words) => self.words(words),
+                        _ => self.node(item, Names::Keys),
+                    }
+                }
+            }
+            // a target or a session may be called so, too
+            (Names::Keys, Content::Map(kinds)) if name == "auth" && kinds.iter().any(is_auth) => {
+                self.node(value, Names::Auth);
             }
             (Names::Keys, _) => self.node(value, of_key(name)),
             _ => self.node(value, names),
+        }
+    }
+
+    /// Those of a command.
+    fn words(&mut self, words: &[Node]) {
+        let mut before = None;
+        for word in words {
+            match word.text() {
+                Some(text) => self.scalar(word, masked_argument(before, text), text),
+                None => self.node(word, Names::Keys),
+            }
+            before = word.text();
         }
     }
 
@@ -105,9 +136,15 @@ impl Walk<'_> {
     }
 }
 
+/// Whether this says who comes.
+fn is_auth((kind, _): &(Node, Node)) -> bool {
+    matches!(kind.text(), Some("basic" | "bearer"))
+}
+
 fn of_key(name: &str) -> Names {
     match name {
         "headers" => Names::Headers,
+        "env" => Names::Variables,
         "check" | "extract" | "until" => Names::Tests,
         // those of the scenario, and those that a comparison sets
         "settings" | "set" => Names::Values,

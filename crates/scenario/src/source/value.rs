@@ -1,9 +1,11 @@
 //! Plain values, lists and ordered mappings: what a scenario file is made of.
 
+use crate::diagnostic::Diagnostics;
 use crate::expr;
 use crate::settings::literal;
+use crate::sink::Sink;
 use crate::units::{Rate, Share, Size, Time};
-use crate::yaml::{Content, Node};
+use crate::yaml::{self, Content, Node};
 
 /// A plain value as it is written: a text, or a number, a truth value or nothing.
 ///
@@ -143,6 +145,18 @@ impl Value {
         match self {
             Value::Scalar(scalar) => Some(scalar.as_str()),
             _ => None,
+        }
+    }
+
+    /// Reads any YAML, which JSON is, too, within the bounds of a scenario; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// Where the text is no YAML, or too much, with line and column.
+    pub fn from_yaml(name: &str, text: &str) -> Result<Value, Diagnostics> {
+        let sink = Sink::new(name, text);
+        match yaml::read(&sink).filter(|_| !sink.has_errors()) {
+            Some(root) => Ok(Value::read(&root)),
+            None => Err(sink.into_diagnostics()),
         }
     }
 

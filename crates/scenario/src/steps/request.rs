@@ -1,14 +1,15 @@
 //! Requests of HTTP.
 
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::auth::AUTH;
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::{Step, StepKind};
 use crate::compile::{Session, split_origin};
-use crate::grammar::Scalar::Template;
+use crate::grammar::Scalar::{Template, Whole};
 use crate::grammar::Shape::{Map, Record as Of, Scalar, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, key};
-use crate::plan::{Ask, HttpRequest};
+use crate::plan::{Ask, HttpRequest, TargetForm};
 use crate::source::step::Reading;
 use crate::template::{self, Encoding, Part};
 use crate::yaml::Node;
@@ -41,6 +42,7 @@ pub(super) static KIND: StepKind = StepKind {
             AT,
             QUERY,
             key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers."),
+            AUTH,
             key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
             key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
             key("body", Scalar(Template), "The body as it is."),
@@ -49,6 +51,7 @@ pub(super) static KIND: StepKind = StepKind {
             WRITE,
             READ,
             TIMEOUT,
+            FOLLOW,
             EXTRACT,
             key(
                 "check",
@@ -71,6 +74,13 @@ pub(super) static KIND: StepKind = StepKind {
 ",
 };
 
+/// Also of the defaults.
+pub(crate) const FOLLOW: Key = key(
+    "follow",
+    Scalar(Whole(0)),
+    "Most redirects that are followed, one after the other; 0 (default): a redirect is an answer as any other.",
+);
+
 pub(super) const QUERY: Key =
     key("query", Map(Keys::Text("parameters"), &Scalar(Template)), "Put behind the path, encoded.");
 
@@ -78,7 +88,7 @@ const fn method(name: &'static str) -> Key {
     key(
         name,
         Scalar(Template),
-        "Path of the request, begun with a slash, or a URL whose scheme and host do not vary.",
+        "Path of the request, begun with a slash, or a URL whose scheme and host do not vary; or a `Location` that was extracted: `${location}`.",
     )
 }
 
@@ -90,7 +100,8 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         let (body, content_type) = session.body(step);
         Ask::Http(HttpRequest { body, ..session.http(step, method, content_type) })
     });
-    let plan = session.request(step, label, sent, step.get("check"));
+    let mut plan = session.request(step, label, sent, step.get("check"));
+    plan.follow = session.follow(step, &mut plan.ask);
     session.push_request(step, plan);
 }
 
@@ -105,7 +116,17 @@ impl Session<'_, '_> {
                 return HttpRequest::default();
             }
         }
-        self.check_path(step.value, &target);
+        let form = match target.parts.first_mut() {
+            // what a server said is a path, or a URL
+            Some(Part::Hole(_, encoding)) => {
+                *encoding = Encoding::Raw;
+                TargetForm::Location
+            }
+            _ => {
+                self.check_path(step.value, &target);
+                TargetForm::Below
+            }
+        };
         let mut has_query =
             target.parts.iter().any(|part| matches!(part, Part::Literal(l) if l.contains(&b'?')));
         for (name, value) in step.get("query").map(Node::entries).unwrap_or_default() {
@@ -116,7 +137,7 @@ impl Session<'_, '_> {
             target.append(self.template(value, Encoding::Url));
         }
         let headers = self.headers(step, content_type);
-        HttpRequest { method: method.to_owned(), target, headers, body: None }
+        HttpRequest { method: method.to_owned(), target, form, headers, body: None }
     }
 
     pub(crate) fn check_path(&self, node: &Node, path: &template::Template) {
@@ -146,6 +167,7 @@ impl Session<'_, '_> {
             self.check_header_name(name, text);
             headers.push((text.to_owned(), self.template(value, Encoding::Header)));
         }
+        self.authorize(step, &mut headers);
         let usual = [("Content-Type", content_type), ("User-Agent", Some("tidemark"))];
         for (name, value) in usual.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             if !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {

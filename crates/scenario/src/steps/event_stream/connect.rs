@@ -7,6 +7,7 @@ use crate::grammar::Shape::{Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Ask, Check, EventStreamStep, Source};
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use crate::steps::auth::AUTH;
 use crate::steps::request::QUERY;
 use crate::steps::{Step, StepKind};
 use crate::template;
@@ -25,6 +26,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
             AT,
             QUERY,
             key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers of the request."),
+            AUTH,
             TIMEOUT,
             EXTRACT,
             key("check", Of(&CHECK), "What must hold of the answer's head, whose status is 200."),

@@ -7,6 +7,7 @@ use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Ask, HttpRequest, WebSocketStep};
 use crate::reader::Reader;
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use crate::steps::auth::AUTH;
 use crate::steps::request::QUERY;
 use crate::steps::{Step, StepKind};
 use crate::template;
@@ -33,6 +34,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
             AT,
             QUERY,
             key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers of the handshake."),
+            AUTH,
             key(
                 "subprotocol",
                 Either(&[Scalar(Text), List(&Scalar(Text), 1)]),

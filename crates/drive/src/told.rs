@@ -1,0 +1,166 @@
+//! A session that is told of step by step, for whoever looks for a mistake in a scenario.
+//!
+//! Only a session that is run once is ([`run_told`](crate::run_told)): each step is copied as it ends, up to a bound, and
+//! handed over. No load pays for it with more than a look at an empty place.
+
+use std::sync::mpsc::Sender;
+
+use tidemark_scenario::Value;
+use tidemark_scenario::template::Encoding;
+
+use crate::answer::{Answer, Flaw, Probe, Variables};
+
+/// Most bytes of a request, of a body and of a value that are told.
+pub const TOLD_BYTES: usize = 4 << 10;
+
+/// What came of one step.
+#[derive(Debug, Clone, Default)]
+pub struct ToldStep {
+    /// Its label.
+    pub label: String,
+    /// What was sent, where the protocol is one of bytes; no more than [`TOLD_BYTES`] of it.
+    pub sent: Vec<u8>,
+    /// Bytes of all of it.
+    pub sent_bytes: usize,
+    /// The redirects that were followed before that: status and location of each.
+    pub hops: Vec<(u16, String)>,
+    /// What came, if an answer did.
+    pub answer: Option<ToldAnswer>,
+    /// What was kept from the answer.
+    pub extracted: Vec<Extracted>,
+    /// What was looked at in the answer.
+    pub checks: Vec<Checked>,
+    /// Why it failed, if it did.
+    pub fault: Option<String>,
+    /// From its first byte to the end of the answer, microseconds; none if it was never sent.
+    pub took_us: Option<u64>,
+    /// The session's variables afterwards, and their values; none of one that is not set.
+    pub variables: Vec<(String, Option<String>)>,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct ToldAnswer {
+    /// The status, or what stands for it; 0 where there is none.
+    pub status: u16,
+    /// The same in words.
+    pub status_words: String,
+    /// Whether it is a redirect that nobody follows and no check is about.
+    pub is_unfollowed: bool,
+    /// The headers, where there are any.
+    pub headers: Vec<(String, String)>,
+    /// The body, or the message; no more than [`TOLD_BYTES`] of it.
+    pub body: Vec<u8>,
+    /// Bytes of all of it.
+    pub body_bytes: usize,
+    /// Why it cannot be read, where it cannot; it is empty then.
+    pub unreadable: Option<String>,
+}
+
+/// A value that was to be kept from an answer.
+#[derive(Debug, Clone)]
+pub struct Extracted {
+    /// The variable.
+    pub variable: String,
+    /// Where it was looked for.
+    pub source: String,
+    /// What was found there.
+    pub value: Option<String>,
+}
+
+/// A check.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// What was to hold.
+    pub what: String,
+    /// What was there.
+    pub saw: String,
+    /// Whether it held; none where something before it had failed.
+    pub held: Option<bool>,
+}
+
+/// Hands over what a thread's one session does.
+#[derive(Debug)]
+pub(crate) struct Teller {
+    steps: Sender<ToldStep>,
+    labels: Vec<String>,
+    current: ToldStep,
+}
+
+impl Teller {
+    /// For a plan with these labels.
+    pub fn new(steps: Sender<ToldStep>, labels: &[String]) -> Teller {
+        Teller { steps, labels: labels.to_vec(), current: ToldStep::default() }
+    }
+
+    /// This is about to be sent; what was before was not, or it was a redirect.
+    pub fn sent(&mut self, bytes: &[u8]) {
+        let hops = std::mem::take(&mut self.current.hops);
+        self.current = ToldStep { sent: start(bytes), sent_bytes: bytes.len(), hops, ..ToldStep::default() };
+    }
+
+    /// The answer was a redirect, which is followed if it can be.
+    pub fn redirected(&mut self, status: u16, location: &[u8]) {
+        let location = String::from_utf8_lossy(&location[..location.len().min(TOLD_BYTES)]).into_owned();
+        self.current.hops.push((status, location));
+    }
+
+    /// This was the answer.
+    pub fn answered(
+        &mut self,
+        answer: &dyn Answer,
+        probe: &Probe,
+        variables: Variables<'_>,
+        flaw: Option<Flaw>,
+    ) {
+        let mut headers = Vec::new();
+        let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        answer.each_header(&mut |name, value| headers.push((lossy(name), lossy(value))));
+        self.current.answer = Some(ToldAnswer {
+            status: answer.status(),
+            status_words: answer.status_words(),
+            is_unfollowed: probe.is_unfollowed(answer),
+            headers,
+            body: start(answer.body()),
+            body_bytes: answer.body().len(),
+            unreadable: answer.unreadable().map(str::to_owned),
+        });
+        self.current.extracted = probe.extracted(variables, flaw);
+        self.current.checks = probe.checked(answer, variables, flaw);
+    }
+
+    /// It failed.
+    pub fn failed(&mut self, fault: &str) {
+        self.current.fault = Some(fault.to_owned());
+    }
+
+    /// It is over.
+    pub fn over(&mut self, label: u16, took_ns: Option<u64>, variables: Variables<'_>) {
+        let mut step = std::mem::take(&mut self.current);
+        step.label = self.labels.get(usize::from(label)).cloned().unwrap_or_default();
+        step.took_us = took_ns.map(|took_ns| took_ns / 1_000);
+        // what no expression can name is none of the scenario's
+        let all = variables.names.iter().zip(variables.slots).filter(|(name, _)| !name.starts_with('('));
+        step.variables = all.map(|(name, slot)| (name.clone(), text(slot.value()))).collect();
+        // whoever does not listen any more does not want to know
+        let _ = self.steps.send(step);
+    }
+}
+
+fn start(bytes: &[u8]) -> Vec<u8> {
+    bytes[..bytes.len().min(TOLD_BYTES)].to_vec()
+}
+
+/// A value in words; none of one that is missing.
+pub(crate) fn text(value: Value<'_>) -> Option<String> {
+    if value == Value::Missing {
+        return None;
+    }
+    let mut text = Vec::new();
+    Encoding::Raw.write_value(value, &mut text);
+    let mut told = String::from_utf8_lossy(&text[..text.len().min(TOLD_BYTES)]).into_owned();
+    if text.len() > TOLD_BYTES {
+        told.push('…');
+    }
+    Some(told)
+}

@@ -1,0 +1,102 @@
+//! Each kind of session once, told step by step, without a load: for whoever looks for a mistake in a scenario.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+
+use tidemark_drive::{OnceError, ToldStep};
+use tidemark_scenario::Plan;
+
+use super::preparing::LOOK_EVERY;
+use super::{Experiment, begin, driven};
+use crate::error::LabError;
+use crate::progress::{Progress, Watcher};
+use crate::run_options::RunOptions;
+use crate::secret;
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Once {
+    /// Whether every request was answered well, and every check held.
+    pub is_good: bool,
+    /// What else there is to know.
+    pub notes: Vec<String>,
+}
+
+/// Starts what a scenario starts, prepares it, and has each kind of session, or only the one of this name, done once by one
+/// user. `tell` is handed the name of the kind and each step as it ends. What is in the run directory afterwards, the logs
+/// of what was started among it, is no run.
+///
+/// # Errors
+/// As [`run`](super::run). A step that fails is none.
+pub fn once(
+    mut plan: Plan,
+    options: RunOptions,
+    kind: Option<&str>,
+    progress: &mut dyn FnMut(Progress),
+    tell: &mut dyn FnMut(&str, ToldStep),
+) -> Result<Once, LabError> {
+    if let Some(kind) = kind.filter(|kind| plan.sessions.iter().all(|session| session.name != *kind)) {
+        let names: Vec<&str> = plan.sessions.iter().map(|session| session.name.as_str()).collect();
+        return Err(LabError::Usage(format!(
+            "the scenario has no session called {kind}; it has {}",
+            names.join(", ")
+        )));
+    }
+    plan.requests.iter_mut().for_each(|request| request.keeps_body = true);
+    let experiment = begin(plan, options)?;
+    let result = experiment.once(kind, &Watcher::new(progress), tell);
+    let secrets = &experiment.plan.secrets;
+    secret::logs(secrets, &experiment.run_dir.join(tidemark_record::LOGS_DIR))
+        .map_err(|error| LabError::Measure(format!("secrets may be left in the logs: {error}")))?;
+    result.map_err(|error| error.in_words(|text| secrets.masked(text)))
+}
+
+impl Experiment {
+    fn once(
+        &self,
+        kind: Option<&str>,
+        progress: &Watcher<'_>,
+        tell: &mut dyn FnMut(&str, ToldStep),
+    ) -> Result<Once, LabError> {
+        let mut record = self.record(progress)?;
+        let prepared = self.prepare(&mut record, progress)?;
+        let (mut environment, shared) = (prepared.environment, prepared.shared.followed(&self.plan));
+        let shared = Arc::new(shared);
+        let mut once = Once { is_good: true, notes: Vec::new() };
+        let kinds = self.plan.sessions.iter().enumerate();
+        for (index, session) in kinds.filter(|(_, session)| kind.is_none_or(|kind| session.name == kind)) {
+            let options = self.drive_options(&environment.system, &environment.others);
+            let (plan, session, shared) = (Arc::clone(&self.plan), session.clone(), Arc::clone(&shared));
+            let name = session.name.clone();
+            let (sender, steps) = channel();
+            let number = u16::try_from(index).unwrap_or(u16::MAX);
+            let thread = std::thread::Builder::new()
+                .name("once".into())
+                .spawn(move || tidemark_drive::run_told(&plan, &session, &shared, &options, number, sender));
+            let thread = thread.map_err(driven)?;
+            loop {
+                match steps.recv_timeout(LOOK_EVERY) {
+                    Ok(step) => tell(&name, step),
+                    // a stop request leaves the session to itself: it ends because the system does
+                    Err(RecvTimeoutError::Timeout) => self.go_on()?,
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            match thread.join() {
+                Ok(Ok(_)) => {}
+                Ok(Err(OnceError::Request { .. })) => once.is_good = false,
+                Ok(Err(error)) => return Err(LabError::Measure(format!("session {name}: {error}"))),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        if let Some(ending) = environment.system.ended() {
+            once.is_good = false;
+            once.notes
+                .push(format!("the system ended by itself ({ending}); {}", environment.system.log_tail()));
+        }
+        environment.system.stop();
+        once.notes.extend(environment.system.clear_away());
+        once.notes.iter_mut().for_each(|note| *note = self.plan.secrets.masked(note));
+        Ok(once)
+    }
+}

@@ -1,0 +1,117 @@
+//! A system of one's own: its command, and what is around it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::plan::{Errand, Launch, PORT, READY_STATUS, Ready, System, SystemOrigin};
+use crate::reader::Reader;
+use crate::yaml::{Node, one_or_many};
+
+/// Longest time until a command before or after the system is over, where a scenario says nothing.
+const ERRAND_WITHIN: Duration = Duration::from_secs(60);
+/// What only a command has.
+const OF_COMMAND: [&str; 6] = ["env", "cwd", "port", "before", "after", "ready"];
+
+/// Reads what a command has around it, into `system`, and tells of it where there is no command.
+pub(super) fn read(node: &Node, base: &Path, system: &mut System, reader: &Reader<'_>) {
+    let SystemOrigin::Command(_) = system.origin else {
+        for (key, _) in OF_COMMAND.iter().filter_map(|key| node.entry(key)) {
+            let name = key.text().unwrap_or_default();
+            reader.sink.error(key, format!("\"{name}\" belongs to a system that is a `command`"));
+        }
+        return;
+    };
+    system.launch = Launch {
+        env: node.get("env").map_or_else(BTreeMap::new, |env| variables(env, reader)),
+        cwd: node.get("cwd").and_then(|cwd| {
+            let folder = base.join(reader.text(cwd)?);
+            if !folder.is_dir() {
+                reader.sink.error(cwd, format!("{} is no folder", folder.display()));
+            }
+            Some(folder)
+        }),
+        port: node.get("port").and_then(|port| {
+            let number = reader.whole(port, 1)?;
+            let told =
+                || reader.sink.error(port, format!("{number} is no port; the last one is {}", u16::MAX));
+            u16::try_from(number).map_err(|_| told()).ok()
+        }),
+        before: errands(node.get("before"), reader),
+        after: errands(node.get("after"), reader),
+    };
+    if let Some((key, ready)) = node.entry("ready") {
+        if node.get("health").is_some() {
+            reader.sink.error(key, "a system has either \"health\" or \"ready\", not both");
+        }
+        system.ready = self::ready(ready, reader).unwrap_or_default();
+    }
+    check_port(node, system, reader);
+}
+
+/// Whoever does not tell a command its port, and does not know it either, cannot find it.
+fn check_port(node: &Node, system: &System, reader: &Reader<'_>) {
+    let SystemOrigin::Command(words) = &system.origin else { return };
+    let is_told = words.iter().chain(system.launch.env.values()).any(|text| text.contains(PORT));
+    if let Some(command) = node.get("command").filter(|_| !is_told && node.get("port").is_none()) {
+        let message = "nobody tells this command where to listen; write {port} into it or into `env`, or `port: 8080` if \
+                       it always listens on that";
+        reader.sink.error(command, message);
+    }
+}
+
+fn variables(env: &Node, reader: &Reader<'_>) -> BTreeMap<String, String> {
+    let variable = |(key, value): &(Node, Node)| {
+        let name = key.text()?;
+        if name.contains(['=', '\0']) {
+            reader.sink.error(key, "the name of a variable has no = in it");
+        }
+        Some((name.to_owned(), reader.text(value)?))
+    };
+    env.entries().iter().filter_map(variable).collect()
+}
+
+fn ready(node: &Node, reader: &Reader<'_>) -> Option<Ready> {
+    if let Some(log) = node.get("log") {
+        if let Some((status, _)) = node.entry("status") {
+            reader.sink.error(status, "a status belongs to the answer of a `path`");
+        }
+        let text = reader.text(log)?;
+        if text.is_empty() || text.contains('\n') {
+            reader.sink.error(log, "a part of one line is looked for; this is none");
+        }
+        return Some(Ready::Prints(text));
+    }
+    let node_of_path = node.get("path")?;
+    let path = reader.text(node_of_path)?;
+    if !path.starts_with('/') {
+        reader.sink.error(node_of_path, "a path begins with a slash");
+    }
+    let status = node.get("status").and_then(|status| reader.status(status)).unwrap_or(READY_STATUS);
+    Some(Ready::Answers { path, status })
+}
+
+fn errands(node: Option<&Node>, reader: &Reader<'_>) -> Vec<Errand> {
+    let errand = |item: &Node| {
+        let command = item.get("command").unwrap_or(item);
+        let within = item.get("within").and_then(|within| reader.duration(within));
+        Some(Errand { command: words(command, reader)?, within: within.unwrap_or(ERRAND_WITHIN) })
+    };
+    node.map(Node::items).unwrap_or_default().iter().filter_map(errand).collect()
+}
+
+/// A command as its words: one text is split as a shell does it.
+pub(super) fn words(node: &Node, reader: &Reader<'_>) -> Option<Vec<String>> {
+    let words: Vec<String> = one_or_many(node).iter().map(|node| reader.text(node)).collect::<Option<_>>()?;
+    let words = match words.as_slice() {
+        [text] if node.text().is_some() => shlex::split(text).or_else(|| {
+            reader.sink.error(node, "a quote in this command is not closed, or a \\ stands at its end");
+            None
+        })?,
+        _ => words,
+    };
+    if words.first().is_none_or(String::is_empty) {
+        reader.sink.error(node, "this command is empty");
+    }
+    Some(words)
+}

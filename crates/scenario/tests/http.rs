@@ -1,0 +1,148 @@
+//! What requests of HTTP say of who comes, and which requests follow redirects.
+
+use std::path::Path;
+
+use tidemark_scenario::plan::{HttpRequest, TargetForm};
+use tidemark_scenario::{Plan, check_text, load_text};
+
+fn text(steps: &str, more: &str) -> String {
+    let steps: String = steps.lines().map(|line| format!("      {line}\n")).collect();
+    format!("{more}\nsessions:\n  a:\n    steps:\n{steps}load: {{users: 1, hold: 1s}}\n")
+}
+
+fn plan(steps: &str, more: &str) -> Plan {
+    load_text("t.yaml", &text(steps, more), Path::new("."), &[]).unwrap_or_else(|told| panic!("{told}"))
+}
+
+fn mistakes(steps: &str, more: &str) -> String {
+    check_text("t.yaml", &text(steps, more), Path::new("."), &[]).1.to_string()
+}
+
+fn http(plan: &Plan, index: usize) -> &HttpRequest {
+    plan.requests[index].http().unwrap()
+}
+
+/// The `Authorization` of a request, where it is fixed.
+fn authorization(plan: &Plan, index: usize) -> Option<String> {
+    let mut all =
+        http(plan, index).headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let (_, value) = all.next()?;
+    assert!(all.next().is_none(), "once");
+    value.as_literal().map(|value| String::from_utf8(value.to_vec()).unwrap())
+}
+
+#[test]
+fn who_comes_is_a_header() {
+    let steps = "- GET: /a\n- GET: /b\n  auth: {basic: {user: Aladdin, password: open sesame}}\n- GET: /c\n  auth: none\n\
+                 - GET: /d\n  headers: {authorization: Own}\n- GET: /e\n  auth: {basic: {user: a, password: 007}}\n\
+                 - GET: /f\n  auth: {basic: {user: a, password: \"${7}\"}}";
+    let plan = plan(steps, "defaults: {auth: {bearer: of-the-defaults}}");
+    let all: Vec<Option<String>> = (0..6).map(|index| authorization(&plan, index)).collect();
+    let wanted = [
+        Some("Bearer of-the-defaults"),
+        Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
+        None,
+        Some("Own"),
+        Some("Basic YTowMDc="),
+        Some("Basic YTo3"),
+    ];
+    assert_eq!(all, wanted.map(|value| value.map(str::to_owned)));
+}
+
+#[test]
+fn who_comes_is_written_down_nowhere() {
+    let steps = "- GET: /a\n  auth: {basic: {user: ann, password: open-sesame}}\n- GET: /b\n  auth: {bearer: \"tick-${1 + 1}-tock\"}";
+    let more = "defaults: {auth: {bearer: of-the-defaults}}\ntargets: {auth: {url: 'http://other.example'}}";
+    let plan = plan(steps, more);
+    for secret in ["open-sesame", "of-the-defaults", "YW5uOm9wZW4tc2VzYW1l"] {
+        assert!(!plan.source.contains(secret), "{}", plan.source);
+        assert_eq!(plan.secrets.masked(&format!("it was {secret}.")), "it was ***.");
+    }
+    for line in [
+        "targets: {auth: {url: 'http://other.example'}}",
+        "        auth: {basic: {user: ann, password: \"***\"}}",
+        "        auth: {bearer: \"***${1 + 1}***\"}",
+    ] {
+        assert!(plan.source.lines().any(|found| found == line), "no {line} in\n{}", plan.source);
+    }
+}
+
+#[test]
+fn mistakes_about_who_comes_are_told() {
+    for (steps, told) in [
+        ("- GET: /a\n  auth: {basic: {user: a}}", "needs the key \"password\""),
+        ("- GET: /a\n  auth: {basic: {user: 'a:b', password: c}}", "a user with a colon"),
+        ("- GET: /a\n  auth: {bearer: a}\n  headers: {Authorization: b}", "leave one out"),
+        ("- GET: /a\n  auth: {baerer: a}", "bearer"),
+        ("- GET: /a\n  auth: of", "none"),
+    ] {
+        let mistakes = mistakes(steps, "");
+        assert!(mistakes.contains(told), "{mistakes}");
+    }
+}
+
+#[test]
+fn hops_are_requests_to_each_target_of_http() {
+    let steps = "- POST: /a\n  follow: 3\n  headers: {Authorization: x, X-Id: \"${uuid()}\"}\n  body: hello\n- GET: /b\n- redis: [PING]";
+    let more = "targets: {other: {url: 'https://other.example'}, cache: {url: 'redis://cache.example'}}";
+    let plan = plan(steps, more);
+    let follow = plan.requests[0].follow.as_ref().unwrap();
+    assert!(plan.requests[1..].iter().all(|request| request.follow.is_none()));
+    let targets: Vec<u16> = follow.hops.iter().map(|hops| hops.target).collect();
+    assert_eq!((follow.most, follow.is_post, targets), (3, true, vec![0, 1]));
+    let of = |index: u16| {
+        let request = http(&plan, usize::from(index));
+        let names: Vec<&str> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(request.form, TargetForm::Whole);
+        assert_eq!(plan.requests[usize::from(index)].label, plan.requests[0].label);
+        (request.method.as_str(), names.join(" "), request.body.is_some())
+    };
+    let (own, other) = (follow.hops[0], follow.hops[1]);
+    assert_eq!(of(own.same), ("POST", "Authorization X-Id Content-Type User-Agent".to_owned(), true));
+    assert_eq!(of(own.get), ("GET", "Authorization X-Id User-Agent".to_owned(), false));
+    assert_eq!(of(other.same), ("POST", "X-Id Content-Type User-Agent".to_owned(), true));
+    assert_eq!(of(other.get), ("GET", "X-Id User-Agent".to_owned(), false));
+    assert_eq!(follow.fixed.len(), 1, "what varies by itself, and nothing else");
+    assert_eq!(plan.labels.len(), 3);
+}
+
+#[test]
+fn defaults_follow_and_a_step_may_not() {
+    let steps = "- GET: /a\n- GET: /b\n  follow: 0\n- GET: /c\n  follow: 2";
+    let plan = plan(steps, "defaults: {follow: 5}");
+    let most: Vec<Option<u32>> =
+        plan.requests[..3].iter().map(|request| request.follow.as_ref().map(|follow| follow.most)).collect();
+    assert_eq!(most, [Some(5), None, Some(2)]);
+    let told = mistakes("- GET: /a\n  follow: 21", "");
+    assert!(told.contains("21 is too large; at most 20"), "{told}");
+    let told = mistakes("- GET: /a\n  follow: true", "");
+    assert!(told.contains("follow"), "{told}");
+    // a target that only redirects lead to is no mistake
+    let more = "targets: {other: {url: 'https://other.example'}}";
+    assert!(mistakes("- GET: /a", more).contains("no step goes to"));
+    assert_eq!(mistakes("- GET: /a\n  follow: 1", more), "");
+}
+
+#[test]
+fn a_variable_may_be_all_of_a_path() {
+    let plan = plan("- GET: /a\n  extract: {to: {header: location}}\n- GET: ${to}\n- GET: /x/${to}", "");
+    let forms: Vec<TargetForm> = (0..3).map(|index| http(&plan, index).form).collect();
+    assert_eq!(forms, [TargetForm::Below, TargetForm::Location, TargetForm::Below]);
+    assert!(mistakes("- GET: a/b", "").contains("a path begins with a slash"));
+}
+
+#[test]
+fn a_file_is_read_beside_the_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("body.bin"), b"\x00\xffhello").unwrap();
+    std::fs::write(folder.path().join("api_key.txt"), "held-in-a-file\n").unwrap();
+    let steps =
+        "- POST: /a\n  body: ${file('body.bin')}\n  headers: {X-Of: \"${trim(file('api_key.txt'))}\"}";
+    let plan = load_text("t.yaml", &text(steps, ""), folder.path(), &[]).unwrap();
+    let request = http(&plan, 0);
+    assert_eq!(request.body.as_ref().unwrap().as_literal(), Some(&b"\x00\xffhello"[..]));
+    assert_eq!(plan.secrets.masked("it was held-in-a-file."), "it was ***.");
+    let steps = "- POST: /a\n  body: ${file('no-such-file')}";
+    let told = check_text("t.yaml", &text(steps, ""), folder.path(), &[]).1.to_string();
+    assert!(told.contains("no-such-file: there is no such file") && told.contains("t.yaml:6:"), "{told}");
+}

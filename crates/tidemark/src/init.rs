@@ -1,0 +1,209 @@
+//! `tidemark init`: a first scenario from a URL, an OpenAPI document or a recording.
+//!
+//! What is read comes from elsewhere: it is bounded, nothing in it becomes a hole of the scenario, and what is written
+//! is checked before anybody sees it.
+
+mod har;
+mod names;
+mod openapi;
+mod page;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use tidemark_scenario::source::{Load, Map, Scalar, Scenario, Value};
+
+use crate::failure::Failure;
+use crate::{output, scenario};
+
+/// Largest file that is read, bytes.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+/// How a file's name ends, so that it is hardly a URL.
+const FILES: [&str; 4] = [".har", ".json", ".yaml", ".yml"];
+
+/// `tidemark init`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A URL becomes a scenario of one request. An OpenAPI 3 document (JSON or YAML) becomes one with a step for each GET, and \
+for what writes a step that is commented out. A HAR file, as browsers and proxies save it, becomes one with its requests in \
+order and the pauses between them; cookies, passwords and tokens are left out.
+
+Examples:
+  tidemark init http://127.0.0.1:8080/ > my.yaml
+  tidemark init openapi.json -o my.yaml
+  tidemark init shop.har --host api.shop.example -o my.yaml")]
+pub struct InitArguments {
+    /// A URL, an OpenAPI document, or a HAR file
+    #[arg(value_name = "URL|FILE")]
+    pub from: String,
+    /// Write the scenario to this new file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Keep a recording's requests to this host, too, not only those to its first (repeatable)
+    #[arg(long = "host", value_name = "HOST")]
+    pub hosts: Vec<String>,
+}
+
+/// Writes a first scenario.
+pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
+    if let Some(file) = arguments.out.as_deref().filter(|file| fs::symlink_metadata(file).is_ok()) {
+        return Err(is_there(file));
+    }
+    let text = made(arguments)?.to_yaml();
+    let mistakes = scenario::diagnostics("scenario.yaml", &text);
+    if mistakes.has_errors() {
+        // what can be read can be written; whoever comes here has found a mistake of ours
+        return Err(Failure::usage(format!("{}: no scenario can be made of it: {mistakes}", arguments.from)));
+    }
+    match &arguments.out {
+        Some(file) => save(file, &text)?,
+        None => output::print(&text)?,
+    }
+    Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// The scenario, whatever it is made from.
+fn made(arguments: &InitArguments) -> Result<Scenario, Failure> {
+    let from = &arguments.from;
+    let file = Path::new(from);
+    let is_file = !from.contains("://") && (file.exists() || FILES.iter().any(|end| from.ends_with(end)));
+    let only_hosts = || Failure::usage("--host is for recordings (HAR files); leave it out");
+    if !is_file {
+        return if arguments.hosts.is_empty() { page::scenario(from) } else { Err(only_hosts()) };
+    }
+    let text = read(file)?;
+    match kind(from, &text)? {
+        Kind::Recording => har::scenario(from, &text, &arguments.hosts),
+        _ if !arguments.hosts.is_empty() => Err(only_hosts()),
+        Kind::Json => openapi::scenario(from, &json(from, &text)?),
+        Kind::Yaml => openapi::scenario(from, &yaml(from, &text)?),
+    }
+}
+
+/// What a file may be.
+enum Kind {
+    Recording,
+    Json,
+    Yaml,
+}
+
+/// The keys that tell.
+#[derive(Deserialize)]
+struct Head {
+    log: Option<IgnoredAny>,
+}
+
+fn kind(name: &str, text: &str) -> Result<Kind, Failure> {
+    if !text.trim_start().starts_with('{') {
+        return Ok(Kind::Yaml);
+    }
+    let head: Head = serde_json::from_str(text).map_err(|error| unreadable(name, &error))?;
+    Ok(if head.log.is_some() { Kind::Recording } else { Kind::Json })
+}
+
+fn json(name: &str, text: &str) -> Result<serde_json::Value, Failure> {
+    serde_json::from_str(text).map_err(|error| unreadable(name, &error))
+}
+
+fn yaml(name: &str, text: &str) -> Result<serde_json::Value, Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::usage(format!("{name} is empty; give an OpenAPI document or a HAR file")));
+    }
+    let value = Value::from_yaml(name, text).map_err(|diagnostics| {
+        Failure::usage(format!("{diagnostics}\nIf it is too much: as JSON it may be {FILE_BYTES_MAX} bytes."))
+    })?;
+    Ok(as_json(&value))
+}
+
+fn unreadable(name: &str, error: &serde_json::Error) -> Failure {
+    let reason = error.to_string();
+    let reason = reason.split(" at line ").next().unwrap_or_default();
+    Failure::usage(format!(
+        "{name}:{}:{}: this is not what it should be: {reason}",
+        error.line(),
+        error.column()
+    ))
+}
+
+/// What YAML holds, as JSON.
+fn as_json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Scalar(scalar) if scalar.is_bare() => {
+            serde_json::from_str(scalar.as_str()).unwrap_or_else(|_| scalar.as_str().into())
+        }
+        Value::Scalar(scalar) => scalar.as_str().into(),
+        Value::List(items) => items.iter().map(as_json).collect(),
+        Value::Map(map) => {
+            map.entries().iter().map(|entry| (entry.key.clone(), as_json(&entry.value))).collect()
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let cannot = |reason: String| Failure::usage(format!("cannot read {}: {reason}", file.display()));
+    let mut bytes = Vec::new();
+    File::open(file)
+        .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| cannot(error.to_string()))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(cannot(format!("it is larger than {FILE_BYTES_MAX} bytes; save a shorter recording")));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| cannot("it is no UTF-8 text".into()))?;
+    // browsers on Windows begin files with a mark
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// A file that was there stays as it is.
+fn save(file: &Path, text: &str) -> Result<(), Failure> {
+    let mut made = OpenOptions::new().write(true).create_new(true).open(file).map_err(|error| match error
+        .kind()
+    {
+        io::ErrorKind::AlreadyExists => is_there(file),
+        io::ErrorKind::NotFound => {
+            Failure::usage(format!("cannot write {}: there is no such folder; make it first", file.display()))
+        }
+        _ => Failure::unwritable(format!("cannot write {}: {error}", file.display())),
+    })?;
+    if let Err(error) = made.write_all(text.as_bytes()) {
+        // half a scenario is of no use
+        let _ = fs::remove_file(file);
+        return Err(Failure::unwritable(format!("cannot write {}: {error}", file.display())));
+    }
+    output::remark(&format!("{0} is written: tidemark check {0}, then tidemark run {0}", file.display()));
+    Ok(())
+}
+
+fn is_there(file: &Path) -> Failure {
+    Failure::usage(format!("{} is there already and stays as it is; name a new file", file.display()))
+}
+
+/// Settings with the number of users, for a closed load.
+fn users() -> Map {
+    let mut settings = Map::new();
+    settings.insert_with_comment("replaced with --set users=100", "users", 10u64);
+    settings
+}
+
+/// Users who come back again and again.
+fn closed(warm_up: Scalar, hold: Scalar) -> Load {
+    Load {
+        comment: "How many users there are, and for how long; in its place `rate: 100/s` makes them arrive."
+            .into(),
+        users: Some("${users}".into()),
+        warm_up: Some(warm_up),
+        hold: Some(hold),
+        ..Load::default()
+    }
+}
+
+/// What decides pass or fail at first.
+fn objectives() -> Vec<Value> {
+    vec!["p99 < 250ms".into(), "errors < 0.1%".into()]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,360 @@
+//! From a HAR file: the requests of a recording in order, with the pauses between them. What is secret in it is not
+//! taken over.
+
+mod body;
+mod entry;
+
+use std::time::Duration;
+
+use tidemark_scenario::Secrets;
+use tidemark_scenario::secrets::{MASK, is_secret_name};
+use tidemark_scenario::source::{
+    Defaults, Map, Request, Scenario, Session, Step, System, Think, Value, verbatim,
+};
+use tidemark_scenario::units::Time;
+use url::form_urlencoded;
+
+use self::entry::{Entry, Recording};
+use super::names::{Settings, free, name_of};
+use super::{closed, objectives, unreadable, users};
+use crate::failure::Failure;
+
+/// Most requests that are taken.
+const REQUESTS_MAX: usize = 2_000;
+/// Most text of all requests, bytes: less than a scenario may have, however it is quoted.
+const BYTES_MAX: usize = 512 << 10;
+/// Shortest pause that is taken over; shorter ones are a browser's own.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// Longest.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// Most names that a comment lists.
+const SHOWN_MAX: usize = 20;
+/// Most hosts that are driven.
+const HOSTS_MAX: usize = 50;
+/// Longest text that is shown, characters: a host, a header's name, a label.
+const TEXT_MAX: usize = 100;
+/// The load holds for twice as long as one user takes, within this.
+const HOLD_MIN: Duration = Duration::from_secs(30);
+const HOLD_MAX: Duration = Duration::from_secs(1_800);
+/// Headers that browsers add by themselves, or that the driver writes; `sec-` and `if-` begin more of them.
+const OWN_HEADERS: [&str; 20] = [
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "expect",
+    "accept-encoding",
+    "user-agent",
+    "referer",
+    "origin",
+    "cache-control",
+    "pragma",
+    "upgrade",
+    "upgrade-insecure-requests",
+    "dnt",
+    "te",
+    "priority",
+    "keep-alive",
+    "range",
+    "cookie",
+];
+
+/// The scenario of a recording; `name` is what messages call it. `hosts` are driven beside the first.
+pub(super) fn scenario(name: &str, text: &str, hosts: &[String]) -> Result<Scenario, Failure> {
+    let recording: Recording = serde_json::from_str(text).map_err(|error| unreadable(name, &error))?;
+    let (entries, left_out) = entry::read(&recording);
+    let mut making = Making { left_out, ..Making::new(&entries, hosts) };
+    if making.origins.is_empty() {
+        let reason = making.left_out.first().map_or("it has no requests", |(reason, _)| reason.as_str());
+        return Err(Failure::usage(format!(
+            "{name}: there is nothing in it that can be sent again: {reason}"
+        )));
+    }
+    let is_seen = |host: &str| making.origins.iter().any(|origin| origin.is_of(host));
+    if let Some(host) = hosts.iter().find(|host| !is_seen(host)) {
+        let seen = list(making.origins.iter().map(|origin| origin.host.as_str()));
+        return Err(Failure::usage(format!(
+            "{name}: nothing was requested from --host {host}; it has {seen}"
+        )));
+    }
+    entries.iter().for_each(|entry| making.take(entry));
+    Ok(making.finished(name))
+}
+
+/// A scheme, host and port of a recording.
+struct Origin {
+    url: String,
+    host: String,
+    /// Where its requests go.
+    driven: Driven,
+    requests: usize,
+}
+
+#[derive(Clone, PartialEq)]
+enum Driven {
+    System,
+    Target(String),
+    Not,
+}
+
+impl Origin {
+    /// `HOST`, or `HOST:PORT`.
+    fn is_of(&self, host: &str) -> bool {
+        self.host == host || self.url.split_once("://").is_some_and(|(_, place)| place == host)
+    }
+}
+
+struct Making {
+    origins: Vec<Origin>,
+    settings: Settings,
+    steps: Vec<Step>,
+    requests: usize,
+    bytes: usize,
+    /// When everything so far was answered.
+    answered: Option<Duration>,
+    /// How long one user takes, at least.
+    lasts: Duration,
+    /// Why requests are not taken, and how many.
+    left_out: Vec<(String, usize)>,
+    /// Headers that are left out because they are secret.
+    secret_headers: Vec<String>,
+}
+
+impl Making {
+    /// The system is the first host, there the scheme and port with most requests.
+    fn new(entries: &[Entry<'_>], hosts: &[String]) -> Making {
+        let mut origins: Vec<Origin> = Vec::new();
+        for entry in entries {
+            let url = entry.origin();
+            match origins.iter_mut().find(|known| known.url == url) {
+                Some(known) => known.requests += 1,
+                None => {
+                    let host = entry.url.host_str().unwrap_or_default().to_owned();
+                    origins.push(Origin { url, host, driven: Driven::Not, requests: 1 });
+                }
+            }
+        }
+        let first = origins.first().map(|origin| origin.host.clone()).unwrap_or_default();
+        let of_first = origins.iter_mut().filter(|origin| origin.host == first);
+        // of several with as many, the first
+        if let Some(system) = of_first.rev().max_by_key(|origin| origin.requests) {
+            system.driven = Driven::System;
+        }
+        let mut names: Vec<String> = vec!["system".into()];
+        for origin in origins.iter_mut().filter(|origin| origin.driven == Driven::Not) {
+            let is_wanted = origin.host == first || hosts.iter().any(|host| origin.is_of(host));
+            if is_wanted && names.len() <= HOSTS_MAX {
+                let wanted = name_of(&origin.host);
+                let name =
+                    free(&wanted, &name_of(&origin.url), |name| names.iter().any(|known| known == name));
+                names.push(name.clone());
+                origin.driven = Driven::Target(name);
+            }
+        }
+        Making {
+            origins,
+            settings: Settings::new(users()),
+            steps: Vec::new(),
+            requests: 0,
+            bytes: 0,
+            answered: None,
+            lasts: Duration::ZERO,
+            left_out: Vec::new(),
+            secret_headers: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, entry: &Entry<'_>) {
+        let url = entry.origin();
+        let driven = self.origins.iter().find(|origin| origin.url == url).map(|origin| origin.driven.clone());
+        let target = match driven {
+            Some(Driven::System) => None,
+            Some(Driven::Target(name)) => Some(name),
+            _ => return,
+        };
+        self.bytes += entry.bytes();
+        if self.requests == REQUESTS_MAX || self.bytes > BYTES_MAX {
+            let reason = format!("beyond {REQUESTS_MAX} requests or {BYTES_MAX} bytes");
+            return entry::count(&mut self.left_out, &reason);
+        }
+        self.requests += 1;
+        let pause = self.pause_before(entry);
+        if !pause.is_zero() {
+            self.steps.push(Think { time: Value::Scalar(Time(pause).into()), ..Think::default() }.into());
+        }
+        self.lasts += pause + entry.took;
+        let step = self.request(entry, target);
+        self.steps.push(step.into());
+    }
+
+    /// How long nothing was under way before a request.
+    fn pause_before(&mut self, entry: &Entry<'_>) -> Duration {
+        let Some(started) = entry.started else { return Duration::ZERO };
+        let pause = self.answered.map_or(Duration::ZERO, |answered| started.saturating_sub(answered));
+        self.answered = self.answered.max(Some(started.saturating_add(entry.took)));
+        let tens = Duration::from_millis(pause.min(PAUSE_MAX).as_millis() as u64 / 10 * 10);
+        if tens < PAUSE_MIN { Duration::ZERO } else { tens }
+    }
+
+    fn request(&mut self, entry: &Entry<'_>, target: Option<String>) -> Request {
+        let path = entry.url.path();
+        let method = entry.method.as_str();
+        let has_label = entry.url.query().is_some() || path.chars().count() > TEXT_MAX;
+        let label: String = format!("{method} {path}").chars().take(TEXT_MAX).collect();
+        let label = target.iter().fold(label, |label, target| format!("{target} {label}"));
+        let mut request = Request {
+            label: has_label.then(|| verbatim(&label).into()),
+            headers: self.headers(entry),
+            check: entry.status.map(|status| Map::from([("status", status)])).unwrap_or_default(),
+            ..Request::new(entry.method, self.path(entry))
+        };
+        if let Some(target) = target {
+            request.other.insert("at", target);
+        }
+        if let Some(recorded) = entry.body {
+            body::put(recorded, &mut request, &mut |name| secret(&mut self.settings, name));
+        }
+        request
+    }
+
+    /// Path and query, in which a setting stands for each secret.
+    fn path(&mut self, entry: &Entry<'_>) -> String {
+        let mut path = verbatim(entry.url.path());
+        for (index, pair) in entry.url.query().into_iter().flat_map(|query| query.split('&')).enumerate() {
+            path.push(if index == 0 { '?' } else { '&' });
+            match pair.split_once('=') {
+                Some((name, value)) if !value.is_empty() && is_secret_name(&decoded(name)) => {
+                    let setting = secret(&mut self.settings, &decoded(name));
+                    path += &format!("{}=${{{setting}}}", verbatim(name));
+                }
+                _ => path += &verbatim(pair),
+            }
+        }
+        path
+    }
+
+    /// Those that an application's own code has set, as far as one can tell.
+    fn headers(&mut self, entry: &Entry<'_>) -> Map {
+        let mut headers = Map::new();
+        for (name, value) in entry.headers() {
+            let small = name.to_ascii_lowercase();
+            let is_own = OWN_HEADERS.contains(&small.as_str())
+                || ["sec-", "if-", "proxy-"].iter().any(|begin| small.starts_with(begin))
+                || (small == "accept" && value == "*/*");
+            if is_own {
+                continue;
+            }
+            if is_secret_name(name) || Secrets::default().masked(&format!("{name}: {value}")).contains(MASK) {
+                let name = short(name);
+                if !self.secret_headers.contains(&name) && self.secret_headers.len() < SHOWN_MAX {
+                    self.secret_headers.push(name);
+                }
+                continue;
+            }
+            if !headers.entries().iter().any(|known| known.key.eq_ignore_ascii_case(name)) {
+                headers.insert(name, verbatim(value));
+            }
+        }
+        headers
+    }
+
+    fn finished(mut self, name: &str) -> Scenario {
+        let common = self.take_common_headers();
+        let comment = self.comment(name);
+        let hold = (self.lasts * 2).clamp(HOLD_MIN, HOLD_MAX).as_secs();
+        let mut targets = Map::new();
+        for origin in &self.origins {
+            if let Driven::Target(name) = &origin.driven {
+                targets.insert(name.as_str(), Map::from([("url", verbatim(&origin.url))]));
+            }
+        }
+        let system = self.origins.iter().find(|origin| origin.driven == Driven::System);
+        let system = system.map(|origin| System {
+            comment: "Is this the one to drive? Another: run with --url.".into(),
+            url: Some(verbatim(&origin.url).into()),
+            ..System::default()
+        });
+        Scenario {
+            comment,
+            settings: self.settings.map,
+            system,
+            targets,
+            defaults: (!common.is_empty()).then(|| Defaults { headers: common, ..Defaults::default() }),
+            sessions: vec![("visitor".into(), Session { steps: self.steps, ..Session::default() })],
+            load: Some(closed("5s".into(), Time(Duration::from_secs(hold)).into())),
+            objectives: objectives(),
+            ..Scenario::default()
+        }
+    }
+
+    /// Headers that all requests have.
+    fn take_common_headers(&mut self) -> Map {
+        let mut all = self.steps.iter_mut().filter_map(|step| match step {
+            Step::Request(request) => Some(&mut request.headers),
+            _ => None,
+        });
+        let Some(first) = all.next() else { return Map::new() };
+        let mut rest: Vec<&mut Map> = all.collect();
+        if rest.is_empty() {
+            return Map::new();
+        }
+        let mut common = Map::new();
+        for entry in first.entries().to_vec() {
+            if rest.iter().all(|headers| headers.get(&entry.key) == Some(&entry.value)) {
+                first.remove(&entry.key);
+                rest.iter_mut().for_each(|headers| drop(headers.remove(&entry.key)));
+                common.insert(entry.key, entry.value);
+            }
+        }
+        common
+    }
+
+    /// What stands at the top: what this is, and what it is not.
+    fn comment(&self, name: &str) -> String {
+        let mut lines = vec![
+            format!("Made by tidemark init from {}: {} requests of one user.", short(name), self.requests),
+            "A user sends one after another, with the pauses of the recording; a browser has several under way.".into(),
+            "Left out: cookies (a session keeps those that it is given), and what a browser adds by itself.".into(),
+        ];
+        if !self.secret_headers.is_empty() {
+            let names = list(self.secret_headers.iter().map(String::as_str));
+            lines.push(format!("Left out, since secret: {names}. From the environment they come back:"));
+            lines.push("  headers: {Authorization: 'Bearer ${env(\"TOKEN\")}'}".into());
+        }
+        let others = || self.origins.iter().filter(|origin| origin.driven == Driven::Not);
+        if others().next().is_some() {
+            let names: Vec<String> =
+                others().map(|origin| format!("{} ({})", origin.host, origin.requests)).collect();
+            lines.push("Left out: requests to other hosts, whose owners have not asked for load. --host HOST keeps one:".into());
+            lines.push(format!("  {}", list(names.iter().map(String::as_str))));
+        }
+        for (reason, count) in &self.left_out {
+            lines.push(format!("Left out, {count} times: {reason}."));
+        }
+        lines.join("\n")
+    }
+}
+
+/// The setting that stands for a secret.
+fn secret(settings: &mut Settings, name: &str) -> String {
+    let comment = "left out of the recording: give it with --set, or take it from an answer with extract";
+    let what = format!("secret {}", name.to_lowercase());
+    settings.named(what, name, &format!("{name}_secret"), comment, "left-out")
+}
+
+fn decoded(name: &str) -> String {
+    form_urlencoded::parse(name.as_bytes()).next().map(|(name, _)| name.into_owned()).unwrap_or_default()
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<String> = names.map(short).collect();
+    let more = names.len().saturating_sub(SHOWN_MAX);
+    names.truncate(SHOWN_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.join(", "))
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(TEXT_MAX).collect()
+}

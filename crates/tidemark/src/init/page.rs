@@ -1,0 +1,64 @@
+//! From a URL.
+
+use tidemark_scenario::source::{Load, Map, Method, Request, Scenario, Session, System, verbatim};
+use tidemark_scenario::system_url::SystemUrl;
+use url::{Position, Url};
+
+use super::objectives;
+use crate::failure::Failure;
+
+/// A scenario of one request.
+pub(super) fn scenario(text: &str) -> Result<Scenario, Failure> {
+    let url = read(text)?;
+    let path = &url[Position::BeforePath..Position::AfterQuery];
+    let step = Request {
+        comment: "More steps go below this one: what a user does, in order; POST, think, extract, …".into(),
+        check: Map::from([("status", 200u64)]),
+        ..Request::new(Method::Get, verbatim(path))
+    };
+    Ok(Scenario {
+        comment: "Made by tidemark init. All keys: docs/scenario.md; mistakes: tidemark check FILE.".into(),
+        system: Some(System {
+            url: Some(verbatim(&url[..Position::BeforePath]).into()),
+            ..System::default()
+        }),
+        sessions: vec![("visitor".into(), Session { steps: vec![step.into()], ..Session::default() })],
+        load: Some(Load {
+            comment: "Open: so many arrive, whether or not the system keeps up; `users: 10` makes it closed."
+                .into(),
+            rate: Some("100/s".into()),
+            warm_up: Some("2s".into()),
+            hold: Some("10s".into()),
+            ..Load::default()
+        }),
+        objectives: objectives(),
+        ..Scenario::default()
+    })
+}
+
+fn read(text: &str) -> Result<Url, Failure> {
+    let whole = match text {
+        _ if text.contains("://") => text.to_owned(),
+        // a port alone is one of this machine
+        _ if text.starts_with(':') => format!("http://localhost{text}"),
+        _ => format!("http://{text}"),
+    };
+    let wrong = |reason: &str| {
+        Failure::usage(format!("`{text}` is neither a file that is there nor a URL to begin with: {reason}"))
+    };
+    let url = Url::parse(&whole).map_err(|error| wrong(&format!("{error}; write http://HOST:PORT/PATH")))?;
+    match url.scheme() {
+        "http" | "https" => {}
+        "redis" | "rediss" | "memcached" | "postgres" | "postgresql" | "cql" => {
+            return Err(wrong("it is none of HTTP; docs/kv.md and docs/sql.md have scenarios to begin with"));
+        }
+        _ => return Err(wrong("it begins neither with http:// nor with https://")),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong(
+            "leave name and password out; in the scenario they stand under `auth`: ${env(\"NAME\")}",
+        ));
+    }
+    SystemUrl::read(&url[..Position::BeforePath]).map_err(|reason| wrong(&reason))?;
+    Ok(url)
+}

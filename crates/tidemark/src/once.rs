@@ -1,0 +1,314 @@
+//! `tidemark run SCENARIO --once`: each kind of session once, and what came of each step.
+
+use std::cell::RefCell;
+
+use tidemark_lab::{EXIT_FAIL, EXIT_PASS, TOLD_BYTES, ToldAnswer, ToldStep};
+use tidemark_scenario::secrets::{MASK, Origin, is_secret, is_secret_name};
+use tidemark_scenario::{Plan, Secrets};
+
+use crate::args::RunArguments;
+use crate::failure::Failure;
+use crate::output::OwnDir;
+use crate::watch::Watch;
+use crate::{carry_out, output};
+
+/// Characters of a value, and of what a check saw, that are shown.
+const VALUE_CHARS: usize = 200;
+
+/// Carries it out; the exit status says whether every request was answered well and every check held.
+pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
+    if let Some(flag) = arguments.results.any() {
+        return Err(Failure::usage(format!(
+            "--once measures nothing that {flag} could show; leave one of them out"
+        )));
+    }
+    let mut options = carry_out::options(arguments)?;
+    options.remember = false;
+    let dir = match &arguments.out {
+        Some(out) => OwnDir { path: Some(out.clone()), temporary: false },
+        None => OwnDir::temporary("once", "--out DIR")?,
+    };
+    options.out = dir.path.clone();
+    let mut told = Told { secrets: plan.secrets.clone(), verbose: arguments.verbose, ..Told::default() };
+    let mut unwritten = None;
+    let kind = arguments.once.as_deref().filter(|kind| !kind.is_empty());
+    let watch = RefCell::new(Some(Watch::new(arguments.watch_options(), &plan.name)?));
+    let mut show = |kind: &str, step: ToldStep| {
+        // what is shown in place has to go first
+        drop(watch.take());
+        if unwritten.is_none() {
+            unwritten = output::print(&told.step(kind, &step)).err();
+        }
+    };
+    let mut progress = |progress| {
+        if let Some(watch) = watch.borrow_mut().as_mut() {
+            watch.show(progress);
+        }
+    };
+    let once = tidemark_lab::once(plan, options, kind, &mut progress, &mut show);
+    drop(watch.take());
+    let once = once?;
+    if let Some(failure) = unwritten {
+        return Err(failure);
+    }
+    let Told { steps, failed, .. } = told;
+    let notes: String = once.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    let says = match (steps, failed) {
+        (0, _) => "no request was sent\n".to_owned(),
+        (_, 0) if once.is_good => format!("\n{}: all good\n", counted(steps)),
+        _ => format!("\n{}: {failed} failed\n", counted(steps)),
+    };
+    output::print(&format!("{notes}{says}"))?;
+    Ok(if once.is_good && steps > 0 { EXIT_PASS } else { EXIT_FAIL })
+}
+
+fn counted(steps: usize) -> String {
+    if steps == 1 { "1 request".to_owned() } else { format!("{steps} requests") }
+}
+
+/// What has been shown so far, and what must not be.
+#[derive(Default)]
+struct Told {
+    secrets: Secrets,
+    verbose: bool,
+    /// The kind of session whose steps are being shown.
+    kind: String,
+    steps: usize,
+    failed: usize,
+}
+
+impl Told {
+    /// A step in words.
+    fn step(&mut self, kind: &str, step: &ToldStep) -> String {
+        self.learn(step);
+        let mut out = String::new();
+        if self.kind != kind {
+            self.kind = kind.to_owned();
+            out += &format!("{}session {kind}\n", if self.steps == 0 { "" } else { "\n" });
+        }
+        self.steps += 1;
+        self.failed += usize::from(step.fault.is_some());
+        let came = came(step);
+        let verdict = if step.fault.is_some() { "FAILED" } else { "ok" };
+        out += &self.secrets.masked(&format!("{:>3}. {}: {came}, {verdict}\n", self.steps, step.label));
+        if let Some(fault) = &step.fault {
+            out += &self.line("!", &self.masked_text(fault));
+        }
+        for hint in step.answer.iter().flat_map(hints) {
+            out += &self.line("!", &self.masked_text(&hint));
+        }
+        if self.verbose {
+            out += &self.details(step);
+        }
+        out
+    }
+
+    /// Values that turn up under the name of a secret are one wherever they turn up later.
+    fn learn(&mut self, step: &ToldStep) {
+        for (name, value) in &step.variables {
+            if let Some(value) = value.as_ref().filter(|value| is_secret(name, value)) {
+                self.secrets.add(name, Origin::Setting, value);
+            }
+        }
+        for extracted in &step.extracted {
+            let Some(value) = &extracted.value else { continue };
+            if comes_from_a_secret(&extracted.source) || is_secret(&extracted.variable, value) {
+                self.secrets.add(&extracted.variable, Origin::Setting, value);
+            }
+        }
+    }
+
+    /// All that is known of a step beside its one line.
+    fn details(&self, step: &ToldStep) -> String {
+        let mut out = String::new();
+        for (status, location) in &step.hops {
+            out += &self.line("redirected", &self.masked_text(&format!("by status {status} to {location}")));
+        }
+        if step.sent_bytes > 0 {
+            self.message(">", &step.sent, step.sent_bytes, &mut out);
+        }
+        if let Some(answer) = &step.answer {
+            out += &self.line("<", &answer.status_words);
+            for (name, value) in &answer.headers {
+                out += &self.line("<", &self.header(name, value));
+            }
+            if answer.body_bytes > 0 {
+                out += &self.line("<", "");
+                self.message("<", &answer.body, answer.body_bytes, &mut out);
+            }
+        }
+        for extracted in &step.extracted {
+            let (variable, source) = (&extracted.variable, &extracted.source);
+            let said = match &extracted.value {
+                Some(_) if comes_from_a_secret(source) => format!("{variable} = {MASK}"),
+                Some(value) => format!("{variable} = {}", self.value(variable, value)),
+                None => format!("nothing for {variable}"),
+            };
+            out += &self.line("extracted", &format!("{said} ({source})"));
+        }
+        for check in &step.checks {
+            let held = match check.held {
+                Some(true) => "held",
+                Some(false) => "FAILED",
+                None => "not looked at",
+            };
+            let saw = match comes_from_a_secret(&check.what) {
+                true => MASK.to_owned(),
+                false => shortened(&self.masked_text(&check.saw)),
+            };
+            out += &self.line(held, &format!("{}; saw {saw}", self.masked_text(&check.what)));
+        }
+        if !step.variables.is_empty() {
+            let all = step.variables.iter().map(|(name, value)| match value {
+                Some(value) => format!("{name} = {}", self.value(name, value)),
+                None => format!("{name} is not set"),
+            });
+            out += &self.line("variables", &all.collect::<Vec<_>>().join(", "));
+        }
+        out
+    }
+
+    /// A request or a body, line by line; the head of a request of HTTP without its secrets.
+    fn message(&self, mark: &str, bytes: &[u8], of: usize, out: &mut String) {
+        let Some(text) = readable(bytes) else {
+            *out += &self.line(mark, &format!("({of} bytes that are no text)"));
+            return;
+        };
+        let mut in_head = text.lines().next().is_some_and(|line| line.contains(" HTTP/"));
+        let mut shown = String::new();
+        for (number, line) in text.lines().enumerate() {
+            in_head &= !line.is_empty();
+            let header = line.split_once(": ").filter(|_| in_head && number > 0);
+            shown += &header.map_or_else(|| line.to_owned(), |(name, value)| self.header(name, value));
+            shown.push('\n');
+        }
+        self.masked_text(&shown).lines().for_each(|line| *out += &self.line(mark, line));
+        if of > TOLD_BYTES {
+            *out += &self.line(mark, &format!("… {} more bytes", of - bytes.len()));
+        }
+    }
+
+    fn header(&self, name: &str, value: &str) -> String {
+        let value = if is_secret_name(name) { MASK.to_owned() } else { self.secrets.masked(value) };
+        format!("{name}: {value}")
+    }
+
+    fn value(&self, name: &str, value: &str) -> String {
+        let value = if is_secret(name, value) { MASK.to_owned() } else { self.masked_text(value) };
+        shortened(&value)
+    }
+
+    fn masked_text(&self, text: &str) -> String {
+        self.secrets.masked(text)
+    }
+
+    /// Control characters of a server must not reach a terminal.
+    fn line(&self, mark: &str, text: &str) -> String {
+        let is_shown = |c: &char| !c.is_control() || *c == '\t';
+        let clean: String = text.chars().map(|c| if is_shown(&c) { c } else { '\u{FFFD}' }).collect();
+        format!("     {}\n", format!("{mark} {clean}").trim_end())
+    }
+}
+
+/// What came of a step, without a judgement.
+fn came(step: &ToldStep) -> String {
+    let said = match (&step.answer, step.hops.last()) {
+        (Some(answer), _) => answer.status_words.clone(),
+        (None, Some((status, _))) => format!("status {status}"),
+        (None, None) if step.fault.is_none() => return "sent".to_owned(),
+        (None, None) if step.took_us.is_none() => return "not sent".to_owned(),
+        (None, None) => "no answer".to_owned(),
+    };
+    let took = step.took_us.map_or_else(String::new, |took_us| format!(" in {}", milliseconds(took_us)));
+    let after = match step.hops.len() {
+        0 => String::new(),
+        1 => " after 1 redirect".to_owned(),
+        hops => format!(" after {hops} redirects"),
+    };
+    format!("{said}{took}{after}")
+}
+
+/// What a person should know of an answer that counts as good.
+fn hints(answer: &ToldAnswer) -> Vec<String> {
+    let header = |wanted: &str| {
+        let found = answer.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map(|(_, value)| value.as_str())
+    };
+    let mut hints = Vec::new();
+    if answer.is_unfollowed {
+        let to = header("location").unwrap_or_default();
+        hints.push(format!(
+            "redirected to {to}, which nobody follows and no check forbids: `follow: 5` goes there, `check: {{status: 2xx}}` \
+             makes a failure of it"
+        ));
+    }
+    hints.extend(answer.unreadable.as_ref().map(|why| format!("{why}; no step looks at it")));
+    hints
+}
+
+/// Whether what was looked at there is secret by its name: a cookie, a header such as Authorization, a field `$.token`.
+fn comes_from_a_secret(place: &str) -> bool {
+    let words = place.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
+    place.starts_with("cookie ") || words.filter(|word| !word.is_empty()).any(is_secret_name)
+}
+
+/// Bytes as text; a command of Redis' protocol as its words. None where they are neither.
+fn readable(bytes: &[u8]) -> Option<String> {
+    if bytes.starts_with(b"*") && bytes.ends_with(b"\r\n") {
+        let words: Vec<_> = tidemark_wire::resp::words(bytes).map(String::from_utf8_lossy).collect();
+        if !words.is_empty() {
+            return Some(words.join(" "));
+        }
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        // the bound may have cut a character
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?
+        }
+        Err(_) => return None,
+    };
+    let is_text = !text.chars().any(|c| c.is_control() && !matches!(c, '\r' | '\n' | '\t'));
+    is_text.then(|| text.to_owned())
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(VALUE_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn milliseconds(us: u64) -> String {
+    format!("{}.{:02} ms", us / 1_000, us % 1_000 / 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_from_a_secret_is_known_by_its_name() {
+        for place in ["cookie sid", "header authorization", "$.token", "$.user.apiKey", "all of $.secrets[*]"]
+        {
+            assert!(comes_from_a_secret(place), "{place}");
+        }
+        for place in ["$.id", "header location", "the body", "count of $.items"] {
+            assert!(!comes_from_a_secret(place), "{place}");
+        }
+    }
+
+    #[test]
+    fn commands_are_shown_as_words_and_binary_data_not_at_all() {
+        assert_eq!(readable(b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n").as_deref(), Some("GET k"));
+        assert_eq!(readable("grün".as_bytes()).as_deref(), Some("grün"));
+        assert_eq!(readable(&"grü".as_bytes()[..3]).as_deref(), Some("gr"));
+        assert_eq!((readable(b"\0\x01"), readable(b"\xff\xfe ")), (None, None));
+        assert_eq!(milliseconds(1_234), "1.23 ms");
+    }
+
+    #[test]
+    fn what_a_server_sends_does_not_steer_the_terminal() {
+        assert_eq!(Told::default().line("<", "a\x1b[2Jb"), "     < a\u{FFFD}[2Jb\n");
+    }
+}

@@ -1,0 +1,213 @@
+//! What is installed beside the program, how it is packed, and the action that runs it in CI.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tidemark_scenario::source::Value;
+
+use crate::program::{code, run, stderr, stdout};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tidemark");
+
+/// A file of the project.
+fn project(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+fn output_of(command: &mut Command) -> Output {
+    command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// What a program says; it must end well.
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = output_of(Command::new(program).args(arguments));
+    assert_eq!(code(&output), 0, "{program} {arguments:?}: {}", stderr(&output));
+    stdout(&output)
+}
+
+#[test]
+fn shells_are_told_every_verb() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = run(folder.path(), &["completions", shell]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        for word in ["run", "hit", "init", "verify", "abort-early", "print-scenario"] {
+            assert!(stdout(&output).contains(word), "{shell}: {word}");
+        }
+    }
+    // bash itself completes a verb
+    let script = format!(
+        "source <({PROGRAM} completions bash); COMP_WORDS=(tidemark ver); COMP_CWORD=1; _tidemark tidemark ver tidemark; echo \"${{COMPREPLY[@]}}\""
+    );
+    assert_eq!(said("bash", &["-c", &script]).trim(), "verify");
+    crate::program::assert_refused(folder.path(), &["completions", "tcsh"], "bash");
+}
+
+#[test]
+fn every_verb_has_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["man", "share/man1"]);
+    assert_eq!((code(&output), stdout(&output).as_str()), (0, ""), "{}", stderr(&output));
+    let page = |name: &str| fs::read_to_string(folder.path().join("share/man1").join(name)).unwrap();
+    for verb in
+        ["run", "hit", "serve", "check", "init", "report", "verify", "cube", "schema", "completions", "man"]
+    {
+        assert!(page("tidemark.1").contains(&format!("tidemark\\-{verb}(1)")), "{verb}");
+        assert!(page(&format!("tidemark-{verb}.1")).starts_with(".ie"), "{verb}");
+    }
+    assert!(page("tidemark-run.1").contains("\\-\\-abort\\-early"));
+    fs::write(folder.path().join("file"), "").unwrap();
+    let output = run(folder.path(), &["man", "file"]);
+    assert_eq!(code(&output), 74, "{}", stderr(&output));
+}
+
+#[test]
+fn an_old_glibc_is_held_to() {
+    let check = |most: &[&str]| output_of(Command::new(project("dist/glibc")).arg(PROGRAM).args(most));
+    let newest = stdout(&check(&[])).trim().to_owned();
+    assert!(newest.starts_with("2."), "{newest}");
+    assert_eq!(code(&check(&[&newest])), 0);
+    assert_eq!(code(&check(&["2.100"])), 0);
+    let refused = check(&["2.3"]);
+    assert_eq!(code(&refused), 1);
+    assert!(stderr(&refused).contains(&format!("needs glibc {newest}")), "{}", stderr(&refused));
+}
+
+#[test]
+fn what_is_packed_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    // the program without its symbols: what is packed is small
+    let small = folder.path().join("small");
+    said("strip", &["-o", small.to_str().unwrap(), PROGRAM]);
+    let pack = || {
+        let mut pack = Command::new(project("dist/pack"));
+        pack.arg(&small)
+            .arg("tidemark")
+            .arg(folder.path().join("out"))
+            .env("SOURCE_DATE_EPOCH", "1767225600");
+        output_of(&mut pack)
+    };
+    let packed = pack();
+    assert_eq!(code(&packed), 0, "{}", stderr(&packed));
+    let names = stdout(&packed);
+    let names: Vec<&str> = names.split_whitespace().collect();
+    let out = folder.path().join("out");
+    let at = |name: &str| out.join(name).to_str().unwrap().to_owned();
+
+    let archive = said("tar", &["-tzf", &at(names[0])]);
+    let inside = names[0].trim_end_matches(".tar.gz");
+    for file in [
+        "tidemark",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "completions/tidemark.bash",
+        "completions/_tidemark",
+        "completions/tidemark.fish",
+        "man/tidemark-run.1",
+    ] {
+        assert!(archive.lines().any(|line| line == format!("{inside}/{file}")), "{file}:\n{archive}");
+    }
+
+    let listed = said("dpkg-deb", &["--contents", &at(names[1])]);
+    for file in [
+        "usr/bin/tidemark",
+        "usr/share/bash-completion/completions/tidemark",
+        "usr/share/man/man1/tidemark-run.1.gz",
+        "usr/share/doc/tidemark/copyright",
+    ] {
+        assert!(listed.lines().any(|line| line.ends_with(&format!(" ./{file}"))), "{file}:\n{listed}");
+    }
+    assert!(listed.lines().all(|line| line.contains(" root/root ")), "{listed}");
+    let newest = said(project("dist/glibc").to_str().unwrap(), &[PROGRAM]);
+    let needs = said("dpkg-deb", &["--field", &at(names[1]), "Depends"]);
+    assert!(needs.contains(&format!("libc6 (>= {})", newest.trim())), "{needs}");
+    let version = said("dpkg-deb", &["--field", &at(names[1]), "Version"]);
+    assert_eq!(version.trim(), env!("CARGO_PKG_VERSION"));
+
+    // what the Containerfile copies is there, and what it starts runs
+    let file = fs::read_to_string(project("dist/Containerfile")).unwrap();
+    let line = |word: &str| {
+        file.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_else(|| panic!("{file}")).to_owned()
+    };
+    let copied = line("COPY ").replace("${NAME}", line("ARG NAME=").trim());
+    let root = copied.strip_suffix(" /").unwrap_or_else(|| panic!("{copied}"));
+    let entry = line("ENTRYPOINT ");
+    let entry = entry.trim_matches(['[', ']', '"', '/']);
+    let version = said(out.join(root).join(entry).to_str().unwrap(), &["--version"]);
+    assert_eq!(version, said(PROGRAM, &["--version"]));
+
+    // twice the same is the same
+    let before = [fs::read(at(names[0])).unwrap(), fs::read(at(names[1])).unwrap()];
+    assert_eq!(code(&pack()), 0);
+    assert!(before == [fs::read(at(names[0])).unwrap(), fs::read(at(names[1])).unwrap()]);
+}
+
+/// A value of the action by its keys; a step of a list by its name.
+fn of<'a>(value: &'a Value, keys: &[&str]) -> &'a Value {
+    let Some((key, rest)) = keys.split_first() else { return value };
+    let found = match value {
+        Value::Map(map) => map.get(key),
+        Value::List(items) => items.iter().find(|item| of(item, &["name"]).as_str() == Some(key)),
+        Value::Scalar(_) => None,
+    };
+    of(found.unwrap_or_else(|| panic!("no {key}")), rest)
+}
+
+#[test]
+fn the_action_runs_a_scenario_and_comments_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let action = fs::read_to_string(project("action.yml")).unwrap();
+    let action = Value::from_yaml("action.yml", &action).unwrap();
+    let script = |name: &str| of(&action, &["runs", "steps", name, "run"]).as_str().unwrap().to_owned();
+    // a gh that knows one comment of somebody else's, and later ours
+    fs::create_dir(path("bin")).unwrap();
+    let gh = "#!/bin/sh\ncase \"$*\" in *--paginate*) cat known ;; *) echo \"$@\" >> calls ;; esac\n";
+    fs::write(path("bin/gh"), gh).unwrap();
+    fs::set_permissions(path("bin/gh"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(path("known"), "1 Looks good\n").unwrap();
+    let bin = format!(
+        "{}:{}:{}",
+        path("bin").display(),
+        Path::new(PROGRAM).parent().unwrap().display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    let step = |name: &str| {
+        let mut bash = Command::new("bash");
+        bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script(name)])
+            .current_dir(folder.path());
+        bash.env("PATH", &bin).env("RUNNER_TEMP", path("temp")).env("GITHUB_OUTPUT", path("output"));
+        bash.env("GITHUB_STEP_SUMMARY", path("summary"))
+            .env("SCENARIO", "airline")
+            .env("NUMBER", "7")
+            .env("GH_REPO", "a/b");
+        bash.env("ARGUMENTS", "--for=1s\n\n--set=durability=memory\n--set=users=2\n");
+        output_of(&mut bash)
+    };
+    let ran = step("Run the scenario");
+    assert_eq!(code(&ran), 0, "{}", stderr(&ran));
+    let output = fs::read_to_string(path("output")).unwrap();
+    let status = output.lines().find_map(|line| line.strip_prefix("status=")).unwrap();
+    assert!(["0", "1", "3"].contains(&status), "{output}: {}", stderr(&ran));
+    let report = output.lines().find_map(|line| line.strip_prefix("report=")).unwrap();
+    assert!(Path::new(report).exists(), "{output}");
+    let summary = fs::read_to_string(path("summary")).unwrap();
+    assert!(summary.contains("airline"), "{summary}");
+
+    assert_eq!(code(&step("Comment on the pull request")), 0);
+    let comment = fs::read_to_string(path("temp/tidemark/comment.md")).unwrap();
+    assert!(comment.starts_with("<!-- tidemark: airline -->\n") && comment.contains("airline"), "{comment}");
+    fs::write(path("known"), "1 Looks good\n22 <!-- tidemark: airline -->\n23 <!-- tidemark: airline -->\n")
+        .unwrap();
+    assert_eq!(code(&step("Comment on the pull request")), 0);
+    let calls = fs::read_to_string(path("calls")).unwrap();
+    let calls: Vec<&str> = calls.lines().collect();
+    assert!(calls[0].starts_with("api --method POST repos/a/b/issues/7/comments "), "{calls:?}");
+    assert!(
+        calls[1].starts_with("api --method PATCH repos/a/b/issues/comments/22 ") && calls.len() == 2,
+        "{calls:?}"
+    );
+}

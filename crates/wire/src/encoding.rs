@@ -1,0 +1,189 @@
+//! Bodies as they were before they were encoded for their way (`Content-Encoding`, RFC 9110, 8.4).
+//!
+//! ```
+//! use tidemark_wire::encoding::{Room, decode};
+//!
+//! let body = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00";
+//! let (mut decoded, mut room) = (Vec::new(), Room::default());
+//! decode([b"gzip".as_slice()], body, 1_000, &mut decoded, &mut room)?;
+//! assert_eq!(decoded, b"hello");
+//! # Ok::<(), tidemark_wire::encoding::EncodingError>(())
+//! ```
+
+use std::io::{self, Read};
+
+use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use ruzstd::decoding::StreamingDecoder;
+
+/// Most encodings that one body may have, one after the other.
+pub const MAX_ENCODINGS: usize = 4;
+/// Room that brotli reads its input through.
+const INPUT_BYTES: usize = 4096;
+/// A buffer that grew beyond this is given back before the next body.
+const RETAINED_BYTES: usize = 1 << 20;
+/// Bytes of an encoding's name that an error shows.
+const SHOWN_BYTES: usize = 40;
+
+/// What is left of an encoding's own reader where it has one: a buffer that is used again.
+#[derive(Debug, Default)]
+pub struct Room(Vec<u8>);
+
+/// Why a body cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EncodingError {
+    /// An encoding that is not known here.
+    #[error("the body is encoded with \"{0}\", which is not known here: gzip, deflate, br and zstd are")]
+    Unknown(String),
+    /// More encodings than [`MAX_ENCODINGS`].
+    #[error("the body is encoded more than {MAX_ENCODINGS} times")]
+    TooMany,
+    /// What came is not what its encoding says.
+    #[error("the body cannot be read as {name}: {reason}")]
+    Broken {
+        /// The encoding's name.
+        name: &'static str,
+        /// In words.
+        reason: String,
+    },
+    /// It is larger than it may be, once it is read.
+    #[error("the body is larger than the limit of {limit_bytes} bytes once its {name} is read")]
+    TooLarge {
+        /// The encoding's name.
+        name: &'static str,
+        /// The limit that was given.
+        limit_bytes: usize,
+    },
+}
+
+/// How a body is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+}
+
+impl Encoding {
+    /// By a name in a `Content-Encoding`; none where it says that there is none.
+    fn from_name(name: &[u8]) -> Result<Option<Encoding>, EncodingError> {
+        let is = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
+        Ok(Some(match () {
+            () if is("gzip") || is("x-gzip") => Encoding::Gzip,
+            () if is("deflate") => Encoding::Deflate,
+            () if is("br") => Encoding::Brotli,
+            () if is("zstd") => Encoding::Zstd,
+            () if is("identity") => return Ok(None),
+            () => {
+                let name = String::from_utf8_lossy(&name[..name.len().min(SHOWN_BYTES)]);
+                return Err(EncodingError::Unknown(name.escape_default().to_string()));
+            }
+        }))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Encoding::Gzip => "gzip",
+            Encoding::Deflate => "deflate",
+            Encoding::Brotli => "br",
+            Encoding::Zstd => "zstd",
+        }
+    }
+
+    /// Appends what `body` was to `out`, up to one byte more than the limit.
+    fn read(self, body: &[u8], limit_bytes: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        let most = (limit_bytes as u64).saturating_add(1);
+        match self {
+            Encoding::Gzip => MultiGzDecoder::new(body).take(most).read_to_end(out)?,
+            // the standard says zlib, and some servers have always sent the bare stream
+            Encoding::Deflate if is_zlib(body) => ZlibDecoder::new(body).take(most).read_to_end(out)?,
+            Encoding::Deflate => DeflateDecoder::new(body).take(most).read_to_end(out)?,
+            Encoding::Brotli => {
+                let mut reader = brotli_decompressor::Decompressor::new(body, INPUT_BYTES);
+                (&mut reader).take(most).read_to_end(out)?
+            }
+            Encoding::Zstd => read_zstd(body, most, out)?,
+        };
+        Ok(())
+    }
+}
+
+/// Whether a stream begins as zlib's do (RFC 1950).
+fn is_zlib(body: &[u8]) -> bool {
+    let [method, flags, ..] = *body else { return false };
+    method & 0x0f == 8 && method >> 4 <= 7 && (u16::from(method) << 8 | u16::from(flags)) % 31 == 0
+}
+
+/// One frame after the other, up to `most` bytes.
+fn read_zstd(mut body: &[u8], most: u64, out: &mut Vec<u8>) -> io::Result<usize> {
+    while !body.is_empty() && (out.len() as u64) < most {
+        let mut frame = StreamingDecoder::new(&mut body).map_err(io::Error::other)?;
+        let left = most - out.len() as u64;
+        (&mut frame).take(left).read_to_end(out)?;
+    }
+    Ok(out.len())
+}
+
+/// The encodings that headers name, in the order in which they were done.
+fn named<'h>(
+    headers: impl IntoIterator<Item = &'h [u8]>,
+) -> Result<([Option<Encoding>; MAX_ENCODINGS], usize), EncodingError> {
+    let (mut all, mut count) = ([None; MAX_ENCODINGS], 0);
+    for header in headers {
+        let names = header.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        for name in names.filter(|name| !name.is_empty()) {
+            let Some(encoding) = Encoding::from_name(name)? else { continue };
+            *all.get_mut(count).ok_or(EncodingError::TooMany)? = Some(encoding);
+            count += 1;
+        }
+    }
+    Ok((all, count))
+}
+
+/// Reads a body that is encoded as these values of `Content-Encoding` say. False where it is not encoded at all, or there
+/// is none (an answer to HEAD says how its body would be): then `out` is left empty. What it is, and what it is in
+/// between, has `limit_bytes` at most.
+///
+/// # Errors
+/// An encoding that is not known, a body that is not what it says, or one that is too large; `out` is empty then.
+pub fn decode<'h>(
+    headers: impl IntoIterator<Item = &'h [u8]>,
+    body: &[u8],
+    limit_bytes: usize,
+    out: &mut Vec<u8>,
+    room: &mut Room,
+) -> Result<bool, EncodingError> {
+    for buffer in [&mut *out, &mut room.0] {
+        buffer.clear();
+        buffer.shrink_to(RETAINED_BYTES);
+    }
+    if body.is_empty() {
+        return Ok(false);
+    }
+    let (encodings, count) = named(headers)?;
+    let mut is_first = true;
+    // what was done last is undone first
+    for encoding in encodings[..count].iter().rev().flatten() {
+        if !is_first {
+            std::mem::swap(out, &mut room.0);
+            out.clear();
+        }
+        let input = if is_first { body } else { &room.0 };
+        let read = encoding.read(input, limit_bytes, out);
+        let name = encoding.name();
+        let error = match read {
+            _ if out.len() > limit_bytes => EncodingError::TooLarge { name, limit_bytes },
+            Err(error) => EncodingError::Broken { name, reason: error.to_string() },
+            Ok(()) => {
+                is_first = false;
+                continue;
+            }
+        };
+        out.clear();
+        return Err(error);
+    }
+    Ok(count > 0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+use proptest::prelude::*;
+
+use super::*;
+
+const MOST: usize = 100_000;
+/// `hello hello hello hello` as brotli's own program writes it.
+const BROTLI: &[u8] = &[
+    0x1b, 0x16, 0x00, 0xf8, 0x8d, 0x94, 0x6e, 0xde, 0x44, 0x55, 0x86, 0x96, 0x6c, 0x20, 0x6f, 0x21, 0x4f,
+    0x1c, 0xe0, 0x38,
+];
+/// 10 MiB of zeros.
+const BROTLI_BOMB: &[u8] = &[
+    0xcb, 0xff, 0xff, 0x3f, 0xf8, 0x27, 0x00, 0xe2, 0xb1, 0x40, 0x20, 0xf7, 0xfe, 0x2f, 0xff, 0xff, 0x3f,
+    0xf0, 0x4f, 0x00, 0xc4, 0x61, 0x11, 0x80, 0xee, 0xfd, 0x07,
+];
+
+fn gzip(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zlib(body: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bare(body: &[u8]) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(body: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(body, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+/// Brotli's form for what it does not compress: one stored block, and the empty one that is the last.
+fn brotli_stored(body: &[u8]) -> Vec<u8> {
+    assert!((1..=1 << 16).contains(&body.len()));
+    // a window of 16 bits (one bit 0); not the last (0), four nibbles of length (00), the length less 1, stored (1)
+    let bits = (body.len() as u32 - 1) << 4 | 1 << 20;
+    let mut out = bits.to_le_bytes()[..3].to_vec();
+    out.extend_from_slice(body);
+    out.push(0b11);
+    out
+}
+
+fn read(headers: &[&str], body: &[u8], most: usize) -> Result<Option<Vec<u8>>, EncodingError> {
+    let mut out = b"of the one before".to_vec();
+    let headers = headers.iter().map(|header| header.as_bytes());
+    let is_encoded = decode(headers, body, most, &mut out, &mut Room(b"of the one before".to_vec()));
+    assert!(out.is_empty() || is_encoded == Ok(true));
+    is_encoded.map(|is_encoded| is_encoded.then_some(out))
+}
+
+#[test]
+fn every_encoding_is_read_by_its_name() {
+    let body = b"hello hello hello hello".as_slice();
+    for (name, encoded) in [
+        ("gzip", gzip(body)),
+        ("X-GZip", gzip(body)),
+        ("deflate", zlib(body)),
+        ("deflate", bare(body)),
+        ("br", BROTLI.to_vec()),
+        ("br", brotli_stored(body)),
+        ("zstd", zstd(body)),
+        (" gzip , identity", gzip(body)),
+    ] {
+        assert_eq!(read(&[name], &encoded, MOST).unwrap().as_deref(), Some(body), "{name}");
+    }
+    for header in ["", "identity", "identity, ,identity"] {
+        assert_eq!(read(&[header], body, MOST), Ok(None), "{header}");
+    }
+    assert_eq!(read(&[], body, MOST), Ok(None));
+    assert_eq!(read(&["gzip"], b"", MOST), Ok(None), "of an answer to HEAD");
+}
+
+#[test]
+fn several_encodings_are_undone_from_the_last_to_the_first() {
+    let twice = zstd(&gzip(b"hello"));
+    for headers in [&["gzip, zstd"][..], &["gzip", "zstd"]] {
+        assert_eq!(read(headers, &twice, MOST).unwrap().as_deref(), Some(&b"hello"[..]));
+    }
+    let thrice = gzip(&brotli_stored(&zlib(b"hello")));
+    assert_eq!(read(&["deflate,br,gzip"], &thrice, MOST).unwrap().as_deref(), Some(&b"hello"[..]));
+    assert!(matches!(read(&["zstd, gzip"], &twice, MOST), Err(EncodingError::Broken { name: "gzip", .. })));
+    assert_eq!(read(&["gzip,gzip,gzip,gzip,gzip"], &twice, MOST), Err(EncodingError::TooMany));
+}
+
+#[test]
+fn members_and_frames_follow_each_other() {
+    let twice = [gzip(b"ab"), gzip(b"cd")].concat();
+    assert_eq!(read(&["gzip"], &twice, MOST).unwrap().as_deref(), Some(&b"abcd"[..]));
+    let twice = [zstd(b"ab"), zstd(b"cd")].concat();
+    assert_eq!(read(&["zstd"], &twice, MOST).unwrap().as_deref(), Some(&b"abcd"[..]));
+}
+
+#[test]
+fn what_cannot_be_read_is_told_by_its_name() {
+    let error = read(&["compress\r\u{1}"], b"x", MOST).unwrap_err();
+    let words = "the body is encoded with \"compress\\r\\u{1}\", which is not known here: gzip, deflate, br and zstd are";
+    assert_eq!(error.to_string(), words);
+    for (name, encoded) in [
+        ("gzip", gzip(b"hello")),
+        ("deflate", zlib(b"hello")),
+        ("br", BROTLI.to_vec()),
+        ("zstd", zstd(b"hello")),
+    ] {
+        let cut = read(&[name], &encoded[..encoded.len() - 2], MOST).unwrap_err();
+        let begin = format!("the body cannot be read as {name}: ");
+        assert!(cut.to_string().starts_with(&begin), "{cut}");
+        let other = read(&[name], b"no such thing, but plain text", MOST).unwrap_err();
+        assert!(other.to_string().starts_with(&begin), "{other}");
+    }
+}
+
+#[test]
+fn a_bomb_is_not_read_further_than_the_limit() {
+    let zeros = vec![0; 10 << 20];
+    let bombs = [
+        ("gzip", gzip(&zeros)),
+        ("deflate", zlib(&zeros)),
+        ("br", BROTLI_BOMB.to_vec()),
+        ("zstd", zstd(&zeros)),
+    ];
+    for (name, bomb) in bombs {
+        let error = read(&[name], &bomb, MOST).unwrap_err();
+        let words = format!("the body is larger than the limit of {MOST} bytes once its {name} is read");
+        assert_eq!(error.to_string(), words);
+    }
+    // also in between, where what comes out of it is small
+    let twice = gzip(&gzip(&zeros));
+    assert!(matches!(read(&["gzip, gzip"], &twice, 1_000), Err(EncodingError::TooLarge { .. })));
+    let just = gzip(&[7; MOST]);
+    assert_eq!(read(&["gzip"], &just, MOST).unwrap().map(|body| body.len()), Some(MOST));
+    assert!(matches!(read(&["gzip"], &just, MOST - 1), Err(EncodingError::TooLarge { .. })));
+}
+
+proptest! {
+    #[test]
+    fn what_was_encoded_is_read(body in prop::collection::vec(any::<u8>(), 1..5_000), order in 0usize..3) {
+        let (header, encoded) = match order {
+            0 => ("deflate, zstd, gzip", gzip(&zstd(&bare(&body)))),
+            1 => ("br, deflate", zlib(&brotli_stored(&body))),
+            _ => ("gzip, br", brotli_stored(&gzip(&body))),
+        };
+        prop_assert_eq!(read(&[header], &encoded, MOST), Ok(Some(body)));
+    }
+
+    #[test]
+    fn any_bytes_are_read_within_the_limit(
+        header in "(gzip|deflate|br|zstd)(, ?(gzip|deflate|br|zstd))?",
+        mut body in prop::collection::vec(any::<u8>(), 0..300),
+        begin in 0usize..4,
+        most in 0usize..2_000,
+    ) {
+        // half of them begin as they should
+        let begins: [&[u8]; 4] = [b"", b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd", b"\x78\x9c"];
+        body.splice(0..0, begins[begin].iter().copied());
+        if let Ok(Some(decoded)) = read(&[&header], &body, most) {
+            prop_assert!(decoded.len() <= most);
+        }
+    }
+}
