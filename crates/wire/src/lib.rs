@@ -1,5 +1,6 @@
 //! Sans-I/O codecs: bytes in, messages out and back. No sockets, no clock, no threads.
 //!
+//! - [`aerospike`]: requests about records sent to Aerospike, replies decoded.
 //! - [`cql`]: statements sent to Cassandra, replies decoded.
 //! - [`events`]: server-sent events, as an answer's body brings them.
 //! - [`http1`]: decoders for answers and (for tests) requests, writers for request heads, cookies.
@@ -31,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod aerospike;
 pub mod cql;
 pub mod events;
 pub mod http1;
