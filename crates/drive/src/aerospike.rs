@@ -401,7 +401,11 @@ mod tests {
             ..asked(Action::Put, vec![("v".into(), Some(Template::literal("x")))])
         };
         let add = asked(Action::Add, vec![("n".into(), Some(hole()))]);
-        assert!(written(&add, "-9223372036854775808").unwrap().ends_with(b"\0\0\0\x0d\x05\x01\0\x01n\x80\0\0\0\0\0\0\0"));
+        assert!(
+            written(&add, "-9223372036854775808")
+                .unwrap()
+                .ends_with(b"\0\0\0\x0d\x05\x01\0\x01n\x80\0\0\0\0\0\0\0")
+        );
         for (asked, text, told) in [
             (&add, "1.5", "what is added to n"),
             (&add, "9223372036854775808", "64 bits"),

@@ -6,7 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{
-    Address, Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis, Server, Sharding, Spread, Stream, Target, Tls,
+    Address, Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis, Server, Sharding, Spread, Stream,
+    Target, Tls,
 };
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 use tidemark_scenario::system_url::{Spoken, SystemUrl};

@@ -171,7 +171,8 @@ fn unknown_scheme(scheme: &str) -> String {
     let meant = MEANT.iter().find(|(other, _)| *other == scheme).map_or(String::new(), |(_, meant)| {
         format!(": it speaks the protocol of {meant}, so write {meant}://HOST:PORT")
     });
-    let all = "; write http://HOST:PORT, https://, redis://, memcached://, postgres://, cql:// or aerospike://";
+    let all =
+        "; write http://HOST:PORT, https://, redis://, memcached://, postgres://, cql:// or aerospike://";
     format!("`{scheme}` is not supported{}", if meant.is_empty() { all } else { &meant })
 }
 
@@ -284,10 +285,15 @@ fn aerospike(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, S
     }
     let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("user and password are not spoken with Aerospike, which only its Enterprise Edition asks for".into());
+        return Err(
+            "user and password are not spoken with Aerospike, which only its Enterprise Edition asks for"
+                .into(),
+        );
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("it may hold only a host, a port and a namespace; TLS is not spoken with Aerospike".into());
+        return Err(
+            "it may hold only a host, a port and a namespace; TLS is not spoken with Aerospike".into()
+        );
     }
     let namespace = percent_encoding::percent_decode_str(url.path().trim_matches('/')).decode_utf8();
     let namespace = namespace.ok().filter(|namespace| is_namespace(namespace)).map(Cow::into_owned);

@@ -121,7 +121,8 @@ fn count_question(
 
 /// A store that is read past its system, or the server that is driven.
 fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
-    let word = reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA, REDIS, MEMCACHED, POSTGRES, AEROSPIKE])?;
+    let word =
+        reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA, REDIS, MEMCACHED, POSTGRES, AEROSPIKE])?;
     let has_cql = word == CASSANDRA && node.entry("cql").is_some();
     let by_protocol = DRIVEN.iter().find(|of| of.store == word && (word != CASSANDRA || has_cql));
     if by_protocol.is_none()

@@ -200,7 +200,10 @@ fn request(session: &mut Session<'_, '_>, step: &Step<'_>, words: &[Node]) -> Op
     let mut of_write = |name: &str, least: i64, most: i64, wrong: &str| {
         let node = step.get(name)?;
         let template = session.template(node, Encoding::Raw);
-        if template.as_literal().is_some_and(|text| !number(text).is_some_and(|n| (least..=most).contains(&n))) {
+        if template
+            .as_literal()
+            .is_some_and(|text| !number(text).is_some_and(|n| (least..=most).contains(&n)))
+        {
             session.reader.sink.error(node, wrong);
         }
         Some(template)

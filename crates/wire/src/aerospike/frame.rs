@@ -74,11 +74,6 @@ impl Frames {
         self.gathered.clear();
     }
 
-    /// Whether a frame has begun.
-    pub fn has_begun(&self) -> bool {
-        !self.gathered.is_empty()
-    }
-
     /// Takes bytes from the front of `input` up to the end of the next frame; how many, and what `with` made of the payload
     /// once it is whole.
     pub fn take<R>(

@@ -47,6 +47,9 @@ impl InfoDecoder {
     /// What it answers to a name.
     pub fn answer(&self, name: &str) -> Option<&str> {
         let lines = self.told.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
-        lines.filter_map(|line| line.split_once('\t')).find(|(known, _)| *known == name).map(|(_, value)| value)
+        lines
+            .filter_map(|line| line.split_once('\t'))
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
     }
 }

@@ -73,7 +73,8 @@ impl<'m> Message<'m> {
         let mut rest = bytes;
         let header = cut(&mut rest, header_bytes)?;
         let header: &[u8; HEADER_BYTES] = header.first_chunk().ok_or(ReplyError::Length)?;
-        let of_four = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let of_four =
+            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let of_two = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
         for _ in 0..of_two(18) {
             let length = number(&mut rest)?;

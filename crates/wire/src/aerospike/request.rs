@@ -84,7 +84,9 @@ impl Action {
             Action::Update => [0, flag::WRITE, flag::UPDATE_ONLY],
             Action::Replace => [0, flag::WRITE, flag::CREATE_OR_REPLACE],
             Action::Delete => [0, flag::WRITE | flag::DELETE, 0],
-            Action::Put | Action::Append | Action::Prepend | Action::Add | Action::Touch => [0, flag::WRITE, 0],
+            Action::Put | Action::Append | Action::Prepend | Action::Add | Action::Touch => {
+                [0, flag::WRITE, 0]
+            }
         }
     }
 

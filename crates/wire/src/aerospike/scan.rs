@@ -63,15 +63,12 @@ impl Records {
     ///
     /// # Errors
     /// The bytes are none of a scan.
-    pub fn decode(
-        &mut self,
-        input: &[u8],
-        visit: &mut dyn FnMut(Found<'_>),
-    ) -> Result<Decoded, ReplyError> {
+    pub fn decode(&mut self, input: &[u8], visit: &mut dyn FnMut(Found<'_>)) -> Result<Decoded, ReplyError> {
         let mut consumed = 0;
         loop {
             let text = &mut self.text;
-            let (taken, ended) = self.frames.take(&input[consumed..], |payload| each(payload, text, visit))?;
+            let (taken, ended) =
+                self.frames.take(&input[consumed..], |payload| each(payload, text, visit))?;
             consumed += taken;
             match ended {
                 Some(true) => return Ok(Decoded { consumed, complete: true }),
@@ -83,7 +80,11 @@ impl Records {
 }
 
 /// Shows what a frame tells; whether it is the last one.
-fn each(mut payload: &[u8], text: &mut Vec<u8>, visit: &mut dyn FnMut(Found<'_>)) -> Result<bool, ReplyError> {
+fn each(
+    mut payload: &[u8],
+    text: &mut Vec<u8>,
+    visit: &mut dyn FnMut(Found<'_>),
+) -> Result<bool, ReplyError> {
     while !payload.is_empty() {
         let message = Message::read(payload)?;
         let code = message.code;
