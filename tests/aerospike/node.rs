@@ -127,7 +127,7 @@ fn info(asked: &[u8], cluster: usize, address: SocketAddr) -> Vec<u8> {
             "service-clear-std" | "service-clear-alt" | "service" => address.to_string(),
             "peers-clear-std" | "peers-clear-alt" => "1,3000,[]".into(),
             name if name.starts_with("replicas") => {
-                format!("{NAMESPACE}:0,1,{}==", "/".repeat(682) + "w")
+                format!("{NAMESPACE}:0,1,{}8=", "/".repeat(682))
             }
             _ => String::new(),
         };

@@ -384,6 +384,13 @@ mod tests {
     }
 
     #[test]
+    fn a_namespace_is_read() {
+        let url = SystemUrl::read("aerospike://h:3001/my%20test/").unwrap();
+        assert_eq!((url.host.as_str(), url.port), ("h", Some(3001)));
+        assert_eq!(url.spoken, Spoken::Aerospike { namespace: "my test".into() });
+    }
+
+    #[test]
     fn several_servers_are_read() {
         let sharding = |url: &SystemUrl| match &url.spoken {
             Spoken::Redis { sharding, .. } => *sharding,
@@ -441,6 +448,11 @@ mod tests {
             ("postgres://h?sslmode=require", "TLS is not spoken"),
             ("memcached://u:p@h", "authentication is not spoken"),
             ("memcached://h/0", "only a host and a port"),
+            ("aerospike://h", "names no namespace"),
+            ("aerospike://h/a/b", "names no namespace"),
+            ("aerospike://u:p@h/test", "only its Enterprise Edition"),
+            ("aerospike://h/test?tls=1", "TLS is not spoken"),
+            ("aerospike://a,b/test", "one is driven"),
         ] {
             let error = SystemUrl::read(text).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");
