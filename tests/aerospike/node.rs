@@ -21,7 +21,7 @@ pub enum Fate {
     Closed,
     /// It is carried out, and answered after so long.
     Late(Duration),
-    /// It is answered as done, and not carried out.
+    /// A write is answered as done, and not carried out.
     Lost,
 }
 
@@ -190,9 +190,9 @@ fn message(payload: &[u8], records: &Records, fate: &dyn Fn() -> Fate) -> Option
     let fate = fate();
     let carry_out = || single(&request, &mut records.lock().expect("the records"));
     let answer = match fate {
-        Fate::Done => carry_out(),
+        Fate::Lost if request.info2 & 1 != 0 => reply(0, None, &[]),
+        Fate::Done | Fate::Lost => carry_out(),
         Fate::Refused(code) => reply(code, None, &[]),
-        Fate::Lost => reply(0, None, &[]),
         Fate::DoneBut(code) => {
             carry_out();
             reply(code, None, &[])

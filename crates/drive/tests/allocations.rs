@@ -13,7 +13,8 @@ use support::databases;
 use support::websocket::{converse, listen, receive};
 use support::{Server, answer, extract, frames, get, http, options, phase, plan, post, records};
 use tidemark_drive::{
-    Aerospike, Cassandra, DriveOptions, Http2, IoChoice, Memcached, Postgres, Protocol, Redis, Sharding, Spread, start,
+    Aerospike, Cassandra, DriveOptions, Http2, IoChoice, Memcached, Postgres, Protocol, Redis, Sharding,
+    Spread, start,
 };
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Load, LoadModel, Op, Phase, Source, Spacing, TextTest, WhenMissing};
@@ -471,7 +472,9 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 "commands" => speaking_redis(of_commands),
                 "shared keys" => sharing_keys([of_commands, of_more_commands]),
                 "memcached" => speaking(Protocol::Memcached(Memcached::default()), memcached),
-                "Aerospike" => speaking(Protocol::Aerospike(Aerospike { namespace: "test".into() }), aerospike),
+                "Aerospike" => {
+                    speaking(Protocol::Aerospike(Aerospike { namespace: "test".into() }), aerospike)
+                }
                 "keys" => speaking_redis(of_records),
                 "SQL" => speaking(Protocol::Postgres(Postgres::default()), postgres),
                 "CQL" => speaking(Protocol::Cassandra(Cassandra::default()), cassandra),

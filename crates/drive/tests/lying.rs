@@ -150,7 +150,8 @@ fn aerospike(had: &[u8], greeted: &mut bool) -> Option<(usize, Vec<u8>)> {
     let message = had.get(..length)?;
     // behind the header: the namespace, the set, the digest
     let digest = &message[30 + 9 + 6 + 5..][..20];
-    let number = (1000..5000).find(|n| digest == tidemark_wire::aerospike::digest("s", format!("k:{n}").as_bytes()));
+    let number =
+        (1000..5000).find(|n| digest == tidemark_wire::aerospike::digest("s", format!("k:{n}").as_bytes()));
     let value = format!("v{}", number.expect("a key"));
     let bin = [&(value.len() as u32 + 5).to_be_bytes()[..], b"\x01\x03\0\x01n", value.as_bytes()].concat();
     let header = b"\x16\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01";

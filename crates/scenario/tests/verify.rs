@@ -299,7 +299,12 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
             "a Cassandra is read back with `store: cassandra` and `cql`",
         ),
         ("system: {url: memcached://a}", set, "{store: memcached, parallel: 2}", "read over one connection"),
-        ("system: {url: memcached://a}", set, "{store: memcached, set: s}", "belongs to \"store: aerospike\""),
+        (
+            "system: {url: memcached://a}",
+            set,
+            "{store: memcached, set: s}",
+            "belongs to \"store: aerospike\"",
+        ),
         (
             "system: {url: 'aerospike://a/test'}",
             put,
