@@ -293,7 +293,7 @@ impl Probe {
         let checked = self.checks.iter().enumerate().map(|(index, check)| {
             let held = match (check, flaw) {
                 (Check::Status(ranges), Some(Flaw::Status)) => Some(is_in(ranges, answer.status())),
-                (Check::Status(_), _) | (_, None | Some(Flaw::Taken)) => Some(true),
+                (Check::Status(_), _) | (_, None | Some(Flaw::NotInserted)) => Some(true),
                 (_, Some(Flaw::Status | Flaw::Unreadable | Flaw::Extraction(_))) => None,
                 (_, Some(Flaw::Check(wrong) | Flaw::Unmet(wrong))) => match index.cmp(&wrong) {
                     Ordering::Less => Some(true),

@@ -58,6 +58,7 @@
 
 mod absence;
 mod address;
+mod aerospike;
 mod ahead;
 mod answer;
 mod arrivals;
@@ -111,6 +112,7 @@ mod waiting;
 use std::time::{Instant, SystemTime};
 
 pub use address::Address;
+pub use aerospike::Aerospike;
 pub use cassandra::Cassandra;
 pub use drive::{Drive, DriveEnd, NotFound, PhaseTimes, Raised, Stopper, run_once, run_told, start};
 pub use error::{DriveError, OnceError};

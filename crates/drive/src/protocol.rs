@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Limits;
 
+use crate::aerospike::Aerospike;
 use crate::cassandra::Cassandra;
 use crate::error::DriveError;
 use crate::http1::Http1;
@@ -96,6 +97,8 @@ protocols! {
     Postgres(Postgres),
     /// Cassandra's native protocol.
     Cassandra(Cassandra),
+    /// Aerospike's protocol.
+    Aerospike(Aerospike),
 }
 
 fn check(client: &impl Client, plan: &Plan) -> Result<(), DriveError> {

@@ -13,7 +13,8 @@ use support::databases;
 use support::websocket::{converse, listen, receive};
 use support::{Server, answer, extract, frames, get, http, options, phase, plan, post, records};
 use tidemark_drive::{
-    Cassandra, DriveOptions, Http2, IoChoice, Memcached, Postgres, Protocol, Redis, Sharding, Spread, start,
+    Aerospike, Cassandra, DriveOptions, Http2, IoChoice, Memcached, Postgres, Protocol, Redis, Sharding,
+    Spread, start,
 };
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, Load, LoadModel, Op, Phase, Source, Spacing, TextTest, WhenMissing};
@@ -277,6 +278,42 @@ fn of_memcached() -> Plan {
     plan
 }
 
+/// Requests to Aerospike of which key and values vary, several at once on each of two connections.
+fn of_aerospike() -> Plan {
+    let text = "system: {url: aerospike://127.0.0.1/test}\nsessions:\n  a:\n    steps:\n      - aerospike: [put, s, \"k:${random(0, 99)}\", n, \"v${random(0, 99)}\"]\n        \
+                expires: \"${random(0, 99)}\"\n      - aerospike: [add, s, k, n, \"${random(0, 99)}\"]\n      - aerospike: [get, s, k, n]\n        \
+                extract: {got: body, kept: {header: generation}}\n        check: {that: got == 77}\n      - aerospike: [get, s, k]\n        check: {json: {$.n: 77}}\n\
+                load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
+    let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));
+    plan
+}
+
+/// A server that answers these as Aerospike does.
+fn server_of_aerospike() -> SocketAddr {
+    listen(None, |stream| {
+        LEFT_OUT.with(|out| out.set(true));
+        let (mut buffer, mut had, mut out) = ([0; 4096], Vec::new(), Vec::new());
+        while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+            had.extend_from_slice(&buffer[..bytes]);
+            while let Some(length) = had.get(4..8) {
+                let length = u32::from_be_bytes(length.try_into().unwrap()) as usize + 8;
+                if had.len() < length {
+                    break;
+                }
+                let bin: &[u8] = if had[9] & 1 == 1 { b"\0\0\0\x07\x01\x03\0\x01n77" } else { b"" };
+                out.extend_from_slice(&[2, 3, 0, 0, 0, 0, 0, 22 + bin.len() as u8, 22]);
+                out.extend_from_slice(&[0; 20]);
+                out.push(u8::from(!bin.is_empty()));
+                out.extend_from_slice(bin);
+                had.drain(..length);
+            }
+            let _ = stream.write_all(&out);
+            out.clear();
+        }
+    })
+}
+
 /// Statements with a value that varies.
 fn statements(url: &str, statement: &str) -> Plan {
     let text = format!(
@@ -404,7 +441,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
     let (server, server_of_calls) = (hello(), server_of_calls());
     let (of_commands, of_messages) = (server_of_commands(), server_of_messages());
     let (of_events, of_more_commands) = (server_of_events(), server_of_commands());
-    let memcached = server_of_memcached();
+    let (memcached, aerospike) = (server_of_memcached(), server_of_aerospike());
     let of_records = records::server(|| LEFT_OUT.with(|out| out.set(true)), records::newest);
     let leave = || LEFT_OUT.with(|out| out.set(true));
     let (postgres, cassandra) = (databases::postgres(leave), databases::cassandra(leave));
@@ -419,6 +456,7 @@ fn nothing_is_allocated_for_a_request_once_warm() {
             ("commands", commands()),
             ("shared keys", commands()),
             ("memcached", of_memcached()),
+            ("Aerospike", of_aerospike()),
             ("keys", keys()),
             ("SQL", statements("postgres://a", "sql: SELECT n FROM t WHERE k = $1")),
             ("CQL", statements("cql://a", "cql: SELECT n FROM t WHERE k = ?")),
@@ -434,6 +472,9 @@ fn nothing_is_allocated_for_a_request_once_warm() {
                 "commands" => speaking_redis(of_commands),
                 "shared keys" => sharing_keys([of_commands, of_more_commands]),
                 "memcached" => speaking(Protocol::Memcached(Memcached::default()), memcached),
+                "Aerospike" => {
+                    speaking(Protocol::Aerospike(Aerospike { namespace: "test".into() }), aerospike)
+                }
                 "keys" => speaking_redis(of_records),
                 "SQL" => speaking(Protocol::Postgres(Postgres::default()), postgres),
                 "CQL" => speaking(Protocol::Cassandra(Cassandra::default()), cassandra),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use support::websocket::{Socket, listen};
 use support::{Sum, options};
-use tidemark_drive::{Cassandra, Memcached, Postgres, Protocol, Redis, start};
+use tidemark_drive::{Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::{Shared, load_text};
 use tidemark_wire::resp::{ReplyDecoder, ReplyLimits, words};
@@ -143,6 +143,22 @@ fn cassandra(had: &[u8], greeted: &mut bool) -> Option<(usize, Vec<u8>)> {
     Some((length, answer))
 }
 
+/// The record `k:N` has the value `vN`; only the digest of the key comes.
+fn aerospike(had: &[u8], greeted: &mut bool) -> Option<(usize, Vec<u8>)> {
+    *greeted = true;
+    let length = u32::from_be_bytes(had.get(4..8)?.try_into().unwrap()) as usize + 8;
+    let message = had.get(..length)?;
+    // behind the header: the namespace, the set, the digest
+    let digest = &message[30 + 9 + 6 + 5..][..20];
+    let number =
+        (1000..5000).find(|n| digest == tidemark_wire::aerospike::digest("s", format!("k:{n}").as_bytes()));
+    let value = format!("v{}", number.expect("a key"));
+    let bin = [&(value.len() as u32 + 5).to_be_bytes()[..], b"\x01\x03\0\x01n", value.as_bytes()].concat();
+    let header = b"\x16\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01";
+    let bytes = (header.len() + bin.len()) as u8;
+    Some((length, [&[2, 3, 0, 0, 0, 0, 0, bytes][..], header, &bin].concat()))
+}
+
 /// The first command of Redis, with what its key is answered.
 fn redis_answers(had: &[u8], answer: impl FnOnce(&str) -> String) -> Option<(usize, Vec<u8>)> {
     let decoded = ReplyDecoder::new(ReplyLimits::default()).decode(had).unwrap();
@@ -161,7 +177,7 @@ fn redis(had: &[u8], greeted: &mut bool) -> Option<(usize, Vec<u8>)> {
     })
 }
 
-const PEERS: [(&str, Answers, &str, &str); 4] = [
+const PEERS: [(&str, Answers, &str, &str); 5] = [
     ("redis", redis, "redis: [GET, \"k:${n}\"]", "body: \"v${n}\""),
     ("memcached", memcached, "memcached: [get, \"k:${n}\"]", "body: \"v${n}\""),
     ("postgres", postgres, "sql: SELECT $1 AS n, with: [\"v${n}\"]", "json: {\"$[0].n\": \"v${n}\"}"),
@@ -171,11 +187,13 @@ const PEERS: [(&str, Answers, &str, &str); 4] = [
         "cql: SELECT n FROM t WHERE k = ?, with: [\"v${n}\"]",
         "json: {\"$[0].n\": \"v${n}\"}",
     ),
+    ("aerospike", aerospike, "aerospike: [get, s, \"k:${n}\", n]", "body: \"v${n}\""),
 ];
 
 fn drive(scheme: &str, step: &str, check: &str, address: SocketAddr, limits: &str) -> Sum {
+    let namespace = if scheme == "aerospike" { "/test" } else { "" };
     let text = format!(
-        "system: {{url: {scheme}://127.0.0.1}}\nsessions:\n  a:\n    steps:\n      - set: {{n: \"${{count(n) + 1000}}\"}}\n      \
+        "system: {{url: {scheme}://127.0.0.1{namespace}}}\nsessions:\n  a:\n    steps:\n      - set: {{n: \"${{count(n) + 1000}}\"}}\n      \
          - {{{step}, timeout: 60ms, check: {{{check}}}}}\nload: {{users: 8, hold: 20s}}\nlimits: {{{limits}}}\n"
     );
     let plan = load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|error| panic!("{error}"));
@@ -183,6 +201,7 @@ fn drive(scheme: &str, step: &str, check: &str, address: SocketAddr, limits: &st
     options.targets[0].protocol = match scheme {
         "redis" => Protocol::Redis(Redis::new(false, None, None)),
         "memcached" => Protocol::Memcached(Memcached::default()),
+        "aerospike" => Protocol::Aerospike(Aerospike { namespace: "test".into() }),
         "postgres" => Protocol::Postgres(Postgres { password: "p".into(), ..Postgres::default() }),
         _ => Protocol::Cassandra(Cassandra { login: Some(("u".into(), "p".into())), ..Cassandra::default() }),
     };
@@ -227,11 +246,12 @@ fn an_answer_that_is_cut_off_anywhere_is_none() {
 
 #[test]
 fn what_nobody_asked_for_is_nobodys_answer() {
-    let more: [&'static [u8]; 4] = [
+    let more: [&'static [u8]; 5] = [
         b"$?\r\n;2\r\nv9\r\n;0\r\n",
         b"VALUE k:9 0 2\r\nv9\r\nEND\r\n",
         b"2\0\0\0\x04D\0\0\0\x0b\0\x01\0\0\0\x019C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I",
         b"\x84\0\0\0\x08\0\0\0\x15\0\0\0\x02\0\0\0\x04\0\0\0\x01\0\0\0\x01\0\0\0\x019",
+        b"\x02\x03\0\0\0\0\0\x16\x16\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0",
     ];
     for ((scheme, answers, step, check), more) in PEERS.into_iter().zip(more) {
         let limits = "connections: 4, sessions: 400";

@@ -6,7 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{
-    Address, Cassandra, Memcached, Postgres, Protocol, Redis, Server, Sharding, Spread, Stream, Target, Tls,
+    Address, Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis, Server, Sharding, Spread, Stream,
+    Target, Tls,
 };
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 use tidemark_scenario::system_url::{Spoken, SystemUrl};
@@ -22,6 +23,7 @@ const REDIS_PORT: u16 = 6379;
 const MEMCACHED_PORT: u16 = 11211;
 const POSTGRES_PORT: u16 = 5432;
 const CASSANDRA_PORT: u16 = 9042;
+const AEROSPIKE_PORT: u16 = 3000;
 
 /// Reads a URL and resolves its host by the system's policy. Where the system says what to connect to, the host is only
 /// spoken of, not looked up.
@@ -49,6 +51,10 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
         Spoken::Cassandra { login, keyspace, consistency } => {
             let cassandra = Cassandra { login, keyspace, consistency };
             (Protocol::Cassandra(cassandra), CASSANDRA_PORT, url.host.clone(), String::new())
+        }
+        Spoken::Aerospike { namespace } => {
+            let aerospike = Aerospike { namespace };
+            (Protocol::Aerospike(aerospike), AEROSPIKE_PORT, url.host.clone(), String::new())
         }
         Spoken::Memcached { sharding } => {
             let spread = sharding.map(|sharding| spread(&url, sharding, MEMCACHED_PORT, system)).transpose();

@@ -5,6 +5,7 @@
 //! [`StoredContents`]: the system's own [API](Pages), page by page, or its store, read [directly](direct_store). Whatever
 //! keeps the search from seeing everything makes the ledger *not verified*, which is never a pass.
 
+mod aerospike;
 mod answers;
 mod cassandra;
 mod client;

@@ -13,6 +13,7 @@ use crate::secrets::Secrets;
 use crate::store_facts::store_facts;
 use crate::template::Template;
 
+mod aerospike;
 mod ask;
 mod fault;
 mod follow;
@@ -28,6 +29,7 @@ mod verify;
 pub use crate::context::Feeder;
 pub use crate::objective::{About, Comparison, Metric, Objective};
 pub use crate::slot::SlotIndex;
+pub use aerospike::AerospikeRequest;
 pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm, Wait, WebSocketStep};
 pub use fault::{Fault, FaultKind};
 pub use follow::{Follow, Hops};

@@ -1,6 +1,7 @@
 //! The kinds of steps. Each is a file beside this one, with its keys, what is compiled from it and an example, and a
 //! line in [`KINDS`]; nothing else knows its name.
 
+mod aerospike;
 mod answer;
 mod auth;
 mod beside;
@@ -55,6 +56,7 @@ static KINDS: &[&StepKind] = &[
     &memcached::KIND,
     &sql::KIND,
     &cql::KIND,
+    &aerospike::KIND,
     &websocket::connect::KIND,
     &websocket::send::KIND,
     &websocket::expect::KIND,
@@ -66,7 +68,8 @@ static KINDS: &[&StepKind] = &[
 ];
 
 /// The protocols that are not HTTP.
-static SPOKEN: &[&Spoken] = &[&redis::SPOKEN, &memcached::SPOKEN, &sql::SPOKEN, &cql::SPOKEN];
+static SPOKEN: &[&Spoken] =
+    &[&redis::SPOKEN, &memcached::SPOKEN, &sql::SPOKEN, &cql::SPOKEN, &aerospike::SPOKEN];
 
 /// A list of steps.
 pub(crate) static STEPS: Shape = Shape::List(&Shape::Step, 1);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use tidemark_wire::aerospike::is_namespace;
 use url::{ParseError, Url};
 
 /// What the URL of a system says. Nothing is looked up.
@@ -53,6 +54,11 @@ pub enum Spoken {
         /// The consistency of each statement, as the protocol counts them.
         consistency: u16,
     },
+    /// Aerospike's protocol.
+    Aerospike {
+        /// The namespace of all records.
+        namespace: String,
+    },
     /// PostgreSQL's protocol.
     Postgres {
         /// Who comes.
@@ -97,7 +103,7 @@ impl SystemUrl {
     /// Redis' own tools write it but for the further servers; `redis-cluster://` and `rediss-cluster://` name some of a
     /// cluster's; or `memcached://HOST[:PORT][,HOST[:PORT]…][?sharding=consistent]` and `memcacheds://`, or
     /// `postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`, or
-    /// `cql://[USER:PASSWORD@]HOST[:PORT][/KEYSPACE][?consistency=quorum]`.
+    /// `cql://[USER:PASSWORD@]HOST[:PORT][/KEYSPACE][?consistency=quorum]`, or `aerospike://HOST[:PORT]/NAMESPACE`.
     ///
     /// # Errors
     /// Why it cannot be driven, without the URL itself.
@@ -120,6 +126,7 @@ impl SystemUrl {
             "memcached" | "memcacheds" => return memcached(&url, others),
             "postgres" | "postgresql" => return postgres(&url, &others),
             "cql" => return cassandra(&url, &others),
+            "aerospike" => return aerospike(&url, &others),
             other => return Err(unknown_scheme(other)),
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
@@ -164,7 +171,8 @@ fn unknown_scheme(scheme: &str) -> String {
     let meant = MEANT.iter().find(|(other, _)| *other == scheme).map_or(String::new(), |(_, meant)| {
         format!(": it speaks the protocol of {meant}, so write {meant}://HOST:PORT")
     });
-    let all = "; write http://HOST:PORT, https://, redis://, memcached://, postgres:// or cql://";
+    let all =
+        "; write http://HOST:PORT, https://, redis://, memcached://, postgres://, cql:// or aerospike://";
     format!("`{scheme}` is not supported{}", if meant.is_empty() { all } else { &meant })
 }
 
@@ -271,6 +279,30 @@ fn cassandra(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, S
     Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure: false, spoken })
 }
 
+fn aerospike(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, String> {
+    if !others.is_empty() {
+        return Err("it names several servers; one is driven".into());
+    }
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "user and password are not spoken with Aerospike, which only its Enterprise Edition asks for"
+                .into(),
+        );
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(
+            "it may hold only a host, a port and a namespace; TLS is not spoken with Aerospike".into()
+        );
+    }
+    let namespace = percent_encoding::percent_decode_str(url.path().trim_matches('/')).decode_utf8();
+    let namespace = namespace.ok().filter(|namespace| is_namespace(namespace)).map(Cow::into_owned);
+    let namespace =
+        namespace.ok_or("it names no namespace, of 1 to 31 bytes; write aerospike://HOST:PORT/NAMESPACE")?;
+    let spoken = Spoken::Aerospike { namespace };
+    Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure: false, spoken })
+}
+
 fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, String> {
     if !others.is_empty() {
         return Err("it names several servers; one is driven".into());
@@ -352,6 +384,13 @@ mod tests {
     }
 
     #[test]
+    fn a_namespace_is_read() {
+        let url = SystemUrl::read("aerospike://h:3001/my%20test/").unwrap();
+        assert_eq!((url.host.as_str(), url.port), ("h", Some(3001)));
+        assert_eq!(url.spoken, Spoken::Aerospike { namespace: "my test".into() });
+    }
+
+    #[test]
     fn several_servers_are_read() {
         let sharding = |url: &SystemUrl| match &url.spoken {
             Spoken::Redis { sharding, .. } => *sharding,
@@ -409,6 +448,11 @@ mod tests {
             ("postgres://h?sslmode=require", "TLS is not spoken"),
             ("memcached://u:p@h", "authentication is not spoken"),
             ("memcached://h/0", "only a host and a port"),
+            ("aerospike://h", "names no namespace"),
+            ("aerospike://h/a/b", "names no namespace"),
+            ("aerospike://u:p@h/test", "only its Enterprise Edition"),
+            ("aerospike://h/test?tls=1", "TLS is not spoken"),
+            ("aerospike://a,b/test", "one is driven"),
         ] {
             let error = SystemUrl::read(text).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");

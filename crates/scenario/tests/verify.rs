@@ -228,6 +228,7 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
         load_text("t.yaml", &text(head, step, verify), Path::new("."), &[])
     };
     let set = "memcached: [set, k, \"${note}\"]";
+    let put = "aerospike: [put, s, k, v, \"${note}\"]";
     let sql = "sql: INSERT INTO t VALUES ($1), with: [\"${note}\"]";
     let cql = "cql: INSERT INTO t (n) VALUES (?), with: [\"${note}\"]";
     let beside = "system: {url: 'http://a'}\ntargets: {m: {url: 'memcached://b'}, p: {url: 'postgres://u@c/d'}, o: {url: 'http://e'}}";
@@ -248,6 +249,14 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
             0,
             "statement: \"SELECT 2\"",
         ),
+        (
+            "system: {url: 'aerospike://a/test'}",
+            put,
+            "{store: aerospike, set: notes}",
+            0,
+            "Aerospike { set: \"notes\" }",
+        ),
+        ("system: {url: 'aerospike://a/test'}", put, "{store: aerospike}", 0, "Aerospike { set: \"\" }"),
         (beside, &to_m, "{at: m, store: memcached, keys: 'n:*'}", 1, "keys: \"n:*\""),
         (beside, &to_p, "{at: p, store: postgres, sql: SELECT 3}", 2, "statement: \"SELECT 3\""),
         (
@@ -290,6 +299,18 @@ fn what_is_driven_is_read_by_its_protocol_wherever_it_is() {
             "a Cassandra is read back with `store: cassandra` and `cql`",
         ),
         ("system: {url: memcached://a}", set, "{store: memcached, parallel: 2}", "read over one connection"),
+        (
+            "system: {url: memcached://a}",
+            set,
+            "{store: memcached, set: s}",
+            "belongs to \"store: aerospike\"",
+        ),
+        (
+            "system: {url: 'aerospike://a/test'}",
+            put,
+            "{store: memcached}",
+            "an Aerospike is read back with `store: aerospike`",
+        ),
         (beside, &to_m, "{at: x, store: memcached}", "there is no target \"x\""),
         (beside, &to_m, "{store: memcached}", "not memcached; say with `at`"),
         (beside, &to_m, "{at: p, store: postgres, sql: z}", "looked for in \"p\", and this goes to \"m\""),

@@ -1,5 +1,6 @@
 //! Sans-I/O codecs: bytes in, messages out and back. No sockets, no clock, no threads.
 //!
+//! - [`aerospike`]: requests about records sent to Aerospike, replies decoded.
 //! - [`cql`]: statements sent to Cassandra, replies decoded.
 //! - [`encoding`]: bodies read that were encoded for their way (gzip, deflate, br, zstd).
 //! - [`events`]: server-sent events, as an answer's body brings them.
@@ -32,6 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod aerospike;
 pub mod cql;
 pub mod encoding;
 pub mod events;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tidemark_drive::Target;
 
+use super::aerospike::Set;
 use super::cassandra::{Messages, NOT_BUILT_IN};
 use super::directory::Directory;
 use super::memcached::Items;
@@ -23,6 +24,7 @@ pub fn direct_store<'a>(
         Store::Cassandra(table) => Box::new(Messages::open(table)),
         Store::Redis { keys } => Box::new(Keys::new(target, keys)),
         Store::Memcached { listed } => Box::new(Items::new(target, listed)),
+        Store::Aerospike { set } => Box::new(Set::new(target, set)),
         Store::Rows { statement } => Box::new(Rows::new(target, statement)),
     })
 }

@@ -70,6 +70,10 @@ pub(super) enum Store {
     Memcached {
         listed: String,
     },
+    /// The records of a set of the Aerospike that is driven.
+    Aerospike {
+        set: String,
+    },
     /// The rows of the PostgreSQL or Cassandra that is driven.
     Rows {
         statement: String,
@@ -138,6 +142,7 @@ impl Recipe {
             | ReadFrom::Cassandra(_)
             | ReadFrom::Redis { .. }
             | ReadFrom::Memcached { .. }
+            | ReadFrom::Aerospike { .. }
             | ReadFrom::Rows { .. } => None,
         };
         let started = known.started.clone();
@@ -274,6 +279,7 @@ impl Store {
             ReadFrom::Api(_) => Ok(None),
             ReadFrom::Redis { keys } => Ok(Some(Store::Redis { keys: keys.clone() })),
             ReadFrom::Memcached { keys } => Ok(Some(Store::Memcached { listed: keys.clone() })),
+            ReadFrom::Aerospike { set } => Ok(Some(Store::Aerospike { set: set.clone() })),
             ReadFrom::Rows { statement } => Ok(Some(Store::Rows { statement: statement.clone() })),
             ReadFrom::Embedded => match known.directory {
                 Some((dir, durability)) => Ok(Some(Store::Directory { dir: dir.to_owned(), durability })),

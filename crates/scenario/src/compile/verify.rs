@@ -24,6 +24,7 @@ const CASSANDRA: &str = "cassandra";
 const REDIS: &str = "redis";
 const MEMCACHED: &str = "memcached";
 const POSTGRES: &str = "postgres";
+const AEROSPIKE: &str = "aerospike";
 
 /// A server that is driven and can be read back by its own protocol.
 struct Driven {
@@ -43,11 +44,12 @@ impl Driven {
     }
 }
 
-static DRIVEN: [Driven; 4] = [
+static DRIVEN: [Driven; 5] = [
     Driven { store: REDIS, by: "keys", server: "a Redis", spoken: "Redis" },
     Driven { store: MEMCACHED, by: "keys", server: "a memcached", spoken: "memcached" },
     Driven { store: POSTGRES, by: "sql", server: "a PostgreSQL", spoken: "PostgreSQL" },
     Driven { store: CASSANDRA, by: "cql", server: "a Cassandra", spoken: "Cassandra" },
+    Driven { store: AEROSPIKE, by: "set", server: "an Aerospike", spoken: "Aerospike" },
 ];
 
 /// Longest time for all questions where a scenario says nothing.
@@ -119,7 +121,8 @@ fn count_question(
 
 /// A store that is read past its system, or the server that is driven.
 fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
-    let word = reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA, REDIS, MEMCACHED, POSTGRES])?;
+    let word =
+        reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA, REDIS, MEMCACHED, POSTGRES, AEROSPIKE])?;
     let has_cql = word == CASSANDRA && node.entry("cql").is_some();
     let by_protocol = DRIVEN.iter().find(|of| of.store == word && (word != CASSANDRA || has_cql));
     if by_protocol.is_none()
@@ -147,6 +150,7 @@ fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
         return match word {
             REDIS => Some(ReadFrom::Redis { keys: text(by).unwrap_or_else(|| "*".to_owned()) }),
             MEMCACHED => Some(ReadFrom::Memcached { keys: text(by).unwrap_or_else(|| "*".to_owned()) }),
+            AEROSPIKE => Some(ReadFrom::Aerospike { set: text(by).unwrap_or_default() }),
             _ => match text(by).filter(|statement| !statement.trim().is_empty()) {
                 Some(statement) => Some(ReadFrom::Rows { statement }),
                 None => {
@@ -180,6 +184,7 @@ fn belongs(node: &Node, own: Option<&str>, reader: &Reader<'_>) {
         ("keys", "store: redis\" or \"store: memcached"),
         ("sql", "store: postgres"),
         ("cql", "store: cassandra"),
+        ("set", "store: aerospike"),
     ] {
         if let Some((key, _)) = node.entry(name).filter(|_| own != Some(name)) {
             reader.sink.error(key, format!("this belongs to \"{whose}\""));
@@ -234,7 +239,7 @@ pub(super) fn check_target(
         (ReadFrom::Embedded | ReadFrom::Cassandra(_), _) if at.is_none() && spoken.is_none() => return,
         (ReadFrom::Api(_), None) => return,
         (_, Some(Driven { store, by, server, .. }))
-            if word != Some(*store) || (node.entry(by).is_none() && *by != "keys") =>
+            if word != Some(*store) || (node.entry(by).is_none() && ["sql", "cql"].contains(by)) =>
         {
             format!("{server} is read back with `store: {store}` and `{by}`")
         }

@@ -72,7 +72,7 @@ pub(super) static SYSTEM: Record = Record {
         key(
             "url",
             Scalar(Text),
-            "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same. `redis://`, `memcached://`, `postgres://`, `cql://`: by that protocol.",
+            "Where the system is, if it runs already: `http://host:port/base`, or `https`; `ws` and `wss` are the same. `redis://`, `memcached://`, `postgres://`, `cql://`, `aerospike://`: by that protocol.",
         ),
         key(
             "store",

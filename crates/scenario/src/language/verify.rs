@@ -26,10 +26,10 @@ pub(super) static VERIFY: Record = Record {
         key("contents", Of(&CONTENTS), "Where the contents are read through the system's API."),
         key(
             "store",
-            Scalar(Word(&["embedded", "cassandra", "redis", "memcached", "postgres"])),
+            Scalar(Word(&["embedded", "cassandra", "redis", "memcached", "postgres", "aerospike"])),
             "Directly in a store instead: embedded, a shipped system's own, by its directory after the system was stopped; \
              or cassandra, its table, by the store's own client; or the server that is driven, by its protocol: redis or memcached \
-             by `keys`, postgres by `sql`, cassandra by `cql`.",
+             by `keys`, postgres by `sql`, cassandra by `cql`, aerospike by `set`.",
         ),
         key(
             "keys",
@@ -42,6 +42,11 @@ pub(super) static VERIFY: Record = Record {
             "Of postgres: the statement whose rows are read; each of their values is a content.",
         ),
         key("cql", Scalar(Text), "The same of a cassandra that is driven."),
+        key(
+            "set",
+            Scalar(Text),
+            "Of aerospike: the set whose records are read; each value of a bin is a content. All sets by default.",
+        ),
         key(
             "contact",
             Scalar(Text),

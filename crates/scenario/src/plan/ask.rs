@@ -2,6 +2,7 @@
 
 use tidemark_wire::websocket;
 
+use super::aerospike::AerospikeRequest;
 use super::memcached::MemcachedCommand;
 use super::statement::Statement;
 use crate::template::Template;
@@ -25,6 +26,8 @@ pub enum Ask {
     Sql(Statement),
     /// A statement of CQL.
     Cql(Statement),
+    /// A request to Aerospike.
+    Aerospike(AerospikeRequest),
 }
 
 impl Ask {

@@ -55,6 +55,11 @@ pub enum ReadFrom {
         /// Which; `*` stands for any characters, `?` for one.
         keys: String,
     },
+    /// In the Aerospike that is driven: the values of its records' bins.
+    Aerospike {
+        /// The set that is read; of all sets if it has no name.
+        set: String,
+    },
     /// In the PostgreSQL or Cassandra that is driven: every value of the rows that a statement has.
     Rows {
         /// The statement, SQL or CQL.
