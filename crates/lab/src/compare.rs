@@ -48,6 +48,11 @@ pub fn compare<E: From<LabError> + std::fmt::Display>(
     equal_rate_per_s: Option<f64>,
     run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
 ) -> Result<Compared, E> {
+    if options.url.is_some() && comparison.variants.iter().any(|variant| variant.plan.drives_a_store()) {
+        let reason = "--url would drive one server under the names of several stores; drive it by itself, with the scenario of one \
+                      of them (`tidemark scenario` shows which)";
+        return Err(LabError::Usage(reason.into()).into());
+    }
     let (variants, left_out) = installed(comparison);
     if variants.is_empty() {
         return Err(LabError::Usage(format!("nothing is left to compare: {}", left_out.join("; "))).into());

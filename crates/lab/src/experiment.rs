@@ -74,7 +74,7 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
         plan.limits.connections.max(plan.load.most_users()).saturating_mul(targets),
     );
     if let Some(url) = &options.url {
-        plan.drive_instead(url);
+        plan.drive_instead(url).map_err(LabError::Usage)?;
     }
     if plan.system.connect_to.is_some() && !matches!(plan.system.origin, SystemOrigin::Url(_)) {
         let reason =

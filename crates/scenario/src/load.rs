@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostics, did_you_mean};
 use crate::grammar::Shape;
 use crate::grammar::check::{check, mend_verbs};
 use crate::language::comparison::is_comparison;
-use crate::plan::Plan;
+use crate::plan::{Plan, StoreOrigin, SystemOrigin};
 use crate::reader::{Checker, Reader};
 use crate::secrets::{Secrets, source};
 use crate::settings::Settings;
@@ -123,6 +123,17 @@ impl Checker {
 
 /// A plan whose texts can be written down.
 fn without_secrets(mut plan: Plan, root: &Node, mut secrets: Secrets) -> Plan {
+    let origins = plan.targets.iter().map(|target| &target.at.origin).chain([&plan.system.origin]);
+    for origin in origins {
+        if let SystemOrigin::Url(url) = origin {
+            secrets.add_password_of(url);
+        }
+    }
+    for store in &plan.stores {
+        if let StoreOrigin::Url(url) = &store.origin {
+            secrets.add_password_of(url);
+        }
+    }
     plan.source = source::masked(root, &plan.source, &mut secrets);
     let objectives = plan.objectives.iter_mut().map(|objective| &mut objective.text);
     let texts = [&mut plan.name, &mut plan.description].into_iter().chain(&mut plan.labels).chain(objectives);

@@ -158,20 +158,36 @@ impl Plan {
 
     /// Drives what runs at this URL in place of the system. A store that was the system and is nothing else is not
     /// started.
-    pub fn drive_instead(&mut self, url: &str) {
+    ///
+    /// # Errors
+    /// In words: a fault is about such a store, so that what is broken would not be what is driven.
+    pub fn drive_instead(&mut self, url: &str) -> Result<(), String> {
+        self.secrets.add_password_of(url);
         let before = std::mem::replace(&mut self.system.origin, SystemOrigin::Url(url.to_owned()));
-        let SystemOrigin::Url(before) = before else { return };
+        let SystemOrigin::Url(before) = before else { return Ok(()) };
+        let is_replaced = |fault: &&Fault| store_facts(&before).any(|fact| fault.is_about(fact.store));
+        if let Some(fault) = self.faults.iter().find(is_replaced) {
+            return Err(format!(
+                "--url replaces the store that `{fault}` is about, so that another one would be broken than is driven; leave out \
+                 --url, or the fault"
+            ));
+        }
         let targets = &self.targets;
         let is_named = |name: &str| {
-            let is_target = targets.iter().any(|target| match &target.at.origin {
+            targets.iter().any(|target| match &target.at.origin {
                 SystemOrigin::Url(url) => store_facts(url).any(|fact| fact.store == name),
                 _ => false,
-            });
-            is_target || self.faults.iter().any(|fault| fault.is_about(name))
+            })
         };
         let driven: Vec<&str> =
             store_facts(&before).map(|fact| fact.store).filter(|name| !is_named(name)).collect();
         self.stores.retain(|store| !driven.contains(&store.name.as_str()));
+        Ok(())
+    }
+
+    /// Whether the system is one of the scenario's stores.
+    pub fn drives_a_store(&self) -> bool {
+        matches!(&self.system.origin, SystemOrigin::Url(url) if store_facts(url).next().is_some())
     }
 
     /// Names of all targets, the system first.

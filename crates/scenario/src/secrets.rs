@@ -84,6 +84,14 @@ impl Secrets {
         self.all.insert(at, Secret { name, origin, value });
     }
 
+    /// Takes the password of a URL, as it stands there and as the server knows it.
+    pub fn add_password_of(&mut self, url: &str) {
+        let Some(password) = password_in(url).filter(|password| !password.contains("${")) else { return };
+        self.add("password", Origin::Setting, password);
+        let decoded = percent_encoding::percent_decode_str(password).decode_utf8_lossy();
+        self.add("password", Origin::Setting, &decoded);
+    }
+
     /// Takes those of another scenario, too.
     pub fn extend(&mut self, other: &Secrets) {
         other.all.iter().for_each(|secret| self.add(&secret.name, secret.origin, &secret.value));
@@ -142,6 +150,13 @@ impl Secrets {
     }
 }
 
+/// The password in a URL, as it stands there.
+pub fn password_in(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let (login, _) = rest.split('/').next()?.rsplit_once('@')?;
+    login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
+}
+
 /// A value in a form of which [`Secrets::replaced`] told the word.
 pub fn in_form(value: &str, form: &str) -> String {
     let encoding =
@@ -190,6 +205,18 @@ fn replaced(text: &str, value: &str, with: &mut dyn FnMut() -> String) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_password_of_a_url_is_known_as_it_stands_and_as_the_server_knows_it() {
+        let mut secrets = Secrets::default();
+        for url in
+            ["redis://:horse%40battery@h:1/2", "redis://me@h", "http://h/a:b@c", "redis://:${env('PW')}@h"]
+        {
+            secrets.add_password_of(url);
+        }
+        assert_eq!(secrets.iter().count(), 2);
+        assert_eq!(secrets.masked("you are horse@battery, not horse%40battery"), "you are ***, not ***");
+    }
 
     fn secrets(values: &[&str]) -> Secrets {
         let mut secrets = Secrets::default();

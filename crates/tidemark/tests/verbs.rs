@@ -66,6 +66,11 @@ fn wrong_use_is_status_2_and_says_what_to_do() {
         (vec!["run", "airline", "--pin", "drvier=1"], "driver"),
         (vec!["run", "airline", "--pin", "system=1023"], "core 1023"),
         (vec!["run", "airline", "--url", "ftp://127.0.0.1"], "write http://"),
+        (
+            vec!["run", "kv-kill", "--url", "redis://127.0.0.1:1"],
+            "another one would be broken than is driven",
+        ),
+        (vec!["run", "kv", "--url", "redis://127.0.0.1:1"], "under the names of several stores"),
         (vec!["run", "airline", "--url", "http://127.0.0.1:1", "--pin", "system=0"], "there already"),
         (vec!["run", "airline", "--out", "full"], "full"),
         (vec!["run", "airline", "--set", "customers=0"], "customers"),

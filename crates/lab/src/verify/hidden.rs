@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use tidemark_scenario::Secrets;
-use tidemark_scenario::secrets::{MASK, Origin, in_form, is_secret_name};
+use tidemark_scenario::secrets::{MASK, Origin, in_form, is_secret_name, password_in};
 
 use crate::LabError;
 
@@ -107,13 +107,6 @@ pub fn given_back(mut kept: Value, given: &[(String, String)]) -> Result<(Value,
         }
     });
     Ok((kept, secrets))
-}
-
-/// The password in a URL, as it stands there.
-pub fn password_in(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let (login, _) = rest.split('/').next()?.rsplit_once('@')?;
-    login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
 }
 
 fn place(name: &str, form: &str) -> String {

@@ -12,7 +12,6 @@ use tidemark_scenario::plan::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, Objective, ReadFrom, Resolve, System,
     SystemOrigin, TlsSettings,
 };
-use tidemark_scenario::secrets::Origin;
 use tidemark_scenario::{Plan, Secrets, Shared};
 use tidemark_store::Durability;
 use tidemark_wire::json;
@@ -211,8 +210,8 @@ impl Recipe {
             (None, None) => {}
         }
         let (kept, mut secrets) = hidden::given_back(kept, given)?;
-        if let Some(password) = url.and_then(hidden::password_in) {
-            secrets.add("password", Origin::Setting, password);
+        if let Some(url) = url {
+            secrets.add_password_of(url);
         }
         let recipe: Recipe = serde_json::from_value(kept).map_err(wrong)?;
         Ok(Recipe { secrets, ..recipe })
