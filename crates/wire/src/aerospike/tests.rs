@@ -167,7 +167,7 @@ fn what_is_no_reply_is_refused() {
     assert_eq!(with(29, 2), ReplyError::Length, "a bin that is not there");
     assert_eq!(with(29, 0), ReplyError::Length, "a bin too many");
     assert_eq!(with(33, 200), ReplyError::Length, "a bin longer than the message");
-    assert_eq!(with(37, 2), ReplyError::Length, "a name longer than the bin");
+    assert_eq!(with(37, 3), ReplyError::Length, "a name longer than the bin");
     let short = reply(0, &[("v", 1, b"1234567")]);
     assert_eq!(understood(Wanted::Bin, true, &short, 4096), Err(ReplyError::Value));
     let large = reply(0, &[("v", 3, &[b'x'; 65])]);
@@ -190,7 +190,7 @@ fn a_node_is_asked_and_its_answer_read() {
     let mut out = Vec::new();
     ask(&["build", "namespaces"], &mut out);
     assert_eq!(out, b"\x02\x01\0\0\0\0\0\x11build\nnamespaces\n");
-    let answer = b"\x02\x01\0\0\0\0\0\x1bbuild\t8.1.0\nnamespaces\ttest\nrest";
+    let answer = b"\x02\x01\0\0\0\0\0\x1cbuild\t8.1.0\nnamespaces\ttest\nrest";
     let mut decoder = InfoDecoder::default();
     let mut taken = 0;
     for byte in answer.chunks(1) {
