@@ -40,7 +40,7 @@ pub struct Spread {
     pub parts: Vec<(u16, u16, u16)>,
 }
 
-/// Servers of a cluster that may come to it while a drive is on.
+/// Servers that there is room for at a time beside those known at the start; one without slots gives its place up.
 const NEW_SERVERS: usize = 8;
 
 impl Spread {

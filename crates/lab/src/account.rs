@@ -1,9 +1,11 @@
 //! What the lab knows of a run beside its figures, gathered as it goes, for the manifest.
 
+mod notes;
+
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, EventCounts, Handshakes, Http2, NotFound, Protocol, Raised, Rpc, Timestamps};
+use tidemark_drive::{DriveEnd, Handshakes, NotFound, Protocol, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target};
 use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
@@ -16,10 +18,13 @@ use crate::system::Running;
 use crate::verdict::duration_text;
 use crate::{load_text, machine, target};
 
+use notes::{
+    bounds_only, called, connections_used, missed, never_requested, raised, redirected, spoken, stood_still,
+    streamed, waited,
+};
+
 /// A hypervisor that takes more than this many cores' worth away is worth a note.
 const STEAL_NOTED: f64 = 0.05;
-/// Driving threads that had no core for a larger share of the time are worth a note.
-const WAITED_NOTED: f64 = 0.05;
 /// A disk whose median sync differs more than this between the two probes is worth a note.
 const SYNC_CHANGE_NOTED: f64 = 2.0;
 /// Where more than this share of the median response time is the driver's own, its size is told.
@@ -309,6 +314,7 @@ impl Account {
             ));
         }
         self.notes.extend(never_requested(plan, totals));
+        self.notes.extend(missed(plan, totals));
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
         if shared {
@@ -339,131 +345,6 @@ impl Account {
         manifest.notes = self.notes;
         manifest
     }
-}
-
-/// That there were more connections than the scenario says, and why.
-fn raised((connections, why): (usize, Raised)) -> String {
-    let why = match why {
-        Raised::Users => {
-            "each driving thread has an equal share of the users, and whole connections for them; another number of \
-             --threads may fit"
-                .to_owned()
-        }
-        Raised::Servers(servers) => format!(
-            "each driving thread has equally many to each of the {servers} servers that have keys; a multiple of that, \
-             for each thread, fits"
-        ),
-    };
-    format!("up to {connections} connections were made, more than `limits: connections` says: {why}")
-}
-
-/// What a reader must know where the driver was held up: the verdict stands, but figures are bounds.
-fn bounds_only(summary: &Summary) -> Option<String> {
-    let limit = summary.driver.limits.first()?;
-    let without = &summary.response_time_less_lag_us;
-    let range = |name: &str, less: Option<u64>, measured: Option<u64>| {
-        let [less, measured] = [less?, measured?].map(|us| duration_text(us as f64));
-        Some(format!(", {name} is {less} to {measured}"))
-    };
-    let range = [
-        range("the median", without.p50, summary.response_time_us.p50),
-        range("p99", without.p99, summary.response_time_us.p99),
-    ];
-    let range: String = range.into_iter().flatten().collect();
-    Some(format!(
-        "the driver was held up: the system can do at least what was achieved{range}, without and with the driver's own \
-         share; {limit}"
-    ))
-}
-
-/// Over how many connections the measured requests of arrivals went.
-fn connections_used(end: &DriveEnd) -> Option<String> {
-    let used = end.connections_used;
-    match end.connections_ahead {
-        Some(named) if used == 0 => Some(format!(
-            "none of the {named} connections that the scenario names carried a measured request"
-        )),
-        Some(named) if used < named as u64 => Some(format!(
-            "{used} of the {named} connections that the scenario names carried measured requests: there were too few requests \
-             for all of them, or the server did not take as many"
-        )),
-        Some(named) => Some(format!("all {named} connections carried measured requests, in turn")),
-        None if used == 0 => None,
-        None => Some(format!(
-            "{used} {} carried measured requests, made when none was free; to have more of them used, name their \
-             number (`limits: connections`, `hit -c`)",
-            if used == 1 { "connection" } else { "connections" }
-        )),
-    }
-}
-
-/// What came over event streams, where there were any: streams that bring nothing are a success by every other figure.
-fn streamed(events: &EventCounts) -> Option<String> {
-    let EventCounts { streams, received, taken, .. } = events;
-    match (streams, received) {
-        (0, _) => None,
-        (_, 0) => Some(format!(
-            "warning: 0 events came over {streams} event streams, over the whole run: nothing shows that they work"
-        )),
-        _ => Some(format!(
-            "{received} events came over {streams} event streams, over the whole run; steps waited for {taken} of them"
-        )),
-    }
-}
-
-/// What a reader must know of the driving threads' waits for a core.
-fn waited(summary: &Summary) -> Option<String> {
-    match summary.driver.waited_share {
-        Some(share) if share > WAITED_NOTED => Some(format!(
-            "the driving threads were ready to run but had no core for {:.0} % of the time; latencies contain it",
-            share * 100.0
-        )),
-        None if summary.measured_s > 0.0 => Some(
-            "this system does not tell how long a thread waited for a core (no schedstat): a driver that was starved of \
-             its cores is known only by requests that left late"
-                .into(),
-        ),
-        _ => None,
-    }
-}
-
-/// What a reader must know of a driver that was not there.
-fn stood_still(summary: &Summary) -> Option<String> {
-    let absent_s = summary.driver.absent_s;
-    (absent_s > 0.0).then(|| {
-        format!(
-            "the driver itself was suspended for {} of the measured window (by a signal, or with its machine); rate and \
-             latencies contain it",
-            duration_text(absent_s * 1e6)
-        )
-    })
-}
-
-/// How HTTP/2 was spoken.
-fn spoken(server: Http2, is_secure: bool, wanted: usize) -> String {
-    let how = if is_secure { "agreed to by ALPN" } else { "by prior knowledge" };
-    let streams = match wanted.min(server.most_streams) {
-        1 => "one request at a time".to_owned(),
-        streams => format!("up to {streams} requests at once"),
-    };
-    let fewer = match server.most_streams < wanted {
-        true => format!("; {wanted} were wanted, but the server takes no more"),
-        false => String::new(),
-    };
-    format!("HTTP/2 {how}, {streams} on each connection{fewer}")
-}
-
-/// How calls were made.
-fn called(server: &Rpc, wanted: usize) -> String {
-    let calls = match wanted.min(server.most_calls) {
-        1 => "one call at a time".to_owned(),
-        calls => format!("up to {calls} calls at once"),
-    };
-    let fewer = match server.most_calls < wanted {
-        true => format!("; {wanted} were wanted, but the server takes no more"),
-        false => String::new(),
-    };
-    format!("calls over a WebSocket at {}, {calls} on each connection{fewer}", server.path)
 }
 
 /// The labels that the load can show; those that only `prepare` has are in no figure.
@@ -497,40 +378,6 @@ pub fn labels_of_failures(plan: &Plan) -> BTreeSet<&str> {
     all.filter(|label| !others.contains(label)).collect()
 }
 
-/// Labels of the load of which there was no request, where there were others: what nobody asked for is in no figure.
-fn never_requested(plan: &Plan, totals: &Totals) -> Option<String> {
-    let (loaded, failures) = (labels_of_the_load(plan), labels_of_failures(plan));
-    let is_due = |label: &str| loaded.contains(label) && !failures.contains(label);
-    let labels = plan.labels.iter().zip(&totals.by_label);
-    let never = labels.filter(|(label, of)| of.ended == 0 && is_due(label));
-    let never: Vec<String> = never.map(|(label, _)| format!("`{label}`")).collect();
-    let (verb, them) = if never.len() == 1 { ("was", "it") } else { ("were", "them") };
-    (totals.all.ended > 0 && !never.is_empty())
-        .then(|| format!("{} {verb} never requested: no figure is about {them}", never.join(", ")))
-}
-
-/// What came of redirects, by label.
-fn redirected(end: &DriveEnd) -> Vec<String> {
-    let followed = end.hops.iter().map(|(label, hops)| {
-        let counted = if *hops == 1 { "1 redirect was followed" } else { "redirects were followed" };
-        let count = if *hops == 1 { String::new() } else { format!("{hops} ") };
-        format!(
-            "{label}: {count}{counted}, as part of the requests that met them and no requests of their own"
-        )
-    });
-    let unfollowed = end.unfollowed.iter().map(|(label, answers)| {
-        let (answers, counts) = match answers {
-            1 => ("1 answer".to_owned(), "it counts"),
-            answers => (format!("{answers} answers"), "they count"),
-        };
-        format!(
-            "{label}: {answers} said only where else to ask (3xx), which nobody followed; {counts} as good. `follow: 5` \
-             goes there, `check: {{status: 2xx}}` makes failures of such answers"
-        )
-    });
-    followed.chain(unfollowed).collect()
-}
-
 /// The phases as they came to pass.
 pub fn phases(plan: &Plan, end: &DriveEnd) -> Vec<Phase> {
     let levels = load_text::levels(plan);
@@ -549,6 +396,8 @@ pub fn phases(plan: &Plan, end: &DriveEnd) -> Vec<Phase> {
 #[cfg(test)]
 mod tests {
     use tidemark_record::Outcome;
+
+    use tidemark_drive::{EventCounts, Http2, Raised, Rpc};
 
     use super::*;
 
@@ -718,6 +567,27 @@ mod tests {
         assert!(notes[1].starts_with("Shop: 20 redirects were followed, as part"), "{notes:?}");
         assert!(notes[2].starts_with("Home: 6 answers said only where else to ask (3xx)"), "{notes:?}");
         assert_eq!(redirected(&DriveEnd::default()), [""; 0]);
+    }
+
+    #[test]
+    fn answers_of_stores_that_are_mostly_empty_are_noted() {
+        let plan = |step: &str, url: &str| {
+            let text = format!(
+                "system: {{url: '{url}'}}\nsessions: {{s: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+            );
+            tidemark_scenario::load_text("x.yaml", &text, std::path::Path::new("."), &[]).unwrap()
+        };
+        let redis = plan("{redis: [GET, k]}", "redis://h");
+        let mut totals = Totals::new(&redis.labels);
+        totals.statuses = [(200, 5), (204, 5)].into();
+        totals.all.measured[tidemark_record::Outcome::Ok as usize] = 10;
+        assert_eq!(missed(&redis, &totals), None);
+        totals.statuses = [(200, 5), (204, 6)].into();
+        totals.all.measured[tidemark_record::Outcome::Ok as usize] = 11;
+        assert!(missed(&redis, &totals).unwrap().starts_with("6 of 11 answers were empty"));
+        assert_eq!(missed(&plan("{GET: /}", "http://h"), &totals), None, "as others answer to a PUT");
+        totals.all.measured[tidemark_record::Outcome::Ok as usize] = 5;
+        assert_eq!(missed(&redis, &totals), None, "a check says that they are wrong");
     }
 
     #[test]

@@ -1,0 +1,189 @@
+//! What a reader of the figures must know, in sentences: each is a function of what was measured, and none where there is
+//! nothing to say.
+
+use tidemark_drive::{DriveEnd, EventCounts, Http2, Raised, Rpc};
+use tidemark_record::{Outcome, Summary, Totals};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::Ask;
+
+use super::{labels_of_failures, labels_of_the_load};
+use crate::verdict::duration_text;
+
+/// Driving threads that had no core for a larger share of the time are worth a note.
+const WAITED_NOTED: f64 = 0.05;
+/// What a store answers where there is nothing: nil, a miss.
+const NOTHING: u16 = 204;
+
+/// That there were more connections than the scenario says, and why.
+pub(super) fn raised((connections, why): (usize, Raised)) -> String {
+    let why = match why {
+        Raised::Users => {
+            "each driving thread has an equal share of the users, and whole connections for them; another number of \
+             --threads may fit"
+                .to_owned()
+        }
+        Raised::Servers(servers) => format!(
+            "each driving thread has equally many to each of the {servers} servers that have keys; a multiple of that, \
+             for each thread, fits"
+        ),
+    };
+    format!("up to {connections} connections were made, more than `limits: connections` says: {why}")
+}
+
+/// What a reader must know where the driver was held up: the verdict stands, but figures are bounds.
+pub(super) fn bounds_only(summary: &Summary) -> Option<String> {
+    let limit = summary.driver.limits.first()?;
+    let without = &summary.response_time_less_lag_us;
+    let range = |name: &str, less: Option<u64>, measured: Option<u64>| {
+        let [less, measured] = [less?, measured?].map(|us| duration_text(us as f64));
+        Some(format!(", {name} is {less} to {measured}"))
+    };
+    let range = [
+        range("the median", without.p50, summary.response_time_us.p50),
+        range("p99", without.p99, summary.response_time_us.p99),
+    ];
+    let range: String = range.into_iter().flatten().collect();
+    Some(format!(
+        "the driver was held up: the system can do at least what was achieved{range}, without and with the driver's own \
+         share; {limit}"
+    ))
+}
+
+/// Over how many connections the measured requests of arrivals went.
+pub(super) fn connections_used(end: &DriveEnd) -> Option<String> {
+    let used = end.connections_used;
+    match end.connections_ahead {
+        Some(named) if used == 0 => Some(format!(
+            "none of the {named} connections that the scenario names carried a measured request"
+        )),
+        Some(named) if used < named as u64 => Some(format!(
+            "{used} of the {named} connections that the scenario names carried measured requests: there were too few requests \
+             for all of them, or the server did not take as many"
+        )),
+        Some(named) => Some(format!("all {named} connections carried measured requests, in turn")),
+        None if used == 0 => None,
+        None => Some(format!(
+            "{used} {} carried measured requests, made when none was free; to have more of them used, name their \
+             number (`limits: connections`, `hit -c`)",
+            if used == 1 { "connection" } else { "connections" }
+        )),
+    }
+}
+
+/// What came over event streams, where there were any: streams that bring nothing are a success by every other figure.
+pub(super) fn streamed(events: &EventCounts) -> Option<String> {
+    let EventCounts { streams, received, taken, .. } = events;
+    match (streams, received) {
+        (0, _) => None,
+        (_, 0) => Some(format!(
+            "warning: 0 events came over {streams} event streams, over the whole run: nothing shows that they work"
+        )),
+        _ => Some(format!(
+            "{received} events came over {streams} event streams, over the whole run; steps waited for {taken} of them"
+        )),
+    }
+}
+
+/// What a reader must know of the driving threads' waits for a core.
+pub(super) fn waited(summary: &Summary) -> Option<String> {
+    match summary.driver.waited_share {
+        Some(share) if share > WAITED_NOTED => Some(format!(
+            "the driving threads were ready to run but had no core for {:.0} % of the time; latencies contain it",
+            share * 100.0
+        )),
+        None if summary.measured_s > 0.0 => Some(
+            "this system does not tell how long a thread waited for a core (no schedstat): a driver that was starved of \
+             its cores is known only by requests that left late"
+                .into(),
+        ),
+        _ => None,
+    }
+}
+
+/// What a reader must know of a driver that was not there.
+pub(super) fn stood_still(summary: &Summary) -> Option<String> {
+    let absent_s = summary.driver.absent_s;
+    (absent_s > 0.0).then(|| {
+        format!(
+            "the driver itself was suspended for {} of the measured window (by a signal, or with its machine); rate and \
+             latencies contain it",
+            duration_text(absent_s * 1e6)
+        )
+    })
+}
+
+/// How HTTP/2 was spoken.
+pub(super) fn spoken(server: Http2, is_secure: bool, wanted: usize) -> String {
+    let how = if is_secure { "agreed to by ALPN" } else { "by prior knowledge" };
+    let streams = match wanted.min(server.most_streams) {
+        1 => "one request at a time".to_owned(),
+        streams => format!("up to {streams} requests at once"),
+    };
+    let fewer = match server.most_streams < wanted {
+        true => format!("; {wanted} were wanted, but the server takes no more"),
+        false => String::new(),
+    };
+    format!("HTTP/2 {how}, {streams} on each connection{fewer}")
+}
+
+/// How calls were made.
+pub(super) fn called(server: &Rpc, wanted: usize) -> String {
+    let calls = match wanted.min(server.most_calls) {
+        1 => "one call at a time".to_owned(),
+        calls => format!("up to {calls} calls at once"),
+    };
+    let fewer = match server.most_calls < wanted {
+        true => format!("; {wanted} were wanted, but the server takes no more"),
+        false => String::new(),
+    };
+    format!("calls over a WebSocket at {}, {calls} on each connection{fewer}", server.path)
+}
+
+/// Labels of the load of which there was no request, where there were others: what nobody asked for is in no figure.
+pub(super) fn never_requested(plan: &Plan, totals: &Totals) -> Option<String> {
+    let (loaded, failures) = (labels_of_the_load(plan), labels_of_failures(plan));
+    let is_due = |label: &str| loaded.contains(label) && !failures.contains(label);
+    let labels = plan.labels.iter().zip(&totals.by_label);
+    let never = labels.filter(|(label, of)| of.ended == 0 && is_due(label));
+    let never: Vec<String> = never.map(|(label, _)| format!("`{label}`")).collect();
+    let (verb, them) = if never.len() == 1 { ("was", "it") } else { ("were", "them") };
+    (totals.all.ended > 0 && !never.is_empty())
+        .then(|| format!("{} {verb} never requested: no figure is about {them}", never.join(", ")))
+}
+
+/// What came of redirects, by label.
+pub(super) fn redirected(end: &DriveEnd) -> Vec<String> {
+    let followed = end.hops.iter().map(|(label, hops)| {
+        let counted = if *hops == 1 { "1 redirect was followed" } else { "redirects were followed" };
+        let count = if *hops == 1 { String::new() } else { format!("{hops} ") };
+        format!(
+            "{label}: {count}{counted}, as part of the requests that met them and no requests of their own"
+        )
+    });
+    let unfollowed = end.unfollowed.iter().map(|(label, answers)| {
+        let (answers, counts) = match answers {
+            1 => ("1 answer".to_owned(), "it counts"),
+            answers => (format!("{answers} answers"), "they count"),
+        };
+        format!(
+            "{label}: {answers} said only where else to ask (3xx), which nobody followed; {counts} as good. `follow: 5` \
+             goes there, `check: {{status: 2xx}}` makes failures of such answers"
+        )
+    });
+    followed.chain(unfollowed).collect()
+}
+
+/// Where most good answers of stores say that nothing is there: what does not exist is read faster than what does.
+pub(super) fn missed(plan: &Plan, totals: &Totals) -> Option<String> {
+    let is_of_store = |ask: &Ask| matches!(ask, Ask::Redis(_) | Ask::Memcached(_) | Ask::Aerospike(_));
+    let is_all_of_stores = plan.requests.iter().all(|request| is_of_store(&request.ask));
+    let empty = totals.statuses.get(&NOTHING).copied().unwrap_or(0);
+    let all: u64 = totals.statuses.values().sum();
+    let good = totals.all.measured[Outcome::Ok as usize];
+    (is_all_of_stores && empty * 2 > all && good > all - empty).then(|| {
+        format!(
+            "{empty} of {all} answers were empty (a nil, a miss); they count as good unless a check names the statuses: \
+             `check: {{status: 200}}`. Are the keys those that are there?"
+        )
+    })
+}
