@@ -23,6 +23,7 @@
 //! ```
 
 mod account;
+pub mod agent;
 pub mod child;
 mod compare;
 mod descendants;
@@ -34,6 +35,7 @@ mod experiment;
 pub mod faults;
 mod figures;
 mod finished;
+mod groups;
 mod http;
 mod interrupt;
 mod link;
@@ -65,6 +67,7 @@ mod timetable;
 pub mod unreachable;
 pub mod verdict;
 pub mod verify;
+mod watch;
 
 pub use compare::{Compared, Turn, compare};
 pub use error::LabError;

@@ -51,7 +51,7 @@
 //! | `groups.parquet` | where steps are in groups: the same for each group |
 //! | `load.parquet` | a row for each interval: offered, dropped, waiting, connections, bytes, lag, CPU by thread |
 //! | `monitor.parquet` | the [`Sample`]s |
-//! | `stores.parquet` | where stores of the run were asked for them: their own figures ([`StoreLook`]), a figure a row |
+//! | `stores.parquet` | where stores of the run were asked for them, or pages of metrics watched: their own figures ([`StoreLook`]), a figure a row |
 //! | `operations.parquet` | where the system tells them: the [`Operation`]s that it carried out itself; `operations.told` while it tells |
 //! | `latency.hlog` | HdrHistogram interval log: response times in microseconds, a line for each interval and label |
 //! | `events.jsonl` | an [`Event`] a line |

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidemark_record::manifest::ObjectiveResult;
+use tidemark_record::manifest::{ObjectiveResult, Watched};
 use tidemark_record::summary::Verdict;
 use tidemark_record::{Run, Summary};
 
@@ -12,6 +12,8 @@ struct Printed<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     objectives: &'a [ObjectiveResult],
+    #[serde(skip_serializing_if = "<[Watched]>::is_empty")]
+    watched: &'a [Watched],
     notes: &'a [String],
 }
 
@@ -19,8 +21,12 @@ struct Printed<'a> {
 /// a line end.
 pub fn summary(run: &Run) -> String {
     let manifest = &run.manifest;
-    let printed =
-        Printed { summary: &manifest.summary, objectives: &manifest.objectives, notes: &manifest.notes };
+    let printed = Printed {
+        summary: &manifest.summary,
+        objectives: &manifest.objectives,
+        watched: &manifest.watched,
+        notes: &manifest.notes,
+    };
     // Maps with text keys, numbers and texts: nothing that JSON cannot say.
     serde_json::to_string_pretty(&printed).expect("a summary is plain JSON") + "\n"
 }

@@ -43,3 +43,4 @@ mod table;
 mod test_run;
 pub mod text;
 pub mod units;
+mod watched;

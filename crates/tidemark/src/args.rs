@@ -9,6 +9,7 @@ use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_report::cube::{Dimension, Filter, Measure};
+use tidemark_scenario::plan::{Watch, Watched};
 
 use crate::hit::args::HitArguments;
 use crate::init::InitArguments;
@@ -52,6 +53,8 @@ pub enum Verb {
     Verify(VerifyArguments),
     /// Break down the system's own operations by minute, entity and operation
     Cube(CubeArguments),
+    /// Tell a run elsewhere what this machine does, a line of JSON each second
+    Agent(AgentArguments),
     /// Print the JSON Schema of scenario files, for editors
     Schema,
     /// Print what completes this program's verbs and flags in a shell
@@ -71,6 +74,8 @@ Examples:
   tidemark run airline --for 60s --pin system=0,1 --pin driver=2,3
   tidemark run my.yaml --url http://127.0.0.1:8080 --rate 5k/s --json
   tidemark run my.yaml --once -v
+  tidemark run my.yaml --url http://127.0.0.1:8080 --watch port=8080 --watch name=postgres
+  tidemark run my.yaml --watch 'http://db1:9100/metrics#node_load1'
   tidemark run my.yaml --junit results.xml --github
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
@@ -92,6 +97,9 @@ pub struct RunArguments {
     /// How that URL is reached
     #[command(flatten)]
     pub reach: ReachArguments,
+    /// What nobody here starts and is looked at beside the load: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME, container=NAME, or the URL of a page of metrics, with series behind a # (repeatable)
+    #[arg(long, value_name = "WHAT", value_parser = watch)]
+    pub watch: Vec<Watch>,
     /// Cores for a side: driver=2,3 or system=0-1 (repeatable)
     #[arg(long = "pin", value_name = "SIDE=CORES")]
     pub pins: Vec<String>,
@@ -213,6 +221,21 @@ pub struct CheckArguments {
     /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
+}
+
+/// `tidemark agent`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A run starts it with the command of `agent` in its scenario, like ssh HOST, and holds its standard input open; it ends when \
+that does. What it prints is of `watch` in docs/scenario.md.
+
+Examples:
+  ssh db1 tidemark agent --watch name=postgres
+  tidemark agent --watch port=8080   until Ctrl-D")]
+pub struct AgentArguments {
+    /// What is looked at beside the machine: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME or container=NAME (repeatable)
+    #[arg(long, value_name = "WHAT", value_parser = watch)]
+    pub watch: Vec<Watch>,
 }
 
 /// `tidemark cube`
@@ -356,6 +379,11 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
         _ => Err("write it as KEY=VALUE".into()),
     }
+}
+
+/// What `--watch` names.
+pub fn watch(text: &str) -> Result<Watch, String> {
+    Watched::parse(text).map(Watch::of)
 }
 
 fn rate(text: &str) -> Result<f64, String> {

@@ -19,6 +19,7 @@ pub fn ask(plan: &mut Plan, arguments: &RunArguments) {
     if arguments.abort_early {
         plan.objectives.iter_mut().for_each(|objective| objective.abort_early = true);
     }
+    plan.watch.extend(arguments.watch.iter().cloned());
     arguments.reach.apply(&mut plan.system);
     if let Some(streams) = arguments.reach.streams {
         plan.limits.streams = streams.into();

@@ -10,6 +10,7 @@
 //! | 74 | there is a result, but it cannot be written: the disk is full, say |
 //! | 130 | stopped by the user |
 
+mod agent;
 mod args;
 mod carry_out;
 mod check;
@@ -105,6 +106,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),
+        Some(Verb::Agent(arguments)) => agent::agent(&arguments),
         Some(Verb::Schema) => check::schema(),
         Some(Verb::Completions(arguments)) => install::completions(&arguments),
         Some(Verb::Man(arguments)) => install::man(&arguments),

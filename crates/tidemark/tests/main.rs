@@ -20,3 +20,4 @@ mod statuses;
 mod verbs;
 mod verify;
 mod verify_links;
+mod watch;
