@@ -45,6 +45,7 @@ mod memcached;
 pub mod monitor;
 mod neighbours;
 mod operations;
+pub mod page_server;
 mod pin;
 mod proc;
 mod process;

@@ -43,13 +43,14 @@ const NEWS_MAX: usize = 4_096;
 
 /// What a thread has to tell.
 #[derive(Debug)]
-struct News {
+pub(crate) struct News {
     at_us: u64,
     what: What,
 }
 
+/// The same without its moment.
 #[derive(Debug)]
-enum What {
+pub(crate) enum What {
     Samples(Vec<Sample>),
     Look(StoreLook),
     Event(String),
@@ -153,7 +154,7 @@ impl Watches {
             }
         }
         for agent in agents {
-            let of_it = || names.iter().zip(&plan.watch).filter(|(_, watch)| watch.agent.as_ref() == Some(agent));
+            let of_it = || names.iter().zip(&plan.watch).filter(move |(_, watch)| watch.agent.as_ref() == Some(agent));
             let machine = of_it().find(|(_, watch)| watch.what == Watched::Machine);
             let machine = machine.map_or_else(|| agent.machine().to_owned(), |(name, _)| name.clone());
             let processes = of_it().filter(|(_, watch)| watch.what.is_processes());

@@ -6,6 +6,7 @@
 //! - [`text::summary`] is what a person reads in the terminal: the verdict first.
 //! - [`json::summary`] is what a machine reads: one object, units in its names.
 //! - [`html::page`] is one file that opens anywhere, offline.
+//! - [`folder`] is of many runs: a list, one that goes on, two compared.
 //! - [`junit::xml`], [`markdown::summary`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever
 //!   calculates on.
 //!
@@ -27,6 +28,7 @@ pub mod comparison;
 pub mod csv;
 pub mod cube;
 mod faults;
+pub mod folder;
 pub mod github;
 mod heatmap;
 pub mod html;

@@ -53,6 +53,8 @@ pub enum Verb {
     Verify(VerifyArguments),
     /// Break down the system's own operations by minute, entity and operation
     Cube(CubeArguments),
+    /// Show the runs of a folder in a browser, live while one is on
+    Ui(UiArguments),
     /// Tell a run elsewhere what this machine does, a line of JSON each second
     Agent(AgentArguments),
     /// Print the JSON Schema of scenario files, for editors
@@ -221,6 +223,30 @@ pub struct CheckArguments {
     /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
+}
+
+/// `tidemark ui`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The list has the newest first; each run has its page, two of them can be compared, and one that is on is shown live. It reads \
+the folder and changes nothing but a run that was killed, which becomes one that can be read. Once it listens it prints one \
+line: listening http://ADDRESS.
+
+Nobody has to log in: name an address that others can reach only where everybody there may read the runs.
+
+Examples:
+  tidemark ui
+  tidemark ui results --listen 127.0.0.1:0")]
+pub struct UiArguments {
+    /// The folder that the runs are in
+    #[arg(value_name = "FOLDER", default_value = tidemark_record::RUNS_DIR)]
+    pub folder: PathBuf,
+    /// Address and port; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9470")]
+    pub listen: SocketAddr,
+    /// A name of this machine under which it may be asked, beside localhost and addresses (repeatable)
+    #[arg(long = "host", value_name = "NAME")]
+    pub hosts: Vec<String>,
 }
 
 /// `tidemark agent`

@@ -40,6 +40,7 @@ mod sinks;
 mod systems;
 #[cfg(feature = "tui")]
 mod tui;
+mod ui;
 mod verify;
 mod watch;
 
@@ -106,6 +107,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),
+        Some(Verb::Ui(arguments)) => ui::ui(&arguments),
         Some(Verb::Agent(arguments)) => agent::agent(&arguments),
         Some(Verb::Schema) => check::schema(),
         Some(Verb::Completions(arguments)) => install::completions(&arguments),

@@ -17,6 +17,7 @@ mod program;
 mod results;
 mod secrets;
 mod statuses;
+mod ui;
 mod verbs;
 mod verify;
 mod verify_links;

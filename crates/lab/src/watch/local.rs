@@ -115,18 +115,17 @@ impl Followed {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{SocketAddr, TcpListener};
+    use std::os::fd::OwnedFd;
     use std::process::{Child, Command};
     use std::time::{Duration, Instant};
 
     use super::*;
 
-    fn server(port: u16) -> Child {
-        let script = "import socket,sys,time\ns=socket.socket()\ns.setsockopt(socket.SOL_SOCKET,socket.SO_REUSEADDR,1)\ns.bind(('127.0.0.1',int(sys.argv[1])))\ns.listen()\ntime.sleep(600)";
-        Command::new("python3").args(["-c", script, &port.to_string()]).spawn().unwrap()
-    }
-
-    fn free_port() -> u16 {
-        std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    /// Somebody who listens there: a program that was handed the socket, and knows nothing of it.
+    fn listening(address: SocketAddr) -> Child {
+        let socket = TcpListener::bind(address).unwrap();
+        Command::new("sleep").arg("600").stdin(OwnedFd::from(socket)).spawn().unwrap()
     }
 
     fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
@@ -143,12 +142,11 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn who_listens_at_a_port_is_followed_over_a_restart() {
-        let port = free_port();
-        let mut first = server(port);
-        let what = Watched::Port(port);
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut first = listening(address);
         let mut local = Local::new();
-        let (found, processes) = until("it listens", || local.follow("shop", &what).ok());
-        assert_eq!(found.text, format!("python3, pid {}", first.id()));
+        let (found, processes) = local.follow("shop", &Watched::Port(address.port())).unwrap();
+        assert_eq!(found.text, format!("sleep, pid {}", first.id()));
         local.look(0);
         let (samples, events) = local.look(1_000_000);
         assert_eq!((samples.len(), samples[0].process.as_str(), events.len()), (1, "shop", 0));
@@ -156,16 +154,16 @@ mod tests {
         first.kill().unwrap();
         first.wait().unwrap();
         let (samples, events) = local.look(2_000_000);
-        assert_eq!(events, [format!("shop is gone: python3, pid {}", first.id())]);
+        assert_eq!(events, [format!("shop is gone: sleep, pid {}", first.id())]);
         assert_eq!((samples[0].process.as_str(), samples[0].rss_bytes), ("shop", 0));
         assert!(held(&processes).is_empty() && local.look(2_500_000).1.is_empty());
-        let mut second = server(port);
+        let mut second = listening(address);
         let mut at_us = 3_000_000;
         let event = until("it is there again", || {
             at_us += 1;
             local.look(at_us).1.pop()
         });
-        assert_eq!(event, format!("shop is there again: python3, pid {}", second.id()));
+        assert_eq!(event, format!("shop is there again: sleep, pid {}", second.id()));
         assert_eq!(held(&processes)[0].id, second.id());
         let samples = local.look(at_us + 1_000_000).0;
         assert!(samples[0].rss_bytes > 0);

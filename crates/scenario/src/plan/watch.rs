@@ -355,7 +355,7 @@ impl Plan {
         let mut seen = HashSet::new();
         // an agent tells of its machine in any case
         let machines = self.watch.iter().filter_map(|watch| watch.agent.as_ref()).filter(|agent| {
-            let is_told = |watch: &Watch| watch.what == Watched::Machine && watch.agent.as_ref() == Some(agent);
+            let is_told = |watch: &Watch| watch.what == Watched::Machine && watch.agent.as_ref() == Some(*agent);
             !self.watch.iter().any(is_told)
         });
         let mut agents: Vec<&Agent> = Vec::new();
