@@ -17,7 +17,7 @@ use crate::install::{CompletionArguments, ManArguments};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
-use crate::watch::WatchOptions;
+use crate::display::DisplayOptions;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -395,8 +395,8 @@ pub struct VerifyArguments {
 
 impl RunArguments {
     /// How it is to be watched.
-    pub fn watch_options(&self) -> WatchOptions {
-        WatchOptions { tui: self.tui, quiet: self.quiet, goal: None }
+    pub fn display_options(&self) -> DisplayOptions {
+        DisplayOptions { tui: self.tui, quiet: self.quiet, goal: None }
     }
 }
 

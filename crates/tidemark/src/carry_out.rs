@@ -9,7 +9,7 @@ use tidemark_scenario::Plan;
 
 use crate::args::RunArguments;
 use crate::failure::Failure;
-use crate::watch::{Watch, WatchOptions};
+use crate::display::{Display, DisplayOptions};
 
 /// Name of the page in the run directory.
 pub const PAGE: &str = "report.html";
@@ -38,7 +38,7 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
         seed: arguments.seed,
         keep_data: arguments.keep_data,
         url: arguments.url.clone(),
-        before_exit: Watch::before_exit(),
+        before_exit: Display::before_exit(),
         ..RunOptions::default()
     })
 }
@@ -47,11 +47,11 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
 pub fn carry_out(
     plan: Plan,
     options: RunOptions,
-    watch_options: WatchOptions,
+    display_options: DisplayOptions,
 ) -> Result<(Finished, Run), Failure> {
     let finished = {
-        let mut watch = Watch::new(watch_options, &plan.name)?;
-        tidemark_lab::run(plan, options, &mut |progress| watch.show(progress))?
+        let mut display = Display::new(display_options, &plan.name)?;
+        tidemark_lab::run(plan, options, &mut |progress| display.show(progress))?
     };
     let run = open(&finished.run_dir)?;
     html::write(&run, &finished.run_dir.join(PAGE))

@@ -17,6 +17,7 @@ mod check;
 mod compare;
 mod crash;
 mod cube;
+mod display;
 mod failure;
 mod hit;
 mod init;
@@ -42,7 +43,6 @@ mod systems;
 mod tui;
 mod ui;
 mod verify;
-mod watch;
 
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@ use tidemark_report::{html, json};
 
 use crate::args::VerifyArguments;
 use crate::failure::Failure;
-use crate::watch::{Watch, WatchOptions};
+use crate::display::{Display, DisplayOptions};
 use crate::{carry_out, output};
 
 /// Verifies a run and shows it.
@@ -17,9 +17,9 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
     let mut run = carry_out::open(&dir)?;
     let status = {
-        let watch_options = WatchOptions { quiet: arguments.quiet, ..WatchOptions::default() };
-        let mut watch = Watch::new(watch_options, &run.manifest.scenario)?;
-        let mut tell = |step: verify::Step| watch.show(Progress::Verifying { read: step.read, of: step.of });
+        let display_options = DisplayOptions { quiet: arguments.quiet, ..DisplayOptions::default() };
+        let mut display = Display::new(display_options, &run.manifest.scenario)?;
+        let mut tell = |step: verify::Step| display.show(Progress::Verifying { read: step.read, of: step.of });
         verify::again(&mut run, arguments.url.as_deref(), &arguments.secrets, &mut tell)?
     };
     let page = dir.join(carry_out::PAGE);
