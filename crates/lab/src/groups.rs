@@ -9,7 +9,8 @@ use crate::proc;
 /// Where they are mounted.
 const ROOT: &str = "/sys/fs/cgroup";
 /// Where hierarchies are below that: of the second version, or all together; the first version has one for each of these.
-const HIERARCHIES: [&str; 8] = ["", "unified", "systemd", "pids", "cpuacct", "cpu,cpuacct", "memory", "blkio"];
+const HIERARCHIES: [&str; 8] =
+    ["", "unified", "systemd", "pids", "cpuacct", "cpu,cpuacct", "memory", "blkio"];
 /// Says that a folder is one of the second version.
 const SECOND: &str = "cgroup.controllers";
 /// Has the numbers of a group's own processes, one a line.
@@ -125,7 +126,10 @@ impl Group {
             Some((proc::keyed(&text, "usage_usec")?, proc::keyed(&text, "system_usec").unwrap_or(0)))
         });
         second.or_else(|| {
-            Some((self.number("cpuacct.usage")? / 1_000, self.number("cpuacct.usage_sys").unwrap_or(0) / 1_000))
+            Some((
+                self.number("cpuacct.usage")? / 1_000,
+                self.number("cpuacct.usage_sys").unwrap_or(0) / 1_000,
+            ))
         })
     }
 
@@ -133,7 +137,8 @@ impl Group {
     pub fn memory_bytes(&self) -> Option<u64> {
         let used = self.number("memory.current").or_else(|| self.number("memory.usage_in_bytes"))?;
         let stat = self.read("memory.stat").unwrap_or_default();
-        let inactive = proc::keyed(&stat, "total_inactive_file").or_else(|| proc::keyed(&stat, "inactive_file"));
+        let inactive =
+            proc::keyed(&stat, "total_inactive_file").or_else(|| proc::keyed(&stat, "inactive_file"));
         Some(used.saturating_sub(inactive.unwrap_or(0)))
     }
 
@@ -159,7 +164,8 @@ fn processes(folder: &Path) -> Option<Vec<u32>> {
     let mut found: Vec<u32> = proc::process_ids(&fs::read_to_string(folder.join(PROCESSES)).ok()?).collect();
     let mut queue: VecDeque<PathBuf> = below(folder).collect();
     let mut looked = 0;
-    while let Some(folder) = queue.pop_front().filter(|_| looked < GROUPS_MAX && found.len() < PROCESSES_MAX) {
+    while let Some(folder) = queue.pop_front().filter(|_| looked < GROUPS_MAX && found.len() < PROCESSES_MAX)
+    {
         looked += 1;
         let text = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
         found.extend(proc::process_ids(&text));
@@ -239,7 +245,11 @@ mod tests {
         ] {
             assert!(is_container(&group, container), "{group} {container}");
         }
-        let not = [("docker-0123.scope", "0123456789ab"), ("web2", "web"), ("libpod-conmon-0123456789ab.scope", "0123456789ab")];
+        let not = [
+            ("docker-0123.scope", "0123456789ab"),
+            ("web2", "web"),
+            ("libpod-conmon-0123456789ab.scope", "0123456789ab"),
+        ];
         for (group, container) in not {
             assert!(!is_container(group, container), "{group} {container}");
         }

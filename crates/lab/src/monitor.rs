@@ -285,7 +285,11 @@ impl Reading {
 }
 
 /// What happened between two readings. A counter that fell (a thread that ended) counts as nothing.
-pub fn difference(name: &str, (before_us, before): (u64, Reading), (after_us, after): (u64, Reading)) -> Sample {
+pub fn difference(
+    name: &str,
+    (before_us, before): (u64, Reading),
+    (after_us, after): (u64, Reading),
+) -> Sample {
     let elapsed_us = (after_us - before_us) as f64;
     let share = |after: u64, before: u64| after.saturating_sub(before) as f64 / elapsed_us;
     Sample {

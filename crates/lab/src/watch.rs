@@ -89,7 +89,11 @@ impl Watches {
     ///
     /// # Errors
     /// [`LabError::Usage`] for the first that is not there; [`LabError::Interrupted`] on a stop request.
-    pub fn find(plan: &Plan, run_dir: &Path, stop_request: &dyn Fn() -> StopRequest) -> Result<Watches, LabError> {
+    pub fn find(
+        plan: &Plan,
+        run_dir: &Path,
+        stop_request: &dyn Fn() -> StopRequest,
+    ) -> Result<Watches, LabError> {
         plan.check_watched().map_err(LabError::Usage)?;
         let (sender, news) = sync_channel(NEWS_MAX);
         let mut watches = Watches {
@@ -154,7 +158,9 @@ impl Watches {
             }
         }
         for agent in agents {
-            let of_it = || names.iter().zip(&plan.watch).filter(move |(_, watch)| watch.agent.as_ref() == Some(agent));
+            let of_it = || {
+                names.iter().zip(&plan.watch).filter(move |(_, watch)| watch.agent.as_ref() == Some(agent))
+            };
             let machine = of_it().find(|(_, watch)| watch.what == Watched::Machine);
             let machine = machine.map_or_else(|| agent.machine().to_owned(), |(name, _)| name.clone());
             let processes = of_it().filter(|(_, watch)| watch.what.is_processes());

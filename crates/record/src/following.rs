@@ -168,7 +168,8 @@ fn settle(
     live: &mut LiveTracker,
     seconds: &mut VecDeque<Live>,
 ) {
-    let whole = pending.iter().rev().find(|(_, merged)| merged.reported >= threads).map(|(bounds, _)| *bounds);
+    let whole =
+        pending.iter().rev().find(|(_, merged)| merged.reported >= threads).map(|(bounds, _)| *bounds);
     while let Some(entry) = pending.first_entry() {
         let is_due = whole.is_some_and(|whole| *entry.key() <= whole);
         let interval = if is_due { entry.remove() } else { break };

@@ -129,9 +129,8 @@ fn listed(dir: &Path) -> Listed {
         ..Listed::default()
     };
     if dir.join(COMPARISON).is_file() {
-        let read = read(&dir.join(COMPARISON)).and_then(|text| {
-            serde_json::from_slice::<Comparison>(&text).map_err(|error| error.to_string())
-        });
+        let read = read(&dir.join(COMPARISON))
+            .and_then(|text| serde_json::from_slice::<Comparison>(&text).map_err(|error| error.to_string()));
         return match read {
             Ok(comparison) => Listed {
                 name,
@@ -208,9 +207,7 @@ pub fn live(following: &Following) -> String {
     let mut events = following.events();
     let old = events.len().saturating_sub(EVENTS_MAX);
     events.drain(..old);
-    let phase = |phase: &tidemark_record::manifest::Phase| {
-        json!({ "name": phase.name, "level": phase.level, "start_us": phase.start_us, "end_us": phase.end_us, "measured": phase.measured })
-    };
+    let phase = |phase: &tidemark_record::manifest::Phase| json!({ "name": phase.name, "level": phase.level, "start_us": phase.start_us, "end_us": phase.end_us, "measured": phase.measured });
     let processes = following.samples().iter().map(|sample| {
         json!({ "name": sample.process, "cpu_share": sample.cpu_share, "rss_bytes": sample.rss_bytes })
     });

@@ -28,7 +28,6 @@ pub(crate) fn costs(manifest: &Manifest) -> impl Iterator<Item = (&str, f64)> {
 pub(crate) fn series(manifest: &Manifest) -> impl Iterator<Item = (&str, &str, &FigureSummary)> {
     let is_watched = |name: &str| manifest.watched.iter().any(|watched| watched.name == name);
     let of_watched = manifest.summary.stores_figures.iter().filter(move |of| is_watched(&of.store));
-    of_watched.flat_map(|of| {
-        of.figures.iter().map(|(figure, values)| (of.store.as_str(), figure.as_str(), values))
-    })
+    of_watched
+        .flat_map(|of| of.figures.iter().map(|(figure, values)| (of.store.as_str(), figure.as_str(), values)))
 }

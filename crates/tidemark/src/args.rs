@@ -11,13 +11,13 @@ use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_report::cube::{Dimension, Filter, Measure};
 use tidemark_scenario::plan::{Watch, Watched};
 
+use crate::display::DisplayOptions;
 use crate::hit::args::HitArguments;
 use crate::init::InitArguments;
 use crate::install::{CompletionArguments, ManArguments};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
-use crate::display::DisplayOptions;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())

@@ -8,8 +8,8 @@ use tidemark_report::html;
 use tidemark_scenario::Plan;
 
 use crate::args::RunArguments;
-use crate::failure::Failure;
 use crate::display::{Display, DisplayOptions};
+use crate::failure::Failure;
 
 /// Name of the page in the run directory.
 pub const PAGE: &str = "report.html";

@@ -12,9 +12,9 @@ use tidemark_report::text::quick::{self, Quick};
 use tidemark_report::{html, json};
 use tidemark_scenario::{Diagnostics, Plan, check_text};
 
+use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
 use crate::output::OwnDir;
-use crate::display::{Display, DisplayOptions};
 use crate::{carry_out, output};
 
 /// What the scenario is called in messages.
@@ -30,7 +30,8 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         output::print(&text)?;
         return Ok(tidemark_lab::EXIT_PASS);
     }
-    let display_options = DisplayOptions { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
+    let display_options =
+        DisplayOptions { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
     let mut display = Display::new(display_options, &plan.name)?;
     let dir = run_dir(arguments)?;
     let pins = pins(&arguments.pins)?;
@@ -48,7 +49,8 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         before_exit: Display::before_exit(),
         ..RunOptions::default()
     };
-    let finished = tidemark_lab::run(plan, options, &mut |progress| display.show(in_words_of_a_hit(progress)));
+    let finished =
+        tidemark_lab::run(plan, options, &mut |progress| display.show(in_words_of_a_hit(progress)));
     // the terminal is given back before anything is said
     drop(display);
     shown.remark();

@@ -7,9 +7,9 @@ use tidemark_scenario::secrets::{MASK, Origin, is_secret, is_secret_name};
 use tidemark_scenario::{Plan, Secrets};
 
 use crate::args::RunArguments;
+use crate::display::Display;
 use crate::failure::Failure;
 use crate::output::OwnDir;
-use crate::display::Display;
 use crate::{carry_out, output};
 
 /// Characters of a value, and of what a check saw, that are shown.

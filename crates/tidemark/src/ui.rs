@@ -51,7 +51,8 @@ pub fn ui(arguments: &UiArguments) -> Result<u8, Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| Failure::broken(format!("cannot watch signals: {error}")))?;
     let ui = Ui::new(folder, Hosts::new(&arguments.hosts));
-    let server = PageServer::serve("ui", arguments.listen, EFFORT, &Pins::default(), move |asked| ui.page(asked));
+    let server =
+        PageServer::serve("ui", arguments.listen, EFFORT, &Pins::default(), move |asked| ui.page(asked));
     let server = server.map_err(|error| {
         let reason = "name another with --listen; port 0 takes a free one";
         Failure::usage(format!("cannot listen at {}: {error}; {reason}", arguments.listen))

@@ -7,8 +7,8 @@ use tidemark_record::{RUNS_DIR, resolve};
 use tidemark_report::{html, json};
 
 use crate::args::VerifyArguments;
-use crate::failure::Failure;
 use crate::display::{Display, DisplayOptions};
+use crate::failure::Failure;
 use crate::{carry_out, output};
 
 /// Verifies a run and shows it.
@@ -19,7 +19,8 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
     let status = {
         let display_options = DisplayOptions { quiet: arguments.quiet, ..DisplayOptions::default() };
         let mut display = Display::new(display_options, &run.manifest.scenario)?;
-        let mut tell = |step: verify::Step| display.show(Progress::Verifying { read: step.read, of: step.of });
+        let mut tell =
+            |step: verify::Step| display.show(Progress::Verifying { read: step.read, of: step.of });
         verify::again(&mut run, arguments.url.as_deref(), &arguments.secrets, &mut tell)?
     };
     let page = dir.join(carry_out::PAGE);

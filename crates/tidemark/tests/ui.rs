@@ -65,7 +65,8 @@ fn hit(folder: &Path, address: &str, name: &str) {
 #[test]
 fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
     let folder = tempfile::tempdir().unwrap();
-    let system = Listening::start(folder.path(), &["serve", "trade", "--listen", "127.0.0.1:0", "--workers", "1"]);
+    let system =
+        Listening::start(folder.path(), &["serve", "trade", "--listen", "127.0.0.1:0", "--workers", "1"]);
     hit(folder.path(), &system.address, "a first");
     hit(folder.path(), &system.address, "b");
     // what a run says is text, whatever it says
@@ -93,7 +94,8 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
 
     let listing = ui.json("/api/runs");
     let runs = listing["runs"].as_array().unwrap();
-    let states: Vec<_> = runs.iter().map(|run| (run["name"].as_str().unwrap(), run["state"].as_str().unwrap())).collect();
+    let states: Vec<_> =
+        runs.iter().map(|run| (run["name"].as_str().unwrap(), run["state"].as_str().unwrap())).collect();
     assert_eq!(states[0], ("going", "goes-on"));
     assert!(states.contains(&("a first", "finished")) && states.len() == 4, "{states:?}");
     let live = ui.json("/api/live/going");
@@ -102,12 +104,15 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
     assert!(ui.get("/runs/a%20first/report.html").contains("id=\"run\">{"));
     assert!(ui.get("/runs/going/report.html").starts_with("HTTP/1.1 404 "), "it has no report yet");
 
-    for path in ["/runs/..%2f/report.html", "/runs/../../etc/passwd", "/api/live/..", "/run.json", "/runs/b/run.json"] {
+    for path in
+        ["/runs/..%2f/report.html", "/runs/../../etc/passwd", "/api/live/..", "/run.json", "/runs/b/run.json"]
+    {
         assert!(ui.get(path).starts_with("HTTP/1.1 404 "), "{path}");
     }
     let elsewhere = ui.ask("GET /api/runs HTTP/1.1\r\nHost: evil.test\r\n\r\n");
     assert!(elsewhere.starts_with("HTTP/1.1 421 ") && !elsewhere.contains("going"), "{elsewhere}");
-    let posted = ui.ask(&format!("POST /api/runs HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", ui.address));
+    let posted =
+        ui.ask(&format!("POST /api/runs HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", ui.address));
     assert!(posted.starts_with("HTTP/1.1 405 "), "{posted}");
     let page = ui.get("/");
     assert!(page.contains("X-Frame-Options: DENY") && page.contains("default-src 'none'"), "{page}");

@@ -77,10 +77,16 @@ fn the_server_of_a_url_that_is_hit_stands_in_the_report_like_a_system_that_was_s
     let shown = json(&shown);
     let system = process(&shown, "system");
     assert!(system["cpu_s"].as_f64().unwrap() > 0.0, "{system}");
-    assert!(system["rss_bytes_max"].as_u64().unwrap() > 1 << 20 && system["good_per_cpu_s"].is_number(), "{system}");
+    assert!(
+        system["rss_bytes_max"].as_u64().unwrap() > 1 << 20 && system["good_per_cpu_s"].is_number(),
+        "{system}"
+    );
     // the same process by what it tells itself
     let told = process(&shown, there.address());
-    assert!(told["cpu_s"].as_f64().unwrap() > 0.0 && told["rss_bytes_max"].as_u64().unwrap() > 1 << 20, "{told}");
+    assert!(
+        told["cpu_s"].as_f64().unwrap() > 0.0 && told["rss_bytes_max"].as_u64().unwrap() > 1 << 20,
+        "{told}"
+    );
     assert_eq!(shown["watched"][0]["found"], format!("tidemark, pid {}", there.id()));
     let series = &shown["stores_figures"][0];
     assert_eq!(series["store"], there.address());
@@ -88,7 +94,10 @@ fn the_server_of_a_url_that_is_hit_stands_in_the_report_like_a_system_that_was_s
     let text = stdout(&run(folder.path(), &["report", "out"]));
     assert!(text.contains(&format!("port {} · tidemark, pid {}", there.port(), there.id())), "{text}");
     let markdown = stdout(&run(folder.path(), &["report", "out", "--markdown", "-"]));
-    assert!(markdown.contains("| system |") && markdown.contains("| `process_cpu_seconds_total_per_s` |"), "{markdown}");
+    assert!(
+        markdown.contains("| system |") && markdown.contains("| `process_cpu_seconds_total_per_s` |"),
+        "{markdown}"
+    );
 }
 
 #[test]
@@ -107,7 +116,8 @@ fn what_is_not_there_is_said_before_the_load() {
     refused(&format!("{}/nowhere", there.url), "it is answered with 404");
     refused("nginx", "is nothing that can be watched; write pid=NUMBER");
     refused("name=driver", "is what this run starts, or its driver");
-    let printed = ["hit", ":8080", "--print-scenario", "--watch", "port=8080", "--watch", "http://h/m#a,b{c=\"d\"}"];
+    let printed =
+        ["hit", ":8080", "--print-scenario", "--watch", "port=8080", "--watch", "http://h/m#a,b{c=\"d\"}"];
     let text = stdout(&run(folder.path(), &printed));
     assert!(text.contains("watch:\n  - port: 8080\n  - metrics: http://h/m\n"), "{text}");
 }
@@ -163,7 +173,10 @@ fn faults_are_aimed_at_what_is_watched() {
     let shown = json(&output);
     let faults = shown["faults"].as_array().unwrap();
     assert_eq!(faults.len(), 2);
-    assert!(faults.iter().all(|fault| fault["begin_us"].is_number() && fault["error"].is_null()), "{faults:?}");
+    assert!(
+        faults.iter().all(|fault| fault["begin_us"].is_number() && fault["error"].is_null()),
+        "{faults:?}"
+    );
     assert!(faults[0]["healed_us"].is_number(), "{faults:?}");
     assert!(shown["failed"].as_u64().unwrap() > 0, "it was killed");
     assert!(!is_alive(there.id()));
@@ -193,7 +206,10 @@ fn another_machine_is_seen_by_an_agent() {
     let output = run(folder.path(), &["run", "a.yaml", "--out", "out", "--json", "--quiet"]);
     let shown = json(&output);
     let database = process(&shown, "database");
-    assert!(database["cpu_s"].as_f64().unwrap() > 0.0 && database["good_per_cpu_s"].is_number(), "{database}");
+    assert!(
+        database["cpu_s"].as_f64().unwrap() > 0.0 && database["good_per_cpu_s"].is_number(),
+        "{database}"
+    );
     assert!(process(&shown, "db1")["rss_bytes_max"].as_u64().unwrap() > 1 << 20);
     assert_eq!(shown["watched"][1]["found"], format!("tidemark, pid {}", there.id()));
     let log = fs::read_to_string(folder.path().join("out/logs/agent-db1.log")).unwrap();

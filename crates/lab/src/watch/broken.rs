@@ -47,7 +47,10 @@ impl Broken {
     }
 
     fn roots(&self) -> Vec<Pid> {
-        self.there().into_iter().filter_map(|process| Pid::from_raw(i32::try_from(process.id).ok()?)).collect()
+        self.there()
+            .into_iter()
+            .filter_map(|process| Pid::from_raw(i32::try_from(process.id).ok()?))
+            .collect()
     }
 
     /// Stops all where they stand (SIGSTOP), with what is below them: who stands still starts nothing more, so that this

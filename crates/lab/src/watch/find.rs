@@ -146,7 +146,8 @@ impl Finder {
     /// Every process of a program, but ourselves.
     fn called(&self, name: &str) -> Vec<u32> {
         let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-        let short: String = name.char_indices().filter(|(at, c)| at + c.len_utf8() <= COMM_BYTES).map(|(_, c)| c).collect();
+        let short: String =
+            name.char_indices().filter(|(at, c)| at + c.len_utf8() <= COMM_BYTES).map(|(_, c)| c).collect();
         let is_it = |id: &u32| {
             let comm = self.read(*id, "comm").unwrap_or_default();
             let comm = comm.trim_end_matches('\n');
@@ -165,7 +166,8 @@ impl Finder {
 
     /// Whoever listens at a port of the network that we see.
     fn listening(&self, port: u16) -> Result<Vec<u32>, String> {
-        let tables = ["net/tcp", "net/tcp6"].map(|name| fs::read_to_string(self.root.join(name)).unwrap_or_default());
+        let tables =
+            ["net/tcp", "net/tcp6"].map(|name| fs::read_to_string(self.root.join(name)).unwrap_or_default());
         let inodes: HashSet<u64> = tables.iter().flat_map(|table| listeners(table, port)).collect();
         if inodes.is_empty() {
             return Err(format!(
@@ -201,9 +203,10 @@ impl Finder {
                  or `podman inspect` tells it"
             )),
             [] => Err(format!("no control group of this machine is that of {what}")),
-            all => {
-                Err(format!("several control groups are called so: {}; name one with `cgroup`", all.join(", ")))
-            }
+            all => Err(format!(
+                "several control groups are called so: {}; name one with `cgroup`",
+                all.join(", ")
+            )),
         }
     }
 
@@ -222,8 +225,7 @@ impl Finder {
 
     fn text(&self, processes: &[Process]) -> String {
         let first = processes.first().and_then(|process| self.read(process.id, "comm")).unwrap_or_default();
-        let shown: String =
-            first.trim_end().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let shown: String = first.trim_end().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         let ids: Vec<String> = processes.iter().take(NAMED).map(|process| process.id.to_string()).collect();
         match processes.len() {
             1 => format!("{shown}, pid {}", ids[0]),

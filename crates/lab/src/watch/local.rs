@@ -80,7 +80,8 @@ impl Local {
                 continue;
             }
             // a number that is given again is another's
-            let found = if matches!(one.what, Watched::Pid(_)) { None } else { self.finder.find(&one.what).ok() };
+            let found =
+                if matches!(one.what, Watched::Pid(_)) { None } else { self.finder.find(&one.what).ok() };
             match found {
                 Some(found) => {
                     let before = one.subject.replace(found.subject.clone());

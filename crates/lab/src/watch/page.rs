@@ -84,7 +84,9 @@ impl<'p> Page<'p> {
             return kind == "counter";
         }
         // parts of a histogram, and counters of OpenMetrics, whose type stands under the name without its end
-        let part = ["_total", "_count", "_sum", "_bucket"].iter().find_map(|end| Some((*end, name.strip_suffix(*end)?)));
+        let part = ["_total", "_count", "_sum", "_bucket"]
+            .iter()
+            .find_map(|end| Some((*end, name.strip_suffix(*end)?)));
         part.is_some_and(|(end, whole)| {
             end == "_total" || matches!(kind(whole), Some("histogram" | "summary" | "counter"))
         })
@@ -100,7 +102,12 @@ impl<'p> Page<'p> {
         const CPU: &str = "node_cpu_seconds_total";
         self.of(CPU).next()?;
         let mode = |point: &Point<'_>| {
-            point.labels.iter().find(|(label, _)| *label == "mode").map(|(_, mode)| mode.clone()).unwrap_or_default()
+            point
+                .labels
+                .iter()
+                .find(|(label, _)| *label == "mode")
+                .map(|(_, mode)| mode.clone())
+                .unwrap_or_default()
         };
         let cpu = |is_it: &dyn Fn(&str) -> bool| {
             microseconds(sum(self.of(CPU).filter(|&point| is_it(&mode(point)))).unwrap_or(0.0))
@@ -109,7 +116,8 @@ impl<'p> Page<'p> {
         let used = memory("node_memory_MemTotal_bytes") - memory("node_memory_MemAvailable_bytes");
         // what the kernel moved, in KiB; a page without it tells each disk
         let paged = |name: &str| self.sum(name).map(|kib| whole(kib * 1024.0));
-        let disk = |kernel: &str, disks: &str| paged(kernel).or_else(|| self.sum(disks).map(whole)).unwrap_or(0);
+        let disk =
+            |kernel: &str, disks: &str| paged(kernel).or_else(|| self.sum(disks).map(whole)).unwrap_or(0);
         Some(Reading {
             cpu_us: cpu(&|mode| !IDLE.contains(&mode)),
             cpu_system_us: cpu(&|mode| KERNEL.contains(&mode)),
@@ -247,7 +255,10 @@ process_cpu_seconds_total 77
     #[test]
     fn a_machine_is_read_as_its_exporter_tells() {
         let reading = Page::read(NODE).reading().unwrap();
-        assert_eq!((reading.cpu_us, reading.cpu_system_us, reading.steal_us), (13_500_000, 2_500_000, 500_000));
+        assert_eq!(
+            (reading.cpu_us, reading.cpu_system_us, reading.steal_us),
+            (13_500_000, 2_500_000, 500_000)
+        );
         assert_eq!(reading.rss_bytes, 6_000_000_000);
         assert_eq!((reading.disk_read_bytes, reading.disk_written_bytes), (111, 3072));
         assert_eq!((reading.net_received_bytes, reading.net_sent_bytes), (11, 0));

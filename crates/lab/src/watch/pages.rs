@@ -53,7 +53,8 @@ impl WatchedPage {
         series: &[MetricSeries],
         stop_request: &dyn Fn() -> StopRequest,
     ) -> Result<(WatchedPage, String), LabError> {
-        let (whole, query) = url.split_once('?').map_or((url, String::new()), |(url, query)| (url, format!("?{query}")));
+        let (whole, query) =
+            url.split_once('?').map_or((url, String::new()), |(url, query)| (url, format!("?{query}")));
         let target = target(whole, &System::default())?;
         let path = if target.base_path.is_empty() { format!("{PATH}{query}") } else { query };
         let page = WatchedPage {
@@ -96,7 +97,11 @@ impl WatchedPage {
         Ok((page, told))
     }
 
-    fn ask<E>(&self, client: &mut Client<'_>, go_on: &dyn Fn() -> Result<(), E>) -> Result<Answer, NoAnswer<E>> {
+    fn ask<E>(
+        &self,
+        client: &mut Client<'_>,
+        go_on: &dyn Fn() -> Result<(), E>,
+    ) -> Result<Answer, NoAnswer<E>> {
         let accept = ("accept".to_owned(), "text/plain;version=0.0.4, */*;q=0.5".to_owned());
         client.get(&self.path, &[accept], BOUNDS, go_on)
     }
@@ -196,7 +201,8 @@ mod tests {
             for page in pages {
                 let (mut stream, _) = listener.accept().unwrap();
                 let _ = stream.read(&mut [0; 4096]).unwrap();
-                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", page.len());
+                let head =
+                    format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", page.len());
                 stream.write_all(format!("{head}{page}").as_bytes()).unwrap();
             }
         });
@@ -204,7 +210,8 @@ mod tests {
     }
 
     fn find(url: &str, series: &[&str]) -> Result<(WatchedPage, String), LabError> {
-        let series: Vec<MetricSeries> = series.iter().map(|text| MetricSeries::parse(text).unwrap()).collect();
+        let series: Vec<MetricSeries> =
+            series.iter().map(|text| MetricSeries::parse(text).unwrap()).collect();
         WatchedPage::find("it", url, &series, &|| StopRequest::None)
     }
 

@@ -84,8 +84,8 @@ impl Remote {
         std::fs::create_dir_all(logs).map_err(|error| cannot_write(logs, &error))?;
         let log = logs.join(format!("agent-{}.log", file_name(agent.machine())));
         let started = begin(&words, &log);
-        let (child, lines) =
-            started.map_err(|error| LabError::Usage(format!("the agent `{command}` cannot be started: {error}")))?;
+        let (child, lines) = started
+            .map_err(|error| LabError::Usage(format!("the agent `{command}` cannot be started: {error}")))?;
         let names = vec![Name { here: asked.machine.clone(), there: MACHINE.to_owned() }];
         let mut remote = Remote { child, command, log, lines, names, ended: false };
         remote.names.extend(
@@ -113,7 +113,11 @@ impl Remote {
             check_stop_request(stop_request)?;
             match self.lines.recv_timeout(LOOK_EVERY) {
                 Ok((_, Line { error: Some(error), .. })) => {
-                    return Err(LabError::Usage(format!("the agent `{}` says: {}", self.command, shown(&error))));
+                    return Err(LabError::Usage(format!(
+                        "the agent `{}` says: {}",
+                        self.command,
+                        shown(&error)
+                    )));
                 }
                 Ok((_, line)) if line.version.is_some() => return Ok(line),
                 Ok(_) => return Err(self.wrong("its first line is none of an agent's")),
@@ -157,7 +161,12 @@ impl Remote {
 
     /// What a reader of the figures must know.
     pub fn note(&self) -> Option<String> {
-        let note = || format!("the agent `{}` ended before the load did: what it watched has no figures from then on", self.command);
+        let note = || {
+            format!(
+                "the agent `{}` ended before the load did: what it watched has no figures from then on",
+                self.command
+            )
+        };
         self.ended.then(note)
     }
 
@@ -171,7 +180,10 @@ impl Remote {
 
     /// An event in our words: it begins with what it is about.
     fn event(&self, text: &str) -> String {
-        let name = self.names.iter().filter(|name| text.strip_prefix(&name.there).is_some_and(|rest| rest.starts_with(' ')));
+        let name = self
+            .names
+            .iter()
+            .filter(|name| text.strip_prefix(&name.there).is_some_and(|rest| rest.starts_with(' ')));
         let longest = name.max_by_key(|name| name.there.len());
         let text = match longest {
             Some(name) => format!("{}{}", name.here, &text[name.there.len()..]),
@@ -262,7 +274,10 @@ mod tests {
         let agent = stand_in(folder.path(), body);
         let epoch = Instant::now();
         let (mut remote, told) = start(&agent, folder.path()).unwrap();
-        assert_eq!((told[0].name.as_str(), told[1].name.as_str(), told[1].found.as_str()), ("db1", "shop", "nginx, pid 7"));
+        assert_eq!(
+            (told[0].name.as_str(), told[1].name.as_str(), told[1].found.as_str()),
+            ("db1", "shop", "nginx, pid 7")
+        );
         let (mut samples, mut events) = (Vec::new(), Vec::new());
         while samples.is_empty() {
             assert!(epoch.elapsed() < Duration::from_secs(60));

@@ -165,7 +165,8 @@ fn check_target(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reader<'
         return check_watched(node, fault, reader);
     }
     if there.watched.iter().any(|(name, _)| *name == target) && !fault.kind.is_maintenance() {
-        let message = format!("\"{target}\" is only watched; `faults: true` beside it lets faults be aimed at it");
+        let message =
+            format!("\"{target}\" is only watched; `faults: true` beside it lets faults be aimed at it");
         return reader.sink.error(node, message);
     }
     let is_ours = matches!(system.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_));

@@ -9,19 +9,17 @@ use crate::yaml::Node;
 /// Reads what is watched.
 pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Vec<Watch> {
     let items = node.map(Node::items).unwrap_or_default();
-    let wanted = items.iter().filter(|item| {
-        item.get("when").is_none_or(|when| reader.bool(when) != Some(false))
-    });
+    let wanted =
+        items.iter().filter(|item| item.get("when").is_none_or(|when| reader.bool(when) != Some(false)));
     wanted.filter_map(|item| one(item, reader)).collect()
 }
 
 fn one(node: &Node, reader: &Reader<'_>) -> Option<Watch> {
     let what = what(node, reader);
     let agent = node.get("agent").map(|agent| self::agent(agent, node, reader));
-    for (key, of, is_there) in [
-        ("series", "metrics", node.get("metrics").is_some()),
-        ("program", "agent", agent.is_some()),
-    ] {
+    for (key, of, is_there) in
+        [("series", "metrics", node.get("metrics").is_some()), ("program", "agent", agent.is_some())]
+    {
         if let Some((key_node, _)) = node.entry(key).filter(|_| !is_there) {
             reader.sink.error(key_node, format!("\"{key}\" belongs to \"{of}\""));
         }
@@ -49,7 +47,9 @@ fn one(node: &Node, reader: &Reader<'_>) -> Option<Watch> {
         reader.sink.error(node, message);
     }
     let faults = node.get("faults").and_then(|node| reader.bool(node)).unwrap_or(false);
-    if let Some((key, _)) = node.entry("faults").filter(|_| faults && (agent.is_some() || !what.is_processes())) {
+    if let Some((key, _)) =
+        node.entry("faults").filter(|_| faults && (agent.is_some() || !what.is_processes()))
+    {
         reader.sink.error(key, "faults are for processes of this machine; leave this out");
     }
     let called = match node.get("as") {

@@ -50,7 +50,11 @@ pub(super) static WATCH: Record = Record {
              `tidemark agent` is started there, and looks at that machine, and at a process of it where one is named.",
         ),
         key("program", Scalar(Text), "Of `agent`: what tidemark is called there; `tidemark` by default."),
-        key("as", Scalar(Text), "What it is called in reports and faults, `system` too where that is at a URL."),
+        key(
+            "as",
+            Scalar(Text),
+            "What it is called in reports and faults, `system` too where that is at a URL.",
+        ),
         key(
             "faults",
             Scalar(Bool),

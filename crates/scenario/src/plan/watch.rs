@@ -209,7 +209,9 @@ impl Watched {
         let is_within = path.split('/').all(|part| part != "..");
         match path.starts_with('/') && is_within && path.chars().count() <= TEXT_MAX {
             true => Ok(Watched::Cgroup(path.trim_end_matches('/').to_owned())),
-            false => Err(format!("\"{path}\" is no control group; write a path like /system.slice/x.service")),
+            false => {
+                Err(format!("\"{path}\" is no control group; write a path like /system.slice/x.service"))
+            }
         }
     }
 
@@ -355,7 +357,8 @@ impl Plan {
         let mut seen = HashSet::new();
         // an agent tells of its machine in any case
         let machines = self.watch.iter().filter_map(|watch| watch.agent.as_ref()).filter(|agent| {
-            let is_told = |watch: &Watch| watch.what == Watched::Machine && watch.agent.as_ref() == Some(*agent);
+            let is_told =
+                |watch: &Watch| watch.what == Watched::Machine && watch.agent.as_ref() == Some(*agent);
             !self.watch.iter().any(is_told)
         });
         let mut agents: Vec<&Agent> = Vec::new();
@@ -370,16 +373,23 @@ impl Plan {
                 && name.chars().count() <= TEXT_MAX
                 && !name.chars().any(char::is_control);
             if !is_text {
-                return Err(format!("\"{name}\" cannot be the name of what is watched; say another with `as`"));
+                return Err(format!(
+                    "\"{name}\" cannot be the name of what is watched; say another with `as`"
+                ));
             }
             let is_ours = RESERVED.contains(&name.as_str())
                 || started.contains(&name)
-                || name == SYSTEM_TARGET && !matches!(self.system.origin, SystemOrigin::Url(_) | SystemOrigin::Unknown);
+                || name == SYSTEM_TARGET
+                    && !matches!(self.system.origin, SystemOrigin::Url(_) | SystemOrigin::Unknown);
             if is_ours {
-                return Err(format!("\"{name}\" is what this run starts, or its driver; call what is watched otherwise with `as`"));
+                return Err(format!(
+                    "\"{name}\" is what this run starts, or its driver; call what is watched otherwise with `as`"
+                ));
             }
             if !seen.insert(name.clone()) {
-                return Err(format!("two of what is watched are called \"{name}\"; give one another name with `as`"));
+                return Err(format!(
+                    "two of what is watched are called \"{name}\"; give one another name with `as`"
+                ));
             }
         }
         Ok(())

@@ -61,7 +61,9 @@ mod tests {
         for host in ["127.0.0.1:9470", "localhost", "LOCALHOST:1", "[::1]:9470", "[::1]", "192.168.0.9:80"] {
             assert!(!refuses(&[host], &[]), "{host}");
         }
-        for host in ["evil.test", "evil.test:9470", "localhost.evil.test", "127.0.0.1.evil.test", "", "a:b", "[x]"] {
+        for host in
+            ["evil.test", "evil.test:9470", "localhost.evil.test", "127.0.0.1.evil.test", "", "a:b", "[x]"]
+        {
             assert!(refuses(&[host], &[]), "{host}");
         }
         assert!(!refuses(&["Lab.test:80"], &["lab.test"]) && refuses(&["other.test"], &["lab.test"]));

@@ -106,9 +106,23 @@ mod tests {
             assert_eq!(Route::of(path, query), Some(route), "{path}");
         }
         for path in [
-            "", "runs", "/runs", "/runs/", "/runs//report.html", "/runs/./report.html", "/runs/%2e%2E/report.html",
-            "/runs/a%2fb/report.html", "/runs/a%5Cb/report.html", "/runs/a%00/report.html", "/runs/%/report.html",
-            "/runs/%f/report.html", "/runs/%ff/report.html", "/runs/a/b/c/report.html", "/runs/a/run.json", "//", "/live/..",
+            "",
+            "runs",
+            "/runs",
+            "/runs/",
+            "/runs//report.html",
+            "/runs/./report.html",
+            "/runs/%2e%2E/report.html",
+            "/runs/a%2fb/report.html",
+            "/runs/a%5Cb/report.html",
+            "/runs/a%00/report.html",
+            "/runs/%/report.html",
+            "/runs/%f/report.html",
+            "/runs/%ff/report.html",
+            "/runs/a/b/c/report.html",
+            "/runs/a/run.json",
+            "//",
+            "/live/..",
         ] {
             assert_eq!(Route::of(path, ""), None, "{path}");
         }
