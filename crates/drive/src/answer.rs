@@ -288,7 +288,7 @@ impl Probe {
         let by_itself = (!self.judges_status).then(|| Checked {
             what: format!("check status: below {FIRST_WRONG_STATUS}, as nothing else is said"),
             saw: answer.status_words(),
-            held: Some(flaw != Some(Flaw::Status)),
+            held: Some(answer.status() < FIRST_WRONG_STATUS),
         });
         let checked = self.checks.iter().enumerate().map(|(index, check)| {
             let held = match (check, flaw) {

@@ -109,9 +109,13 @@ impl Thread<'_> {
     /// The answer says where else to ask: the step's next request goes there, if it can be followed.
     fn hop(&mut self, s: usize, c: usize, keep: bool, followed: Result<(), Fault>, now_ns: u64) {
         self.pools.get(c).exchanging = false;
-        if let Some(teller) = &mut self.teller {
-            let answer = self.transport.answer(c);
-            teller.redirected(answer.status(), answer.header(Follow::LOCATION_HEADER).unwrap_or_default());
+        match &mut self.teller {
+            Some(teller) if followed.is_ok() => {
+                let answer = self.transport.answer(c);
+                let location = answer.header(Follow::LOCATION_HEADER).unwrap_or_default();
+                teller.redirected(answer.status(), location);
+            }
+            _ => self.tell_answer(s, c, Some(Flaw::Status)),
         }
         if !keep {
             self.close(c);

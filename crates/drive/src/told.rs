@@ -99,7 +99,7 @@ impl Teller {
         self.current = ToldStep { sent: start(bytes), sent_bytes: bytes.len(), hops, ..ToldStep::default() };
     }
 
-    /// The answer was a redirect, which is followed if it can be.
+    /// The answer was a redirect, which is followed.
     pub fn redirected(&mut self, status: u16, location: &[u8]) {
         let location = String::from_utf8_lossy(&location[..location.len().min(TOLD_BYTES)]).into_owned();
         self.current.hops.push((status, location));

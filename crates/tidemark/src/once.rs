@@ -212,12 +212,11 @@ impl Told {
 
 /// What came of a step, without a judgement.
 fn came(step: &ToldStep) -> String {
-    let said = match (&step.answer, step.hops.last()) {
-        (Some(answer), _) => answer.status_words.clone(),
-        (None, Some((status, _))) => format!("status {status}"),
-        (None, None) if step.fault.is_none() => return "sent".to_owned(),
-        (None, None) if step.took_us.is_none() => return "not sent".to_owned(),
-        (None, None) => "no answer".to_owned(),
+    let said = match &step.answer {
+        Some(answer) => answer.status_words.clone(),
+        None if step.fault.is_none() => return "sent".to_owned(),
+        None if step.took_us.is_none() => return "not sent".to_owned(),
+        None => "no answer".to_owned(),
     };
     let took = step.took_us.map_or_else(String::new, |took_us| format!(" in {}", milliseconds(took_us)));
     let after = match step.hops.len() {
