@@ -1,6 +1,6 @@
 //! What an answer's body was before it was encoded for its way.
 
-use tidemark_wire::encoding::{EncodingError, Room, decode};
+use tidemark_wire::encoding::{EncodingError, Scratch, decode};
 
 /// The header that tells of it, in lower case.
 pub(crate) const ENCODING: &str = "content-encoding";
@@ -10,7 +10,7 @@ pub(crate) const ENCODING: &str = "content-encoding";
 pub(crate) struct Content {
     state: State,
     decoded: Vec<u8>,
-    room: Room,
+    room: Scratch,
 }
 
 #[derive(Debug, Default)]

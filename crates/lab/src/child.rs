@@ -35,7 +35,7 @@ pub const TAIL_LINES: usize = 15;
 /// Longest quoted line, characters.
 const TAIL_LINE_CHARS: usize = 300;
 /// Most bytes of a log that are looked through at once.
-const LOOKOUT_BYTES: u64 = 1 << 20;
+const LOG_READ_BYTES: u64 = 1 << 20;
 /// What stands by while a process group is frozen: its standard input ends when we do.
 const WATCHDOG: &str = "read -r _ || kill -s KILL -- \"-$0\" \"$@\"";
 /// The same for a mount.
@@ -362,10 +362,10 @@ impl Child {
     ///
     /// # Errors
     /// Where its log cannot be read.
-    pub fn lookout(&self, wanted: &str) -> io::Result<Lookout> {
+    pub fn log_search(&self, wanted: &str) -> io::Result<LogSearch> {
         let mut log = File::open(&self.log)?;
         log.seek(SeekFrom::Start(self.log_begin))?;
-        Ok(Lookout { log, wanted: wanted.as_bytes().to_vec(), seen: Vec::new() })
+        Ok(LogSearch { log, wanted: wanted.as_bytes().to_vec(), seen: Vec::new() })
     }
 
     /// The last lines of its log, indented, for an error to quote; says so where there are none.
@@ -376,24 +376,24 @@ impl Child {
 
 /// Looks for a text in a log that grows.
 #[derive(Debug)]
-pub struct Lookout {
+pub struct LogSearch {
     log: File,
     wanted: Vec<u8>,
     /// The end of what was read before, in which the text may begin.
     seen: Vec<u8>,
 }
 
-impl Lookout {
+impl LogSearch {
     /// Whether it has come by now; a log that grows faster than it is read is gone on with next time.
     ///
     /// # Errors
     /// Where the log cannot be read.
-    pub fn has_come(&mut self) -> io::Result<bool> {
-        (&mut self.log).take(LOOKOUT_BYTES).read_to_end(&mut self.seen)?;
-        let has_come = self.seen.windows(self.wanted.len().max(1)).any(|part| part == self.wanted);
+    pub fn is_found(&mut self) -> io::Result<bool> {
+        (&mut self.log).take(LOG_READ_BYTES).read_to_end(&mut self.seen)?;
+        let is_found = self.seen.windows(self.wanted.len().max(1)).any(|part| part == self.wanted);
         let rest = self.seen.len().saturating_sub(self.wanted.len().saturating_sub(1));
         self.seen.drain(..rest);
-        Ok(has_come)
+        Ok(is_found)
     }
 }
 
@@ -583,11 +583,11 @@ mod tests {
         std::fs::write(folder.path().join("log"), "Listening on 1\n").unwrap();
         let script = "printf Listen; sleep 0.1; echo 'ing on 2' >&2; exec sleep 600";
         let child = Child::spawn(&spec(folder.path(), &["sh", "-c", script])).unwrap();
-        let mut lookout = child.lookout("Listening on").unwrap();
-        wait_until("it is found", || lookout.has_come().unwrap());
-        let mut other = child.lookout("on 1").unwrap();
-        assert!(!other.has_come().unwrap(), "that was somebody else's");
-        assert!(!lookout.has_come().unwrap(), "it came once");
+        let mut log_search = child.log_search("Listening on").unwrap();
+        wait_until("it is found", || log_search.is_found().unwrap());
+        let mut other = child.log_search("on 1").unwrap();
+        assert!(!other.is_found().unwrap(), "that was somebody else's");
+        assert!(!log_search.is_found().unwrap(), "it came once");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub use aerospike::AerospikeRequest;
 pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm, Wait, WebSocketStep};
 pub use fault::{Fault, FaultKind};
 pub use follow::{Follow, Hops};
-pub use launch::{Errand, Launch, PORT, READY_STATUS, Ready};
+pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use memcached::{MemcachedCommand, MemcachedWord};

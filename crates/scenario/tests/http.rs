@@ -1,4 +1,4 @@
-//! What requests of HTTP say of who comes, and which requests follow redirects.
+//! Authentication of HTTP requests, and which requests follow redirects.
 
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tidemark_scenario::plan::{Errand, Ready, System, SystemOrigin};
+use tidemark_scenario::plan::{Hook, Ready, System, SystemOrigin};
 use tidemark_scenario::{Plan, check_text};
 
 fn check(system: &str) -> (Option<Plan>, String) {
@@ -21,8 +21,8 @@ fn system(text: &str) -> System {
     plan.unwrap().system
 }
 
-fn errand(words: &[&str], seconds: u64) -> Errand {
-    Errand {
+fn hook(words: &[&str], seconds: u64) -> Hook {
+    Hook {
         command: words.iter().map(|word| (*word).to_owned()).collect(),
         within: Duration::from_secs(seconds),
     }
@@ -49,9 +49,8 @@ fn a_command_has_an_environment_a_folder_a_port_and_commands_around_it() {
     assert_eq!(env, [("FRUIT", "pears"), ("PORT", "{port}")]);
     assert_eq!(launch.cwd, Some(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests")));
     assert_eq!(launch.port, Some(8080));
-    let before =
-        [errand(&["make", "all"], 60), errand(&["echo", "a  b"], 60), errand(&["sh", "-c", "sleep 1"], 5)];
-    assert_eq!((launch.before, launch.after), (before.to_vec(), vec![errand(&["rm", "-f", "x"], 60)]));
+    let before = [hook(&["make", "all"], 60), hook(&["echo", "a  b"], 60), hook(&["sh", "-c", "sleep 1"], 5)];
+    assert_eq!((launch.before, launch.after), (before.to_vec(), vec![hook(&["rm", "-f", "x"], 60)]));
     assert_eq!(system.ready, Ready::Prints("Listening on {port}".into()));
 }
 

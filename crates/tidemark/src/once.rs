@@ -94,7 +94,7 @@ impl Told {
         if let Some(fault) = &step.fault {
             out += &self.line("!", &self.masked_text(fault));
         }
-        for hint in step.answer.iter().flat_map(hints) {
+        for hint in step.answer.iter().flat_map(|answer| hints(answer, step.fault.is_none())) {
             out += &self.line("!", &self.masked_text(&hint));
         }
         if self.verbose {
@@ -228,7 +228,7 @@ fn came(step: &ToldStep) -> String {
 }
 
 /// What a person should know of an answer that counts as good.
-fn hints(answer: &ToldAnswer) -> Vec<String> {
+fn hints(answer: &ToldAnswer, is_good: bool) -> Vec<String> {
     let header = |wanted: &str| {
         let found = answer.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_str())
@@ -241,7 +241,10 @@ fn hints(answer: &ToldAnswer) -> Vec<String> {
              makes a failure of it"
         ));
     }
-    hints.extend(answer.unreadable.as_ref().map(|why| format!("{why}; no step looks at it")));
+    // where a step looks at the body, this is the failure itself
+    if is_good {
+        hints.extend(answer.unreadable.as_ref().map(|why| format!("{why}; no step looks at it")));
+    }
     hints
 }
 

@@ -1,10 +1,10 @@
-//! Bodies as they were before they were encoded for their way (`Content-Encoding`, RFC 9110, 8.4).
+//! Decodes bodies that were sent with a Content-Encoding (RFC 9110, 8.4).
 //!
 //! ```
-//! use tidemark_wire::encoding::{Room, decode};
+//! use tidemark_wire::encoding::{Scratch, decode};
 //!
 //! let body = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00";
-//! let (mut decoded, mut room) = (Vec::new(), Room::default());
+//! let (mut decoded, mut room) = (Vec::new(), Scratch::default());
 //! decode([b"gzip".as_slice()], body, 1_000, &mut decoded, &mut room)?;
 //! assert_eq!(decoded, b"hello");
 //! # Ok::<(), tidemark_wire::encoding::EncodingError>(())
@@ -17,16 +17,16 @@ use ruzstd::decoding::StreamingDecoder;
 
 /// Most encodings that one body may have, one after the other.
 pub const MAX_ENCODINGS: usize = 4;
-/// Room that brotli reads its input through.
+/// Bytes of the buffer that brotli reads its input through.
 const INPUT_BYTES: usize = 4096;
 /// A buffer that grew beyond this is given back before the next body.
 const RETAINED_BYTES: usize = 1 << 20;
 /// Bytes of an encoding's name that an error shows.
 const SHOWN_BYTES: usize = 40;
 
-/// What is left of an encoding's own reader where it has one: a buffer that is used again.
+/// The second buffer that a body encoded more than once goes through; kept to be used again.
 #[derive(Debug, Default)]
-pub struct Room(Vec<u8>);
+pub struct Scratch(Vec<u8>);
 
 /// Why a body cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -151,7 +151,7 @@ pub fn decode<'h>(
     body: &[u8],
     limit_bytes: usize,
     out: &mut Vec<u8>,
-    room: &mut Room,
+    room: &mut Scratch,
 ) -> Result<bool, EncodingError> {
     for buffer in [&mut *out, &mut room.0] {
         buffer.clear();

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::plan::{Errand, Launch, PORT, READY_STATUS, Ready, System, SystemOrigin};
+use crate::plan::{Hook, Launch, PORT, READY_STATUS, Ready, System, SystemOrigin};
 use crate::reader::Reader;
 use crate::yaml::{Node, one_or_many};
 
 /// Longest time until a command before or after the system is over, where a scenario says nothing.
-const ERRAND_WITHIN: Duration = Duration::from_secs(60);
+const HOOK_WITHIN: Duration = Duration::from_secs(60);
 /// What only a command has.
 const OF_COMMAND: [&str; 6] = ["env", "cwd", "port", "before", "after", "ready"];
 
@@ -37,8 +37,8 @@ pub(super) fn read(node: &Node, base: &Path, system: &mut System, reader: &Reade
                 || reader.sink.error(port, format!("{number} is no port; the last one is {}", u16::MAX));
             u16::try_from(number).map_err(|_| told()).ok()
         }),
-        before: errands(node.get("before"), reader),
-        after: errands(node.get("after"), reader),
+        before: hooks(node.get("before"), reader),
+        after: hooks(node.get("after"), reader),
     };
     if let Some((key, ready)) = node.entry("ready") {
         if node.get("health").is_some() {
@@ -91,13 +91,13 @@ fn ready(node: &Node, reader: &Reader<'_>) -> Option<Ready> {
     Some(Ready::Answers { path, status })
 }
 
-fn errands(node: Option<&Node>, reader: &Reader<'_>) -> Vec<Errand> {
-    let errand = |item: &Node| {
+fn hooks(node: Option<&Node>, reader: &Reader<'_>) -> Vec<Hook> {
+    let hook = |item: &Node| {
         let command = item.get("command").unwrap_or(item);
         let within = item.get("within").and_then(|within| reader.duration(within));
-        Some(Errand { command: words(command, reader)?, within: within.unwrap_or(ERRAND_WITHIN) })
+        Some(Hook { command: words(command, reader)?, within: within.unwrap_or(HOOK_WITHIN) })
     };
-    node.map(Node::items).unwrap_or_default().iter().filter_map(errand).collect()
+    node.map(Node::items).unwrap_or_default().iter().filter_map(hook).collect()
 }
 
 /// A command as its words: one text is split as a shell does it.

@@ -319,8 +319,9 @@ impl Making {
         ];
         if !self.secret_headers.is_empty() {
             let names = list(self.secret_headers.iter().map(String::as_str));
-            lines.push(format!("Left out, since secret: {names}. From the environment they come back:"));
-            lines.push("  headers: {Authorization: 'Bearer ${env(\"TOKEN\")}'}".into());
+            lines
+                .push(format!("Left out, since secret: {names}. Credentials can come from the environment:"));
+            lines.push("  defaults: {auth: {bearer: '${env(\"TOKEN\")}'}}".into());
         }
         let others = || self.origins.iter().filter(|origin| origin.driven == Driven::Not);
         if others().next().is_some() {

@@ -77,7 +77,7 @@ pub(super) fn scenario(name: &str, document: &Json) -> Result<Scenario, Failure>
     if document["security"].as_array().is_some_and(|all| !all.is_empty())
         || document["components"]["securitySchemes"].as_object().is_some_and(|all| !all.is_empty())
     {
-        comment += "\nThe system asks who comes. What proves it stands nowhere in a file:";
+        comment += "\nThe API requires authentication. Keep credentials out of this file:";
         comment += "\n  defaults: {auth: {bearer: '${env(\"TOKEN\")}'}}";
     }
     if making.left_out > 0 {

@@ -49,8 +49,10 @@ fn read(text: &str) -> Result<Url, Failure> {
     let url = Url::parse(&whole).map_err(|error| wrong(&format!("{error}; write http://HOST:PORT/PATH")))?;
     match url.scheme() {
         "http" | "https" => {}
-        "redis" | "rediss" | "memcached" | "postgres" | "postgresql" | "cql" => {
-            return Err(wrong("it is none of HTTP; docs/kv.md and docs/sql.md have scenarios to begin with"));
+        "redis" | "rediss" | "memcached" | "postgres" | "postgresql" | "cql" | "aerospike" => {
+            return Err(wrong(
+                "init makes scenarios of HTTP; docs/kv.md, docs/sql.md, docs/cql.md and docs/aerospike.md have some to begin with",
+            ));
         }
         _ => return Err(wrong("it begins neither with http:// nor with https://")),
     }

@@ -54,7 +54,7 @@ fn brotli_stored(body: &[u8]) -> Vec<u8> {
 fn read(headers: &[&str], body: &[u8], most: usize) -> Result<Option<Vec<u8>>, EncodingError> {
     let mut out = b"of the one before".to_vec();
     let headers = headers.iter().map(|header| header.as_bytes());
-    let is_encoded = decode(headers, body, most, &mut out, &mut Room(b"of the one before".to_vec()));
+    let is_encoded = decode(headers, body, most, &mut out, &mut Scratch(b"of the one before".to_vec()));
     assert!(out.is_empty() || is_encoded == Ok(true));
     is_encoded.map(|is_encoded| is_encoded.then_some(out))
 }
