@@ -245,7 +245,7 @@ fn start_command(
     let target = target(&url, system)?;
     let deadline = Deadline::new(system.ready_within);
     let ready = match &system.ready {
-        Ready::Prints(text) => Ready::Prints(context.told(text)),
+        Ready::Prints(text) => Ready::Prints(context.with_port(text)),
         ready => ready.clone(),
     };
     served::wait_ready(&mut child, &target, &ready, &deadline, stop_request)?;
