@@ -119,6 +119,8 @@ pub struct DriveEnd {
     pub connections_raised_to: Option<(usize, Raised)>,
     /// Connections that carried requests which were due in the measured window.
     pub connections_used: u64,
+    /// Connections that were made while the load was on, the warm-up included.
+    pub connections_made: u64,
     /// Connections that were made before they were needed, as the scenario names their number.
     pub connections_ahead: Option<usize>,
 }
@@ -238,6 +240,7 @@ impl Drive {
             end.redirects += one.redirects;
             end.held += one.held;
             end.connections_used += one.connections_used;
+            end.connections_made += one.connections_made;
             end.rows_not_alone += one.rows_not_alone;
             one.hops.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.hops));
             one.unfollowed.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.unfollowed));

@@ -82,6 +82,8 @@ pub(crate) struct Recorder {
     statuses: Box<[u64; STATUSES]>,
     /// Sockets that carried requests which were due in the window.
     used: Vec<bool>,
+    /// Connections that were made, of the whole run.
+    connects: u64,
     /// Requests due and not yet ended or dropped.
     outstanding: u64,
     /// Groups of steps of which a request was due, and which are not over.
@@ -120,6 +122,7 @@ impl Recorder {
             example_counts: vec![0; labels * Outcome::ALL.len()],
             statuses: Box::new([0; STATUSES]),
             used: Vec::new(),
+            connects: 0,
             outstanding: 0,
             groups_open: 0,
             traffic: (0, 0),
@@ -239,9 +242,15 @@ impl Recorder {
         self.used.iter().filter(|used| **used).count() as u64
     }
 
+    /// How many connections were made.
+    pub fn connects(&self) -> u64 {
+        self.connects
+    }
+
     /// A connection was made.
     pub fn connected(&mut self) {
         self.current.connects += 1;
+        self.connects += 1;
     }
 
     /// A request that was due then left this late, where only the driver was in the way. It counts by when it was due, as

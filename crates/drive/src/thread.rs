@@ -91,6 +91,8 @@ pub(crate) struct ThreadEnd {
     pub held: u64,
     /// Connections that carried requests which were due in the measured window.
     pub connections_used: u64,
+    /// Connections that were made.
+    pub connections_made: u64,
     /// Requests and variables of extractions that found nothing, and how often.
     pub not_found: Vec<(usize, SlotIndex, u64)>,
     /// Requests that followed redirects, and how many.
@@ -233,6 +235,7 @@ impl Thread<'_> {
         end.held = self.transport.held();
         end.limited = self.schedule.limited();
         end.connections_used = self.recorder.sockets_used();
+        end.connections_made = self.recorder.connects();
         end.unexpected_messages = self.transport.unclaimed();
         end.events = self.transport.events();
         end.redirects = self.transport.redirects();

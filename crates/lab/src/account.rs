@@ -531,9 +531,15 @@ mod tests {
             connections_used(&end)
         };
         assert_eq!(note(0, None), None);
+        let told = note(9, None).unwrap();
+        assert!(told.starts_with("9 connections carried measured requests, made when none"), "{told}");
+        let end = DriveEnd { connections_used: 1, connections_made: 300, ..DriveEnd::default() };
+        let told = connections_used(&end).unwrap();
         assert!(
-            note(9, None).unwrap().starts_with("9 connections carried measured requests, made when none")
+            told.starts_with("300 connections were made while the load was on, 1 at most at once"),
+            "{told}"
         );
+        assert!(note(1, None).unwrap().contains("1 connection carried"));
         assert!(note(400, Some(400)).unwrap().starts_with("all 400 connections"));
         assert!(note(100, Some(400)).unwrap().starts_with("100 of the 400 connections"));
     }

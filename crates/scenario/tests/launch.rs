@@ -102,6 +102,41 @@ fn mistakes_are_told_where_they_stand() {
 }
 
 #[test]
+fn words_that_only_a_shell_understands_are_told_unless_they_are_quoted() {
+    let said = "for a shell, and no shell runs this: write sh -c \"…\", or use cwd and env";
+    for (command, word) in [
+        ("x {port} | tee log", "|"),
+        ("x {port} || y", "||"),
+        ("cd a && x {port}", "&&"),
+        ("x {port} ; y", ";"),
+        ("x {port} &", "&"),
+        ("x {port} > log 2>&1", ">"),
+        ("x {port} 2>&1", "2>&1"),
+        ("x {port} >> log", ">>"),
+        ("x {port} < in", "<"),
+        ("PORT={port} x", "PORT="),
+        ("A_1='b c' x {port}", "A_1="),
+    ] {
+        let (plan, told) = check(&format!("  command: {command}"));
+        let said = format!("t.yaml:2:12: `{word}` is {said}");
+        assert!(plan.is_none() && told.contains(&said), "{command}\nshould say {said}:\n{told}");
+        let (plan, told) = check(&format!("  command: y {{port}}\n  before: [x, {{command: {command:?}}}]"));
+        assert!(plan.is_none() && told.contains(&format!("`{word}` is")), "{command}\n{told}");
+    }
+    for command in [
+        "sh -c \"cd a && x {port} | tee log\"",
+        "x {port} '|' \"&&\" \\;",
+        "x {port} A=b --c=d a&b",
+        "./x=y {port}",
+        "[x, '{port}', '|', '>']",
+        "[A=b, '{port}']",
+    ] {
+        let (plan, told) = check(&format!("  command: {command}"));
+        assert!(plan.is_some(), "{command}\n{told}");
+    }
+}
+
+#[test]
 fn no_secret_of_an_environment_is_written_down() {
     let (plan, told) = check("  command: x {port}\n  env: {DB_PASSWORD: hunter22, COLOUR: blue}");
     let plan = plan.unwrap_or_else(|| panic!("{told}"));

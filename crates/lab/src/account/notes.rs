@@ -49,9 +49,17 @@ pub(super) fn bounds_only(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Over how many connections the measured requests of arrivals went.
+/// Over how many connections the measured requests of arrivals went, and whether they were made again and again.
 pub(super) fn connections_used(end: &DriveEnd) -> Option<String> {
     let used = end.connections_used;
+    let made = end.connections_made;
+    // a warm-up may have needed some more
+    if used > 0 && made > 2 * used.max(end.connections_ahead.unwrap_or(0) as u64) {
+        return Some(format!(
+            "{made} connections were made while the load was on, {used} at most at once for measured requests: where the \
+             server closes them, each new one costs a handshake"
+        ));
+    }
     match end.connections_ahead {
         Some(named) if used == 0 => Some(format!(
             "none of the {named} connections that the scenario names carried a measured request"

@@ -10,6 +10,8 @@ use crate::yaml::{Node, one_or_many};
 
 /// Longest time until a command before or after the system is over, where a scenario says nothing.
 const HOOK_WITHIN: Duration = Duration::from_secs(60);
+/// Words that only a shell understands.
+const OF_SHELL: [&str; 10] = ["|", "||", "&&", ";", "&", ">", ">>", "<", "2>", "2>&1"];
 /// What only a command has.
 const OF_COMMAND: [&str; 6] = ["env", "cwd", "port", "before", "after", "ready"];
 
@@ -104,14 +106,37 @@ fn hooks(node: Option<&Node>, reader: &Reader<'_>) -> Vec<Hook> {
 pub(super) fn words(node: &Node, reader: &Reader<'_>) -> Option<Vec<String>> {
     let words: Vec<String> = one_or_many(node).iter().map(|node| reader.text(node)).collect::<Option<_>>()?;
     let words = match words.as_slice() {
-        [text] if node.text().is_some() => shlex::split(text).or_else(|| {
-            reader.sink.error(node, "a quote in this command is not closed, or a \\ stands at its end");
-            None
-        })?,
+        [text] if node.text().is_some() => {
+            let words = shlex::split(text).or_else(|| {
+                reader.sink.error(node, "a quote in this command is not closed, or a \\ stands at its end");
+                None
+            })?;
+            if let Some(word) = of_shell(text, &words) {
+                let message = format!(
+                    "`{word}` is for a shell, and no shell runs this: write sh -c \"…\", or use cwd and env"
+                );
+                reader.sink.error(node, message);
+            }
+            words
+        }
         _ => words,
     };
     if words.first().is_none_or(String::is_empty) {
         reader.sink.error(node, "this command is empty");
     }
     Some(words)
+}
+
+/// The first word of a command that only a shell understands; none that is quoted, which the text has with its quotes.
+fn of_shell<'t>(text: &'t str, words: &[String]) -> Option<&'t str> {
+    let mut written = text.split_whitespace();
+    // without its value, which may be a secret
+    let variable = |word: &'t str| {
+        let name = &word[..word.find('=')?];
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && name.starts_with(|c: char| !c.is_ascii_digit());
+        is_name.then(|| &word[..=name.len()])
+    };
+    let first = written.clone().next().and_then(variable);
+    first.or_else(|| written.find(|word| OF_SHELL.contains(word) && words.iter().any(|other| other == word)))
 }

@@ -7,17 +7,25 @@ use url::{Position, Url};
 use super::objectives;
 use crate::failure::Failure;
 
+/// How the path of an OpenAPI document ends, usually.
+const DOCUMENTS: [&str; 4] = ["openapi.json", "openapi.yaml", "swagger.json", "swagger.yaml"];
+
 /// A scenario of one request.
 pub(super) fn scenario(text: &str) -> Result<Scenario, Failure> {
     let url = read(text)?;
     let path = &url[Position::BeforePath..Position::AfterQuery];
+    let mut comment =
+        "Made by tidemark init. All keys: docs/scenario.md; mistakes: tidemark check FILE.".to_owned();
+    if DOCUMENTS.iter().any(|name| url.path().ends_with(name)) {
+        comment += "\nThis looks like an OpenAPI document: save it and run tidemark init FILE.";
+    }
     let step = Request {
         comment: "More steps go below this one: what a user does, in order; POST, think, extract, …".into(),
         check: Map::from([("status", 200u64)]),
         ..Request::new(Method::Get, verbatim(path))
     };
     Ok(Scenario {
-        comment: "Made by tidemark init. All keys: docs/scenario.md; mistakes: tidemark check FILE.".into(),
+        comment,
         system: Some(System {
             url: Some(verbatim(&url[..Position::BeforePath]).into()),
             ..System::default()
