@@ -28,6 +28,7 @@ mod progress;
 #[path = "../tests/program/pty.rs"]
 #[allow(dead_code, reason = "the tests of the program use the rest")]
 mod pty;
+mod quantities;
 mod reach;
 mod report;
 mod results;

@@ -1,76 +1,14 @@
 //! `tidemark hit` on the real executable, against a tiny server.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpListener;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
+use crate::program::server::Server;
 use crate::program::{code, run, stderr, stdout};
 use serde_json::Value;
-
-/// Whole requests as they came, each with the number of its connection.
-type Seen = Arc<Mutex<Vec<(usize, String)>>>;
-
-struct Server {
-    place: String,
-    seen: Seen,
-}
-
-impl Server {
-    /// Answers 404 under `/missing` and 200 elsewhere.
-    fn start() -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let place = listener.local_addr().unwrap().to_string();
-        let seen = Seen::default();
-        let server = Server { place, seen: seen.clone() };
-        std::thread::spawn(move || {
-            for (number, stream) in listener.incoming().flatten().enumerate() {
-                let seen = seen.clone();
-                std::thread::spawn(move || serve(stream, number, &seen));
-            }
-        });
-        server
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.place)
-    }
-
-    fn requests(&self) -> Vec<String> {
-        self.seen.lock().unwrap().iter().map(|(_, request)| request.clone()).collect()
-    }
-
-    fn targets(&self) -> Vec<String> {
-        self.requests().iter().map(|request| request.split(' ').nth(1).unwrap_or("").to_owned()).collect()
-    }
-}
-
-fn serve(mut stream: TcpStream, number: usize, seen: &Seen) {
-    let _ = stream.set_nodelay(true);
-    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
-    loop {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some(end) = text.find("\r\n\r\n") {
-            let length = text.lines().find_map(|l| l.strip_prefix("Content-Length: "));
-            let whole = end + 4 + length.map_or(0, |l| l.parse::<usize>().unwrap());
-            if bytes.len() >= whole {
-                bytes.drain(..whole);
-                seen.lock().unwrap().push((number, text[..whole].to_owned()));
-                let status = if text.contains(" /missing") { "404 Not Found" } else { "200 OK" };
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\nhello");
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-                continue;
-            }
-        }
-        match stream.read(&mut buffer) {
-            Ok(n) if n > 0 => bytes.extend_from_slice(&buffer[..n]),
-            _ => return,
-        }
-    }
-}
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
@@ -177,6 +115,18 @@ fn an_open_loop_offers_its_rate() {
 }
 
 #[test]
+fn a_rate_can_rise_evenly() {
+    let server = Server::start();
+    hit(&[&server.url("/"), "-r", "20:180", "-d", "1s", "--warm-up", "0"]);
+    let rising = server.requests().len();
+    // the mean of both ends, as far as the first and the last arrival go
+    assert!((99..=101).contains(&rising), "{rising}");
+    server.forget();
+    hit(&[&server.url("/"), "-r", "1k:1", "-d", "10s", "-n", "30"]);
+    assert_eq!(server.requests().len(), 30);
+}
+
+#[test]
 fn method_headers_and_body_arrive_as_given() {
     let server = Server::start();
     let folder = folder();
@@ -240,7 +190,7 @@ fn random_paths_match_their_pattern_and_vary() {
             "{target}"
         );
     }
-    let kinds: std::collections::BTreeSet<&String> = targets.iter().collect();
+    let kinds: BTreeSet<&String> = targets.iter().collect();
     assert!(kinds.len() > 150 && targets.iter().any(|t| t.contains("cats")), "{}", kinds.len());
 }
 
@@ -248,10 +198,9 @@ fn random_paths_match_their_pattern_and_vary() {
 fn it_connects_elsewhere_and_without_keep_alive() {
     let server = Server::start();
     hit(&["shop.invalid/x", "-n", "5", "--connect-to", &server.place, "--disable-keepalive"]);
-    let seen = server.seen.lock().unwrap();
-    let connections: std::collections::BTreeSet<usize> = seen.iter().map(|(number, _)| *number).collect();
+    let (seen, connections) = (server.requests(), BTreeSet::from_iter(server.connections()));
     assert_eq!((seen.len(), connections.len()), (5, 5));
-    assert!(seen.iter().all(|(_, request)| {
+    assert!(seen.iter().all(|request| {
         request.contains("\r\nHost: shop.invalid\r\n") && request.contains("\r\nConnection: close\r\n")
     }));
 }
@@ -268,8 +217,7 @@ fn it_pipelines_and_says_so() {
         text.contains("16 users") && text.contains("connections carry up to 8 requests at once"),
         "{text}"
     );
-    let seen = server.seen.lock().unwrap();
-    let connections: std::collections::BTreeSet<usize> = seen.iter().map(|(number, _)| *number).collect();
+    let (seen, connections) = (server.requests(), BTreeSet::from_iter(server.connections()));
     assert!(seen.len() >= 64 && connections.len() <= 3, "{} on {connections:?}", seen.len());
     let output = run(folder.path(), &["hit", &url, "--pipeline", "8", "--disable-keepalive"]);
     assert_eq!(code(&output), 2);
@@ -346,6 +294,9 @@ fn wrong_use_is_status_2_with_a_way_out() {
         (vec!["hit", url, "-d", "long"], "10s"),
         (vec!["hit", url, "-n", "0"], "at least 1"),
         (vec!["hit", url, "-r", "0"], "above 0"),
+        (vec!["hit", url, "-r", "5:x"], "20k/s"),
+        (vec!["hit", url, "-r", "5:50", "-n", "9"], "-d beside -n"),
+        (vec!["hit", url, "-r", "0:50", "--warm-up", "1s"], "leave it out"),
         (vec!["hit", url, "--poisson"], "--rate"),
         (vec!["hit", url, "-m", "FETCH"], "GET, POST"),
         (vec!["hit", url, "-H", "X"], "Name: value"),
@@ -507,6 +458,14 @@ fn every_flag_is_in_the_printed_scenario() {
             ],
         ),
         (
+            &["h:1/", "-r", "100:5k", "-d", "20s", "--poisson"],
+            &[
+                "load:\n  spacing: poisson\n  phases:\n    - {name: warm-up, for: 1s, rate: 100/s}\n",
+                "\n    - {name: ramp, for: 20s, rate: 100/s to 5000/s, measured: true}\n",
+            ],
+        ),
+        (&["h:1/", "-r", "0:5k"], &["{name: ramp, for: 10s, rate: 0/s to 5000/s, measured: true}"]),
+        (
             &["h:1/", "-n", "20", "-c", "30"],
             &["users: 20\n  hold: 24h\n", "connections: 20\n  sessions: 20\n"],
         ),
@@ -572,11 +531,11 @@ fn the_printed_scenario_sends_what_the_flags_do() {
         assert_eq!(server.requests().len(), 0, "nothing is sent");
         hit(&flags);
         let by_flags = server.requests();
-        server.seen.lock().unwrap().clear();
+        server.forget();
         let output = run(folder.path(), &["run", "printed.yaml", "-q", "--threads", "1"]);
         assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
         assert_eq!((by_flags.len(), server.requests()), (3, by_flags), "{flags:?}");
-        server.seen.lock().unwrap().clear();
+        server.forget();
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_scenario::plan::{HttpVersion, TlsSettings};
 use tidemark_scenario::source::{
-    Feeder, Load, Map, Method, Named, Request, Scalar, Scenario, Session, System, Value, verbatim,
+    Feeder, Load, Map, Method, Named, Phase, Request, Scalar, Scenario, Session, System, Value, verbatim,
 };
 use tidemark_scenario::units::{Rate, Time};
 use tidemark_scenario::{plan, source};
@@ -16,6 +16,7 @@ use url::Url;
 use super::args::HitArguments;
 use super::pattern;
 use crate::failure::Failure;
+use crate::quantities::RateRange;
 
 /// Connections of a closed loop where none are named.
 const CLOSED_CONNECTIONS: u64 = 50;
@@ -61,7 +62,7 @@ pub fn scenario(arguments: &HitArguments) -> Result<Scenario, Failure> {
         system: Some(system),
         feeders,
         sessions: vec![("hit".into(), Session { steps: vec![request.into()], ..Session::default() })],
-        load: Some(load(arguments)),
+        load: Some(load(arguments)?),
         limits: limits(arguments),
         objectives: arguments.objectives.iter().map(|objective| verbatim(objective).into()).collect(),
         seed: arguments.seed.map(Into::into),
@@ -166,7 +167,7 @@ fn absolute(file: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
 }
 
-fn load(arguments: &HitArguments) -> Load {
+fn load(arguments: &HitArguments) -> Result<Load, Failure> {
     let usual = if arguments.requests.is_some() { Duration::ZERO } else { WARM_UP };
     let warm_up = arguments.warm_up.unwrap_or(usual);
     let unnamed = if arguments.requests.is_some() { LONGEST } else { DURATION };
@@ -175,17 +176,44 @@ fn load(arguments: &HitArguments) -> Load {
         hold: Some(Time(arguments.duration.unwrap_or(unnamed)).into()),
         ..Load::default()
     };
-    match arguments.rate {
-        Some(rate) => {
-            let spacing = arguments.poisson.then(|| "poisson".into());
-            Load { rate: Some(Rate(rate).into()), spacing, ..load }
-        }
-        None => {
-            let at_once = streams(arguments).max(u64::from(arguments.pipeline));
-            let users = (connections(arguments) * at_once).min(arguments.requests.unwrap_or(u64::MAX));
-            Load { users: Some(users.into()), ..load }
-        }
+    let Some(range) = arguments.rate else {
+        let at_once = streams(arguments).max(u64::from(arguments.pipeline));
+        let users = (connections(arguments) * at_once).min(arguments.requests.unwrap_or(u64::MAX));
+        return Ok(Load { users: Some(users.into()), ..load });
+    };
+    let spacing = arguments.poisson.then(|| "poisson".into());
+    match range.constant() {
+        Some(rate) => Ok(Load { rate: Some(Rate(rate).into()), spacing, ..load }),
+        None => Ok(Load { phases: ramp(arguments, range)?, spacing, ..Load::default() }),
     }
+}
+
+/// A rate that changes evenly over the measurement, behind a warm-up at its first one.
+fn ramp(arguments: &HitArguments, range: RateRange) -> Result<Vec<Phase>, Failure> {
+    if arguments.requests.is_some() && arguments.duration.is_none() {
+        return Err(Failure::usage("a ramp needs to know how long it takes: give -d beside -n, or one rate"));
+    }
+    let begin = Scalar::from(Rate(range.from));
+    let usual = if range.from > 0.0 && arguments.requests.is_none() { WARM_UP } else { Duration::ZERO };
+    let warm_up = arguments.warm_up.unwrap_or(usual);
+    if range.from <= 0.0 && !warm_up.is_zero() {
+        return Err(Failure::usage("--warm-up: there is nothing to warm up with at a rate of 0; leave it out"));
+    }
+    let warm_up = (!warm_up.is_zero()).then(|| Phase {
+        name: Some("warm-up".into()),
+        duration: Some(Time(warm_up).into()),
+        rate: Some(begin.clone().into()),
+        ..Phase::default()
+    });
+    let measured = Phase {
+        name: Some("ramp".into()),
+        duration: Some(Time(arguments.duration.unwrap_or(DURATION)).into()),
+        rate: Some(format!("{} to {}", begin.as_str(), Scalar::from(Rate(range.to)).as_str()).into()),
+        // a phase of this name is not, by default
+        measured: Some(true.into()),
+        ..Phase::default()
+    };
+    Ok(warm_up.into_iter().chain([measured]).collect())
 }
 
 fn limits(arguments: &HitArguments) -> Map {
