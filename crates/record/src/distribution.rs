@@ -68,6 +68,12 @@ impl<'a> Distribution<'a> {
         self.failed
     }
 
+    /// Whether so many requests have a percentile (a share, 0 to 1): at least one of them lies beyond it. Else it would be the
+    /// slowest, whatever it is called.
+    pub fn supports(&self, share: f64) -> bool {
+        (1.0 - share) * self.due() as f64 >= 1.0 - ROUNDING
+    }
+
     /// The value that at least this share of all requests (0 to 1) did not exceed; none where that share had no good
     /// answer, or nothing was due. The rank is the smallest whole number not below the share of all, as HdrHistogram has it.
     pub fn quantile(&self, share: f64) -> Option<u64> {

@@ -3,13 +3,15 @@
 pub mod comparison;
 mod driver;
 pub(crate) mod ledger;
+mod percentiles;
 pub mod quick;
 
 use anstyle::{AnsiColor, Style as Paint};
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Latency, Status, Step, Summary};
-use tidemark_record::{Outcome, Run};
+use tidemark_record::{Outcome, RecordError, Run};
 
+use self::percentiles::Times;
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
 use crate::{faults, maintenance, page};
@@ -46,12 +48,27 @@ impl Default for Style {
 
 /// What a person wants to know of a run, in one or two screens.
 pub fn summary(run: &Run, style: Style) -> String {
+    of(run, style, None)
+}
+
+/// The same with a long table of percentiles.
+///
+/// # Errors
+/// Where the run is damaged.
+pub fn with_percentiles(run: &Run, style: Style) -> Result<String, RecordError> {
+    Ok(of(run, style, Some(&Times::of(run)?)))
+}
+
+fn of(run: &Run, style: Style, times: Option<&Times>) -> String {
     let mut text = Text::new(style);
     let manifest = &run.manifest;
     verdict(&mut text, manifest);
     what_ran(&mut text, manifest);
     throughput(&mut text, run);
     latency(&mut text, &manifest.summary);
+    if let Some(times) = times {
+        percentiles::table(&mut text, times);
+    }
     targets(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
     groups(&mut text, &manifest.summary);

@@ -14,15 +14,19 @@ use crate::{carry_out, output};
 
 /// Carries out all that is compared, and shows how they compare.
 pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Failure> {
-    check(arguments.results.any())?;
+    check(arguments.results.any().or(arguments.latency.then_some("--latency")))?;
+    let rate = arguments.constant_rate()?;
     for variant in &mut comparison.variants {
         variant
             .plan
             .override_load(None, arguments.duration)
             .map_err(|error| Failure::usage(format!("{}: {error}", variant.name)))?;
-        carry_out::ask(&mut variant.plan, &arguments);
+        carry_out::ask(&mut variant.plan, &arguments).map_err(|failure| Failure {
+            message: format!("{}: {failure}", variant.name),
+            ..failure
+        })?;
     }
-    if arguments.rate.is_some()
+    if rate.is_some()
         && let Some(other) = comparison.variants.iter().find(|v| v.plan.requests_per_session().is_none())
     {
         let reason = "do not all make the same number of requests, so that --rate cannot be equal for all";
@@ -32,7 +36,7 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
     let sinks = arguments.sinks.start(&options.pins)?;
     options.sinks = sinks.sinks();
     let compared =
-        tidemark_lab::compare(&comparison, &options, arguments.rate, &mut |turn, plan, options| {
+        tidemark_lab::compare(&comparison, &options, rate, &mut |turn, plan, options| {
             if !arguments.quiet && !arguments.tui {
                 output::remark(&announced(turn));
             }
@@ -47,7 +51,7 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
 
 /// Shows a comparison again.
 pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
-    check(arguments.results.any())?;
+    check(arguments.results.any().or(arguments.latency.then_some("--latency")))?;
     let (figures, runs) = open(dir)?;
     if let Some(page) = &arguments.html {
         write(&figures, &runs, page)?;

@@ -90,9 +90,12 @@ pub fn remark(text: &str) {
     }
 }
 
-/// The summary for standard output as it is.
-pub fn summary(run: &Run) -> String {
-    text::summary(run, style())
+/// The summary for standard output as it is, perhaps with a long table of percentiles.
+pub fn summary(run: &Run, percentiles: bool) -> Result<String, Failure> {
+    match percentiles {
+        true => text::with_percentiles(run, style()).map_err(|error| Failure::broken(error.to_string())),
+        false => Ok(text::summary(run, style())),
+    }
 }
 
 /// How text is laid out on standard output as it is.

@@ -32,7 +32,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     } else if let Some(page) = &arguments.html {
         output::print(&format!("report: {}\n", page.display()))?;
     } else if !results.markdown_to_stdout() && !results.any_file() {
-        output::print(&format!("{}\n", output::summary(&run).trim_end()))?;
+        output::print(&format!("{}\n", output::summary(&run, arguments.latency)?.trim_end()))?;
     }
     Ok(tidemark_lab::EXIT_PASS)
 }

@@ -12,7 +12,7 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
     arguments.results.check(arguments.json)?;
     match scenario::load(&arguments.scenario, &arguments.settings)? {
         Experiment::One(mut plan) if arguments.once.is_some() => {
-            carry_out::ask(&mut plan, &arguments);
+            carry_out::ask(&mut plan, &arguments)?;
             once::once(*plan, &arguments)
         }
         Experiment::Comparison(_) if arguments.once.is_some() => Err(Failure::usage(
@@ -24,9 +24,9 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
 }
 
 fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
-    plan.override_load(arguments.rate, arguments.duration)
+    plan.override_load(arguments.constant_rate()?, arguments.duration)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    carry_out::ask(&mut plan, &arguments);
+    carry_out::ask(&mut plan, &arguments)?;
     let name = plan.name.clone();
     let mut options = carry_out::options(&arguments)?;
     let shown = arguments.sinks.start(&options.pins)?;
@@ -39,7 +39,7 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let written = results.write(&run, arguments.json);
     // the text ends with the place of the page, which is why that is written first
     if !results.markdown_to_stdout() {
-        let text = if arguments.json { json::summary(&run) } else { output::summary(&run) };
+        let text = if arguments.json { json::summary(&run) } else { output::summary(&run, arguments.latency)? };
         output::print(&format!("{}\n", text.trim_end()))?;
     }
     written?;

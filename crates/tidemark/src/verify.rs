@@ -24,7 +24,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
     };
     let page = dir.join(carry_out::PAGE);
     html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
-    let text = if arguments.json { json::summary(&run) } else { output::summary(&run) };
+    let text = if arguments.json { json::summary(&run) } else { output::summary(&run, false)? };
     output::print(&format!("{}\n", text.trim_end()))?;
     let stopped = run.manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);
     Ok(if stopped { EXIT_INTERRUPTED } else { status })

@@ -3,6 +3,7 @@
 mod abort_early;
 mod compare;
 mod faults;
+mod flags;
 mod hit;
 mod hit_arguments;
 mod hit_tls;

@@ -1,7 +1,8 @@
 //! The report of one URL that was hit: shorter than that of a scenario, and it says which loop it was.
 
-use tidemark_record::{Distribution, Merged, Outcome, RecordError, new_merged};
+use tidemark_record::{Merged, RecordError};
 
+use super::percentiles::Times;
 use super::*;
 
 /// Most bars of the histogram.
@@ -15,8 +16,6 @@ const BAR_COLUMNS: usize = 36;
 const SHARE: usize = 8;
 /// How a run names the version that is told apart from the usual one.
 const HTTP_2: &str = "HTTP/2";
-/// Percentiles of the long table.
-const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
 /// What is shown beside the usual.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,13 +38,12 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     // where somebody must ask whether it was the limit, or wants to know everything
     let full_driver = quick.percentiles || manifest.summary.verdict.status == Status::Invalid;
     figures(&mut text, run, full_driver);
-    let (response, service) = times(run)?;
+    let times = Times::of(run)?;
     latency(&mut text, &manifest.summary);
     if quick.percentiles {
-        let failed = manifest.summary.failed;
-        percentiles(&mut text, Distribution::new(&response, failed), Distribution::new(&service, failed));
+        percentiles::table(&mut text, &times);
     }
-    histogram(&mut text, &response);
+    histogram(&mut text, &times.response);
     errors(&mut text, manifest);
     if full_driver {
         driver::driver(&mut text, manifest);
@@ -143,31 +141,6 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     text.named("status codes", if statuses.is_empty() { &["none"] } else { &statuses });
 }
 
-/// Response and service times of the good answers to measured requests.
-fn times(run: &Run) -> Result<(Merged, Merged), RecordError> {
-    let (mut response, mut service) = (new_merged(), new_merged());
-    for series in run.series.iter().filter(|series| series.measured && series.outcome == Outcome::Ok) {
-        run.merge(&mut response, &series.response_time_us)?;
-        run.merge(&mut service, &series.service_time_us)?;
-    }
-    Ok((response, service))
-}
-
-/// A percentile above which there is no request says nothing.
-fn percentiles(text: &mut Text, response: Distribution<'_>, service: Distribution<'_>) {
-    text.heading("Percentiles");
-    let mut table = Table::new(&["", "response time", "service time", "requests above"]);
-    for percentile in PERCENTILES {
-        let above = response.due() as f64 * (100.0 - percentile) / 100.0;
-        if above < 1.0 {
-            break;
-        }
-        let at = |of: Distribution<'_>| time(of.quantile(percentile / 100.0).map(|us| us as f64));
-        table.row(vec![format!("p{percentile}"), at(response), at(service), count(above.round() as u64)]);
-    }
-    text.table(&table);
-}
-
 fn histogram(text: &mut Text, response: &Merged) {
     if response.len() < 2 {
         return;
@@ -250,6 +223,8 @@ fn bars(of: &Merged) -> Vec<Bar> {
 
 #[cfg(test)]
 mod tests {
+    use tidemark_record::new_merged;
+
     use super::*;
     use crate::test_run;
 
