@@ -139,16 +139,13 @@ pub struct RunArguments {
     /// Leave the system's data in the run directory
     #[arg(long)]
     pub keep_data: bool,
-    /// Print one JSON object on standard output and nothing else
-    #[arg(long)]
-    pub json: bool,
-    /// Print nothing while it runs
+    /// Print nothing while it runs, and no text on standard error
     #[arg(long, short)]
     pub quiet: bool,
     /// Show rate, latencies, errors and CPU on the full screen; q stops the run
     #[arg(long, conflicts_with = "quiet")]
     pub tui: bool,
-    /// Results for CI.
+    /// Results for machines.
     #[command(flatten)]
     pub results: ResultArguments,
     /// Metrics while it runs.
@@ -312,16 +309,13 @@ pub struct ReportArguments {
     /// A run directory, the name of one in runs/, or `last`
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// Write the page to this file
+    /// Write the page to this file; - is standard output
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Show more percentiles
     #[arg(long)]
     pub latency: bool,
-    /// Print one JSON object on standard output and nothing else
-    #[arg(long)]
-    pub json: bool,
-    /// Results for CI.
+    /// Results for machines.
     #[command(flatten)]
     pub results: ResultArguments,
 }
@@ -350,9 +344,9 @@ pub struct VerifyArguments {
     /// A secret that the run did not keep: a setting of the scenario, or a header under `verify:` (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = key_value)]
     pub secrets: Vec<(String, String)>,
-    /// Print one JSON object on standard output and nothing else
-    #[arg(long)]
-    pub json: bool,
+    /// Write one JSON object, to standard output unless =FILE is said; the text goes to standard error then
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
     /// Print nothing while it reads
     #[arg(long, short)]
     pub quiet: bool,

@@ -115,9 +115,6 @@ pub struct HitArguments {
     /// Show more percentiles
     #[arg(long, help_heading = OUTPUT)]
     pub latency: bool,
-    /// Print one JSON object on standard output and nothing else
-    #[arg(long, help_heading = OUTPUT)]
-    pub json: bool,
     /// Keep the run and its report, in a new directory in runs/ or in DIR
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, help_heading = OUTPUT)]
     pub save: Option<Option<PathBuf>>,
@@ -128,13 +125,13 @@ pub struct HitArguments {
     /// Show rate, latencies, errors and CPU on the full screen; q stops the run
     #[arg(long, conflicts_with = "quiet", help_heading = OUTPUT)]
     pub tui: bool,
-    /// Print nothing while it runs
+    /// Print nothing while it runs, and no text on standard error
     #[arg(short, long, help_heading = OUTPUT)]
     pub quiet: bool,
     /// How the URL is reached
     #[command(flatten)]
     pub reach: ReachArguments,
-    /// Results for CI.
+    /// Results for machines.
     #[command(flatten)]
     pub results: ResultArguments,
     /// Metrics while it runs.
