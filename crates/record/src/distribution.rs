@@ -6,6 +6,7 @@
 //!
 //! Whoever shows a percentile, the terminal, the page, JSON, a verdict, takes it from here.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Merged;
@@ -19,7 +20,7 @@ pub fn rank(share: f64, of: u64) -> u64 {
 }
 
 /// A latency distribution in few numbers, microseconds; null what is [not reached](Distribution), or of nothing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Latency {
     pub min: Option<u64>,

@@ -139,7 +139,8 @@ impl ResultArguments {
     /// runner reads as well.
     pub fn write(&self, run: &Run) -> Result<(), Failure> {
         if let Some(file) = &self.json {
-            write("--json", file, &json::summary(run))?;
+            let text = json::summary(run).map_err(|error| Failure::broken(error.to_string()))?;
+            write("--json", file, &text)?;
         }
         if let Some(file) = &self.junit {
             write("--junit", file, &junit::xml(run))?;
