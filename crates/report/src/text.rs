@@ -365,22 +365,37 @@ fn latency(text: &mut Text, summary: &Summary) {
         table.row(row("good: service", &summary.good.service_time_us));
     }
     text.table(&table);
-    if let Some(why) = not_reached(summary) {
+    if let Some(why) = dashes(summary) {
+        let paint = if summary.failed > 0 { BAD } else { QUIET };
         for line in wrap(&why, text.width - INDENT) {
-            let line = text.paint(BAD, &line);
+            let line = text.paint(paint, &line);
             text.line(&format!("{:INDENT$}{line}", ""));
         }
     }
 }
 
-/// What a dash in the table of latencies means.
-pub(crate) fn not_reached(summary: &Summary) -> Option<String> {
+/// What a dash in the tables of latencies means.
+pub(crate) fn dashes(summary: &Summary) -> Option<String> {
     let share = percent(summary.failed_share());
-    (summary.failed > 0)
-        .then(|| format!("- not reached: {share} had no good answer, which is slower than every bound"))
+    let missing = (summary.failed > 0)
+        .then(|| format!("not reached: {share} had no good answer, which is slower than every bound"));
+    let few = too_few_for(summary.due())
+        .map(|percentile| format!("too few: {} have no {percentile}", requests(summary.due())));
+    let why = [missing, few].into_iter().flatten().collect::<Vec<_>>().join("; or ");
+    (!why.is_empty()).then(|| format!("- {why}"))
 }
 
-/// A duration, or a dash where it was not reached.
+/// The first percentile of the tables that so many requests do not have.
+fn too_few_for(due: u64) -> Option<&'static str> {
+    const LEAST: [(u64, &str); 4] = [(2, "median"), (10, "p90"), (100, "p99"), (1_000, "p99.9")];
+    LEAST.iter().find(|(least, _)| (1..*least).contains(&due)).map(|(_, name)| *name)
+}
+
+fn requests(number: u64) -> String {
+    if number == 1 { "1 request".to_owned() } else { format!("{} requests", count(number)) }
+}
+
+/// A duration, or a [dash](dashes).
 pub(crate) fn time(us: Option<f64>) -> String {
     us.map_or_else(|| "-".into(), duration)
 }
