@@ -50,7 +50,7 @@ pub struct TlsArguments {
     /// Accept any certificate of an https URL
     #[arg(short = 'k', long)]
     pub insecure: bool,
-    /// Trust the authorities in this PEM file only, not the machine's
+    /// Trust the authorities in this PEM file only, not the machine's; or a server's certificate that stands in it
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
     /// A PEM file with a client certificate, for a server that asks for one
