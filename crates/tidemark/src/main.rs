@@ -53,7 +53,7 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     crash::no_backtraces();
-    let status = std::panic::catch_unwind(|| match Arguments::try_parse_from(words::words(std::env::args_os())) {
+    let status = std::panic::catch_unwind(|| match words::parsed(&words::words(std::env::args_os())) {
         Ok(arguments) => carry_out(arguments.verb),
         Err(error) if error.kind() == ErrorKind::DisplayHelp => help(&error),
         Err(error) => negative(&error).map_or_else(|| wrong_use(&error), end),

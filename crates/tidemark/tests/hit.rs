@@ -307,6 +307,9 @@ fn wrong_use_is_status_2_with_a_way_out() {
         (vec!["hit", url, "-b", "x", "-B", "y"], "--body-file"),
         (vec!["hit", url, "-n", "5", "--warm-up", "1s"], "--warm-up"),
         (vec!["hit", url, "--urls", "urls.txt"], "urls.txt:2"),
+        (vec!["hit", "curl", "--sslv2", url], "curl's flag --sslv2"),
+        (vec!["hit", "-m", "PUT", "curl", url], "leave -m out"),
+        (vec!["hit", "curl", url, "-c", "5"], "stand before the word curl"),
         (vec!["hit", url, "--urls", "none.txt"], "one a line"),
         (vec!["hit", url, "--random-path", "[a-z]+"], "{1,8}"),
         (vec!["hit", url, "--http", "3"], "1.1, 2, auto"),
@@ -428,10 +431,7 @@ fn every_flag_is_in_the_printed_scenario() {
         (&["h:1/", "-b", "@item.json"], &["        body: |\n"]),
         (
             &["h:1/", "--urls", "urls.txt"],
-            &[
-                "feeders:\n  urls: {values: [a, \"b?c=d%20e\"]}\n",
-                "- GET: /${path(next(urls))}\n        label: GET 2 URLs in turn\n",
-            ],
+            &["- choose:\n", "- GET: /a\n", "- GET: /b?c=d%20e\n", "order: in turn\n"],
         ),
         (
             &["h:1/shop", "--random-path", "item-[0-9]{4}"],

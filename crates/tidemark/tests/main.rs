@@ -6,6 +6,7 @@ mod faults;
 mod flags;
 mod hit;
 mod hit_arguments;
+mod hit_requests;
 mod hit_tls;
 mod init;
 mod install;

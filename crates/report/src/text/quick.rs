@@ -44,6 +44,9 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
         percentiles::table(&mut text, &times);
     }
     histogram(&mut text, &times.response);
+    if manifest.summary.steps.len() > 1 {
+        labels(&mut text, &manifest.summary);
+    }
     errors(&mut text, manifest);
     if full_driver {
         driver::driver(&mut text, manifest);
@@ -100,9 +103,13 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
         1 => "1 thread".to_owned(),
         threads => format!("{threads} threads"),
     };
-    let label = manifest.labels.first().map_or("", String::as_str);
+    let label = match &manifest.labels[..] {
+        [] => String::new(),
+        [label] => label.clone(),
+        labels => format!("{} requests in turn", labels.len()),
+    };
     let version = if manifest.system.http == HTTP_2 { HTTP_2 } else { "" };
-    text.named("requests to", &[&manifest.system.url, label, version]);
+    text.named("requests to", &[&manifest.system.url, &label, version]);
     let cores = pinned("", &manifest.driver_pinned_to);
     text.named("load", &[&level, shared.unwrap_or(""), spacing, &threads, &cores, &manifest.driver_io]);
     let measured = match summary.measured_s {

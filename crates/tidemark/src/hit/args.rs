@@ -33,11 +33,16 @@ Examples:
   tidemark hit :8080/items -n 1000 -m POST -b @item.json
   tidemark hit :8080/ --random-path 'item-[0-9]{4}' --save
   tidemark hit :8080/ -r 1k/s --for 30s --print-scenario > first.yaml
+  tidemark hit --urls targets.txt -r 500
+  tidemark hit -c 20 -d 30s curl -X POST -H 'A: b' --data-raw '{}' http://127.0.0.1:8080/
   tidemark hit https://shop.test/ --connect-to 127.0.0.1:8443 --cacert ca.pem")]
 pub struct HitArguments {
-    /// What to send requests to; http:// may be left out
-    #[arg(value_name = "URL")]
-    pub url: String,
+    /// What to send requests to; http:// may be left out. Or a command line of curl, behind all other flags
+    #[arg(value_name = "URL", required_unless_present = "urls")]
+    pub url: Option<String>,
+    /// The words of a command line of curl, from that word on.
+    #[arg(skip)]
+    pub curl: Vec<String>,
     /// Connections [default: 50 in a closed loop; in an open loop as needed, up to 1000]; in an open loop N are made beforehand and used in turn
     #[arg(short, long, value_name = "N", value_parser = users, help_heading = LOAD)]
     pub connections: Option<u32>,
@@ -92,7 +97,8 @@ pub struct HitArguments {
     /// Load before the measurement, excluded from all figures; 0s for none [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "requests", help_heading = LOAD)]
     pub warm_up: Option<Duration>,
-    /// A file with URLs of the same server or paths, a line each; requested in turn
+    /// A file of requests to one server, in turn, each with a line of the report: URLs or paths, METHOD URL [BODY], vegeta's
+    /// targets, command lines of curl
     #[arg(long, value_name = "FILE", conflicts_with = "random_path", help_heading = REQUEST)]
     pub urls: Option<PathBuf>,
     /// Append random text to the path: item-[0-9]{4}, (cats|dogs)/[a-z]{1,8}
