@@ -6,6 +6,7 @@ mod form;
 mod list;
 mod pattern;
 mod recipe;
+mod redis;
 mod target;
 
 use std::path::Path;

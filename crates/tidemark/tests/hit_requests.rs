@@ -1,9 +1,11 @@
 //! What `tidemark hit` sends where more is said than a URL: lists of requests, command lines of curl, bodies of any bytes.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 
 use crate::program::server::Server;
 use crate::program::{code, run, stderr, stdout, tidemark};
@@ -140,4 +142,57 @@ fn more_than_there_are_lines_for_are_one_where_only_their_urls_differ() {
     fs::write(folder.path().join("mixed"), many + "PUT /x\n").unwrap();
     let output = run(folder.path(), &["hit", &server.url("/"), "--urls", "mixed"]);
     assert!(code(&output) == 2 && stderr(&output).contains("number 301 does"), "{}", stderr(&output));
+}
+
+/// A server that answers every command of Redis with OK, and what it was sent.
+fn redis() -> (String, Arc<Mutex<Vec<Vec<String>>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    let seen: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
+    let all = seen.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let all = all.clone();
+            std::thread::spawn(move || {
+                let mut stream = BufReader::new(stream);
+                while let Some(words) = command(&mut stream) {
+                    all.lock().unwrap().push(words);
+                    if stream.get_mut().write_all(b"+OK\r\n").is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (url, seen)
+}
+
+/// The words of the next command.
+fn command(stream: &mut impl BufRead) -> Option<Vec<String>> {
+    let mut number = |mark: char, stream: &mut dyn BufRead| {
+        let mut line = String::new();
+        stream.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        line.trim().strip_prefix(mark)?.parse::<usize>().ok()
+    };
+    let count = number('*', stream)?;
+    let mut words = Vec::new();
+    for _ in 0..count {
+        let length = number('$', stream)?;
+        let mut word = vec![0; length + 2];
+        stream.read_exact(&mut word).ok()?;
+        words.push(String::from_utf8_lossy(&word[..length]).into_owned());
+    }
+    Some(words)
+}
+
+#[test]
+fn a_command_of_redis_is_the_body() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, seen) = redis();
+    let summary = hit(folder.path(), &[&url, "-n", "20", "-c", "2", "-b", "SET greeting 'good day ${x}'"]);
+    assert_eq!((summary["requests"].as_u64(), summary["failed"].as_u64()), (Some(20), Some(0)), "{summary}");
+    let sent = |words: &[&str]| seen.lock().unwrap().iter().filter(|command| *command == words).count();
+    assert_eq!(sent(&["SET", "greeting", "good day ${x}"]), 20);
+    hit(folder.path(), &[&url, "-n", "5", "-c", "1"]);
+    assert!(sent(&["PING"]) >= 5);
 }

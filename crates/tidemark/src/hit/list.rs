@@ -2,10 +2,13 @@
 //! JSON, and command lines of curl, in any order.
 //!
 //! ```text
-//! /a                                  a path, or a URL, with the method and body of the flags
-//! PUT /items/7 {"count": 1}           a method, a URL, and the rest of the line as body
+//! # a path, or a URL, with the method and body of the flags
+//! /a
+//! # a method, a URL, and the rest of the line as body
+//! PUT /items/7 {"count": 1}
 //!
-//! POST http://127.0.0.1:8080/items    vegeta's text: headers and a file with the body on lines of their own
+//! # vegeta's text: headers, and a file with the body, on lines of their own
+//! POST http://127.0.0.1:8080/items
 //! Content-Type: application/json
 //! @item.json
 //!

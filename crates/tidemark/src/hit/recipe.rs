@@ -18,6 +18,7 @@ use super::args::HitArguments;
 use super::curl::{self, Curl};
 use super::list::{List, Usual, list};
 use super::pattern;
+use super::redis;
 use super::target::{Target, header, method, origin, parse_url, read};
 use crate::failure::Failure;
 use crate::quantities::RateRange;
@@ -42,6 +43,11 @@ const BYTES: &str = "application/octet-stream";
 
 /// The scenario that the flags stand for.
 pub fn scenario(arguments: &HitArguments) -> Result<Scenario, Failure> {
+    if let Some(url) = arguments.url.as_deref().filter(|url| redis::is_redis(url)) {
+        let steps = Steps { steps: vec![redis::step(arguments)?], feeders: Vec::new() };
+        let name = url.rsplit(['@', '/']).next().unwrap_or(url);
+        return whole(arguments, name, redis_system(arguments, url)?, steps, limits(arguments));
+    }
     let Asked { mut targets, reach, timeout, connect_timeout, no_keepalive } = Asked::of(arguments)?;
     let mut connect_to = reach.place();
     if let Some(host) = host(&mut targets)? {
@@ -52,7 +58,7 @@ pub fn scenario(arguments: &HitArguments) -> Result<Scenario, Failure> {
     }
     let url = targets[0].url.clone();
     let system = system(arguments, &reach, &url, connect_to)?;
-    let Steps { steps, feeders } = steps(arguments, &targets, timeout)?;
+    let steps = steps(arguments, &targets, timeout)?;
     let mut limits = limits(arguments);
     if let Some(time) = connect_timeout {
         limits.insert("connect timeout", Scalar::from(Time(time)));
@@ -60,9 +66,20 @@ pub fn scenario(arguments: &HitArguments) -> Result<Scenario, Failure> {
     if no_keepalive {
         limits.insert("keep alive", false);
     }
+    whole(arguments, url.authority(), system, steps, limits)
+}
+
+/// The scenario of its parts; `name` is of the server.
+fn whole(
+    arguments: &HitArguments,
+    name: &str,
+    system: System,
+    Steps { steps, feeders }: Steps,
+    limits: Map,
+) -> Result<Scenario, Failure> {
     Ok(Scenario {
         comment: comment(arguments),
-        name: Some(verbatim(&format!("hit {}", url.authority())).into()),
+        name: Some(verbatim(&format!("hit {name}")).into()),
         system: Some(system),
         feeders,
         sessions: vec![("hit".into(), Session { steps, ..Session::default() })],
@@ -330,6 +347,20 @@ fn system(
         resolve: (reached.resolve != usual).then(|| reached.resolve.word().into()),
         connect_to: reached.connect_to.map(|place| verbatim(&place).into()),
         http: (reached.http != HttpVersion::One).then(|| Scalar::unquoted(reached.http.word())),
+        tls: tls(reached.tls)?,
+        ..source::System::default()
+    })
+}
+
+/// A server of Redis' protocol, which its URL says most about.
+fn redis_system(arguments: &HitArguments, url: &str) -> Result<System, Failure> {
+    let mut reached = plan::System::default();
+    let usual = reached.resolve;
+    arguments.reach.apply(&mut reached);
+    Ok(source::System {
+        url: Some(verbatim(url).into()),
+        resolve: (reached.resolve != usual).then(|| reached.resolve.word().into()),
+        connect_to: reached.connect_to.map(|place| verbatim(&place).into()),
         tls: tls(reached.tls)?,
         ..source::System::default()
     })

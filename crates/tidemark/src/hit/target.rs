@@ -72,6 +72,17 @@ pub fn method(name: &str) -> Result<Method, String> {
     })
 }
 
+/// Schemes that only a scenario has, each with a step.
+const BY_SCENARIO: [(&str, &str); 7] = [
+    ("memcached", "memcached: [get, greeting]"),
+    ("memcacheds", "memcached: [get, greeting]"),
+    ("postgres", "sql: SELECT 1"),
+    ("postgresql", "sql: SELECT 1"),
+    ("cql", "cql: SELECT release_version FROM system.local"),
+    ("ws", "ws connect: /chat"),
+    ("wss", "ws connect: /chat"),
+];
+
 /// A URL; `http://` may be left out, and a port alone is one of this machine.
 ///
 /// # Errors
@@ -84,10 +95,13 @@ pub fn parse_url(text: &str) -> Result<Url, String> {
     };
     let wrong = |reason: String| format!("`{text}` is not a URL to hit: {reason}");
     let url = Url::parse(&whole).map_err(|error| wrong(format!("{error}; write http://HOST:PORT/PATH")))?;
+    if let Some((_, step)) = BY_SCENARIO.iter().find(|(scheme, _)| *scheme == url.scheme()) {
+        return Err(wrong(format!(
+            "it is driven by a scenario, with `system: {{url: …}}` and steps like `{step}`; give that to `tidemark run`"
+        )));
+    }
     if !["http", "https"].contains(&url.scheme()) {
-        let other =
-            "it begins neither with http:// nor with https://; other protocols are for `tidemark run`";
-        return Err(wrong(other.into()));
+        return Err(wrong("it begins neither with http:// nor with https:// nor with redis://".into()));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("give a name and password as a header: -H 'Authorization: Basic …'".into()));
