@@ -101,7 +101,8 @@ export function whatRan(manifest: Manifest): HTMLElement {
       ['Measured', summary.measured_s > 0
         ? `${span(Number(summary.measured_s.toFixed(1)))}${excluded.length > 0 ? `, after ${span(Number(excluded_s.toFixed(1)))} not counted (${excluded.map((phase) => phase.name).join(', ')})` : ''}`
         : 'nothing'],
-      ['System', (system.name || system.url) && [system.name, system.url && system.url !== system.name && el('span', { class: 'sub' }, system.url)]],
+      ['System', (system.name || system.url) && [system.name, system.url && system.url !== system.name && el('span', { class: 'sub' }, system.url),
+        system.spoken.map((how) => el('span', { class: 'sub' }, how))]],
       ['Beside it', manifest.targets.length > 0 && manifest.targets.map((it) =>
         el('div', {}, it.name, el('span', { class: 'sub' }, [it.url === it.name ? '' : it.url, it.protocol].filter(Boolean).join(' · '))))],
       ['Durability', [

@@ -264,7 +264,9 @@ fn what_ran(text: &mut Text, manifest: &Manifest) {
         (false, true) => system.url.clone(),
         (false, false) => format!("{} at {}", system.name, system.url),
     };
-    text.named("system", &[&name, &pinned("", &system.pinned_to)]);
+    let pins = pinned("", &system.pinned_to);
+    let spoken = system.spoken.iter().map(String::as_str);
+    text.named("system", &[name.as_str(), &pins].into_iter().chain(spoken).collect::<Vec<_>>());
     for target in &manifest.targets {
         let at = if target.name == target.url { "" } else { &target.url };
         text.named("beside it", &[&target.name, at, &target.protocol]);

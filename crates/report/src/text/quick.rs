@@ -108,8 +108,12 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
         [label] => label.clone(),
         labels => format!("{} requests in turn", labels.len()),
     };
-    let version = if manifest.system.http == HTTP_2 { HTTP_2 } else { "" };
-    text.named("requests to", &[&manifest.system.url, &label, version]);
+    // what was agreed on names the version, too
+    let is_told = manifest.system.spoken.iter().any(|how| how.starts_with(HTTP_2));
+    let version = if manifest.system.http == HTTP_2 && !is_told { HTTP_2 } else { "" };
+    let spoken = manifest.system.spoken.iter().map(String::as_str);
+    let parts = [manifest.system.url.as_str(), &label, version].into_iter().chain(spoken);
+    text.named("requests to", &parts.collect::<Vec<_>>());
     let cores = pinned("", &manifest.driver_pinned_to);
     text.named("load", &[&level, shared.unwrap_or(""), spacing, &threads, &cores, &manifest.driver_io]);
     let measured = match summary.measured_s {
