@@ -223,7 +223,8 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
         text.line(&head);
     }
     if manifest.interrupted || manifest.cut_short.is_some() {
-        text.line(&format!("{:indent$}stopped early: the figures are of the part that ran", ""));
+        let early = "stopped early: the figures are of the part that ran";
+        wrap(early, text.width - indent).iter().for_each(|line| text.line(&format!("{:indent$}{line}", "")));
     }
     if let Some(drift) = drift(&manifest.summary) {
         for line in wrap(&drift, text.width - indent) {
@@ -457,7 +458,7 @@ fn groups(text: &mut Text, summary: &Summary) {
     }
     text.heading("By group");
     let head = ["", "count", "per s", "p50", "p90", "p99", "p99.9", "max", "failed"];
-    let mut table = Table::new(&head).dispensable(&["p99.9", "p90"]);
+    let mut table = Table::new(&head).dispensable(&["p99.9", "p90", "per s", "max"]);
     for group in &summary.groups {
         let of = &group.response_time_us;
         let mut row = vec![clean(&group.group), text.count(group.count), rate(text, group.achieved_per_s)];

@@ -35,7 +35,8 @@ pub(super) fn table(text: &mut Text, times: &Times) {
     text.heading("Percentiles");
     let response = Distribution::new(&times.response, times.failed);
     let service = Distribution::new(&times.service, times.failed);
-    let mut table = Table::new(&["", "response time", "service time", "requests above"]);
+    let head = ["", "response time", "service time", "requests above"];
+    let mut table = Table::new(&head).dispensable(&["requests above"]);
     for percentile in PERCENTILES {
         let share = percentile / 100.0;
         if !response.supports(share) {

@@ -105,7 +105,7 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     };
     let label = match &manifest.labels[..] {
         [] => String::new(),
-        [label] => label.clone(),
+        [label] => cut(label, text.width - INDENT - NAME, text.ellipsis()),
         labels => format!("{} requests in turn", labels.len()),
     };
     // what was agreed on names the version, too
@@ -287,6 +287,16 @@ mod tests {
         assert!(open.contains("open loop") && open.contains("Poisson arrivals"), "{open}");
         for line in closed.lines().chain(open.lines()) {
             assert!(length(line) <= 80, "{line}");
+        }
+        let narrow = Style { width: 45, ..style };
+        for text in [
+            summary(&run, narrow, quick).unwrap(),
+            super::super::with_percentiles(&run, narrow).unwrap(),
+        ] {
+            assert!(text.contains("Percentiles"), "{text}");
+            // a path is there to be copied
+            let is_too_long = |line: &&str| length(line) > 45 && !line.starts_with("Run ");
+            assert_eq!(text.lines().find(is_too_long), None, "{text}");
         }
         let ascii = summary(&run, Style { ascii: true, ..style }, Quick::default()).unwrap();
         assert!(ascii.is_ascii(), "{ascii}");
