@@ -38,7 +38,7 @@ const PAGE: &str = "page";
 /// A histogram of the run is damaged.
 pub fn summary(run: &Run) -> Result<String, RecordError> {
     let mut object = object(run)?;
-    let page = object.remove(PAGE).unwrap_or_default();
+    let page = object.shift_remove(PAGE).unwrap_or_default();
     // maps with text keys, numbers and texts: nothing that JSON cannot say
     let head = serde_json::to_string_pretty(&object).expect("a summary is plain JSON");
     let head = head.strip_suffix("\n}").unwrap_or(&head);

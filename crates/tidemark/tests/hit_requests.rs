@@ -169,11 +169,11 @@ fn redis() -> (String, Arc<Mutex<Vec<Vec<String>>>>) {
 
 /// The words of the next command.
 fn command(stream: &mut impl BufRead) -> Option<Vec<String>> {
-    let mut number = |mark: char, stream: &mut dyn BufRead| {
+    fn number(mark: char, stream: &mut impl BufRead) -> Option<usize> {
         let mut line = String::new();
         stream.read_line(&mut line).ok().filter(|read| *read > 0)?;
-        line.trim().strip_prefix(mark)?.parse::<usize>().ok()
-    };
+        line.trim().strip_prefix(mark)?.parse().ok()
+    }
     let count = number('*', stream)?;
     let mut words = Vec::new();
     for _ in 0..count {

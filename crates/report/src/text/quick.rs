@@ -1,6 +1,6 @@
 //! The report of one URL that was hit: shorter than that of a scenario, and it says which loop it was.
 
-use tidemark_record::{Merged, RecordError};
+use tidemark_record::Merged;
 
 use super::percentiles::Times;
 use super::*;

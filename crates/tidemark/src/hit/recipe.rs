@@ -239,7 +239,7 @@ fn many(targets: &[Target], timeout: Option<Duration>) -> Result<Steps, Failure>
             at + 1
         )));
     }
-    let values = targets.iter().map(|target| verbatim(target.path().trim_start_matches('/')).into()).collect();
+    let values: Vec<Value> = targets.iter().map(|target| verbatim(target.path().trim_start_matches('/')).into()).collect();
     let feeders = vec![("urls".to_owned(), Feeder { values, ..Feeder::default() })];
     let label = format!("{} {} URLs in turn", first.method.as_str(), targets.len());
     let step = request(first, "/${path(next(urls))}".into(), label, timeout);
