@@ -331,7 +331,8 @@ pub fn greet_calls<'m>(
 pub fn remark(url: &str, address: &Address) -> Option<String> {
     let evident = match address {
         Address::Tcp(address) => {
-            url.contains(&address.ip().to_string()) || (address.ip().is_loopback() && url.contains("://localhost"))
+            url.contains(&address.ip().to_string())
+                || (address.ip().is_loopback() && url.contains("://localhost"))
         }
         Address::Unix(_) => false,
     };

@@ -162,10 +162,14 @@ mod tests {
         assert_eq!((latency(0).p99, latency(0).p999), (Some(990), Some(999)));
         let few = of(&(1..=999).collect::<Vec<_>>());
         let short = Distribution::new(&few, 0);
-        assert_eq!((short.latency().p99, short.latency().p999, short.latency().max), (Some(990), None, Some(999)));
+        assert_eq!(
+            (short.latency().p99, short.latency().p999, short.latency().max),
+            (Some(990), None, Some(999))
+        );
         // failures are requests, too
         assert!(Distribution::new(&few, 1).supports(0.999) && !short.supports(0.999));
-        for (share, least) in [(0.5, 2), (0.9, 10), (0.95, 20), (0.99, 100), (0.999, 1_000), (0.9999, 10_000)] {
+        for (share, least) in [(0.5, 2), (0.9, 10), (0.95, 20), (0.99, 100), (0.999, 1_000), (0.9999, 10_000)]
+        {
             let supports = |count: u64| Distribution::new(&new_merged(), count).supports(share);
             assert!(supports(least) && !supports(least - 1), "{share}");
         }

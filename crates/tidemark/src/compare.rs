@@ -23,10 +23,8 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
             .plan
             .override_load(None, arguments.duration)
             .map_err(|error| Failure::usage(format!("{}: {error}", variant.name)))?;
-        carry_out::ask(&mut variant.plan, &arguments).map_err(|failure| Failure {
-            message: format!("{}: {failure}", variant.name),
-            ..failure
-        })?;
+        carry_out::ask(&mut variant.plan, &arguments)
+            .map_err(|failure| Failure { message: format!("{}: {failure}", variant.name), ..failure })?;
     }
     if rate.is_some()
         && let Some(other) = comparison.variants.iter().find(|v| v.plan.requests_per_session().is_none())
@@ -37,13 +35,12 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
     let mut options = carry_out::options(&arguments)?;
     let sinks = arguments.sinks.start(&options.pins)?;
     options.sinks = sinks.sinks();
-    let compared =
-        tidemark_lab::compare(&comparison, &options, rate, &mut |turn, plan, options| {
-            if !arguments.quiet && !arguments.tui {
-                output::remark(&announced(turn));
-            }
-            carry_out::carry_out(plan, options, arguments.watch_options()).map(|(finished, _)| finished)
-        })?;
+    let compared = tidemark_lab::compare(&comparison, &options, rate, &mut |turn, plan, options| {
+        if !arguments.quiet && !arguments.tui {
+            output::remark(&announced(turn));
+        }
+        carry_out::carry_out(plan, options, arguments.watch_options()).map(|(finished, _)| finished)
+    })?;
     sinks.remark();
     let (figures, runs) = open(&compared.dir)?;
     write(&figures, &runs, &compared.dir.join(carry_out::PAGE))?;
@@ -57,7 +54,8 @@ pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
     let (figures, runs) = open(dir)?;
     match &arguments.html {
         Some(page) if results::is_stdout(page) => {
-            let page = html::comparison(&figures, &runs).map_err(|error| Failure::broken(error.to_string()))?;
+            let page =
+                html::comparison(&figures, &runs).map_err(|error| Failure::broken(error.to_string()))?;
             output::print(&page)?;
         }
         Some(page) => {

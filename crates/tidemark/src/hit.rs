@@ -13,8 +13,8 @@ use std::path::Path;
 
 use args::HitArguments;
 use tidemark_lab::{LabError, Pins, Progress, RunOptions};
-use tidemark_report::text::quick::{self, Quick};
 use tidemark_report::html;
+use tidemark_report::text::quick::{self, Quick};
 use tidemark_scenario::{Diagnostics, Plan, check_text};
 
 use crate::failure::Failure;
@@ -74,7 +74,8 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     let written = results.write(&run);
     let place = Place::beside(results.take_stdout());
     let shown = Quick { percentiles: arguments.latency, kept: !dir.temporary };
-    let text = quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()))?;
+    let text =
+        quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()))?;
     place.tell(&text, arguments.quiet)?;
     written?;
     Ok(finished.exit_status())

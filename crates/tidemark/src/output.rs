@@ -144,7 +144,8 @@ pub fn columns() -> usize {
 
 /// Columns of a terminal; elsewhere those that COLUMNS says, or those of a page.
 fn columns_of(to: impl AsFd) -> usize {
-    let of_terminal = tcgetwinsize(to).ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+    let of_terminal =
+        tcgetwinsize(to).ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
     let said = || std::env::var("COLUMNS").ok()?.trim().parse::<usize>().ok().filter(|columns| *columns > 0);
     of_terminal.or_else(said).unwrap_or(PAGE_COLUMNS)
 }

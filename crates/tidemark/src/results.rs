@@ -227,7 +227,8 @@ mod tests {
 
     #[test]
     fn standard_output_is_for_one() {
-        let of = |arguments: &ResultArguments, html: Option<&Path>| arguments.check(html).map_err(|e| e.message);
+        let of =
+            |arguments: &ResultArguments, html: Option<&Path>| arguments.check(html).map_err(|e| e.message);
         let (json, csv) = (Some(STDOUT.into()), Some(STDOUT.into()));
         let both = ResultArguments { json, csv, ..ResultArguments::default() };
         let told = of(&both, None).unwrap_err();

@@ -64,7 +64,11 @@ fn objectives_of_the_command_line_decide_as_those_of_the_scenario() {
     assert_eq!((&objectives[0]["objective"], &objectives[0]["met"]), (&"Home max<1us".into(), &false.into()));
     assert_eq!((&objectives[1]["objective"], &objectives[1]["met"]), (&"errors=0".into(), &true.into()));
     assert_eq!(status, if summary["verdict"]["status"] == "fail" { 1 } else { 3 }, "{summary}");
-    assert_refused(folder.path(), &["run", "s.yaml", "--until", "Hom p99<5ms"], "--until: no request has the label");
+    assert_refused(
+        folder.path(),
+        &["run", "s.yaml", "--until", "Hom p99<5ms"],
+        "--until: no request has the label",
+    );
     assert_refused(folder.path(), &["run", "s.yaml", "--once", "--until", "p99<5ms"], "--once");
 }
 
@@ -77,6 +81,9 @@ fn more_percentiles_are_shown_where_they_are_wanted() {
     for arguments in [&["run", "s.yaml", "-q", "--latency"][..], &["report", "last", "--latency"]] {
         let text = stdout(&run(folder.path(), arguments));
         // 200 requests have no p99.9
-        assert!(text.contains("requests above") && text.contains("\n  p99 ") && !text.contains("\n  p99.9 "), "{text}");
+        assert!(
+            text.contains("requests above") && text.contains("\n  p99 ") && !text.contains("\n  p99.9 "),
+            "{text}"
+        );
     }
 }

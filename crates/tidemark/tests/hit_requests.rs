@@ -34,7 +34,11 @@ fn labels(summary: &Value) -> Vec<(&str, u64)> {
 #[test]
 fn each_url_with_its_method_and_body_is_a_line() {
     let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
-    fs::write(folder.path().join("list"), "/a\nGET /missing\nPUT /items {\"a\": 1}\nPUT /items {\"a\": 2}\n/a\n").unwrap();
+    fs::write(
+        folder.path().join("list"),
+        "/a\nGET /missing\nPUT /items {\"a\": 1}\nPUT /items {\"a\": 2}\n/a\n",
+    )
+    .unwrap();
     let summary = hit(folder.path(), &[&server.url("/"), "--urls", "list", "-n", "10", "-c", "1"]);
     let wanted = [("GET /a", 4), ("GET /missing", 2), ("PUT /items", 2), ("PUT /items (2)", 2)];
     assert_eq!(labels(&summary), wanted);
@@ -45,7 +49,10 @@ fn each_url_with_its_method_and_body_is_a_line() {
     assert_eq!(order[..5], order[5..]);
     assert!(sent[3].ends_with("\r\n\r\n{\"a\": 2}"), "{}", sent[3]);
     let text = stdout(&run(folder.path(), &["hit", &server.url("/"), "--urls", "list", "-n", "10", "-q"]));
-    assert!(text.contains("4 requests in turn") && text.contains("By label") && text.contains("PUT /items (2)"), "{text}");
+    assert!(
+        text.contains("4 requests in turn") && text.contains("By label") && text.contains("PUT /items (2)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -66,7 +73,8 @@ fn vegetas_targets_are_taken_as_they_are() {
     for (file, requests) in [("targets.txt", "4"), ("targets.json", "2")] {
         server.forget();
         hit(folder.path(), &["--urls", file, "-n", requests, "-c", "1"]);
-        let posted: Vec<Vec<u8>> = server.raw().into_iter().filter(|it| it.starts_with(b"POST /b ")).collect();
+        let posted: Vec<Vec<u8>> =
+            server.raw().into_iter().filter(|it| it.starts_with(b"POST /b ")).collect();
         assert_eq!(posted.len(), 2, "{file}");
         assert!(String::from_utf8_lossy(&posted[0]).contains("\r\nX-Account: 8675309\r\n"), "{file}");
         assert_eq!(body(&posted[0]), BYTES, "{file}");
@@ -84,11 +92,32 @@ fn vegetas_targets_are_taken_as_they_are() {
 fn a_command_line_of_curl_is_sent_as_curl_sends_it() {
     let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
     let url = server.url("/api?q=1");
-    let words = ["-n", "2", "-c", "1", "curl", "-sS", "-X", "PATCH", "-H", "A: b", "-u", "ann:pw", "--data-raw", "a=1", &url, "--compressed"];
+    let words = [
+        "-n",
+        "2",
+        "-c",
+        "1",
+        "curl",
+        "-sS",
+        "-X",
+        "PATCH",
+        "-H",
+        "A: b",
+        "-u",
+        "ann:pw",
+        "--data-raw",
+        "a=1",
+        &url,
+        "--compressed",
+    ];
     hit(folder.path(), &words);
     let sent = server.requests();
     assert_eq!(sent.len(), 2);
-    assert!(sent[0].starts_with("PATCH /api?q=1 HTTP/1.1\r\n") && sent[0].ends_with("\r\n\r\na=1"), "{}", sent[0]);
+    assert!(
+        sent[0].starts_with("PATCH /api?q=1 HTTP/1.1\r\n") && sent[0].ends_with("\r\n\r\na=1"),
+        "{}",
+        sent[0]
+    );
     for header in [
         "A: b",
         "Authorization: Basic YW5uOnB3",
@@ -101,7 +130,8 @@ fn a_command_line_of_curl_is_sent_as_curl_sends_it() {
     server.forget();
     let line = format!("curl -I '{url}'");
     hit(folder.path(), &[&line, "-n", "1"]);
-    fs::write(folder.path().join("list"), format!("{line}\ncurl '{url}' \\\n  --data-raw $'it\\'s'\n")).unwrap();
+    fs::write(folder.path().join("list"), format!("{line}\ncurl '{url}' \\\n  --data-raw $'it\\'s'\n"))
+        .unwrap();
     hit(folder.path(), &["--urls", "list", "-n", "2", "-c", "1"]);
     let sent = server.requests();
     let methods: Vec<&str> = sent.iter().map(|request| request.split(' ').next().unwrap()).collect();
@@ -119,7 +149,8 @@ fn a_body_of_any_bytes_is_sent_unchanged_and_so_is_that_of_the_printed_scenario(
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&BYTES).unwrap();
     assert!(child.wait().unwrap().success());
-    let printed = stdout(&run(folder.path(), &["hit", &url, "-b", "@body.bin", "-n", "1", "--print-scenario"]));
+    let printed =
+        stdout(&run(folder.path(), &["hit", &url, "-b", "@body.bin", "-n", "1", "--print-scenario"]));
     assert!(printed.contains("base64_decode("), "{printed}");
     fs::write(folder.path().join("printed.yaml"), printed).unwrap();
     run(folder.path(), &["run", "printed.yaml", "-q"]);

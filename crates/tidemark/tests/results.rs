@@ -73,12 +73,17 @@ fn whatever_is_asked_for_as_a_dash_is_all_that_standard_output_has() {
         let output = run(folder.path(), &[&["report", "last"], flags].concat());
         assert_eq!((code(&output), stderr(&output).as_str()), (0, ""), "{flags:?}");
         let printed = stdout(&output);
-        assert!(printed.to_lowercase().starts_with(begins), "{flags:?}: {}", &printed[..80.min(printed.len())]);
+        assert!(
+            printed.to_lowercase().starts_with(begins),
+            "{flags:?}: {}",
+            &printed[..80.min(printed.len())]
+        );
         assert!(!printed.contains("\nThroughput"), "{flags:?}");
     }
     let printed = run(folder.path(), &["report", "last", "--json=r.json"]);
     assert_eq!((code(&printed), stdout(&printed).as_str()), (0, ""));
-    let again: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("r.json")).unwrap()).unwrap();
+    let again: Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("r.json")).unwrap()).unwrap();
     assert_eq!(again, first);
 }
 

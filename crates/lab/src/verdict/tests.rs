@@ -87,12 +87,15 @@ fn an_objective_on_a_percentile_that_there_are_too_few_requests_for_says_so() {
     let (verdict, results) = judged(OPEN, &["p99.9 < 50ms", "p99 < 20ms", "p90 < 20ms", "max < 50ms"], &ran);
     assert_eq!(verdict.status, Status::Fail);
     let told: Vec<_> = results.iter().take(4).map(|of| (of.met, of.measured.as_str())).collect();
-    assert_eq!(told, [
-        (true, "40ms, the slowest of 60: too few for p99.9"),
-        (false, "40ms, the slowest of 60: too few for p99"),
-        (true, "3ms"),
-        (true, "40ms"),
-    ]);
+    assert_eq!(
+        told,
+        [
+            (true, "40ms, the slowest of 60: too few for p99.9"),
+            (false, "40ms, the slowest of 60: too few for p99"),
+            (true, "3ms"),
+            (true, "40ms"),
+        ]
+    );
     // what was not reached says that
     let ran = Ran { ended: &[ok(3_000, 50), (Outcome::Timeout, 1_000_000, 10)], ..RAN };
     let (_, results) = judged(OPEN, &["p99 < 20ms"], &ran);

@@ -109,7 +109,13 @@ fn what_is_printed_is_what_the_schema_says() {
     hold(&printed(&run).into(), &schema, &schema, "$", &mut told);
     assert!(told.is_empty(), "{}", told.join("\n"));
     // and the test can tell
-    hold(&serde_json::json!({ "verdict": { "status": "maybe" }, "latency": 5 }), &schema, &schema, "$", &mut told);
+    hold(
+        &serde_json::json!({ "verdict": { "status": "maybe" }, "latency": 5 }),
+        &schema,
+        &schema,
+        "$",
+        &mut told,
+    );
     let told = told.join("\n");
     for part in ["$.latency is not in the schema", "$.verdict.reasons is missing", "$.verdict.status"] {
         assert!(told.contains(part), "{part}: {told}");
@@ -158,7 +164,8 @@ fn hold(value: &Value, schema: &Value, root: &Value, path: &str, told: &mut Vec<
         let of_item = schema["prefixItems"].get(index).unwrap_or(&schema["items"]);
         hold(item, of_item, root, &format!("{path}[]"), told);
     }
-    let Some(object) = value.as_object().filter(|_| schema["type"] == "object" || schema["properties"].is_object())
+    let Some(object) =
+        value.as_object().filter(|_| schema["type"] == "object" || schema["properties"].is_object())
     else {
         return;
     };

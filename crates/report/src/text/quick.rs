@@ -289,10 +289,9 @@ mod tests {
             assert!(length(line) <= 80, "{line}");
         }
         let narrow = Style { width: 45, ..style };
-        for text in [
-            summary(&run, narrow, quick).unwrap(),
-            super::super::with_percentiles(&run, narrow).unwrap(),
-        ] {
+        for text in
+            [summary(&run, narrow, quick).unwrap(), super::super::with_percentiles(&run, narrow).unwrap()]
+        {
             assert!(text.contains("Percentiles"), "{text}");
             // a path is there to be copied
             let is_too_long = |line: &&str| length(line) > 45 && !line.starts_with("Run ");

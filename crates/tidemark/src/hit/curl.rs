@@ -46,8 +46,9 @@ fn without_dollar_quotes(line: &str) -> Option<Result<String, String>> {
             '"' => 2 + end_of(&rest[1..], '"')?,
             '$' if rest[1..].starts_with('\'') => {
                 let end = end_of(&rest[2..], '\'')?;
-                let quoted = unescaped(&rest[2..2 + end])
-                    .and_then(|text| Ok(shlex::try_quote(&text).map_err(|error| error.to_string())?.into_owned()));
+                let quoted = unescaped(&rest[2..2 + end]).and_then(|text| {
+                    Ok(shlex::try_quote(&text).map_err(|error| error.to_string())?.into_owned())
+                });
                 match quoted {
                     Ok(quoted) => out += &quoted,
                     Err(reason) => return Some(Err(reason)),
@@ -122,7 +123,9 @@ fn unescaped(text: &str) -> Result<String, String> {
             (_, Err(_)) => {}
         }
     }
-    String::from_utf8(out).map_err(|_| "a text between $' and ' is not UTF-8; put the body into a file: --data-binary @FILE".into())
+    String::from_utf8(out).map_err(|_| {
+        "a text between $' and ' is not UTF-8; put the body into a file: --data-binary @FILE".into()
+    })
 }
 
 /// What a flag takes.
@@ -211,9 +214,8 @@ pub fn parse(words: &[String]) -> Result<Curl, String> {
     let mut line = Line::default();
     let mut words = words.iter().skip(1);
     while let Some(word) = words.next() {
-        let mut next = |flag: &str| {
-            words.next().cloned().ok_or_else(|| format!("curl's flag {flag} has no value"))
-        };
+        let mut next =
+            |flag: &str| words.next().cloned().ok_or_else(|| format!("curl's flag {flag} has no value"));
         match word.strip_prefix('-') {
             None | Some("") => line.urls.push(word.clone()),
             Some("-") => line.urls.extend(words.by_ref().cloned()),
@@ -231,7 +233,8 @@ pub fn parse(words: &[String]) -> Result<Curl, String> {
                     }
                     // what follows in the same word is its value
                     let behind = &shorts[at + short.len_utf8()..];
-                    let value = if behind.is_empty() { next(&format!("-{short}"))? } else { behind.to_owned() };
+                    let value =
+                        if behind.is_empty() { next(&format!("-{short}"))? } else { behind.to_owned() };
                     line.apply(name, &value)?;
                     break;
                 }
@@ -318,16 +321,17 @@ impl Line {
             "form" => self.fields.push(Field::read(value)?),
             "form-string" => self.fields.push(Field::text(value)?),
             "user" => {
-                let (user, password) = value
-                    .split_once(':')
-                    .ok_or("-u has no password; write it as -u NAME:PASSWORD")?;
+                let (user, password) =
+                    value.split_once(':').ok_or("-u has no password; write it as -u NAME:PASSWORD")?;
                 self.login = Some((user.to_owned(), password.to_owned()));
             }
             "oauth2-bearer" => self.headers.push(format!("Authorization: Bearer {value}")),
             "user-agent" => self.headers.push(format!("User-Agent: {value}")),
             "referer" => self.headers.push(format!("Referer: {}", value.trim_end_matches(";auto"))),
             "cookie" if !value.contains('=') => {
-                return Err(format!("-b {value} names a file of cookies; write them as -b 'NAME=VALUE; NAME=VALUE'"));
+                return Err(format!(
+                    "-b {value} names a file of cookies; write them as -b 'NAME=VALUE; NAME=VALUE'"
+                ));
             }
             "cookie" => self.cookies.push(value.to_owned()),
             "location" => self.follow = true,
@@ -368,14 +372,18 @@ impl Line {
         let url = match &self.urls[..] {
             [url] => url,
             [] => return Err("this curl has no URL".into()),
-            [_, other, ..] => return Err(format!("this curl has two URLs; {other} is for a curl of its own")),
+            [_, other, ..] => {
+                return Err(format!("this curl has two URLs; {other} is for a curl of its own"));
+            }
         };
         let mut url = parse_url(url)?;
         if self.data.is_some() && !self.fields.is_empty() {
             return Err("this curl has -d and -F; a request has one body".into());
         }
         let mut data = self.data;
-        if self.in_query && let Some(data) = data.take() {
+        if self.in_query
+            && let Some(data) = data.take()
+        {
             let data = String::from_utf8(data).map_err(|_| "-G: the data is no text".to_owned())?;
             let before = url.query().map_or_else(String::new, |query| format!("{query}&"));
             url.set_query(Some(&(before + &data)));
@@ -409,7 +417,9 @@ impl Line {
         };
         let accept = self.json.then_some(("Accept", "application/json"));
         let encodings = self.compressed.then_some(("Accept-Encoding", "deflate, gzip, br, zstd"));
-        for (name, value) in content_type.map(|of| ("Content-Type", of)).into_iter().chain(accept).chain(encodings) {
+        for (name, value) in
+            content_type.map(|of| ("Content-Type", of)).into_iter().chain(accept).chain(encodings)
+        {
             if target.header(name).is_none() {
                 target.headers.push((name.to_owned(), value.to_owned()));
             }
@@ -451,7 +461,11 @@ fn add_header(target: &mut Target, line: &str) -> Result<(), String> {
 
 /// Where `HOST1:PORT1:HOST2:PORT2` or `HOST:PORT:ADDRESS` leads to.
 fn place(parts: usize, text: &str, target: &Target) -> Result<String, String> {
-    let wrong = || format!("{text} is not understood; write --connect-to HOST1:PORT1:HOST2:PORT2 or --resolve HOST:PORT:ADDRESS");
+    let wrong = || {
+        format!(
+            "{text} is not understood; write --connect-to HOST1:PORT1:HOST2:PORT2 or --resolve HOST:PORT:ADDRESS"
+        )
+    };
     let behind = text.splitn(3, ':').nth(2).ok_or_else(wrong)?;
     let url = &target.url;
     let port = url.port_or_known_default().unwrap_or(80).to_string();
@@ -466,7 +480,8 @@ fn place(parts: usize, text: &str, target: &Target) -> Result<String, String> {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let time = units::parse_duration(&format!("{text}s")).map_err(|_| format!("{text} is no number of seconds"))?;
+    let time =
+        units::parse_duration(&format!("{text}s")).map_err(|_| format!("{text} is no number of seconds"))?;
     if time.is_zero() { Err("a time of 0 is none; leave it out".into()) } else { Ok(time) }
 }
 
@@ -544,9 +559,14 @@ mod tests {
 
     #[test]
     fn how_it_gets_there() {
-        let of = curl("curl -k --http2 -4 -m 2.5 --connect-timeout 1 --resolve shop:443:127.0.0.1 https://shop/").unwrap();
+        let of =
+            curl("curl -k --http2 -4 -m 2.5 --connect-timeout 1 --resolve shop:443:127.0.0.1 https://shop/")
+                .unwrap();
         assert!(of.reach.tls.insecure && of.reach.ipv4);
-        assert_eq!((of.reach.http, of.timeout), (Some(HttpVersion::Auto), Some(Duration::from_millis(2_500))));
+        assert_eq!(
+            (of.reach.http, of.timeout),
+            (Some(HttpVersion::Auto), Some(Duration::from_millis(2_500)))
+        );
         assert_eq!(of.connect_timeout, Some(Duration::from_secs(1)));
         assert_eq!(of.reach.connect_to.as_deref(), Some("127.0.0.1:443"));
         let place = |flag: &str| curl(&format!("curl {flag} http://h:1/")).unwrap().reach.connect_to.unwrap();

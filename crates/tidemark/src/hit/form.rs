@@ -39,7 +39,12 @@ impl Field {
     /// `NAME=VALUE`, whatever the value looks like.
     pub fn text(text: &str) -> Result<Field, String> {
         let (name, value) = split(text)?;
-        Ok(Field { name: name.to_owned(), content: value.as_bytes().to_vec(), file: None, content_type: None })
+        Ok(Field {
+            name: name.to_owned(),
+            content: value.as_bytes().to_vec(),
+            file: None,
+            content_type: None,
+        })
     }
 }
 
@@ -59,7 +64,8 @@ pub fn multipart(fields: &[Field]) -> (String, Vec<u8>) {
     let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
     let mut body = Vec::new();
     for field in fields {
-        let mut head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(&field.name));
+        let mut head =
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(&field.name));
         if let Some(file) = &field.file {
             head += &format!("; filename=\"{}\"", quoted(file));
         }
@@ -111,7 +117,11 @@ mod tests {
         let file = folder.path().join("a.png");
         std::fs::write(&file, b"\x89------------------------tidemark00000000").unwrap();
         let field = Field::read(&format!("picture=@{};type=image/png", file.display())).unwrap();
-        let fields = [field, Field::read("name=\"x\"").unwrap(), Field::read(&format!("note=<{}", file.display())).unwrap()];
+        let fields = [
+            field,
+            Field::read("name=\"x\"").unwrap(),
+            Field::read(&format!("note=<{}", file.display())).unwrap(),
+        ];
         let (content_type, body) = multipart(&fields);
         assert!(content_type.ends_with("tidemark00000001"), "{content_type}");
         let body = String::from_utf8_lossy(&body);
@@ -130,6 +140,9 @@ mod tests {
     #[test]
     fn values_are_encoded() {
         let of = |text: &str| String::from_utf8(encoded(text).unwrap()).unwrap();
-        assert_eq!([of("a b"), of("=a&b"), of("n=ä/="), of("n=")], ["a%20b", "a%26b", "n=%C3%A4%2F%3D", "n="]);
+        assert_eq!(
+            [of("a b"), of("=a&b"), of("n=ä/="), of("n=")],
+            ["a%20b", "a%26b", "n=%C3%A4%2F%3D", "n="]
+        );
     }
 }

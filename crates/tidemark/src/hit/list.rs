@@ -142,7 +142,8 @@ impl Reader<'_> {
         }
         let is_of_it = |line: &str| {
             let line = line.trim();
-            line.starts_with('@') || (header(line).is_some_and(|(name, _)| is_header_name(name)) && !is_url(line))
+            line.starts_with('@')
+                || (header(line).is_some_and(|(name, _)| is_header_name(name)) && !is_url(line))
         };
         while let Some(line) = lines.next_if(is_of_it).map(str::trim) {
             if let Some(file) = line.strip_prefix('@') {
@@ -156,14 +157,16 @@ impl Reader<'_> {
     }
 
     fn json(&self, line: &str) -> Result<Target, String> {
-        let json: Json =
-            serde_json::from_str(line).map_err(|error| format!("it is no target of vegeta's JSON: {error}"))?;
+        let json: Json = serde_json::from_str(line)
+            .map_err(|error| format!("it is no target of vegeta's JSON: {error}"))?;
         let mut target = Target::new(method(&json.method)?, self.url(&json.url)?);
         for (name, values) in &json.header {
             target.add_header(name, &values.join(", "))?;
         }
         target.body = match json.body {
-            Some(body) => Some(STANDARD.decode(body).map_err(|error| format!("its body is no base64: {error}"))?),
+            Some(body) => {
+                Some(STANDARD.decode(body).map_err(|error| format!("its body is no base64: {error}"))?)
+            }
             None => self.usual.body.clone(),
         };
         Ok(target)
@@ -205,7 +208,8 @@ fn is_header_name(name: &str) -> bool {
 /// Whether what looks like a header is rather a URL: `http://…`, `localhost:8080/`.
 fn is_url(line: &str) -> bool {
     let Some((name, value)) = line.split_once(':') else { return true };
-    value.starts_with("//") || (name.contains('.') || name == "localhost") && value.starts_with(|c: char| c.is_ascii_digit())
+    value.starts_with("//")
+        || (name.contains('.') || name == "localhost") && value.starts_with(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -223,7 +227,9 @@ mod tests {
     }
 
     fn shown(targets: &[Target]) -> Vec<String> {
-        let body = |target: &Target| target.body.as_deref().map(String::from_utf8_lossy).map(|body| body.into_owned());
+        let body = |target: &Target| {
+            target.body.as_deref().map(String::from_utf8_lossy).map(|body| body.into_owned())
+        };
         targets
             .iter()
             .map(|target| {

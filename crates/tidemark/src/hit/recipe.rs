@@ -123,7 +123,9 @@ impl Asked {
                 ("--random-path", arguments.random_path.is_some()),
             ];
             if let Some((flag, _)) = beside.iter().find(|(_, is_given)| *is_given) {
-                return Err(Failure::usage(format!("{flag} stands beside a curl, which says it itself; leave {flag} out")));
+                return Err(Failure::usage(format!(
+                    "{flag} stands beside a curl, which says it itself; leave {flag} out"
+                )));
             }
             let curl = curl::parse(&words).map_err(Failure::usage)?;
             asked.targets.push(curl.target.clone());
@@ -165,7 +167,9 @@ impl Asked {
         let typed = arguments.content_type.iter().map(|value| format!("Content-Type: {value}"));
         for line in arguments.headers.iter().cloned().chain(typed) {
             let Some((name, value)) = header(&line) else {
-                return Err(Failure::usage(format!("-H '{line}' is not a header; write it as 'Name: value'")));
+                return Err(Failure::usage(format!(
+                    "-H '{line}' is not a header; write it as 'Name: value'"
+                )));
             };
             let mut alone = Target::new(Method::Get, self.targets[0].url.clone());
             alone.headers.clone_from(&given);
@@ -194,7 +198,9 @@ fn host(targets: &mut [Target]) -> Result<Option<String>, Failure> {
     match &mut hosts[..] {
         [] => Ok(None),
         [host] => Ok(host.take()),
-        _ => Err(Failure::usage("the requests name different hosts (-H 'Host: …'), and one run drives one server")),
+        _ => Err(Failure::usage(
+            "the requests name different hosts (-H 'Host: …'), and one run drives one server",
+        )),
     }
 }
 
@@ -239,7 +245,8 @@ fn many(targets: &[Target], timeout: Option<Duration>) -> Result<Steps, Failure>
             at + 1
         )));
     }
-    let values: Vec<Value> = targets.iter().map(|target| verbatim(target.path().trim_start_matches('/')).into()).collect();
+    let values: Vec<Value> =
+        targets.iter().map(|target| verbatim(target.path().trim_start_matches('/')).into()).collect();
     let feeders = vec![("urls".to_owned(), Feeder { values, ..Feeder::default() })];
     let label = format!("{} {} URLs in turn", first.method.as_str(), targets.len());
     let step = request(first, "/${path(next(urls))}".into(), label, timeout);
@@ -418,7 +425,9 @@ fn ramp(arguments: &HitArguments, range: RateRange) -> Result<Vec<Phase>, Failur
     let usual = if range.from > 0.0 && arguments.requests.is_none() { WARM_UP } else { Duration::ZERO };
     let warm_up = arguments.warm_up.unwrap_or(usual);
     if range.from <= 0.0 && !warm_up.is_zero() {
-        return Err(Failure::usage("--warm-up: there is nothing to warm up with at a rate of 0; leave it out"));
+        return Err(Failure::usage(
+            "--warm-up: there is nothing to warm up with at a rate of 0; leave it out",
+        ));
     }
     let warm_up = (!warm_up.is_zero()).then(|| Phase {
         name: Some("warm-up".into()),

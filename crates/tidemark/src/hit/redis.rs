@@ -30,7 +30,9 @@ pub fn step(arguments: &HitArguments) -> Result<Step, Failure> {
         ("--streams", arguments.reach.streams.is_some()),
     ];
     if let Some((flag, _)) = of_http.iter().find(|(_, is_given)| *is_given) {
-        return Err(Failure::usage(format!("{flag} is for HTTP; of Redis the command is the body: -b 'GET greeting'")));
+        return Err(Failure::usage(format!(
+            "{flag} is for HTTP; of Redis the command is the body: -b 'GET greeting'"
+        )));
     }
     let command = match (&arguments.body, &arguments.body_file) {
         (_, Some(file)) => text(read(file, "the command")?)?,
@@ -52,5 +54,6 @@ pub fn step(arguments: &HitArguments) -> Result<Step, Failure> {
 }
 
 fn text(bytes: Vec<u8>) -> Result<String, Failure> {
-    String::from_utf8(bytes).map_err(|_| Failure::usage("the command is no UTF-8 text, which is all that a scenario can hold"))
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::usage("the command is no UTF-8 text, which is all that a scenario can hold"))
 }

@@ -33,7 +33,10 @@ impl Target {
 
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// Adds a header that is not there yet.
@@ -42,7 +45,9 @@ impl Target {
     /// Where it is, or cannot be set.
     pub fn add_header(&mut self, name: &str, value: &str) -> Result<(), String> {
         if self.header(name).is_some() {
-            return Err(format!("the header {name} is given twice; put its values into one, with a comma between them"));
+            return Err(format!(
+                "the header {name} is given twice; put its values into one, with a comma between them"
+            ));
         }
         if name.eq_ignore_ascii_case("connection") {
             return Err("'Connection: …' cannot be set as a header; see --disable-keepalive".into());
