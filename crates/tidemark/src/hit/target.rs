@@ -78,7 +78,8 @@ pub fn method(name: &str) -> Result<Method, String> {
 }
 
 /// Schemes that only a scenario has, each with a step.
-const BY_SCENARIO: [(&str, &str); 7] = [
+const BY_SCENARIO: [(&str, &str); 8] = [
+    ("aerospike", "aerospike: [get, people, ann]"),
     ("memcached", "memcached: [get, greeting]"),
     ("memcacheds", "memcached: [get, greeting]"),
     ("postgres", "sql: SELECT 1"),
