@@ -4,7 +4,7 @@ import { resourceCharts, driverCharts, errorChart, labelChart, loadCharts } from
 import { copyButton, el, facts, svg, type Child } from './dom';
 import { faultsPart } from './faults';
 import { atSecond, clock, coreList, count, cores, duration, moment, share, shellLine, size } from './format';
-import { atLeast, failedShare, tiles, verdict, whatRan } from './head';
+import { atLeast, failedShare, fewNote, tiles, verdict, whatRan } from './head';
 import { heatmap } from './heatmap';
 import { ledgerPart } from './ledger';
 import { operationsPart } from './operations';
@@ -114,6 +114,7 @@ function latencyTable(run: RunPage): Child {
   const differs = (['p50', 'p90', 'p99', 'max'] as const).some((key) => less[key] !== null && response[key] !== null && (response[key] - less[key]) * 20 > response[key]);
   return [
     apart && el('p', { class: 'note' }, `– is not reached: ${share(failedShare(summary))} of what was due had no good answer, which is slower than every bound.`),
+    fewNote(summary.due) && el('p', { class: 'note' }, fewNote(summary.due)),
     table('Percentiles in figures', [{ name: '' }, ...shown.map(({ name }) => ({ name, number: true }))], [
       row('Response time', apart ? 'of all that was due' : '', response),
       row('Service time', '', summary.service_time_us),

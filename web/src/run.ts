@@ -248,6 +248,8 @@ export interface SyncLatency {
 export interface System {
   name: string;
   url: string;
+  /** What was agreed on with it, for a person. */
+  spoken: string[];
   command: string[];
   settings: Record<string, string>;
   durability: string | null;
@@ -596,7 +598,7 @@ function readSystem(value: unknown): System {
   const it = object(value);
   const sync = it.sync_latency === null || it.sync_latency === undefined ? null : object(it.sync_latency);
   return {
-    name: text(it.name), url: text(it.url), command: texts(it.command),
+    name: text(it.name), url: text(it.url), spoken: texts(it.spoken), command: texts(it.command),
     settings: Object.fromEntries(Object.entries(object(it.settings)).map(([key, setting]) => [key, text(setting)])),
     durability: textOrNull(it.durability),
     sync_latency: sync && {

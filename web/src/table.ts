@@ -30,9 +30,9 @@ const errorsOf = (step: Pick<Step, 'errors'>): number => total(step.errors);
 const kindsOf = (errors: Step['errors']): string =>
   Object.entries(errors).filter(([, value]) => value > 0).map(([kind, value]) => `${kind} ${count(value)}`).join(', ');
 
-/** A time; what is not reached says so. */
+/** A time; what there is none of says why. */
 export const time = (us: number | null, of: number): Child =>
-  (us === null ? el('span', { title: of > 0 ? 'not reached' : 'no requests' }, NOTHING) : duration(us));
+  (us === null ? el('span', { title: of > 0 ? 'not reached, or too few requests' : 'no requests' }, NOTHING) : duration(us));
 
 type Measure = 'response_time_us' | 'service_time_us' | 'good';
 

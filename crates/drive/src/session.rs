@@ -242,8 +242,13 @@ impl Session {
                         self.next_op = *to;
                     }
                 }
-                Op::Choose { ways, total } => {
-                    let draw = environment.random.u32(0..(*total).max(1));
+                Op::Choose { ways, total, counter } => {
+                    let total = (*total).max(1);
+                    let draw = match counter {
+                        // less than the total, which is one
+                        Some(counter) => (environment.shared.count(*counter) % u64::from(total)) as u32,
+                        None => environment.random.u32(0..total),
+                    };
                     if let Some((_, to)) = ways.iter().find(|(bound, _)| draw < *bound) {
                         self.next_op = *to;
                     }
@@ -391,7 +396,7 @@ mod tests {
     #[test]
     fn ways_are_chosen_by_weight() {
         let ops = [
-            Op::Choose { ways: vec![(10, 1), (40, 2), (100, 3)], total: 100 },
+            Op::Choose { ways: vec![(10, 1), (40, 2), (100, 3)], total: 100, counter: None },
             Op::Request(1),
             Op::Request(2),
             Op::Request(3),
@@ -407,6 +412,26 @@ mod tests {
         for (way, expected) in [(1, 2_000i32), (2, 6_000), (3, 12_000)] {
             assert!((counts[way] - expected).abs() < 500, "{counts:?}");
         }
+    }
+
+    #[test]
+    fn ways_in_turn_are_gone_one_after_the_other_over_all_users() {
+        let ops = [
+            Op::Choose { ways: vec![(1, 1), (3, 2)], total: 3, counter: Some(0) },
+            Op::Request(1),
+            Op::Request(2),
+        ];
+        let shared = Shared::new(1, Vec::new());
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut ways = Vec::new();
+        for _ in 0..7 {
+            let mut environment = Environment { shared: &shared, random: &mut random, epoch_ms: 0 };
+            match Session::default().advance(&ops, &mut environment, &mut Slot::default()) {
+                Turn::Request(way) => ways.push(way),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(ways, [1, 2, 2, 1, 2, 2, 1]);
     }
 
     #[test]

@@ -88,11 +88,18 @@ impl Account {
         self.system.url = system.url.clone();
         self.system.address = system.target.address.to_string();
         self.system.http = system.target.protocol.name().into();
-        self.notes.extend(match &system.target.protocol {
-            Protocol::Calls(server) => Some(called(server, self.streams)),
-            Protocol::Http2(server) => Some(spoken(*server, system.target.tls.is_some(), self.streams)),
+        let spoken = match &system.target.protocol {
+            Protocol::Calls(server) => Some((called(server, self.streams), server.most_calls)),
+            Protocol::Http2(server) => {
+                Some((spoken(*server, system.target.tls.is_some(), self.streams), server.most_streams))
+            }
             _ => None,
-        });
+        };
+        if let Some((how, most)) = spoken {
+            // only what was not as it was asked for is to be noted
+            let to = if most < self.streams { &mut self.notes } else { &mut self.system.spoken };
+            to.push(how);
+        }
         self.notes.extend(target::remark(&system.url, &system.target.address));
         self.system.command = system.command.clone();
         self.system.durability = system.durability.clone();
@@ -287,8 +294,9 @@ impl Account {
     /// What TLS was spoken, and how often it was begun.
     fn secured(&mut self, handshakes: &Handshakes) {
         let Handshakes { full, resumed, spoken: Some(spoken) } = handshakes else { return };
-        let unchecked = if self.unchecked { "; certificates were not checked" } else { "" };
-        self.notes.push(format!("{spoken}: {full} full handshakes, {resumed} resumed{unchecked}"));
+        let unchecked = if self.unchecked { ", certificates not checked" } else { "" };
+        let line = format!("{spoken}: {full} full handshakes, {resumed} resumed{unchecked}");
+        self.system.spoken.push(line);
     }
 
     /// The manifest, with the figures.
@@ -525,22 +533,20 @@ mod tests {
     }
 
     #[test]
-    fn how_many_connections_were_used_is_said() {
+    fn fewer_connections_than_were_asked_for_are_noted() {
         let note = |used, ahead| {
             let end = DriveEnd { connections_used: used, connections_ahead: ahead, ..DriveEnd::default() };
             connections_used(&end)
         };
-        assert_eq!(note(0, None), None);
-        let told = note(9, None).unwrap();
-        assert!(told.starts_with("9 connections carried measured requests, made when none"), "{told}");
+        assert_eq!((note(0, None), note(9, None)), (None, None));
         let end = DriveEnd { connections_used: 1, connections_made: 300, ..DriveEnd::default() };
         let told = connections_used(&end).unwrap();
         assert!(
             told.starts_with("300 connections were made while the load was on, 1 at most at once"),
             "{told}"
         );
-        assert!(note(1, None).unwrap().contains("1 connection carried"));
-        assert!(note(400, Some(400)).unwrap().starts_with("all 400 connections"));
+        assert_eq!(note(400, Some(400)), None, "as it was asked for");
+        assert!(note(0, Some(400)).unwrap().starts_with("none of the 400 connections"));
         assert!(note(100, Some(400)).unwrap().starts_with("100 of the 400 connections"));
     }
 
@@ -642,6 +648,7 @@ mod tests {
         account.stopped("killed by signal 9");
         assert_eq!(account.notes.len(), 1);
         account.secured(&Handshakes { full: 2, resumed: 3, spoken: Some("TLS 1.3, A".into()) });
-        assert_eq!(account.notes[1], "TLS 1.3, A: 2 full handshakes, 3 resumed");
+        assert_eq!(account.system.spoken, ["TLS 1.3, A: 2 full handshakes, 3 resumed"]);
+        assert_eq!(account.notes.len(), 1);
     }
 }

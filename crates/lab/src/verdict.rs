@@ -255,7 +255,7 @@ fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
     let (met, would_meet) = (meets(measured), meets(without_driver));
     let share = of.failed_share(objective);
     let as_text = |value| text_or_not_reached(objective.metric, value, share);
-    let measured = match met == would_meet {
+    let mut told = match met == would_meet {
         true => as_text(measured),
         false => format!(
             "{} as measured, {} with the driver's own share taken out",
@@ -263,11 +263,14 @@ fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
             bound_text(objective.metric, without_driver)
         ),
     };
+    if let Some((percent, due)) = of.too_few(objective).filter(|_| measured.is_finite()) {
+        told += &format!(", the slowest of {due}: too few for p{percent}");
+    }
     let undecided = met != would_meet;
     ObjectiveResult {
         objective: objective.text.clone(),
         met: met && would_meet,
-        measured,
+        measured: told,
         default: false,
         undecided,
     }

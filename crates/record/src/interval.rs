@@ -1,5 +1,8 @@
 //! What a driver thread hands over once a second.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::Histogram;
 use crate::ledger::Part;
 
@@ -7,7 +10,7 @@ use crate::ledger::Part;
 pub(crate) const SECOND_US: u64 = 1_000_000;
 
 /// How a request ended. Every kind of failure has its own count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Outcome {
@@ -85,7 +88,7 @@ pub struct Series {
 }
 
 /// One of the first failures of a kind, for a person to read.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorExample {
     /// Microseconds since the run began.
     pub at_us: u64,
@@ -98,7 +101,7 @@ pub struct ErrorExample {
 }
 
 /// How a thread fared for want of a core in an interval, by the kernel's own account.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreWaits {
     /// How long it was ready to run but had no core, microseconds.
     pub waited_us: u64,

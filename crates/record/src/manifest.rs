@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::interval::ErrorExample;
 use crate::summary::{Summary, Verdict};
 
 /// The machine that a run was made on.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// CPU model as the kernel names it.
     pub cpu_model: String,
@@ -30,7 +31,7 @@ pub struct Machine {
 }
 
 /// How long the disk under the system's data took to sync a small append, measured by the lab beside the run.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SyncLatency {
     /// The directory it was measured in.
     pub path: String,
@@ -45,7 +46,7 @@ pub struct SyncLatency {
 }
 
 /// The system under test.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct System {
     /// Its name, or the URL that was driven.
     pub name: String,
@@ -57,6 +58,9 @@ pub struct System {
     /// The version of HTTP that was spoken: `HTTP/1.1`, `HTTP/2`; or how calls were made, `RPC over WebSocket (JSON)`.
     #[serde(default)]
     pub http: String,
+    /// What was agreed on with it, for a person: how HTTP/2 or calls were spoken, which TLS with how many handshakes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spoken: Vec<String>,
     /// The command that started it; empty if it was there already.
     pub command: Vec<String>,
     /// Its settings.
@@ -70,7 +74,9 @@ pub struct System {
 }
 
 /// Where requests went beside the system.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+// the summary has targets, too: their figures
+#[schemars(rename = "DrivenTarget")]
 pub struct Target {
     /// What the scenario calls it.
     pub name: String,
@@ -83,7 +89,7 @@ pub struct Target {
 }
 
 /// A store that was started for the run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Store {
     /// What the scenario calls it: `cassandra`.
     pub name: String,
@@ -102,7 +108,7 @@ pub struct Store {
 }
 
 /// A phase of the load, as it came to pass.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
     /// Its name.
     pub name: String,
@@ -117,7 +123,7 @@ pub struct Phase {
 }
 
 /// An objective and whether it was met.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectiveResult {
     /// As the scenario writes it: `p99 < 50ms`.
     pub objective: String,
@@ -134,7 +140,7 @@ pub struct ObjectiveResult {
 }
 
 /// `run.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Version of the run directory's form.
     pub format: u32,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::distribution::Latency;
@@ -9,7 +10,7 @@ use crate::fault::Fault;
 use crate::maintenance::Maintenance;
 
 /// What a run is worth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Every objective was met.
@@ -21,7 +22,7 @@ pub enum Status {
 }
 
 /// Verdict with its reasons, the first the weightiest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Pass, fail or invalid.
     pub status: Status,
@@ -30,7 +31,7 @@ pub struct Verdict {
 }
 
 /// The good answers by themselves: what the other percentiles would be if nobody had asked for the rest.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Good {
     /// How many.
     pub requests: u64,
@@ -41,7 +42,7 @@ pub struct Good {
 }
 
 /// The requests without a good answer, of one kind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// `timeout`, `status`, … or `dropped`.
     pub kind: String,
@@ -54,7 +55,7 @@ pub struct Failure {
 }
 
 /// One label's share of a run.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// The step's label.
     pub label: String,
@@ -79,7 +80,7 @@ pub struct Step {
 }
 
 /// One target's share of a run.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// What the scenario calls it; `system` for the system.
     pub target: String,
@@ -100,7 +101,7 @@ pub struct Target {
 }
 
 /// Several steps together, one after the other: what the scenario calls a group. None of these figures is of a request.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Its name.
     pub group: String,
@@ -118,7 +119,7 @@ pub struct Group {
 }
 
 /// One process over the measured window.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     /// `system`, `driver`, a store's name.
     pub name: String,
@@ -131,7 +132,7 @@ pub struct Process {
 }
 
 /// The driver's look at itself over the measured window.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Driver {
     /// CPU time of its threads, seconds.
     pub cpu_s: f64,
@@ -180,7 +181,7 @@ pub struct Driver {
 }
 
 /// A program that used the machine's cores, all its processes together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Busy {
     /// As the kernel names it.
     pub name: String,
@@ -192,7 +193,7 @@ pub struct Busy {
 pub const LATE_US: u64 = 1_000;
 
 /// How many requests left at least `from_us` and less than `to_us` late.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct LagClass {
     pub from_us: u64,
@@ -201,7 +202,7 @@ pub struct LagClass {
 }
 
 /// Whether the measured window shows a steady state.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
     /// Whether it is steady; null where that cannot be told.
     pub steady: Option<bool>,
@@ -216,7 +217,7 @@ pub struct SteadyState {
 }
 
 /// What was entered in the ledger, and what became of it; absent where no write was entered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// Writes sent, those of the warm-up and of `prepare` included.
     pub sent: u64,
@@ -234,7 +235,7 @@ pub struct Ledger {
 }
 
 /// What a search through the store found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
     /// Acknowledged and found, with the content that was sent.
     pub found: u64,
@@ -317,7 +318,7 @@ impl Verified {
 }
 
 /// Lost writes by when they were sent, microseconds since the run began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct LostWhen {
     pub from_us: u64,
@@ -326,7 +327,7 @@ pub struct LostWhen {
 }
 
 /// A write that a search tells of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryExample {
     /// Which number it belongs to: `lost`, `duplicated`, `unacknowledged_found` or `different`.
     pub kind: String,
@@ -338,7 +339,7 @@ pub struct EntryExample {
 }
 
 /// Everything that a machine wants to know of a run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Pass, fail or invalid, and why.
     pub verdict: Verdict,
@@ -405,7 +406,7 @@ pub struct Summary {
 }
 
 /// The figures of a store, or of one node of it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoreFigures {
     /// Its name; `system` where it is what is driven, and was there before the run.
     pub store: String,
@@ -414,7 +415,7 @@ pub struct StoreFigures {
 }
 
 /// One figure over the measured window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct FigureSummary {
     pub first: f64,

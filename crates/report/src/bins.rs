@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::{
     Distribution, Merged, Outcome, RecordError, Run, StoredLoad, StoredSeries, merge_merged, new_merged,
@@ -73,7 +74,7 @@ impl Axis {
 }
 
 /// Latency over time, microseconds.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct LatencySeries {
     pub p50: Values,
@@ -96,7 +97,7 @@ impl LatencySeries {
 
 /// The load and its latency over time. Latencies are of all requests that ended or were given up in a bin; null where a
 /// percentile is not reached.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct LoadSeries {
     pub offered_per_s: Values,
@@ -114,7 +115,7 @@ pub struct LoadSeries {
 }
 
 /// One label over time.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct StepSeries {
     pub label: String,

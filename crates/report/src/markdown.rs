@@ -7,7 +7,7 @@ use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Status, Summary};
 
 use crate::text::ledger::sent_at;
-use crate::text::{drift, good_elsewhere, not_reached, time};
+use crate::text::{dashes, drift, good_elsewhere, time};
 use crate::units::{count, percent, three_digits, trim_zeros};
 use crate::{faults, maintenance, page};
 
@@ -107,7 +107,7 @@ fn figures(out: &mut String, run: &Run) {
             [of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))).join(" | ")
         );
     }
-    if let Some(why) = not_reached(summary) {
+    if let Some(why) = dashes(summary) {
         let _ = writeln!(out, "\n{}", plain(&why));
     }
 }

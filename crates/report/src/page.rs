@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::summary::Latency;
 use tidemark_record::{DROPPED, Distribution, Manifest, Outcome, RecordError, Run};
@@ -18,7 +19,7 @@ pub const FORMAT: u32 = 1;
 const CURVE_POINTS_PER_HALVING: u32 = 5;
 
 /// Everything that the page shows. All arrays over time have one entry for each of `seconds`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ReportPage<'a> {
     /// [`FORMAT`].
     pub format: u32,
@@ -56,7 +57,7 @@ pub struct ReportPage<'a> {
 }
 
 /// Percentile (0 to 100) and value (microseconds), ascending, up to the last that was reached.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Percentiles {
     pub response_time_us: Vec<(f64, u64)>,
@@ -64,7 +65,7 @@ pub struct Percentiles {
 }
 
 /// The failures of one kind.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ErrorKind<'a> {
     /// Its name.
     pub kind: &'static str,
@@ -77,7 +78,7 @@ pub struct ErrorKind<'a> {
 }
 
 /// One failure.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct PageExample<'a> {
     pub at_s: f64,
@@ -86,7 +87,7 @@ pub struct PageExample<'a> {
 }
 
 /// One event.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct PageEvent<'a> {
     pub at_s: f64,

@@ -1,6 +1,7 @@
 //! Objectives: `p99 < 50ms`, `errors < 0.01%`, `achieved > 99% of offered`, `Login p99 < 20ms`.
 
 use crate::diagnostic::did_you_mean;
+use crate::plan::Plan;
 use crate::units;
 
 /// Words that name a metric, besides percentiles.
@@ -45,6 +46,51 @@ impl Objective {
             (_, Some(label)) => Err(format!("\"{text}\" is of {label} alone")),
         }
     }
+}
+
+impl Plan {
+    /// Adds an objective to those of the scenario.
+    ///
+    /// # Errors
+    /// What is wrong with it, also where it names a label or a group that is not there.
+    pub fn add_objective(&mut self, text: &str) -> Result<(), String> {
+        let (mut objective, name) = parse(text)?;
+        if let Some(name) = name {
+            objective.about = about(&name, &self.labels, &self.groups)?;
+        }
+        self.objectives.push(objective);
+        Ok(())
+    }
+}
+
+/// What stands before a group's name in an objective.
+const GROUP: &str = "group ";
+
+/// What an objective is about: a label, or behind the word `group` a group of steps.
+pub(crate) fn about(name: &str, labels: &[String], groups: &[String]) -> Result<About, String> {
+    let index_in = |names: &[String], name: &str| {
+        names.iter().position(|known| known == name).and_then(|index| u16::try_from(index).ok())
+    };
+    let group = name.strip_prefix(GROUP).map(str::trim_start);
+    if let Some(label) = index_in(labels, name) {
+        if groups.iter().any(|known| group == Some(known)) {
+            return Err(format!(
+                "\"{name}\" is a label, and a group has that name, too; call one of them otherwise"
+            ));
+        }
+        return Ok(About::Label(label));
+    }
+    if let Some(group) = group {
+        let hint = || did_you_mean(group, groups.iter().map(String::as_str));
+        return index_in(groups, group)
+            .map(About::Group)
+            .ok_or_else(|| format!("no group has the name \"{group}\"{}", hint()));
+    }
+    let hint = match groups.iter().any(|group| group == name) {
+        true => format!("; of a group it is \"{GROUP}{name} …\""),
+        false => did_you_mean(name, labels.iter().map(String::as_str)),
+    };
+    Err(format!("no request has the label \"{name}\"{hint}"))
 }
 
 /// What an objective is about.
@@ -236,6 +282,21 @@ mod tests {
         assert_eq!(read("duplicated <= 10"), (None, Metric::Duplicated, Comparison::LessOrEqual, 10.0));
         let (label, metric, ..) = read("List Bookings max < 1s");
         assert_eq!((label.as_deref(), metric), (Some("List Bookings"), Metric::Percentile(100.0)));
+    }
+
+    #[test]
+    fn an_objective_is_added_to_a_plan() {
+        let text = "sessions: {a: {steps: [{GET: /, label: Home}, {group: Buy, steps: [GET: /b]}]}}\nload: {users: 1, hold: 1s}\n";
+        let mut plan = crate::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        for text in ["p99 < 5ms", "Home errors = 0", "group Buy p90 < 1s"] {
+            plan.add_objective(text).unwrap();
+        }
+        let about: Vec<About> = plan.objectives.iter().map(|objective| objective.about).collect();
+        assert_eq!(about, [About::All, About::Label(0), About::Group(0)]);
+        assert!(plan.add_objective("Hom p99 < 5ms").unwrap_err().ends_with("did you mean Home?"));
+        assert!(plan.add_objective("Buy p99 < 5ms").unwrap_err().contains("of a group it is"));
+        assert!(plan.add_objective("p99").is_err());
+        assert_eq!(plan.objectives.len(), 3);
     }
 
     #[test]

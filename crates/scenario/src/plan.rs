@@ -319,12 +319,14 @@ pub enum Op {
         /// Where to go if it does not hold.
         to: u32,
     },
-    /// Go on at one of several operations, by chance.
+    /// Go on at one of several operations, by chance or in turn.
     Choose {
         /// Upper bounds (exclusive) of the draw and where each goes; ascending.
         ways: Vec<(u32, u32)>,
         /// The draw is uniform in `0..total`.
         total: u32,
+        /// The shared counter that stands for the draw where the ways are gone in turn, over all users.
+        counter: Option<usize>,
     },
     /// Wait; microseconds.
     Think(Expr),

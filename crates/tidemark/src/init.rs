@@ -18,7 +18,7 @@ use serde::de::IgnoredAny;
 use tidemark_scenario::source::{Load, Map, Scalar, Scenario, Value};
 
 use crate::failure::Failure;
-use crate::{output, scenario};
+use crate::{output, results, scenario};
 
 /// Largest file that is read, bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -52,7 +52,8 @@ pub struct InitArguments {
 
 /// Writes a first scenario.
 pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
-    if let Some(file) = arguments.out.as_deref().filter(|file| fs::symlink_metadata(file).is_ok()) {
+    let out = arguments.out.as_deref().filter(|file| !results::is_stdout(file));
+    if let Some(file) = out.filter(|file| fs::symlink_metadata(file).is_ok()) {
         return Err(is_there(file));
     }
     let text = made(arguments)?.to_yaml();
@@ -61,7 +62,7 @@ pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
         // what can be read can be written; whoever comes here has found a mistake of ours
         return Err(Failure::usage(format!("{}: no scenario can be made of it: {mistakes}", arguments.from)));
     }
-    match &arguments.out {
+    match out {
         Some(file) => save(file, &text)?,
         None => output::print(&text)?,
     }

@@ -17,7 +17,7 @@ const VALUE_CHARS: usize = 200;
 
 /// Carries it out; the exit status says whether every request was answered well and every check held.
 pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
-    if let Some(flag) = arguments.results.any() {
+    if let Some(flag) = arguments.results.any_but_json() {
         return Err(Failure::usage(format!(
             "--once measures nothing that {flag} could show; leave one of them out"
         )));

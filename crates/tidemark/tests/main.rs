@@ -3,8 +3,10 @@
 mod abort_early;
 mod compare;
 mod faults;
+mod flags;
 mod hit;
 mod hit_arguments;
+mod hit_requests;
 mod hit_tls;
 mod init;
 mod install;

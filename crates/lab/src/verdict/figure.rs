@@ -40,7 +40,8 @@ impl<'a> Measured<'a> {
     /// whatever waited may have waited for the driver.
     pub fn new(totals: &'a Totals, driver: &Driver, is_closed: bool, is_starved: bool) -> Self {
         let limited = !driver.limits.is_empty();
-        let read_lag_us = driver.read_lag_us.as_ref().and_then(|read| read.p99);
+        // of fewer than a hundred it is the longest
+        let read_lag_us = driver.read_lag_us.as_ref().and_then(|read| read.p99.or(read.max));
         let unread_us = match read_lag_us {
             _ if !limited => 0.0,
             _ if is_starved => f64::INFINITY,
@@ -85,6 +86,14 @@ impl<'a> Measured<'a> {
     /// Of all requests that the objective is about, those without a good answer, 0 to 1.
     pub fn failed_share(&self, objective: &Objective) -> f64 {
         self.of(objective).map_or(0.0, |of| of.failed() as f64 / of.due().max(1) as f64)
+    }
+
+    /// A percentile that so few requests do not have, and how many they were. What is measured is the slowest of them then.
+    pub fn too_few(&self, objective: &Objective) -> Option<(f64, u64)> {
+        let Metric::Percentile(percent) = objective.metric else { return None };
+        let times = self.of(objective)?.response_times();
+        // 100 is the slowest by name
+        (percent < 100.0 && !times.supports(percent / 100.0)).then(|| (percent, times.due()))
     }
 
     /// The figure that an objective is about; none where there was nothing to measure it on, and for what the ledger decides.

@@ -71,11 +71,6 @@ impl Requests {
         self.labels.iter().map(|label| label.name.clone()).collect()
     }
 
-    /// The index of a label.
-    pub(super) fn label(&self, name: &str) -> Option<u16> {
-        self.labels.iter().position(|label| label.name == name).and_then(|index| u16::try_from(index).ok())
-    }
-
     fn add_label(&mut self, name: String, position: Position, reachable: bool) -> Option<u16> {
         match self.labels.iter().position(|label| label.name == name) {
             Some(index) => {
