@@ -110,6 +110,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
         labels: requests.label_names(),
         groups: requests.groups,
+        metrics: requests.metrics,
         requests: requests.plans,
         sessions,
         prepare,
@@ -191,17 +192,21 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
     for node in node.map(Node::items).unwrap_or_default() {
         // a text, or a mapping with more about it
         let Some(text) = node.get("objective").or_else(|| node.text().map(|_| node)) else { continue };
-        let Some((mut objective, label)) = reader.objective(text) else { continue };
+        let Some((mut objective, label)) = reader.objective(text, &requests.metrics) else { continue };
         objective.abort_early = node.get("abort early").and_then(|node| reader.bool(node)).unwrap_or(false);
         if let Some(label) = label {
-            match about(&label, requests) {
+            match about(&label, objective.about, requests) {
                 Ok(about) => objective.about = about,
                 Err(message) => reader.sink.error(node, message),
             }
-            if objective.abort_early && matches!(objective.about, About::Group(_)) {
-                reader
-                    .sink
-                    .error(node, "an objective on a group is decided at the end; leave \"abort early\" out");
+            let what = match objective.about {
+                About::All | About::Label(_) => "",
+                About::Group(_) => "a group",
+                About::Metric(_) => "a metric of your own",
+            };
+            if objective.abort_early && !what.is_empty() {
+                let message = format!("an objective on {what} is decided at the end; leave \"abort early\" out");
+                reader.sink.error(node, message);
             }
         }
         objectives.push(objective);
@@ -209,9 +214,18 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
     objectives
 }
 
-/// What an objective is about: a label, or behind the word `group` a group of steps.
-fn about(name: &str, requests: &Requests) -> Result<About, String> {
+/// What an objective is about: a metric of the scenario's own, as was `read` already, a label, or behind the word `group` a
+/// group of steps.
+fn about(name: &str, read: About, requests: &Requests) -> Result<About, String> {
     let group = name.strip_prefix(GROUP).map(str::trim_start);
+    if let About::Metric(_) = read {
+        return match requests.label(name) {
+            None => Ok(read),
+            Some(_) => Err(format!(
+                "\"{name}\" is a label, and a metric has that name, too; call one of them otherwise"
+            )),
+        };
+    }
     if let Some(label) = requests.label(name) {
         if requests.groups.iter().any(|known| group == Some(known)) {
             return Err(format!(
@@ -230,7 +244,10 @@ fn about(name: &str, requests: &Requests) -> Result<About, String> {
     }
     let hint = match requests.groups.iter().any(|group| group == name) {
         true => format!("; of a group it is \"{GROUP}{name} …\""),
-        false => did_you_mean(name, requests.labels.iter().map(|label| label.name.as_str())),
+        false => {
+            let labels = requests.labels.iter().map(|label| label.name.as_str());
+            did_you_mean(name, labels.chain(requests.metrics.iter().map(|metric| metric.name.as_str())))
+        }
     };
     Err(format!("no request has the label \"{name}\"{hint}"))
 }

@@ -139,6 +139,7 @@ fn without_secrets(mut plan: Plan, root: &Node, mut secrets: Secrets) -> Plan {
     let texts = [&mut plan.name, &mut plan.description].into_iter().chain(&mut plan.labels).chain(objectives);
     texts.for_each(|text| *text = secrets.masked(text));
     plan.groups.iter_mut().for_each(|group| *group = secrets.masked(group));
+    plan.metrics.iter_mut().for_each(|metric| metric.unit = secrets.masked(&metric.unit));
     tell_apart(&mut plan.labels);
     tell_apart(&mut plan.groups);
     plan.secrets = secrets;
