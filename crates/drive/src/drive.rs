@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use tidemark_record::ThreadInterval;
 use tidemark_record::ledger::Part;
-use tidemark_scenario::plan::{Choose, Limits, Op, SessionKind, SlotIndex};
+use tidemark_record::{OwnKind, ThreadInterval};
+use tidemark_scenario::plan::{Choose, Limits, MetricKind, Op, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::DriveOptions;
@@ -334,7 +334,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let schedule = Schedule::new(&plan.load, &limits, begin_ns, index, options.threads, &mut random);
         let exchange = Some(Exchange { sink: sink.clone(), returned });
         let recorder = Recorder::new(index, plan.labels.len(), begin_ns, window, exchange);
-        let recorder = recorder.with_groups(plan.groups.len());
+        let recorder = recorder.with_groups(plan.groups.len()).with_metrics(own_kinds(&plan));
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (allotments, threads) = (allotments.clone(), options.threads);
@@ -489,6 +489,14 @@ fn once<'a>(
         spin: false,
         timestamps: Timestamps::Read,
         flow: Flow { slots: kind.slots, open: vec![0; places.len()], ..Flow::default() },
+    })
+}
+
+/// What becomes of the numbers of each metric of the scenario's own.
+fn own_kinds(plan: &Plan) -> impl Iterator<Item = OwnKind> + '_ {
+    plan.metrics.iter().map(|metric| match metric.kind {
+        MetricKind::Histogram => OwnKind::Histogram,
+        MetricKind::Counter => OwnKind::Counter,
     })
 }
 

@@ -253,6 +253,7 @@ impl Thread<'_> {
             self.recorder.acknowledge(number);
         }
         keys::end(self.shared, session, outcome);
+        session.went_well = outcome == Outcome::Ok;
         session.due_ns = end_ns;
         session.ready_ns = end_ns;
         session.state = SessionState::Thinking;

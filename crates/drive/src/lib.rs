@@ -84,6 +84,7 @@ mod judging;
 mod keys;
 mod ledger;
 mod machine;
+mod measuring;
 mod memcached;
 mod postgres;
 mod prefetch;

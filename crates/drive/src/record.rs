@@ -5,7 +5,9 @@
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use tidemark_record::ledger::{Entry, Part};
-use tidemark_record::{ErrorExample, Outcome, QUIET_US, Series, ThreadInterval, new_histogram};
+use tidemark_record::{
+    ErrorExample, Outcome, OwnKind, OwnSeries, QUIET_US, Series, ThreadInterval, new_histogram,
+};
 
 use crate::absence::{self, Absence, Look};
 use crate::clock::{SECOND_NS, microseconds};
@@ -77,6 +79,7 @@ pub(crate) struct Recorder {
     /// The same of groups of steps.
     groups: Vec<Option<Series>>,
     pool: Vec<Series>,
+    own: Own,
     example_counts: Vec<u8>,
     /// Answers by status code to requests that were due in the window, in this interval.
     statuses: Box<[u64; STATUSES]>,
@@ -117,6 +120,7 @@ impl Recorder {
             series: vec![None; labels * Outcome::ALL.len() * 2],
             groups: Vec::new(),
             pool: Vec::new(),
+            own: Own::default(),
             example_counts: vec![0; labels * Outcome::ALL.len()],
             statuses: Box::new([0; STATUSES]),
             used: Vec::new(),
@@ -138,6 +142,12 @@ impl Recorder {
     /// For a plan with so many groups.
     pub fn with_groups(mut self, groups: usize) -> Self {
         self.groups = vec![None; groups * Outcome::ALL.len() * 2];
+        self
+    }
+
+    /// For a plan with these metrics of its own.
+    pub fn with_metrics(mut self, kinds: impl Iterator<Item = OwnKind>) -> Self {
+        self.own = Own::new(kinds);
         self
     }
 
@@ -293,6 +303,24 @@ impl Recorder {
         add(&mut self.groups, &mut self.pool, (end.group, end.outcome, measured), end.times);
     }
 
+    /// A number of the scenario's own was measured.
+    pub fn measured(&mut self, metric: u16, number: f64) {
+        if let Some(series) = self.own.series(metric) {
+            series.add(number);
+        }
+    }
+
+    /// There was no number where one was to be measured; `what` there was is told once.
+    pub fn not_measured(&mut self, metric: u16, what: impl FnOnce() -> String) {
+        let is_first = self.own.is_first_without(metric);
+        if let Some(series) = self.own.series(metric) {
+            series.no_number += 1;
+            if is_first {
+                series.example = Some(what());
+            }
+        }
+    }
+
     /// The system is alive: a good answer came, or something that it tells unasked. Intervals that ended before have been
     /// cut before.
     pub fn heard(&mut self, at_ns: u64) {
@@ -388,6 +416,7 @@ impl Recorder {
         interval.absent_us = self.absence.as_mut().map_or(0, |absence| absence.take(late_ns));
         interval.series.extend(self.series.iter_mut().filter_map(Option::take));
         interval.groups.extend(self.groups.iter_mut().filter_map(Option::take));
+        interval.own.extend(self.own.series.iter_mut().filter_map(Option::take));
         for (status, count) in self.statuses.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             interval.statuses.push((status as u16, std::mem::take(count)));
         }
@@ -429,6 +458,7 @@ impl Recorder {
         self.pool.append(&mut next.series);
         self.pool.append(&mut next.groups);
         self.pool.truncate(POOLED_SERIES);
+        self.own.keep(&mut next.own);
         next.thread = thread;
         next
     }
@@ -438,6 +468,52 @@ impl Recorder {
         self.pool.append(&mut interval.series);
         self.pool.append(&mut interval.groups);
         self.pool.truncate(POOLED_SERIES);
+        self.own.keep(&mut interval.own);
+    }
+}
+
+/// What a thread measures of the scenario's own metrics, each by its index.
+#[derive(Debug, Default)]
+struct Own {
+    kinds: Vec<OwnKind>,
+    /// In this interval.
+    series: Vec<Option<OwnSeries>>,
+    /// Empty ones, for use again.
+    spare: Vec<Option<OwnSeries>>,
+    /// Whether there was no number before.
+    without: Vec<bool>,
+}
+
+impl Own {
+    fn new(kinds: impl Iterator<Item = OwnKind>) -> Own {
+        let kinds: Vec<OwnKind> = kinds.collect();
+        let none = || kinds.iter().map(|_| None).collect();
+        Own { series: none(), spare: none(), without: vec![false; kinds.len()], kinds }
+    }
+
+    /// That of a metric in this interval; none where nothing of it is recorded.
+    fn series(&mut self, metric: u16) -> Option<&mut OwnSeries> {
+        let at = usize::from(metric);
+        let kind = *self.kinds.get(at)?;
+        let spare = &mut self.spare[at];
+        Some(
+            self.series[at]
+                .get_or_insert_with(|| spare.take().unwrap_or_else(|| OwnSeries::empty(metric, kind))),
+        )
+    }
+
+    /// Whether there was a number each time until now.
+    fn is_first_without(&mut self, metric: u16) -> bool {
+        self.without.get_mut(usize::from(metric)).is_some_and(|before| !std::mem::replace(before, true))
+    }
+
+    /// Takes emptied ones back.
+    fn keep(&mut self, series: &mut Vec<OwnSeries>) {
+        for one in series.drain(..) {
+            if let Some(spare) = self.spare.get_mut(usize::from(one.metric)) {
+                spare.get_or_insert(one);
+            }
+        }
     }
 }
 
@@ -683,5 +759,36 @@ mod tests {
         // and what nobody takes any more goes with the end
         (7..=9).for_each(|second| enter_until(&mut recorder, second));
         assert_eq!((recorder.take_ledger().acknowledged(), taken(2)), (1, 2));
+    }
+
+    #[test]
+    fn what_is_measured_is_handed_over_with_the_interval_and_its_room_comes_back() {
+        let (sink, intervals) = sync_channel(16);
+        let (back, returned) = sync_channel(16);
+        let recorder = Recorder::new(0, 1, 0, (0, 100 * S), Some(Exchange { sink, returned }));
+        let mut recorder = recorder.with_metrics([OwnKind::Histogram, OwnKind::Counter].into_iter());
+        for second in 1..=4 {
+            recorder.measured(0, 7.0);
+            recorder.measured(0, 9.0);
+            (0..second).for_each(|_| recorder.not_measured(0, || format!("second {second}")));
+            recorder.measured(1, 0.5);
+            recorder.measured(2, 3.0);
+            recorder.cut(second * S, Gauges::default());
+            let interval = intervals.try_recv().unwrap();
+            let [numbers, counted] = &interval.own[..] else { panic!("{:?}", interval.own) };
+            assert_eq!((numbers.metric, numbers.count, numbers.sum, numbers.no_number), (0, 2, 16.0, second));
+            let told = numbers.example.as_deref();
+            assert_eq!(told, (second == 1).then_some("second 1"), "the first of all only");
+            assert_eq!(numbers.values.as_ref().unwrap().len(), 2);
+            assert_eq!((counted.metric, counted.sum, counted.values.is_none()), (1, 0.5, true));
+            back.try_send(emptied(interval)).unwrap();
+        }
+        recorder.cut(5 * S, Gauges::default());
+        assert!(intervals.try_recv().unwrap().own.is_empty(), "nothing was measured");
+        assert!(recorder.own.spare.iter().all(Option::is_some));
+        // where nothing is recorded nothing is kept
+        let mut once = Recorder::new(0, 1, 0, (0, S), None);
+        once.measured(0, 1.0);
+        once.not_measured(0, || panic!("nobody is told"));
     }
 }

@@ -120,6 +120,8 @@ pub(crate) struct Session {
     pub has_lost: bool,
     /// Whether it has made a request since it began.
     pub requested: bool,
+    /// Whether its last request ended well.
+    pub went_well: bool,
     next_op: u32,
 }
 
@@ -132,6 +134,8 @@ pub(crate) enum Turn {
     Think(u64),
     /// To be told that the group which it began last is over.
     GroupOver,
+    /// A number to be measured, as the operation of this index says.
+    Measure(usize),
     /// Nothing, but it has had its turn.
     Spent,
     /// It is over.
@@ -144,6 +148,7 @@ impl Session {
         self.kind = kind_index;
         self.next_op = 0;
         self.requested = false;
+        self.went_well = false;
         self.has_lost = false;
         self.sent_ns = None;
         self.groups.clear();
@@ -257,6 +262,8 @@ impl Session {
                 Op::BeginGroup(group) => self.groups.begin(*group),
                 Op::EndGroup if self.groups.last_begun() => return Turn::GroupOver,
                 Op::EndGroup => drop(self.groups.leave()),
+                Op::Measure { if_good: true, .. } if !self.went_well => {}
+                Op::Measure { .. } => return Turn::Measure(self.next_op as usize - 1),
                 Op::End => return Turn::End,
             }
         }
@@ -386,6 +393,23 @@ mod tests {
         assert_eq!(advance(&mut session, &ops, &mut random), Turn::End);
         session.begin(0, &kind(ops.to_vec()), 1, false);
         assert_eq!(session.slots[0].value(), tidemark_scenario::Value::Missing);
+    }
+
+    #[test]
+    fn what_is_measured_of_an_answer_is_measured_of_a_good_one() {
+        let measure = |if_good| Op::Measure { metric: 0, value: Expr::int(5), text: "5".into(), if_good };
+        let ops = [Op::Request(0), measure(true), measure(false), Op::End];
+        let mut random = fastrand::Rng::with_seed(1);
+        for (went_well, measured) in [(true, vec![1, 2]), (false, vec![2])] {
+            let mut session = Session::default();
+            session.begin(0, &kind(ops.to_vec()), 0, false);
+            assert_eq!(advance(&mut session, &ops, &mut random), Turn::Request(0));
+            session.went_well = went_well;
+            for op in measured {
+                assert_eq!(advance(&mut session, &ops, &mut random), Turn::Measure(op));
+            }
+            assert_eq!(advance(&mut session, &ops, &mut random), Turn::End);
+        }
     }
 
     #[test]

@@ -299,3 +299,46 @@ fn groups_that_have_begun_come_to_their_end_when_the_load_is_over() {
     assert_eq!((sum.ended(), sum.outcome(Outcome::Ok)), (7, 7));
     assert_eq!((sum.groups(0, Outcome::Ok).len(), sum.groups(0, Outcome::Unfinished).len()), (0, 7));
 }
+
+#[test]
+fn numbers_of_answers_are_measured_and_what_is_none_is_counted() {
+    let server = Server::start(|request, stream| match request.index % 4 {
+        0 => answer(stream, "500 Oops", "", "1000"),
+        1 => answer(stream, "200 OK", "", "none"),
+        n => answer(stream, "200 OK", "", &n.to_string()),
+    });
+    let mut plan = whole_sessions(vec![get(0, "/")], 20);
+    plan.limits.connections = 1;
+    plan.requests[0].extractions = vec![extract(0, Source::Body, WhenMissing::Clear)];
+    let metric = |name: &str, kind| MetricPlan { name: name.into(), kind, unit: String::new() };
+    plan.metrics = vec![metric("n", MetricKind::Histogram), metric("tries", MetricKind::Counter)];
+    let measure = |metric, value, text: &str, if_good| Op::Measure { metric, value, text: text.into(), if_good };
+    plan.sessions[0].ops = vec![
+        Op::Request(0),
+        measure(0, Expr::variable(0), "${a}", true),
+        measure(1, Expr::int(2), "2", false),
+        Op::End,
+    ];
+    let sum = run(plan, server.address);
+    let of = |metric| {
+        let mut all = OwnValues::default();
+        let series = sum.intervals.iter().flat_map(|interval| &interval.own);
+        series.filter(|series| series.metric == metric).for_each(|series| all.add(series));
+        all
+    };
+    let (numbers, tries) = (of(0), of(1));
+    assert_eq!((numbers.count, numbers.sum, numbers.min, numbers.max), (10, 25.0, 2.0, 3.0));
+    assert_eq!((numbers.no_number, numbers.example.as_deref()), (5, Some("${a}: it is \"none\", no number")));
+    assert_eq!((tries.count, tries.sum, tries.no_number), (20, 40.0, 0), "after every answer, good or not");
+}
+
+#[test]
+fn a_session_that_measures_without_end_lets_others_have_their_turn() {
+    let server = slow();
+    let mut plan = plan(vec![get(0, "/1")], LoadModel::Closed, vec![phase(200, 2.0)]);
+    plan.metrics = vec![MetricPlan { name: "n".into(), kind: MetricKind::Counter, unit: String::new() }];
+    let measure = Op::Measure { metric: 0, value: Expr::int(1), text: "1".into(), if_good: false };
+    plan.sessions[0].ops = vec![Op::Request(0), measure, Op::Jump(1), Op::End];
+    let sum = run(plan, server.address);
+    assert_eq!(sum.outcome(Outcome::Ok), 2, "each user's first, and the run ends");
+}

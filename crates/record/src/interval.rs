@@ -1,7 +1,7 @@
 //! What a driver thread hands over once a second.
 
-use crate::Histogram;
 use crate::ledger::Part;
+use crate::{Histogram, OwnSeries};
 
 /// Microseconds in a second.
 pub(crate) const SECOND_US: u64 = 1_000_000;
@@ -122,6 +122,8 @@ pub struct ThreadInterval {
     pub series: Vec<Series>,
     /// Groups of steps that were over, as requests are told: `label` is the index of the group. None of them is a request.
     pub groups: Vec<Series>,
+    /// What was measured of the scenario's own metrics; only those of which anything was.
+    pub own: Vec<OwnSeries>,
     /// Requests that became due (started or dropped).
     pub offered: u64,
     /// Those that were due within the measured window, told of in this interval. Each of them ends as a measured
@@ -186,6 +188,7 @@ impl ThreadInterval {
             in_window: false,
             series: Vec::new(),
             groups: Vec::new(),
+            own: Vec::new(),
             offered: 0,
             measured_offered: 0,
             dropped: 0,
@@ -221,6 +224,7 @@ impl ThreadInterval {
             in_window,
             series,
             groups,
+            own,
             offered,
             measured_offered,
             dropped,
@@ -254,6 +258,7 @@ impl ThreadInterval {
             one.response_time_less_lag_us.reset();
             one.service_time_us.reset();
         }
+        own.iter_mut().for_each(OwnSeries::clear);
         lag_us.reset();
         unmeasured_lag_us.reset();
         read_lag_us.reset();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::OwnMetric;
 use crate::interval::ErrorExample;
 use crate::summary::{Summary, Verdict};
 
@@ -178,6 +179,9 @@ pub struct Manifest {
     /// Groups of steps, in the scenario's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
+    /// What the scenario measured itself, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<OwnMetric>,
     /// Objectives and whether they were met.
     pub objectives: Vec<ObjectiveResult>,
     /// The first failures of each kind.
@@ -220,6 +224,7 @@ impl Manifest {
             phases: Vec::new(),
             labels,
             groups: Vec::new(),
+            metrics: Vec::new(),
             objectives: Vec::new(),
             error_examples: Vec::new(),
             interrupted: false,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::OwnValues;
 use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{CoreWaits, Outcome, ThreadInterval};
 
@@ -33,6 +34,8 @@ pub struct MergedInterval {
     pub in_window: bool,
     pub series: BTreeMap<SeriesKey, SeriesTimes>,
     pub groups: BTreeMap<SeriesKey, SeriesTimes>,
+    /// By the metric's index.
+    pub own: BTreeMap<u16, OwnValues>,
     pub offered: u64,
     pub measured_offered: u64,
     pub dropped: u64,
@@ -68,6 +71,9 @@ impl MergedInterval {
                 merge(&mut times.response_time_less_lag_us, &series.response_time_less_lag_us);
                 merge(&mut times.service_time_us, &series.service_time_us);
             }
+        }
+        for series in &interval.own {
+            self.own.entry(series.metric).or_default().add(series);
         }
         self.offered += interval.offered;
         self.measured_offered += interval.measured_offered;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::OwnKind;
 pub use crate::distribution::Latency;
 use crate::fault::Fault;
 use crate::maintenance::Maintenance;
@@ -115,6 +116,46 @@ pub struct Group {
     pub response_time_us: Latency,
     /// From the first byte sent to the last byte of the last answer.
     pub service_time_us: Latency,
+}
+
+/// What the scenario measured itself within the measured window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Own {
+    /// The metric's name.
+    pub metric: String,
+    /// What became of its numbers.
+    pub kind: OwnKind,
+    /// What they are in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// How many numbers there were.
+    pub count: u64,
+    /// All of them together; what a counter counted.
+    pub sum: f64,
+    /// How many there were each second; of a counter how much it counted each second.
+    pub per_s: f64,
+    /// How they spread; absent of a counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Spread>,
+    /// How often there was no number. None of the figures has these.
+    pub no_number: u64,
+    /// What there was instead, the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
+}
+
+/// Numbers in few of them; null of none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Spread {
+    pub min: Option<f64>,
+    pub mean: Option<f64>,
+    pub p50: Option<f64>,
+    pub p90: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+    pub p999: Option<f64>,
+    pub max: Option<f64>,
 }
 
 /// One process over the measured window.
@@ -381,6 +422,9 @@ pub struct Summary {
     /// By group of steps, in the scenario's order; absent where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
+    /// What the scenario measured itself, in its order; absent where it measures nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Own>,
     /// CPU and memory by process.
     pub processes: Vec<Process>,
     /// The driver's look at itself.

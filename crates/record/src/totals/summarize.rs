@@ -54,6 +54,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         steps: totals.labels.iter().zip(&totals.by_label).enumerate().map(step).collect(),
         targets: totals.targets.iter().map(|(name, labels)| target(totals, name, labels)).collect(),
         groups: totals.groups.iter().zip(&totals.by_group).map(group).collect(),
+        metrics: totals.own.iter().map(|of| of.summary(measured_s)).collect(),
         processes: totals.processes(),
         driver: driver(totals),
         ledger: None,
