@@ -11,8 +11,10 @@ use support::{
     whole_sessions,
 };
 use tidemark_drive::{OnceError, run_once};
-use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Check, LoadModel, Op, SessionKind, Source, Spacing, TextTest, WhenMissing};
+use tidemark_record::{Outcome, OwnValues};
+use tidemark_scenario::plan::{
+    Check, LoadModel, MetricKind, MetricPlan, Op, SessionKind, Source, Spacing, TextTest, WhenMissing,
+};
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Shared, Template};
 use tidemark_wire::json;

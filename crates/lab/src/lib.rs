@@ -43,6 +43,7 @@ mod memcached;
 pub mod monitor;
 mod neighbours;
 mod operations;
+mod own;
 mod pin;
 mod proc;
 mod process;
