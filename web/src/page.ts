@@ -8,6 +8,7 @@ import { atLeast, failedShare, tiles, verdict, whatRan } from './head';
 import { heatmap } from './heatmap';
 import { ledgerPart } from './ledger';
 import { operationsPart } from './operations';
+import { ownPart } from './own';
 import { percentileChart } from './percentiles';
 import type { Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
 import { storesPart } from './stores';
@@ -25,9 +26,10 @@ interface Part {
 
 export function page(run: RunPage, source: string): HTMLElement[] {
   const line = timeline(run);
-  const { faults, groups, ledger, maintenance, targets } = run.manifest.summary;
+  const { faults, groups, ledger, maintenance, metrics, targets } = run.manifest.summary;
   const byTarget: Part[] = targets.length > 0 ? [{ id: 'targets', title: 'By target', short: 'Targets', content: targetTable(run) }] : [];
   const byGroup: Part[] = groups.length > 0 ? [{ id: 'groups', title: 'By group', short: 'Groups', content: groupTable(run) }] : [];
+  const own: Part[] = metrics.length > 0 ? [{ id: 'own', title: 'Own metrics', short: 'Metrics', content: ownPart(run, line) }] : [];
   const broken: Part[] = faults.length > 0 ? [{ id: 'faults', title: 'Faults', short: 'Faults', content: faultsPart(faults) }] : [];
   const stores: Part[] = run.stores.length + maintenance.length > 0 ? [{ id: 'stores', title: 'What the stores say', short: 'Stores', content: storesPart(run, line) }] : [];
   const lost: Part[] = ledger ? [{ id: 'ledger', title: 'Nothing lost?', short: 'Ledger', content: ledgerPart(ledger, run.manifest) }] : [];
@@ -42,6 +44,7 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     ...byTarget,
     { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },
     ...byGroup,
+    ...own,
     { id: 'resources', title: 'What it cost', short: 'Resources', content: resourceCharts(run, line) },
     { id: 'driver', title: 'The driver’s own health', short: 'Driver', content: driverPart(run, line) },
     { id: 'errors', title: 'No good answer', short: 'Failures', content: [errorChart(run, line), errorSection(run)] },

@@ -62,6 +62,22 @@ export interface Group {
   response_time_us: Latency;
 }
 
+/** What the scenario measured itself. */
+export interface OwnMetric {
+  metric: string;
+  /** A counter has a sum, and no distribution. */
+  kind: 'histogram' | 'counter';
+  unit: string;
+  count: number;
+  sum: number;
+  /** How many numbers each second; of a counter how much it counted. */
+  per_s: number;
+  values: Latency;
+  /** How often there was no number. */
+  no_number: number;
+  example: string;
+}
+
 export interface ProcessSummary {
   name: string;
   cpu_s: number;
@@ -217,6 +233,8 @@ export interface Summary {
   targets: Step[];
   /** Several steps together, none of which is a request; none where the scenario has no groups. */
   groups: Group[];
+  /** What the scenario measured itself; none where it measures nothing. */
+  metrics: OwnMetric[];
   processes: ProcessSummary[];
   driver: Driver;
   faults: Fault[];
@@ -320,6 +338,10 @@ const PROCESS_SERIES = [
 /** Counters (switches, bytes) are per second, whatever the width of a bin. */
 export type ProcessSeries = Record<(typeof PROCESS_SERIES)[number], Series> & { name: string };
 
+const OWN_SERIES = ['per_s', 'p50', 'p99', 'max'] as const;
+/** What the scenario measured itself, over time; of a counter only how much each second. */
+export type OwnSeries = Record<(typeof OWN_SERIES)[number], Series> & Pick<OwnMetric, 'metric' | 'unit' | 'kind'>;
+
 export interface StepSeries {
   label: string;
   achieved_per_s: Series;
@@ -392,6 +414,8 @@ export interface RunPage {
   processes: ProcessSeries[];
   /** Empty where none was asked. */
   stores: StoreSeries[];
+  /** Empty where the scenario measures nothing itself. */
+  own: OwnSeries[];
   errors: ErrorKind[];
   error_series: Record<string, Series>;
   events: RunEvent[];
@@ -450,6 +474,8 @@ function goodOf(value: unknown, answered: number, response_time_us: Latency, ser
   if (answered > 0 && number(it.requests) === 0) return { requests: answered, response_time_us, service_time_us };
   return { requests: number(it.requests), response_time_us: latencyOf(it.response_time_us), service_time_us: latencyOf(it.service_time_us) };
 }
+
+const kindOf = (value: unknown): OwnMetric['kind'] => (value === 'counter' ? 'counter' : 'histogram');
 
 export function pointsOf(value: unknown): PercentilePoint[] {
   return list(value).map((pair): PercentilePoint => [number(list(pair)[0]), number(list(pair)[1])]);
@@ -566,6 +592,13 @@ function readSummary(value: unknown): Summary {
       return {
         group: text(of.group), count: number(of.count), achieved_per_s: number(of.achieved_per_s), errors: counts(of.errors),
         response_time_us: latencyOf(of.response_time_us),
+      };
+    }),
+    metrics: list(it.metrics).map((entry) => {
+      const of = object(entry);
+      return {
+        metric: text(of.metric), kind: kindOf(of.kind), unit: text(of.unit), count: number(of.count), sum: number(of.sum), per_s: number(of.per_s),
+        values: latencyOf(of.values), no_number: number(of.no_number), example: text(of.example),
       };
     }),
     processes: list(it.processes).map((entry) => {
@@ -713,6 +746,9 @@ export function readRun(source: string): RunPage {
     }),
     stores: list(it.stores).map(object).map((store) => ({
       name: text(store.name), figures: list(store.figures).map(object).map((of) => ({ figure: text(of.figure), values: series(of.values, length) })),
+    })),
+    own: list(it.own).map(object).map((of) => ({
+      metric: text(of.metric), unit: text(of.unit), kind: kindOf(of.kind), ...named(OWN_SERIES, of),
     })),
     errors: list(it.errors).map((entry) => {
       const error = object(entry);

@@ -35,6 +35,7 @@ pub mod junit;
 mod maintenance;
 pub mod markdown;
 mod operations;
+mod own;
 pub mod page;
 mod processes;
 mod stores;

@@ -9,7 +9,7 @@ use tidemark_record::summary::{Status, Summary};
 use crate::text::ledger::sent_at;
 use crate::text::{drift, good_elsewhere, not_reached, time};
 use crate::units::{count, percent, three_digits, trim_zeros};
-use crate::{faults, maintenance, page};
+use crate::{faults, maintenance, own, page};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
 const ROWS_MAX: usize = 100;
@@ -28,6 +28,7 @@ pub fn summary(run: &Run) -> String {
     targets(&mut out, &manifest.summary);
     labels(&mut out, &manifest.summary);
     groups(&mut out, &manifest.summary);
+    own_metrics(&mut out, &manifest.summary);
     errors(&mut out, manifest);
     faults(&mut out, &manifest.summary);
     maintenance(&mut out, &manifest.summary);
@@ -211,6 +212,31 @@ fn groups(out: &mut String, summary: &Summary) {
         );
     }
     left_out(out, summary.groups.len());
+}
+
+/// What the scenario measured itself.
+fn own_metrics(out: &mut String, summary: &Summary) {
+    if summary.metrics.is_empty() {
+        return;
+    }
+    let columns = own::HEAD.len() + 1;
+    let _ = writeln!(
+        out,
+        "\n| own metric | {} | {} |\n| --- {}|",
+        own::HEAD.join(" | "),
+        own::NO_NUMBER,
+        "| ---: ".repeat(columns)
+    );
+    for of in summary.metrics.iter().take(ROWS_MAX) {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} |",
+            plain(&own::name(of)),
+            own::figures(of).join(" | "),
+            count(of.no_number)
+        );
+    }
+    left_out(out, summary.metrics.len());
 }
 
 fn targets(out: &mut String, summary: &Summary) {

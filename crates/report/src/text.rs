@@ -12,7 +12,7 @@ use tidemark_record::{Outcome, Run};
 
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
-use crate::{faults, maintenance, page};
+use crate::{faults, maintenance, own, page};
 
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
@@ -55,6 +55,7 @@ pub fn summary(run: &Run, style: Style) -> String {
     targets(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
     groups(&mut text, &manifest.summary);
+    own_metrics(&mut text, &manifest.summary);
     errors(&mut text, manifest);
     faults(&mut text, &manifest.summary);
     maintenance(&mut text, &manifest.summary);
@@ -429,6 +430,25 @@ fn groups(text: &mut Text, summary: &Summary) {
         let mut row = vec![clean(&group.group), text.count(group.count), rate(text, group.achieved_per_s)];
         row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))));
         row.push(text.count(group.errors.values().sum()));
+        table.row(row);
+    }
+    text.table(&table);
+}
+
+/// What the scenario measured itself.
+fn own_metrics(text: &mut Text, summary: &Summary) {
+    if summary.metrics.is_empty() {
+        return;
+    }
+    text.heading("Own metrics");
+    let without = own::any_without(summary);
+    let head = [""].into_iter().chain(own::HEAD).chain(without.then_some(own::NO_NUMBER));
+    let head: Vec<&str> = head.collect();
+    let mut table = Table::new(&head).dispensable(&["sum", "p90", "count", "mean"]);
+    for of in &summary.metrics {
+        let mut row = vec![clean(&own::name(of))];
+        row.extend(own::figures(of));
+        row.extend(without.then(|| text.count(of.no_number)));
         table.row(row);
     }
     text.table(&table);
