@@ -314,7 +314,8 @@ fn numbers_of_answers_are_measured_and_what_is_none_is_counted() {
     plan.requests[0].extractions = vec![extract(0, Source::Body, WhenMissing::Clear)];
     let metric = |name: &str, kind| MetricPlan { name: name.into(), kind, unit: String::new() };
     plan.metrics = vec![metric("n", MetricKind::Histogram), metric("tries", MetricKind::Counter)];
-    let measure = |metric, value, text: &str, if_good| Op::Measure { metric, value, text: text.into(), if_good };
+    let measure =
+        |metric, value, text: &str, if_good| Op::Measure { metric, value, text: text.into(), if_good };
     plan.sessions[0].ops = vec![
         Op::Request(0),
         measure(0, Expr::variable(0), "${a}", true),

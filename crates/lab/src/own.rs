@@ -21,7 +21,8 @@ pub fn metrics(plan: &Plan) -> Vec<OwnMetric> {
 pub fn notes(plan: &Plan, totals: &Totals) -> Vec<String> {
     let without = totals.own.iter().filter(|of| of.values.no_number > 0).map(|of| {
         let values = &of.values;
-        let example = values.example.as_ref().map_or_else(String::new, |example| format!("; the first: {example}"));
+        let example =
+            values.example.as_ref().map_or_else(String::new, |example| format!("; the first: {example}"));
         format!(
             "{}: {} of {} times there was no number to measure{example}",
             of.metric.name,
@@ -30,9 +31,11 @@ pub fn notes(plan: &Plan, totals: &Totals) -> Vec<String> {
         )
     });
     let is_of_the_load = |index: usize| {
-        let loaded = plan.sessions.iter().enumerate().filter(|(at, kind)| {
-            kind.weight > 0 || plan.load.kinds.iter().any(|own| own.kind == *at)
-        });
+        let loaded = plan
+            .sessions
+            .iter()
+            .enumerate()
+            .filter(|(at, kind)| kind.weight > 0 || plan.load.kinds.iter().any(|own| own.kind == *at));
         let mut ops = loaded.flat_map(|(_, kind)| &kind.ops);
         ops.any(|op| matches!(op, Op::Measure { metric, .. } if usize::from(*metric) == index))
     };
@@ -42,7 +45,8 @@ pub fn notes(plan: &Plan, totals: &Totals) -> Vec<String> {
         !is_told && totals.all.ended > 0 && is_of_the_load(*index)
     };
     let never = totals.own.iter().enumerate().filter(is_never);
-    let never = never.map(|(_, of)| format!("{} was never measured within the measured window", of.metric.name));
+    let never =
+        never.map(|(_, of)| format!("{} was never measured within the measured window", of.metric.name));
     without.chain(never).collect()
 }
 

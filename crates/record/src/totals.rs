@@ -7,11 +7,11 @@ mod thread;
 
 use std::collections::BTreeMap;
 
+use crate::OwnMetric;
 use crate::figures::FigureTotals;
 use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{ErrorExample, Outcome, SECOND_US, ThreadInterval};
 use crate::ledger::Part;
-use crate::OwnMetric;
 use crate::sample::Sample;
 use crate::summary::{Process, ratio};
 

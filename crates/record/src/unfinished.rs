@@ -242,7 +242,10 @@ mod tests {
         let own = of(&whole)["metrics"].clone();
         assert_eq!((&own[0]["count"], &own[0]["no_number"]), (&4.into(), &4.into()));
         assert_eq!((&own[0]["values"]["p50"], &own[0]["values"]["max"]), (&19.5.into(), &20.5.into()));
-        assert_eq!((&own[1]["sum"], &own[1]["per_s"], &own[1]["values"]), (&8.0.into(), &4.0.into(), &().into()));
+        assert_eq!(
+            (&own[1]["sum"], &own[1]["per_s"], &own[1]["values"]),
+            (&8.0.into(), &4.0.into(), &().into())
+        );
         let stored = |run: &Run| {
             let all = run.own_values(run.own.iter().filter(|row| row.metric == 0)).unwrap();
             (run.own.len(), all.count, all.quantile(0.5), all.min, all.no_number)

@@ -161,7 +161,9 @@ impl Line {
         times(&mut fields, Distribution::new(&service, failed));
         for (metric, OwnMetric { kind, .. }) in (0..).zip(&run.manifest.metrics) {
             match whole {
-                Some(rows) => own(&mut fields, run, *kind, rows.own.iter().copied().filter(|row| row.metric == metric))?,
+                Some(rows) => {
+                    own(&mut fields, run, *kind, rows.own.iter().copied().filter(|row| row.metric == metric))?
+                }
                 None => fields.extend(own_columns(*kind).map(|_| String::new())),
             }
         }
@@ -285,7 +287,8 @@ mod tests {
         let rows = read(&over_time(&run).unwrap());
         let [all, label] = &rows[..] else { panic!("{rows:?}") };
         let of = |row: &BTreeMap<String, String>, names: [&str; 4]| names.map(|name| row[name].clone());
-        let names = ["own_cart_items_count", "own_cart_items_p50", "own_cart_items_max", "own_cart_items_no_number"];
+        let names =
+            ["own_cart_items_count", "own_cart_items_p50", "own_cart_items_max", "own_cart_items_no_number"];
         assert_eq!(of(all, names), ["3", "4", "7", "2"]);
         assert_eq!(all["own_spent_sum"], "12.5");
         assert!(!all.contains_key("own_spent_p50"), "a counter has none");

@@ -71,7 +71,9 @@ pub(crate) fn over_time(run: &Run, axis: Axis) -> Result<Vec<OwnOverTime>, Recor
     for (index, metric) in (0u16..).zip(&run.manifest.metrics) {
         let mut rows: Vec<Vec<&StoredOwn>> = vec![Vec::new(); axis.bins];
         let of_it = run.own.iter().filter(|row| row.metric == index);
-        of_it.filter(|row| axis.bin(row.start_us) < axis.bins).for_each(|row| rows[axis.bin(row.start_us)].push(row));
+        of_it
+            .filter(|row| axis.bin(row.start_us) < axis.bins)
+            .for_each(|row| rows[axis.bin(row.start_us)].push(row));
         let (name, unit) = (metric.name.clone(), metric.unit.clone());
         let [per_s, p50, p99, max] = [(); 4].map(|()| Values::new());
         let mut of = OwnOverTime { metric: name, unit, kind: metric.kind, per_s, p50, p99, max };

@@ -211,8 +211,7 @@ pub(crate) fn measuring() -> (TempDir, Run) {
     let dir = tempfile::tempdir().unwrap();
     let labels = vec!["Buy".to_owned()];
     let metric = |name: &str, kind, unit: &str| OwnMetric { name: name.into(), kind, unit: unit.into() };
-    let metrics =
-        [metric("cart_items", OwnKind::Histogram, ""), metric("spent", OwnKind::Counter, "EUR")];
+    let metrics = [metric("cart_items", OwnKind::Histogram, ""), metric("spent", OwnKind::Counter, "EUR")];
     let mut writer = RunWriter::create(dir.path(), &labels, "").unwrap();
     writer.own_metrics(&metrics).unwrap();
     let mut one = ThreadInterval::empty(0, 0, 1_000_000);

@@ -205,7 +205,8 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
                 About::Metric(_) => "a metric of your own",
             };
             if objective.abort_early && !what.is_empty() {
-                let message = format!("an objective on {what} is decided at the end; leave \"abort early\" out");
+                let message =
+                    format!("an objective on {what} is decided at the end; leave \"abort early\" out");
                 reader.sink.error(node, message);
             }
         }

@@ -368,7 +368,11 @@ mod tests {
         assert_eq!(read("errors_seen rate <= 90/min"), (seen, OwnFigure::Rate, 1.5));
         let told = |text: &str| parse(text, &metrics).unwrap_err();
         assert!(told("errors_seen p99 < 10").contains("is a counter, which has count, sum and rate"));
-        assert!(told("cart_items men < 10").contains("did you mean mean?"), "{}", told("cart_items men < 10"));
+        assert!(
+            told("cart_items men < 10").contains("did you mean mean?"),
+            "{}",
+            told("cart_items men < 10")
+        );
         assert!(told("cart_items errors < 10").contains("one of p50"));
         assert!(told("cart_items p99 < 20ms").contains("is not a number"));
         assert!(told("cart_items count < 0").contains("can never be met"));

@@ -582,8 +582,14 @@ fn mistakes_with_what_is_measured() {
         ))
     };
     let items = "{measure: {items: '${n}', seen: {counter: 1}}}";
-    assert_eq!(with(items, "itms p99 < 20"), "5:14: \"20\" is not a time: the unit is missing; write it like 250ms, 10s, 1m30s or 2h; did you mean items?");
-    assert_eq!(with(items, "items p99 < 20ms"), "5:14: \"20ms\" is not a number; write it like 20, 0.5 or 20k");
+    assert_eq!(
+        with(items, "itms p99 < 20"),
+        "5:14: \"20\" is not a time: the unit is missing; write it like 250ms, 10s, 1m30s or 2h; did you mean items?"
+    );
+    assert_eq!(
+        with(items, "items p99 < 20ms"),
+        "5:14: \"20ms\" is not a number; write it like 20, 0.5 or 20k"
+    );
     assert!(with(items, "seen p99 < 20").contains("\"seen\" is a counter, which has count, sum and rate"));
     let early = with(items, "{objective: items max < 20, abort early: true}");
     assert!(early.contains("an objective on a metric of your own is decided at the end"), "{early}");

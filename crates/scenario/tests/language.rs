@@ -588,15 +588,8 @@ fn numbers_are_measured_at_requests_and_by_themselves() {
         Op::Measure { metric, text, if_good, .. } => format!("{metric} {text} {if_good}"),
         other => format!("{other:?}"),
     });
-    let expected = [
-        "request 0",
-        "0 1 true",
-        "1 ${n} false",
-        "0 ${n + 1} false",
-        "request 1",
-        "1 n: ${n} true",
-        "End",
-    ];
+    let expected =
+        ["request 0", "0 1 true", "1 ${n} false", "0 ${n + 1} false", "request 1", "1 n: ${n} true", "End"];
     assert_eq!(ops.collect::<Vec<_>>(), expected);
     let about: Vec<About> = plan.objectives.iter().map(|of| of.about).collect();
     assert_eq!(about, [About::Metric(1), About::Metric(0), About::Label(0)]);

@@ -176,7 +176,8 @@ impl Watching<'_, '_> {
             match drive.intervals().recv_timeout(LOOK_EVERY) {
                 Ok(mut interval) => {
                     let details = interval.examples.iter_mut().map(|example| &mut example.detail);
-                    for told in details.chain(interval.own.iter_mut().filter_map(|own| own.example.as_mut())) {
+                    for told in details.chain(interval.own.iter_mut().filter_map(|own| own.example.as_mut()))
+                    {
                         *told = self.plan.secrets.masked(told);
                     }
                     self.record.writer.add_interval(&interval).map_err(written)?;

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use tidemark_record::manifest::Phase;
 use tidemark_record::summary::Status;
 use tidemark_record::{
-    Event, Facts, Live, Manifest, Merged, MergedInterval, Outcome, OwnKind, OwnMetric, OwnValues, RecordError,
-    Sample, Sink, merge_merged, new_merged,
+    Event, Facts, Live, Manifest, Merged, MergedInterval, Outcome, OwnKind, OwnMetric, OwnValues,
+    RecordError, Sample, Sink, merge_merged, new_merged,
 };
 
 use super::family::{Family, Kind, Unit, Value};

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use super::Session;
 use super::targets::Aim;
-use crate::plan::{
-    Ask, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestPlan, SYSTEM_TARGET,
-};
+use crate::plan::{Ask, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestPlan, SYSTEM_TARGET};
 use crate::reader::Reader;
 use crate::sink::Sink;
 use crate::steps::Step;
@@ -110,14 +108,18 @@ impl Requests {
         let index = known.unwrap_or(self.metrics.len());
         if known.is_none() {
             if index == METRICS_MAX {
-                return Err(format!("this scenario measures more than {METRICS_MAX} metrics; leave some out"));
+                return Err(format!(
+                    "this scenario measures more than {METRICS_MAX} metrics; leave some out"
+                ));
             }
             self.metrics.push(MetricPlan { name: name.to_owned(), kind, unit: unit.to_owned() });
         }
         let metric = &mut self.metrics[index];
         if metric.kind != kind {
             let (there, here) = (metric.kind.word(), kind.word());
-            return Err(format!("\"{name}\" is a {there} at another step, and a {here} here; call one of them otherwise"));
+            return Err(format!(
+                "\"{name}\" is a {there} at another step, and a {here} here; call one of them otherwise"
+            ));
         }
         if metric.unit.is_empty() {
             unit.clone_into(&mut metric.unit);
