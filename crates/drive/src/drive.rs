@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use tidemark_record::ledger::Part;
-use tidemark_record::{OwnKind, ThreadInterval};
+use tidemark_record::{OwnKind, SlowRequest, ThreadInterval};
 use tidemark_scenario::plan::{Choose, Limits, MetricKind, Op, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
@@ -100,6 +100,8 @@ pub struct DriveEnd {
     pub redirects: Redirects,
     /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
     pub rows_not_alone: u64,
+    /// The slowest requests that were answered: of each label the first few of each thread.
+    pub slowest: Vec<SlowRequest>,
     /// Extractions that found nothing.
     pub not_found: Vec<NotFound>,
     /// Redirects that were followed, by label.
@@ -241,6 +243,7 @@ impl Drive {
             end.rows_not_alone += one.rows_not_alone;
             one.hops.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.hops));
             one.unfollowed.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.unfollowed));
+            end.slowest.extend(one.slowest);
             for (request, slot, answers) in one.not_found {
                 add_not_found(&self.plan, request, slot, answers, &mut end.not_found);
             }

@@ -508,7 +508,11 @@ impl Thread<'_> {
         match (event, session) {
             (Event::Opened, Some(s)) => {
                 self.made(c);
-                self.flow.sessions[s].held_until(now_ns);
+                let session = &mut self.flow.sessions[s];
+                if let Some(connecting) = &mut session.connecting {
+                    connecting.over(self.transport.socket_made(c).map(|made| self.clock.at(made)), now_ns);
+                }
+                session.held_until(now_ns);
                 self.go_on(s, now_ns);
             }
             (Event::Answered { keeps_open }, Some(s)) if connection.exchanging => {

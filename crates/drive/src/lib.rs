@@ -86,6 +86,7 @@ mod ledger;
 mod machine;
 mod measuring;
 mod memcached;
+mod parts;
 mod postgres;
 mod prefetch;
 mod protocol;

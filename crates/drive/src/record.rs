@@ -6,12 +6,15 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use tidemark_record::ledger::{Entry, Part};
 use tidemark_record::{
-    ErrorExample, Outcome, OwnKind, OwnSeries, QUIET_US, Series, ThreadInterval, new_histogram,
+    ErrorExample, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest, ThreadInterval,
+    new_histogram,
 };
 
 use crate::absence::{self, Absence, Look};
 use crate::clock::{SECOND_NS, microseconds};
+use crate::parts::Slowest;
 use crate::run_queue::RunQueue;
+use crate::session::Connecting;
 
 /// First failures of each step and outcome that a thread keeps as examples.
 pub(crate) const EXAMPLES_EACH: u8 = 3;
@@ -80,6 +83,10 @@ pub(crate) struct Recorder {
     groups: Vec<Option<Series>>,
     pool: Vec<Series>,
     own: Own,
+    /// Where the time of good answers went, by label and whether it is measured.
+    parts: Vec<Option<PartSeries>>,
+    spare_parts: Vec<PartSeries>,
+    slowest: Slowest,
     example_counts: Vec<u8>,
     /// Answers by status code to requests that were due in the window, in this interval.
     statuses: Box<[u64; STATUSES]>,
@@ -111,6 +118,7 @@ impl Recorder {
         window: (u64, u64),
         exchange: Option<Exchange>,
     ) -> Self {
+        let exchange_there = exchange.is_some();
         let mut recorder = Recorder {
             exchange,
             current: ThreadInterval::empty(thread as u16, 0, 0),
@@ -121,6 +129,9 @@ impl Recorder {
             groups: Vec::new(),
             pool: Vec::new(),
             own: Own::default(),
+            parts: (0..labels * 2).map(|_| None).collect(),
+            spare_parts: Vec::new(),
+            slowest: Slowest::of(if exchange_there { labels } else { 0 }),
             example_counts: vec![0; labels * Outcome::ALL.len()],
             statuses: Box::new([0; STATUSES]),
             used: Vec::new(),
@@ -290,6 +301,75 @@ impl Recorder {
         }
     }
 
+    /// Where the time of a good answer went: a connection was made for its request, or its first bytes came then.
+    pub fn parted(
+        &mut self,
+        label: u16,
+        times: Times,
+        connecting: Option<Connecting>,
+        begun_ns: Option<u64>,
+    ) {
+        let measured = self.is_measured(times.due_ns);
+        let Some(place) = self.parts.get_mut(label as usize * 2 + usize::from(measured)) else { return };
+        let spare = &mut self.spare_parts;
+        let parts = place.get_or_insert_with(|| match spare.pop() {
+            Some(parts) => PartSeries { label, measured, ..parts },
+            None => PartSeries::empty(label, measured),
+        });
+        if let Some(Connecting { connect_ns, handshake_ns, .. }) = connecting {
+            parts.connect_us.saturating_record(microseconds(connect_ns));
+            if handshake_ns > 0 {
+                parts.handshake_us.saturating_record(microseconds(handshake_ns));
+            }
+        }
+        if let Some((begun_ns, sent_ns)) = begun_ns.zip(times.sent_ns) {
+            let begun_ns = begun_ns.max(sent_ns).min(times.end_ns.max(sent_ns));
+            let service_ns = times.end_ns.saturating_sub(sent_ns);
+            parts.pieces_service_us.saturating_record(microseconds(service_ns));
+            parts.first_byte_us.saturating_record(microseconds(begun_ns - sent_ns));
+            parts.transfer_us.saturating_record(microseconds(times.end_ns.saturating_sub(begun_ns)));
+        }
+    }
+
+    /// Whether a request is among the slowest so far.
+    pub fn is_slow(&self, label: u16, times: Times) -> bool {
+        self.is_measured(times.due_ns)
+            && self.slowest.takes(label, microseconds(times.end_ns.saturating_sub(times.due_ns)))
+    }
+
+    /// Keeps one that is; with how it ended, the status of its answer, and its socket.
+    pub fn slow(
+        &mut self,
+        label: u16,
+        times: Times,
+        connecting: Option<Connecting>,
+        begun_ns: Option<u64>,
+        (outcome, status, connection): (Outcome, u16, u32),
+    ) {
+        let Times { due_ns, end_ns, .. } = times;
+        let sent_ns = times.sent_ns.unwrap_or(end_ns);
+        let begun_ns = begun_ns.unwrap_or(end_ns).max(sent_ns).min(end_ns.max(sent_ns));
+        let handshake_ns = connecting.map(|of| of.handshake_ns).filter(|ns| *ns > 0);
+        self.slowest.keep(SlowRequest {
+            label,
+            due_us: due_ns / 1_000,
+            response_time_us: microseconds(end_ns.saturating_sub(due_ns)),
+            outcome,
+            status,
+            thread: self.current.thread,
+            connection,
+            connect_us: connecting.map(|of| microseconds(of.connect_ns)),
+            handshake_us: handshake_ns.map(microseconds),
+            first_byte_us: microseconds(begun_ns - sent_ns),
+            transfer_us: microseconds(end_ns.saturating_sub(begun_ns)),
+        });
+    }
+
+    /// The slowest requests that were answered.
+    pub fn take_slowest(&mut self) -> Vec<SlowRequest> {
+        self.slowest.take()
+    }
+
     /// So many groups of steps have begun: their first request was due.
     pub fn groups_begun(&mut self, count: u64) {
         self.groups_open += count;
@@ -417,6 +497,7 @@ impl Recorder {
         interval.series.extend(self.series.iter_mut().filter_map(Option::take));
         interval.groups.extend(self.groups.iter_mut().filter_map(Option::take));
         interval.own.extend(self.own.series.iter_mut().filter_map(Option::take));
+        interval.parts.extend(self.parts.iter_mut().filter_map(Option::take));
         for (status, count) in self.statuses.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             interval.statuses.push((status as u16, std::mem::take(count)));
         }
@@ -459,6 +540,8 @@ impl Recorder {
         self.pool.append(&mut next.groups);
         self.pool.truncate(POOLED_SERIES);
         self.own.keep(&mut next.own);
+        self.spare_parts.append(&mut next.parts);
+        self.spare_parts.truncate(self.parts.len());
         next.thread = thread;
         next
     }
@@ -469,6 +552,8 @@ impl Recorder {
         self.pool.append(&mut interval.groups);
         self.pool.truncate(POOLED_SERIES);
         self.own.keep(&mut interval.own);
+        self.spare_parts.append(&mut interval.parts);
+        self.spare_parts.truncate(self.parts.len());
     }
 }
 

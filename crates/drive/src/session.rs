@@ -60,6 +60,27 @@ impl SessionState {
     }
 }
 
+/// How a connection was made for a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Connecting {
+    /// When the last attempt began.
+    pub begun_ns: u64,
+    /// How long it took until sockets were there.
+    pub connect_ns: u64,
+    /// How long what was spoken on them first took.
+    pub handshake_ns: u64,
+}
+
+impl Connecting {
+    /// A connection is open; its socket was there before, if more was spoken on it.
+    pub fn over(&mut self, socket_ns: Option<u64>, now_ns: u64) {
+        let socket_ns = socket_ns.unwrap_or(now_ns).max(self.begun_ns).min(now_ns);
+        self.connect_ns += socket_ns.saturating_sub(self.begun_ns);
+        self.handshake_ns += now_ns - socket_ns;
+        self.begun_ns = now_ns;
+    }
+}
+
 /// One virtual user's session.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
@@ -110,6 +131,8 @@ pub(crate) struct Session {
     pub is_users_first: bool,
     /// Whether its user's first request is to come, for which it makes a connection of its own.
     pub is_new_user: bool,
+    /// What was made of a connection for its request, if one was.
+    pub connecting: Option<Connecting>,
     /// When its request's first byte was sent.
     pub sent_ns: Option<u64>,
     /// When its request has had its time.
@@ -200,6 +223,7 @@ impl Session {
             false => now_ns.saturating_sub(self.ready_ns),
         };
         self.own_ns = self.late_ns;
+        self.connecting = None;
         self.sent_ns = None;
         self.entered = None;
         self.write = None;
@@ -336,6 +360,21 @@ mod tests {
         let mut session = Session { due_ns: 100, ready_ns: 120, ..Session::default() };
         session.fall_due(0, 130);
         assert_eq!(session.lag_ns(130), 10);
+    }
+
+    #[test]
+    fn what_is_spoken_before_a_request_is_told_from_the_making_of_its_connection() {
+        let mut connecting = Connecting { begun_ns: 100, ..Connecting::default() };
+        connecting.over(None, 130);
+        assert_eq!((connecting.connect_ns, connecting.handshake_ns), (30, 0));
+        // a second attempt, with TLS
+        connecting.begun_ns = 200;
+        connecting.over(Some(210), 290);
+        assert_eq!((connecting.connect_ns, connecting.handshake_ns), (40, 80));
+        // a socket that was there already, for others
+        connecting.begun_ns = 300;
+        connecting.over(Some(250), 305);
+        assert_eq!((connecting.connect_ns, connecting.handshake_ns), (40, 85));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a driver thread hands over once a second.
 
 use crate::ledger::Part;
-use crate::{Histogram, OwnSeries};
+use crate::{Histogram, OwnSeries, PartSeries};
 
 /// Microseconds in a second.
 pub(crate) const SECOND_US: u64 = 1_000_000;
@@ -58,6 +58,11 @@ impl Outcome {
             Outcome::Variable => "variable",
             Outcome::Unfinished => "unfinished",
         }
+    }
+
+    /// Whether a whole answer came, right or wrong.
+    pub fn is_answered(self) -> bool {
+        matches!(self, Outcome::Ok | Outcome::Status | Outcome::Check)
     }
 
     /// Whether it counts as an error.
@@ -124,6 +129,8 @@ pub struct ThreadInterval {
     pub groups: Vec<Series>,
     /// What was measured of the scenario's own metrics; only those of which anything was.
     pub own: Vec<OwnSeries>,
+    /// Where the time of good answers went, by step.
+    pub parts: Vec<PartSeries>,
     /// Requests that became due (started or dropped).
     pub offered: u64,
     /// Those that were due within the measured window, told of in this interval. Each of them ends as a measured
@@ -189,6 +196,7 @@ impl ThreadInterval {
             series: Vec::new(),
             groups: Vec::new(),
             own: Vec::new(),
+            parts: Vec::new(),
             offered: 0,
             measured_offered: 0,
             dropped: 0,
@@ -225,6 +233,7 @@ impl ThreadInterval {
             series,
             groups,
             own,
+            parts,
             offered,
             measured_offered,
             dropped,
@@ -259,6 +268,7 @@ impl ThreadInterval {
             one.service_time_us.reset();
         }
         own.iter_mut().for_each(OwnSeries::clear);
+        parts.iter_mut().for_each(PartSeries::clear);
         lag_us.reset();
         unmeasured_lag_us.reset();
         read_lag_us.reset();

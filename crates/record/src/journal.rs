@@ -17,7 +17,7 @@ use crate::error::{RecordError, damaged, io_error};
 use crate::histogram::Encoded;
 use crate::interval::{CoreWaits, ErrorExample, Outcome, Series, ThreadInterval};
 use crate::ledger::Part;
-use crate::{Histogram, OwnKind, OwnSeries, Sample, StoreLook, new_histogram};
+use crate::{Histogram, OwnKind, OwnSeries, PartSeries, Sample, StoreLook, new_histogram};
 
 /// Most bytes that are written; a run that is killed later lacks what came after.
 const BYTES_MAX: u64 = 4 << 30;
@@ -79,6 +79,10 @@ struct Head {
     /// The scenario's own metrics, whose histograms stand behind those.
     #[serde(default)]
     own: Vec<OwnHead>,
+    /// Where the time of good answers went: label, whether due in the measured window, bytes of the histograms, which stand
+    /// behind those.
+    #[serde(default)]
+    parts: Vec<(u16, bool, [usize; 5])>,
 }
 
 /// What was measured of a metric of the scenario's own.
@@ -168,6 +172,11 @@ impl Journal {
                 })
                 .collect(),
             own: interval.own.iter().map(|one| own_head(one, &mut encode)).collect(),
+            parts: interval
+                .parts
+                .iter()
+                .map(|one| (one.label, one.measured, one.histograms().map(&mut encode)))
+                .collect(),
         };
         self.append(INTERVAL, &head)
     }
@@ -291,6 +300,19 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
     };
     let groups = head.groups.into_iter().map(group).collect::<Option<Vec<Series>>>()?;
     let own = head.own.into_iter().map(|one| own(one, &mut read_into)).collect::<Option<Vec<OwnSeries>>>()?;
+    let mut histogram = |length: usize| read_into(new_histogram(), length);
+    let mut parts = Vec::with_capacity(head.parts.len());
+    for (label, measured, [connect, handshake, pieces_service, first_byte, transfer]) in head.parts {
+        parts.push(PartSeries {
+            label,
+            measured,
+            connect_us: histogram(connect)?,
+            handshake_us: histogram(handshake)?,
+            pieces_service_us: histogram(pieces_service)?,
+            first_byte_us: histogram(first_byte)?,
+            transfer_us: histogram(transfer)?,
+        });
+    }
     let measured = |count: Option<u64>, all| count.unwrap_or(if head.in_window { all } else { 0 });
     Some(Box::new(ThreadInterval {
         thread: head.thread,
@@ -300,6 +322,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         series,
         groups,
         own,
+        parts,
         offered: head.offered,
         measured_offered: measured(head.measured_offered, head.offered),
         dropped: head.dropped,

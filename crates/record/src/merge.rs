@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::OwnValues;
 use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{CoreWaits, Outcome, ThreadInterval};
+use crate::{OwnValues, PartTimes};
 
 /// The label, how the requests ended, whether they were due in the measured window.
 pub type SeriesKey = (u16, Outcome, bool);
@@ -36,6 +36,8 @@ pub struct MergedInterval {
     pub groups: BTreeMap<SeriesKey, SeriesTimes>,
     /// By the metric's index.
     pub own: BTreeMap<u16, OwnValues>,
+    /// By label, and whether they were due in the measured window.
+    pub parts: BTreeMap<(u16, bool), PartTimes>,
     pub offered: u64,
     pub measured_offered: u64,
     pub dropped: u64,
@@ -74,6 +76,9 @@ impl MergedInterval {
         }
         for series in &interval.own {
             self.own.entry(series.metric).or_default().add(series);
+        }
+        for series in &interval.parts {
+            self.parts.entry((series.label, series.measured)).or_default().add(series);
         }
         self.offered += interval.offered;
         self.measured_offered += interval.measured_offered;

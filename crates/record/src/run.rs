@@ -10,12 +10,14 @@ use bytes::Bytes;
 use crate::distribution::latency;
 use crate::error::{RecordError, damaged, io_error};
 use crate::figures::{self, FigureSeries};
-use crate::files::{self, GROUP_FIELDS, LOAD_FIELDS, METRIC_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
+use crate::files::{
+    self, GROUP_FIELDS, LOAD_FIELDS, METRIC_FIELDS, MONITOR_FIELDS, PART_FIELDS, SERIES_FIELDS,
+};
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
 use crate::interval::Outcome;
 use crate::summary::Good;
 use crate::table::{Field, Table};
-use crate::{Distribution, Event, FORMAT, Manifest, OwnMetric, OwnValues, Sample, unfinished};
+use crate::{Distribution, Event, FORMAT, Manifest, OwnMetric, OwnValues, PartTimes, Sample, unfinished};
 
 /// The requests of one label and one outcome that ended in one interval, all threads together.
 #[derive(Debug, Clone)]
@@ -65,6 +67,24 @@ pub struct StoredOwn {
     pub no_number: u64,
     /// The numbers, in [units](crate::UNITS_PER_ONE); none of a counter.
     pub values: Option<Encoded>,
+}
+
+/// Where the time of good answers of one label went in one interval, all threads together; see
+/// [`PartSeries`](crate::PartSeries).
+#[derive(Debug, Clone)]
+pub struct StoredParts {
+    /// Begin of the interval, microseconds since the run began.
+    pub start_us: u64,
+    /// Its end.
+    pub end_us: u64,
+    /// Whether it lies within the measured window.
+    pub in_window: bool,
+    /// Index into [`Manifest::labels`].
+    pub label: u16,
+    /// Whether they were due within the measured window.
+    pub measured: bool,
+    /// The histograms, in the order of the file.
+    histograms: [Encoded; 5],
 }
 
 /// The load of one interval, all threads together.
@@ -121,6 +141,8 @@ pub struct Run {
     pub groups: Vec<StoredSeries>,
     /// What the scenario measured itself, by interval and metric. Rows add up here too.
     pub own: Vec<StoredOwn>,
+    /// Where the time of good answers went, by interval and label; empty where nothing of it was seen. Rows add up here too.
+    pub parts: Vec<StoredParts>,
     /// Load by interval. Rows add up here too.
     pub load: Vec<StoredLoad>,
     /// Looks at the processes, in the order in which they were taken.
@@ -157,6 +179,11 @@ impl Run {
             series,
             groups,
             own,
+            parts: match dir.join(files::PARTS).exists() {
+                true => read_parts(&dir.join(files::PARTS), &manifest.labels)?,
+                // most runs of before have none, and nothing of it may have been seen
+                false => Vec::new(),
+            },
             load,
             samples: read_if_there(dir, files::MONITOR, read_samples, &mut missing)?,
             // most runs have none: it is not missing
@@ -214,6 +241,22 @@ impl Run {
             let values = row.values.as_ref().map(|values| self.decode(values)).transpose()?;
             let values = values.unwrap_or_else(new_merged);
             all.add_values(&OwnValues { count, sum, min, max, no_number, values, example: None });
+        }
+        Ok(all)
+    }
+
+    /// Where the time of the good answers in these rows went, together.
+    pub fn part_times<'r>(
+        &self,
+        rows: impl IntoIterator<Item = &'r StoredParts>,
+    ) -> Result<PartTimes, RecordError> {
+        let mut all = PartTimes::default();
+        for row in rows {
+            let mut decoded = [(); 5].map(|()| new_merged());
+            for (into, histogram) in decoded.iter_mut().zip(&row.histograms) {
+                *into = self.decode(histogram)?;
+            }
+            all.add_times(&PartTimes::of(decoded));
         }
         Ok(all)
     }
@@ -337,6 +380,35 @@ fn read_own(path: &Path, metrics: &[OwnMetric]) -> Result<Vec<StoredOwn>, Record
         values: (!values.is_empty()).then_some(Encoded(values)),
     };
     Ok(table.bytes("values")?.into_iter().enumerate().map(row).collect())
+}
+
+/// Where the time of good answers went.
+fn read_parts(path: &Path, labels: &[String]) -> Result<Vec<StoredParts>, RecordError> {
+    let table = Table::read(path, &PART_FIELDS)?;
+    let known: HashMap<&str, u16> = labels.iter().map(String::as_str).zip(0..).collect();
+    let label = |name: &String| {
+        let label = known.get(name.as_str()).copied();
+        label.ok_or_else(|| damaged(path, format!("label {name:?} is not among those of run.json")))
+    };
+    let of = table.texts("label")?.iter().map(label).collect::<Result<Vec<_>, _>>()?;
+    let (starts, ends) = bounds(&table)?;
+    let (in_window, measured) = (table.bools("in_window")?, table.bools("measured")?);
+    let mut rows: Vec<StoredParts> = (0..table.rows())
+        .map(|i| StoredParts {
+            start_us: starts[i],
+            end_us: ends[i],
+            in_window: in_window[i],
+            label: of[i],
+            measured: measured[i],
+            histograms: Default::default(),
+        })
+        .collect();
+    for (at, (name, _)) in PART_FIELDS[5..].iter().enumerate() {
+        for (row, histogram) in rows.iter_mut().zip(encoded(&table, name)?) {
+            row.histograms[at] = histogram;
+        }
+    }
+    Ok(rows)
 }
 
 fn encoded(table: &Table, name: &str) -> Result<Vec<Encoded>, RecordError> {

@@ -77,6 +77,87 @@ pub struct Step {
     /// The good answers by themselves.
     #[serde(default)]
     pub good: Good,
+    /// Where their time went; absent where there was none, and in runs of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+}
+
+/// Where the time of the good answers went. The means are of all of them, and add up to their mean response time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// Until it was sent, or a connection was begun for it: for a free connection, or for the driver.
+    pub wait: Part,
+    /// Until the socket of a connection was there that was made for it.
+    pub connect: Part,
+    /// What was spoken on it first: TLS, a greeting.
+    pub handshake: Part,
+    /// From first byte sent to first byte received.
+    pub first_byte: Part,
+    /// From there to the last byte.
+    pub transfer: Part,
+}
+
+/// A part of the time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Over all good answers, microseconds.
+    pub mean_us: f64,
+    /// Of how many it is known to be a part of its own: of an answer in one piece the transfer is none.
+    pub count: u64,
+    /// How it spread over these; absent of the wait, which is what remains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_us: Option<Latency>,
+}
+
+impl Parts {
+    /// All of them by name, in the order in which they come to pass.
+    pub fn named(&self) -> [(&'static str, &Part); 5] {
+        let Parts { wait, connect, handshake, first_byte, transfer } = self;
+        [
+            ("wait", wait),
+            ("connect", connect),
+            ("handshake", handshake),
+            ("first byte", first_byte),
+            ("transfer", transfer),
+        ]
+    }
+
+    /// Whether there is more to tell than service time and response time do.
+    pub fn tell(&self) -> bool {
+        [&self.connect, &self.handshake, &self.transfer].iter().any(|part| part.count > 0)
+    }
+}
+
+/// One of the slowest requests that were answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slow {
+    /// Its label.
+    pub label: String,
+    /// When it was due, microseconds since the run began.
+    pub due_us: u64,
+    /// From due to last byte.
+    pub response_time_us: u64,
+    /// Until it was sent, or a connection was begun for it.
+    pub wait_us: u64,
+    /// Until the socket of a connection was there that was made for it; absent where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_us: Option<u64>,
+    /// What was spoken on it first; absent where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake_us: Option<u64>,
+    /// From first byte sent to first byte received.
+    pub first_byte_us: u64,
+    /// From there to the last byte.
+    pub transfer_us: u64,
+    /// `ok`, `status` or `check`.
+    pub outcome: String,
+    /// Status of its answer; absent where the protocol has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Which driving thread sent it.
+    pub thread: u16,
+    /// Over which of the thread's sockets.
+    pub connection: u32,
 }
 
 /// One target's share of a run.
@@ -414,6 +495,12 @@ pub struct Summary {
     /// The good answers by themselves.
     #[serde(default)]
     pub good: Good,
+    /// Where the time of the good answers went; absent where there was none, and in runs of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+    /// The slowest requests that were answered, the slowest first: those of all labels, and of each label.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<Slow>,
     /// By label, in the scenario's order.
     pub steps: Vec<Step>,
     /// By target, the system first; absent where all requests went to it.

@@ -12,7 +12,9 @@ use hdrhistogram::serialization::V2Serializer;
 use crate::directory::{Begun, write_begun, write_manifest};
 use crate::error::{RecordError, damaged, io_error};
 use crate::figures::FiguresWriter;
-use crate::files::{self, GROUP_FIELDS, LOAD_FIELDS, METRIC_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
+use crate::files::{
+    self, GROUP_FIELDS, LOAD_FIELDS, METRIC_FIELDS, MONITOR_FIELDS, PART_FIELDS, SERIES_FIELDS,
+};
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
 use crate::latency_log::LatencyLog;
 use crate::merge::MergedInterval;
@@ -33,6 +35,8 @@ pub(crate) struct Tables {
     of_groups: Option<TableWriter>,
     /// None until the scenario measures something itself.
     own: Option<TableWriter>,
+    /// None until something of it was seen.
+    parts: Option<TableWriter>,
     load: TableWriter,
     monitor: TableWriter,
     /// None until a store has told something.
@@ -52,6 +56,7 @@ impl Tables {
             of_groups: None,
             metrics: Vec::new(),
             own: None,
+            parts: None,
             anchor: None,
             series: TableWriter::create(&dir.join(files::SERIES), &SERIES_FIELDS, files::ABOUT_SERIES)?,
             load: TableWriter::create(&dir.join(files::LOAD), &LOAD_FIELDS, files::ABOUT_LOAD)?,
@@ -107,6 +112,34 @@ impl Tables {
         Ok(())
     }
 
+    fn write_parts(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
+        for ((label, measured), times) in &interval.parts {
+            let table = match &mut self.parts {
+                Some(table) => table,
+                none => {
+                    let path = self.dir.join(files::PARTS);
+                    none.insert(TableWriter::create(&path, &PART_FIELDS, files::ABOUT_PARTS)?)
+                }
+            };
+            let serializer = &mut self.serializer;
+            let [a, b, c, d, e] =
+                times.histograms().map(|times| Cell::Bytes(Encoded::of(times, serializer).0));
+            table.push([
+                Cell::Int(interval.start_us),
+                Cell::Int(interval.end_us),
+                Cell::Bool(interval.in_window),
+                Cell::Text(&self.labels[usize::from(*label)]),
+                Cell::Bool(*measured),
+                a,
+                b,
+                c,
+                d,
+                e,
+            ])?;
+        }
+        Ok(())
+    }
+
     /// A line in `latency.hlog` for each label that had an answer as it should be.
     fn write_latency(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
         let MergedInterval { start_us, end_us, .. } = *interval;
@@ -142,6 +175,7 @@ impl Sink for Tables {
         let MergedInterval { start_us, end_us, .. } = *interval;
         self.write_latency(interval)?;
         self.write_own(interval)?;
+        self.write_parts(interval)?;
         let of_labels = (Some(&mut self.series), &self.labels, &interval.series);
         let of_groups = (self.of_groups.as_mut(), &self.groups, &interval.groups);
         for (table, names, all) in [of_labels, of_groups] {
@@ -229,6 +263,7 @@ impl Sink for Tables {
         self.series.finish()?;
         self.of_groups.as_mut().map_or(Ok(()), TableWriter::finish)?;
         self.own.as_mut().map_or(Ok(()), TableWriter::finish)?;
+        self.parts.as_mut().map_or(Ok(()), TableWriter::finish)?;
         self.load.finish()?;
         self.monitor.finish()?;
         self.stores.as_mut().map_or(Ok(()), FiguresWriter::finish)?;

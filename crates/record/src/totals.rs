@@ -194,6 +194,10 @@ impl Totals {
         for series in &interval.groups {
             self.by_group[usize::from(series.label)].add(series, interval.in_window);
         }
+        for series in interval.parts.iter().filter(|series| series.measured) {
+            self.all.parts.add(series);
+            self.by_label[usize::from(series.label)].parts.add(series);
+        }
         for series in interval.own.iter().filter(|_| interval.in_window) {
             self.own[usize::from(series.metric)].values.add(series);
         }

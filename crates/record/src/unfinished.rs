@@ -84,6 +84,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         files::SERIES,
         files::GROUPS,
         files::METRICS,
+        files::PARTS,
         files::LOAD,
         files::MONITOR,
         files::STORES,
@@ -93,7 +94,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     ];
     for name in names {
         let (from, to) = (rebuilt.join(name), dir.join(name));
-        if [files::STORES, files::GROUPS, files::METRICS].contains(&name) && !from.exists() {
+        if [files::STORES, files::GROUPS, files::METRICS, files::PARTS].contains(&name) && !from.exists() {
             continue;
         }
         fs::rename(&from, &to).map_err(io_error("write", &to))?;
@@ -154,7 +155,7 @@ fn remove(dir: &PathBuf) -> Result<(), RecordError> {
 mod tests {
     use super::*;
     use crate::test_run::{interval, series};
-    use crate::{CoreWaits, Outcome, OwnKind, OwnMetric, OwnSeries, Run, Sample, StoreLook};
+    use crate::{CoreWaits, Outcome, OwnKind, OwnMetric, OwnSeries, PartSeries, Run, Sample, StoreLook};
 
     /// A run on its way: two threads, three seconds, the last two measured.
     fn begun(dir: &Path) -> (RunWriter<'static>, Manifest) {
@@ -192,6 +193,12 @@ mod tests {
                 let mut orders = OwnSeries::empty(1, OwnKind::Counter);
                 orders.add(2.0);
                 one.own = vec![spent, orders];
+                let mut parts = PartSeries::empty(0, second > 0);
+                parts.connect_us.record_n(90, 2).unwrap();
+                parts.pieces_service_us.record(1_000_000).unwrap();
+                parts.first_byte_us.record(400_000).unwrap();
+                parts.transfer_us.record(600_000).unwrap();
+                one.parts = vec![parts];
                 writer.add_interval(&one).unwrap();
             }
             let sample = Sample {
@@ -251,6 +258,12 @@ mod tests {
             (run.own.len(), all.count, all.quantile(0.5), all.min, all.no_number)
         };
         assert_eq!((stored(&killed), stored(&whole).0), (stored(&whole), 6));
+        let parts = &of(&whole)["parts"].clone();
+        assert_eq!((&parts["connect"]["count"], &parts["transfer"]["count"]), (&8.into(), &4.into()));
+        assert_eq!(parts["first_byte"]["count"], 200);
+        let stored = |run: &Run| run.part_times(run.parts.iter().filter(|row| row.measured)).unwrap();
+        assert_eq!(stored(&killed).connect_us, stored(&whole).connect_us);
+        assert_eq!((stored(&killed).transfer_us.len(), killed.parts.len()), (4, 3));
         assert_eq!(of(&whole)["driver"]["waited_share"], 0.125);
         assert_eq!(of(&whole)["driver"]["absent_s"], 0.5);
         let measured = |run: &Run| -> (u64, u64) {

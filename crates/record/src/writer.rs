@@ -176,8 +176,10 @@ impl<'s> RunWriter<'s> {
     /// Takes what one thread did in one interval. Intervals with the same bounds are merged, and written when all
     /// threads have reported one or a later one is whole.
     pub fn add_interval(&mut self, interval: &ThreadInterval) -> Result<(), RecordError> {
-        if let Some(series) = interval.series.iter().find(|s| usize::from(s.label) >= self.labels.len()) {
-            let (thread, label) = (interval.thread, series.label);
+        let mut labels =
+            interval.series.iter().map(|s| s.label).chain(interval.parts.iter().map(|s| s.label));
+        if let Some(label) = labels.find(|label| usize::from(*label) >= self.labels.len()) {
+            let thread = interval.thread;
             return Err(RecordError::UnknownLabel { thread, label, labels: self.labels.len() });
         }
         if let Some(series) = interval.groups.iter().find(|s| usize::from(s.label) >= self.groups) {

@@ -55,6 +55,7 @@ mod tests {
             "service_time_us",
             "response_time_less_lag_us",
             "good",
+            "parts",
             "steps",
             "processes",
             "driver",
