@@ -54,6 +54,7 @@ mod secret;
 mod served;
 mod silence;
 pub mod sinks;
+mod slowest;
 pub mod started;
 mod steady;
 pub mod stores;

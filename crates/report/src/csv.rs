@@ -5,14 +5,17 @@
 //! a label. Times are microseconds, of the good answers; where there was none, the
 //! field is empty. Rates of an interval of a few milliseconds say nothing and are empty; the counts are there.
 //!
+//! Where the time of the good answers went stands behind the times: how many had a connection made for them, and means over
+//! those that had each part; an answer in one piece has no transfer.
+//!
 //! What the scenario measured itself has columns behind all others, `own_NAME_count` and on, in the rows over all labels.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use tidemark_record::{
-    Distribution, Outcome, OwnKind, OwnMetric, RecordError, Run, StoredLoad, StoredOwn, StoredSeries,
-    merge_merged, new_merged,
+    Distribution, Merged, Outcome, OwnKind, OwnMetric, RecordError, Run, StoredLoad, StoredOwn, StoredParts,
+    StoredSeries, merge_merged, new_merged,
 };
 
 use crate::bins::RATE_SEEN_MIN_S;
@@ -37,16 +40,21 @@ const COLUMNS: [&str; 13] = [
 /// Percentiles of both times.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
+/// Where the time of the good answers went.
+const PARTS: [&str; 5] =
+    ["connects_for_requests", "connect_us_mean", "handshake_us_mean", "first_byte_us_mean", "transfer_us_mean"];
+
 /// The whole file, with a head line.
 pub fn over_time(run: &Run) -> Result<String, RecordError> {
     let mut out = head(&run.manifest.metrics);
     for ((start_us, end_us), rows) in intervals(run) {
         let line = Line { start_us, end_us, in_window: rows.in_window() };
-        line.write(&mut out, run, "", &rows.series, Some(&rows))?;
+        line.write(&mut out, run, "", (&rows.series, &rows.parts), Some(&rows))?;
         for (label, name) in (0..).zip(&run.manifest.labels) {
             let of_label: Vec<_> = rows.series.iter().copied().filter(|row| row.label == label).collect();
+            let parts: Vec<_> = rows.parts.iter().copied().filter(|row| row.label == label).collect();
             if !of_label.is_empty() {
-                line.write(&mut out, run, name, &of_label, None)?;
+                line.write(&mut out, run, name, (&of_label, &parts), None)?;
             }
         }
     }
@@ -65,6 +73,7 @@ fn head(metrics: &[OwnMetric]) -> String {
         columns.extend(QUANTILES.map(|(name, _)| format!("{time}_{name}")));
         columns.push(format!("{time}_max"));
     }
+    columns.extend(PARTS.map(str::to_owned));
     for OwnMetric { name, kind, .. } in metrics {
         columns.extend(own_columns(*kind).map(|column| quoted(&format!("own_{name}_{column}"))));
     }
@@ -83,6 +92,7 @@ struct Rows<'r> {
     series: Vec<&'r StoredSeries>,
     load: Vec<&'r StoredLoad>,
     own: Vec<&'r StoredOwn>,
+    parts: Vec<&'r StoredParts>,
 }
 
 impl Rows<'_> {
@@ -99,6 +109,9 @@ fn intervals(run: &Run) -> BTreeMap<(u64, u64), Rows<'_>> {
     }
     for row in &run.series {
         intervals.entry((row.start_us, row.end_us)).or_default().series.push(row);
+    }
+    for row in &run.parts {
+        intervals.entry((row.start_us, row.end_us)).or_default().parts.push(row);
     }
     for row in &run.own {
         intervals.entry((row.start_us, row.end_us)).or_default().own.push(row);
@@ -118,7 +131,7 @@ impl Line {
         out: &mut String,
         run: &Run,
         label: &str,
-        series: &[&StoredSeries],
+        (series, parts): (&[&StoredSeries], &[&StoredParts]),
         whole: Option<&Rows<'_>>,
     ) -> Result<(), RecordError> {
         let length_s = (self.end_us - self.start_us) as f64 / 1e6;
@@ -159,6 +172,12 @@ impl Line {
         let failed = errors + of_load(|row| row.dropped).unwrap_or(0);
         times(&mut fields, Distribution::new(&response, failed));
         times(&mut fields, Distribution::new(&service, failed));
+        let parts = run.part_times(parts.iter().copied())?;
+        let mean = |times: &Merged| if times.is_empty() { String::new() } else { number(times.mean()) };
+        fields.push(parts.connect_us.len().to_string());
+        let first_byte_us = parts.first_bytes(&service);
+        let all = [&parts.connect_us, &parts.handshake_us, &first_byte_us, &parts.transfer_us];
+        fields.extend(all.map(mean));
         for (metric, OwnMetric { kind, .. }) in (0..).zip(&run.manifest.metrics) {
             match whole {
                 Some(rows) => {

@@ -37,6 +37,7 @@ pub mod markdown;
 mod operations;
 mod own;
 pub mod page;
+mod parts;
 mod processes;
 mod stores;
 mod table;

@@ -12,7 +12,7 @@ use tidemark_record::{Outcome, Run};
 
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
-use crate::{faults, maintenance, own, page};
+use crate::{faults, maintenance, own, page, parts};
 
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
@@ -52,6 +52,8 @@ pub fn summary(run: &Run, style: Style) -> String {
     what_ran(&mut text, manifest);
     throughput(&mut text, run);
     latency(&mut text, &manifest.summary);
+    time_parts(&mut text, &manifest.summary);
+    slowest(&mut text, &manifest.summary);
     targets(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
     groups(&mut text, &manifest.summary);
@@ -73,6 +75,9 @@ const BAD: Paint = AnsiColor::Red.on_default().bold();
 const WARNING: Paint = AnsiColor::Yellow.on_default().bold();
 const HEADING: Paint = Paint::new().bold();
 const QUIET: Paint = Paint::new().dimmed();
+
+/// Slow requests that have a line.
+const SLOWEST: usize = 3;
 
 /// Most rewrites and snapshots that have a line.
 const MAINTENANCE_MAX: usize = 20;
@@ -353,6 +358,32 @@ fn latency(text: &mut Text, summary: &Summary) {
         for line in wrap(&why, text.width - INDENT) {
             let line = text.paint(BAD, &line);
             text.line(&format!("{:INDENT$}{line}", ""));
+        }
+    }
+}
+
+/// Where the time of the good answers went.
+fn time_parts(text: &mut Text, summary: &Summary) {
+    let Some(of) = parts::told(summary) else { return };
+    text.heading("Where the time went");
+    let head: Vec<&str> = [""].into_iter().chain(parts::HEAD).collect();
+    let mut table = Table::new(&head).dispensable(&["count", "p50"]).whole_names();
+    for (name, figures) in parts::rows(of) {
+        table.row([name.to_owned()].into_iter().chain(figures).collect());
+    }
+    text.table(&table);
+}
+
+/// The slowest requests that were answered.
+fn slowest(text: &mut Text, summary: &Summary) {
+    if summary.slowest.is_empty() {
+        return;
+    }
+    text.heading("Slowest");
+    for slow in summary.slowest.iter().take(SLOWEST) {
+        text.marked("-", &format!("{} {}", duration(slow.response_time_us as f64), slow.label));
+        for line in wrap_parts(&parts::of_slow(slow), " · ", text.width - 2 * INDENT) {
+            text.line(&format!("{:1$}{line}", "", 2 * INDENT));
         }
     }
 }

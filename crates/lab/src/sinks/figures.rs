@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use tidemark_record::manifest::Phase;
 use tidemark_record::summary::Status;
 use tidemark_record::{
-    Event, Facts, Live, Manifest, Merged, MergedInterval, Outcome, OwnKind, OwnMetric, OwnValues,
+    Event, Facts, Live, Manifest, Merged, MergedInterval, Outcome, OwnKind, OwnMetric, OwnValues, PartTimes,
     RecordError, Sample, Sink, merge_merged, new_merged,
 };
 
@@ -59,12 +59,19 @@ pub(crate) struct RunFacts {
 struct Times {
     response_us: Merged,
     service_us: Merged,
+    /// Where the time of good answers went, as far as it was seen.
+    parts: PartTimes,
     failed: u64,
 }
 
 impl Times {
     fn none() -> Times {
-        Times { response_us: new_merged(), service_us: new_merged(), failed: 0 }
+        Times {
+            response_us: new_merged(),
+            service_us: new_merged(),
+            parts: PartTimes::default(),
+            failed: 0,
+        }
     }
 }
 
@@ -139,12 +146,24 @@ impl Figures {
             });
             points.collect::<Vec<_>>()
         };
+        let seen = |part: fn(&PartTimes) -> &Merged| {
+            let all = self.times.iter().zip(&self.run.labels).map(move |(of_label, label)| (part(&of_label.parts), label));
+            let seen = all.filter(|(times, _)| !times.is_empty());
+            seen.map(|(good_us, label)| (vec![("label", label.clone())], Value::Times { good_us, failed: 0 }))
+                .collect::<Vec<_>>()
+        };
         let lag = self.lag_us.as_ref().map(|good_us| (Vec::new(), Value::Times { good_us, failed: 0 }));
         vec![
             histogram("response_time", "From when a request was due to the last byte of its answer")
                 .each(of(|times| &times.response_us)),
             histogram("service_time", "From the first byte of a request to the last byte of its answer")
                 .each(of(|times| &times.service_us)),
+            histogram("connect_time", "Until the socket of a connection was there that was made for a request")
+                .each(seen(|parts| &parts.connect_us)),
+            histogram("handshake_time", "What was spoken on such a connection first: TLS, a greeting")
+                .each(seen(|parts| &parts.handshake_us)),
+            histogram("transfer_time", "From the first byte received to the last, of answers that came in pieces")
+                .each(seen(|parts| &parts.transfer_us)),
             histogram("driver_lag", "How late requests left by the driver's own fault").each(lag),
         ]
     }
@@ -283,6 +302,11 @@ impl Sink for Figures {
             } else {
                 merge_merged(&mut of_label.response_us, &times.response_time_us);
                 merge_merged(&mut of_label.service_us, &times.service_time_us);
+            }
+        }
+        for ((label, _), of) in &interval.parts {
+            if let Some(of_label) = self.times.get_mut(usize::from(*label)) {
+                of_label.parts.add_times(of);
             }
         }
         for (metric, of) in &interval.own {
