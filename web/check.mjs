@@ -274,6 +274,14 @@ function samples(dir) {
   limited.manifest.summary.verdict.reasons.push(`driver-bound: errors < 0.1% is not decided: 7 % as measured, 0 % with the driver's own share taken out; ${limit}`);
   const undecided = limited.manifest.objectives.find((it) => it.default);
   Object.assign(undecided, { met: false, undecided: true, measured: `${undecided.measured} as measured, 0% with the driver's own share taken out` });
+  const part = (mean_us, count) => ({ mean_us, count, times_us: { min: 1, mean: mean_us, p50: mean_us, p90: mean_us * 2, p95: mean_us * 2, p99: mean_us * 3, p999: mean_us * 4, max: mean_us * 9 } });
+  const parts = { wait: { mean_us: 120, count: 900 }, connect: part(300, 40), handshake: part(900, 40), first_byte: part(2400, 900), transfer: part(1100, 12) };
+  limited.manifest.summary.parts = parts;
+  limited.manifest.summary.steps.forEach((step) => { step.parts = parts; });
+  limited.manifest.summary.slowest = [
+    { label: limited.manifest.summary.steps[0].label, due_us: 31_000_000, response_time_us: 1_900_000, wait_us: 3, connect_us: 900, handshake_us: 2_000, first_byte_us: 1_800_000, transfer_us: 97_097, outcome: 'status', status: 503, thread: 1, connection: 17 },
+    { label: 'Any', due_us: 2_000_000, response_time_us: 900_000, wait_us: 0, first_byte_us: 900_000, transfer_us: 0, outcome: 'ok', thread: 0, connection: 2 },
+  ];
   limited.manifest.summary.metrics = [
     { metric: 'cart_items', kind: 'histogram', count: 41_200, sum: 123_456, per_s: 457.8, values: { min: 0, mean: 3, p50: 3, p90: 5, p95: 6, p99: 9, p999: 14, max: 20 }, no_number: 3, example: '${n}: it has no value' },
     { metric: 'spent_on_everything_that_was_in_any_of_the_carts', kind: 'counter', unit: 'EUR', count: 7, sum: 0.35, per_s: 0.004, no_number: 0 },

@@ -42,6 +42,24 @@ export interface Failure {
   known_after_us: Latency;
 }
 
+/** A part of the time of the good answers. */
+export interface Part {
+  /** Over all of them. */
+  mean_us: number;
+  /** Of how many it is known to be a part of its own. */
+  count: number;
+  /** Over these; null of the wait, which is what remains. */
+  times_us: Latency | null;
+}
+
+export type PartName = 'wait' | 'connect' | 'handshake' | 'first_byte' | 'transfer';
+/** Where the time of the good answers went; the means add up to their mean response time. */
+export type Parts = Record<PartName, Part>;
+
+/** One of the slowest requests that were answered; null what was no part of it. */
+export type Slow = { label: string; due_us: number; response_time_us: number; outcome: string; status: number | null; thread: number; connection: number }
+  & Record<`${PartName}_us`, number | null>;
+
 export interface Step {
   label: string;
   requests: number;
@@ -51,6 +69,8 @@ export interface Step {
   response_time_us: Latency;
   service_time_us: Latency;
   good: Good;
+  /** Where the time went; null in runs of before, and of none. */
+  parts: Parts | null;
 }
 
 /** Several steps together. */
@@ -228,6 +248,8 @@ export interface Summary {
   /** With the driver's own share taken out: where it differs, the truth lies between the two. */
   response_time_less_lag_us: Latency;
   good: Good;
+  parts: Parts | null;
+  slowest: Slow[];
   steps: Step[];
   /** By target, whose name is the label; none where all requests went to one. */
   targets: Step[];
@@ -496,6 +518,28 @@ function readStep(value: unknown): Step {
   return {
     label: text(it.label), requests, share: number(it.share), achieved_per_s: number(it.achieved_per_s), errors,
     response_time_us, service_time_us, good: goodOf(it.good, requests - total(errors), response_time_us, service_time_us),
+    parts: partsOf(it.parts),
+  };
+}
+
+const there = (value: unknown): boolean => value !== null && value !== undefined;
+
+function partsOf(value: unknown): Parts | null {
+  if (!there(value)) return null;
+  const it = object(value);
+  const part = (key: PartName): Part => {
+    const of = object(it[key]);
+    return { mean_us: number(of.mean_us), count: number(of.count), times_us: there(of.times_us) ? latencyOf(of.times_us) : null };
+  };
+  return { wait: part('wait'), connect: part('connect'), handshake: part('handshake'), first_byte: part('first_byte'), transfer: part('transfer') };
+}
+
+function readSlow(value: unknown): Slow {
+  const it = object(value);
+  return {
+    label: text(it.label), due_us: number(it.due_us), response_time_us: number(it.response_time_us), outcome: text(it.outcome), status: numberOrNull(it.status),
+    thread: number(it.thread), connection: number(it.connection), wait_us: number(it.wait_us), connect_us: numberOrNull(it.connect_us),
+    handshake_us: numberOrNull(it.handshake_us), first_byte_us: number(it.first_byte_us), transfer_us: number(it.transfer_us),
   };
 }
 
@@ -586,6 +630,7 @@ function readSummary(value: unknown): Summary {
     }),
     response_time_us, service_time_us, response_time_less_lag_us: latencyOf(it.response_time_less_lag_us),
     good: goodOf(it.good, requests - total(errors), response_time_us, service_time_us), steps: list(it.steps).map(readStep),
+    parts: partsOf(it.parts), slowest: list(it.slowest).map(readSlow),
     targets: list(it.targets).map((entry) => ({ ...readStep(entry), label: text(object(entry).target) })),
     groups: list(it.groups).map((entry) => {
       const of = object(entry);
