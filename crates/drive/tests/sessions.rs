@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use support::{
     Next, Server, answer, begin, extract, finish, get, http, kind, options, phase, plan, post, run,
-    whole_sessions,
+    whole_sessions, write,
 };
 use tidemark_drive::{OnceError, run_once};
-use tidemark_record::{Outcome, OwnValues};
+use tidemark_record::{Outcome, OwnValues, PartTimes};
 use tidemark_scenario::plan::{
     Check, LoadModel, MetricKind, MetricPlan, Op, SessionKind, Source, Spacing, TextTest, WhenMissing,
 };
@@ -344,4 +344,61 @@ fn a_session_that_measures_without_end_lets_others_have_their_turn() {
     plan.sessions[0].ops = vec![Op::Request(0), measure, Op::Jump(1), Op::End];
     let sum = run(plan, server.address);
     assert_eq!(sum.outcome(Outcome::Ok), 2, "each user's first, and the run ends");
+}
+
+/// What a drive wrote down of where the time of good answers went, and its slowest requests.
+fn parts(sum: &support::Sum) -> PartTimes {
+    let mut all = PartTimes::default();
+    sum.intervals.iter().flat_map(|interval| &interval.parts).for_each(|parts| all.add(parts));
+    all
+}
+
+#[test]
+fn a_transfer_is_told_from_the_wait_for_its_first_byte() {
+    let server = Server::start(|request, stream| {
+        std::thread::sleep(Duration::from_millis(20));
+        if request.target() == "/whole" {
+            return answer(stream, "200 OK", "", "whole");
+        }
+        write(stream, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+        std::thread::sleep(Duration::from_millis(50));
+        write(stream, "def")
+    });
+    let mut plan = whole_sessions(vec![get(0, "/pieces"), get(1, "/whole")], 10);
+    plan.limits.connections = 1;
+    let sum = run(plan, server.address);
+    assert_eq!(sum.outcome(Outcome::Ok), 20, "{:?}", sum.examples());
+    let all = parts(&sum);
+    assert_eq!((all.connect_us.len(), all.handshake_us.len()), (1, 0), "one connection was made, for one of them");
+    assert_eq!((all.transfer_us.len(), all.first_byte_us.len(), all.pieces_service_us.len()), (10, 10, 10));
+    // three significant digits; whoever reads late sees a shorter transfer, but not each time
+    assert!(all.transfer_us.max() >= 25_000, "{}", all.transfer_us.max());
+    assert!(all.first_byte_us.min() >= 19_900, "{}", all.first_byte_us.min());
+    assert!(all.pieces_service_us.min() >= 69_900, "{}", all.pieces_service_us.min());
+    assert!(sum.intervals.iter().flat_map(|interval| &interval.parts).all(|parts| {
+        parts.label == 0 || parts.transfer_us.is_empty()
+    }));
+    let slowest = &sum.end.slowest;
+    assert_eq!(slowest.len(), 20, "ten of each label");
+    for slow in slowest {
+        assert_eq!((slow.status, slow.outcome, slow.thread, slow.connection), (200, Outcome::Ok, 0, 0));
+        assert_eq!(slow.transfer_us > 0, slow.label == 0, "{slow:?}");
+        assert!(slow.first_byte_us >= 19_900 && slow.response_time_us >= slow.first_byte_us, "{slow:?}");
+    }
+    assert_eq!(slowest.iter().filter(|slow| slow.connect_us.is_some()).count(), 1);
+}
+
+#[test]
+fn what_failed_has_no_parts_and_only_what_was_answered_is_slow() {
+    let server = Server::start(|request, stream| match request.index {
+        0 => answer(stream, "503 Busy", "", "later"),
+        _ => Next::Close,
+    });
+    let mut plan = whole_sessions(vec![get(0, "/"), get(1, "/")], 3);
+    plan.limits.connections = 1;
+    let sum = run(plan, server.address);
+    assert_eq!((sum.outcome(Outcome::Status), sum.outcome(Outcome::Reset)), (3, 3), "{:?}", sum.examples());
+    assert!(!parts(&sum).any());
+    let slowest: Vec<_> = sum.end.slowest.iter().map(|slow| (slow.label, slow.status, slow.outcome)).collect();
+    assert_eq!(slowest, [(0, 503, Outcome::Status); 3]);
 }
