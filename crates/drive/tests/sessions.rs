@@ -361,7 +361,7 @@ fn a_transfer_is_told_from_the_wait_for_its_first_byte() {
             return answer(stream, "200 OK", "", "whole");
         }
         write(stream, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(100));
         write(stream, "def")
     });
     let mut plan = whole_sessions(vec![get(0, "/pieces"), get(1, "/whole")], 10);
@@ -372,9 +372,9 @@ fn a_transfer_is_told_from_the_wait_for_its_first_byte() {
     assert_eq!((all.connect_us.len(), all.handshake_us.len()), (1, 0), "one connection was made, for one of them");
     assert_eq!((all.transfer_us.len(), all.first_byte_us.len(), all.pieces_service_us.len()), (10, 10, 10));
     // three significant digits; whoever reads late sees a shorter transfer, but not each time
-    assert!(all.transfer_us.max() >= 25_000, "{}", all.transfer_us.max());
+    assert!(all.transfer_us.max() >= 50_000, "{}", all.transfer_us.max());
     assert!(all.first_byte_us.min() >= 19_900, "{}", all.first_byte_us.min());
-    assert!(all.pieces_service_us.min() >= 69_900, "{}", all.pieces_service_us.min());
+    assert!(all.pieces_service_us.min() >= 119_000, "{}", all.pieces_service_us.min());
     assert!(sum.intervals.iter().flat_map(|interval| &interval.parts).all(|parts| {
         parts.label == 0 || parts.transfer_us.is_empty()
     }));
