@@ -79,9 +79,10 @@ mod tests {
             }
         }
         slowest.keep(request(1, 3));
-        assert!(!slowest.takes(0, 990) && slowest.takes(0, 991) && slowest.takes(1, 0) && !slowest.takes(2, 9));
-        let kept: Vec<(u16, u64)> =
-            slowest.take().iter().map(|of| (of.label, of.response_time_us)).collect();
+        assert!(
+            !slowest.takes(0, 990) && slowest.takes(0, 991) && slowest.takes(1, 0) && !slowest.takes(2, 9)
+        );
+        let kept: Vec<(u16, u64)> = slowest.take().iter().map(|of| (of.label, of.response_time_us)).collect();
         let expected: Vec<(u16, u64)> = (990..1_000).rev().map(|us| (0, us)).chain([(1, 3)]).collect();
         assert_eq!(kept, expected);
     }

@@ -369,15 +369,22 @@ fn a_transfer_is_told_from_the_wait_for_its_first_byte() {
     let sum = run(plan, server.address);
     assert_eq!(sum.outcome(Outcome::Ok), 20, "{:?}", sum.examples());
     let all = parts(&sum);
-    assert_eq!((all.connect_us.len(), all.handshake_us.len()), (1, 0), "one connection was made, for one of them");
+    assert_eq!(
+        (all.connect_us.len(), all.handshake_us.len()),
+        (1, 0),
+        "one connection was made, for one of them"
+    );
     assert_eq!((all.transfer_us.len(), all.first_byte_us.len(), all.pieces_service_us.len()), (10, 10, 10));
     // three significant digits; whoever reads late sees a shorter transfer, but not each time
     assert!(all.transfer_us.max() >= 50_000, "{}", all.transfer_us.max());
     assert!(all.first_byte_us.min() >= 19_900, "{}", all.first_byte_us.min());
     assert!(all.pieces_service_us.min() >= 119_000, "{}", all.pieces_service_us.min());
-    assert!(sum.intervals.iter().flat_map(|interval| &interval.parts).all(|parts| {
-        parts.label == 0 || parts.transfer_us.is_empty()
-    }));
+    assert!(
+        sum.intervals
+            .iter()
+            .flat_map(|interval| &interval.parts)
+            .all(|parts| { parts.label == 0 || parts.transfer_us.is_empty() })
+    );
     let slowest = &sum.end.slowest;
     assert_eq!(slowest.len(), 20, "ten of each label");
     for slow in slowest {
@@ -399,6 +406,7 @@ fn what_failed_has_no_parts_and_only_what_was_answered_is_slow() {
     let sum = run(plan, server.address);
     assert_eq!((sum.outcome(Outcome::Status), sum.outcome(Outcome::Reset)), (3, 3), "{:?}", sum.examples());
     assert!(!parts(&sum).any());
-    let slowest: Vec<_> = sum.end.slowest.iter().map(|slow| (slow.label, slow.status, slow.outcome)).collect();
+    let slowest: Vec<_> =
+        sum.end.slowest.iter().map(|slow| (slow.label, slow.status, slow.outcome)).collect();
     assert_eq!(slowest, [(0, 503, Outcome::Status); 3]);
 }

@@ -65,11 +65,15 @@ mod tests {
         };
         let slow = (0..15).map(|n| request(0, 1_000 + n)).chain((0..5).map(|n| request(1, 900 + n)));
         let told = of(slow.collect(), &["A".into(), "B".into()]);
-        let times: Vec<(&str, u64)> = told.iter().map(|of| (of.label.as_str(), of.response_time_us)).collect();
+        let times: Vec<(&str, u64)> =
+            told.iter().map(|of| (of.label.as_str(), of.response_time_us)).collect();
         let first = (1_005..1_015).rev().map(|us| ("A", us));
         let expected: Vec<(&str, u64)> = first.chain([("B", 904), ("B", 903), ("B", 902)]).collect();
         assert_eq!(times, expected);
-        assert_eq!((told[0].wait_us, told[0].status, told[0].outcome.as_str()), (1_014 - 507 - 100, None, "ok"));
+        assert_eq!(
+            (told[0].wait_us, told[0].status, told[0].outcome.as_str()),
+            (1_014 - 507 - 100, None, "ok")
+        );
         let failed = &of(vec![request(0, 900)], &["A".into()])[0];
         assert_eq!((failed.status, failed.outcome.as_str()), (Some(503), "status"));
     }

@@ -51,8 +51,15 @@ impl PartSeries {
 
     /// Nothing any more; all room is kept.
     pub fn clear(&mut self) {
-        let PartSeries { label: _, measured: _, connect_us, handshake_us, pieces_service_us, first_byte_us, transfer_us } =
-            self;
+        let PartSeries {
+            label: _,
+            measured: _,
+            connect_us,
+            handshake_us,
+            pieces_service_us,
+            first_byte_us,
+            transfer_us,
+        } = self;
         [connect_us, handshake_us, pieces_service_us, first_byte_us, transfer_us]
             .into_iter()
             .for_each(Histogram::reset);

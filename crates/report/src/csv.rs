@@ -41,8 +41,13 @@ const COLUMNS: [&str; 13] = [
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
 /// Where the time of the good answers went.
-const PARTS: [&str; 5] =
-    ["connects_for_requests", "connect_us_mean", "handshake_us_mean", "first_byte_us_mean", "transfer_us_mean"];
+const PARTS: [&str; 5] = [
+    "connects_for_requests",
+    "connect_us_mean",
+    "handshake_us_mean",
+    "first_byte_us_mean",
+    "transfer_us_mean",
+];
 
 /// The whole file, with a head line.
 pub fn over_time(run: &Run) -> Result<String, RecordError> {

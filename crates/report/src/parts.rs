@@ -40,7 +40,9 @@ pub(crate) fn of_slow(slow: &Slow) -> Vec<String> {
         ("transfer", Some(slow.transfer_us)),
     ];
     let parts = parts.into_iter().filter_map(|(name, us)| Some((name, us.filter(|us| *us > 0)?)));
-    words.push(parts.map(|(name, us)| format!("{name} {}", duration(us as f64))).collect::<Vec<_>>().join(", "));
+    words.push(
+        parts.map(|(name, us)| format!("{name} {}", duration(us as f64))).collect::<Vec<_>>().join(", "),
+    );
     words
 }
 

@@ -66,12 +66,7 @@ struct Times {
 
 impl Times {
     fn none() -> Times {
-        Times {
-            response_us: new_merged(),
-            service_us: new_merged(),
-            parts: PartTimes::default(),
-            failed: 0,
-        }
+        Times { response_us: new_merged(), service_us: new_merged(), parts: PartTimes::default(), failed: 0 }
     }
 }
 
@@ -147,7 +142,11 @@ impl Figures {
             points.collect::<Vec<_>>()
         };
         let seen = |part: fn(&PartTimes) -> &Merged| {
-            let all = self.times.iter().zip(&self.run.labels).map(move |(of_label, label)| (part(&of_label.parts), label));
+            let all = self
+                .times
+                .iter()
+                .zip(&self.run.labels)
+                .map(move |(of_label, label)| (part(&of_label.parts), label));
             let seen = all.filter(|(times, _)| !times.is_empty());
             seen.map(|(good_us, label)| (vec![("label", label.clone())], Value::Times { good_us, failed: 0 }))
                 .collect::<Vec<_>>()
@@ -158,12 +157,18 @@ impl Figures {
                 .each(of(|times| &times.response_us)),
             histogram("service_time", "From the first byte of a request to the last byte of its answer")
                 .each(of(|times| &times.service_us)),
-            histogram("connect_time", "Until the socket of a connection was there that was made for a request")
-                .each(seen(|parts| &parts.connect_us)),
+            histogram(
+                "connect_time",
+                "Until the socket of a connection was there that was made for a request",
+            )
+            .each(seen(|parts| &parts.connect_us)),
             histogram("handshake_time", "What was spoken on such a connection first: TLS, a greeting")
                 .each(seen(|parts| &parts.handshake_us)),
-            histogram("transfer_time", "From the first byte received to the last, of answers that came in pieces")
-                .each(seen(|parts| &parts.transfer_us)),
+            histogram(
+                "transfer_time",
+                "From the first byte received to the last, of answers that came in pieces",
+            )
+            .each(seen(|parts| &parts.transfer_us)),
             histogram("driver_lag", "How late requests left by the driver's own fault").each(lag),
         ]
     }
