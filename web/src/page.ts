@@ -8,6 +8,9 @@ import { atLeast, failedShare, fewNote, tiles, verdict, whatRan } from './head';
 import { heatmap } from './heatmap';
 import { ledgerPart } from './ledger';
 import { operationsPart } from './operations';
+import { ownPart } from './own';
+import { toldParts } from './part-bars';
+import { partsPart } from './parts';
 import { percentileChart } from './percentiles';
 import type { Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
 import { storesPart } from './stores';
@@ -25,9 +28,11 @@ interface Part {
 
 export function page(run: RunPage, source: string): HTMLElement[] {
   const line = timeline(run);
-  const { faults, groups, ledger, maintenance, targets } = run.manifest.summary;
+  const { faults, groups, ledger, maintenance, metrics, parts: where, slowest, targets } = run.manifest.summary;
   const byTarget: Part[] = targets.length > 0 ? [{ id: 'targets', title: 'By target', short: 'Targets', content: targetTable(run) }] : [];
   const byGroup: Part[] = groups.length > 0 ? [{ id: 'groups', title: 'By group', short: 'Groups', content: groupTable(run) }] : [];
+  const went: Part[] = toldParts(where) || slowest.length > 0 ? [{ id: 'parts', title: 'Where the time went', short: 'Parts', content: partsPart(run) }] : [];
+  const own: Part[] = metrics.length > 0 ? [{ id: 'own', title: 'Own metrics', short: 'Metrics', content: ownPart(run, line) }] : [];
   const broken: Part[] = faults.length > 0 ? [{ id: 'faults', title: 'Faults', short: 'Faults', content: faultsPart(faults) }] : [];
   const stores: Part[] = run.stores.length + maintenance.length > 0 ? [{ id: 'stores', title: 'What the stores say', short: 'Stores', content: storesPart(run, line) }] : [];
   const lost: Part[] = ledger ? [{ id: 'ledger', title: 'Nothing lost?', short: 'Ledger', content: ledgerPart(ledger, run.manifest) }] : [];
@@ -39,9 +44,11 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     ...told,
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
     { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: [percentileChart(run) ?? empty('No request had a good answer in the measured window.'), latencyTable(run)] },
+    ...went,
     ...byTarget,
     { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },
     ...byGroup,
+    ...own,
     { id: 'resources', title: 'What it cost', short: 'Resources', content: resourceCharts(run, line) },
     { id: 'driver', title: 'The driver’s own health', short: 'Driver', content: driverPart(run, line) },
     { id: 'errors', title: 'No good answer', short: 'Failures', content: [errorChart(run, line), errorSection(run)] },

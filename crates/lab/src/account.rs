@@ -16,7 +16,7 @@ use crate::stores::Stores;
 use crate::sync::SyncProbe;
 use crate::system::Running;
 use crate::verdict::duration_text;
-use crate::{load_text, machine, target};
+use crate::{load_text, machine, own, target};
 
 use notes::{
     bounds_only, called, connections_used, missed, never_requested, raised, redirected, spoken, stood_still,
@@ -323,6 +323,7 @@ impl Account {
         }
         self.notes.extend(never_requested(plan, totals));
         self.notes.extend(missed(plan, totals));
+        self.notes.extend(own::notes(plan, totals));
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
         if shared {
@@ -336,6 +337,7 @@ impl Account {
         }
         let mut manifest = Manifest::new(&plan.name, plan.labels.clone(), summary);
         manifest.groups = plan.groups.clone();
+        manifest.metrics = own::metrics(plan);
         manifest.description = plan.description.clone();
         manifest.command = options.command_line.clone();
         manifest.started_at = self.started_at;
@@ -371,6 +373,7 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
         | Op::Think(_)
         | Op::BeginGroup(_)
         | Op::EndGroup
+        | Op::Measure { .. }
         | Op::End => None,
     });
     requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()

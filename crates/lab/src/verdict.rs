@@ -22,6 +22,7 @@
 
 mod driver;
 mod figure;
+mod own;
 
 pub use driver::limits;
 
@@ -247,6 +248,9 @@ fn has_a_rate(load: &Load) -> bool {
 }
 
 fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
+    if let (About::Metric(metric), Metric::Own(figure)) = (objective.about, objective.metric) {
+        return own::result(objective, metric, figure, of);
+    }
     let Some(Both { measured, without_driver }) = of.figure(objective) else {
         let (objective, measured) = (objective.text.clone(), "not measured".into());
         return ObjectiveResult { objective, measured, ..ObjectiveResult::default() };
@@ -314,6 +318,7 @@ pub(crate) fn text(metric: Metric, value: f64) -> String {
         Metric::AchievedShare => format!("{}% of offered", significant(value * 100.0)),
         Metric::Rate => format!("{}/s", significant(value)),
         Metric::Errors | Metric::Dropped | Metric::Lost | Metric::Duplicated => format!("{value:.0}"),
+        Metric::Own(_) => significant(value),
     }
 }
 

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Histogram;
 use crate::ledger::Part;
+use crate::{Histogram, OwnSeries, PartSeries};
 
 /// Microseconds in a second.
 pub(crate) const SECOND_US: u64 = 1_000_000;
@@ -61,6 +61,11 @@ impl Outcome {
             Outcome::Variable => "variable",
             Outcome::Unfinished => "unfinished",
         }
+    }
+
+    /// Whether a whole answer came, right or wrong.
+    pub fn is_answered(self) -> bool {
+        matches!(self, Outcome::Ok | Outcome::Status | Outcome::Check)
     }
 
     /// Whether it counts as an error.
@@ -125,6 +130,10 @@ pub struct ThreadInterval {
     pub series: Vec<Series>,
     /// Groups of steps that were over, as requests are told: `label` is the index of the group. None of them is a request.
     pub groups: Vec<Series>,
+    /// What was measured of the scenario's own metrics; only those of which anything was.
+    pub own: Vec<OwnSeries>,
+    /// Where the time of good answers went, by step.
+    pub parts: Vec<PartSeries>,
     /// Requests that became due (started or dropped).
     pub offered: u64,
     /// Those that were due within the measured window, told of in this interval. Each of them ends as a measured
@@ -189,6 +198,8 @@ impl ThreadInterval {
             in_window: false,
             series: Vec::new(),
             groups: Vec::new(),
+            own: Vec::new(),
+            parts: Vec::new(),
             offered: 0,
             measured_offered: 0,
             dropped: 0,
@@ -224,6 +235,8 @@ impl ThreadInterval {
             in_window,
             series,
             groups,
+            own,
+            parts,
             offered,
             measured_offered,
             dropped,
@@ -257,6 +270,8 @@ impl ThreadInterval {
             one.response_time_less_lag_us.reset();
             one.service_time_us.reset();
         }
+        own.iter_mut().for_each(OwnSeries::clear);
+        parts.iter_mut().for_each(PartSeries::clear);
         lag_us.reset();
         unmeasured_lag_us.reset();
         read_lag_us.reset();

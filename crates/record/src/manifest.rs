@@ -6,6 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::OwnMetric;
 use crate::interval::ErrorExample;
 use crate::summary::{Summary, Verdict};
 
@@ -184,6 +185,9 @@ pub struct Manifest {
     /// Groups of steps, in the scenario's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
+    /// What the scenario measured itself, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<OwnMetric>,
     /// Objectives and whether they were met.
     pub objectives: Vec<ObjectiveResult>,
     /// The first failures of each kind.
@@ -226,6 +230,7 @@ impl Manifest {
             phases: Vec::new(),
             labels,
             groups: Vec::new(),
+            metrics: Vec::new(),
             objectives: Vec::new(),
             error_examples: Vec::new(),
             interrupted: false,

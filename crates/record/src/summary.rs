@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::OwnKind;
 pub use crate::distribution::Latency;
 use crate::fault::Fault;
 use crate::maintenance::Maintenance;
@@ -77,6 +78,87 @@ pub struct Step {
     /// The good answers by themselves.
     #[serde(default)]
     pub good: Good,
+    /// Where their time went; absent where there was none, and in runs of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+}
+
+/// Where the time of the good answers went. The means are of all of them, and add up to their mean response time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// Until it was sent, or a connection was begun for it: for a free connection, or for the driver.
+    pub wait: Part,
+    /// Until the socket of a connection was there that was made for it.
+    pub connect: Part,
+    /// What was spoken on it first: TLS, a greeting.
+    pub handshake: Part,
+    /// From first byte sent to first byte received.
+    pub first_byte: Part,
+    /// From there to the last byte.
+    pub transfer: Part,
+}
+
+/// A part of the time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Over all good answers, microseconds.
+    pub mean_us: f64,
+    /// Of how many it is known to be a part of its own: of an answer in one piece the transfer is none.
+    pub count: u64,
+    /// How it spread over these; absent of the wait, which is what remains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_us: Option<Latency>,
+}
+
+impl Parts {
+    /// All of them by name, in the order in which they come to pass.
+    pub fn named(&self) -> [(&'static str, &Part); 5] {
+        let Parts { wait, connect, handshake, first_byte, transfer } = self;
+        [
+            ("wait", wait),
+            ("connect", connect),
+            ("handshake", handshake),
+            ("first byte", first_byte),
+            ("transfer", transfer),
+        ]
+    }
+
+    /// Whether there is more to tell than service time and response time do.
+    pub fn tell(&self) -> bool {
+        [&self.connect, &self.handshake, &self.transfer].iter().any(|part| part.count > 0)
+    }
+}
+
+/// One of the slowest requests that were answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slow {
+    /// Its label.
+    pub label: String,
+    /// When it was due, microseconds since the run began.
+    pub due_us: u64,
+    /// From due to last byte.
+    pub response_time_us: u64,
+    /// Until it was sent, or a connection was begun for it.
+    pub wait_us: u64,
+    /// Until the socket of a connection was there that was made for it; absent where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_us: Option<u64>,
+    /// What was spoken on it first; absent where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake_us: Option<u64>,
+    /// From first byte sent to first byte received.
+    pub first_byte_us: u64,
+    /// From there to the last byte.
+    pub transfer_us: u64,
+    /// `ok`, `status` or `check`.
+    pub outcome: String,
+    /// Status of its answer; absent where the protocol has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Which driving thread sent it.
+    pub thread: u16,
+    /// Over which of the thread's sockets.
+    pub connection: u32,
 }
 
 /// One target's share of a run.
@@ -116,6 +198,46 @@ pub struct Group {
     pub response_time_us: Latency,
     /// From the first byte sent to the last byte of the last answer.
     pub service_time_us: Latency,
+}
+
+/// What the scenario measured itself within the measured window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Own {
+    /// The metric's name.
+    pub metric: String,
+    /// What became of its numbers.
+    pub kind: OwnKind,
+    /// What they are in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// How many numbers there were.
+    pub count: u64,
+    /// All of them together; what a counter counted.
+    pub sum: f64,
+    /// How many there were each second; of a counter how much it counted each second.
+    pub per_s: f64,
+    /// How they spread; absent of a counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Spread>,
+    /// How often there was no number. None of the figures has these.
+    pub no_number: u64,
+    /// What there was instead, the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
+}
+
+/// Numbers in few of them; null of none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Spread {
+    pub min: Option<f64>,
+    pub mean: Option<f64>,
+    pub p50: Option<f64>,
+    pub p90: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+    pub p999: Option<f64>,
+    pub max: Option<f64>,
 }
 
 /// One process over the measured window.
@@ -374,6 +496,12 @@ pub struct Summary {
     /// The good answers by themselves.
     #[serde(default)]
     pub good: Good,
+    /// Where the time of the good answers went; absent where there was none, and in runs of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+    /// The slowest requests that were answered, the slowest first: those of all labels, and of each label.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<Slow>,
     /// By label, in the scenario's order.
     pub steps: Vec<Step>,
     /// By target, the system first; absent where all requests went to it.
@@ -382,6 +510,9 @@ pub struct Summary {
     /// By group of steps, in the scenario's order; absent where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
+    /// What the scenario measured itself, in its order; absent where it measures nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Own>,
     /// CPU and memory by process.
     pub processes: Vec<Process>,
     /// The driver's look at itself.

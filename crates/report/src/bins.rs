@@ -9,8 +9,8 @@ use tidemark_record::{
 };
 
 use crate::heatmap::{HeatMap, HeatMapBuilder};
-use crate::stores;
 use crate::units::round;
+use crate::{own, stores};
 
 /// Most bins on the time axis.
 const BINS_MAX: u64 = 2_000;
@@ -48,7 +48,8 @@ impl Axis {
             + SERIES_PER_LABEL * run.manifest.labels.len() as u64
             + SERIES_PER_OPERATION * operations as u64
             + SERIES_PER_PROCESS * processes
-            + stores::count(run);
+            + stores::count(run)
+            + own::SERIES_EACH * run.manifest.metrics.len() as u64;
         Axis::of_seconds(seconds, (NUMBERS_MAX / series).clamp(1, BINS_MAX))
     }
 

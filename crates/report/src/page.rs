@@ -10,6 +10,7 @@ use tidemark_record::{DROPPED, Distribution, Manifest, Outcome, RecordError, Run
 use crate::bins::{self, Axis, LoadSeries, StepSeries, Values};
 use crate::heatmap::HeatMap;
 use crate::operations::{self, OperationSeries};
+use crate::own::{self, OwnOverTime};
 use crate::processes::{self, ProcessSeries};
 use crate::stores::{self, StoreSeries};
 
@@ -46,6 +47,9 @@ pub struct ReportPage<'a> {
     /// What the stores said of themselves; absent where none was asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<StoreSeries>,
+    /// What the scenario measured itself; absent where it measures nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<OwnOverTime>,
     /// Failures by kind, with the first of each.
     pub errors: Vec<ErrorKind<'a>>,
     /// Failures per second by kind.
@@ -126,6 +130,7 @@ impl<'a> ReportPage<'a> {
             operations_left_out,
             processes: processes::over_time(run, axis),
             stores: stores::over_time(run, axis),
+            own: own::over_time(run, axis)?,
             errors: errors(&run.manifest),
             error_series: over_time.errors,
             events: run.events.iter().map(event).collect(),

@@ -14,7 +14,7 @@ use tidemark_record::{Outcome, RecordError, Run};
 use self::percentiles::Times;
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
-use crate::{faults, maintenance, page};
+use crate::{faults, maintenance, own, page, parts};
 
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
@@ -69,9 +69,12 @@ fn of(run: &Run, style: Style, times: Option<&Times>) -> String {
     if let Some(times) = times {
         percentiles::table(&mut text, times);
     }
+    time_parts(&mut text, &manifest.summary);
+    slowest(&mut text, &manifest.summary);
     targets(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
     groups(&mut text, &manifest.summary);
+    own_metrics(&mut text, &manifest.summary);
     errors(&mut text, manifest);
     faults(&mut text, &manifest.summary);
     maintenance(&mut text, &manifest.summary);
@@ -89,6 +92,9 @@ const BAD: Paint = AnsiColor::Red.on_default().bold();
 const WARNING: Paint = AnsiColor::Yellow.on_default().bold();
 const HEADING: Paint = Paint::new().bold();
 const QUIET: Paint = Paint::new().dimmed();
+
+/// Slow requests that have a line.
+const SLOWEST: usize = 3;
 
 /// Most rewrites and snapshots that have a line.
 const MAINTENANCE_MAX: usize = 20;
@@ -377,6 +383,32 @@ fn latency(text: &mut Text, summary: &Summary) {
     }
 }
 
+/// Where the time of the good answers went.
+fn time_parts(text: &mut Text, summary: &Summary) {
+    let Some(of) = parts::told(summary) else { return };
+    text.heading("Where the time went");
+    let head: Vec<&str> = [""].into_iter().chain(parts::HEAD).collect();
+    let mut table = Table::new(&head).dispensable(&["count", "p50"]).whole_names();
+    for (name, figures) in parts::rows(of) {
+        table.row([name.to_owned()].into_iter().chain(figures).collect());
+    }
+    text.table(&table);
+}
+
+/// The slowest requests that were answered.
+fn slowest(text: &mut Text, summary: &Summary) {
+    if summary.slowest.is_empty() {
+        return;
+    }
+    text.heading("Slowest");
+    for slow in summary.slowest.iter().take(SLOWEST) {
+        text.marked("-", &format!("{} {}", duration(slow.response_time_us as f64), slow.label));
+        for line in wrap_parts(&parts::of_slow(slow), " · ", text.width - 2 * INDENT) {
+            text.line(&format!("{:1$}{line}", "", 2 * INDENT));
+        }
+    }
+}
+
 /// What a dash in the tables of latencies means.
 pub(crate) fn dashes(summary: &Summary) -> Option<String> {
     let share = percent(summary.failed_share());
@@ -464,6 +496,25 @@ fn groups(text: &mut Text, summary: &Summary) {
         let mut row = vec![clean(&group.group), text.count(group.count), rate(text, group.achieved_per_s)];
         row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))));
         row.push(text.count(group.errors.values().sum()));
+        table.row(row);
+    }
+    text.table(&table);
+}
+
+/// What the scenario measured itself.
+fn own_metrics(text: &mut Text, summary: &Summary) {
+    if summary.metrics.is_empty() {
+        return;
+    }
+    text.heading("Own metrics");
+    let without = own::any_without(summary);
+    let head = [""].into_iter().chain(own::HEAD).chain(without.then_some(own::NO_NUMBER));
+    let head: Vec<&str> = head.collect();
+    let mut table = Table::new(&head).dispensable(&["sum", "p90", "count", "mean"]);
+    for of in &summary.metrics {
+        let mut row = vec![clean(&own::name(of))];
+        row.extend(own::figures(of));
+        row.extend(without.then(|| text.count(of.no_number)));
         table.row(row);
     }
     text.table(&table);

@@ -108,6 +108,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
         labels: requests.label_names(),
         groups: requests.groups,
+        metrics: requests.metrics,
         requests: requests.plans,
         sessions,
         prepare,
@@ -190,17 +191,22 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
     for node in node.map(Node::items).unwrap_or_default() {
         // a text, or a mapping with more about it
         let Some(text) = node.get("objective").or_else(|| node.text().map(|_| node)) else { continue };
-        let Some((mut objective, label)) = reader.objective(text) else { continue };
+        let Some((mut objective, label)) = reader.objective(text, &requests.metrics) else { continue };
         objective.abort_early = node.get("abort early").and_then(|node| reader.bool(node)).unwrap_or(false);
         if let Some(label) = label {
-            match objective::about(&label, &labels, &requests.groups) {
+            match objective::about(&label, objective.about, &labels, &requests.groups, &requests.metrics) {
                 Ok(about) => objective.about = about,
                 Err(message) => reader.sink.error(node, message),
             }
-            if objective.abort_early && matches!(objective.about, About::Group(_)) {
-                reader
-                    .sink
-                    .error(node, "an objective on a group is decided at the end; leave \"abort early\" out");
+            let what = match objective.about {
+                About::All | About::Label(_) => "",
+                About::Group(_) => "a group",
+                About::Metric(_) => "a metric of your own",
+            };
+            if objective.abort_early && !what.is_empty() {
+                let message =
+                    format!("an objective on {what} is decided at the end; leave \"abort early\" out");
+                reader.sink.error(node, message);
             }
         }
         objectives.push(objective);

@@ -20,6 +20,7 @@ mod follow;
 mod launch;
 mod limits;
 mod load;
+mod measure;
 mod memcached;
 mod persistence;
 mod statement;
@@ -27,7 +28,7 @@ mod store;
 mod verify;
 
 pub use crate::context::Feeder;
-pub use crate::objective::{About, Comparison, Metric, Objective};
+pub use crate::objective::{About, Comparison, Metric, Objective, OwnFigure};
 pub use crate::slot::SlotIndex;
 pub use aerospike::AerospikeRequest;
 pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm, Wait, WebSocketStep};
@@ -36,6 +37,7 @@ pub use follow::{Follow, Hops};
 pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
+pub use measure::{METRICS_MAX, MetricKind, MetricPlan};
 pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use statement::Statement;
@@ -63,6 +65,8 @@ pub struct Plan {
     pub labels: Vec<String>,
     /// Groups of steps, in the order of the file; [`Op::BeginGroup`] names them by index.
     pub groups: Vec<String>,
+    /// What the scenario measures itself, in the order of the file; [`Op::Measure`] names it by index.
+    pub metrics: Vec<MetricPlan>,
     /// Requests; [`Op::Request`] names them by index.
     pub requests: Vec<RequestPlan>,
     /// What virtual users do, by weight.
@@ -111,6 +115,7 @@ impl Plan {
             description: String::new(),
             labels: Vec::new(),
             groups: Vec::new(),
+            metrics: Vec::new(),
             requests: Vec::new(),
             sessions: Vec::new(),
             prepare: None,
@@ -334,6 +339,17 @@ pub enum Op {
     BeginGroup(u16),
     /// The group that began last is over.
     EndGroup,
+    /// Measure a number of the scenario's own.
+    Measure {
+        /// Index into [`Plan::metrics`].
+        metric: u16,
+        /// The number.
+        value: Expr,
+        /// As its author wrote it.
+        text: String,
+        /// Whether only where the last request ended well.
+        if_good: bool,
+    },
     /// The session's end.
     End,
 }

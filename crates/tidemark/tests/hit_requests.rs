@@ -1,7 +1,7 @@
 //! What `tidemark hit` sends where more is said than a URL: lists of requests, command lines of curl, bodies of any bytes.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;

@@ -127,16 +127,20 @@ fn self_signed(params: CertificateParams) -> (String, String) {
     (serve(config(&certificate, &key)), certificate.pem())
 }
 
+fn of_authority(mut params: CertificateParams) -> CertificateParams {
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params
+}
+
 #[test]
 fn a_certificate_that_is_named_itself_is_taken_as_curl_takes_it() {
     let folder = tempfile::tempdir().unwrap();
     let named = || CertificateParams::new(vec![NAME.to_owned(), "127.0.0.1".to_owned()]).unwrap();
     // as `openssl req -x509` makes them
-    let authority = CertificateParams { is_ca: IsCa::Ca(BasicConstraints::Unconstrained), ..named() };
+    let authority = of_authority(named());
     let mut nameless = CertificateParams::new(Vec::new()).unwrap();
     nameless.distinguished_name.push(DnType::CommonName, "localhost");
-    let nameless_authority =
-        CertificateParams { is_ca: IsCa::Ca(BasicConstraints::Unconstrained), ..nameless.clone() };
+    let nameless_authority = of_authority(nameless.clone());
     let (_, other) = trusted_server();
     fs::write(folder.path().join("other.pem"), other).unwrap();
     for (params, without) in [
@@ -153,12 +157,10 @@ fn a_certificate_that_is_named_itself_is_taken_as_curl_takes_it() {
         assert_eq!(answered(&text), Some(30), "{without}: {error}");
     }
     // another name, or another time, is refused all the same
-    let authority = CertificateParams { is_ca: IsCa::Ca(BasicConstraints::Unconstrained), ..named() };
-    let expired = CertificateParams {
-        not_before: rcgen::date_time_ymd(2001, 1, 1),
-        not_after: rcgen::date_time_ymd(2002, 1, 1),
-        ..authority.clone()
-    };
+    let authority = of_authority(named());
+    let mut expired = authority.clone();
+    expired.not_before = rcgen::date_time_ymd(2001, 1, 1);
+    expired.not_after = rcgen::date_time_ymd(2002, 1, 1);
     for (params, more, says) in
         [(authority, &["--server-name", "other.test"][..], "not valid for name"), (expired, &[], "expired")]
     {

@@ -14,6 +14,7 @@ mod interrupts;
 mod ledger;
 mod once;
 mod operations;
+mod own_metrics;
 mod own_system;
 mod program;
 mod results;

@@ -22,9 +22,9 @@ pub struct Both {
 
 /// What figures are taken from.
 pub struct Measured<'a> {
-    totals: &'a Totals,
+    pub(super) totals: &'a Totals,
     /// Whether the driver was held up so much that it may have spoiled what it did not count.
-    limited: bool,
+    pub(super) limited: bool,
     /// Whether users wait for answers, so that whatever holds the driver up slows them all.
     is_closed: bool,
     /// How long it can have held up one request at most, 0 where it had room; infinite where nobody knows.
@@ -80,6 +80,8 @@ impl<'a> Measured<'a> {
             About::Label(label) => self.totals.by_label.get(usize::from(label)),
             About::Group(group) => self.totals.by_group.get(usize::from(group)),
             About::All => Some(&self.totals.all),
+            // is judged by itself
+            About::Metric(_) => None,
         }
     }
 
@@ -141,7 +143,7 @@ impl<'a> Measured<'a> {
                     Both { measured, without_driver: without_driver.min(most).max(measured) }
                 })
             }
-            Metric::Lost | Metric::LostShare | Metric::Duplicated => None,
+            Metric::Lost | Metric::LostShare | Metric::Duplicated | Metric::Own(_) => None,
         }
     }
 
