@@ -114,7 +114,7 @@ fn what_goes_wrong_is_told() {
     let (errors, told) = outcome("      - {aerospike: [put, s, k, v, x]}", |_| Fate::Refused(8), "");
     assert_eq!(errors, json!({"status": 20}));
     assert!(told.contains("an error: 8: out of space"), "{told}");
-    let (errors, told) = outcome("      - {aerospike: [get, s, k, v], timeout: 50ms}", late, "");
+    let (errors, told) = outcome("      - {aerospike: [get, s, k, v], timeout: 500ms}", late, "");
     assert_eq!(errors, json!({"timeout": 10}), "{told}");
     let (errors, told) = outcome("      - {aerospike: [put, s, k, v, x]}", closed, "");
     assert_eq!(errors, json!({"reset": 10}), "{told}");
@@ -133,7 +133,7 @@ fn what_goes_wrong_is_told() {
 }
 
 fn late(n: usize) -> Fate {
-    if n % 2 == 1 { Fate::Late(Duration::from_millis(300)) } else { Fate::Done }
+    if n % 2 == 1 { Fate::Late(Duration::from_secs(3)) } else { Fate::Done }
 }
 
 fn closed(n: usize) -> Fate {

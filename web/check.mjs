@@ -57,6 +57,12 @@ function groupsMissing({ groups, groupRows }) {
   return groups.filter((of, index) => !groupRows[index].startsWith(of.group)).map((of) => `group "${of.group}" has no row`);
 }
 
+/** Whether everything that the scenario measured itself has its row. */
+function metricsMissing({ metrics, metricRows }) {
+  if (metrics.length !== metricRows.length) return [`${metricRows.length} rows for ${metrics.length} metrics of the scenario's own`];
+  return metrics.filter((of, index) => !metricRows[index].startsWith(of.metric)).map((of) => `metric "${of.metric}" has no row`);
+}
+
 const VIEWS = [
   { name: 'desktop', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
   { name: 'dark', viewport: { width: 1280, height: 900 }, colorScheme: 'dark' },
@@ -109,6 +115,8 @@ function look() {
     faults: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.faults ?? [],
     rows: document.querySelector('#faults')?.parentElement.querySelectorAll('table.faults tbody tr').length ?? 0,
     groups: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.groups ?? [],
+    metrics: JSON.parse(document.getElementById('run').textContent).manifest?.summary?.metrics ?? [],
+    metricRows: [...document.querySelectorAll('table.own tbody tr')].map((row) => row.textContent),
     groupRows: [...document.querySelectorAll('table.groups tbody tr')].map((row) => row.textContent),
     unnamed: [...document.querySelectorAll('.plot, button, .scroll')].filter((element) => !(element.getAttribute('aria-label') ?? element.textContent).trim()).length,
   };
@@ -134,6 +142,7 @@ async function checkView(browser, file, view, screenshots, least) {
   wrong.push(...seen.charts.map(flaw).filter(Boolean));
   wrong.push(...faultsMissing(seen));
   wrong.push(...groupsMissing(seen));
+  wrong.push(...metricsMissing(seen));
   if (seen.overflow > 0) wrong.push(`is ${seen.overflow} px wider than the window: ${seen.wide.join(', ')}`);
   if (seen.bold > 0) wrong.push('a string of the run became markup');
   if (seen.unnamed > 0) wrong.push(`${seen.unnamed} controls or charts without a name`);
@@ -265,6 +274,23 @@ function samples(dir) {
   limited.manifest.summary.verdict.reasons.push(`driver-bound: errors < 0.1% is not decided: 7 % as measured, 0 % with the driver's own share taken out; ${limit}`);
   const undecided = limited.manifest.objectives.find((it) => it.default);
   Object.assign(undecided, { met: false, undecided: true, measured: `${undecided.measured} as measured, 0% with the driver's own share taken out` });
+  const part = (mean_us, count) => ({ mean_us, count, times_us: { min: 1, mean: mean_us, p50: mean_us, p90: mean_us * 2, p95: mean_us * 2, p99: mean_us * 3, p999: mean_us * 4, max: mean_us * 9 } });
+  const parts = { wait: { mean_us: 120, count: 900 }, connect: part(300, 40), handshake: part(900, 40), first_byte: part(2400, 900), transfer: part(1100, 12) };
+  limited.manifest.summary.parts = parts;
+  limited.manifest.summary.steps.forEach((step) => { step.parts = parts; });
+  limited.manifest.summary.slowest = [
+    { label: limited.manifest.summary.steps[0].label, due_us: 31_000_000, response_time_us: 1_900_000, wait_us: 3, connect_us: 900, handshake_us: 2_000, first_byte_us: 1_800_000, transfer_us: 97_097, outcome: 'status', status: 503, thread: 1, connection: 17 },
+    { label: 'Any', due_us: 2_000_000, response_time_us: 900_000, wait_us: 0, first_byte_us: 900_000, transfer_us: 0, outcome: 'ok', thread: 0, connection: 2 },
+  ];
+  limited.manifest.summary.metrics = [
+    { metric: 'cart_items', kind: 'histogram', count: 41_200, sum: 123_456, per_s: 457.8, values: { min: 0, mean: 3, p50: 3, p90: 5, p95: 6, p99: 9, p999: 14, max: 20 }, no_number: 3, example: '${n}: it has no value' },
+    { metric: 'spent_on_everything_that_was_in_any_of_the_carts', kind: 'counter', unit: 'EUR', count: 7, sum: 0.35, per_s: 0.004, no_number: 0 },
+  ];
+  const wave = limited.seconds.map((second) => 3 + Math.round(2 * Math.sin(second / 9)));
+  limited.own = [
+    { metric: 'cart_items', kind: 'histogram', unit: '', per_s: wave, p50: wave, p99: wave.map((it) => it * 3), max: wave.map((it) => it * 4) },
+    { metric: 'spent_on_everything_that_was_in_any_of_the_carts', kind: 'counter', unit: 'EUR', per_s: wave.map((it) => it / 1000) },
+  ];
   limited.manifest.summary.groups = [
     { group: 'READ-MODIFY-WRITE', count: 41_200, achieved_per_s: 457.8, errors: {}, response_time_us: { p50: 1_540, p90: 3_100, p99: 12_300, p999: 40_000, max: 71_000 } },
     { group: 'A purchase, from the cart to the last confirmation of it', count: 120, achieved_per_s: 1.2, errors: { timeout: 9, unfinished: 3 }, response_time_us: { p50: 2_000_000, p90: 9_000_000, p99: null, p999: null, max: null } },

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidemark_wire::encoding::{Room, decode};
+use tidemark_wire::encoding::{Scratch, decode};
 
 /// Most bytes of what is read.
 const MOST: usize = 1 << 16;
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     let names = [&b"gzip"[..], b"deflate", b"br", b"zstd"];
     let (first, second) = (usize::from(which & 3), usize::from(which >> 2 & 3));
     let headers = if which & 16 == 0 { &[names[first]][..] } else { &[names[first], names[second]] };
-    let (mut decoded, mut room) = (Vec::new(), Room::default());
+    let (mut decoded, mut room) = (Vec::new(), Scratch::default());
     let read = decode(headers.iter().copied(), body, MOST, &mut decoded, &mut room);
     assert!(decoded.len() <= MOST);
     assert!(read == Ok(true) || decoded.is_empty());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { atLeast, dropped, headline, passed, percentile, percentileNote, served, within } from './head';
+import { atLeast, dropped, fewNote, headline, passed, percentile, percentileNote, served, within } from './head';
 import { readRun, type ObjectiveResult, type Summary } from './run';
 import { failureKinds } from './table';
 
@@ -42,6 +42,20 @@ describe('the headline', () => {
     const bound = summary({ ...clean, driver: { limits: ['its busiest thread was on a CPU for 99 % of the time'] } });
     expect(headline(bound)).toMatch(/^at least 92\/s/);
     expect(atLeast(summary(clean))).toBe('');
+  });
+});
+
+describe('few requests', () => {
+  const few = { requests: 50, failed: 0, response_time_us: { p50: 800, p90: 5000, p99: null, p999: null, max: 12_300 }, good: { ...good, requests: 50 } };
+  it('have no percentile that would be the slowest of them', () => {
+    expect(spaced(headline(summary(few)))).toBe('92/s of 100/s offered, all within 12.3 ms, no errors');
+    expect(spaced(percentile('p99', summary(few)).below)).toBe('too few: 50 requests');
+    expect(percentileNote(summary(few))).toContain('50 requests have no p99.');
+    expect([fewNote(1000), fewNote(0)]).toEqual(['', '']);
+    expect(fewNote(999)).toContain('p99.9');
+  });
+  it('are not the reason where a percentile was not reached', () => {
+    expect(percentile('p50', summary({ ...few, failed: 40, errors: { timeout: 40 }, response_time_us: {} })).exact).toBe('not reached');
   });
 });
 

@@ -21,6 +21,18 @@ const VERDICTS: Record<Status, { word: string; icon: string }> = {
 /** Of all requests that were due, those without a good answer. */
 export const failedShare = (summary: Pick<Summary, 'failed' | 'due'>): number => (summary.due > 0 ? summary.failed / summary.due : 0);
 
+/** How many requests a percentile is of at least: one of them lies beyond it. */
+const LEAST: Partial<Record<keyof Latency, number>> = { p50: 2, p90: 10, p95: 20, p99: 100, p999: 1000 };
+
+/** Whether so many requests do not have a percentile: it would be the slowest of them under another name. */
+export const isTooFew = (key: keyof Latency, due: number): boolean => due > 0 && due < (LEAST[key] ?? 0);
+
+/** What else a dash means where there are few requests. */
+export function fewNote(due: number): string {
+  const first = (['p50', 'p90', 'p99', 'p999'] as const).find((key) => isTooFew(key, due));
+  return first ? `${NOTHING} is also where there are too few: ${plural(due, 'request')} have no ${PERCENTILE_NAMES[first]}.` : '';
+}
+
 /** `99 % within 12.3 ms`; where that is not reached, so. */
 export const within = (part: string, us: number | null): string => (us === null ? `${part} not reached` : `${part} within ${duration(us)}`);
 
@@ -31,6 +43,8 @@ export function headline(summary: Summary): string {
   const p99 = summary.response_time_us.p99;
   const missing = `${share(failedShare(summary))} had no good answer`;
   const rates = `${atLeast(summary)}${rate(summary.achieved_per_s)} of ${rate(summary.offered_per_s)} offered`;
+  const { max } = summary.response_time_us;
+  if (summary.failed === 0 && p99 === null && max !== null) return `${rates}, all within ${duration(max)}, no errors`;
   if (summary.failed === 0) return `${rates}, ${within('99\u202f%', p99)}, no errors`;
   // A run of before, and nothing was answered: its times are of nothing.
   const nothing = p99 === null || (summary.of_good_only && summary.good.requests === 0);
@@ -87,7 +101,8 @@ export function whatRan(manifest: Manifest): HTMLElement {
       ['Measured', summary.measured_s > 0
         ? `${span(Number(summary.measured_s.toFixed(1)))}${excluded.length > 0 ? `, after ${span(Number(excluded_s.toFixed(1)))} not counted (${excluded.map((phase) => phase.name).join(', ')})` : ''}`
         : 'nothing'],
-      ['System', (system.name || system.url) && [system.name, system.url && system.url !== system.name && el('span', { class: 'sub' }, system.url)]],
+      ['System', (system.name || system.url) && [system.name, system.url && system.url !== system.name && el('span', { class: 'sub' }, system.url),
+        system.spoken.map((how) => el('span', { class: 'sub' }, how))]],
       ['Beside it', manifest.targets.length > 0 && manifest.targets.map((it) =>
         el('div', {}, it.name, el('span', { class: 'sub' }, [it.url === it.name ? '' : it.url, it.protocol].filter(Boolean).join(' · '))))],
       ['Watched', manifest.watched.length > 0 && manifest.watched.map((it) =>
@@ -107,6 +122,7 @@ export function whatRan(manifest: Manifest): HTMLElement {
 export function percentile(key: keyof Latency, summary: Summary): { value: string; exact: string; below: string } {
   const us = summary.response_time_us[key];
   if (summary.good.requests === 0) return { value: NOTHING, exact: 'not reached', below: summary.due > 0 ? 'nothing answered well' : 'nothing answered' };
+  if (us === null && isTooFew(key, summary.due)) return { value: NOTHING, exact: 'too few requests', below: `too few: ${plural(summary.due, 'request')}` };
   if (us === null) return { value: NOTHING, exact: 'not reached', below: `not reached; good\u00a0answers\u00a0${duration(summary.good.response_time_us[key])}` };
   return { value: duration(us), exact: `${us} µs`, below: `service ${duration(summary.service_time_us[key])}` };
 }
@@ -120,7 +136,11 @@ export function dropped(summary: Summary): string {
 /** Which requests the percentiles are of. */
 export function percentileNote(summary: Summary): string {
   if (summary.of_good_only) return 'Percentiles are of the response time of the good answers only, as this run of an older Tidemark has them; only the measured window counts.';
-  return `Percentiles are of the response time of all requests that were due in the measured window.${summary.failed > 0 ? ` ${NOTHING} is not reached: ${share(failedShare(summary))} had no good answer, which is slower than every bound.` : ''}`;
+  return [
+    'Percentiles are of the response time of all requests that were due in the measured window.',
+    summary.failed > 0 && `${NOTHING} is not reached: ${share(failedShare(summary))} had no good answer, which is slower than every bound.`,
+    fewNote(summary.due),
+  ].filter(Boolean).join(' ');
 }
 
 /** What the cost is of: the system, or, where that was not watched, the stores that the run started, one of which may be what is driven; else what was watched. */

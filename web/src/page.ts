@@ -4,10 +4,13 @@ import { resourceCharts, driverCharts, errorChart, labelChart, loadCharts } from
 import { copyButton, el, facts, svg, type Child } from './dom';
 import { faultsPart } from './faults';
 import { atSecond, clock, coreList, count, cores, duration, moment, share, shellLine, size } from './format';
-import { atLeast, failedShare, tiles, verdict, whatRan } from './head';
+import { atLeast, failedShare, fewNote, tiles, verdict, whatRan } from './head';
 import { heatmap } from './heatmap';
 import { ledgerPart } from './ledger';
 import { operationsPart } from './operations';
+import { ownPart } from './own';
+import { toldParts } from './part-bars';
+import { partsPart } from './parts';
 import { percentileChart } from './percentiles';
 import type { Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
 import { split } from './store-lines';
@@ -26,9 +29,11 @@ interface Part {
 
 export function page(run: RunPage, source: string): HTMLElement[] {
   const line = timeline(run);
-  const { faults, groups, ledger, maintenance, targets } = run.manifest.summary;
+  const { faults, groups, ledger, maintenance, metrics, parts: where, slowest, targets } = run.manifest.summary;
   const byTarget: Part[] = targets.length > 0 ? [{ id: 'targets', title: 'By target', short: 'Targets', content: targetTable(run) }] : [];
   const byGroup: Part[] = groups.length > 0 ? [{ id: 'groups', title: 'By group', short: 'Groups', content: groupTable(run) }] : [];
+  const went: Part[] = toldParts(where) || slowest.length > 0 ? [{ id: 'parts', title: 'Where the time went', short: 'Parts', content: partsPart(run) }] : [];
+  const own: Part[] = metrics.length > 0 ? [{ id: 'own', title: 'Own metrics', short: 'Metrics', content: ownPart(run, line) }] : [];
   const broken: Part[] = faults.length > 0 ? [{ id: 'faults', title: 'Faults', short: 'Faults', content: faultsPart(faults) }] : [];
   const told = split(run);
   const watched: Part[] = told.watched.length > 0 ? [{ id: 'watched', title: 'What was watched beside it', short: 'Watched', content: watchedPart(run, line) }] : [];
@@ -43,9 +48,11 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     ...operations,
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
     { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: [percentileChart(run) ?? empty('No request had a good answer in the measured window.'), latencyTable(run)] },
+    ...went,
     ...byTarget,
     { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },
     ...byGroup,
+    ...own,
     { id: 'resources', title: 'What it cost', short: 'Resources', content: resourceCharts(run, line) },
     { id: 'driver', title: 'The driver’s own health', short: 'Driver', content: driverPart(run, line) },
     { id: 'errors', title: 'No good answer', short: 'Failures', content: [errorChart(run, line), errorSection(run)] },
@@ -118,6 +125,7 @@ function latencyTable(run: RunPage): Child {
   const differs = (['p50', 'p90', 'p99', 'max'] as const).some((key) => less[key] !== null && response[key] !== null && (response[key] - less[key]) * 20 > response[key]);
   return [
     apart && el('p', { class: 'note' }, `– is not reached: ${share(failedShare(summary))} of what was due had no good answer, which is slower than every bound.`),
+    fewNote(summary.due) && el('p', { class: 'note' }, fewNote(summary.due)),
     table('Percentiles in figures', [{ name: '' }, ...shown.map(({ name }) => ({ name, number: true }))], [
       row('Response time', apart ? 'of all that was due' : '', response),
       row('Service time', '', summary.service_time_us),

@@ -42,6 +42,24 @@ export interface Failure {
   known_after_us: Latency;
 }
 
+/** A part of the time of the good answers. */
+export interface Part {
+  /** Over all of them. */
+  mean_us: number;
+  /** Of how many it is known to be a part of its own. */
+  count: number;
+  /** Over these; null of the wait, which is what remains. */
+  times_us: Latency | null;
+}
+
+export type PartName = 'wait' | 'connect' | 'handshake' | 'first_byte' | 'transfer';
+/** Where the time of the good answers went; the means add up to their mean response time. */
+export type Parts = Record<PartName, Part>;
+
+/** One of the slowest requests that were answered; null what was no part of it. */
+export type Slow = { label: string; due_us: number; response_time_us: number; outcome: string; status: number | null; thread: number; connection: number }
+  & Record<`${PartName}_us`, number | null>;
+
 export interface Step {
   label: string;
   requests: number;
@@ -51,6 +69,8 @@ export interface Step {
   response_time_us: Latency;
   service_time_us: Latency;
   good: Good;
+  /** Where the time went; null in runs of before, and of none. */
+  parts: Parts | null;
 }
 
 /** Several steps together. */
@@ -60,6 +80,22 @@ export interface Group {
   achieved_per_s: number;
   errors: Counts;
   response_time_us: Latency;
+}
+
+/** What the scenario measured itself. */
+export interface OwnMetric {
+  metric: string;
+  /** A counter has a sum, and no distribution. */
+  kind: 'histogram' | 'counter';
+  unit: string;
+  count: number;
+  sum: number;
+  /** How many numbers each second; of a counter how much it counted. */
+  per_s: number;
+  values: Latency;
+  /** How often there was no number. */
+  no_number: number;
+  example: string;
 }
 
 export interface ProcessSummary {
@@ -212,11 +248,15 @@ export interface Summary {
   /** With the driver's own share taken out: where it differs, the truth lies between the two. */
   response_time_less_lag_us: Latency;
   good: Good;
+  parts: Parts | null;
+  slowest: Slow[];
   steps: Step[];
   /** By target, whose name is the label; none where all requests went to one. */
   targets: Step[];
   /** Several steps together, none of which is a request; none where the scenario has no groups. */
   groups: Group[];
+  /** What the scenario measured itself; none where it measures nothing. */
+  metrics: OwnMetric[];
   processes: ProcessSummary[];
   driver: Driver;
   faults: Fault[];
@@ -248,6 +288,8 @@ export interface SyncLatency {
 export interface System {
   name: string;
   url: string;
+  /** What was agreed on with it, for a person. */
+  spoken: string[];
   command: string[];
   settings: Record<string, string>;
   durability: string | null;
@@ -329,6 +371,10 @@ const PROCESS_SERIES = [
 /** Counters (switches, bytes) are per second, whatever the width of a bin. */
 export type ProcessSeries = Record<(typeof PROCESS_SERIES)[number], Series> & { name: string };
 
+const OWN_SERIES = ['per_s', 'p50', 'p99', 'max'] as const;
+/** What the scenario measured itself, over time; of a counter only how much each second. */
+export type OwnSeries = Record<(typeof OWN_SERIES)[number], Series> & Pick<OwnMetric, 'metric' | 'unit' | 'kind'>;
+
 export interface StepSeries {
   label: string;
   achieved_per_s: Series;
@@ -401,6 +447,8 @@ export interface RunPage {
   processes: ProcessSeries[];
   /** Empty where none was asked. */
   stores: StoreSeries[];
+  /** Empty where the scenario measures nothing itself. */
+  own: OwnSeries[];
   errors: ErrorKind[];
   error_series: Record<string, Series>;
   events: RunEvent[];
@@ -460,6 +508,8 @@ function goodOf(value: unknown, answered: number, response_time_us: Latency, ser
   return { requests: number(it.requests), response_time_us: latencyOf(it.response_time_us), service_time_us: latencyOf(it.service_time_us) };
 }
 
+const kindOf = (value: unknown): OwnMetric['kind'] => (value === 'counter' ? 'counter' : 'histogram');
+
 export function pointsOf(value: unknown): PercentilePoint[] {
   return list(value).map((pair): PercentilePoint => [number(list(pair)[0]), number(list(pair)[1])]);
 }
@@ -479,6 +529,28 @@ function readStep(value: unknown): Step {
   return {
     label: text(it.label), requests, share: number(it.share), achieved_per_s: number(it.achieved_per_s), errors,
     response_time_us, service_time_us, good: goodOf(it.good, requests - total(errors), response_time_us, service_time_us),
+    parts: partsOf(it.parts),
+  };
+}
+
+const there = (value: unknown): boolean => value !== null && value !== undefined;
+
+function partsOf(value: unknown): Parts | null {
+  if (!there(value)) return null;
+  const it = object(value);
+  const part = (key: PartName): Part => {
+    const of = object(it[key]);
+    return { mean_us: number(of.mean_us), count: number(of.count), times_us: there(of.times_us) ? latencyOf(of.times_us) : null };
+  };
+  return { wait: part('wait'), connect: part('connect'), handshake: part('handshake'), first_byte: part('first_byte'), transfer: part('transfer') };
+}
+
+function readSlow(value: unknown): Slow {
+  const it = object(value);
+  return {
+    label: text(it.label), due_us: number(it.due_us), response_time_us: number(it.response_time_us), outcome: text(it.outcome), status: numberOrNull(it.status),
+    thread: number(it.thread), connection: number(it.connection), wait_us: number(it.wait_us), connect_us: numberOrNull(it.connect_us),
+    handshake_us: numberOrNull(it.handshake_us), first_byte_us: number(it.first_byte_us), transfer_us: number(it.transfer_us),
   };
 }
 
@@ -569,12 +641,20 @@ function readSummary(value: unknown): Summary {
     }),
     response_time_us, service_time_us, response_time_less_lag_us: latencyOf(it.response_time_less_lag_us),
     good: goodOf(it.good, requests - total(errors), response_time_us, service_time_us), steps: list(it.steps).map(readStep),
+    parts: partsOf(it.parts), slowest: list(it.slowest).map(readSlow),
     targets: list(it.targets).map((entry) => ({ ...readStep(entry), label: text(object(entry).target) })),
     groups: list(it.groups).map((entry) => {
       const of = object(entry);
       return {
         group: text(of.group), count: number(of.count), achieved_per_s: number(of.achieved_per_s), errors: counts(of.errors),
         response_time_us: latencyOf(of.response_time_us),
+      };
+    }),
+    metrics: list(it.metrics).map((entry) => {
+      const of = object(entry);
+      return {
+        metric: text(of.metric), kind: kindOf(of.kind), unit: text(of.unit), count: number(of.count), sum: number(of.sum), per_s: number(of.per_s),
+        values: latencyOf(of.values), no_number: number(of.no_number), example: text(of.example),
       };
     }),
     processes: list(it.processes).map((entry) => {
@@ -605,7 +685,7 @@ function readSystem(value: unknown): System {
   const it = object(value);
   const sync = it.sync_latency === null || it.sync_latency === undefined ? null : object(it.sync_latency);
   return {
-    name: text(it.name), url: text(it.url), command: texts(it.command),
+    name: text(it.name), url: text(it.url), spoken: texts(it.spoken), command: texts(it.command),
     settings: Object.fromEntries(Object.entries(object(it.settings)).map(([key, setting]) => [key, text(setting)])),
     durability: textOrNull(it.durability),
     sync_latency: sync && {
@@ -726,6 +806,9 @@ export function readRun(source: string): RunPage {
     }),
     stores: list(it.stores).map(object).map((store) => ({
       name: text(store.name), figures: list(store.figures).map(object).map((of) => ({ figure: text(of.figure), values: series(of.values, length) })),
+    })),
+    own: list(it.own).map(object).map((of) => ({
+      metric: text(of.metric), unit: text(of.unit), kind: kindOf(of.kind), ...named(OWN_SERIES, of),
     })),
     errors: list(it.errors).map((entry) => {
       const error = object(entry);

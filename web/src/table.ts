@@ -30,9 +30,9 @@ const errorsOf = (step: Pick<Step, 'errors'>): number => total(step.errors);
 const kindsOf = (errors: Step['errors']): string =>
   Object.entries(errors).filter(([, value]) => value > 0).map(([kind, value]) => `${kind} ${count(value)}`).join(', ');
 
-/** A time; what is not reached says so. */
+/** A time; what there is none of says why. */
 export const time = (us: number | null, of: number): Child =>
-  (us === null ? el('span', { title: of > 0 ? 'not reached' : 'no requests' }, NOTHING) : duration(us));
+  (us === null ? el('span', { title: of > 0 ? 'not reached, or too few requests' : 'no requests' }, NOTHING) : duration(us));
 
 type Measure = 'response_time_us' | 'service_time_us' | 'good';
 
@@ -102,6 +102,7 @@ export function labelTable(run: RunPage): HTMLElement | null {
   const whole: Step = {
     label: 'All', requests: summary.due, share: summary.due > 0 ? 1 : 0, achieved_per_s: summary.achieved_per_s,
     errors: { ...summary.errors, dropped: summary.dropped }, response_time_us: summary.response_time_us, service_time_us: summary.service_time_us, good: summary.good,
+    parts: summary.parts,
   };
   const measures: [Measure, string][] = [['response_time_us', 'Response time'], ['service_time_us', 'Service time']];
   if (summary.failed > 0 && !summary.of_good_only) measures.push(['good', 'Good answers']);

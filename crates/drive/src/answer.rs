@@ -9,6 +9,7 @@ use tidemark_record::Outcome;
 use tidemark_scenario::plan::{
     Check, Extraction, Follow, RequestPlan, SlotIndex, Source, TextTest, WhenMissing,
 };
+use tidemark_scenario::template::Encoding;
 use tidemark_scenario::value::{self, Wrong};
 use tidemark_scenario::{Context, Slot, Unmet, Value};
 use tidemark_wire::json;
@@ -288,7 +289,7 @@ impl Probe {
         let by_itself = (!self.judges_status).then(|| Checked {
             what: format!("check status: below {FIRST_WRONG_STATUS}, as nothing else is said"),
             saw: answer.status_words(),
-            held: Some(flaw != Some(Flaw::Status)),
+            held: Some(answer.status() < FIRST_WRONG_STATUS),
         });
         let checked = self.checks.iter().enumerate().map(|(index, check)| {
             let held = match (check, flaw) {
@@ -377,6 +378,28 @@ fn is_in(ranges: &[(u16, u16)], status: u16) -> bool {
     ranges.iter().any(|(low, high)| (*low..=*high).contains(&status))
 }
 
+/// Keeps a value of JSON: a number or a truth value as such, where it is written again as it came; anything else as its text.
+fn keep(token: &[u8], slot: &mut Slot, text: &mut Vec<u8>) {
+    match token {
+        b"true" => slot.set_bool(true),
+        b"false" => slot.set_bool(false),
+        [b'-' | b'0'..=b'9', ..] if keep_number(token, slot, text) => {}
+        _ => json::write_text(token, slot.text_mut()),
+    }
+}
+
+fn keep_number(token: &[u8], slot: &mut Slot, text: &mut Vec<u8>) -> bool {
+    let Ok(spelled) = std::str::from_utf8(token) else { return false };
+    match (spelled.parse(), spelled.parse()) {
+        (Ok(whole), _) => slot.set_int(whole),
+        (_, Ok(real)) => slot.set_real(real),
+        _ => return false,
+    }
+    text.clear();
+    Encoding::Raw.write_value(slot.value(), text);
+    text == token
+}
+
 /// Keeps a value; false if there is none.
 fn extract(
     source: &Source,
@@ -387,7 +410,7 @@ fn extract(
 ) -> bool {
     match source {
         Source::Json(path) => match found(path, answer.body()) {
-            Some(token) => json::write_text(token, slot.text_mut()),
+            Some(token) => keep(token, slot, text),
             None => return false,
         },
         Source::JsonAll(path) => {

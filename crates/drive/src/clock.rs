@@ -29,6 +29,11 @@ impl Clock {
         nanoseconds(self.epoch.elapsed())
     }
 
+    /// A moment on this clock; 0 where it lies before the run's zero.
+    pub fn at(&self, moment: Instant) -> u64 {
+        nanoseconds(moment.saturating_duration_since(self.epoch))
+    }
+
     /// How long ago that moment of the wall clock was; none where the clock was set back meanwhile.
     pub fn since_wall(&self, wall_ns: u64) -> Option<u64> {
         nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).ok()?).checked_sub(wall_ns)

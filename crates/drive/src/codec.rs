@@ -4,7 +4,7 @@
 //! answer is whole and what it is. [`ByteTransport`] carries what it writes over any back end.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidemark_scenario::{Context, Unmet};
 
@@ -73,6 +73,8 @@ struct Connection<C> {
     codec: C,
     /// Whether an answer is to come; what comes otherwise is nothing that was asked for.
     is_awaited: bool,
+    /// When the first bytes of its answer came, where it was not whole by them.
+    begun: Option<Instant>,
 }
 
 /// Carries the requests of a codec.
@@ -161,7 +163,10 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         let connection = &mut self.connections[c];
         let decoded = match connection.codec.decode(self.io.received()) {
             Ok(decoded) if decoded.complete => decoded,
-            Ok(_) => return None,
+            Ok(_) => {
+                connection.begun.get_or_insert_with(Instant::now);
+                return None;
+            }
             Err(violation) => return Some(Event::Wrong(Fault::Protocol(violation))),
         };
         connection.is_awaited = false;
@@ -186,7 +191,8 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
 impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn open(&mut self, c: usize) -> io::Result<()> {
         while self.connections.len() <= c {
-            self.connections.push(Connection { codec: C::new(self.body_bytes), is_awaited: false });
+            let codec = C::new(self.body_bytes);
+            self.connections.push(Connection { codec, is_awaited: false, begun: None });
         }
         self.connections[c].is_awaited = false;
         self.connections[c].codec.opened();
@@ -214,7 +220,8 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn send(&mut self, c: usize) -> io::Result<Sent> {
         self.io.send(c)?;
-        self.connections[c].is_awaited = true;
+        let connection = &mut self.connections[c];
+        (connection.is_awaited, connection.begun) = (true, None);
         Ok(Sent::Awaiting)
     }
 
@@ -258,6 +265,10 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         let c = self.io.upcoming(nth)?;
         prefetch(self.connections.get(c)?);
         Some(c)
+    }
+
+    fn answer_begun(&self, c: usize) -> Option<Instant> {
+        self.connections[c].begun
     }
 
     fn is_first(&self, c: usize) -> bool {

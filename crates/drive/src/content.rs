@@ -1,6 +1,6 @@
 //! What an answer's body was before it was encoded for its way.
 
-use tidemark_wire::encoding::{EncodingError, Room, decode};
+use tidemark_wire::encoding::{EncodingError, Scratch, decode, forget};
 
 /// The header that tells of it, in lower case.
 pub(crate) const ENCODING: &str = "content-encoding";
@@ -10,7 +10,7 @@ pub(crate) const ENCODING: &str = "content-encoding";
 pub(crate) struct Content {
     state: State,
     decoded: Vec<u8>,
-    room: Room,
+    room: Scratch,
 }
 
 #[derive(Debug, Default)]
@@ -22,9 +22,10 @@ enum State {
 }
 
 impl Content {
-    /// Another answer is to come.
+    /// Another answer is to come; memory that the last one needed beyond the usual is given back.
     pub fn forget(&mut self) {
         self.state = State::Plain;
+        forget(&mut self.decoded, &mut self.room);
     }
 
     /// The body is whole, and these are its encodings; once read it may have so many bytes.
@@ -59,5 +60,29 @@ impl Content {
             State::Unreadable(words) => Some(words),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 16 MiB of zeros, in gzip twice.
+    const ZEROS: &str = "1f8b0800000000000203eddaad0dc2601486d1fe201a04e011740c0c82902050986ac21038441324861548a866\
+        059882b00341a009a51f43209a73d4abaf7c7247fb2c0a92f4718de3669487cff9997523000000a0e5cafb2e0d\
+        3120caebdb7c59000000006db7eef73abf28f05e0da7ce01000000ad574dc67968018357bd99251e25000000e0\
+        0f2ec5e2b83d3523fe020e73c8b6c83f0000";
+
+    #[test]
+    fn a_large_body_is_given_back() {
+        let byte = |at: usize| u8::from_str_radix(&ZEROS[at..at + 2], 16).unwrap();
+        let came: Vec<u8> = (0..ZEROS.len()).step_by(2).map(byte).collect();
+        let mut content = Content::default();
+        content.take([b"gzip,gzip".as_slice()], &came, 16 << 20);
+        assert_eq!(content.unreadable(), None);
+        assert_eq!(content.body(&came).len(), 16 << 20);
+        content.forget();
+        assert_eq!(content.body(&came), came);
+        assert!(content.decoded.capacity() <= 1 << 20, "{}", content.decoded.capacity());
     }
 }

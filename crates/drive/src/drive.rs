@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use tidemark_record::ThreadInterval;
 use tidemark_record::ledger::Part;
-use tidemark_scenario::plan::{Choose, Limits, Op, SessionKind, SlotIndex};
+use tidemark_record::{OwnKind, SlowRequest, ThreadInterval};
+use tidemark_scenario::plan::{Choose, Limits, MetricKind, Op, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
 use crate::DriveOptions;
@@ -100,6 +100,8 @@ pub struct DriveEnd {
     pub redirects: Redirects,
     /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
     pub rows_not_alone: u64,
+    /// The slowest requests that were answered: of each label the first few of each thread.
+    pub slowest: Vec<SlowRequest>,
     /// Extractions that found nothing.
     pub not_found: Vec<NotFound>,
     /// Redirects that were followed, by label.
@@ -119,6 +121,8 @@ pub struct DriveEnd {
     pub connections_raised_to: Option<(usize, Raised)>,
     /// Connections that carried requests which were due in the measured window.
     pub connections_used: u64,
+    /// Connections that were made while the load was on, the warm-up included.
+    pub connections_made: u64,
     /// Connections that were made before they were needed, as the scenario names their number.
     pub connections_ahead: Option<usize>,
 }
@@ -238,9 +242,11 @@ impl Drive {
             end.redirects += one.redirects;
             end.held += one.held;
             end.connections_used += one.connections_used;
+            end.connections_made += one.connections_made;
             end.rows_not_alone += one.rows_not_alone;
             one.hops.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.hops));
             one.unfollowed.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.unfollowed));
+            end.slowest.extend(one.slowest);
             for (request, slot, answers) in one.not_found {
                 add_not_found(&self.plan, request, slot, answers, &mut end.not_found);
             }
@@ -334,7 +340,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let schedule = Schedule::new(&plan.load, &limits, begin_ns, index, options.threads, &mut random);
         let exchange = Some(Exchange { sink: sink.clone(), returned });
         let recorder = Recorder::new(index, plan.labels.len(), begin_ns, window, exchange);
-        let recorder = recorder.with_groups(plan.groups.len());
+        let recorder = recorder.with_groups(plan.groups.len()).with_metrics(own_kinds(&plan));
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (allotments, threads) = (allotments.clone(), options.threads);
@@ -489,6 +495,14 @@ fn once<'a>(
         spin: false,
         timestamps: Timestamps::Read,
         flow: Flow { slots: kind.slots, open: vec![0; places.len()], ..Flow::default() },
+    })
+}
+
+/// What becomes of the numbers of each metric of the scenario's own.
+fn own_kinds(plan: &Plan) -> impl Iterator<Item = OwnKind> + '_ {
+    plan.metrics.iter().map(|metric| match metric.kind {
+        MetricKind::Histogram => OwnKind::Histogram,
+        MetricKind::Counter => OwnKind::Counter,
     })
 }
 

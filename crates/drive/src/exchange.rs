@@ -18,7 +18,8 @@ use crate::{keys, ledger};
 /// with nothing.
 const IDLE_SESSION_NS: u64 = MILLISECOND_NS;
 
-/// Most requests that are over without a wait (what nothing answers, or is never sent) which a session makes in one turn.
+/// Most requests that are over without a wait (what nothing answers, or is never sent) and numbers that are measured which a
+/// session makes in one turn.
 const STEPS_PER_TURN: u32 = 64;
 
 /// A user's state is fetched while so many answers are still in front of its own.
@@ -99,6 +100,14 @@ impl Thread<'_> {
                     }
                 }
                 Turn::GroupOver => self.leave_group(s, now_ns),
+                Turn::Measure(op) => {
+                    self.measure(s, op, now_ns);
+                    steps_done += 1;
+                    if steps_done == STEPS_PER_TURN {
+                        self.timers.set(s, Alarm::Wake, now_ns);
+                        return;
+                    }
+                }
                 Turn::Spent => {
                     self.flow.spent_turns += 1;
                     session.state = SessionState::Thinking;
@@ -499,7 +508,11 @@ impl Thread<'_> {
         match (event, session) {
             (Event::Opened, Some(s)) => {
                 self.made(c);
-                self.flow.sessions[s].held_until(now_ns);
+                let session = &mut self.flow.sessions[s];
+                if let Some(connecting) = &mut session.connecting {
+                    connecting.over(self.transport.socket_made(c).map(|made| self.clock.at(made)), now_ns);
+                }
+                session.held_until(now_ns);
                 self.go_on(s, now_ns);
             }
             (Event::Answered { keeps_open }, Some(s)) if connection.exchanging => {

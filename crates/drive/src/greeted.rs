@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::io::{Event, Handshakes, Io};
 
@@ -56,6 +56,8 @@ pub(crate) struct GreetedIo<I, C, N> {
     new: N,
     /// For each connection that is being made, how far it is.
     conversations: Vec<Option<Box<C>>>,
+    /// When each began.
+    begun: Vec<Option<Instant>>,
     /// What is said next.
     next: Vec<u8>,
 }
@@ -64,7 +66,7 @@ impl<I: Io, C: Conversation, N: Fn() -> C> GreetedIo<I, C, N> {
     /// Over `inner`, which has `connections` connections.
     pub fn new(inner: I, connections: usize, new: N) -> Self {
         let conversations = (0..connections).map(|_| None).collect();
-        GreetedIo { inner, new, conversations, next: Vec::new() }
+        GreetedIo { inner, new, conversations, begun: vec![None; connections], next: Vec::new() }
     }
 
     fn say(&mut self, connection: usize) -> Option<Event> {
@@ -90,6 +92,7 @@ impl<I: Io, C: Conversation, N: Fn() -> C> GreetedIo<I, C, N> {
         self.next.clear();
         conversation.begin(&mut self.next);
         self.conversations[connection] = Some(conversation);
+        self.begun[connection] = Some(Instant::now());
         self.say(connection)
     }
 
@@ -191,6 +194,11 @@ impl<I: Io, C: Conversation, N: Fn() -> C> Io for GreetedIo<I, C, N> {
 
     fn socket_of(&self, connection: usize) -> usize {
         self.inner.socket_of(connection)
+    }
+
+    fn socket_made(&self, socket: usize) -> Option<Instant> {
+        // where TLS is spoken beneath it, it began with that
+        self.inner.socket_made(socket).or(self.begun[socket])
     }
 
     fn traffic(&self) -> (u64, u64) {

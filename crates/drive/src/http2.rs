@@ -22,6 +22,7 @@ mod transport;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, Limits};
@@ -207,6 +208,7 @@ impl<I: Io> Streams<I> {
             Ok(head) => {
                 let receptions_before = link.receptions;
                 stream.exchange = Some(Exchange::new(head, receptions_before));
+                stream.begun = None;
                 link.active += 1;
                 // Looked at once, so that it can ring.
                 self.woken.push_back(s as u32);
@@ -235,7 +237,12 @@ impl<I: Io> Streams<I> {
         let event = match exchange.poll(cx, &mut stream.reply, self.body_bytes) {
             // Its connection is lost, and it will hear nothing more.
             Poll::Pending if link.state == LinkState::Lost => Event::Failed(link.lost()),
-            Poll::Pending => return None,
+            Poll::Pending => {
+                if exchange.has_head() {
+                    stream.begun.get_or_insert_with(Instant::now);
+                }
+                return None;
+            }
             // The stream goes on until it is closed, which cancels it.
             Poll::Ready(Err(Unanswered::Violation(violation))) => {
                 return Some(Event::Wrong(Fault::Protocol(violation)));

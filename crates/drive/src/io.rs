@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::address::Dialer;
 pub use tls::Handshakes;
@@ -109,6 +109,10 @@ pub(crate) trait Io {
     /// Which socket carries a connection's requests.
     fn socket_of(&self, connection: usize) -> usize {
         connection
+    }
+    /// When a socket was there, where more was spoken over it before its connection was open.
+    fn socket_made(&self, _socket: usize) -> Option<Instant> {
+        None
     }
     /// Bytes sent and received so far.
     fn traffic(&self) -> (u64, u64);

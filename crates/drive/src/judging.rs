@@ -109,9 +109,13 @@ impl Thread<'_> {
     /// The answer says where else to ask: the step's next request goes there, if it can be followed.
     fn hop(&mut self, s: usize, c: usize, keep: bool, followed: Result<(), Fault>, now_ns: u64) {
         self.pools.get(c).exchanging = false;
-        if let Some(teller) = &mut self.teller {
-            let answer = self.transport.answer(c);
-            teller.redirected(answer.status(), answer.header(Follow::LOCATION_HEADER).unwrap_or_default());
+        match &mut self.teller {
+            Some(teller) if followed.is_ok() => {
+                let answer = self.transport.answer(c);
+                let location = answer.header(Follow::LOCATION_HEADER).unwrap_or_default();
+                teller.redirected(answer.status(), location);
+            }
+            _ => self.tell_answer(s, c, Some(Flaw::Status)),
         }
         if !keep {
             self.close(c);
@@ -249,10 +253,26 @@ impl Thread<'_> {
             let took_ns = session.sent_ns.map(|sent_ns| end_ns.saturating_sub(sent_ns));
             teller.over(request.label, took_ns, variables);
         }
+        if outcome.is_answered() {
+            let c = session.connection.map(|c| c as usize);
+            let begun = c.and_then(|c| self.transport.answer_begun(c));
+            if outcome == Outcome::Ok && (begun.is_some() || session.connecting.is_some()) {
+                let begun_ns = begun.map(|begun| self.clock.at(begun));
+                self.recorder.parted(request.label, times, session.connecting, begun_ns);
+            }
+            if self.recorder.is_slow(request.label, times) {
+                let begun_ns = begun.map(|begun| self.clock.at(begun));
+                let status = c.map_or(0, |c| self.transport.answer(c).status());
+                let socket = c.map_or(0, |c| self.transport.socket_of(c) as u32);
+                let answer = (outcome, status, socket);
+                self.recorder.slow(request.label, times, session.connecting, begun_ns, answer);
+            }
+        }
         if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
             self.recorder.acknowledge(number);
         }
         keys::end(self.shared, session, outcome);
+        session.went_well = outcome == Outcome::Ok;
         session.due_ns = end_ns;
         session.ready_ns = end_ns;
         session.state = SessionState::Thinking;

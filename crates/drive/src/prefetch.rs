@@ -1,8 +1,8 @@
 //! Fetches into the cache what is looked at soon.
 //!
 //! Thousands of users' states do not fit into a core's own cache. Where answers of many users come in one reading, who is next
-//! is known: its state is fetched while those before it have their turn. `bench/kv/run redis` shows what it saves (500
-//! connections, 16 deep).
+//! is known: its state is fetched while those before it have their turn. `bench/kv/run redis` is what to measure a change of it
+//! with (500 connections, 16 deep).
 
 /// Asks for all lines of the cache that a value lies in. It changes nothing but how long looking at it takes.
 #[inline]

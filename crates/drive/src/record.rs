@@ -5,11 +5,16 @@
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use tidemark_record::ledger::{Entry, Part};
-use tidemark_record::{ErrorExample, Outcome, QUIET_US, Series, ThreadInterval, new_histogram};
+use tidemark_record::{
+    ErrorExample, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest, ThreadInterval,
+    new_histogram,
+};
 
 use crate::absence::{self, Absence, Look};
 use crate::clock::{SECOND_NS, microseconds};
+use crate::parts::Slowest;
 use crate::run_queue::RunQueue;
+use crate::session::Connecting;
 
 /// First failures of each step and outcome that a thread keeps as examples.
 pub(crate) const EXAMPLES_EACH: u8 = 3;
@@ -77,11 +82,18 @@ pub(crate) struct Recorder {
     /// The same of groups of steps.
     groups: Vec<Option<Series>>,
     pool: Vec<Series>,
+    own: Own,
+    /// Where the time of good answers went, by label and whether it is measured.
+    parts: Vec<Option<PartSeries>>,
+    spare_parts: Vec<PartSeries>,
+    slowest: Slowest,
     example_counts: Vec<u8>,
     /// Answers by status code to requests that were due in the window, in this interval.
     statuses: Box<[u64; STATUSES]>,
     /// Sockets that carried requests which were due in the window.
     used: Vec<bool>,
+    /// Connections that were made, of the whole run.
+    connects: u64,
     /// Requests due and not yet ended or dropped.
     outstanding: u64,
     /// Groups of steps of which a request was due, and which are not over.
@@ -108,6 +120,7 @@ impl Recorder {
         window: (u64, u64),
         exchange: Option<Exchange>,
     ) -> Self {
+        let exchange_there = exchange.is_some();
         let mut recorder = Recorder {
             exchange,
             current: ThreadInterval::empty(thread as u16, 0, 0),
@@ -117,9 +130,14 @@ impl Recorder {
             series: vec![None; labels * Outcome::ALL.len() * 2],
             groups: Vec::new(),
             pool: Vec::new(),
+            own: Own::default(),
+            parts: (0..labels * 2).map(|_| None).collect(),
+            spare_parts: Vec::new(),
+            slowest: Slowest::of(if exchange_there { labels } else { 0 }),
             example_counts: vec![0; labels * Outcome::ALL.len()],
             statuses: Box::new([0; STATUSES]),
             used: Vec::new(),
+            connects: 0,
             outstanding: 0,
             groups_open: 0,
             traffic: (0, 0),
@@ -138,6 +156,12 @@ impl Recorder {
     /// For a plan with so many groups.
     pub fn with_groups(mut self, groups: usize) -> Self {
         self.groups = vec![None; groups * Outcome::ALL.len() * 2];
+        self
+    }
+
+    /// For a plan with these metrics of its own.
+    pub fn with_metrics(mut self, kinds: impl Iterator<Item = OwnKind>) -> Self {
+        self.own = Own::new(kinds);
         self
     }
 
@@ -239,9 +263,15 @@ impl Recorder {
         self.used.iter().filter(|used| **used).count() as u64
     }
 
+    /// How many connections were made.
+    pub fn connects(&self) -> u64 {
+        self.connects
+    }
+
     /// A connection was made.
     pub fn connected(&mut self) {
         self.current.connects += 1;
+        self.connects += 1;
     }
 
     /// A request that was due then left this late, where only the driver was in the way. It counts by when it was due, as
@@ -280,6 +310,75 @@ impl Recorder {
         }
     }
 
+    /// Where the time of a good answer went: a connection was made for its request, or its first bytes came then.
+    pub fn parted(
+        &mut self,
+        label: u16,
+        times: Times,
+        connecting: Option<Connecting>,
+        begun_ns: Option<u64>,
+    ) {
+        let measured = self.is_measured(times.due_ns);
+        let Some(place) = self.parts.get_mut(label as usize * 2 + usize::from(measured)) else { return };
+        let spare = &mut self.spare_parts;
+        let parts = place.get_or_insert_with(|| match spare.pop() {
+            Some(parts) => PartSeries { label, measured, ..parts },
+            None => PartSeries::empty(label, measured),
+        });
+        if let Some(Connecting { connect_ns, handshake_ns, .. }) = connecting {
+            parts.connect_us.saturating_record(microseconds(connect_ns));
+            if handshake_ns > 0 {
+                parts.handshake_us.saturating_record(microseconds(handshake_ns));
+            }
+        }
+        if let Some((begun_ns, sent_ns)) = begun_ns.zip(times.sent_ns) {
+            let begun_ns = begun_ns.max(sent_ns).min(times.end_ns.max(sent_ns));
+            let service_ns = times.end_ns.saturating_sub(sent_ns);
+            parts.pieces_service_us.saturating_record(microseconds(service_ns));
+            parts.first_byte_us.saturating_record(microseconds(begun_ns - sent_ns));
+            parts.transfer_us.saturating_record(microseconds(times.end_ns.saturating_sub(begun_ns)));
+        }
+    }
+
+    /// Whether a request is among the slowest so far.
+    pub fn is_slow(&self, label: u16, times: Times) -> bool {
+        self.is_measured(times.due_ns)
+            && self.slowest.takes(label, microseconds(times.end_ns.saturating_sub(times.due_ns)))
+    }
+
+    /// Keeps one that is; with how it ended, the status of its answer, and its socket.
+    pub fn slow(
+        &mut self,
+        label: u16,
+        times: Times,
+        connecting: Option<Connecting>,
+        begun_ns: Option<u64>,
+        (outcome, status, connection): (Outcome, u16, u32),
+    ) {
+        let Times { due_ns, end_ns, .. } = times;
+        let sent_ns = times.sent_ns.unwrap_or(end_ns);
+        let begun_ns = begun_ns.unwrap_or(end_ns).max(sent_ns).min(end_ns.max(sent_ns));
+        let handshake_ns = connecting.map(|of| of.handshake_ns).filter(|ns| *ns > 0);
+        self.slowest.keep(SlowRequest {
+            label,
+            due_us: due_ns / 1_000,
+            response_time_us: microseconds(end_ns.saturating_sub(due_ns)),
+            outcome,
+            status,
+            thread: self.current.thread,
+            connection,
+            connect_us: connecting.map(|of| microseconds(of.connect_ns)),
+            handshake_us: handshake_ns.map(microseconds),
+            first_byte_us: microseconds(begun_ns - sent_ns),
+            transfer_us: microseconds(end_ns.saturating_sub(begun_ns)),
+        });
+    }
+
+    /// The slowest requests that were answered.
+    pub fn take_slowest(&mut self) -> Vec<SlowRequest> {
+        self.slowest.take()
+    }
+
     /// So many groups of steps have begun: their first request was due.
     pub fn groups_begun(&mut self, count: u64) {
         self.groups_open += count;
@@ -291,6 +390,24 @@ impl Recorder {
         self.groups_open -= 1;
         let measured = self.is_measured(end.times.due_ns);
         add(&mut self.groups, &mut self.pool, (end.group, end.outcome, measured), end.times);
+    }
+
+    /// A number of the scenario's own was measured.
+    pub fn measured(&mut self, metric: u16, number: f64) {
+        if let Some(series) = self.own.series(metric) {
+            series.add(number);
+        }
+    }
+
+    /// There was no number where one was to be measured; `what` there was is told once.
+    pub fn not_measured(&mut self, metric: u16, what: impl FnOnce() -> String) {
+        let is_first = self.own.is_first_without(metric);
+        if let Some(series) = self.own.series(metric) {
+            series.no_number += 1;
+            if is_first {
+                series.example = Some(what());
+            }
+        }
     }
 
     /// The system is alive: a good answer came, or something that it tells unasked. Intervals that ended before have been
@@ -388,6 +505,8 @@ impl Recorder {
         interval.absent_us = self.absence.as_mut().map_or(0, |absence| absence.take(late_ns));
         interval.series.extend(self.series.iter_mut().filter_map(Option::take));
         interval.groups.extend(self.groups.iter_mut().filter_map(Option::take));
+        interval.own.extend(self.own.series.iter_mut().filter_map(Option::take));
+        interval.parts.extend(self.parts.iter_mut().filter_map(Option::take));
         for (status, count) in self.statuses.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             interval.statuses.push((status as u16, std::mem::take(count)));
         }
@@ -429,6 +548,9 @@ impl Recorder {
         self.pool.append(&mut next.series);
         self.pool.append(&mut next.groups);
         self.pool.truncate(POOLED_SERIES);
+        self.own.keep(&mut next.own);
+        self.spare_parts.append(&mut next.parts);
+        self.spare_parts.truncate(self.parts.len());
         next.thread = thread;
         next
     }
@@ -438,6 +560,54 @@ impl Recorder {
         self.pool.append(&mut interval.series);
         self.pool.append(&mut interval.groups);
         self.pool.truncate(POOLED_SERIES);
+        self.own.keep(&mut interval.own);
+        self.spare_parts.append(&mut interval.parts);
+        self.spare_parts.truncate(self.parts.len());
+    }
+}
+
+/// What a thread measures of the scenario's own metrics, each by its index.
+#[derive(Debug, Default)]
+struct Own {
+    kinds: Vec<OwnKind>,
+    /// In this interval.
+    series: Vec<Option<OwnSeries>>,
+    /// Empty ones, for use again.
+    spare: Vec<Option<OwnSeries>>,
+    /// Whether there was no number before.
+    without: Vec<bool>,
+}
+
+impl Own {
+    fn new(kinds: impl Iterator<Item = OwnKind>) -> Own {
+        let kinds: Vec<OwnKind> = kinds.collect();
+        let none = || kinds.iter().map(|_| None).collect();
+        Own { series: none(), spare: none(), without: vec![false; kinds.len()], kinds }
+    }
+
+    /// That of a metric in this interval; none where nothing of it is recorded.
+    fn series(&mut self, metric: u16) -> Option<&mut OwnSeries> {
+        let at = usize::from(metric);
+        let kind = *self.kinds.get(at)?;
+        let spare = &mut self.spare[at];
+        Some(
+            self.series[at]
+                .get_or_insert_with(|| spare.take().unwrap_or_else(|| OwnSeries::empty(metric, kind))),
+        )
+    }
+
+    /// Whether there was a number each time until now.
+    fn is_first_without(&mut self, metric: u16) -> bool {
+        self.without.get_mut(usize::from(metric)).is_some_and(|before| !std::mem::replace(before, true))
+    }
+
+    /// Takes emptied ones back.
+    fn keep(&mut self, series: &mut Vec<OwnSeries>) {
+        for one in series.drain(..) {
+            if let Some(spare) = self.spare.get_mut(usize::from(one.metric)) {
+                spare.get_or_insert(one);
+            }
+        }
     }
 }
 
@@ -683,5 +853,36 @@ mod tests {
         // and what nobody takes any more goes with the end
         (7..=9).for_each(|second| enter_until(&mut recorder, second));
         assert_eq!((recorder.take_ledger().acknowledged(), taken(2)), (1, 2));
+    }
+
+    #[test]
+    fn what_is_measured_is_handed_over_with_the_interval_and_its_room_comes_back() {
+        let (sink, intervals) = sync_channel(16);
+        let (back, returned) = sync_channel(16);
+        let recorder = Recorder::new(0, 1, 0, (0, 100 * S), Some(Exchange { sink, returned }));
+        let mut recorder = recorder.with_metrics([OwnKind::Histogram, OwnKind::Counter].into_iter());
+        for second in 1..=4 {
+            recorder.measured(0, 7.0);
+            recorder.measured(0, 9.0);
+            (0..second).for_each(|_| recorder.not_measured(0, || format!("second {second}")));
+            recorder.measured(1, 0.5);
+            recorder.measured(2, 3.0);
+            recorder.cut(second * S, Gauges::default());
+            let interval = intervals.try_recv().unwrap();
+            let [numbers, counted] = &interval.own[..] else { panic!("{:?}", interval.own) };
+            assert_eq!((numbers.metric, numbers.count, numbers.sum, numbers.no_number), (0, 2, 16.0, second));
+            let told = numbers.example.as_deref();
+            assert_eq!(told, (second == 1).then_some("second 1"), "the first of all only");
+            assert_eq!(numbers.values.as_ref().unwrap().len(), 2);
+            assert_eq!((counted.metric, counted.sum, counted.values.is_none()), (1, 0.5, true));
+            back.try_send(emptied(interval)).unwrap();
+        }
+        recorder.cut(5 * S, Gauges::default());
+        assert!(intervals.try_recv().unwrap().own.is_empty(), "nothing was measured");
+        assert!(recorder.own.spare.iter().all(Option::is_some));
+        // where nothing is recorded nothing is kept
+        let mut once = Recorder::new(0, 1, 0, (0, S), None);
+        once.measured(0, 1.0);
+        once.not_measured(0, || panic!("nobody is told"));
     }
 }

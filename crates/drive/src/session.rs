@@ -60,6 +60,27 @@ impl SessionState {
     }
 }
 
+/// How a connection was made for a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Connecting {
+    /// When the last attempt began.
+    pub begun_ns: u64,
+    /// How long it took until sockets were there.
+    pub connect_ns: u64,
+    /// How long what was spoken on them first took.
+    pub handshake_ns: u64,
+}
+
+impl Connecting {
+    /// A connection is open; its socket was there before, if more was spoken on it.
+    pub fn over(&mut self, socket_ns: Option<u64>, now_ns: u64) {
+        let socket_ns = socket_ns.unwrap_or(now_ns).max(self.begun_ns).min(now_ns);
+        self.connect_ns += socket_ns.saturating_sub(self.begun_ns);
+        self.handshake_ns += now_ns - socket_ns;
+        self.begun_ns = now_ns;
+    }
+}
+
 /// One virtual user's session.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
@@ -110,6 +131,8 @@ pub(crate) struct Session {
     pub is_users_first: bool,
     /// Whether its user's first request is to come, for which it makes a connection of its own.
     pub is_new_user: bool,
+    /// What was made of a connection for its request, if one was.
+    pub connecting: Option<Connecting>,
     /// When its request's first byte was sent.
     pub sent_ns: Option<u64>,
     /// When its request has had its time.
@@ -120,6 +143,8 @@ pub(crate) struct Session {
     pub has_lost: bool,
     /// Whether it has made a request since it began.
     pub requested: bool,
+    /// Whether its last request ended well.
+    pub went_well: bool,
     next_op: u32,
 }
 
@@ -132,6 +157,8 @@ pub(crate) enum Turn {
     Think(u64),
     /// To be told that the group which it began last is over.
     GroupOver,
+    /// A number to be measured, as the operation of this index says.
+    Measure(usize),
     /// Nothing, but it has had its turn.
     Spent,
     /// It is over.
@@ -144,6 +171,7 @@ impl Session {
         self.kind = kind_index;
         self.next_op = 0;
         self.requested = false;
+        self.went_well = false;
         self.has_lost = false;
         self.sent_ns = None;
         self.groups.clear();
@@ -195,6 +223,7 @@ impl Session {
             false => now_ns.saturating_sub(self.ready_ns),
         };
         self.own_ns = self.late_ns;
+        self.connecting = None;
         self.sent_ns = None;
         self.entered = None;
         self.write = None;
@@ -242,8 +271,13 @@ impl Session {
                         self.next_op = *to;
                     }
                 }
-                Op::Choose { ways, total } => {
-                    let draw = environment.random.u32(0..(*total).max(1));
+                Op::Choose { ways, total, counter } => {
+                    let total = (*total).max(1);
+                    let draw = match counter {
+                        // less than the total, which is one
+                        Some(counter) => (environment.shared.count(*counter) % u64::from(total)) as u32,
+                        None => environment.random.u32(0..total),
+                    };
                     if let Some((_, to)) = ways.iter().find(|(bound, _)| draw < *bound) {
                         self.next_op = *to;
                     }
@@ -257,6 +291,8 @@ impl Session {
                 Op::BeginGroup(group) => self.groups.begin(*group),
                 Op::EndGroup if self.groups.last_begun() => return Turn::GroupOver,
                 Op::EndGroup => drop(self.groups.leave()),
+                Op::Measure { if_good: true, .. } if !self.went_well => {}
+                Op::Measure { .. } => return Turn::Measure(self.next_op as usize - 1),
                 Op::End => return Turn::End,
             }
         }
@@ -332,6 +368,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_spoken_before_a_request_is_told_from_the_making_of_its_connection() {
+        let mut connecting = Connecting { begun_ns: 100, ..Connecting::default() };
+        connecting.over(None, 130);
+        assert_eq!((connecting.connect_ns, connecting.handshake_ns), (30, 0));
+        // a second attempt, with TLS
+        connecting.begun_ns = 200;
+        connecting.over(Some(210), 290);
+        assert_eq!((connecting.connect_ns, connecting.handshake_ns), (40, 80));
+        // a socket that was there already, for others
+        connecting.begun_ns = 300;
+        connecting.over(Some(250), 305);
+        assert_eq!((connecting.connect_ns, connecting.handshake_ns), (40, 85));
+    }
+
+    #[test]
     fn connections_and_cookies_are_those_of_the_target() {
         let mut session = Session { connection: Some(3), ..Session::default() };
         session.jar().take(b"a=1");
@@ -389,9 +440,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_measured_of_an_answer_is_measured_of_a_good_one() {
+        let measure = |if_good| Op::Measure { metric: 0, value: Expr::int(5), text: "5".into(), if_good };
+        let ops = [Op::Request(0), measure(true), measure(false), Op::End];
+        let mut random = fastrand::Rng::with_seed(1);
+        for (went_well, measured) in [(true, vec![1, 2]), (false, vec![2])] {
+            let mut session = Session::default();
+            session.begin(0, &kind(ops.to_vec()), 0, false);
+            assert_eq!(advance(&mut session, &ops, &mut random), Turn::Request(0));
+            session.went_well = went_well;
+            for op in measured {
+                assert_eq!(advance(&mut session, &ops, &mut random), Turn::Measure(op));
+            }
+            assert_eq!(advance(&mut session, &ops, &mut random), Turn::End);
+        }
+    }
+
+    #[test]
     fn ways_are_chosen_by_weight() {
         let ops = [
-            Op::Choose { ways: vec![(10, 1), (40, 2), (100, 3)], total: 100 },
+            Op::Choose { ways: vec![(10, 1), (40, 2), (100, 3)], total: 100, counter: None },
             Op::Request(1),
             Op::Request(2),
             Op::Request(3),
@@ -407,6 +475,26 @@ mod tests {
         for (way, expected) in [(1, 2_000i32), (2, 6_000), (3, 12_000)] {
             assert!((counts[way] - expected).abs() < 500, "{counts:?}");
         }
+    }
+
+    #[test]
+    fn ways_in_turn_are_gone_one_after_the_other_over_all_users() {
+        let ops = [
+            Op::Choose { ways: vec![(1, 1), (3, 2)], total: 3, counter: Some(0) },
+            Op::Request(1),
+            Op::Request(2),
+        ];
+        let shared = Shared::new(1, Vec::new());
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut ways = Vec::new();
+        for _ in 0..7 {
+            let mut environment = Environment { shared: &shared, random: &mut random, epoch_ms: 0 };
+            match Session::default().advance(&ops, &mut environment, &mut Slot::default()) {
+                Turn::Request(way) => ways.push(way),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(ways, [1, 2, 2, 1, 2, 2, 1]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Each transport knows its own requests and connections only, from 0 on, as if there were no other target.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidemark_scenario::plan::RequestPlan;
 use tidemark_scenario::{Context, Plan};
@@ -229,6 +229,16 @@ impl<I: Io + 'static> Transport for Several<I> {
         let (index, own) = self.find(connection);
         let member = &self.members[index];
         member.first_socket + member.transport.socket_of(own)
+    }
+
+    fn socket_made(&self, connection: usize) -> Option<Instant> {
+        let (transport, own) = self.at(connection);
+        transport.socket_made(own)
+    }
+
+    fn answer_begun(&self, connection: usize) -> Option<Instant> {
+        let (transport, own) = self.at(connection);
+        transport.answer_begun(own)
     }
 
     fn sockets(&self) -> &dyn Io {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use tidemark_record::SlowRequest;
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{SessionKind, SlotIndex};
@@ -91,6 +92,10 @@ pub(crate) struct ThreadEnd {
     pub held: u64,
     /// Connections that carried requests which were due in the measured window.
     pub connections_used: u64,
+    /// Connections that were made.
+    pub connections_made: u64,
+    /// The slowest requests that were answered.
+    pub slowest: Vec<SlowRequest>,
     /// Requests and variables of extractions that found nothing, and how often.
     pub not_found: Vec<(usize, SlotIndex, u64)>,
     /// Requests that followed redirects, and how many.
@@ -228,11 +233,13 @@ impl Thread<'_> {
         self.recorder.finish(end.ended_ns, gauges);
         end.lost_intervals = self.recorder.lost();
         end.untaken = (end.lost_intervals > 0).then(|| self.recorder.take_ledger());
+        end.slowest = self.recorder.take_slowest();
         end.spent_turns = self.flow.spent_turns;
         end.handshakes = self.transport.handshakes();
         end.held = self.transport.held();
         end.limited = self.schedule.limited();
         end.connections_used = self.recorder.sockets_used();
+        end.connections_made = self.recorder.connects();
         end.unexpected_messages = self.transport.unclaimed();
         end.events = self.transport.events();
         end.redirects = self.transport.redirects();

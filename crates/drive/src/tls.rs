@@ -7,10 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::client::{
+    ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue, WebPkiServerVerifier,
+    verify_server_name,
+};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error,
     NamedGroup, RootCertStore, SignatureScheme,
@@ -82,10 +86,15 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let builder =
             ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
-        let builder = if settings.insecure {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Unchecked(provider)))
-        } else {
-            builder.with_root_certificates(roots(settings)?)
+        let builder = match &settings.ca {
+            _ if settings.insecure => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(Unchecked(provider)))
+            }
+            Some(path) => {
+                let named = Named::in_file(path, provider)?;
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(named))
+            }
+            None => builder.with_root_certificates(roots()?),
         };
         let config = match &settings.certificate {
             None => builder.with_no_client_auth(),
@@ -174,17 +183,9 @@ impl Tls {
     }
 }
 
-/// The authorities of the file alone, or those that this machine trusts.
-fn roots(settings: &TlsSettings) -> Result<RootCertStore, TlsError> {
+/// The authorities that this machine trusts.
+fn roots() -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
-    if let Some(path) = &settings.ca {
-        let wrong = |reason: String| TlsError::Authorities { path: path.clone(), reason };
-        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))? {
-            let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-            roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
-        }
-        return if roots.is_empty() { Err(wrong("it has no PEM block of one".into())) } else { Ok(roots) };
-    }
     let found = rustls_native_certs::load_native_certs();
     // One that cannot be used is passed over, as every program does that reads the system's.
     roots.add_parsable_certificates(found.certs);
@@ -224,11 +225,14 @@ pub(crate) fn explain(error: &Error) -> String {
              right one with --cacert FILE, or go without the check with --insecure"
                 .into()
         }
-        Error::InvalidCertificate(CertificateError::Other(other))
-            if format!("{other:?}").contains("CaUsedAsEndEntity") =>
-        {
-            "the server shows the certificate of an authority as its own, which is not accepted; give it one of its \
-             own, or go without the check with --insecure"
+        error if is_an_authoritys(error) => {
+            "the server shows the certificate of an authority as its own, which is accepted only where that certificate \
+             itself is named with --cacert FILE; or go without the check with --insecure"
+                .into()
+        }
+        error if has_no_names(error) => {
+            "the server's certificate has a name only in its subject (there is no subjectAltName), which is accepted only \
+             where that certificate itself is named with --cacert FILE; or go without the check with --insecure"
                 .into()
         }
         Error::InvalidCertificate(error) => format!("the server's certificate is not accepted: {error}"),
@@ -302,6 +306,91 @@ impl ClientSessionStore for Tickets {
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
         self.kept().tickets.pop_back()
     }
+}
+
+/// Trusts the authorities in a file, and takes a server's certificate that stands in it as it is: who names it means it,
+/// also where it calls itself an authority's, or has a name only in its subject. curl and OpenSSL do the same.
+#[derive(Debug)]
+struct Named {
+    usual: Arc<WebPkiServerVerifier>,
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+impl Named {
+    fn in_file(path: &Path, provider: Arc<CryptoProvider>) -> Result<Named, TlsError> {
+        let wrong = |reason: String| TlsError::Authorities { path: path.to_owned(), reason };
+        let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+        let certificates = found.map_err(|error| wrong(error.to_string()))?;
+        if certificates.is_empty() {
+            return Err(wrong("it has no PEM block of one".into()));
+        }
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            roots.add(certificate.clone()).map_err(|error| wrong(error.to_string()))?;
+        }
+        let usual = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build();
+        Ok(Named { usual: usual.map_err(|error| wrong(error.to_string()))?, certificates })
+    }
+}
+
+impl ServerCertVerifier for Named {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let error = match self.usual.verify_server_cert(shown, others, name, ocsp_response, now) {
+            Err(error) if self.certificates.iter().any(|one| one.as_ref() == shown.as_ref()) => error,
+            usual => return usual,
+        };
+        // that it is in time was looked at before what it may be used for
+        let error = match is_an_authoritys(&error) {
+            true => verify_server_name(&ParsedCertificate::try_from(shown)?, name).err(),
+            false => Some(error),
+        };
+        match error.filter(|error| !has_no_names(error)) {
+            Some(error) => Err(error),
+            None => Ok(ServerCertVerified::assertion()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.usual.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.usual.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
+    }
+}
+
+/// Whether a certificate is not accepted because it calls itself an authority's.
+fn is_an_authoritys(error: &Error) -> bool {
+    // the library names this one only by its words
+    matches!(error, Error::InvalidCertificate(CertificateError::Other(other))
+        if format!("{other:?}").contains("CaUsedAsEndEntity"))
+}
+
+/// Whether a certificate is not accepted because no name is in it but in its subject.
+fn has_no_names(error: &Error) -> bool {
+    matches!(error, Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. })
+        if presented.is_empty())
 }
 
 /// Accepts every certificate whose owner holds its key.

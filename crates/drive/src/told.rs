@@ -99,9 +99,9 @@ impl Teller {
         self.current = ToldStep { sent: start(bytes), sent_bytes: bytes.len(), hops, ..ToldStep::default() };
     }
 
-    /// The answer was a redirect, which is followed if it can be.
+    /// The answer was a redirect, which is followed.
     pub fn redirected(&mut self, status: u16, location: &[u8]) {
-        let location = String::from_utf8_lossy(&location[..location.len().min(TOLD_BYTES)]).into_owned();
+        let location = String::from_utf8_lossy(&start(location)).into_owned();
         self.current.hops.push((status, location));
     }
 
@@ -147,8 +147,18 @@ impl Teller {
     }
 }
 
+/// The beginning; what is cut off is marked, so that what is secret is also known by its beginning.
 fn start(bytes: &[u8]) -> Vec<u8> {
-    bytes[..bytes.len().min(TOLD_BYTES)].to_vec()
+    if bytes.len() <= TOLD_BYTES {
+        return bytes.to_vec();
+    }
+    let beginning = &bytes[..TOLD_BYTES];
+    // a character that the cut would part is left out
+    let whole = match std::str::from_utf8(beginning) {
+        Err(error) if error.error_len().is_none() => &beginning[..error.valid_up_to()],
+        _ => beginning,
+    };
+    [whole, "…".as_bytes()].concat()
 }
 
 /// A value in words; none of one that is missing.

@@ -5,7 +5,7 @@
 //! [`Event`]s. What the bytes look like, and how many connections share a socket, is a transport's own affair.
 
 use std::io::{self, Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidemark_scenario::plan::{Ask, Limits};
 use tidemark_scenario::{Context, Plan};
@@ -167,6 +167,14 @@ pub(crate) trait Transport {
     fn is_first(&self, connection: usize) -> bool;
     /// Which socket carries a connection's requests.
     fn socket_of(&self, connection: usize) -> usize;
+    /// When the socket of a connection was there, where more was spoken over it before the connection was open.
+    fn socket_made(&self, connection: usize) -> Option<Instant> {
+        self.sockets().socket_made(self.socket_of(connection))
+    }
+    /// When the first bytes of a connection's answer came, where it was not whole by them.
+    fn answer_begun(&self, _connection: usize) -> Option<Instant> {
+        None
+    }
     /// The back end below, for what it counts and when bytes came.
     fn sockets(&self) -> &dyn Io;
     /// Handshakes so far, where there are any.

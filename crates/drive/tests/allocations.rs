@@ -17,7 +17,9 @@ use tidemark_drive::{
     Spread, start,
 };
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Check, Load, LoadModel, Op, Phase, Source, Spacing, TextTest, WhenMissing};
+use tidemark_scenario::plan::{
+    Check, Load, LoadModel, MetricKind, MetricPlan, Op, Phase, Source, Spacing, TextTest, WhenMissing,
+};
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
@@ -141,11 +143,16 @@ fn a_session() -> Plan {
     let there = Template::literal("is there");
     plan.requests[1].checks = vec![Check::Status(vec![(200, 299)]), Check::Body(TextTest::Contains(there))];
     plan.groups = vec!["all".into(), "second".into()];
+    let metric = |name: &str, kind| MetricPlan { name: name.into(), kind, unit: String::new() };
+    plan.metrics = vec![metric("id", MetricKind::Histogram), metric("done", MetricKind::Counter)];
+    let measure = |metric, value| Op::Measure { metric, value, text: "n".into(), if_good: true };
     plan.sessions[0].ops = vec![
         Op::BeginGroup(0),
         Op::Request(0),
         Op::BeginGroup(1),
         Op::Request(1),
+        measure(0, Expr::variable(0)),
+        measure(1, Expr::int(1)),
         Op::EndGroup,
         Op::EndGroup,
         Op::End,

@@ -62,8 +62,8 @@ fn many_calls_share_few_connections_and_frames() {
     assert!(open.iter().all(|open| *open <= 3), "connections, not calls: {open:?}");
     let payloads = seen.payloads.lock().unwrap();
     let expected = [
-        "trade.price 30000 [\"true\"]",
         "trade.price 30000 []",
+        "trade.price 30000 [true]",
         "trade.trade 2000 [{\"name\":\"ibm\",\"amount\":1}]",
     ];
     assert!(payloads.iter().eq(&expected), "{payloads:?}");

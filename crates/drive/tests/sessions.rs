@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use support::{
     Next, Server, answer, begin, extract, finish, get, http, kind, options, phase, plan, post, run,
-    whole_sessions,
+    whole_sessions, write,
 };
 use tidemark_drive::{OnceError, run_once};
-use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Check, LoadModel, Op, SessionKind, Source, Spacing, TextTest, WhenMissing};
+use tidemark_record::{Outcome, OwnValues, PartTimes};
+use tidemark_scenario::plan::{
+    Check, LoadModel, MetricKind, MetricPlan, Op, SessionKind, Source, Spacing, TextTest, WhenMissing,
+};
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Shared, Template};
 use tidemark_wire::json;
@@ -298,4 +300,113 @@ fn groups_that_have_begun_come_to_their_end_when_the_load_is_over() {
     let sum = run(plan, server.address);
     assert_eq!((sum.ended(), sum.outcome(Outcome::Ok)), (7, 7));
     assert_eq!((sum.groups(0, Outcome::Ok).len(), sum.groups(0, Outcome::Unfinished).len()), (0, 7));
+}
+
+#[test]
+fn numbers_of_answers_are_measured_and_what_is_none_is_counted() {
+    let server = Server::start(|request, stream| match request.index % 4 {
+        0 => answer(stream, "500 Oops", "", "1000"),
+        1 => answer(stream, "200 OK", "", "none"),
+        n => answer(stream, "200 OK", "", &n.to_string()),
+    });
+    let mut plan = whole_sessions(vec![get(0, "/")], 20);
+    plan.limits.connections = 1;
+    plan.requests[0].extractions = vec![extract(0, Source::Body, WhenMissing::Clear)];
+    let metric = |name: &str, kind| MetricPlan { name: name.into(), kind, unit: String::new() };
+    plan.metrics = vec![metric("n", MetricKind::Histogram), metric("tries", MetricKind::Counter)];
+    let measure =
+        |metric, value, text: &str, if_good| Op::Measure { metric, value, text: text.into(), if_good };
+    plan.sessions[0].ops = vec![
+        Op::Request(0),
+        measure(0, Expr::variable(0), "${a}", true),
+        measure(1, Expr::int(2), "2", false),
+        Op::End,
+    ];
+    let sum = run(plan, server.address);
+    let of = |metric| {
+        let mut all = OwnValues::default();
+        let series = sum.intervals.iter().flat_map(|interval| &interval.own);
+        series.filter(|series| series.metric == metric).for_each(|series| all.add(series));
+        all
+    };
+    let (numbers, tries) = (of(0), of(1));
+    assert_eq!((numbers.count, numbers.sum, numbers.min, numbers.max), (10, 25.0, 2.0, 3.0));
+    assert_eq!((numbers.no_number, numbers.example.as_deref()), (5, Some("${a}: it is \"none\", no number")));
+    assert_eq!((tries.count, tries.sum, tries.no_number), (20, 40.0, 0), "after every answer, good or not");
+}
+
+#[test]
+fn a_session_that_measures_without_end_lets_others_have_their_turn() {
+    let server = slow();
+    let mut plan = plan(vec![get(0, "/1")], LoadModel::Closed, vec![phase(200, 2.0)]);
+    plan.metrics = vec![MetricPlan { name: "n".into(), kind: MetricKind::Counter, unit: String::new() }];
+    let measure = Op::Measure { metric: 0, value: Expr::int(1), text: "1".into(), if_good: false };
+    plan.sessions[0].ops = vec![Op::Request(0), measure, Op::Jump(1), Op::End];
+    let sum = run(plan, server.address);
+    assert_eq!(sum.outcome(Outcome::Ok), 2, "each user's first, and the run ends");
+}
+
+/// What a drive wrote down of where the time of good answers went, and its slowest requests.
+fn parts(sum: &support::Sum) -> PartTimes {
+    let mut all = PartTimes::default();
+    sum.intervals.iter().flat_map(|interval| &interval.parts).for_each(|parts| all.add(parts));
+    all
+}
+
+#[test]
+fn a_transfer_is_told_from_the_wait_for_its_first_byte() {
+    let server = Server::start(|request, stream| {
+        std::thread::sleep(Duration::from_millis(20));
+        if request.target() == "/whole" {
+            return answer(stream, "200 OK", "", "whole");
+        }
+        write(stream, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+        std::thread::sleep(Duration::from_millis(100));
+        write(stream, "def")
+    });
+    let mut plan = whole_sessions(vec![get(0, "/pieces"), get(1, "/whole")], 10);
+    plan.limits.connections = 1;
+    let sum = run(plan, server.address);
+    assert_eq!(sum.outcome(Outcome::Ok), 20, "{:?}", sum.examples());
+    let all = parts(&sum);
+    assert_eq!(
+        (all.connect_us.len(), all.handshake_us.len()),
+        (1, 0),
+        "one connection was made, for one of them"
+    );
+    assert_eq!((all.transfer_us.len(), all.first_byte_us.len(), all.pieces_service_us.len()), (10, 10, 10));
+    // three significant digits; whoever reads late sees a shorter transfer, but not each time
+    assert!(all.transfer_us.max() >= 50_000, "{}", all.transfer_us.max());
+    assert!(all.first_byte_us.min() >= 19_900, "{}", all.first_byte_us.min());
+    assert!(all.pieces_service_us.min() >= 119_000, "{}", all.pieces_service_us.min());
+    assert!(
+        sum.intervals
+            .iter()
+            .flat_map(|interval| &interval.parts)
+            .all(|parts| { parts.label == 0 || parts.transfer_us.is_empty() })
+    );
+    let slowest = &sum.end.slowest;
+    assert_eq!(slowest.len(), 20, "ten of each label");
+    for slow in slowest {
+        assert_eq!((slow.status, slow.outcome, slow.thread, slow.connection), (200, Outcome::Ok, 0, 0));
+        assert_eq!(slow.transfer_us > 0, slow.label == 0, "{slow:?}");
+        assert!(slow.first_byte_us >= 19_900 && slow.response_time_us >= slow.first_byte_us, "{slow:?}");
+    }
+    assert_eq!(slowest.iter().filter(|slow| slow.connect_us.is_some()).count(), 1);
+}
+
+#[test]
+fn what_failed_has_no_parts_and_only_what_was_answered_is_slow() {
+    let server = Server::start(|request, stream| match request.index {
+        0 => answer(stream, "503 Busy", "", "later"),
+        _ => Next::Close,
+    });
+    let mut plan = whole_sessions(vec![get(0, "/"), get(1, "/")], 3);
+    plan.limits.connections = 1;
+    let sum = run(plan, server.address);
+    assert_eq!((sum.outcome(Outcome::Status), sum.outcome(Outcome::Reset)), (3, 3), "{:?}", sum.examples());
+    assert!(!parts(&sum).any());
+    let slowest: Vec<_> =
+        sum.end.slowest.iter().map(|slow| (slow.label, slow.status, slow.outcome)).collect();
+    assert_eq!(slowest, [(0, 503, Outcome::Status); 3]);
 }

@@ -116,6 +116,9 @@ fn one_handshake_serves_many_requests() {
     let sum = run(twenty(), serve(&identity, ANSWER, 0, Then::Keep), &trusting(&identity));
     all_end(&sum, Outcome::Ok, "");
     assert_eq!((sum.connects(), sum.end.handshakes.full, sum.end.handshakes.resumed), (1, 1, 0));
+    let of_parts = sum.intervals.iter().flat_map(|interval| &interval.parts);
+    let made = of_parts.map(|parts| (parts.connect_us.len(), parts.handshake_us.len()));
+    assert_eq!(made.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)), (1, 1), "of the first request");
     let spoken = sum.end.handshakes.spoken.unwrap();
     assert!(spoken.starts_with("TLS 1.3, TLS13_"), "{spoken}");
 }

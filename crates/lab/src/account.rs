@@ -17,7 +17,7 @@ use crate::sync::SyncProbe;
 use crate::system::Running;
 use crate::verdict::duration_text;
 use crate::watch::Watches;
-use crate::{load_text, machine, target};
+use crate::{load_text, machine, own, target};
 
 use notes::{
     bounds_only, called, connections_used, missed, never_requested, raised, redirected, spoken, stood_still,
@@ -91,11 +91,18 @@ impl Account {
         self.system.url = system.url.clone();
         self.system.address = system.target.address.to_string();
         self.system.http = system.target.protocol.name().into();
-        self.notes.extend(match &system.target.protocol {
-            Protocol::Calls(server) => Some(called(server, self.streams)),
-            Protocol::Http2(server) => Some(spoken(*server, system.target.tls.is_some(), self.streams)),
+        let spoken = match &system.target.protocol {
+            Protocol::Calls(server) => Some((called(server, self.streams), server.most_calls)),
+            Protocol::Http2(server) => {
+                Some((spoken(*server, system.target.tls.is_some(), self.streams), server.most_streams))
+            }
             _ => None,
-        });
+        };
+        if let Some((how, most)) = spoken {
+            // only what was not as it was asked for is to be noted
+            let to = if most < self.streams { &mut self.notes } else { &mut self.system.spoken };
+            to.push(how);
+        }
         self.notes.extend(target::remark(&system.url, &system.target.address));
         self.system.command = system.command.clone();
         self.system.durability = system.durability.clone();
@@ -295,8 +302,9 @@ impl Account {
     /// What TLS was spoken, and how often it was begun.
     fn secured(&mut self, handshakes: &Handshakes) {
         let Handshakes { full, resumed, spoken: Some(spoken) } = handshakes else { return };
-        let unchecked = if self.unchecked { "; certificates were not checked" } else { "" };
-        self.notes.push(format!("{spoken}: {full} full handshakes, {resumed} resumed{unchecked}"));
+        let unchecked = if self.unchecked { ", certificates not checked" } else { "" };
+        let line = format!("{spoken}: {full} full handshakes, {resumed} resumed{unchecked}");
+        self.system.spoken.push(line);
     }
 
     /// The manifest, with the figures.
@@ -323,6 +331,7 @@ impl Account {
         }
         self.notes.extend(never_requested(plan, totals));
         self.notes.extend(missed(plan, totals));
+        self.notes.extend(own::notes(plan, totals));
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
         if shared {
@@ -336,6 +345,7 @@ impl Account {
         }
         let mut manifest = Manifest::new(&plan.name, plan.labels.clone(), summary);
         manifest.groups = plan.groups.clone();
+        manifest.metrics = own::metrics(plan);
         manifest.description = plan.description.clone();
         manifest.command = options.command_line.clone();
         manifest.started_at = self.started_at;
@@ -372,6 +382,7 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
         | Op::Think(_)
         | Op::BeginGroup(_)
         | Op::EndGroup
+        | Op::Measure { .. }
         | Op::End => None,
     });
     requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()
@@ -534,16 +545,20 @@ mod tests {
     }
 
     #[test]
-    fn how_many_connections_were_used_is_said() {
+    fn fewer_connections_than_were_asked_for_are_noted() {
         let note = |used, ahead| {
             let end = DriveEnd { connections_used: used, connections_ahead: ahead, ..DriveEnd::default() };
             connections_used(&end)
         };
-        assert_eq!(note(0, None), None);
+        assert_eq!((note(0, None), note(9, None)), (None, None));
+        let end = DriveEnd { connections_used: 1, connections_made: 300, ..DriveEnd::default() };
+        let told = connections_used(&end).unwrap();
         assert!(
-            note(9, None).unwrap().starts_with("9 connections carried measured requests, made when none")
+            told.starts_with("300 connections were made while the load was on, 1 at most at once"),
+            "{told}"
         );
-        assert!(note(400, Some(400)).unwrap().starts_with("all 400 connections"));
+        assert_eq!(note(400, Some(400)), None, "as it was asked for");
+        assert!(note(0, Some(400)).unwrap().starts_with("none of the 400 connections"));
         assert!(note(100, Some(400)).unwrap().starts_with("100 of the 400 connections"));
     }
 
@@ -645,6 +660,7 @@ mod tests {
         account.stopped("killed by signal 9");
         assert_eq!(account.notes.len(), 1);
         account.secured(&Handshakes { full: 2, resumed: 3, spoken: Some("TLS 1.3, A".into()) });
-        assert_eq!(account.notes[1], "TLS 1.3, A: 2 full handshakes, 3 resumed");
+        assert_eq!(account.system.spoken, ["TLS 1.3, A: 2 full handshakes, 3 resumed"]);
+        assert_eq!(account.notes.len(), 1);
     }
 }

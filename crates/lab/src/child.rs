@@ -21,7 +21,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process, kill_process_group, waitid,
 };
 
-use crate::descendants::descendants;
+use crate::descendants::{Identity, descendants};
 use crate::pin;
 
 /// How often a child that should end is looked at.
@@ -35,7 +35,7 @@ pub const TAIL_LINES: usize = 15;
 /// Longest quoted line, characters.
 const TAIL_LINE_CHARS: usize = 300;
 /// Most bytes of a log that are looked through at once.
-const LOOKOUT_BYTES: u64 = 1 << 20;
+const LOG_READ_BYTES: u64 = 1 << 20;
 /// What stands by while a process group is frozen: its standard input ends when we do.
 const WATCHDOG: &str = "read -r _ || kill -s KILL -- \"-$0\" \"$@\"";
 /// What stands by while others' processes stand still, which are to go on then.
@@ -50,7 +50,11 @@ static ALIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 pub fn kill_all() {
     let groups = ALIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
     for group in groups {
+        let below = descendants(group);
         let _ = kill_process_group(group, Signal::KILL);
+        for id in below {
+            let _ = kill_process(id, Signal::KILL);
+        }
     }
 }
 
@@ -117,6 +121,8 @@ pub struct Child {
     frozen: Option<Watchdog>,
     /// What stands still with it in groups of their own.
     others: Vec<Pid>,
+    /// What was below it when it was asked to end: once it has ended, they are nobody's.
+    below: Vec<Identity>,
     /// Who stands by as long as it lives.
     guard: Option<Watchdog>,
 }
@@ -203,6 +209,7 @@ impl Child {
             ended: None,
             frozen: None,
             others: Vec::new(),
+            below: Vec::new(),
             guard: None,
         };
         // from here on a return drops the child, which stops it
@@ -270,7 +277,8 @@ impl Child {
         self.ended?.code()
     }
 
-    /// Asks it to end (SIGTERM where its [`Spec`] names no other signal), waits as long as `grace`, kills what is left (SIGKILL), and returns how it ended.
+    /// Asks it to end (SIGTERM where its [`Spec`] names no other signal) and, once it has, what it started in groups of
+    /// their own; waits as long as `grace`, kills what is left (SIGKILL), and returns how it ended.
     pub fn stop(&mut self, grace: Duration) -> String {
         self.stop_while(grace, &|| true)
     }
@@ -278,12 +286,22 @@ impl Child {
     /// The same; it is killed at once where it need not be waited for any more.
     pub fn stop_while(&mut self, grace: Duration, patient: &dyn Fn() -> bool) -> String {
         if self.ended.is_none() {
+            self.below = descendants(self.group).into_iter().filter_map(Identity::of).collect();
             // only fails where nobody is left to get it
             let _ = kill_process_group(self.group, self.stop_signal);
             self.thaw();
             let begin = Instant::now();
-            while !self.has_ended() && begin.elapsed() < grace && patient() {
+            let is_waited_for = || begin.elapsed() < grace && patient();
+            while !self.has_ended() && is_waited_for() {
                 std::thread::sleep(LOOK_EVERY);
+            }
+            if self.has_ended() {
+                for id in self.in_other_groups() {
+                    let _ = kill_process(id, self.stop_signal);
+                }
+                while !self.in_other_groups().is_empty() && is_waited_for() {
+                    std::thread::sleep(LOOK_EVERY);
+                }
             }
         }
         self.kill()
@@ -316,9 +334,8 @@ impl Child {
     fn stop_others(&self) -> Vec<Pid> {
         let mut stopped: Vec<Pid> = Vec::new();
         loop {
-            let is_new =
-                |id: &Pid| !stopped.contains(id) && getpgid(Some(*id)).is_ok_and(|group| group != self.group);
-            let more: Vec<Pid> = descendants(self.group).into_iter().filter(is_new).collect();
+            let mut more = self.in_other_groups();
+            more.retain(|id| !stopped.contains(id));
             if more.is_empty() {
                 return stopped;
             }
@@ -328,6 +345,19 @@ impl Child {
                 stopped.push(id);
             }
         }
+    }
+
+    /// What its processes have started in groups of their own, also what was below it before and is nobody's by now.
+    fn in_other_groups(&self) -> Vec<Pid> {
+        let mut all = descendants(self.group);
+        for process in self.below.iter().filter(|process| process.is_there()) {
+            if !all.contains(&process.id) {
+                all.push(process.id);
+                all.extend(descendants(process.id));
+            }
+        }
+        all.retain(|id| getpgid(Some(*id)).is_ok_and(|group| group != self.group));
+        all
     }
 
     /// Lets it go on.
@@ -350,8 +380,8 @@ impl Child {
         }
     }
 
-    /// Kills whatever is left of the group, then reaps the child. The order matters: as long as the child is not
-    /// reaped nobody else can have its number.
+    /// Kills whatever is left of the group and of what it started in others, then reaps the child. The order matters: as
+    /// long as the child is not reaped nobody else can have its number.
     fn reap(&mut self) {
         if self.ended.is_some() {
             return;
@@ -375,10 +405,10 @@ impl Child {
     ///
     /// # Errors
     /// Where its log cannot be read.
-    pub fn lookout(&self, wanted: &str) -> io::Result<Lookout> {
+    pub fn log_search(&self, wanted: &str) -> io::Result<LogSearch> {
         let mut log = File::open(&self.log)?;
         log.seek(SeekFrom::Start(self.log_begin))?;
-        Ok(Lookout { log, wanted: wanted.as_bytes().to_vec(), seen: Vec::new() })
+        Ok(LogSearch { log, wanted: wanted.as_bytes().to_vec(), seen: Vec::new() })
     }
 
     /// The last lines of its log, indented, for an error to quote; says so where there are none.
@@ -389,24 +419,24 @@ impl Child {
 
 /// Looks for a text in a log that grows.
 #[derive(Debug)]
-pub struct Lookout {
+pub struct LogSearch {
     log: File,
     wanted: Vec<u8>,
     /// The end of what was read before, in which the text may begin.
     seen: Vec<u8>,
 }
 
-impl Lookout {
+impl LogSearch {
     /// Whether it has come by now; a log that grows faster than it is read is gone on with next time.
     ///
     /// # Errors
     /// Where the log cannot be read.
-    pub fn has_come(&mut self) -> io::Result<bool> {
-        (&mut self.log).take(LOOKOUT_BYTES).read_to_end(&mut self.seen)?;
-        let has_come = self.seen.windows(self.wanted.len().max(1)).any(|part| part == self.wanted);
+    pub fn is_found(&mut self) -> io::Result<bool> {
+        (&mut self.log).take(LOG_READ_BYTES).read_to_end(&mut self.seen)?;
+        let is_found = self.seen.windows(self.wanted.len().max(1)).any(|part| part == self.wanted);
         let rest = self.seen.len().saturating_sub(self.wanted.len().saturating_sub(1));
         self.seen.drain(..rest);
-        Ok(has_come)
+        Ok(is_found)
     }
 }
 
@@ -554,6 +584,24 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn what_it_started_in_a_group_of_its_own_ends_with_it_when_it_is_asked_to_end() {
+        let folder = tempfile::tempdir().unwrap();
+        // the second one does not mind the wish, and has children of its own
+        for other in ["sleep 600", "sh -c 'trap \"\" TERM; while :; do sleep 0.05; done'"] {
+            let script = format!("setsid {other} & wait");
+            let mut child = Child::spawn(&spec(folder.path(), &["sh", "-c", &script])).unwrap();
+            let mut others: Vec<Identity> = Vec::new();
+            wait_until("it has left the group", || {
+                others = child.in_other_groups().into_iter().filter_map(Identity::of).collect();
+                !others.is_empty()
+            });
+            assert_eq!(child.stop(Duration::from_millis(300)), "killed by signal 15");
+            wait_until("it is gone", || !others.iter().any(Identity::is_there));
+        }
+    }
+
+    #[test]
     fn who_stands_by_kills_the_group_when_we_end() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = Child::spawn(&spec(folder.path(), &["sleep", "600"])).unwrap();
@@ -596,11 +644,11 @@ mod tests {
         std::fs::write(folder.path().join("log"), "Listening on 1\n").unwrap();
         let script = "printf Listen; sleep 0.1; echo 'ing on 2' >&2; exec sleep 600";
         let child = Child::spawn(&spec(folder.path(), &["sh", "-c", script])).unwrap();
-        let mut lookout = child.lookout("Listening on").unwrap();
-        wait_until("it is found", || lookout.has_come().unwrap());
-        let mut other = child.lookout("on 1").unwrap();
-        assert!(!other.has_come().unwrap(), "that was somebody else's");
-        assert!(!lookout.has_come().unwrap(), "it came once");
+        let mut log_search = child.log_search("Listening on").unwrap();
+        wait_until("it is found", || log_search.is_found().unwrap());
+        let mut other = child.log_search("on 1").unwrap();
+        assert!(!other.is_found().unwrap(), "that was somebody else's");
+        assert!(!log_search.is_found().unwrap(), "it came once");
     }
 
     #[test]

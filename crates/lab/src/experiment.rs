@@ -32,7 +32,7 @@ use crate::interrupt::{Interrupt, StopRequest};
 use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
 use crate::sinks::ProgressSink;
-use crate::{finished, machine, pin, secret, steady, verdict, verify};
+use crate::{finished, machine, own, pin, secret, slowest, steady, verdict, verify};
 
 /// Seeds stay below this, so that every reader of JSON keeps them whole.
 const SEED_END: u64 = 1 << 53;
@@ -141,6 +141,7 @@ impl Experiment {
         writer.threads(self.threads);
         writer.targets(&plan.target_names(), &plan.targets_of_labels());
         writer.groups(&plan.groups).map_err(written)?;
+        writer.own_metrics(&own::metrics(plan)).map_err(written)?;
         let plan_of_mask = Arc::clone(plan);
         writer.mask(Arc::new(move |text| plan_of_mask.secrets.masked(text)));
         let runs_dir = Path::new(tidemark_record::RUNS_DIR);
@@ -228,6 +229,7 @@ impl Experiment {
         if let Some(unreachable) = &load.unreachable {
             unreachable.apply(&mut verdict, &mut objectives);
         }
+        summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
         let stopped = load.end.interrupted && load.system_ended.is_none() && load.unreachable.is_none();
         finished::complete(&mut verdict, &load.end, stopped, summary.measured_s);
         let asked = plan.verify.is_some();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tidemark_drive::Target;
 use tidemark_scenario::plan::Ready;
 
-use crate::child::{Child, Lookout, Spec, TAIL_LINES};
+use crate::child::{Child, LogSearch, Spec, TAIL_LINES};
 use crate::error::LabError;
 use crate::http::Client;
 use crate::interrupt::StopRequest;
@@ -198,16 +198,16 @@ pub fn wait_ready(
     deadline: &Deadline,
     stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<(), LabError> {
-    let mut lookout = match ready {
+    let mut log_search = match ready {
         Ready::Prints(text) => {
-            let log = child.lookout(text);
+            let log = child.log_search(text);
             Some(log.map_err(|error| LabError::Start(format!("cannot read the system's log: {error}")))?)
         }
         _ => None,
     };
     loop {
         check_stop_request(stop_request)?;
-        let asked = ask(target, ready, lookout.as_mut());
+        let asked = ask(target, ready, log_search.as_mut());
         // somebody else may answer for one that has ended
         if child.ending().is_none() && asked.is_ok() {
             return Ok(());
@@ -220,7 +220,7 @@ pub fn wait_ready(
 }
 
 /// Whether a system is ready; why it is not, and what says that it would be.
-fn ask(target: &Target, ready: &Ready, lookout: Option<&mut Lookout>) -> Result<(), String> {
+fn ask(target: &Target, ready: &Ready, log_search: Option<&mut LogSearch>) -> Result<(), String> {
     match ready {
         Ready::Answers { path, status: (low, high) } => {
             let wanted = match low == high {
@@ -240,7 +240,7 @@ fn ask(target: &Target, ready: &Ready, lookout: Option<&mut Lookout>) -> Result<
                 target.address
             )
         }),
-        Ready::Prints(text) => match lookout.map(Lookout::has_come) {
+        Ready::Prints(text) => match log_search.map(LogSearch::is_found) {
             Some(Ok(true)) => Ok(()),
             _ => Err(format!(
                 "no line of its output has \"{text}\" in it; many programs hold back what they print into a file \

@@ -103,7 +103,7 @@ impl Stores {
             SystemOrigin::Url(url) => *url = self.resolved(url),
             SystemOrigin::Command(_) | SystemOrigin::Shipped(_) | SystemOrigin::Unknown => {}
         }
-        system.told_mut().for_each(|text| *text = self.resolved(text));
+        system.texts_mut().for_each(|text| *text = self.resolved(text));
         system.settings.values_mut().for_each(|value| *value = self.resolved(value));
     }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 use tidemark_drive::{Protocol, Target};
 use tidemark_scenario::plan::{Ready, System, SystemOrigin};
 
-use crate::errands::{self, Afterwards, Surroundings};
 use crate::error::LabError;
+use crate::hooks::{self, AfterHooks, LaunchContext};
 use crate::interrupt::StopRequest;
 use crate::served::{self, ANY_PORT, ASK_EVERY, Deadline, Served, cannot_write, check_stop_request};
 use crate::started::{Handle, Started, held, try_held};
@@ -48,7 +48,7 @@ pub struct Setup {
 pub struct Running {
     // the order matters: the process goes before what comes after it, and before its data
     process: Option<Arc<Mutex<Served>>>,
-    afterwards: Afterwards,
+    afterwards: AfterHooks,
     data: Option<DataDir>,
     /// Its name, or the URL that is driven.
     pub name: String,
@@ -134,7 +134,7 @@ impl Running {
     }
 
     /// Runs what the scenario wants to be run once it was stopped; returns what went wrong.
-    pub fn clear_away(&mut self) -> Vec<String> {
+    pub fn run_after(&mut self) -> Vec<String> {
         self.afterwards.run().iter().map(LabError::to_string).collect()
     }
 
@@ -209,7 +209,7 @@ fn start_shipped(
     Ok(Running {
         url: url.trim_end_matches('/').to_owned(),
         process: Some(Arc::new(Mutex::new(served))),
-        afterwards: Afterwards::default(),
+        afterwards: AfterHooks::default(),
         data,
         name: name.to_owned(),
         target,
@@ -227,9 +227,9 @@ fn start_command(
     let launch = &system.launch;
     // another process could take a free port between here and the child's bind; the child then says so and ends
     let port = launch.port.map_or_else(|| served::free_port(setup.comes_back), Ok)?;
-    let surroundings = Surroundings::of(launch, port, setup.run_dir.clone(), setup.cores.clone());
-    let afterwards = Afterwards::new(&launch.after, &surroundings);
-    errands::run_before(launch, &surroundings, stop_request)?;
+    let context = LaunchContext::of(launch, port, setup.run_dir.clone(), setup.cores.clone());
+    let afterwards = AfterHooks::new(&launch.after, &context);
+    hooks::run_before(launch, &context, stop_request)?;
     if launch.port.is_some() {
         served::check_free(port)?;
     }
@@ -238,14 +238,14 @@ fn start_command(
         .file_name()
         .map_or_else(|| program.into(), |name| name.to_string_lossy())
         .into_owned();
-    let spec = surroundings.spec(&name, command)?;
+    let spec = context.spec(&name, command)?;
     let command = spec.command.clone();
     let mut child = served::start(&spec)?;
     let url = format!("http://127.0.0.1:{port}");
     let target = target(&url, system)?;
     let deadline = Deadline::new(system.ready_within);
     let ready = match &system.ready {
-        Ready::Prints(text) => Ready::Prints(surroundings.told(text)),
+        Ready::Prints(text) => Ready::Prints(context.with_port(text)),
         ready => ready.clone(),
     };
     served::wait_ready(&mut child, &target, &ready, &deadline, stop_request)?;
@@ -292,7 +292,7 @@ fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> R
     }
     Ok(Running {
         process: None,
-        afterwards: Afterwards::default(),
+        afterwards: AfterHooks::default(),
         data: None,
         name: url.to_owned(),
         target,

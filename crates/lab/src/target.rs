@@ -330,7 +330,10 @@ pub fn greet_calls<'m>(
 /// Where connections went, if the URL alone does not say it.
 pub fn remark(url: &str, address: &Address) -> Option<String> {
     let evident = match address {
-        Address::Tcp(address) => url.contains(&address.ip().to_string()),
+        Address::Tcp(address) => {
+            url.contains(&address.ip().to_string())
+                || (address.ip().is_loopback() && url.contains("://localhost"))
+        }
         Address::Unix(_) => false,
     };
     (!evident).then(|| format!("all connections went to {address}, chosen once before the load"))

@@ -91,7 +91,7 @@ struct SoFar<'t> {
 
 impl<'t> SoFar<'t> {
     fn new(totals: &'t Totals, about: About, requests_max: Option<f64>, window_s: f64) -> Self {
-        // one on a group is not watched
+        // one on a group, or on a metric of the scenario's own, is not watched
         let label = if let About::Label(label) = about { Some(label) } else { None };
         let of = totals.of(label);
         let remaining = requests_max.map(|most| (most - of.due() as f64).max(0.0));
@@ -122,7 +122,7 @@ impl<'t> SoFar<'t> {
             }
             Metric::Rate => self.rate(comparison, bound),
             // what stands in a ledger is known only after the run; lower bounds of times can always be met
-            Metric::Lost | Metric::LostShare | Metric::Duplicated => None,
+            Metric::Lost | Metric::LostShare | Metric::Duplicated | Metric::Own(_) => None,
             Metric::Percentile(_) | Metric::Mean | Metric::ErrorShare => None,
             Metric::AchievedShare if is_upper(comparison) => None,
             Metric::AchievedShare => {
@@ -204,7 +204,7 @@ fn requests_max(plan: &Plan, about: About) -> Option<f64> {
         match about {
             About::All => true,
             About::Label(label) => of == Some(label),
-            About::Group(_) => false,
+            About::Group(_) | About::Metric(_) => false,
         }
     };
     let kinds = plan.sessions.iter().filter(|kind| kind.weight > 0);
@@ -241,7 +241,12 @@ fn longest_way(kind: &SessionKind, is_counted: &dyn Fn(u16) -> bool) -> Option<u
             }
             Op::End => 0,
             other => match other {
-                Op::Set { .. } | Op::Take { .. } | Op::Think(_) | Op::BeginGroup(_) | Op::EndGroup => next,
+                Op::Set { .. }
+                | Op::Take { .. }
+                | Op::Think(_)
+                | Op::BeginGroup(_)
+                | Op::EndGroup
+                | Op::Measure { .. } => next,
                 // a step of which is not known how many requests it makes
                 _ => return None,
             },

@@ -22,6 +22,7 @@
 
 mod driver;
 mod figure;
+mod own;
 
 pub use driver::limits;
 
@@ -247,6 +248,9 @@ fn has_a_rate(load: &Load) -> bool {
 }
 
 fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
+    if let (About::Metric(metric), Metric::Own(figure)) = (objective.about, objective.metric) {
+        return own::result(objective, metric, figure, of);
+    }
     let Some(Both { measured, without_driver }) = of.figure(objective) else {
         let (objective, measured) = (objective.text.clone(), "not measured".into());
         return ObjectiveResult { objective, measured, ..ObjectiveResult::default() };
@@ -255,7 +259,7 @@ fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
     let (met, would_meet) = (meets(measured), meets(without_driver));
     let share = of.failed_share(objective);
     let as_text = |value| text_or_not_reached(objective.metric, value, share);
-    let measured = match met == would_meet {
+    let mut told = match met == would_meet {
         true => as_text(measured),
         false => format!(
             "{} as measured, {} with the driver's own share taken out",
@@ -263,11 +267,14 @@ fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
             bound_text(objective.metric, without_driver)
         ),
     };
+    if let Some((percent, due)) = of.too_few(objective).filter(|_| measured.is_finite()) {
+        told += &format!(", the slowest of {due}: too few for p{percent}");
+    }
     let undecided = met != would_meet;
     ObjectiveResult {
         objective: objective.text.clone(),
         met: met && would_meet,
-        measured,
+        measured: told,
         default: false,
         undecided,
     }
@@ -311,6 +318,7 @@ pub(crate) fn text(metric: Metric, value: f64) -> String {
         Metric::AchievedShare => format!("{}% of offered", significant(value * 100.0)),
         Metric::Rate => format!("{}/s", significant(value)),
         Metric::Errors | Metric::Dropped | Metric::Lost | Metric::Duplicated => format!("{value:.0}"),
+        Metric::Own(_) => significant(value),
     }
 }
 

@@ -4,8 +4,12 @@
 //! check, never sent, cut off at the end) is slower than every bound. Beyond the share of good answers a percentile is
 //! therefore *not reached*: with 7.6 % of failures p90 is a figure, p95 and the longest are none.
 //!
+//! A percentile of fewer requests than have at least one beyond it is the slowest of them under another name: 999 requests
+//! have no p99.9. Figures leave it out; an objective is decided by the slowest then, and says so.
+//!
 //! Whoever shows a percentile, the terminal, the page, JSON, a verdict, takes it from here.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Merged;
@@ -18,8 +22,9 @@ pub fn rank(share: f64, of: u64) -> u64 {
     ((share.clamp(0.0, 1.0) * of as f64 - ROUNDING).ceil() as u64).clamp(1, of.max(1))
 }
 
-/// A latency distribution in few numbers, microseconds; null what is [not reached](Distribution), or of nothing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// A latency distribution in few numbers, microseconds; null what is [not reached](Distribution), what is of nothing, and a
+/// percentile that [so few](Distribution::supports) requests do not have.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Latency {
     pub min: Option<u64>,
@@ -68,6 +73,12 @@ impl<'a> Distribution<'a> {
         self.failed
     }
 
+    /// Whether so many requests have a percentile (a share, 0 to 1): at least one of them lies beyond it. Else it would be the
+    /// slowest, whatever it is called.
+    pub fn supports(&self, share: f64) -> bool {
+        (1.0 - share) * self.due() as f64 >= 1.0 - ROUNDING
+    }
+
     /// The value that at least this share of all requests (0 to 1) did not exceed; none where that share had no good
     /// answer, or nothing was due. The rank is the smallest whole number not below the share of all, as HdrHistogram has it.
     pub fn quantile(&self, share: f64) -> Option<u64> {
@@ -105,14 +116,15 @@ impl<'a> Distribution<'a> {
 
     /// In few numbers.
     pub fn latency(&self) -> Latency {
+        let percentile = |share| self.quantile(share).filter(|_| self.supports(share));
         Latency {
             min: self.min(),
             mean: self.mean(),
-            p50: self.quantile(0.5),
-            p90: self.quantile(0.9),
-            p95: self.quantile(0.95),
-            p99: self.quantile(0.99),
-            p999: self.quantile(0.999),
+            p50: percentile(0.5),
+            p90: percentile(0.9),
+            p95: percentile(0.95),
+            p99: percentile(0.99),
+            p999: percentile(0.999),
             max: self.max(),
         }
     }
@@ -141,6 +153,29 @@ mod tests {
         let latency = times.latency();
         assert_eq!((latency.p95, latency.p99, latency.max, latency.mean), (None, None, None, None));
         assert_eq!(latency.min, Some(1));
+    }
+
+    #[test]
+    fn a_percentile_needs_a_request_beyond_it() {
+        let times = of(&(1..=1_000).collect::<Vec<_>>());
+        let latency = |failed| Distribution::new(&times, failed).latency();
+        assert_eq!((latency(0).p99, latency(0).p999), (Some(990), Some(999)));
+        let few = of(&(1..=999).collect::<Vec<_>>());
+        let short = Distribution::new(&few, 0);
+        assert_eq!(
+            (short.latency().p99, short.latency().p999, short.latency().max),
+            (Some(990), None, Some(999))
+        );
+        // failures are requests, too
+        assert!(Distribution::new(&few, 1).supports(0.999) && !short.supports(0.999));
+        for (share, least) in [(0.5, 2), (0.9, 10), (0.95, 20), (0.99, 100), (0.999, 1_000), (0.9999, 10_000)]
+        {
+            let supports = |count: u64| Distribution::new(&new_merged(), count).supports(share);
+            assert!(supports(least) && !supports(least - 1), "{share}");
+        }
+        let one = of(&[7]);
+        let one = Distribution::new(&one, 0).latency();
+        assert_eq!((one.min, one.p50, one.max, one.mean), (Some(7), None, Some(7), Some(7.0)));
     }
 
     #[test]

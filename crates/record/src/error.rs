@@ -62,6 +62,16 @@ pub enum RecordError {
         groups: usize,
     },
     /// What was handed over does not fit the run.
+    #[error("interval of thread {thread} names metric {metric}, but the run has {metrics} of its own")]
+    UnknownMetric {
+        /// Which thread handed it over.
+        thread: u16,
+        /// The metric's index.
+        metric: u16,
+        /// How many the run has.
+        metrics: usize,
+    },
+    /// What was handed over does not fit the run.
     #[error("interval of thread {thread} names label {label}, but the run has {labels}")]
     UnknownLabel {
         /// Which thread handed it over.

@@ -6,6 +6,7 @@
 //! before and in which hardly more fails than before ([`RECOVERED_FAILED`]), or with the next fault: where only some
 //! kinds of requests fail, the others may be as many as ever. A dip is as fine as the series: whole seconds.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::interval::SECOND_US;
@@ -22,7 +23,7 @@ pub const RECOVERED_S: usize = 3;
 pub const RECOVERED_FAILED: f64 = 0.001;
 
 /// Something that was broken on purpose. Times are microseconds since the run began.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
     /// As the scenario says it: `kill system, restart after 2s`.
     pub fault: String,
@@ -45,7 +46,7 @@ pub struct Fault {
 }
 
 /// What a fault did to the load.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dip {
     /// Requests that succeeded each second before it.
     pub before_per_s: f64,

@@ -10,6 +10,10 @@ pub(crate) const COMPARISON: &str = "comparison.json";
 pub(crate) const SERIES: &str = "intervals.parquet";
 /// Groups of steps by interval, group and outcome; only where there are groups.
 pub(crate) const GROUPS: &str = "groups.parquet";
+/// Metrics of the scenario's own by interval; only where there are such.
+pub(crate) const METRICS: &str = "metrics.parquet";
+/// Where the time of good answers went; only where something of it was seen.
+pub(crate) const PARTS: &str = "parts.parquet";
 /// Load by interval.
 pub(crate) const LOAD: &str = "load.parquet";
 /// Looks at the processes.
@@ -71,6 +75,35 @@ pub(crate) const GROUP_FIELDS: [Field; 10] = {
 };
 /// Response times with the driver's own lag taken out.
 pub(crate) const LESS_LAG: &str = "response_time_less_lag_us";
+
+/// Columns of `metrics.parquet`: a row for each interval and metric.
+pub(crate) const METRIC_FIELDS: [Field; 10] = [
+    ("start_us", Kind::Int),
+    ("end_us", Kind::Int),
+    ("in_window", Kind::Bool),
+    ("metric", Kind::Text),
+    ("count", Kind::Int),
+    ("sum", Kind::Float),
+    ("min", Kind::Float),
+    ("max", Kind::Float),
+    ("no_number", Kind::Int),
+    ("values", Kind::Bytes),
+];
+
+/// Columns of `parts.parquet`: a row for each interval, label and whether due in the measured window. The last five are
+/// histograms.
+pub(crate) const PART_FIELDS: [Field; 10] = [
+    ("start_us", Kind::Int),
+    ("end_us", Kind::Int),
+    ("in_window", Kind::Bool),
+    ("label", Kind::Text),
+    ("measured", Kind::Bool),
+    ("connect_us", Kind::Bytes),
+    ("handshake_us", Kind::Bytes),
+    ("pieces_service_us", Kind::Bytes),
+    ("first_byte_us", Kind::Bytes),
+    ("transfer_us", Kind::Bytes),
+];
 
 /// Columns of `load.parquet`: a row for each interval.
 pub(crate) const LOAD_FIELDS: [Field; 18] = [
@@ -136,6 +169,16 @@ pub(crate) const ABOUT_SERIES: &str = "Tidemark: requests that ended, by interva
 pub(crate) const ABOUT_GROUPS: &str = "Tidemark: groups of steps that were over, by interval, group, outcome, and whether \
     their first request was due in the measured window. Columns as in intervals.parquet; times are from the first request \
     of a group to its last answer. No group is a request, and none is counted in another file.";
+/// The same for `metrics.parquet`.
+pub(crate) const ABOUT_METRICS: &str = "Tidemark: what the scenario measured itself, by interval and metric. count is how many \
+    numbers there were, no_number how often there was none. values is a histogram in HdrHistogram's V2 encoding whose values \
+    are the numbers times 1048576, rounded; of a counter it is empty. Rows of the same interval and metric add up.";
+/// The same for `parts.parquet`.
+pub(crate) const ABOUT_PARTS: &str = "Tidemark: where the time of good answers went, by interval, label, and whether they were \
+    due in the measured window; as far as a connection was made for them (connect_us until its socket was there, handshake_us \
+    what was spoken on it first), or they came in pieces (first_byte_us from the first byte sent, transfer_us from there to the \
+    last; pieces_service_us is both together). Answers in one piece have no row: their first byte is their last. All are \
+    histograms in HdrHistogram's V2 encoding, values in microseconds. Rows of the same interval and label add up.";
 /// The same for `load.parquet`.
 pub(crate) const ABOUT_LOAD: &str = "Tidemark: the load by interval. waiting, in_flight and connections are as at the \
     interval's end. lag_us (how late requests left) and read_lag_us (how late answers were read, of all or a sample) \

@@ -11,8 +11,9 @@ pub type Merged = hdrhistogram::Histogram<u64>;
 
 /// Longest encoded histogram that is believed, bytes: every counter of a full one at its longest.
 const ENCODED_BYTES_MAX: usize = 1 << 20;
-/// Highest value that a decoded histogram may be able to hold, microseconds (guards memory against damaged files).
-const DECODED_HIGH_US_MAX: u64 = 1 << 40;
+/// Highest value that a decoded histogram may be able to hold: those of a scenario's own metrics hold most (guards memory
+/// against damaged files: one has less than half a mebibyte).
+const DECODED_HIGH_MAX: u64 = 1 << 61;
 
 /// An empty histogram to merge into.
 pub fn new_merged() -> Merged {
@@ -87,8 +88,8 @@ impl Encoded {
         if self.0.len() > ENCODED_BYTES_MAX || payload as usize > self.0.len() {
             return Err(format!("histogram says it is {payload} bytes long, but has {}", self.0.len()));
         }
-        if digits != u64::from(HISTOGRAM_DIGITS) || low != HISTOGRAM_LOW_US || high > DECODED_HIGH_US_MAX {
-            return Err(format!("histogram with foreign bounds: {low} to {high} us, {digits} digits"));
+        if digits != u64::from(HISTOGRAM_DIGITS) || low != HISTOGRAM_LOW_US || high > DECODED_HIGH_MAX {
+            return Err(format!("histogram with foreign bounds: {low} to {high}, {digits} digits"));
         }
         Ok(())
     }

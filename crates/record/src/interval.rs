@@ -1,13 +1,16 @@
 //! What a driver thread hands over once a second.
 
-use crate::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::ledger::Part;
+use crate::{Histogram, OwnSeries, PartSeries};
 
 /// Microseconds in a second.
 pub(crate) const SECOND_US: u64 = 1_000_000;
 
 /// How a request ended. Every kind of failure has its own count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Outcome {
@@ -60,6 +63,11 @@ impl Outcome {
         }
     }
 
+    /// Whether a whole answer came, right or wrong.
+    pub fn is_answered(self) -> bool {
+        matches!(self, Outcome::Ok | Outcome::Status | Outcome::Check)
+    }
+
     /// Whether it counts as an error.
     pub fn is_error(self) -> bool {
         self != Outcome::Ok
@@ -85,7 +93,7 @@ pub struct Series {
 }
 
 /// One of the first failures of a kind, for a person to read.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorExample {
     /// Microseconds since the run began.
     pub at_us: u64,
@@ -98,7 +106,7 @@ pub struct ErrorExample {
 }
 
 /// How a thread fared for want of a core in an interval, by the kernel's own account.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreWaits {
     /// How long it was ready to run but had no core, microseconds.
     pub waited_us: u64,
@@ -122,6 +130,10 @@ pub struct ThreadInterval {
     pub series: Vec<Series>,
     /// Groups of steps that were over, as requests are told: `label` is the index of the group. None of them is a request.
     pub groups: Vec<Series>,
+    /// What was measured of the scenario's own metrics; only those of which anything was.
+    pub own: Vec<OwnSeries>,
+    /// Where the time of good answers went, by step.
+    pub parts: Vec<PartSeries>,
     /// Requests that became due (started or dropped).
     pub offered: u64,
     /// Those that were due within the measured window, told of in this interval. Each of them ends as a measured
@@ -186,6 +198,8 @@ impl ThreadInterval {
             in_window: false,
             series: Vec::new(),
             groups: Vec::new(),
+            own: Vec::new(),
+            parts: Vec::new(),
             offered: 0,
             measured_offered: 0,
             dropped: 0,
@@ -221,6 +235,8 @@ impl ThreadInterval {
             in_window,
             series,
             groups,
+            own,
+            parts,
             offered,
             measured_offered,
             dropped,
@@ -254,6 +270,8 @@ impl ThreadInterval {
             one.response_time_less_lag_us.reset();
             one.service_time_us.reset();
         }
+        own.iter_mut().for_each(OwnSeries::clear);
+        parts.iter_mut().for_each(PartSeries::clear);
         lag_us.reset();
         unmeasured_lag_us.reset();
         read_lag_us.reset();

@@ -17,7 +17,7 @@ use crate::error::{RecordError, damaged, io_error};
 use crate::histogram::Encoded;
 use crate::interval::{CoreWaits, ErrorExample, Outcome, Series, ThreadInterval};
 use crate::ledger::Part;
-use crate::{Histogram, Sample, StoreLook, new_histogram};
+use crate::{Histogram, OwnKind, OwnSeries, PartSeries, Sample, StoreLook, new_histogram};
 
 /// Most bytes that are written; a run that is killed later lacks what came after.
 const BYTES_MAX: u64 = 4 << 30;
@@ -76,6 +76,27 @@ struct Head {
     /// Groups of steps: as `series`, with the bytes of all three histograms, which stand last.
     #[serde(default)]
     groups: Vec<(u16, Outcome, bool, [usize; 3])>,
+    /// The scenario's own metrics, whose histograms stand behind those.
+    #[serde(default)]
+    own: Vec<OwnHead>,
+    /// Where the time of good answers went: label, whether due in the measured window, bytes of the histograms, which stand
+    /// behind those.
+    #[serde(default)]
+    parts: Vec<(u16, bool, [usize; 5])>,
+}
+
+/// What was measured of a metric of the scenario's own.
+#[derive(Serialize, Deserialize)]
+struct OwnHead {
+    metric: u16,
+    count: u64,
+    sum: f64,
+    min: f64,
+    max: f64,
+    no_number: u64,
+    example: Option<String>,
+    /// Bytes of the histogram; none of a counter.
+    bytes: Option<usize>,
 }
 
 /// Appends to the journal.
@@ -150,6 +171,12 @@ impl Journal {
                     (one.label, one.outcome, one.measured, of.map(&mut encode))
                 })
                 .collect(),
+            own: interval.own.iter().map(|one| own_head(one, &mut encode)).collect(),
+            parts: interval
+                .parts
+                .iter()
+                .map(|one| (one.label, one.measured, one.histograms().map(&mut encode)))
+                .collect(),
         };
         self.append(INTERVAL, &head)
     }
@@ -179,6 +206,12 @@ impl Journal {
         }
         self.file.write_all(&self.record).map_err(io_error("write", &self.path))
     }
+}
+
+fn own_head(one: &OwnSeries, encode: &mut impl FnMut(&Histogram) -> usize) -> OwnHead {
+    let OwnSeries { metric, count, sum, min, max, no_number, ref example, ref values } = *one;
+    let bytes = values.as_ref().map(encode);
+    OwnHead { metric, count, sum, min, max, no_number, example: example.clone(), bytes }
 }
 
 /// Opens the journal of a run that does not go on any more; none while it does.
@@ -229,16 +262,16 @@ pub(crate) fn next(reader: &mut impl Read) -> Option<Entry> {
 }
 
 fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
-    let mut histogram = |length: usize| -> Option<Histogram> {
+    let mut read_into = |mut histogram: Histogram, length: usize| -> Option<Histogram> {
         let bytes = (length <= body.len()).then(|| body.split_to(length))?;
         let decoded = Encoded(bytes).decode().ok()?;
-        let mut histogram = new_histogram();
         for value in decoded.iter_recorded() {
             let count = u32::try_from(value.count_at_value()).unwrap_or(u32::MAX);
             histogram.record_n(value.value_iterated_to().min(histogram.high()), count).ok()?;
         }
         Some(histogram)
     };
+    let mut histogram = |length: usize| read_into(new_histogram(), length);
     let series = |(label, outcome, measured, response, service): (u16, Outcome, bool, usize, usize)| {
         let (response_time_us, service_time_us) = (histogram(response)?, histogram(service)?);
         let response_time_less_lag_us = response_time_us.clone();
@@ -273,6 +306,20 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         })
     };
     let groups = head.groups.into_iter().map(group).collect::<Option<Vec<Series>>>()?;
+    let own = head.own.into_iter().map(|one| own(one, &mut read_into)).collect::<Option<Vec<OwnSeries>>>()?;
+    let mut histogram = |length: usize| read_into(new_histogram(), length);
+    let mut parts = Vec::with_capacity(head.parts.len());
+    for (label, measured, [connect, handshake, pieces_service, first_byte, transfer]) in head.parts {
+        parts.push(PartSeries {
+            label,
+            measured,
+            connect_us: histogram(connect)?,
+            handshake_us: histogram(handshake)?,
+            pieces_service_us: histogram(pieces_service)?,
+            first_byte_us: histogram(first_byte)?,
+            transfer_us: histogram(transfer)?,
+        });
+    }
     let measured = |count: Option<u64>, all| count.unwrap_or(if head.in_window { all } else { 0 });
     Some(Box::new(ThreadInterval {
         thread: head.thread,
@@ -281,6 +328,8 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         in_window: head.in_window,
         series,
         groups,
+        own,
+        parts,
         offered: head.offered,
         measured_offered: measured(head.measured_offered, head.offered),
         dropped: head.dropped,
@@ -306,4 +355,17 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         failed_us: None,
         last_good_us: 0,
     }))
+}
+
+fn own(
+    head: OwnHead,
+    read_into: &mut impl FnMut(Histogram, usize) -> Option<Histogram>,
+) -> Option<OwnSeries> {
+    let OwnHead { metric, count, sum, min, max, no_number, example, bytes } = head;
+    let kind = if bytes.is_some() { OwnKind::Histogram } else { OwnKind::Counter };
+    let values = match OwnSeries::empty(metric, kind).values.zip(bytes) {
+        Some((values, length)) => Some(read_into(values, length)?),
+        None => None,
+    };
+    Some(OwnSeries { metric, count, sum, min, max, no_number, example, values })
 }

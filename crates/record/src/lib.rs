@@ -49,6 +49,8 @@
 //! | `run.json` | [`Manifest`] with the [`Summary`]; written last, so a directory that has it is whole |
 //! | `intervals.parquet` | a row for each interval, label, outcome: count, response time with and without the driver's lag, service time as histograms |
 //! | `groups.parquet` | where steps are in groups: the same for each group |
+//! | `parts.parquet` | where connections were made for requests, or answers came in pieces: what of the times of good answers went into each, by interval and label |
+//! | `metrics.parquet` | where the scenario measures something itself: a row for each interval and metric |
 //! | `load.parquet` | a row for each interval: offered, dropped, waiting, connections, bytes, lag, CPU by thread |
 //! | `monitor.parquet` | the [`Sample`]s |
 //! | `stores.parquet` | where stores of the run were asked for them, or pages of metrics watched: their own figures ([`StoreLook`]), a figure a row |
@@ -82,6 +84,8 @@ pub mod maintenance;
 pub mod manifest;
 mod merge;
 mod operations;
+mod own;
+mod parts;
 mod run;
 pub mod sample;
 pub mod sink;
@@ -112,13 +116,16 @@ pub use maintenance::{Bump, Maintenance};
 pub use manifest::Manifest;
 pub use merge::{MergedInterval, SeriesKey, SeriesTimes};
 pub use operations::{Kinds, Operation, OperationsReader, OperationsWriter};
-pub use run::{Run, StoredLoad, StoredSeries};
+pub use own::{OWN_VALUE_MAX, OwnKind, OwnMetric, OwnSeries, OwnValues, UNITS_PER_ONE};
+pub use parts::{PartSeries, PartTimes, SlowRequest};
+pub use run::{Run, StoredLoad, StoredOwn, StoredParts, StoredSeries};
 pub use sample::Sample;
 pub use sink::{Facts, Sink, Sinks};
 pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
-    DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, ThreadTotals, Totals, Window, summarize,
+    DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, ThreadTotals, Totals, Window,
+    summarize,
 };
 pub use unfinished::rebuild;
 pub use writer::{Mask, RunWriter};

@@ -8,6 +8,7 @@
 //! [`RECOVERED_S`] seconds in a row in which it is at most [`RAISED`] times that. Nothing after
 //! the begin of a later fault, or of later maintenance that did not overlap, counts as its own.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Distribution;
@@ -23,7 +24,7 @@ pub const RAISED: f64 = 1.5;
 const SHARE: f64 = 0.99;
 
 /// Something that a store did beside its work. Times are microseconds since the run began.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Maintenance {
     /// `rewrite` of an append-only file, or `snapshot`.
     pub kind: String,
@@ -54,7 +55,7 @@ pub struct Maintenance {
 }
 
 /// A rise of the 99th percentile of the response time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bump {
     /// That of the seconds before, together, microseconds.
     pub before_p99_us: u64,

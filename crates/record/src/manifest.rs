@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::OwnMetric;
 use crate::interval::ErrorExample;
 use crate::summary::{Summary, Verdict};
 
 /// The machine that a run was made on.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// CPU model as the kernel names it.
     pub cpu_model: String,
@@ -30,7 +32,7 @@ pub struct Machine {
 }
 
 /// How long the disk under the system's data took to sync a small append, measured by the lab beside the run.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SyncLatency {
     /// The directory it was measured in.
     pub path: String,
@@ -45,7 +47,7 @@ pub struct SyncLatency {
 }
 
 /// The system under test.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct System {
     /// Its name, or the URL that was driven.
     pub name: String,
@@ -57,6 +59,9 @@ pub struct System {
     /// The version of HTTP that was spoken: `HTTP/1.1`, `HTTP/2`; or how calls were made, `RPC over WebSocket (JSON)`.
     #[serde(default)]
     pub http: String,
+    /// What was agreed on with it, for a person: how HTTP/2 or calls were spoken, which TLS with how many handshakes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spoken: Vec<String>,
     /// The command that started it; empty if it was there already.
     pub command: Vec<String>,
     /// Its settings.
@@ -70,7 +75,9 @@ pub struct System {
 }
 
 /// Where requests went beside the system.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+// the summary has targets, too: their figures
+#[schemars(rename = "DrivenTarget")]
 pub struct Target {
     /// What the scenario calls it.
     pub name: String,
@@ -83,7 +90,7 @@ pub struct Target {
 }
 
 /// A store that was started for the run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Store {
     /// What the scenario calls it: `cassandra`.
     pub name: String,
@@ -102,7 +109,7 @@ pub struct Store {
 }
 
 /// What was watched though the run did not start it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Watched {
     /// What it is called in samples and figures; `system` where it is what was driven.
     pub name: String,
@@ -113,7 +120,7 @@ pub struct Watched {
 }
 
 /// A phase of the load, as it came to pass.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
     /// Its name.
     pub name: String,
@@ -128,7 +135,7 @@ pub struct Phase {
 }
 
 /// An objective and whether it was met.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectiveResult {
     /// As the scenario writes it: `p99 < 50ms`.
     pub objective: String,
@@ -145,7 +152,7 @@ pub struct ObjectiveResult {
 }
 
 /// `run.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Version of the run directory's form.
     pub format: u32,
@@ -192,6 +199,9 @@ pub struct Manifest {
     /// Groups of steps, in the scenario's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
+    /// What the scenario measured itself, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<OwnMetric>,
     /// Objectives and whether they were met.
     pub objectives: Vec<ObjectiveResult>,
     /// The first failures of each kind.
@@ -235,6 +245,7 @@ impl Manifest {
             phases: Vec::new(),
             labels,
             groups: Vec::new(),
+            metrics: Vec::new(),
             objectives: Vec::new(),
             error_examples: Vec::new(),
             interrupted: false,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{CoreWaits, Outcome, ThreadInterval};
+use crate::{OwnValues, PartTimes};
 
 /// The label, how the requests ended, whether they were due in the measured window.
 pub type SeriesKey = (u16, Outcome, bool);
@@ -33,6 +34,10 @@ pub struct MergedInterval {
     pub in_window: bool,
     pub series: BTreeMap<SeriesKey, SeriesTimes>,
     pub groups: BTreeMap<SeriesKey, SeriesTimes>,
+    /// By the metric's index.
+    pub own: BTreeMap<u16, OwnValues>,
+    /// By label, and whether they were due in the measured window.
+    pub parts: BTreeMap<(u16, bool), PartTimes>,
     pub offered: u64,
     pub measured_offered: u64,
     pub dropped: u64,
@@ -68,6 +73,12 @@ impl MergedInterval {
                 merge(&mut times.response_time_less_lag_us, &series.response_time_less_lag_us);
                 merge(&mut times.service_time_us, &series.service_time_us);
             }
+        }
+        for series in &interval.own {
+            self.own.entry(series.metric).or_default().add(series);
+        }
+        for series in &interval.parts {
+            self.parts.entry((series.label, series.measured)).or_default().add(series);
         }
         self.offered += interval.offered;
         self.measured_offered += interval.measured_offered;

@@ -10,12 +10,14 @@ use bytes::Bytes;
 use crate::distribution::latency;
 use crate::error::{RecordError, damaged, io_error};
 use crate::figures::{self, FigureSeries};
-use crate::files::{self, GROUP_FIELDS, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
+use crate::files::{
+    self, GROUP_FIELDS, LOAD_FIELDS, METRIC_FIELDS, MONITOR_FIELDS, PART_FIELDS, SERIES_FIELDS,
+};
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
 use crate::interval::Outcome;
 use crate::summary::Good;
 use crate::table::{Field, Table};
-use crate::{Distribution, Event, FORMAT, Manifest, Sample, unfinished};
+use crate::{Distribution, Event, FORMAT, Manifest, OwnMetric, OwnValues, PartTimes, Sample, unfinished};
 
 /// The requests of one label and one outcome that ended in one interval, all threads together.
 #[derive(Debug, Clone)]
@@ -40,6 +42,49 @@ pub struct StoredSeries {
     pub response_time_less_lag_us: Option<Encoded>,
     /// From first byte sent to last byte received.
     pub service_time_us: Encoded,
+}
+
+/// What was measured of one metric of the scenario's own in one interval, all threads together.
+#[derive(Debug, Clone)]
+pub struct StoredOwn {
+    /// Begin of the interval, microseconds since the run began.
+    pub start_us: u64,
+    /// Its end.
+    pub end_us: u64,
+    /// Whether it lies within the measured window.
+    pub in_window: bool,
+    /// Index into [`Manifest::metrics`].
+    pub metric: u16,
+    /// How many numbers.
+    pub count: u64,
+    /// All of them together.
+    pub sum: f64,
+    /// The smallest; 0 where there is none.
+    pub min: f64,
+    /// The largest; 0 where there is none.
+    pub max: f64,
+    /// How often there was no number.
+    pub no_number: u64,
+    /// The numbers, in [units](crate::UNITS_PER_ONE); none of a counter.
+    pub values: Option<Encoded>,
+}
+
+/// Where the time of good answers of one label went in one interval, all threads together; see
+/// [`PartSeries`](crate::PartSeries).
+#[derive(Debug, Clone)]
+pub struct StoredParts {
+    /// Begin of the interval, microseconds since the run began.
+    pub start_us: u64,
+    /// Its end.
+    pub end_us: u64,
+    /// Whether it lies within the measured window.
+    pub in_window: bool,
+    /// Index into [`Manifest::labels`].
+    pub label: u16,
+    /// Whether they were due within the measured window.
+    pub measured: bool,
+    /// The histograms, in the order of the file.
+    histograms: [Encoded; 5],
 }
 
 /// The load of one interval, all threads together.
@@ -94,6 +139,10 @@ pub struct Run {
     pub series: Vec<StoredSeries>,
     /// Groups of steps that were over, as requests are told: `label` is an index into [`Manifest::groups`]. Rows add up here too.
     pub groups: Vec<StoredSeries>,
+    /// What the scenario measured itself, by interval and metric. Rows add up here too.
+    pub own: Vec<StoredOwn>,
+    /// Where the time of good answers went, by interval and label; empty where nothing of it was seen. Rows add up here too.
+    pub parts: Vec<StoredParts>,
     /// Load by interval. Rows add up here too.
     pub load: Vec<StoredLoad>,
     /// Looks at the processes, in the order in which they were taken.
@@ -120,11 +169,21 @@ impl Run {
             true => Vec::new(),
             false => read_series(&dir.join(files::GROUPS), &GROUP_FIELDS, &manifest.groups)?,
         };
+        let own = match manifest.metrics.is_empty() {
+            true => Vec::new(),
+            false => read_own(&dir.join(files::METRICS), &manifest.metrics)?,
+        };
         let load = read_load(&dir.join(files::LOAD))?;
         let mut missing = Vec::new();
         let mut run = Run {
             series,
             groups,
+            own,
+            parts: match dir.join(files::PARTS).exists() {
+                true => read_parts(&dir.join(files::PARTS), &manifest.labels)?,
+                // most runs of before have none, and nothing of it may have been seen
+                false => Vec::new(),
+            },
             load,
             samples: read_if_there(dir, files::MONITOR, read_samples, &mut missing)?,
             // most runs have none: it is not missing
@@ -169,6 +228,37 @@ impl Run {
     /// Decodes a histogram of this run; says where it is from if it is damaged.
     pub fn decode(&self, histogram: &Encoded) -> Result<Merged, RecordError> {
         histogram.decode().map_err(|reason| damaged(&self.dir, reason))
+    }
+
+    /// What was measured of one metric in these rows together.
+    pub fn own_values<'r>(
+        &self,
+        rows: impl IntoIterator<Item = &'r StoredOwn>,
+    ) -> Result<OwnValues, RecordError> {
+        let mut all = OwnValues::default();
+        for row in rows {
+            let StoredOwn { count, sum, min, max, no_number, .. } = *row;
+            let values = row.values.as_ref().map(|values| self.decode(values)).transpose()?;
+            let values = values.unwrap_or_else(new_merged);
+            all.add_values(&OwnValues { count, sum, min, max, no_number, values, example: None });
+        }
+        Ok(all)
+    }
+
+    /// Where the time of the good answers in these rows went, together.
+    pub fn part_times<'r>(
+        &self,
+        rows: impl IntoIterator<Item = &'r StoredParts>,
+    ) -> Result<PartTimes, RecordError> {
+        let mut all = PartTimes::default();
+        for row in rows {
+            let mut decoded = [(); 5].map(|()| new_merged());
+            for (into, histogram) in decoded.iter_mut().zip(&row.histograms) {
+                *into = self.decode(histogram)?;
+            }
+            all.add_times(&PartTimes::of(decoded));
+        }
+        Ok(all)
     }
 
     /// Adds a histogram of this run to another.
@@ -259,6 +349,66 @@ fn read_series(
         service_time_us,
     };
     Ok(response.into_iter().enumerate().zip(service).map(row).collect())
+}
+
+/// What the scenario measured itself.
+fn read_own(path: &Path, metrics: &[OwnMetric]) -> Result<Vec<StoredOwn>, RecordError> {
+    let table = Table::read(path, &METRIC_FIELDS)?;
+    let metric = |name: &String| {
+        let index = metrics.iter().position(|metric| metric.name == *name);
+        let index = index.and_then(|index| u16::try_from(index).ok());
+        index.ok_or_else(|| damaged(path, format!("metric {name:?} is not among those of run.json")))
+    };
+    let of = table.texts("metric")?.iter().map(metric).collect::<Result<Vec<_>, _>>()?;
+    let (starts, ends) = bounds(&table)?;
+    let in_window = table.bools("in_window")?;
+    let (counts, no_number) = (table.ints("count")?, table.ints("no_number")?);
+    let (sum, min, max) = (table.floats("sum")?, table.floats("min")?, table.floats("max")?);
+    if [sum, min, max].iter().any(|numbers| numbers.iter().any(|number| !number.is_finite())) {
+        return Err(damaged(path, "a figure is no number"));
+    }
+    let row = |(i, values): (usize, Bytes)| StoredOwn {
+        start_us: starts[i],
+        end_us: ends[i],
+        in_window: in_window[i],
+        metric: of[i],
+        count: counts[i],
+        sum: sum[i],
+        min: min[i],
+        max: max[i],
+        no_number: no_number[i],
+        values: (!values.is_empty()).then_some(Encoded(values)),
+    };
+    Ok(table.bytes("values")?.into_iter().enumerate().map(row).collect())
+}
+
+/// Where the time of good answers went.
+fn read_parts(path: &Path, labels: &[String]) -> Result<Vec<StoredParts>, RecordError> {
+    let table = Table::read(path, &PART_FIELDS)?;
+    let known: HashMap<&str, u16> = labels.iter().map(String::as_str).zip(0..).collect();
+    let label = |name: &String| {
+        let label = known.get(name.as_str()).copied();
+        label.ok_or_else(|| damaged(path, format!("label {name:?} is not among those of run.json")))
+    };
+    let of = table.texts("label")?.iter().map(label).collect::<Result<Vec<_>, _>>()?;
+    let (starts, ends) = bounds(&table)?;
+    let (in_window, measured) = (table.bools("in_window")?, table.bools("measured")?);
+    let mut rows: Vec<StoredParts> = (0..table.rows())
+        .map(|i| StoredParts {
+            start_us: starts[i],
+            end_us: ends[i],
+            in_window: in_window[i],
+            label: of[i],
+            measured: measured[i],
+            histograms: Default::default(),
+        })
+        .collect();
+    for (at, (name, _)) in PART_FIELDS[5..].iter().enumerate() {
+        for (row, histogram) in rows.iter_mut().zip(encoded(&table, name)?) {
+            row.histograms[at] = histogram;
+        }
+    }
+    Ok(rows)
 }
 
 fn encoded(table: &Table, name: &str) -> Result<Vec<Encoded>, RecordError> {

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::OwnKind;
 pub use crate::distribution::Latency;
 use crate::fault::Fault;
 use crate::maintenance::Maintenance;
 
 /// What a run is worth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Every objective was met.
@@ -21,7 +23,7 @@ pub enum Status {
 }
 
 /// Verdict with its reasons, the first the weightiest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Pass, fail or invalid.
     pub status: Status,
@@ -30,7 +32,7 @@ pub struct Verdict {
 }
 
 /// The good answers by themselves: what the other percentiles would be if nobody had asked for the rest.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Good {
     /// How many.
     pub requests: u64,
@@ -41,7 +43,7 @@ pub struct Good {
 }
 
 /// The requests without a good answer, of one kind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// `timeout`, `status`, … or `dropped`.
     pub kind: String,
@@ -54,7 +56,7 @@ pub struct Failure {
 }
 
 /// One label's share of a run.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// The step's label.
     pub label: String,
@@ -76,10 +78,91 @@ pub struct Step {
     /// The good answers by themselves.
     #[serde(default)]
     pub good: Good,
+    /// Where their time went; absent where there was none, and in runs of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+}
+
+/// Where the time of the good answers went. The means are of all of them, and add up to their mean response time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// Until it was sent, or a connection was begun for it: for a free connection, or for the driver.
+    pub wait: Part,
+    /// Until the socket of a connection was there that was made for it.
+    pub connect: Part,
+    /// What was spoken on it first: TLS, a greeting.
+    pub handshake: Part,
+    /// From first byte sent to first byte received.
+    pub first_byte: Part,
+    /// From there to the last byte.
+    pub transfer: Part,
+}
+
+/// A part of the time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Over all good answers, microseconds.
+    pub mean_us: f64,
+    /// Of how many it is known to be a part of its own: of an answer in one piece the transfer is none.
+    pub count: u64,
+    /// How it spread over these; absent of the wait, which is what remains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_us: Option<Latency>,
+}
+
+impl Parts {
+    /// All of them by name, in the order in which they come to pass.
+    pub fn named(&self) -> [(&'static str, &Part); 5] {
+        let Parts { wait, connect, handshake, first_byte, transfer } = self;
+        [
+            ("wait", wait),
+            ("connect", connect),
+            ("handshake", handshake),
+            ("first byte", first_byte),
+            ("transfer", transfer),
+        ]
+    }
+
+    /// Whether there is more to tell than service time and response time do.
+    pub fn tell(&self) -> bool {
+        [&self.connect, &self.handshake, &self.transfer].iter().any(|part| part.count > 0)
+    }
+}
+
+/// One of the slowest requests that were answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slow {
+    /// Its label.
+    pub label: String,
+    /// When it was due, microseconds since the run began.
+    pub due_us: u64,
+    /// From due to last byte.
+    pub response_time_us: u64,
+    /// Until it was sent, or a connection was begun for it.
+    pub wait_us: u64,
+    /// Until the socket of a connection was there that was made for it; absent where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_us: Option<u64>,
+    /// What was spoken on it first; absent where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake_us: Option<u64>,
+    /// From first byte sent to first byte received.
+    pub first_byte_us: u64,
+    /// From there to the last byte.
+    pub transfer_us: u64,
+    /// `ok`, `status` or `check`.
+    pub outcome: String,
+    /// Status of its answer; absent where the protocol has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Which driving thread sent it.
+    pub thread: u16,
+    /// Over which of the thread's sockets.
+    pub connection: u32,
 }
 
 /// One target's share of a run.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// What the scenario calls it; `system` for the system.
     pub target: String,
@@ -100,7 +183,7 @@ pub struct Target {
 }
 
 /// Several steps together, one after the other: what the scenario calls a group. None of these figures is of a request.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Its name.
     pub group: String,
@@ -117,8 +200,48 @@ pub struct Group {
     pub service_time_us: Latency,
 }
 
+/// What the scenario measured itself within the measured window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Own {
+    /// The metric's name.
+    pub metric: String,
+    /// What became of its numbers.
+    pub kind: OwnKind,
+    /// What they are in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// How many numbers there were.
+    pub count: u64,
+    /// All of them together; what a counter counted.
+    pub sum: f64,
+    /// How many there were each second; of a counter how much it counted each second.
+    pub per_s: f64,
+    /// How they spread; absent of a counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Spread>,
+    /// How often there was no number. None of the figures has these.
+    pub no_number: u64,
+    /// What there was instead, the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
+}
+
+/// Numbers in few of them; null of none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Spread {
+    pub min: Option<f64>,
+    pub mean: Option<f64>,
+    pub p50: Option<f64>,
+    pub p90: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+    pub p999: Option<f64>,
+    pub max: Option<f64>,
+}
+
 /// One process over the measured window.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     /// `system`, `driver`, a store's name, that of what was watched.
     pub name: String,
@@ -134,7 +257,7 @@ pub struct Process {
 }
 
 /// The driver's look at itself over the measured window.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Driver {
     /// CPU time of its threads, seconds.
     pub cpu_s: f64,
@@ -183,7 +306,7 @@ pub struct Driver {
 }
 
 /// A program that used the machine's cores, all its processes together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Busy {
     /// As the kernel names it.
     pub name: String,
@@ -195,7 +318,7 @@ pub struct Busy {
 pub const LATE_US: u64 = 1_000;
 
 /// How many requests left at least `from_us` and less than `to_us` late.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct LagClass {
     pub from_us: u64,
@@ -204,7 +327,7 @@ pub struct LagClass {
 }
 
 /// Whether the measured window shows a steady state.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
     /// Whether it is steady; null where that cannot be told.
     pub steady: Option<bool>,
@@ -219,7 +342,7 @@ pub struct SteadyState {
 }
 
 /// What was entered in the ledger, and what became of it; absent where no write was entered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// Writes sent, those of the warm-up and of `prepare` included.
     pub sent: u64,
@@ -237,7 +360,7 @@ pub struct Ledger {
 }
 
 /// What a search through the store found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
     /// Acknowledged and found, with the content that was sent.
     pub found: u64,
@@ -320,7 +443,7 @@ impl Verified {
 }
 
 /// Lost writes by when they were sent, microseconds since the run began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct LostWhen {
     pub from_us: u64,
@@ -329,7 +452,7 @@ pub struct LostWhen {
 }
 
 /// A write that a search tells of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryExample {
     /// Which number it belongs to: `lost`, `duplicated`, `unacknowledged_found` or `different`.
     pub kind: String,
@@ -341,7 +464,7 @@ pub struct EntryExample {
 }
 
 /// Everything that a machine wants to know of a run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Pass, fail or invalid, and why.
     pub verdict: Verdict,
@@ -376,6 +499,12 @@ pub struct Summary {
     /// The good answers by themselves.
     #[serde(default)]
     pub good: Good,
+    /// Where the time of the good answers went; absent where there was none, and in runs of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+    /// The slowest requests that were answered, the slowest first: those of all labels, and of each label.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<Slow>,
     /// By label, in the scenario's order.
     pub steps: Vec<Step>,
     /// By target, the system first; absent where all requests went to it.
@@ -384,6 +513,9 @@ pub struct Summary {
     /// By group of steps, in the scenario's order; absent where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
+    /// What the scenario measured itself, in its order; absent where it measures nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Own>,
     /// CPU and memory by process.
     pub processes: Vec<Process>,
     /// The driver's look at itself.
@@ -408,7 +540,7 @@ pub struct Summary {
 }
 
 /// The figures of a store, or of one node of it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoreFigures {
     /// Its name; `system` where it is what is driven, and was there before the run.
     pub store: String,
@@ -417,7 +549,7 @@ pub struct StoreFigures {
 }
 
 /// One figure over the measured window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct FigureSummary {
     pub first: f64,

@@ -6,29 +6,37 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use hdrhistogram::serialization::V2Serializer;
 
 use crate::directory::{Begun, write_begun, write_manifest};
 use crate::error::{RecordError, damaged, io_error};
 use crate::figures::FiguresWriter;
-use crate::files::{self, GROUP_FIELDS, LOAD_FIELDS, MONITOR_FIELDS, SERIES_FIELDS};
+use crate::files::{
+    self, GROUP_FIELDS, LOAD_FIELDS, METRIC_FIELDS, MONITOR_FIELDS, PART_FIELDS, SERIES_FIELDS,
+};
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
 use crate::latency_log::LatencyLog;
 use crate::merge::MergedInterval;
 use crate::sink::{Facts, Sink};
 use crate::table::{Cell, TableWriter};
-use crate::{Event, Manifest, Sample, StoreLook};
+use crate::{Event, Manifest, OwnKind, OwnMetric, Sample, StoreLook};
 
 /// The files of a run directory that hold its figures.
 pub(crate) struct Tables {
     dir: PathBuf,
     labels: Vec<String>,
     groups: Vec<String>,
+    metrics: Vec<OwnMetric>,
     /// When the run's clock was zero.
     pub(crate) anchor: Option<SystemTime>,
     series: TableWriter,
     /// None until there are groups.
     of_groups: Option<TableWriter>,
+    /// None until the scenario measures something itself.
+    own: Option<TableWriter>,
+    /// None until something of it was seen.
+    parts: Option<TableWriter>,
     load: TableWriter,
     monitor: TableWriter,
     /// None until a store has told something.
@@ -46,6 +54,9 @@ impl Tables {
             labels: labels.to_owned(),
             groups: Vec::new(),
             of_groups: None,
+            metrics: Vec::new(),
+            own: None,
+            parts: None,
             anchor: None,
             series: TableWriter::create(&dir.join(files::SERIES), &SERIES_FIELDS, files::ABOUT_SERIES)?,
             load: TableWriter::create(&dir.join(files::LOAD), &LOAD_FIELDS, files::ABOUT_LOAD)?,
@@ -63,6 +74,68 @@ impl Tables {
         if !groups.is_empty() {
             let path = self.dir.join(files::GROUPS);
             self.of_groups = Some(TableWriter::create(&path, &GROUP_FIELDS, files::ABOUT_GROUPS)?);
+        }
+        Ok(())
+    }
+
+    /// The scenario measures this itself.
+    pub(crate) fn set_own_metrics(&mut self, metrics: &[OwnMetric]) -> Result<(), RecordError> {
+        self.metrics = metrics.to_owned();
+        if !metrics.is_empty() {
+            let path = self.dir.join(files::METRICS);
+            self.own = Some(TableWriter::create(&path, &METRIC_FIELDS, files::ABOUT_METRICS)?);
+        }
+        Ok(())
+    }
+
+    fn write_own(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
+        let Some(table) = &mut self.own else { return Ok(()) };
+        for (metric, of) in &interval.own {
+            let metric = &self.metrics[usize::from(*metric)];
+            let values = match metric.kind {
+                OwnKind::Histogram => Encoded::of(&of.values, &mut self.serializer).0,
+                OwnKind::Counter => Bytes::new(),
+            };
+            table.push([
+                Cell::Int(interval.start_us),
+                Cell::Int(interval.end_us),
+                Cell::Bool(interval.in_window),
+                Cell::Text(&metric.name),
+                Cell::Int(of.count),
+                Cell::Float(of.sum),
+                Cell::Float(of.min),
+                Cell::Float(of.max),
+                Cell::Int(of.no_number),
+                Cell::Bytes(values),
+            ])?;
+        }
+        Ok(())
+    }
+
+    fn write_parts(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
+        for ((label, measured), times) in &interval.parts {
+            let table = match &mut self.parts {
+                Some(table) => table,
+                none => {
+                    let path = self.dir.join(files::PARTS);
+                    none.insert(TableWriter::create(&path, &PART_FIELDS, files::ABOUT_PARTS)?)
+                }
+            };
+            let serializer = &mut self.serializer;
+            let [a, b, c, d, e] =
+                times.histograms().map(|times| Cell::Bytes(Encoded::of(times, serializer).0));
+            table.push([
+                Cell::Int(interval.start_us),
+                Cell::Int(interval.end_us),
+                Cell::Bool(interval.in_window),
+                Cell::Text(&self.labels[usize::from(*label)]),
+                Cell::Bool(*measured),
+                a,
+                b,
+                c,
+                d,
+                e,
+            ])?;
         }
         Ok(())
     }
@@ -101,6 +174,8 @@ impl Sink for Tables {
     fn interval(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
         let MergedInterval { start_us, end_us, .. } = *interval;
         self.write_latency(interval)?;
+        self.write_own(interval)?;
+        self.write_parts(interval)?;
         let of_labels = (Some(&mut self.series), &self.labels, &interval.series);
         let of_groups = (self.of_groups.as_mut(), &self.groups, &interval.groups);
         for (table, names, all) in [of_labels, of_groups] {
@@ -187,6 +262,8 @@ impl Sink for Tables {
         self.latency.flush()?;
         self.series.finish()?;
         self.of_groups.as_mut().map_or(Ok(()), TableWriter::finish)?;
+        self.own.as_mut().map_or(Ok(()), TableWriter::finish)?;
+        self.parts.as_mut().map_or(Ok(()), TableWriter::finish)?;
         self.load.finish()?;
         self.monitor.finish()?;
         self.stores.as_mut().map_or(Ok(()), FiguresWriter::finish)?;

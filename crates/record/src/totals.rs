@@ -1,11 +1,13 @@
 //! The figures of a run, kept while it runs: everything that a verdict and a summary are made from.
 
 mod label;
+mod own;
 mod summarize;
 mod thread;
 
 use std::collections::BTreeMap;
 
+use crate::OwnMetric;
 use crate::figures::FigureTotals;
 use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{ErrorExample, Outcome, SECOND_US, ThreadInterval};
@@ -14,6 +16,7 @@ use crate::sample::Sample;
 use crate::summary::{Process, ratio};
 
 pub use label::{DROPPED, LabelTotals};
+pub use own::OwnTotals;
 pub use summarize::summarize;
 pub use thread::ThreadTotals;
 
@@ -64,6 +67,8 @@ pub struct Totals {
     pub by_label: Vec<LabelTotals>,
     /// By group of steps, in the scenario's order. None of them is among the requests.
     pub by_group: Vec<LabelTotals>,
+    /// What the scenario measured itself within the window, in its order.
+    pub own: Vec<OwnTotals>,
     /// Requests that were due within the window, whenever the driver turned to them: measured outcomes and measured
     /// drops, and what an abort left without an end.
     pub offered: u64,
@@ -127,6 +132,7 @@ impl Totals {
             all: LabelTotals::default(),
             by_label: labels.iter().map(|_| LabelTotals::default()).collect(),
             by_group: Vec::new(),
+            own: Vec::new(),
             offered: 0,
             unmeasured_dropped: 0,
             unanswered_us: BTreeMap::new(),
@@ -152,6 +158,11 @@ impl Totals {
         self.groups = groups.to_owned();
     }
 
+    /// The scenario measures this itself.
+    pub fn set_own_metrics(&mut self, metrics: &[OwnMetric]) {
+        self.own = metrics.iter().cloned().map(OwnTotals::new).collect();
+    }
+
     /// Requests go to these targets: a label's to the one of this index. Figures are kept apart where there are several.
     pub(crate) fn set_targets(&mut self, names: &[String], of_labels: &[usize]) {
         let labels = |target: usize| (0..of_labels.len()).filter(move |label| of_labels[*label] == target);
@@ -173,7 +184,7 @@ impl Totals {
     /// Adds what one thread did.
     ///
     /// # Panics
-    /// Where it has a label, or a group, that is none of those given at the begin.
+    /// Where it has a label, a group, or a metric, that is none of those given at the begin.
     pub fn add_interval(&mut self, interval: &ThreadInterval) {
         for series in &interval.series {
             self.all.add(series, interval.in_window);
@@ -184,6 +195,13 @@ impl Totals {
         }
         for series in &interval.groups {
             self.by_group[usize::from(series.label)].add(series, interval.in_window);
+        }
+        for series in interval.parts.iter().filter(|series| series.measured) {
+            self.all.parts.add(series);
+            self.by_label[usize::from(series.label)].parts.add(series);
+        }
+        for series in interval.own.iter().filter(|_| interval.in_window) {
+            self.own[usize::from(series.metric)].values.add(series);
         }
         self.add_unanswered(interval);
         *self.backlog.entry(interval.end_us).or_default() += interval.in_flight + interval.waiting;

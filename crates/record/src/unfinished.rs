@@ -40,6 +40,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     let mut writer = RunWriter::create(&rebuilt, &manifest.labels, &scenario)?;
     writer.threads(threads);
     writer.groups(&manifest.groups)?;
+    writer.own_metrics(&manifest.metrics)?;
     let begun = &manifest.summary;
     let names: Vec<String> = begun.targets.iter().map(|of| of.target.clone()).collect();
     let target_of =
@@ -82,6 +83,8 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     let names = [
         files::SERIES,
         files::GROUPS,
+        files::METRICS,
+        files::PARTS,
         files::LOAD,
         files::MONITOR,
         files::STORES,
@@ -91,7 +94,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     ];
     for name in names {
         let (from, to) = (rebuilt.join(name), dir.join(name));
-        if [files::STORES, files::GROUPS].contains(&name) && !from.exists() {
+        if [files::STORES, files::GROUPS, files::METRICS, files::PARTS].contains(&name) && !from.exists() {
             continue;
         }
         fs::rename(&from, &to).map_err(io_error("write", &to))?;
@@ -152,7 +155,7 @@ fn remove(dir: &PathBuf) -> Result<(), RecordError> {
 mod tests {
     use super::*;
     use crate::test_run::{interval, series};
-    use crate::{CoreWaits, Outcome, Run, Sample, StoreLook};
+    use crate::{CoreWaits, Outcome, OwnKind, OwnMetric, OwnSeries, PartSeries, Run, Sample, StoreLook};
 
     /// A run on its way: two threads, three seconds, the last two measured.
     fn begun(dir: &Path) -> (RunWriter<'static>, Manifest) {
@@ -162,6 +165,10 @@ mod tests {
         writer.groups(&["both".to_owned()]).unwrap();
         let mut manifest = Manifest::new("x", labels, summarize(writer.totals(), dir));
         manifest.groups = vec!["both".to_owned()];
+        let metric = |name: &str, kind| OwnMetric { name: name.into(), kind, unit: "EUR".into() };
+        let metrics = [metric("spent", OwnKind::Histogram), metric("orders", OwnKind::Counter)];
+        writer.own_metrics(&metrics).unwrap();
+        manifest.metrics = metrics.to_vec();
         manifest.phases = vec![phase("warm-up", 0, 1, false), phase("hold", 1, 60, true)];
         writer.begun(&manifest).unwrap();
         for second in 0..3 {
@@ -180,6 +187,18 @@ mod tests {
                     series(0, Outcome::Reset, second > 0, &[(9, 2)]),
                 ];
                 one.groups = vec![series(0, Outcome::Ok, second > 0, &[(700 + u64::from(thread), 9)])];
+                let mut spent = OwnSeries::empty(0, OwnKind::Histogram);
+                spent.add(19.5 + f64::from(thread));
+                (spent.no_number, spent.example) = (1, Some("${n}: it has no value".into()));
+                let mut orders = OwnSeries::empty(1, OwnKind::Counter);
+                orders.add(2.0);
+                one.own = vec![spent, orders];
+                let mut parts = PartSeries::empty(0, second > 0);
+                parts.connect_us.record_n(90, 2).unwrap();
+                parts.pieces_service_us.record(1_000_000).unwrap();
+                parts.first_byte_us.record(400_000).unwrap();
+                parts.transfer_us.record(600_000).unwrap();
+                one.parts = vec![parts];
                 writer.add_interval(&one).unwrap();
             }
             let sample = Sample {
@@ -227,6 +246,24 @@ mod tests {
             summary
         };
         assert_eq!(of(&killed), of(&whole));
+        let own = of(&whole)["metrics"].clone();
+        assert_eq!((&own[0]["count"], &own[0]["no_number"]), (&4.into(), &4.into()));
+        assert_eq!((&own[0]["values"]["p50"], &own[0]["values"]["max"]), (&19.5.into(), &20.5.into()));
+        assert_eq!(
+            (&own[1]["sum"], &own[1]["per_s"], &own[1]["values"]),
+            (&8.0.into(), &4.0.into(), &().into())
+        );
+        let stored = |run: &Run| {
+            let all = run.own_values(run.own.iter().filter(|row| row.metric == 0)).unwrap();
+            (run.own.len(), all.count, all.quantile(0.5), all.min, all.no_number)
+        };
+        assert_eq!((stored(&killed), stored(&whole).0), (stored(&whole), 6));
+        let parts = &of(&whole)["parts"].clone();
+        assert_eq!((&parts["connect"]["count"], &parts["transfer"]["count"]), (&8.into(), &4.into()));
+        assert_eq!(parts["first_byte"]["count"], 200);
+        let stored = |run: &Run| run.part_times(run.parts.iter().filter(|row| row.measured)).unwrap();
+        assert_eq!(stored(&killed).connect_us, stored(&whole).connect_us);
+        assert_eq!((stored(&killed).transfer_us.len(), killed.parts.len()), (4, 3));
         assert_eq!(of(&whole)["driver"]["waited_share"], 0.125);
         assert_eq!(of(&whole)["driver"]["absent_s"], 0.5);
         let measured = |run: &Run| -> (u64, u64) {

@@ -18,7 +18,7 @@ use crate::merge::MergedInterval;
 use crate::sink::{Facts, Sink};
 use crate::tables::Tables;
 use crate::totals::{Entered, Totals};
-use crate::{Event, Fault, Maintenance, Manifest, Sample, StoreLook, maintenance};
+use crate::{Event, Fault, Maintenance, Manifest, OwnMetric, Sample, StoreLook, maintenance};
 
 /// Intervals that may wait for slower threads. A thread that reports later still gets rows of its own.
 pub(crate) const PENDING_MAX: usize = 8;
@@ -33,6 +33,7 @@ pub struct RunWriter<'s> {
     dir: PathBuf,
     labels: Vec<String>,
     groups: usize,
+    metrics: usize,
     threads: usize,
     runs_dir: Option<PathBuf>,
     pending: BTreeMap<(u64, u64), MergedInterval>,
@@ -60,6 +61,7 @@ impl<'s> RunWriter<'s> {
             dir: dir.to_owned(),
             labels: labels.to_owned(),
             groups: 0,
+            metrics: 0,
             threads: 1,
             runs_dir: directory::runs_dir_of(dir),
             pending: BTreeMap::new(),
@@ -84,6 +86,14 @@ impl<'s> RunWriter<'s> {
         self.groups = names.len();
         self.totals.set_groups(names);
         self.tables.set_groups(names)?;
+        Ok(self)
+    }
+
+    /// The scenario measures this itself; told before the first interval.
+    pub fn own_metrics(&mut self, metrics: &[OwnMetric]) -> Result<&mut Self, RecordError> {
+        self.metrics = metrics.len();
+        self.totals.set_own_metrics(metrics);
+        self.tables.set_own_metrics(metrics)?;
         Ok(self)
     }
 
@@ -166,13 +176,19 @@ impl<'s> RunWriter<'s> {
     /// Takes what one thread did in one interval. Intervals with the same bounds are merged, and written when all
     /// threads have reported one or a later one is whole.
     pub fn add_interval(&mut self, interval: &ThreadInterval) -> Result<(), RecordError> {
-        if let Some(series) = interval.series.iter().find(|s| usize::from(s.label) >= self.labels.len()) {
-            let (thread, label) = (interval.thread, series.label);
+        let mut labels =
+            interval.series.iter().map(|s| s.label).chain(interval.parts.iter().map(|s| s.label));
+        if let Some(label) = labels.find(|label| usize::from(*label) >= self.labels.len()) {
+            let thread = interval.thread;
             return Err(RecordError::UnknownLabel { thread, label, labels: self.labels.len() });
         }
         if let Some(series) = interval.groups.iter().find(|s| usize::from(s.label) >= self.groups) {
             let (thread, group) = (interval.thread, series.label);
             return Err(RecordError::UnknownGroup { thread, group, groups: self.groups });
+        }
+        if let Some(series) = interval.own.iter().find(|s| usize::from(s.metric) >= self.metrics) {
+            let (thread, metric) = (interval.thread, series.metric);
+            return Err(RecordError::UnknownMetric { thread, metric, metrics: self.metrics });
         }
         debug_assert!(interval.start_us < interval.end_us);
         self.add_to_ledger(&interval.ledger, interval.end_us)?;

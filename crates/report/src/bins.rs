@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::{
     Distribution, Merged, Outcome, RecordError, Run, StoredLoad, StoredSeries, merge_merged, new_merged,
 };
 
 use crate::heatmap::{HeatMap, HeatMapBuilder};
-use crate::stores;
 use crate::units::round;
+use crate::{own, stores};
 
 /// Most bins on the time axis.
 const BINS_MAX: u64 = 2_000;
@@ -47,7 +48,8 @@ impl Axis {
             + SERIES_PER_LABEL * run.manifest.labels.len() as u64
             + SERIES_PER_OPERATION * operations as u64
             + SERIES_PER_PROCESS * processes
-            + stores::count(run);
+            + stores::count(run)
+            + own::SERIES_EACH * run.manifest.metrics.len() as u64;
         Axis::of_seconds(seconds, (NUMBERS_MAX / series).clamp(1, BINS_MAX))
     }
 
@@ -73,7 +75,7 @@ impl Axis {
 }
 
 /// Latency over time, microseconds.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct LatencySeries {
     pub p50: Values,
@@ -96,7 +98,7 @@ impl LatencySeries {
 
 /// The load and its latency over time. Latencies are of all requests that ended or were given up in a bin; null where a
 /// percentile is not reached.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct LoadSeries {
     pub offered_per_s: Values,
@@ -114,7 +116,7 @@ pub struct LoadSeries {
 }
 
 /// One label over time.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct StepSeries {
     pub label: String,

@@ -4,12 +4,18 @@
 //! What is known of the whole load only (offered, dropped, in flight, waiting, connections) is empty in the rows of
 //! a label. Times are microseconds, of the good answers; where there was none, the
 //! field is empty. Rates of an interval of a few milliseconds say nothing and are empty; the counts are there.
+//!
+//! Where the time of the good answers went stands behind the times: how many had a connection made for them, and means over
+//! those that had each part; an answer in one piece has no transfer.
+//!
+//! What the scenario measured itself has columns behind all others, `own_NAME_count` and on, in the rows over all labels.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use tidemark_record::{
-    Distribution, Outcome, RecordError, Run, StoredLoad, StoredSeries, merge_merged, new_merged,
+    Distribution, Merged, Outcome, OwnKind, OwnMetric, RecordError, Run, StoredLoad, StoredOwn, StoredParts,
+    StoredSeries, merge_merged, new_merged,
 };
 
 use crate::bins::RATE_SEEN_MIN_S;
@@ -34,16 +40,26 @@ const COLUMNS: [&str; 13] = [
 /// Percentiles of both times.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
+/// Where the time of the good answers went.
+const PARTS: [&str; 5] = [
+    "connects_for_requests",
+    "connect_us_mean",
+    "handshake_us_mean",
+    "first_byte_us_mean",
+    "transfer_us_mean",
+];
+
 /// The whole file, with a head line.
 pub fn over_time(run: &Run) -> Result<String, RecordError> {
-    let mut out = head();
+    let mut out = head(&run.manifest.metrics);
     for ((start_us, end_us), rows) in intervals(run) {
         let line = Line { start_us, end_us, in_window: rows.in_window() };
-        line.write(&mut out, run, "", &rows.series, Some(&rows.load))?;
+        line.write(&mut out, run, "", (&rows.series, &rows.parts), Some(&rows))?;
         for (label, name) in (0..).zip(&run.manifest.labels) {
             let of_label: Vec<_> = rows.series.iter().copied().filter(|row| row.label == label).collect();
+            let parts: Vec<_> = rows.parts.iter().copied().filter(|row| row.label == label).collect();
             if !of_label.is_empty() {
-                line.write(&mut out, run, name, &of_label, None)?;
+                line.write(&mut out, run, name, (&of_label, &parts), None)?;
             }
         }
     }
@@ -54,7 +70,7 @@ fn kinds() -> impl Iterator<Item = Outcome> {
     Outcome::ALL.into_iter().filter(|outcome| outcome.is_error())
 }
 
-fn head() -> String {
+fn head(metrics: &[OwnMetric]) -> String {
     let mut columns: Vec<String> = COLUMNS.map(str::to_owned).to_vec();
     columns.extend(kinds().map(|kind| format!("errors_{}", kind.name())));
     for time in ["response_time_us", "service_time_us"] {
@@ -62,7 +78,17 @@ fn head() -> String {
         columns.extend(QUANTILES.map(|(name, _)| format!("{time}_{name}")));
         columns.push(format!("{time}_max"));
     }
+    columns.extend(PARTS.map(str::to_owned));
+    for OwnMetric { name, kind, .. } in metrics {
+        columns.extend(own_columns(*kind).map(|column| quoted(&format!("own_{name}_{column}"))));
+    }
     columns.join(",") + "\n"
+}
+
+/// The columns of a metric of the scenario's own, percentiles first among those that a counter has not.
+fn own_columns(kind: OwnKind) -> impl Iterator<Item = &'static str> {
+    let spread = QUANTILES.map(|(name, _)| name).into_iter().chain(["max"]);
+    ["count", "sum", "no_number"].into_iter().chain(spread.filter(move |_| kind == OwnKind::Histogram))
 }
 
 /// What was stored of an interval.
@@ -70,6 +96,8 @@ fn head() -> String {
 struct Rows<'r> {
     series: Vec<&'r StoredSeries>,
     load: Vec<&'r StoredLoad>,
+    own: Vec<&'r StoredOwn>,
+    parts: Vec<&'r StoredParts>,
 }
 
 impl Rows<'_> {
@@ -87,6 +115,12 @@ fn intervals(run: &Run) -> BTreeMap<(u64, u64), Rows<'_>> {
     for row in &run.series {
         intervals.entry((row.start_us, row.end_us)).or_default().series.push(row);
     }
+    for row in &run.parts {
+        intervals.entry((row.start_us, row.end_us)).or_default().parts.push(row);
+    }
+    for row in &run.own {
+        intervals.entry((row.start_us, row.end_us)).or_default().own.push(row);
+    }
     intervals
 }
 
@@ -102,8 +136,8 @@ impl Line {
         out: &mut String,
         run: &Run,
         label: &str,
-        series: &[&StoredSeries],
-        load: Option<&[&StoredLoad]>,
+        (series, parts): (&[&StoredSeries], &[&StoredParts]),
+        whole: Option<&Rows<'_>>,
     ) -> Result<(), RecordError> {
         let length_s = (self.end_us - self.start_us) as f64 / 1e6;
         let per_s = |count: u64| match length_s {
@@ -111,7 +145,7 @@ impl Line {
             _ => String::new(),
         };
         let of_load =
-            |of: fn(&StoredLoad) -> u64| load.map(|rows| rows.iter().map(|row| of(row)).sum::<u64>());
+            |of: fn(&StoredLoad) -> u64| whole.map(|rows| rows.load.iter().map(|row| of(row)).sum::<u64>());
         let rate_of_load = |of| of_load(of).map_or_else(String::new, per_s);
         let count_of_load = |of| of_load(of).map_or_else(String::new, |count| count.to_string());
         let requests: u64 = series.iter().map(|row| row.count).sum();
@@ -143,6 +177,20 @@ impl Line {
         let failed = errors + of_load(|row| row.dropped).unwrap_or(0);
         times(&mut fields, Distribution::new(&response, failed));
         times(&mut fields, Distribution::new(&service, failed));
+        let parts = run.part_times(parts.iter().copied())?;
+        let mean = |times: &Merged| if times.is_empty() { String::new() } else { number(times.mean()) };
+        fields.push(parts.connect_us.len().to_string());
+        let first_byte_us = parts.first_bytes(&service);
+        let all = [&parts.connect_us, &parts.handshake_us, &first_byte_us, &parts.transfer_us];
+        fields.extend(all.map(mean));
+        for (metric, OwnMetric { kind, .. }) in (0..).zip(&run.manifest.metrics) {
+            match whole {
+                Some(rows) => {
+                    own(&mut fields, run, *kind, rows.own.iter().copied().filter(|row| row.metric == metric))?
+                }
+                None => fields.extend(own_columns(*kind).map(|_| String::new())),
+            }
+        }
         let _ = writeln!(out, "{}", fields.join(","));
         Ok(())
     }
@@ -154,6 +202,23 @@ fn times(fields: &mut Vec<String>, times: Distribution<'_>) {
     fields.push(times.mean().map_or_else(String::new, number));
     fields.extend(QUANTILES.map(|(_, quantile)| text(times.quantile(quantile))));
     fields.push(text(times.max()));
+}
+
+/// What was measured of a metric of the scenario's own; empty what there was nothing to take from.
+fn own<'r>(
+    fields: &mut Vec<String>,
+    run: &Run,
+    kind: OwnKind,
+    rows: impl Iterator<Item = &'r StoredOwn>,
+) -> Result<(), RecordError> {
+    let of = run.own_values(rows)?;
+    let text = |value: Option<f64>| value.map_or_else(String::new, number);
+    fields.extend([of.count.to_string(), number(of.sum), of.no_number.to_string()]);
+    if kind == OwnKind::Histogram {
+        fields.extend(QUANTILES.map(|(_, quantile)| text(of.quantile(quantile))));
+        fields.push(text((of.count > 0).then_some(of.max)));
+    }
+    Ok(())
 }
 
 /// With as many decimals as are needed, and never in the form with an exponent.
@@ -238,6 +303,20 @@ mod tests {
         let text = over_time(&run).unwrap();
         assert!(read(&text).iter().any(|row| row["label"] == "a,\"b\"\nc"), "{text}");
         assert_eq!([number(0.0), number(1e9), number(0.000_25)], ["0", "1000000000", "0.00025"]);
+    }
+
+    #[test]
+    fn what_the_scenario_measured_itself_stands_in_the_rows_over_all_labels() {
+        let (_dir, run) = test_run::measuring();
+        let rows = read(&over_time(&run).unwrap());
+        let [all, label] = &rows[..] else { panic!("{rows:?}") };
+        let of = |row: &BTreeMap<String, String>, names: [&str; 4]| names.map(|name| row[name].clone());
+        let names =
+            ["own_cart_items_count", "own_cart_items_p50", "own_cart_items_max", "own_cart_items_no_number"];
+        assert_eq!(of(all, names), ["3", "4", "7", "2"]);
+        assert_eq!(all["own_spent_sum"], "12.5");
+        assert!(!all.contains_key("own_spent_p50"), "a counter has none");
+        assert_eq!((label["label"].as_str(), of(label, names).concat().as_str()), ("Buy", ""));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::Merged;
 
@@ -11,7 +12,7 @@ const ROWS_PER_DECADE: f64 = 60.0;
 const ROWS_MAX: usize = 64;
 
 /// The heat map of the good answers' response times, and above every row the requests without one.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct HeatMap {
     /// Ascending bounds, microseconds; row `i` is from `bounds_us[i]` to `bounds_us[i + 1]`.
     pub bounds_us: Vec<f64>,

@@ -1,34 +1,73 @@
-//! The figures for machines.
+//! Everything for machines: one object with the figures and all that the page is made from.
+//!
+//! | key | is |
+//! | --- | --- |
+//! | those of a [`Summary`](tidemark_record::Summary) | the figures |
+//! | `objectives`, `watched`, `notes` | what became of each objective; what was only looked at; what is to be said beside |
+//! | `run` | what was run, on what, and how: the rest of `run.json` |
+//! | `page` | what the page's charts are made from: everything over time, percentile curves, examples of failures, events, the scenario |
+//!
+//! It is cut out of a [`ReportPage`], so that whatever that gets this has, too; [`schema`] is made from its types.
+
+mod schema;
 
 use std::collections::BTreeMap;
 
-use tidemark_record::manifest::{ObjectiveResult, Watched};
+use serde_json::{Map, Value};
 use tidemark_record::summary::Verdict;
-use tidemark_record::{Run, Summary};
+use tidemark_record::{RecordError, Run};
 
-/// What is printed of a run.
-#[derive(serde::Serialize)]
-struct Printed<'a> {
-    #[serde(flatten)]
-    summary: &'a Summary,
-    objectives: &'a [ObjectiveResult],
-    #[serde(skip_serializing_if = "<[Watched]>::is_empty")]
-    watched: &'a [Watched],
-    notes: &'a [String],
+use crate::page::ReportPage;
+
+pub use schema::schema;
+
+/// What stands beside the figures, of `run.json`.
+const BESIDE: [&str; 3] = ["objectives", "watched", "notes"];
+/// The figures, in `run.json`.
+const SUMMARY: &str = "summary";
+/// `run.json`, in a page.
+const MANIFEST: &str = "manifest";
+/// Where the rest of `run.json` is.
+const RUN: &str = "run";
+/// Where the rest of the page is.
+const PAGE: &str = "page";
+
+/// The run as one JSON object with a line end: indented, but for what the page's charts are made from, which are many numbers.
+///
+/// # Errors
+/// A histogram of the run is damaged.
+pub fn summary(run: &Run) -> Result<String, RecordError> {
+    let mut object = object(run)?;
+    let page = object.shift_remove(PAGE).unwrap_or_default();
+    // maps with text keys, numbers and texts: nothing that JSON cannot say
+    let head = serde_json::to_string_pretty(&object).expect("a summary is plain JSON");
+    let head = head.strip_suffix("\n}").unwrap_or(&head);
+    Ok(format!("{head},\n  \"{PAGE}\": {page}\n}}\n"))
 }
 
-/// The [summary](Summary) as one JSON object with what became of each objective and what is to be said beside, indented, with
-/// a line end.
-pub fn summary(run: &Run) -> String {
-    let manifest = &run.manifest;
-    let printed = Printed {
-        summary: &manifest.summary,
-        objectives: &manifest.objectives,
-        watched: &manifest.watched,
-        notes: &manifest.notes,
-    };
-    // Maps with text keys, numbers and texts: nothing that JSON cannot say.
-    serde_json::to_string_pretty(&printed).expect("a summary is plain JSON") + "\n"
+/// The parts of a page in their places.
+fn object(run: &Run) -> Result<Map<String, Value>, RecordError> {
+    let page = serde_json::to_value(ReportPage::of(run)?).expect("a report page is plain JSON");
+    let mut page = into_map(page);
+    let mut manifest = take(&mut page, MANIFEST);
+    let mut object = take(&mut manifest, SUMMARY);
+    for key in BESIDE {
+        object.extend(manifest.shift_remove(key).map(|value| (key.to_owned(), value)));
+    }
+    object.insert(RUN.to_owned(), manifest.into());
+    object.insert(PAGE.to_owned(), page.into());
+    Ok(object)
+}
+
+fn take(from: &mut Map<String, Value>, key: &str) -> Map<String, Value> {
+    into_map(from.shift_remove(key).unwrap_or_default())
+}
+
+fn into_map(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
 }
 
 /// The object where there is no run: the verdict alone.
@@ -38,51 +77,4 @@ pub fn without_a_run(verdict: &Verdict) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::test_run;
-
-    #[test]
-    fn the_published_names_are_there() {
-        let (_dir, run) = test_run::airline();
-        let value: serde_json::Value = serde_json::from_str(&super::summary(&run)).unwrap();
-        let names: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
-        let published = [
-            "verdict",
-            "offered_per_s",
-            "achieved_per_s",
-            "measured_s",
-            "requests",
-            "errors",
-            "statuses",
-            "dropped",
-            "failed",
-            "failures",
-            "response_time_us",
-            "service_time_us",
-            "response_time_less_lag_us",
-            "good",
-            "steps",
-            "processes",
-            "driver",
-            "ledger",
-            "run_dir",
-            "steady_state",
-            "objectives",
-            "notes",
-        ];
-        assert_eq!(names, published);
-        for name in ["min", "mean", "p50", "p90", "p99", "p999", "max"] {
-            assert!(value["good"]["response_time_us"][name].is_number(), "{name}");
-            assert!(value["steps"][0]["good"]["service_time_us"][name].is_number(), "{name}");
-            assert!(value["driver"]["lag_us"][name].is_number(), "{name}");
-        }
-        assert!(value["response_time_us"]["p50"].is_number());
-        assert!(value["response_time_us"]["max"].is_null(), "not reached: some had no good answer");
-        assert_eq!(value["failures"][0]["kind"], "timeout");
-        assert_eq!(value["verdict"]["status"], "fail");
-        assert_eq!(value["errors"]["status"], 3);
-        for name in ["name", "cpu_s", "cpu_share", "rss_bytes_max"] {
-            assert!(!value["processes"][0][name].is_null(), "{name}");
-        }
-    }
-}
+mod tests;

@@ -4,7 +4,8 @@
 //! made again, later or elsewhere, says the same.
 //!
 //! - [`text::summary`] is what a person reads in the terminal: the verdict first.
-//! - [`json::summary`] is what a machine reads: one object, units in its names.
+//! - [`json::summary`] is what a machine reads: one object with all that the page has, units in its names;
+//!   [`json::schema`] says what is in it.
 //! - [`html::page`] is one file that opens anywhere, offline.
 //! - [`folder`] is of many runs: a list, one that goes on, two compared.
 //! - [`junit::xml`], [`markdown::summary`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever
@@ -37,7 +38,9 @@ pub mod junit;
 mod maintenance;
 pub mod markdown;
 mod operations;
+mod own;
 pub mod page;
+mod parts;
 mod processes;
 mod stores;
 mod table;

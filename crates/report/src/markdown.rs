@@ -7,14 +7,16 @@ use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Status, Summary};
 
 use crate::text::ledger::sent_at;
-use crate::text::{drift, good_elsewhere, not_reached, time};
-use crate::units::{bytes, compact, count, percent, three_digits, trim_zeros};
-use crate::{faults, maintenance, page, watched};
+use crate::text::{dashes, drift, good_elsewhere, time};
+use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
+use crate::{faults, maintenance, own, page, parts, watched};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
 const ROWS_MAX: usize = 100;
 /// Writes that were lost, doubled or changed that are named.
 const EXAMPLES: usize = 3;
+/// Slow requests that have a row.
+const SLOWEST: usize = 10;
 /// Longest text taken over from files and servers, characters.
 const TEXT_MAX: usize = 300;
 
@@ -24,10 +26,13 @@ pub fn summary(run: &Run) -> String {
     let mut out = String::new();
     verdict(&mut out, manifest);
     figures(&mut out, run);
+    time_parts(&mut out, &manifest.summary);
     objectives(&mut out, manifest);
     targets(&mut out, &manifest.summary);
     labels(&mut out, &manifest.summary);
     groups(&mut out, &manifest.summary);
+    own_metrics(&mut out, &manifest.summary);
+    slowest(&mut out, &manifest.summary);
     errors(&mut out, manifest);
     faults(&mut out, &manifest.summary);
     maintenance(&mut out, &manifest.summary);
@@ -109,8 +114,39 @@ fn figures(out: &mut String, run: &Run) {
             [of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))).join(" | ")
         );
     }
-    if let Some(why) = not_reached(summary) {
+    if let Some(why) = dashes(summary) {
         let _ = writeln!(out, "\n{}", plain(&why));
+    }
+}
+
+/// Where the time of the good answers went.
+fn time_parts(out: &mut String, summary: &Summary) {
+    let Some(of) = parts::told(summary) else { return };
+    let _ = writeln!(
+        out,
+        "\n| where the time went | {} |\n| --- {}|",
+        parts::HEAD.join(" | "),
+        "| ---: ".repeat(parts::HEAD.len())
+    );
+    for (name, figures) in parts::rows(of) {
+        let _ = writeln!(out, "| {name} | {} |", figures.join(" | "));
+    }
+}
+
+/// The slowest requests that were answered.
+fn slowest(out: &mut String, summary: &Summary) {
+    if summary.slowest.is_empty() {
+        return;
+    }
+    out.push_str("\n| slowest | label | |\n| ---: | --- | --- |\n");
+    for slow in summary.slowest.iter().take(SLOWEST) {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} |",
+            duration(slow.response_time_us as f64),
+            plain(&slow.label),
+            plain(&parts::of_slow(slow).join(" · "))
+        );
     }
 }
 
@@ -213,6 +249,31 @@ fn groups(out: &mut String, summary: &Summary) {
         );
     }
     left_out(out, summary.groups.len());
+}
+
+/// What the scenario measured itself.
+fn own_metrics(out: &mut String, summary: &Summary) {
+    if summary.metrics.is_empty() {
+        return;
+    }
+    let columns = own::HEAD.len() + 1;
+    let _ = writeln!(
+        out,
+        "\n| own metric | {} | {} |\n| --- {}|",
+        own::HEAD.join(" | "),
+        own::NO_NUMBER,
+        "| ---: ".repeat(columns)
+    );
+    for of in summary.metrics.iter().take(ROWS_MAX) {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} |",
+            plain(&own::name(of)),
+            own::figures(of).join(" | "),
+            count(of.no_number)
+        );
+    }
+    left_out(out, summary.metrics.len());
 }
 
 fn targets(out: &mut String, summary: &Summary) {

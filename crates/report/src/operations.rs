@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::{ComparedRuns, OperationsReader, Part, RecordError, Run};
 
@@ -13,7 +14,7 @@ use crate::units::round;
 const KINDS_MAX: usize = 40;
 
 /// Operations of one kind over time, and in figures over the measured window.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct OperationSeries {
     pub entity: String,

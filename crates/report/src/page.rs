@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::summary::Latency;
 use tidemark_record::{DROPPED, Distribution, Manifest, Outcome, RecordError, Run};
@@ -9,6 +10,7 @@ use tidemark_record::{DROPPED, Distribution, Manifest, Outcome, RecordError, Run
 use crate::bins::{self, Axis, LoadSeries, StepSeries, Values};
 use crate::heatmap::HeatMap;
 use crate::operations::{self, OperationSeries};
+use crate::own::{self, OwnOverTime};
 use crate::processes::{self, ProcessSeries};
 use crate::stores::{self, StoreSeries};
 
@@ -18,7 +20,7 @@ pub const FORMAT: u32 = 1;
 const CURVE_POINTS_PER_HALVING: u32 = 5;
 
 /// Everything that the page shows. All arrays over time have one entry for each of `seconds`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ReportPage<'a> {
     /// [`FORMAT`].
     pub format: u32,
@@ -45,6 +47,9 @@ pub struct ReportPage<'a> {
     /// What the stores said of themselves; absent where none was asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<StoreSeries>,
+    /// What the scenario measured itself; absent where it measures nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<OwnOverTime>,
     /// Failures by kind, with the first of each.
     pub errors: Vec<ErrorKind<'a>>,
     /// Failures per second by kind.
@@ -56,7 +61,7 @@ pub struct ReportPage<'a> {
 }
 
 /// Percentile (0 to 100) and value (microseconds), ascending, up to the last that was reached.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Percentiles {
     pub response_time_us: Vec<(f64, u64)>,
@@ -64,7 +69,7 @@ pub struct Percentiles {
 }
 
 /// The failures of one kind.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ErrorKind<'a> {
     /// Its name.
     pub kind: &'static str,
@@ -77,7 +82,7 @@ pub struct ErrorKind<'a> {
 }
 
 /// One failure.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct PageExample<'a> {
     pub at_s: f64,
@@ -86,7 +91,7 @@ pub struct PageExample<'a> {
 }
 
 /// One event.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct PageEvent<'a> {
     pub at_s: f64,
@@ -125,6 +130,7 @@ impl<'a> ReportPage<'a> {
             operations_left_out,
             processes: processes::over_time(run, axis),
             stores: stores::over_time(run, axis),
+            own: own::over_time(run, axis)?,
             errors: errors(&run.manifest),
             error_series: over_time.errors,
             events: run.events.iter().map(event).collect(),

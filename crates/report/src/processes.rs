@@ -1,5 +1,6 @@
 //! What each process used, on the time axis of the load.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::{Run, Sample};
 
@@ -7,7 +8,7 @@ use crate::bins::{Axis, Values};
 use crate::units::round;
 
 /// One process over time. Counts are per second.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct ProcessSeries {
     pub name: String,

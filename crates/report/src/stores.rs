@@ -1,5 +1,6 @@
 //! What the stores said of themselves, on the time axis of the load.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::{FigureSeries, Run};
 
@@ -12,7 +13,7 @@ const SHOWN_MAX: usize = 24;
 const ABOUT_US: u64 = 500_000;
 
 /// One store over time.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct StoreSeries {
     /// What it is called.
     pub name: String,
@@ -21,7 +22,7 @@ pub struct StoreSeries {
 }
 
 /// One figure over time.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct StoreFigure {
     pub figure: String,

@@ -6,8 +6,8 @@ use tempfile::TempDir;
 use tidemark_record::manifest::{Machine, ObjectiveResult, Phase, SyncLatency};
 use tidemark_record::summary::{Status, SteadyState, Verdict};
 use tidemark_record::{
-    ErrorExample, Event, Manifest, Operation, OperationsWriter, Outcome, Run, RunWriter, Sample, Series,
-    ThreadInterval, new_histogram, summarize,
+    ErrorExample, Event, Manifest, Operation, OperationsWriter, Outcome, OwnKind, OwnMetric, OwnSeries, Run,
+    RunWriter, Sample, Series, ThreadInterval, new_histogram, summarize,
 };
 
 fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(u64, u32)]) -> Series {
@@ -201,6 +201,31 @@ pub(crate) fn long(seconds: u64, labels: u16) -> (TempDir, Run) {
         writer.add_sample(&sample((second + 1) * 1_000_000, "system", 0.123_456, 1_234_567)).unwrap();
     }
     let manifest = Manifest::new("long", names, summarize(writer.totals(), dir.path()));
+    writer.finish(&manifest).unwrap();
+    let run = Run::open(dir.path()).unwrap();
+    (dir, run)
+}
+
+/// A second of one label whose scenario measures something itself.
+pub(crate) fn measuring() -> (TempDir, Run) {
+    let dir = tempfile::tempdir().unwrap();
+    let labels = vec!["Buy".to_owned()];
+    let metric = |name: &str, kind, unit: &str| OwnMetric { name: name.into(), kind, unit: unit.into() };
+    let metrics = [metric("cart_items", OwnKind::Histogram, ""), metric("spent", OwnKind::Counter, "EUR")];
+    let mut writer = RunWriter::create(dir.path(), &labels, "").unwrap();
+    writer.own_metrics(&metrics).unwrap();
+    let mut one = ThreadInterval::empty(0, 0, 1_000_000);
+    one.in_window = true;
+    one.series = vec![series(0, Outcome::Ok, true, &[(1_000, 5)])];
+    let mut items = OwnSeries::empty(0, OwnKind::Histogram);
+    [2.0, 7.0, 4.0].into_iter().for_each(|number| items.add(number));
+    (items.no_number, items.example) = (2, Some("${n}: it has no value".into()));
+    let mut spent = OwnSeries::empty(1, OwnKind::Counter);
+    spent.add(12.5);
+    one.own = vec![items, spent];
+    writer.add_interval(&one).unwrap();
+    let mut manifest = Manifest::new("shop", labels, summarize(writer.totals(), dir.path()));
+    manifest.metrics = metrics.to_vec();
     writer.finish(&manifest).unwrap();
     let run = Run::open(dir.path()).unwrap();
     (dir, run)

@@ -3,16 +3,18 @@
 pub mod comparison;
 mod driver;
 pub(crate) mod ledger;
+mod percentiles;
 pub mod quick;
 
 use anstyle::{AnsiColor, Style as Paint};
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Latency, Status, Step, Summary};
-use tidemark_record::{Outcome, Run};
+use tidemark_record::{Outcome, RecordError, Run};
 
+use self::percentiles::Times;
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
-use crate::{faults, maintenance, page, watched};
+use crate::{faults, maintenance, own, page, parts, watched};
 
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
@@ -46,15 +48,33 @@ impl Default for Style {
 
 /// What a person wants to know of a run, in one or two screens.
 pub fn summary(run: &Run, style: Style) -> String {
+    of(run, style, None)
+}
+
+/// The same with a long table of percentiles.
+///
+/// # Errors
+/// Where the run is damaged.
+pub fn with_percentiles(run: &Run, style: Style) -> Result<String, RecordError> {
+    Ok(of(run, style, Some(&Times::of(run)?)))
+}
+
+fn of(run: &Run, style: Style, times: Option<&Times>) -> String {
     let mut text = Text::new(style);
     let manifest = &run.manifest;
     verdict(&mut text, manifest);
     what_ran(&mut text, manifest);
     throughput(&mut text, run);
     latency(&mut text, &manifest.summary);
+    if let Some(times) = times {
+        percentiles::table(&mut text, times);
+    }
+    time_parts(&mut text, &manifest.summary);
+    slowest(&mut text, &manifest.summary);
     targets(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
     groups(&mut text, &manifest.summary);
+    own_metrics(&mut text, &manifest.summary);
     errors(&mut text, manifest);
     faults(&mut text, &manifest.summary);
     maintenance(&mut text, &manifest.summary);
@@ -73,6 +93,9 @@ const BAD: Paint = AnsiColor::Red.on_default().bold();
 const WARNING: Paint = AnsiColor::Yellow.on_default().bold();
 const HEADING: Paint = Paint::new().bold();
 const QUIET: Paint = Paint::new().dimmed();
+
+/// Slow requests that have a line.
+const SLOWEST: usize = 3;
 
 /// Most rewrites and snapshots that have a line.
 const MAINTENANCE_MAX: usize = 20;
@@ -207,7 +230,8 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
         text.line(&head);
     }
     if manifest.interrupted || manifest.cut_short.is_some() {
-        text.line(&format!("{:indent$}stopped early: the figures are of the part that ran", ""));
+        let early = "stopped early: the figures are of the part that ran";
+        wrap(early, text.width - indent).iter().for_each(|line| text.line(&format!("{:indent$}{line}", "")));
     }
     if let Some(drift) = drift(&manifest.summary) {
         for line in wrap(&drift, text.width - indent) {
@@ -248,7 +272,9 @@ fn what_ran(text: &mut Text, manifest: &Manifest) {
         (false, true) => system.url.clone(),
         (false, false) => format!("{} at {}", system.name, system.url),
     };
-    text.named("system", &[&name, &pinned("", &system.pinned_to)]);
+    let pins = pinned("", &system.pinned_to);
+    let spoken = system.spoken.iter().map(String::as_str);
+    text.named("system", &[name.as_str(), &pins].into_iter().chain(spoken).collect::<Vec<_>>());
     for target in &manifest.targets {
         let at = if target.name == target.url { "" } else { &target.url };
         text.named("beside it", &[&target.name, at, &target.protocol]);
@@ -352,22 +378,63 @@ fn latency(text: &mut Text, summary: &Summary) {
         table.row(row("good: service", &summary.good.service_time_us));
     }
     text.table(&table);
-    if let Some(why) = not_reached(summary) {
+    if let Some(why) = dashes(summary) {
+        let paint = if summary.failed > 0 { BAD } else { QUIET };
         for line in wrap(&why, text.width - INDENT) {
-            let line = text.paint(BAD, &line);
+            let line = text.paint(paint, &line);
             text.line(&format!("{:INDENT$}{line}", ""));
         }
     }
 }
 
-/// What a dash in the table of latencies means.
-pub(crate) fn not_reached(summary: &Summary) -> Option<String> {
-    let share = percent(summary.failed_share());
-    (summary.failed > 0)
-        .then(|| format!("- not reached: {share} had no good answer, which is slower than every bound"))
+/// Where the time of the good answers went.
+fn time_parts(text: &mut Text, summary: &Summary) {
+    let Some(of) = parts::told(summary) else { return };
+    text.heading("Where the time went");
+    let head: Vec<&str> = [""].into_iter().chain(parts::HEAD).collect();
+    let mut table = Table::new(&head).dispensable(&["count", "p50"]).whole_names();
+    for (name, figures) in parts::rows(of) {
+        table.row([name.to_owned()].into_iter().chain(figures).collect());
+    }
+    text.table(&table);
 }
 
-/// A duration, or a dash where it was not reached.
+/// The slowest requests that were answered.
+fn slowest(text: &mut Text, summary: &Summary) {
+    if summary.slowest.is_empty() {
+        return;
+    }
+    text.heading("Slowest");
+    for slow in summary.slowest.iter().take(SLOWEST) {
+        text.marked("-", &format!("{} {}", duration(slow.response_time_us as f64), slow.label));
+        for line in wrap_parts(&parts::of_slow(slow), " · ", text.width - 2 * INDENT) {
+            text.line(&format!("{:1$}{line}", "", 2 * INDENT));
+        }
+    }
+}
+
+/// What a dash in the tables of latencies means.
+pub(crate) fn dashes(summary: &Summary) -> Option<String> {
+    let share = percent(summary.failed_share());
+    let missing = (summary.failed > 0)
+        .then(|| format!("not reached: {share} had no good answer, which is slower than every bound"));
+    let few = too_few_for(summary.due())
+        .map(|percentile| format!("too few: {} have no {percentile}", requests(summary.due())));
+    let why = [missing, few].into_iter().flatten().collect::<Vec<_>>().join("; or ");
+    (!why.is_empty()).then(|| format!("- {why}"))
+}
+
+/// The first percentile of the tables that so many requests do not have.
+fn too_few_for(due: u64) -> Option<&'static str> {
+    const LEAST: [(u64, &str); 4] = [(2, "median"), (10, "p90"), (100, "p99"), (1_000, "p99.9")];
+    LEAST.iter().find(|(least, _)| (1..*least).contains(&due)).map(|(_, name)| *name)
+}
+
+fn requests(number: u64) -> String {
+    if number == 1 { "1 request".to_owned() } else { format!("{} requests", count(number)) }
+}
+
+/// A duration, or a [dash](dashes).
 pub(crate) fn time(us: Option<f64>) -> String {
     us.map_or_else(|| "-".into(), duration)
 }
@@ -427,12 +494,31 @@ fn groups(text: &mut Text, summary: &Summary) {
     }
     text.heading("By group");
     let head = ["", "count", "per s", "p50", "p90", "p99", "p99.9", "max", "failed"];
-    let mut table = Table::new(&head).dispensable(&["p99.9", "p90"]);
+    let mut table = Table::new(&head).dispensable(&["p99.9", "p90", "per s", "max"]);
     for group in &summary.groups {
         let of = &group.response_time_us;
         let mut row = vec![clean(&group.group), text.count(group.count), rate(text, group.achieved_per_s)];
         row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))));
         row.push(text.count(group.errors.values().sum()));
+        table.row(row);
+    }
+    text.table(&table);
+}
+
+/// What the scenario measured itself.
+fn own_metrics(text: &mut Text, summary: &Summary) {
+    if summary.metrics.is_empty() {
+        return;
+    }
+    text.heading("Own metrics");
+    let without = own::any_without(summary);
+    let head = [""].into_iter().chain(own::HEAD).chain(without.then_some(own::NO_NUMBER));
+    let head: Vec<&str> = head.collect();
+    let mut table = Table::new(&head).dispensable(&["sum", "p90", "count", "mean"]);
+    for of in &summary.metrics {
+        let mut row = vec![clean(&own::name(of))];
+        row.extend(own::figures(of));
+        row.extend(without.then(|| text.count(of.no_number)));
         table.row(row);
     }
     text.table(&table);

@@ -31,7 +31,7 @@ use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use self::targets::Aim;
 pub(crate) use self::targets::split_origin;
-use crate::diagnostic::did_you_mean;
+use crate::objective;
 use crate::plan::{
     About, Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, Preparation, SessionKind,
     SessionLimit, SlotIndex, Store, System,
@@ -43,8 +43,6 @@ use crate::yaml::{Node, Position};
 
 /// Most users who prepare.
 const PREPARING_MAX: usize = 100_000;
-/// What stands before the name of a group in an objective.
-const GROUP: &str = "group ";
 
 /// Compiles a whole scenario. The plan is worth something only if the sink has no errors.
 pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>) -> Option<Plan> {
@@ -120,6 +118,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
         labels: requests.label_names(),
         groups: requests.groups,
+        metrics: requests.metrics,
         requests: requests.plans,
         sessions,
         prepare,
@@ -193,52 +192,32 @@ fn sessions(
 }
 
 fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> Vec<Objective> {
+    let labels = requests.label_names();
     let mut objectives = Vec::new();
     for node in node.map(Node::items).unwrap_or_default() {
         // a text, or a mapping with more about it
         let Some(text) = node.get("objective").or_else(|| node.text().map(|_| node)) else { continue };
-        let Some((mut objective, label)) = reader.objective(text) else { continue };
+        let Some((mut objective, label)) = reader.objective(text, &requests.metrics) else { continue };
         objective.abort_early = node.get("abort early").and_then(|node| reader.bool(node)).unwrap_or(false);
         if let Some(label) = label {
-            match about(&label, requests) {
+            match objective::about(&label, objective.about, &labels, &requests.groups, &requests.metrics) {
                 Ok(about) => objective.about = about,
                 Err(message) => reader.sink.error(node, message),
             }
-            if objective.abort_early && matches!(objective.about, About::Group(_)) {
-                reader
-                    .sink
-                    .error(node, "an objective on a group is decided at the end; leave \"abort early\" out");
+            let what = match objective.about {
+                About::All | About::Label(_) => "",
+                About::Group(_) => "a group",
+                About::Metric(_) => "a metric of your own",
+            };
+            if objective.abort_early && !what.is_empty() {
+                let message =
+                    format!("an objective on {what} is decided at the end; leave \"abort early\" out");
+                reader.sink.error(node, message);
             }
         }
         objectives.push(objective);
     }
     objectives
-}
-
-/// What an objective is about: a label, or behind the word `group` a group of steps.
-fn about(name: &str, requests: &Requests) -> Result<About, String> {
-    let group = name.strip_prefix(GROUP).map(str::trim_start);
-    if let Some(label) = requests.label(name) {
-        if requests.groups.iter().any(|known| group == Some(known)) {
-            return Err(format!(
-                "\"{name}\" is a label, and a group has that name, too; call one of them otherwise"
-            ));
-        }
-        return Ok(About::Label(label));
-    }
-    if let Some(group) = group {
-        let index = requests.groups.iter().position(|known| known == group);
-        let hint = || did_you_mean(group, requests.groups.iter().map(String::as_str));
-        return index
-            .and_then(|index| u16::try_from(index).ok())
-            .map(About::Group)
-            .ok_or_else(|| format!("no group has the name \"{group}\"{}", hint()));
-    }
-    let hint = match requests.groups.iter().any(|group| group == name) {
-        true => format!("; of a group it is \"{GROUP}{name} …\""),
-        false => did_you_mean(name, requests.labels.iter().map(|label| label.name.as_str())),
-    };
-    Err(format!("no request has the label \"{name}\"{hint}"))
 }
 
 fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) -> Limits {

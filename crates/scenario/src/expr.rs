@@ -22,9 +22,14 @@ use crate::slot::{Slot, SlotIndex, Value};
 
 pub use error::{ExprError, Unmet};
 pub(crate) use eval::PPB;
-use eval::{Absent, Machine};
+use eval::{Absent, Machine, Number};
 pub(crate) use node::{Node, Operator};
 pub use zipf::Table as ZipfTable;
+
+/// The number that a text spells, as expressions read it.
+pub(crate) fn number_in(text: &[u8]) -> Option<f64> {
+    Number::parse(text).map(Number::as_f64)
+}
 
 /// A compiled expression.
 #[derive(Debug, Clone)]

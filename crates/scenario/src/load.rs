@@ -139,6 +139,11 @@ fn without_secrets(mut plan: Plan, root: &Node, mut secrets: Secrets) -> Plan {
     let texts = [&mut plan.name, &mut plan.description].into_iter().chain(&mut plan.labels).chain(objectives);
     texts.for_each(|text| *text = secrets.masked(text));
     plan.groups.iter_mut().for_each(|group| *group = secrets.masked(group));
+    let mut names: Vec<String> = plan.metrics.iter().map(|metric| secrets.masked(&metric.name)).collect();
+    tell_apart(&mut names);
+    for (metric, name) in plan.metrics.iter_mut().zip(names) {
+        (metric.name, metric.unit) = (name, secrets.masked(&metric.unit));
+    }
     tell_apart(&mut plan.labels);
     tell_apart(&mut plan.groups);
     plan.secrets = secrets;

@@ -1,11 +1,14 @@
-//! Objectives: `p99 < 50ms`, `errors < 0.01%`, `achieved > 99% of offered`, `Login p99 < 20ms`.
+//! Objectives: `p99 < 50ms`, `errors < 0.01%`, `achieved > 99% of offered`, `Login p99 < 20ms`, `cart_items p99 < 20`.
 
 use crate::diagnostic::did_you_mean;
+use crate::plan::{MetricKind, MetricPlan, Plan};
 use crate::units;
 
 /// Words that name a metric, besides percentiles.
 const METRICS: [&str; 9] =
     ["mean", "median", "max", "errors", "rate", "achieved", "dropped", "lost", "duplicated"];
+/// The same of a metric of the scenario's own.
+const OF_OWN: [&str; 7] = ["count", "sum", "mean", "median", "min", "max", "rate"];
 /// What `achieved` is a share of.
 const OF_OFFERED: &str = "of offered";
 const COMPARISONS: [(&str, Comparison); 6] = [
@@ -40,11 +43,74 @@ impl Objective {
     /// # Errors
     /// What is wrong with it.
     pub fn read(text: &str) -> Result<Objective, String> {
-        match parse(text)? {
+        match parse(text, &[])? {
             (objective, None) => Ok(objective),
             (_, Some(label)) => Err(format!("\"{text}\" is of {label} alone")),
         }
     }
+}
+
+impl Plan {
+    /// Adds an objective to those of the scenario.
+    ///
+    /// # Errors
+    /// What is wrong with it, also where it names a label or a group that is not there.
+    pub fn add_objective(&mut self, text: &str) -> Result<(), String> {
+        let (mut objective, name) = parse(text, &self.metrics)?;
+        if let Some(name) = name {
+            objective.about = about(&name, objective.about, &self.labels, &self.groups, &self.metrics)?;
+        }
+        self.objectives.push(objective);
+        Ok(())
+    }
+}
+
+/// What stands before a group's name in an objective.
+const GROUP: &str = "group ";
+
+/// What an objective is about: a metric of the scenario's own, as was `read` already, a label, or behind the word `group` a
+/// group of steps.
+pub(crate) fn about(
+    name: &str,
+    read: About,
+    labels: &[String],
+    groups: &[String],
+    metrics: &[MetricPlan],
+) -> Result<About, String> {
+    if let About::Metric(_) = read {
+        return match labels.iter().any(|label| label == name) {
+            false => Ok(read),
+            true => Err(format!(
+                "\"{name}\" is a label, and a metric has that name, too; call one of them otherwise"
+            )),
+        };
+    }
+    let index_in = |names: &[String], name: &str| {
+        names.iter().position(|known| known == name).and_then(|index| u16::try_from(index).ok())
+    };
+    let group = name.strip_prefix(GROUP).map(str::trim_start);
+    if let Some(label) = index_in(labels, name) {
+        if groups.iter().any(|known| group == Some(known)) {
+            return Err(format!(
+                "\"{name}\" is a label, and a group has that name, too; call one of them otherwise"
+            ));
+        }
+        return Ok(About::Label(label));
+    }
+    if let Some(group) = group {
+        let hint = || did_you_mean(group, groups.iter().map(String::as_str));
+        return index_in(groups, group)
+            .map(About::Group)
+            .ok_or_else(|| format!("no group has the name \"{group}\"{}", hint()));
+    }
+    let hint = match groups.iter().any(|group| group == name) {
+        true => format!("; of a group it is \"{GROUP}{name} …\""),
+        false => {
+            let metrics = metrics.iter().map(|metric| metric.name.as_str());
+            did_you_mean(name, labels.iter().map(String::as_str).chain(metrics))
+        }
+    };
+    Err(format!("no request has the label \"{name}\"{hint}"))
 }
 
 /// What an objective is about.
@@ -57,6 +123,8 @@ pub enum About {
     Label(u16),
     /// A group of steps: an index into the plan's groups.
     Group(u16),
+    /// A metric of the scenario's own: an index into the plan's metrics.
+    Metric(u16),
 }
 
 /// What an objective bounds.
@@ -82,6 +150,25 @@ pub enum Metric {
     LostShare,
     /// Writes found more than once: how many times too often, a count.
     Duplicated,
+    /// A figure of a metric of the scenario's own, in its unit.
+    Own(OwnFigure),
+}
+
+/// A figure of a metric of the scenario's own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OwnFigure {
+    /// How many numbers there were.
+    Count,
+    /// All numbers together.
+    Sum,
+    /// So many numbers each second; of a counter so much.
+    Rate,
+    /// The mean number.
+    Mean,
+    /// The smallest.
+    Min,
+    /// A percentile (0 to 100; 100 is the largest).
+    Percentile(f64),
 }
 
 impl Metric {
@@ -102,8 +189,9 @@ pub enum Comparison {
     Greater,
 }
 
-/// Reads an objective, and what it is about, if that is not all: a label, or a group. Its index is filled in later.
-pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
+/// Reads an objective, and what it is about, if that is not all: a label, or a group. Its index is filled in later, but for
+/// that of a metric of the scenario's own.
+pub(crate) fn parse(text: &str, metrics: &[MetricPlan]) -> Result<(Objective, Option<String>), String> {
     let shape = "write it like \"p99 < 50ms\", \"errors = 0\" or \"Login p90 < 20ms\"";
     let spelling = [('≤', "<="), ('≥', ">="), ('≠', ""), ('＜', "<"), ('＞', ">")];
     if let Some((found, instead)) = spelling.iter().find(|(found, _)| text.contains(*found)) {
@@ -120,6 +208,22 @@ pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
         Some((label, metric)) => (Some(label.trim().to_owned()), metric),
         None => (None, left),
     };
+    let own = metrics.iter().position(|metric| label.as_ref() == Some(&metric.name));
+    if let Some(index) = own {
+        let (figure, bound) = own_figure(&metrics[index], metric_text, bound_text)?;
+        if *comparison == Comparison::Less && bound <= 0.0 {
+            return Err(never_met(text, bound_text));
+        }
+        let objective = Objective {
+            text: text.trim().to_owned(),
+            about: About::Metric(index as u16),
+            metric: Metric::Own(figure),
+            comparison: *comparison,
+            bound,
+            abort_early: false,
+        };
+        return Ok((objective, label));
+    }
     let metric = metric(metric_text).ok_or_else(|| {
         let known = ["p50", "p90", "p99", "p99.9"].into_iter().chain(METRICS);
         let mut hint = did_you_mean(metric_text, known);
@@ -134,13 +238,15 @@ pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
             "\"{metric_text}\" is of the whole run; it cannot be asked for one label or group"
         ));
     }
-    let (metric, bound) = bound(metric, bound_text)?;
+    let (metric, bound) = bound(metric, bound_text).map_err(|error| {
+        // where the name of a metric is misspelt its bound looks like that of a label
+        let names = metrics.iter().map(|metric| metric.name.as_str());
+        error + &label.as_ref().map_or_else(String::new, |label| did_you_mean(label, names))
+    })?;
     let is_share = matches!(metric, Metric::ErrorShare | Metric::AchievedShare | Metric::LostShare);
     match comparison {
         Comparison::Less if bound <= 0.0 => {
-            return Err(format!(
-                "\"{text}\" can never be met, as nothing is below 0; write \"= {bound_text}\""
-            ));
+            return Err(never_met(text, bound_text));
         }
         Comparison::Greater if is_share && bound >= 1.0 => {
             return Err(format!(
@@ -160,6 +266,53 @@ pub(crate) fn parse(text: &str) -> Result<(Objective, Option<String>), String> {
     Ok((objective, label))
 }
 
+fn never_met(text: &str, bound: &str) -> String {
+    format!("\"{text}\" can never be met, as nothing is below 0; write \"= {bound}\"")
+}
+
+/// A figure of a metric of the scenario's own, and its bound, which may have the metric's unit behind it.
+fn own_figure(metric: &MetricPlan, figure: &str, bound: &str) -> Result<(OwnFigure, f64), String> {
+    let found = match (figure, metric.kind) {
+        // what a counter counted
+        ("count", MetricKind::Counter) => Some(OwnFigure::Sum),
+        ("count", MetricKind::Histogram) => Some(OwnFigure::Count),
+        ("sum", _) => Some(OwnFigure::Sum),
+        ("rate", _) => Some(OwnFigure::Rate),
+        ("mean", MetricKind::Histogram) => Some(OwnFigure::Mean),
+        ("median", MetricKind::Histogram) => Some(OwnFigure::Percentile(50.0)),
+        ("min", MetricKind::Histogram) => Some(OwnFigure::Min),
+        ("max", MetricKind::Histogram) => Some(OwnFigure::Percentile(100.0)),
+        (_, MetricKind::Histogram) => percent(figure).map(OwnFigure::Percentile),
+        (_, MetricKind::Counter) => None,
+    };
+    let found = found.ok_or_else(|| match metric.kind {
+        MetricKind::Counter => {
+            format!("\"{}\" is a counter, which has count, sum and rate, and no \"{figure}\"", metric.name)
+        }
+        MetricKind::Histogram => {
+            let mut hint = did_you_mean(figure, ["p50", "p90", "p99", "p99.9"].into_iter().chain(OF_OWN));
+            if hint.is_empty() {
+                hint = format!("; it is one of p50, p90, p99.9 and the like, {}", OF_OWN.join(", "));
+            }
+            format!("\"{}\" has no \"{figure}\"{hint}", metric.name)
+        }
+    })?;
+    let bound = match found {
+        OwnFigure::Rate => units::parse_rate(bound),
+        _ => units::parse_number(match bound.strip_suffix(metric.unit.as_str()) {
+            Some(number) if !metric.unit.is_empty() => number,
+            _ => bound,
+        }),
+    };
+    Ok((found, bound.map_err(|error| error.to_string())?))
+}
+
+/// The percentile that a text like `p99.9` names.
+fn percent(text: &str) -> Option<f64> {
+    let percent = text.strip_prefix('p').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
+    percent.parse().ok().filter(|percent| (0.0..=100.0).contains(percent))
+}
+
 fn metric(text: &str) -> Option<Metric> {
     Some(match text {
         "mean" => Metric::Mean,
@@ -171,11 +324,7 @@ fn metric(text: &str) -> Option<Metric> {
         "dropped" => Metric::Dropped,
         "lost" => Metric::Lost,
         "duplicated" => Metric::Duplicated,
-        _ => {
-            let percent =
-                text.strip_prefix('p').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
-            Metric::Percentile(percent.parse().ok().filter(|percent| (0.0..=100.0).contains(percent))?)
-        }
+        _ => Metric::Percentile(percent(text)?),
     })
 }
 
@@ -207,7 +356,8 @@ fn bound(metric: Metric, text: &str) -> Result<(Metric, f64), String> {
         | Metric::Dropped
         | Metric::Lost
         | Metric::LostShare
-        | Metric::Duplicated => (metric, count(text)?),
+        | Metric::Duplicated
+        | Metric::Own(_) => (metric, count(text)?),
     })
 }
 
@@ -218,7 +368,7 @@ mod tests {
     #[test]
     fn objectives_are_read() {
         let read = |text: &str| {
-            let (objective, label) = parse(text).unwrap();
+            let (objective, label) = parse(text, &[]).unwrap();
             (label, objective.metric, objective.comparison, objective.bound)
         };
         assert_eq!(read("p99 < 50ms"), (None, Metric::Percentile(99.0), Comparison::Less, 50_000.0));
@@ -239,8 +389,23 @@ mod tests {
     }
 
     #[test]
+    fn an_objective_is_added_to_a_plan() {
+        let text = "sessions: {a: {steps: [{GET: /, label: Home}, {group: Buy, steps: [GET: /b]}]}}\nload: {users: 1, hold: 1s}\n";
+        let mut plan = crate::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        for text in ["p99 < 5ms", "Home errors = 0", "group Buy p90 < 1s"] {
+            plan.add_objective(text).unwrap();
+        }
+        let about: Vec<About> = plan.objectives.iter().map(|objective| objective.about).collect();
+        assert_eq!(about, [About::All, About::Label(0), About::Group(0)]);
+        assert!(plan.add_objective("Hom p99 < 5ms").unwrap_err().ends_with("did you mean Home?"));
+        assert!(plan.add_objective("Buy p99 < 5ms").unwrap_err().contains("of a group it is"));
+        assert!(plan.add_objective("p99").is_err());
+        assert_eq!(plan.objectives.len(), 3);
+    }
+
+    #[test]
     fn mistakes_are_told() {
-        let told = |text: &str| parse(text).unwrap_err();
+        let told = |text: &str| parse(text, &[]).unwrap_err();
         assert_eq!(told("eror = 0"), "unknown metric \"eror\"; did you mean errors?");
         assert!(told("p99").contains("compares nothing"));
         assert!(told("p101 < 5ms").contains("unknown metric \"p101\""));
@@ -256,5 +421,40 @@ mod tests {
         assert_eq!(told("p99 ≤ 50ms"), "\"p99 ≤ 50ms\" has a \"≤\"; write <= instead of it");
         assert!(told("rate≥5/s").contains("write >= instead of it"));
         assert!(told("Login achieved > 99% of offered").contains("whole run"));
+    }
+
+    #[test]
+    fn objectives_on_metrics_of_the_scenarios_own_are_read() {
+        let metric = |name: &str, kind, unit: &str| MetricPlan { name: name.into(), kind, unit: unit.into() };
+        let metrics = [
+            metric("cart_items", MetricKind::Histogram, "items"),
+            metric("errors_seen", MetricKind::Counter, ""),
+        ];
+        let read = |text: &str| {
+            let (objective, _) = parse(text, &metrics).unwrap();
+            let Metric::Own(figure) = objective.metric else { panic!("{text}") };
+            (objective.about, figure, objective.bound)
+        };
+        let (cart, seen) = (About::Metric(0), About::Metric(1));
+        assert_eq!(read("cart_items p99 < 20"), (cart, OwnFigure::Percentile(99.0), 20.0));
+        assert_eq!(read("cart_items p99.9 <= 20 items"), (cart, OwnFigure::Percentile(99.9), 20.0));
+        assert_eq!(read("cart_items mean > 2.5"), (cart, OwnFigure::Mean, 2.5));
+        assert_eq!(read("cart_items max < 1k"), (cart, OwnFigure::Percentile(100.0), 1_000.0));
+        assert_eq!(read("cart_items count > 0"), (cart, OwnFigure::Count, 0.0));
+        assert_eq!(read("errors_seen count < 10"), (seen, OwnFigure::Sum, 10.0));
+        assert_eq!(read("errors_seen sum = 0"), (seen, OwnFigure::Sum, 0.0));
+        assert_eq!(read("errors_seen rate <= 90/min"), (seen, OwnFigure::Rate, 1.5));
+        let told = |text: &str| parse(text, &metrics).unwrap_err();
+        assert!(told("errors_seen p99 < 10").contains("is a counter, which has count, sum and rate"));
+        assert!(
+            told("cart_items men < 10").contains("did you mean mean?"),
+            "{}",
+            told("cart_items men < 10")
+        );
+        assert!(told("cart_items errors < 10").contains("one of p50"));
+        assert!(told("cart_items p99 < 20ms").contains("is not a number"));
+        assert!(told("cart_items count < 0").contains("can never be met"));
+        assert!(told("errors_seen rate < 10").contains("the period is missing"));
+        assert!(told("cart_item p99 < 20").ends_with("; did you mean cart_items?"));
     }
 }

@@ -1,4 +1,4 @@
-//! What `--rate` and `--for` of the command line do to a load.
+//! What `--rate`, `--for` and `--users` of the command line do to a load.
 
 use std::time::Duration;
 
@@ -39,6 +39,33 @@ impl Plan {
         if let Some(rate) = rate {
             self.override_rate(rate)?;
         }
+        Ok(())
+    }
+
+    /// Replaces the number of users: the highest of the phases becomes this one and the others follow in proportion. Where
+    /// sessions arrive at a rate it is the number of connections, which are made beforehand and used in turn.
+    ///
+    /// # Errors
+    /// Where session kinds have loads of their own, or there are no users to scale.
+    pub fn override_users(&mut self, users: u32) -> Result<(), OverrideError> {
+        if !self.load.kinds.is_empty() {
+            let reason = "each session kind has a load of its own, so --users cannot tell whose to change; change \
+                          them in the scenario, or with --set";
+            return Err(OverrideError(reason.into()));
+        }
+        let count = usize::try_from(users).unwrap_or(usize::MAX);
+        if !self.load.model.is_closed() {
+            self.limits.connections = count;
+            self.limits.connections_named = true;
+            return Ok(());
+        }
+        let highest = self.load.phases.iter().map(Phase::peak).fold(0.0, f64::max);
+        if highest <= 0.0 {
+            return Err(OverrideError("the scenario never has a user; there is nothing to scale".into()));
+        }
+        self.load.phases.iter_mut().for_each(|phase| phase.scale(f64::from(users) / highest));
+        let at_once = self.limits.pipeline.max(self.limits.streams);
+        self.limits.connections = self.limits.connections.max(count.div_ceil(at_once));
         Ok(())
     }
 
@@ -205,6 +232,21 @@ mod tests {
         assert_eq!(levels, [(0.0, 500.0), (500.0, 500.0)]);
         assert!(plan.override_load(Some(0.0), None).is_err());
         assert!(plan.override_load(Some(f64::NAN), None).is_err());
+    }
+
+    #[test]
+    fn users_scale_all_phases_and_of_arrivals_they_are_connections() {
+        let mut closed = plan("{users: 100, ramp: 2s, hold: 10s}");
+        closed.override_users(2_000).unwrap();
+        let levels: Vec<_> = closed.load.phases.iter().map(|phase| (phase.from, phase.to)).collect();
+        assert_eq!(levels, [(0.0, 2_000.0), (2_000.0, 2_000.0)]);
+        assert_eq!((closed.limits.connections, closed.limits.connections_named), (2_000, false));
+        let mut open = plan("{rate: 10/s, hold: 5s}");
+        open.override_users(7).unwrap();
+        assert_eq!((open.limits.connections, open.limits.connections_named), (7, true));
+        assert_eq!(open.load.phases[0].to, 10.0);
+        let mut both = plan("{sessions: {a: {users: 5, hold: 2s}}}");
+        assert!(both.override_users(7).unwrap_err().to_string().contains("--users cannot tell whose"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod follow;
 mod launch;
 mod limits;
 mod load;
+mod measure;
 mod memcached;
 mod persistence;
 mod statement;
@@ -28,15 +29,16 @@ mod verify;
 mod watch;
 
 pub use crate::context::Feeder;
-pub use crate::objective::{About, Comparison, Metric, Objective};
+pub use crate::objective::{About, Comparison, Metric, Objective, OwnFigure};
 pub use crate::slot::SlotIndex;
 pub use aerospike::AerospikeRequest;
 pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm, Wait, WebSocketStep};
 pub use fault::{Fault, FaultKind};
 pub use follow::{Follow, Hops};
-pub use launch::{Errand, Launch, PORT, READY_STATUS, Ready};
+pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
+pub use measure::{METRICS_MAX, MetricKind, MetricPlan};
 pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use statement::Statement;
@@ -65,6 +67,8 @@ pub struct Plan {
     pub labels: Vec<String>,
     /// Groups of steps, in the order of the file; [`Op::BeginGroup`] names them by index.
     pub groups: Vec<String>,
+    /// What the scenario measures itself, in the order of the file; [`Op::Measure`] names it by index.
+    pub metrics: Vec<MetricPlan>,
     /// Requests; [`Op::Request`] names them by index.
     pub requests: Vec<RequestPlan>,
     /// What virtual users do, by weight.
@@ -115,6 +119,7 @@ impl Plan {
             description: String::new(),
             labels: Vec::new(),
             groups: Vec::new(),
+            metrics: Vec::new(),
             requests: Vec::new(),
             sessions: Vec::new(),
             prepare: None,
@@ -324,12 +329,14 @@ pub enum Op {
         /// Where to go if it does not hold.
         to: u32,
     },
-    /// Go on at one of several operations, by chance.
+    /// Go on at one of several operations, by chance or in turn.
     Choose {
         /// Upper bounds (exclusive) of the draw and where each goes; ascending.
         ways: Vec<(u32, u32)>,
         /// The draw is uniform in `0..total`.
         total: u32,
+        /// The shared counter that stands for the draw where the ways are gone in turn, over all users.
+        counter: Option<usize>,
     },
     /// Wait; microseconds.
     Think(Expr),
@@ -337,6 +344,17 @@ pub enum Op {
     BeginGroup(u16),
     /// The group that began last is over.
     EndGroup,
+    /// Measure a number of the scenario's own.
+    Measure {
+        /// Index into [`Plan::metrics`].
+        metric: u16,
+        /// The number.
+        value: Expr,
+        /// As its author wrote it.
+        text: String,
+        /// Whether only where the last request ended well.
+        if_good: bool,
+    },
     /// The session's end.
     End,
 }

@@ -8,7 +8,7 @@ use crate::diagnostic::did_you_mean;
 use crate::expr::parse::is_name;
 use crate::grammar::{Keys, Scalar};
 use crate::pieces;
-use crate::plan::Objective;
+use crate::plan::{MetricPlan, Objective};
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::units;
@@ -129,9 +129,13 @@ impl Reader<'_> {
             Scalar::Regex => drop(self.regex(node)),
             Scalar::Status => drop(self.status(node)),
             Scalar::Variable => drop(self.name(node)),
-            Scalar::Objective => drop(self.objective(node)),
-            // These need the session's variables; compiling reports on them.
-            Scalar::Template | Scalar::Value | Scalar::Condition | Scalar::Number | Scalar::Each => {}
+            // These need the sessions' variables and metrics; compiling reports on them.
+            Scalar::Template
+            | Scalar::Value
+            | Scalar::Condition
+            | Scalar::Number
+            | Scalar::Each
+            | Scalar::Objective => {}
         }
     }
 
@@ -287,8 +291,13 @@ impl Reader<'_> {
         })
     }
 
-    pub(crate) fn objective(&self, node: &Node) -> Option<(Objective, Option<String>)> {
-        self.parsed(node, crate::objective::parse)
+    /// An objective; `metrics` are those of the scenario's own.
+    pub(crate) fn objective(
+        &self,
+        node: &Node,
+        metrics: &[MetricPlan],
+    ) -> Option<(Objective, Option<String>)> {
+        self.parsed(node, |text| crate::objective::parse(text, metrics))
     }
 
     /// A name that the author chooses.

@@ -164,7 +164,7 @@ fn scalar(kind: Scalar) -> Value {
         ] }),
         Scalar::Each => json!({ "type": "string", "pattern": r"^\s*[A-Za-z_][A-Za-z0-9_]* in " }),
         Scalar::Objective => {
-            pattern(r"(p[0-9.]+|mean|median|max|errors|rate|dropped|lost)\s*(<=|>=|==|<|>|=)")
+            pattern(r"(p[0-9.]+|mean|median|min|max|errors|rate|count|sum|dropped|lost)\s*(<=|>=|==|<|>|=)")
         }
         Scalar::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
     }

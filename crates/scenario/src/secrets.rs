@@ -29,13 +29,19 @@ pub use pattern::{MASK, is_secret, is_secret_name};
 const SHORTEST: usize = 4;
 /// Shorter values are only found where they stand alone, not within a word.
 const LONG: usize = 8;
+/// What stands where a text was cut off.
+const CUT: char = '…';
+/// Fewest bytes of a value's beginning that are masked where a text is cut off, and most that are looked for.
+const BEGINNING: usize = 6;
+const BEGINNING_MAX: usize = 4 << 10;
 /// Forms in which a value may stand in a text, with the word for each.
-const FORMS: [(&str, Encoding); 5] = [
+const FORMS: [(&str, Encoding); 6] = [
     ("", Encoding::Raw),
     (":url", Encoding::Url),
     (":path", Encoding::Path),
     (":form", Encoding::Form),
     (":json", Encoding::JsonText),
+    (":header", Encoding::Header),
 ];
 
 /// Where a secret's value comes from.
@@ -117,7 +123,30 @@ impl Secrets {
 
     /// A text without their values.
     pub(crate) fn without_values<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.replaced(text, &mut |_, _| MASK.to_owned())
+        let text = self.replaced(text, &mut |_, _| MASK.to_owned());
+        match text.contains(CUT) {
+            true => Cow::Owned(self.without_beginnings(&text)),
+            false => text,
+        }
+    }
+
+    /// A text without the beginnings of values that stand where it was cut off.
+    fn without_beginnings(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for part in text.split_inclusive(CUT) {
+            let Some(before) = part.strip_suffix(CUT) else {
+                out.push_str(part);
+                continue;
+            };
+            let values = self.all.iter().flat_map(|secret| forms(&secret.value));
+            let longest = values.filter_map(|(_, value)| beginning_at_end(before, &value)).max().unwrap_or(0);
+            out.push_str(&before[..before.len() - longest]);
+            if longest > 0 {
+                out.push_str(MASK);
+            }
+            out.push(CUT);
+        }
+        out
     }
 
     /// A text with something else in their places. `with` is told the secret, and a word for the form in which it stands
@@ -155,6 +184,13 @@ pub fn password_in(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let (login, _) = rest.split('/').next()?.rsplit_once('@')?;
     login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
+}
+
+/// How many bytes of a value's beginning a text ends with, where those are too many to be chance.
+fn beginning_at_end(text: &str, value: &str) -> Option<usize> {
+    let lengths =
+        value.char_indices().map(|(at, _)| at).filter(|at| (BEGINNING..=BEGINNING_MAX).contains(at));
+    lengths.rev().find(|length| text.ends_with(&value[..*length]))
 }
 
 /// A value in a form of which [`Secrets::replaced`] told the word.
@@ -205,6 +241,21 @@ fn replaced(text: &str, value: &str, with: &mut dyn FnMut() -> String) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_beginning_of_a_value_is_masked_where_a_text_was_cut_off() {
+        let known = secrets(&["Zq8vT3mLr9XwPb2NcK7d"]);
+        assert_eq!(
+            known.masked("302 to http://h/aaa/Zq8vT3mLr9X…, and more"),
+            "302 to http://h/aaa/***…, and more"
+        );
+        assert_eq!(
+            known.masked("abc Zq8v… Zq8vT3mLr9X"),
+            "abc Zq8v… Zq8vT3mLr9X",
+            "too short, or not cut off"
+        );
+        assert_eq!(known.masked("Zq8vT3mLr9XwPb2NcK7d…"), "***…");
+    }
 
     #[test]
     fn the_password_of_a_url_is_known_as_it_stands_and_as_the_server_knows_it() {

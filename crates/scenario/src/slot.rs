@@ -20,6 +20,18 @@ pub enum Value<'a> {
     List(List<'a>),
 }
 
+impl Value<'_> {
+    /// The number that it is, or that its text spells; none otherwise.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Int(value) => Some(*value as f64),
+            Value::Real(value) => Some(*value),
+            Value::Text(text) => crate::expr::number_in(text),
+            Value::Missing | Value::Bool(_) | Value::List(_) => None,
+        }
+    }
+}
+
 /// A list of texts, borrowed from its slot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct List<'a> {

@@ -62,6 +62,9 @@ pub use record::{KeyOrder, Named};
 pub use step::{Choose, Each, Method, Repeat, Request, Set, Sometimes, Step, Take, Think, Way, When};
 pub use value::{Entry, Map, Scalar, Value};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use self::record::{Record, record};
 use crate::diagnostic::Diagnostics;
 use crate::sink::Sink;
@@ -129,6 +132,18 @@ impl Scenario {
     pub fn to_yaml(&self) -> String {
         write::document(&self.comment, &self.to_map())
     }
+}
+
+/// Bytes as they are: a text, or where they are none a hole that makes them.
+pub fn verbatim_bytes(bytes: &[u8]) -> String {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return verbatim(text);
+    }
+    let mut encoded = vec![0; bytes.len().div_ceil(3) * 4];
+    // there is room for all of it
+    let length = STANDARD.encode_slice(bytes, &mut encoded).unwrap_or(0);
+    encoded.truncate(length);
+    format!("${{base64_decode('{}')}}", String::from_utf8_lossy(&encoded))
 }
 
 /// A text in which nothing is a hole: every `${` in it is one that is text.

@@ -15,6 +15,7 @@ mod event_stream;
 mod group;
 mod keys;
 pub(crate) mod ledger;
+mod measure;
 mod memcached;
 pub(crate) mod redis;
 mod repeat;
@@ -49,6 +50,7 @@ static KINDS: &[&StepKind] = &[
     &group::KIND,
     &think::KIND,
     &set::KIND,
+    &measure::KIND,
     &take::KIND,
     &end::KIND,
     &call::KIND,
@@ -141,11 +143,20 @@ pub(crate) fn check_beside(whole: &Whole<'_>) {
 impl<'n> Step<'n> {
     /// The step at a node; none if nobody knows what it does.
     pub(crate) fn of(node: &'n Node) -> Option<Self> {
-        node.entries().iter().find_map(|(verb, value)| {
+        let mut steps = node.entries().iter().filter_map(|(verb, value)| {
             let name = verb.text()?;
             let kind = kinds().find(|kind| kind.record.verbs.iter().any(|verb| verb.name == name))?;
             Some(Step { kind, node, verb, value })
-        })
+        });
+        let first = steps.next()?;
+        // what is a step by itself and a key of others is a key beside one of these
+        let name = first.verb.text().unwrap_or_default();
+        Some(steps.find(|other| other.has_key(name)).unwrap_or(first))
+    }
+
+    /// Whether its kind has a key of this name.
+    pub(crate) fn has_key(&self, name: &str) -> bool {
+        self.kind.record.keys.iter().any(|key| key.name == name)
     }
 
     /// The value of a key.

@@ -33,6 +33,7 @@ const TIME: (&str, &str) = ("time", "250ms, 10s, 1m30s or 2h");
 const SIZE: (&str, &str) = ("size", "512B, 64KiB or 16MiB");
 const BANDWIDTH: (&str, &str) = ("bandwidth", "1MiB/s or 500KB/s");
 const SHARE: (&str, &str) = ("share", "25% or 0.01%");
+const NUMBER: (&str, &str) = ("number", "20, 0.5 or 20k");
 const COUNT: (&str, &str) = ("whole number", "100 or 20k");
 
 fn error(text: &str, (quantity, example): (&'static str, &'static str), reason: &str) -> UnitError {
@@ -60,6 +61,16 @@ fn decimal_factor(suffix: &str) -> Option<f64> {
         "G" => 1e9,
         _ => return None,
     })
+}
+
+/// Reads a number, not below 0, perhaps with a factor: `20`, `0.5`, `20k`.
+///
+/// # Errors
+/// Where the text is none, with an example of one.
+pub fn parse_number(text: &str) -> Result<f64, UnitError> {
+    let text = text.trim();
+    let number = number_and_unit(text).and_then(|(value, suffix)| Some(value * decimal_factor(suffix)?));
+    number.ok_or_else(|| error(text, NUMBER, ""))
 }
 
 /// Reads a rate: how many each second.

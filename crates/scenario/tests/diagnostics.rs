@@ -572,3 +572,41 @@ fn mistakes_with_groups_of_steps() {
     let both = "[{group: G, steps: [{GET: /, label: group G}]}]";
     assert!(with(both, "group G p99 < 1s").contains("is a label, and a group has that name, too"));
 }
+
+#[test]
+fn mistakes_with_what_is_measured() {
+    let with = |steps: &str, objective: &str| {
+        told_of(&format!(
+            "sessions:\n  a:\n    steps: [{{GET: /, extract: {{n: $.n}}, label: Cart}}, {steps}]\nload: {{users: 1, hold: 1s}}\n\
+             objectives: [{objective}]\n"
+        ))
+    };
+    let items = "{measure: {items: '${n}', seen: {counter: 1}}}";
+    assert_eq!(
+        with(items, "itms p99 < 20"),
+        "5:14: \"20\" is not a time: the unit is missing; write it like 250ms, 10s, 1m30s or 2h; did you mean items?"
+    );
+    assert_eq!(
+        with(items, "items p99 < 20ms"),
+        "5:14: \"20ms\" is not a number; write it like 20, 0.5 or 20k"
+    );
+    assert!(with(items, "seen p99 < 20").contains("\"seen\" is a counter, which has count, sum and rate"));
+    let early = with(items, "{objective: items max < 20, abort early: true}");
+    assert!(early.contains("an objective on a metric of your own is decided at the end"), "{early}");
+    let both = with("{measure: {Cart: '${n}'}}", "Cart p99 < 20");
+    assert!(both.contains("\"Cart\" is a label, and a metric has that name, too"), "{both}");
+    let measured = |steps: &str| with(steps, "p99 < 1s");
+    let twice = measured(&format!("{items}, {{measure: {{seen: 1}}}}"));
+    assert!(twice.contains("\"seen\" is a counter at another step, and a histogram here"), "{twice}");
+    let units = "{measure: {a: {histogram: '${n}', unit: ms}}}, {measure: {a: {histogram: '${n}', unit: s}}}";
+    assert!(measured(units).contains("\"a\" is in ms at another step, and in s here"));
+    assert!(measured("{measure: {a: many}}").contains("this is no number; write a number, or an expression"));
+    assert!(measured("{measure: {a: '${m}'}}").contains("unknown variable \"m\"; did you mean n?"));
+    assert!(measured("{measure: {}}").contains("nothing is measured here"));
+    assert!(measured("{measure: {a: {unit: ms}}}").contains("needs one of the keys histogram, counter"));
+    assert!(measured("{measure: {a b: 1}}").contains("\"a b\" cannot be a name"));
+    assert!(measured("{set: {x: 1}, measure: {a: 1}}").contains("a step does one thing"));
+    let many: Vec<String> = (0..101).map(|n| format!("m{n}: 1")).collect();
+    let many = measured(&format!("{{measure: {{{}}}}}", many.join(", ")));
+    assert!(many.contains("measures more than 100 metrics"), "{many}");
+}

@@ -1,4 +1,4 @@
-//! What requests of HTTP say of who comes, and which requests follow redirects.
+//! Authentication of HTTP requests, and which requests follow redirects.
 
 use std::path::Path;
 
@@ -145,4 +145,12 @@ fn a_file_is_read_beside_the_scenario() {
     let steps = "- POST: /a\n  body: ${file('no-such-file')}";
     let told = check_text("t.yaml", &text(steps, ""), folder.path(), &[]).1.to_string();
     assert!(told.contains("no-such-file: there is no such file") && told.contains("t.yaml:6:"), "{told}");
+}
+
+#[test]
+fn what_stands_behind_the_equals_sign_of_a_query_is_encoded() {
+    let steps = "- GET: \"/a${base}?x=${sum}&y=${base64('a?>')}&${rest}\"";
+    let plan = plan(steps, "settings: {base: /b/c, sum: 'a+b&c', rest: 'p=1&q=2'}");
+    let target = http(&plan, 0).target.as_literal().unwrap().to_owned();
+    assert_eq!(String::from_utf8(target).unwrap(), "/a/b/c?x=a%2Bb%26c&y=YT8%2B&p=1&q=2");
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::support::{Answer, Sent, User, World};
 use tidemark_scenario::plan::{
-    About, LoadModel, Op, Ready, Resolve, Spacing, SystemOrigin, TlsSettings, WhenMissing,
+    About, LoadModel, MetricKind, MetricPlan, Op, Ready, Resolve, Spacing, SystemOrigin, TlsSettings,
+    WhenMissing,
 };
 use tidemark_scenario::{Plan, check_text, load_text};
 
@@ -563,4 +564,34 @@ fn groups_lie_within_each_other_and_objectives_name_them() {
     let about: Vec<About> = plan.objectives.iter().map(|of| of.about).collect();
     assert_eq!(about, [About::Group(0), About::Group(1), About::Label(0), About::All]);
     assert_eq!(sent(&plan, 1, ""), ["GET /cart", "POST /orders", "GET /again"]);
+}
+
+#[test]
+fn numbers_are_measured_at_requests_and_by_themselves() {
+    let steps = "      - measure: {seen: {counter: 1}}
+        GET: /cart
+        extract: {n: $.n}
+      - measure: {items: '${n}', seen: {counter: '${n + 1}', unit: pcs}}
+      - GET: /again
+        extract: {n: $.n}
+        measure:
+          items: {histogram: 'n: ${n}', unit: pcs}";
+    let text = format!(
+        "sessions:\n  a:\n    steps:\n{steps}\nload: {{users: 1, hold: 1s}}\n\
+         objectives: [items p99 < 20 pcs, seen count < 10, 'GET /cart p99 < 1s']\n"
+    );
+    let plan = plan(&text);
+    let metric = |name: &str, kind| MetricPlan { name: name.into(), kind, unit: "pcs".into() };
+    assert_eq!(plan.metrics, [metric("seen", MetricKind::Counter), metric("items", MetricKind::Histogram)]);
+    let ops: Vec<_> = plan.sessions[0].ops.iter().map(|op| match op {
+        Op::Request(request) => format!("request {request}"),
+        Op::Measure { metric, text, if_good, .. } => format!("{metric} {text} {if_good}"),
+        other => format!("{other:?}"),
+    });
+    let expected =
+        ["request 0", "0 1 true", "1 ${n} false", "0 ${n + 1} false", "request 1", "1 n: ${n} true", "End"];
+    assert_eq!(ops.collect::<Vec<_>>(), expected);
+    let about: Vec<About> = plan.objectives.iter().map(|of| of.about).collect();
+    assert_eq!(about, [About::Metric(1), About::Metric(0), About::Label(0)]);
+    assert_eq!(sent(&plan, 1, ""), ["GET /cart", "GET /again"]);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tidemark_scenario::plan::{Errand, Ready, System, SystemOrigin};
+use tidemark_scenario::plan::{Hook, Ready, System, SystemOrigin};
 use tidemark_scenario::{Plan, check_text};
 
 fn check(system: &str) -> (Option<Plan>, String) {
@@ -21,8 +21,8 @@ fn system(text: &str) -> System {
     plan.unwrap().system
 }
 
-fn errand(words: &[&str], seconds: u64) -> Errand {
-    Errand {
+fn hook(words: &[&str], seconds: u64) -> Hook {
+    Hook {
         command: words.iter().map(|word| (*word).to_owned()).collect(),
         within: Duration::from_secs(seconds),
     }
@@ -49,9 +49,8 @@ fn a_command_has_an_environment_a_folder_a_port_and_commands_around_it() {
     assert_eq!(env, [("FRUIT", "pears"), ("PORT", "{port}")]);
     assert_eq!(launch.cwd, Some(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests")));
     assert_eq!(launch.port, Some(8080));
-    let before =
-        [errand(&["make", "all"], 60), errand(&["echo", "a  b"], 60), errand(&["sh", "-c", "sleep 1"], 5)];
-    assert_eq!((launch.before, launch.after), (before.to_vec(), vec![errand(&["rm", "-f", "x"], 60)]));
+    let before = [hook(&["make", "all"], 60), hook(&["echo", "a  b"], 60), hook(&["sh", "-c", "sleep 1"], 5)];
+    assert_eq!((launch.before, launch.after), (before.to_vec(), vec![hook(&["rm", "-f", "x"], 60)]));
     assert_eq!(system.ready, Ready::Prints("Listening on {port}".into()));
 }
 
@@ -99,6 +98,41 @@ fn mistakes_are_told_where_they_stand() {
     ] {
         let (plan, told) = check(system);
         assert!(plan.is_none() && told.contains(said), "{system}\nshould say {said}:\n{told}");
+    }
+}
+
+#[test]
+fn words_that_only_a_shell_understands_are_told_unless_they_are_quoted() {
+    let said = "for a shell, and no shell runs this: write sh -c \"…\", or use cwd and env";
+    for (command, word) in [
+        ("x {port} | tee log", "|"),
+        ("x {port} || y", "||"),
+        ("cd a && x {port}", "&&"),
+        ("x {port} ; y", ";"),
+        ("x {port} &", "&"),
+        ("x {port} > log 2>&1", ">"),
+        ("x {port} 2>&1", "2>&1"),
+        ("x {port} >> log", ">>"),
+        ("x {port} < in", "<"),
+        ("PORT={port} x", "PORT="),
+        ("A_1='b c' x {port}", "A_1="),
+    ] {
+        let (plan, told) = check(&format!("  command: {command}"));
+        let said = format!("t.yaml:2:12: `{word}` is {said}");
+        assert!(plan.is_none() && told.contains(&said), "{command}\nshould say {said}:\n{told}");
+        let (plan, told) = check(&format!("  command: y {{port}}\n  before: [x, {{command: {command:?}}}]"));
+        assert!(plan.is_none() && told.contains(&format!("`{word}` is")), "{command}\n{told}");
+    }
+    for command in [
+        "sh -c \"cd a && x {port} | tee log\"",
+        "x {port} '|' \"&&\" \\;",
+        "x {port} A=b --c=d a&b",
+        "./x=y {port}",
+        "[x, '{port}', '|', '>']",
+        "[A=b, '{port}']",
+    ] {
+        let (plan, told) = check(&format!("  command: {command}"));
+        assert!(plan.is_some(), "{command}\n{told}");
     }
 }
 

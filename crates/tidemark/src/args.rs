@@ -12,9 +12,11 @@ use tidemark_report::cube::{Dimension, Filter, Measure};
 use tidemark_scenario::plan::{Watch, Watched};
 
 use crate::display::DisplayOptions;
+use crate::failure::Failure;
 use crate::hit::args::HitArguments;
 use crate::init::InitArguments;
 use crate::install::{CompletionArguments, ManArguments};
+use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
@@ -74,7 +76,7 @@ Examples:
   tidemark run airline
   tidemark run kv-redis --help   with the settings of that scenario
   tidemark run airline --for 60s --pin system=0,1 --pin driver=2,3
-  tidemark run my.yaml --url http://127.0.0.1:8080 --rate 5k/s --json
+  tidemark run my.yaml --url http://127.0.0.1:8080 -r 5k -d 60s --until 'p99<50ms' --json
   tidemark run my.yaml --once -v
   tidemark run my.yaml --url http://127.0.0.1:8080 --watch port=8080 --watch name=postgres
   tidemark run my.yaml --watch 'http://db1:9100/metrics#node_load1'
@@ -87,12 +89,18 @@ pub struct RunArguments {
     /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
-    /// Sessions that arrive in the measured phase, like 20k/s (open load)
-    #[arg(long, value_name = "RATE", value_parser = rate, allow_hyphen_values = true)]
-    pub rate: Option<f64>,
+    /// Sessions that arrive each second in the measured phase, like 20k (open load)
+    #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate)]
+    pub rate: Option<RateRange>,
     /// Length of the measured phase, like 60s or 5m
-    #[arg(long = "for", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
+    /// Users of a closed load; where sessions arrive at a rate, connections that are made beforehand and used in turn
+    #[arg(short = 'c', long = "users", visible_alias = "connections", value_name = "N", value_parser = users)]
+    pub users: Option<u32>,
+    /// An objective beside the scenario's, like 'p99<10ms' or 'Login errors<0.1%' (repeatable)
+    #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE")]
+    pub objectives: Vec<String>,
     /// Drive the system at this URL instead of starting the scenario's
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
@@ -106,7 +114,7 @@ pub struct RunArguments {
     #[arg(long = "pin", value_name = "SIDE=CORES")]
     pub pins: Vec<String>,
     /// Driving threads [default: one for each pinned core, or half of the cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
     #[arg(long, value_name = "BACK_END", default_value_t)]
@@ -129,25 +137,25 @@ pub struct RunArguments {
     /// No load: one user does each kind of session once, or only the one that is named, and each step is shown
     #[arg(
         long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "",
-        conflicts_with_all = ["rate", "duration", "json", "tui", "abort_early"]
+        conflicts_with_all = ["rate", "duration", "users", "objectives", "latency", "json", "tui", "abort_early"]
     )]
     pub once: Option<String>,
     /// With --once: each request and answer, what was extracted, what checks saw, and the variables
     #[arg(long, short, requires = "once")]
     pub verbose: bool,
+    /// Show more percentiles
+    #[arg(long)]
+    pub latency: bool,
     /// Leave the system's data in the run directory
     #[arg(long)]
     pub keep_data: bool,
-    /// Print one JSON object on standard output and nothing else
-    #[arg(long)]
-    pub json: bool,
-    /// Print nothing while it runs
+    /// Print nothing while it runs, and no text on standard error
     #[arg(long, short)]
     pub quiet: bool,
     /// Show rate, latencies, errors and CPU on the full screen; q stops the run
     #[arg(long, conflicts_with = "quiet")]
     pub tui: bool,
-    /// Results for CI.
+    /// Results for machines.
     #[command(flatten)]
     pub results: ResultArguments,
     /// Metrics while it runs.
@@ -350,13 +358,13 @@ pub struct ReportArguments {
     /// A run directory, the name of one in runs/, or `last`
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// Write the page to this file
+    /// Write the page to this file; - is standard output
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print one JSON object on standard output and nothing else
+    /// Show more percentiles
     #[arg(long)]
-    pub json: bool,
-    /// Results for CI.
+    pub latency: bool,
+    /// Results for machines.
     #[command(flatten)]
     pub results: ResultArguments,
 }
@@ -385,9 +393,9 @@ pub struct VerifyArguments {
     /// A secret that the run did not keep: a setting of the scenario, or a header under `verify:` (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = key_value)]
     pub secrets: Vec<(String, String)>,
-    /// Print one JSON object on standard output and nothing else
-    #[arg(long)]
-    pub json: bool,
+    /// Write one JSON object, to standard output unless =FILE is said; the text goes to standard error then
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
     /// Print nothing while it reads
     #[arg(long, short)]
     pub quiet: bool,
@@ -397,6 +405,14 @@ impl RunArguments {
     /// How it is to be watched.
     pub fn display_options(&self) -> DisplayOptions {
         DisplayOptions { tui: self.tui, quiet: self.quiet, goal: None }
+    }
+
+    /// The one rate that is asked for.
+    pub fn constant_rate(&self) -> Result<Option<f64>, Failure> {
+        let Some(range) = self.rate else { return Ok(None) };
+        let reason = "--rate: a scenario ramps by phases of its own, like `phases: [{for: 1m, rate: 100/s to 5k/s}]`; give \
+                      one rate, which becomes the highest of them";
+        range.constant().map(Some).ok_or_else(|| Failure::usage(reason))
     }
 }
 
@@ -410,14 +426,6 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 /// What `--watch` names.
 pub fn watch(text: &str) -> Result<Watch, String> {
     Watched::parse(text).map(Watch::of)
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    tidemark_scenario::units::parse_rate(text).map_err(|error| error.to_string())
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    tidemark_scenario::units::parse_duration(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

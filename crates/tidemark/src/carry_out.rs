@@ -14,8 +14,14 @@ use crate::failure::Failure;
 /// Name of the page in the run directory.
 pub const PAGE: &str = "report.html";
 
-/// What the command line asks of a plan beside its load.
-pub fn ask(plan: &mut Plan, arguments: &RunArguments) {
+/// What the command line asks of a plan beside its rate and length.
+pub fn ask(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Failure> {
+    if let Some(users) = arguments.users {
+        plan.override_users(users).map_err(|error| Failure::usage(error.to_string()))?;
+    }
+    for objective in &arguments.objectives {
+        plan.add_objective(objective).map_err(|error| Failure::usage(format!("--until: {error}")))?;
+    }
     if arguments.abort_early {
         plan.objectives.iter_mut().for_each(|objective| objective.abort_early = true);
     }
@@ -24,6 +30,7 @@ pub fn ask(plan: &mut Plan, arguments: &RunArguments) {
     if let Some(streams) = arguments.reach.streams {
         plan.limits.streams = streams.into();
     }
+    Ok(())
 }
 
 /// How the command line wants it carried out.

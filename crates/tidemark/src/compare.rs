@@ -10,19 +10,23 @@ use tidemark_scenario::Comparison;
 
 use crate::args::{ReportArguments, RunArguments};
 use crate::failure::Failure;
-use crate::{carry_out, output};
+use crate::output::Place;
+use crate::results::ResultArguments;
+use crate::{carry_out, output, results};
 
 /// Carries out all that is compared, and shows how they compare.
 pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Failure> {
-    check(arguments.results.any())?;
+    check(arguments.results.any_but_json().or(arguments.latency.then_some("--latency")))?;
+    let rate = arguments.constant_rate()?;
     for variant in &mut comparison.variants {
         variant
             .plan
             .override_load(None, arguments.duration)
             .map_err(|error| Failure::usage(format!("{}: {error}", variant.name)))?;
-        carry_out::ask(&mut variant.plan, &arguments);
+        carry_out::ask(&mut variant.plan, &arguments)
+            .map_err(|failure| Failure { message: format!("{}: {failure}", variant.name), ..failure })?;
     }
-    if arguments.rate.is_some()
+    if rate.is_some()
         && let Some(other) = comparison.variants.iter().find(|v| v.plan.requests_per_session().is_none())
     {
         let reason = "do not all make the same number of requests, so that --rate cannot be equal for all";
@@ -31,30 +35,40 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
     let mut options = carry_out::options(&arguments)?;
     let sinks = arguments.sinks.start(&options.pins)?;
     options.sinks = sinks.sinks();
-    let compared =
-        tidemark_lab::compare(&comparison, &options, arguments.rate, &mut |turn, plan, options| {
-            if !arguments.quiet && !arguments.tui {
-                output::remark(&announced(turn));
-            }
-            carry_out::carry_out(plan, options, arguments.display_options()).map(|(finished, _)| finished)
-        })?;
+    let compared = tidemark_lab::compare(&comparison, &options, rate, &mut |turn, plan, options| {
+        if !arguments.quiet && !arguments.tui {
+            output::remark(&announced(turn));
+        }
+        carry_out::carry_out(plan, options, arguments.display_options()).map(|(finished, _)| finished)
+    })?;
     sinks.remark();
     let (figures, runs) = open(&compared.dir)?;
     write(&figures, &runs, &compared.dir.join(carry_out::PAGE))?;
-    output::print(&format!("{}\n", shown(&figures, arguments.json).trim_end()))?;
+    show(&figures, &arguments.results, arguments.quiet)?;
     Ok(compared.exit_status)
 }
 
 /// Shows a comparison again.
 pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
-    check(arguments.results.any())?;
+    check(arguments.results.any_but_json().or(arguments.latency.then_some("--latency")))?;
     let (figures, runs) = open(dir)?;
-    if let Some(page) = &arguments.html {
-        write(&figures, &runs, page)?;
-    }
     match &arguments.html {
-        Some(page) if !arguments.json => output::print(&format!("report: {}\n", page.display()))?,
-        _ => output::print(&format!("{}\n", shown(&figures, arguments.json).trim_end()))?,
+        Some(page) if results::is_stdout(page) => {
+            let page =
+                html::comparison(&figures, &runs).map_err(|error| Failure::broken(error.to_string()))?;
+            output::print(&page)?;
+        }
+        Some(page) => {
+            write(&figures, &runs, page)?;
+            if !arguments.results.take_stdout() {
+                output::print(&format!("report: {}\n", page.display()))?;
+            }
+        }
+        // whoever asks for a file needs no text
+        None => return show(&figures, &arguments.results, true).map(|()| EXIT_PASS),
+    }
+    if let Some(file) = &arguments.results.json {
+        results::write("--json", file, &format!("{}\n", figures.json().trim_end()))?;
     }
     Ok(EXIT_PASS)
 }
@@ -79,8 +93,13 @@ fn write(figures: &Compared, runs: &ComparedRuns, page: &Path) -> Result<(), Fai
     html::write_comparison(figures, runs, page).map_err(|error| Failure::unwritable(error.to_string()))
 }
 
-fn shown(figures: &Compared, json: bool) -> String {
-    if json { figures.json() } else { text::comparison::summary(figures, output::style()) }
+/// The JSON where it is asked for, and the text where that leaves room for it.
+fn show(figures: &Compared, results: &ResultArguments, quiet: bool) -> Result<(), Failure> {
+    if let Some(file) = &results.json {
+        results::write("--json", file, &format!("{}\n", figures.json().trim_end()))?;
+    }
+    let place = Place::beside(results.take_stdout());
+    place.tell(&text::comparison::summary(figures, place.style()), quiet)
 }
 
 /// `2 of 4: WebSocket, at 49,000/s`.

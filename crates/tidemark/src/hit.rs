@@ -1,20 +1,25 @@
 //! `tidemark hit`: one URL, a few flags, the same engine, record and report as a scenario.
 
 pub mod args;
+mod curl;
+mod form;
+mod list;
 mod pattern;
 mod recipe;
+mod redis;
+mod target;
 
 use std::path::Path;
 
 use args::HitArguments;
 use tidemark_lab::{LabError, Pins, Progress, RunOptions};
+use tidemark_report::html;
 use tidemark_report::text::quick::{self, Quick};
-use tidemark_report::{html, json};
 use tidemark_scenario::{Diagnostics, Plan, check_text};
 
 use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
-use crate::output::OwnDir;
+use crate::output::{OwnDir, Place};
 use crate::{carry_out, output};
 
 /// What the scenario is called in messages.
@@ -22,7 +27,7 @@ const NAME: &str = "hit";
 
 /// Hits a URL and shows what came of it.
 pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
-    arguments.results.check(arguments.json)?;
+    arguments.results.check(None)?;
     let text = recipe::scenario(arguments)?.to_yaml();
     let (plan, diagnostics) = check_text(NAME, &text, Path::new("."), &[]);
     let plan = plan.ok_or_else(|| failure(&diagnostics))?;
@@ -58,8 +63,8 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         LabError::Interrupted(_) if dir.temporary => LabError::Interrupted(None),
         error => error,
     });
-    let finished = finished
-        .map_err(|error| arguments.results.without_a_run(NAME, arguments.json, Failure::from(error)))?;
+    let results = &arguments.results;
+    let finished = finished.map_err(|error| results.without_a_run(NAME, Failure::from(error)))?;
 
     let mut run = carry_out::open(&finished.run_dir)?;
     if dir.temporary {
@@ -68,18 +73,12 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         let page = finished.run_dir.join(carry_out::PAGE);
         html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
     }
-    let written = arguments.results.write(&run, arguments.json);
-    if !arguments.results.markdown_to_stdout() {
-        let text = match arguments.json {
-            true => json::summary(&run),
-            false => {
-                let shown = Quick { percentiles: arguments.latency, kept: !dir.temporary };
-                quick::summary(&run, output::style(), shown)
-                    .map_err(|error| Failure::broken(error.to_string()))?
-            }
-        };
-        output::print(&format!("{}\n", text.trim_end()))?;
-    }
+    let written = results.write(&run);
+    let place = Place::beside(results.take_stdout());
+    let shown = Quick { percentiles: arguments.latency, kept: !dir.temporary };
+    let text =
+        quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()))?;
+    place.tell(&text, arguments.quiet)?;
     written?;
     Ok(finished.exit_status())
 }

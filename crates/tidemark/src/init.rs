@@ -18,10 +18,12 @@ use serde::de::IgnoredAny;
 use tidemark_scenario::source::{Load, Map, Scalar, Scenario, Value};
 
 use crate::failure::Failure;
-use crate::{output, scenario};
+use crate::{output, results, scenario};
 
 /// Largest file that is read, bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Most bytes of one that is YAML: as of a scenario.
+const YAML_BYTES_MAX: u64 = 4 << 20;
 /// How a file's name ends, so that it is hardly a URL.
 const FILES: [&str; 4] = [".har", ".json", ".yaml", ".yml"];
 
@@ -50,7 +52,8 @@ pub struct InitArguments {
 
 /// Writes a first scenario.
 pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
-    if let Some(file) = arguments.out.as_deref().filter(|file| fs::symlink_metadata(file).is_ok()) {
+    let out = arguments.out.as_deref().filter(|file| !results::is_stdout(file));
+    if let Some(file) = out.filter(|file| fs::symlink_metadata(file).is_ok()) {
         return Err(is_there(file));
     }
     let text = made(arguments)?.to_yaml();
@@ -59,7 +62,7 @@ pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
         // what can be read can be written; whoever comes here has found a mistake of ours
         return Err(Failure::usage(format!("{}: no scenario can be made of it: {mistakes}", arguments.from)));
     }
-    match &arguments.out {
+    match out {
         Some(file) => save(file, &text)?,
         None => output::print(&text)?,
     }
@@ -114,7 +117,13 @@ fn yaml(name: &str, text: &str) -> Result<serde_json::Value, Failure> {
         return Err(Failure::usage(format!("{name} is empty; give an OpenAPI document or a HAR file")));
     }
     let value = Value::from_yaml(name, text).map_err(|diagnostics| {
-        Failure::usage(format!("{diagnostics}\nIf it is too much: as JSON it may be {FILE_BYTES_MAX} bytes."))
+        let is_large = text.len() as u64 > YAML_BYTES_MAX;
+        let hint = if is_large {
+            format!("\nAs JSON it may have {} MiB.", FILE_BYTES_MAX >> 20)
+        } else {
+            String::new()
+        };
+        Failure::usage(format!("{diagnostics}{hint}"))
     })?;
     Ok(as_json(&value))
 }
@@ -123,7 +132,7 @@ fn unreadable(name: &str, error: &serde_json::Error) -> Failure {
     let reason = error.to_string();
     let reason = reason.split(" at line ").next().unwrap_or_default();
     Failure::usage(format!(
-        "{name}:{}:{}: this is not what it should be: {reason}",
+        "{name}:{}:{}: this is not an OpenAPI document or a HAR file: {reason}",
         error.line(),
         error.column()
     ))
@@ -150,7 +159,7 @@ fn read(file: &Path) -> Result<String, Failure> {
         .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
         .map_err(|error| cannot(error.to_string()))?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(cannot(format!("it is larger than {FILE_BYTES_MAX} bytes; save a shorter recording")));
+        return Err(cannot(format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20)));
     }
     let text = String::from_utf8(bytes).map_err(|_| cannot("it is no UTF-8 text".into()))?;
     // browsers on Windows begin files with a mark
@@ -173,7 +182,10 @@ fn save(file: &Path, text: &str) -> Result<(), Failure> {
         let _ = fs::remove_file(file);
         return Err(Failure::unwritable(format!("cannot write {}: {error}", file.display())));
     }
-    output::remark(&format!("{0} is written: tidemark check {0}, then tidemark run {0}", file.display()));
+    output::remark(&format!(
+        "{0} is written; try it with tidemark run {0} --once -v, then tidemark run {0}",
+        file.display()
+    ));
     Ok(())
 }
 

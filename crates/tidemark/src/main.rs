@@ -30,6 +30,7 @@ mod progress;
 #[path = "../tests/program/pty.rs"]
 #[allow(dead_code, reason = "the tests of the program use the rest")]
 mod pty;
+mod quantities;
 mod reach;
 mod report;
 mod results;
@@ -43,6 +44,7 @@ mod systems;
 mod tui;
 mod ui;
 mod verify;
+mod words;
 
 use std::process::ExitCode;
 
@@ -53,7 +55,7 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     crash::no_backtraces();
-    let status = std::panic::catch_unwind(|| match Arguments::try_parse() {
+    let status = std::panic::catch_unwind(|| match words::parsed(&words::words(std::env::args_os())) {
         Ok(arguments) => carry_out(arguments.verb),
         Err(error) if error.kind() == ErrorKind::DisplayHelp => help(&error),
         Err(error) => negative(&error).map_or_else(|| wrong_use(&error), end),
@@ -64,7 +66,8 @@ fn main() -> ExitCode {
 
 /// Help, and behind it the settings of the scenario that stands beside `--help`.
 fn help(error: &clap::Error) -> u8 {
-    let words = std::env::args_os().filter(|word| word != "--help" && word != "-h");
+    let words = words::words(std::env::args_os()).into_iter();
+    let words = words.filter(|word| word != "--help" && word != "-h");
     let scenario = Arguments::try_parse_from(words).ok().and_then(|arguments| match arguments.verb? {
         Verb::Run(arguments) => Some(arguments.scenario),
         Verb::Check(arguments) => Some(arguments.file),

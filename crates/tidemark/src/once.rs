@@ -17,14 +17,14 @@ const VALUE_CHARS: usize = 200;
 
 /// Carries it out; the exit status says whether every request was answered well and every check held.
 pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
-    if let Some(flag) = arguments.results.any() {
+    if let Some(flag) = arguments.results.any_but_json() {
         return Err(Failure::usage(format!(
             "--once measures nothing that {flag} could show; leave one of them out"
         )));
     }
     let mut options = carry_out::options(arguments)?;
     options.remember = false;
-    let dir = match &arguments.out {
+    let mut dir = match &arguments.out {
         Some(out) => OwnDir { path: Some(out.clone()), temporary: false },
         None => OwnDir::temporary("once", "--out DIR")?,
     };
@@ -47,12 +47,13 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
     };
     let once = tidemark_lab::once(plan, options, kind, &mut progress, &mut show);
     drop(display.take());
-    let once = once?;
+    let once = once.inspect_err(|error| keep_where_named(&mut dir, &error.to_string()))?;
+    once.notes.iter().for_each(|note| keep_where_named(&mut dir, note));
     if let Some(failure) = unwritten {
         return Err(failure);
     }
     let Told { steps, failed, .. } = told;
-    let notes: String = once.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    let notes: String = once.notes.iter().map(|note| format!("note: {}\n", clean_lines(note))).collect();
     let says = match (steps, failed) {
         (0, _) => "no request was sent\n".to_owned(),
         (_, 0) if once.is_good => format!("\n{}: all good\n", counted(steps)),
@@ -60,6 +61,12 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
     };
     output::print(&format!("{notes}{says}"))?;
     Ok(if once.is_good && steps > 0 { EXIT_PASS } else { EXIT_FAIL })
+}
+
+/// A temporary folder to which a message sends the user, for a log, stays.
+fn keep_where_named(dir: &mut OwnDir, message: &str) {
+    let is_named = dir.path.as_ref().is_some_and(|path| message.contains(&path.display().to_string()));
+    dir.temporary &= !is_named;
 }
 
 fn counted(steps: usize) -> String {
@@ -84,23 +91,28 @@ impl Told {
         let mut out = String::new();
         if self.kind != kind {
             self.kind = kind.to_owned();
-            out += &format!("{}session {kind}\n", if self.steps == 0 { "" } else { "\n" });
+            out += &format!("{}session {}\n", if self.steps == 0 { "" } else { "\n" }, clean(kind));
         }
         self.steps += 1;
         self.failed += usize::from(step.fault.is_some());
-        let came = came(step);
-        let verdict = if step.fault.is_some() { "FAILED" } else { "ok" };
-        out += &self.secrets.masked(&format!("{:>3}. {}: {came}, {verdict}\n", self.steps, step.label));
+        out += &self.head(&step.label, &came(step), step.fault.is_none());
         if let Some(fault) = &step.fault {
             out += &self.line("!", &self.masked_text(fault));
         }
-        for hint in step.answer.iter().flat_map(hints) {
+        for hint in step.answer.iter().flat_map(|answer| hints(answer, step.fault.is_none())) {
             out += &self.line("!", &self.masked_text(&hint));
         }
         if self.verbose {
             out += &self.details(step);
         }
         out
+    }
+
+    /// The one line of a step. Its parts are masked apart: what came is no value of a label that ends in `/cookie`.
+    fn head(&self, label: &str, came: &str, is_good: bool) -> String {
+        let verdict = if is_good { "ok" } else { "FAILED" };
+        let (label, came) = (self.masked_text(label), self.masked_text(came));
+        format!("{:>3}. {}: {}, {verdict}\n", self.steps, clean(&label), clean(&came))
     }
 
     /// Values that turn up under the name of a secret are one wherever they turn up later.
@@ -202,22 +214,28 @@ impl Told {
         self.secrets.masked(text)
     }
 
-    /// Control characters of a server must not reach a terminal.
     fn line(&self, mark: &str, text: &str) -> String {
-        let is_shown = |c: &char| !c.is_control() || *c == '\t';
-        let clean: String = text.chars().map(|c| if is_shown(&c) { c } else { '\u{FFFD}' }).collect();
-        format!("     {}\n", format!("{mark} {clean}").trim_end())
+        format!("     {}\n", format!("{mark} {}", clean(text)).trim_end())
     }
+}
+
+/// Control characters of a server, and of somebody else's scenario, must not reach a terminal.
+fn clean(text: &str) -> String {
+    let is_shown = |c: &char| !c.is_control() || *c == '\t';
+    text.chars().map(|c| if is_shown(&c) { c } else { '\u{FFFD}' }).collect()
+}
+
+fn clean_lines(text: &str) -> String {
+    text.lines().map(clean).collect::<Vec<_>>().join("\n")
 }
 
 /// What came of a step, without a judgement.
 fn came(step: &ToldStep) -> String {
-    let said = match (&step.answer, step.hops.last()) {
-        (Some(answer), _) => answer.status_words.clone(),
-        (None, Some((status, _))) => format!("status {status}"),
-        (None, None) if step.fault.is_none() => return "sent".to_owned(),
-        (None, None) if step.took_us.is_none() => return "not sent".to_owned(),
-        (None, None) => "no answer".to_owned(),
+    let said = match &step.answer {
+        Some(answer) => answer.status_words.clone(),
+        None if step.fault.is_none() => return "sent".to_owned(),
+        None if step.took_us.is_none() => return "not sent".to_owned(),
+        None => "no answer".to_owned(),
     };
     let took = step.took_us.map_or_else(String::new, |took_us| format!(" in {}", milliseconds(took_us)));
     let after = match step.hops.len() {
@@ -229,7 +247,7 @@ fn came(step: &ToldStep) -> String {
 }
 
 /// What a person should know of an answer that counts as good.
-fn hints(answer: &ToldAnswer) -> Vec<String> {
+fn hints(answer: &ToldAnswer, is_good: bool) -> Vec<String> {
     let header = |wanted: &str| {
         let found = answer.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_str())
@@ -242,7 +260,10 @@ fn hints(answer: &ToldAnswer) -> Vec<String> {
              makes a failure of it"
         ));
     }
-    hints.extend(answer.unreadable.as_ref().map(|why| format!("{why}; no step looks at it")));
+    // where a step looks at the body, this is the failure itself
+    if is_good {
+        hints.extend(answer.unreadable.as_ref().map(|why| format!("{why}; no step looks at it")));
+    }
     hints
 }
 
@@ -310,5 +331,30 @@ mod tests {
     #[test]
     fn what_a_server_sends_does_not_steer_the_terminal() {
         assert_eq!(Told::default().line("<", "a\x1b[2Jb"), "     < a\u{FFFD}[2Jb\n");
+        assert_eq!(clean_lines("a\x1b[2Jb\n  c"), "a\u{FFFD}[2Jb\n  c");
+    }
+
+    #[test]
+    fn the_line_of_a_step_has_no_control_characters_and_keeps_its_own_words() {
+        let told = Told { steps: 7, ..Told::default() };
+        let head = told.head("GET /cookie", "status 200 in 1.23 ms", true);
+        assert_eq!(head, "  7. GET /cookie: status 200 in 1.23 ms, ok\n");
+        let head = told.head("a\x1b[2Jb\nc?api_key=abcdefgh", "no answer", false);
+        assert_eq!(head, "  7. a\u{FFFD}[2Jb\u{FFFD}c?api_key=***: no answer, FAILED\n");
+    }
+
+    #[test]
+    fn a_temporary_folder_that_a_message_names_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("once");
+        let kept = |message: &str| {
+            std::fs::create_dir(&path).unwrap();
+            let mut dir = OwnDir { path: Some(path.clone()), temporary: true };
+            keep_where_named(&mut dir, message);
+            drop(dir);
+            path.exists()
+        };
+        assert!(!kept("the system is gone"));
+        assert!(kept(&format!("the end of its log {}/logs/x.log:", path.display())));
     }
 }

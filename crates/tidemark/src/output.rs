@@ -3,6 +3,7 @@
 
 use std::fs::DirBuilder;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -90,23 +91,63 @@ pub fn remark(text: &str) {
     }
 }
 
-/// The summary for standard output as it is.
-pub fn summary(run: &Run) -> String {
-    text::summary(run, style())
+/// Where a text for a person goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Standard output.
+    Stdout,
+    /// Standard error, as standard output is a machine's.
+    Stderr,
 }
 
-/// How text is laid out on standard output as it is.
-pub fn style() -> Style {
-    Style { width: columns(), ascii: !is_utf8(), ..Style::default() }
+impl Place {
+    /// Beside results of which one may have standard output for itself.
+    pub fn beside(stdout_is_taken: bool) -> Place {
+        if stdout_is_taken { Place::Stderr } else { Place::Stdout }
+    }
+
+    /// How text is laid out there.
+    pub fn style(self) -> Style {
+        let columns = match self {
+            Place::Stdout => columns_of(io::stdout()),
+            Place::Stderr => columns_of(io::stderr()),
+        };
+        Style { width: columns, ascii: !is_utf8(), ..Style::default() }
+    }
+
+    /// Writes a text with one line end behind it. Whoever wants quiet wants nothing on standard error.
+    pub fn tell(self, text: &str, quiet: bool) -> Result<(), Failure> {
+        match self {
+            Place::Stdout => print(&format!("{}\n", text.trim_end())),
+            Place::Stderr if quiet => Ok(()),
+            Place::Stderr => {
+                remark(text);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The summary for a place, perhaps with a long table of percentiles.
+pub fn summary(run: &Run, place: Place, percentiles: bool) -> Result<String, Failure> {
+    let style = place.style();
+    match percentiles {
+        true => text::with_percentiles(run, style).map_err(|error| Failure::broken(error.to_string())),
+        false => Ok(text::summary(run, style)),
+    }
 }
 
 /// Columns of the terminal on standard output.
 pub fn columns() -> usize {
-    tcgetwinsize(io::stdout())
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0)
-        .unwrap_or(PAGE_COLUMNS)
+    columns_of(io::stdout())
+}
+
+/// Columns of a terminal; elsewhere those that COLUMNS says, or those of a page.
+fn columns_of(to: impl AsFd) -> usize {
+    let of_terminal =
+        tcgetwinsize(to).ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+    let said = || std::env::var("COLUMNS").ok()?.trim().parse::<usize>().ok().filter(|columns| *columns > 0);
+    of_terminal.or_else(said).unwrap_or(PAGE_COLUMNS)
 }
 
 /// Whether the locale takes characters beyond ASCII: the first of the three variables that is set decides, and

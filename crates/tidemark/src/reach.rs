@@ -50,7 +50,7 @@ pub struct TlsArguments {
     /// Accept any certificate of an https URL
     #[arg(short = 'k', long)]
     pub insecure: bool,
-    /// Trust the authorities in this PEM file only, not the machine's
+    /// Trust the authorities in this PEM file only, not the machine's; or a server's certificate that stands in it
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
     /// A PEM file with a client certificate, for a server that asks for one
@@ -85,6 +85,22 @@ impl ReachArguments {
         self.tls.apply(system);
     }
 
+    /// What is given here, and for the rest what is given there.
+    pub fn or(self, other: ReachArguments) -> ReachArguments {
+        let says_which = self.ipv4 || self.ipv6 || self.resolve.is_some();
+        let says_where = self.connect_to.is_some() || self.unix_socket.is_some();
+        ReachArguments {
+            resolve: if says_which { self.resolve } else { other.resolve },
+            ipv4: self.ipv4 || (!says_which && other.ipv4),
+            ipv6: self.ipv6 || (!says_which && other.ipv6),
+            connect_to: if says_where { self.connect_to } else { other.connect_to },
+            unix_socket: if says_where { self.unix_socket } else { other.unix_socket },
+            http: self.http.or(other.http),
+            streams: self.streams.or(other.streams),
+            tls: self.tls.or(other.tls),
+        }
+    }
+
     /// Where to connect to, if not to the URL's host.
     pub fn place(&self) -> Option<String> {
         let socket = self.unix_socket.as_ref().map(|path| format!("unix:{}", path.display()));
@@ -93,6 +109,19 @@ impl ReachArguments {
 }
 
 impl TlsArguments {
+    fn or(self, other: TlsArguments) -> TlsArguments {
+        // a key belongs to its certificate
+        let (cert, key) = if self.cert.is_some() { (self.cert, self.key) } else { (other.cert, other.key) };
+        TlsArguments {
+            insecure: self.insecure || other.insecure,
+            cacert: self.cacert.or(other.cacert),
+            cert,
+            key,
+            server_name: self.server_name.or(other.server_name),
+            no_resumption: self.no_resumption || other.no_resumption,
+        }
+    }
+
     /// Puts what was given in place of what the scenario says.
     pub fn apply(&self, system: &mut System) {
         let tls = &mut system.tls;

@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use tidemark_record::{Comparison, RUNS_DIR, resolve};
-use tidemark_report::{html, json};
+use tidemark_report::html;
 
 use crate::args::ReportArguments;
 use crate::failure::Failure;
-use crate::{carry_out, compare, output};
+use crate::output::Place;
+use crate::{carry_out, compare, output, results};
 
 /// Shows a run on standard output, or writes what is asked for to files.
 pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
-    arguments.results.check(arguments.json)?;
+    arguments.results.check(arguments.html.as_deref())?;
     let dir =
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
     if Comparison::is_at(&dir) {
@@ -22,17 +23,21 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
         let missing = run.missing.join(", ");
         output::remark(&format!("{} has no {missing}; shown without", dir.display()));
     }
-    if let Some(page) = &arguments.html {
-        html::write(&run, page).map_err(|error| Failure::unwritable(error.to_string()))?;
-    }
     let results = &arguments.results;
-    results.write(&run, arguments.json)?;
-    if arguments.json {
-        output::print(&format!("{}\n", json::summary(&run).trim_end()))?;
-    } else if let Some(page) = &arguments.html {
-        output::print(&format!("report: {}\n", page.display()))?;
-    } else if !results.markdown_to_stdout() && !results.any_file() {
-        output::print(&format!("{}\n", output::summary(&run).trim_end()))?;
+    results.write(&run)?;
+    match &arguments.html {
+        Some(page) if results::is_stdout(page) => {
+            output::print(&html::page(&run).map_err(|error| Failure::broken(error.to_string()))?)?;
+        }
+        Some(page) => {
+            html::write(&run, page).map_err(|error| Failure::unwritable(error.to_string()))?;
+            if !results.take_stdout() {
+                output::print(&format!("report: {}\n", page.display()))?;
+            }
+        }
+        // whoever asks for a file needs no text
+        None if results.any() => {}
+        None => Place::Stdout.tell(&output::summary(&run, Place::Stdout, arguments.latency)?, false)?,
     }
     Ok(tidemark_lab::EXIT_PASS)
 }

@@ -1,4 +1,6 @@
-//! Results for CI and for whoever calculates on: a run as JUnit XML, Markdown, CSV, HdrHistogram log, and for GitHub.
+//! Results for machines: a run as JSON, JUnit XML, Markdown, CSV, HdrHistogram log, and for GitHub.
+//!
+//! Each is a file, or standard output as `-`: at most one of them, and nothing else is written there then.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -21,12 +23,16 @@ const STDOUT: &str = "-";
 
 /// Flags of every verb that shows a run.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Results for CI")]
+#[command(next_help_heading = "Results, each to a FILE, or to standard output as -")]
 pub struct ResultArguments {
+    /// Write one JSON object with everything that the page shows, to standard output unless =FILE is said; the text goes to
+    /// standard error then
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = STDOUT)]
+    pub json: Option<PathBuf>,
     /// Write JUnit XML: a test case for the verdict and one for each objective
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Write a Markdown summary with tables; - prints it in place of the text
+    /// Write a Markdown summary with tables
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// In GitHub Actions: add the Markdown to the step's summary, and mark what missed
@@ -40,15 +46,24 @@ pub struct ResultArguments {
     pub hlog: Option<PathBuf>,
 }
 
+/// Whether what is written to this file goes to standard output.
+pub fn is_stdout(file: &Path) -> bool {
+    file == Path::new(STDOUT)
+}
+
 impl ResultArguments {
-    /// Finds what would make [`write`](Self::write) fail after a long run, before it begins. `json`: so is the summary.
-    pub fn check(&self, json: bool) -> Result<(), Failure> {
-        if json && self.markdown_to_stdout() {
-            let reason =
-                "--json and --markdown - both want standard output; give one of them a file: --markdown FILE";
-            return Err(Failure::usage(reason));
+    /// Finds what would make [`write`](Self::write) fail after a long run, before it begins. `html`: the page, where
+    /// that is written, too.
+    pub fn check(&self, html: Option<&Path>) -> Result<(), Failure> {
+        let all = || self.outputs().chain(html.map(|file| ("--html", file)));
+        let printed: Vec<&str> = all().filter(|(_, file)| is_stdout(file)).map(|(flag, _)| flag).collect();
+        if let [first, .., last] = printed[..] {
+            return Err(Failure::usage(format!(
+                "{first} and {last} both want standard output; give one of them a file: {}",
+                if last == "--json" { "--json=FILE".to_owned() } else { format!("{last} FILE") }
+            )));
         }
-        for (flag, file) in self.files() {
+        for (flag, file) in all().filter(|(_, file)| !is_stdout(file)) {
             let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
             if file.is_dir() {
                 return Err(Failure::usage(format!("{flag}: {} is a folder; name a file", file.display())));
@@ -63,39 +78,36 @@ impl ResultArguments {
         if self.github { step_summary().map(drop) } else { Ok(()) }
     }
 
-    /// One of the flags that were given.
-    pub fn any(&self) -> Option<&'static str> {
-        let markdown = self.markdown.is_some().then_some("--markdown");
-        let github = self.github.then_some("--github");
-        self.files().next().map(|(flag, _)| flag).or(markdown).or(github)
+    /// One of the flags that were given, but for `--json`.
+    pub fn any_but_json(&self) -> Option<&'static str> {
+        let given = self.outputs().map(|(flag, _)| flag).find(|flag| *flag != "--json");
+        given.or(self.github.then_some("--github"))
     }
 
-    fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+    fn outputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let files = [
+            ("--json", &self.json),
             ("--junit", &self.junit),
             ("--markdown", &self.markdown),
             ("--csv", &self.csv),
             ("--hlog", &self.hlog),
         ];
-        files
-            .into_iter()
-            .filter_map(|(flag, file)| Some((flag, file.as_deref()?)))
-            .filter(|(_, file)| *file != Path::new(STDOUT))
+        files.into_iter().filter_map(|(flag, file)| Some((flag, file.as_deref()?)))
     }
 
-    /// Whether the Markdown takes the place of the text on standard output.
-    pub fn markdown_to_stdout(&self) -> bool {
-        self.markdown.as_deref() == Some(Path::new(STDOUT))
+    /// Whether one of them has standard output for itself, so that the text goes elsewhere.
+    pub fn take_stdout(&self) -> bool {
+        self.outputs().any(|(_, file)| is_stdout(file))
     }
 
-    /// Whether a file is asked for, so that nothing need be said on standard output.
-    pub fn any_file(&self) -> bool {
-        self.github || self.files().next().is_some()
+    /// Whether any is asked for.
+    pub fn any(&self) -> bool {
+        self.github || self.outputs().next().is_some()
     }
 
     /// Where there is no run: `--json` and `--junit` say why, and Markdown and CSV of an earlier run are removed. Gives
     /// the failure back.
-    pub fn without_a_run(&self, scenario: &str, to_machine: bool, failure: Failure) -> Failure {
+    pub fn without_a_run(&self, scenario: &str, failure: Failure) -> Failure {
         // wrong use measured nothing; and where only writing failed there is a run
         if [EXIT_USAGE, EXIT_UNWRITABLE].contains(&failure.status) {
             return failure;
@@ -109,15 +121,13 @@ impl ResultArguments {
             // a device or a link is nothing that a run left
             let is_left = |file: &Path| fs::symlink_metadata(file).is_ok_and(|of| of.is_file());
             for (flag, file) in [("--markdown", &self.markdown), ("--csv", &self.csv)] {
-                if let Some(file) = file.as_deref().filter(|file| is_left(file)) {
+                if let Some(file) = file.as_deref().filter(|file| !is_stdout(file) && is_left(file)) {
                     fs::remove_file(file).map_err(|error| cannot(flag, file, &error))?;
                 }
             }
             // whoever stopped it does not wait for a result
-            if to_machine && failure.status != EXIT_INTERRUPTED {
-                output::print(&json::without_a_run(&verdict))?;
-            }
-            Ok::<(), Failure>(())
+            let json = self.json.as_deref().filter(|_| failure.status != EXIT_INTERRUPTED);
+            json.map_or(Ok(()), |file| write("--json", file, &json::without_a_run(&verdict)))
         };
         match written() {
             Ok(()) => failure,
@@ -125,9 +135,13 @@ impl ResultArguments {
         }
     }
 
-    /// Writes everything that is asked for. `taken`: standard output belongs to a machine or to the Markdown, and
-    /// annotations go to standard error, which GitHub's runner reads as well.
-    pub fn write(&self, run: &Run, taken: bool) -> Result<(), Failure> {
+    /// Writes everything that is asked for. Where standard output is taken annotations go to standard error, which GitHub's
+    /// runner reads as well.
+    pub fn write(&self, run: &Run) -> Result<(), Failure> {
+        if let Some(file) = &self.json {
+            let text = json::summary(run).map_err(|error| Failure::broken(error.to_string()))?;
+            write("--json", file, &text)?;
+        }
         if let Some(file) = &self.junit {
             write("--junit", file, &junit::xml(run))?;
         }
@@ -142,15 +156,13 @@ impl ResultArguments {
             return Ok(());
         }
         let summary = markdown::summary(run);
-        match &self.markdown {
-            Some(_) if self.markdown_to_stdout() => output::print(&summary)?,
-            Some(file) => write("--markdown", file, &summary)?,
-            None => {}
+        if let Some(file) = &self.markdown {
+            write("--markdown", file, &summary)?;
         }
         if self.github {
             append(Path::new(&step_summary()?), &format!("{summary}\n"))?;
             let annotations = github::annotations(run);
-            if taken { output::remark(&annotations) } else { output::print(&annotations)? }
+            if self.take_stdout() { output::remark(&annotations) } else { output::print(&annotations)? }
         }
         Ok(())
     }
@@ -163,7 +175,11 @@ fn step_summary() -> Result<OsString, Failure> {
     })
 }
 
-fn write(flag: &str, file: &Path, text: &str) -> Result<(), Failure> {
+/// Writes what a flag asks for to its file, or to standard output.
+pub fn write(flag: &str, file: &Path, text: &str) -> Result<(), Failure> {
+    if is_stdout(file) {
+        return output::print(text);
+    }
     fs::write(file, text).map_err(|error| cannot(flag, file, &error))
 }
 
@@ -176,6 +192,10 @@ fn append(file: &Path, text: &str) -> Result<(), Failure> {
 
 /// A copy onto itself would empty it.
 fn copy_log(from: &Path, to: &Path) -> Result<(), Failure> {
+    if is_stdout(to) {
+        let log = fs::read_to_string(from).map_err(|error| cannot("--hlog", to, &error))?;
+        return output::print(&log);
+    }
     let same = fs::canonicalize(from).ok().is_some_and(|from| fs::canonicalize(to).ok() == Some(from));
     if same {
         return Err(Failure::usage(format!(
@@ -198,11 +218,25 @@ mod tests {
     fn what_cannot_be_written_is_told_before_the_run() {
         let folder = tempfile::tempdir().unwrap();
         let of = |file: &Path| ResultArguments { junit: Some(file.to_owned()), ..ResultArguments::default() };
-        assert!(of(&folder.path().join("new.xml")).check(false).is_ok());
-        assert!(of(Path::new("new.xml")).check(false).is_ok());
-        assert!(of(folder.path()).check(false).unwrap_err().message.contains("is a folder"));
-        let missing = of(&folder.path().join("none/new.xml")).check(false).unwrap_err();
+        assert!(of(&folder.path().join("new.xml")).check(None).is_ok());
+        assert!(of(Path::new("new.xml")).check(None).is_ok());
+        assert!(of(folder.path()).check(None).unwrap_err().message.contains("is a folder"));
+        let missing = of(&folder.path().join("none/new.xml")).check(None).unwrap_err();
         assert!(missing.message.starts_with("--junit: there is no folder "), "{}", missing.message);
+    }
+
+    #[test]
+    fn standard_output_is_for_one() {
+        let of =
+            |arguments: &ResultArguments, html: Option<&Path>| arguments.check(html).map_err(|e| e.message);
+        let (json, csv) = (Some(STDOUT.into()), Some(STDOUT.into()));
+        let both = ResultArguments { json, csv, ..ResultArguments::default() };
+        let told = of(&both, None).unwrap_err();
+        assert_eq!(told, "--json and --csv both want standard output; give one of them a file: --csv FILE");
+        let one = ResultArguments { csv: None, ..both };
+        assert!(of(&one, None).is_ok() && one.take_stdout() && one.any_but_json().is_none());
+        assert!(of(&one, Some(Path::new(STDOUT))).unwrap_err().starts_with("--json and --html both"));
+        assert!(!ResultArguments { junit: Some("r.xml".into()), ..ResultArguments::default() }.take_stdout());
     }
 
     #[test]

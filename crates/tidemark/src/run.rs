@@ -1,18 +1,18 @@
 //! `tidemark run`: a scenario becomes a run directory and a summary.
 
-use tidemark_report::json;
 use tidemark_scenario::{Experiment, Plan};
 
 use crate::args::RunArguments;
 use crate::failure::Failure;
+use crate::output::Place;
 use crate::{carry_out, compare, once, output, scenario};
 
 /// Carries a scenario out, or several that are compared, and shows what came of it.
 pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
-    arguments.results.check(arguments.json)?;
+    arguments.results.check(None)?;
     match scenario::load(&arguments.scenario, &arguments.settings)? {
         Experiment::One(mut plan) if arguments.once.is_some() => {
-            carry_out::ask(&mut plan, &arguments);
+            carry_out::ask(&mut plan, &arguments)?;
             once::once(*plan, &arguments)
         }
         Experiment::Comparison(_) if arguments.once.is_some() => Err(Failure::usage(
@@ -24,24 +24,21 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
 }
 
 fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
-    plan.override_load(arguments.rate, arguments.duration)
+    plan.override_load(arguments.constant_rate()?, arguments.duration)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    carry_out::ask(&mut plan, &arguments);
+    carry_out::ask(&mut plan, &arguments)?;
     let name = plan.name.clone();
     let mut options = carry_out::options(&arguments)?;
     let shown = arguments.sinks.start(&options.pins)?;
     options.sinks = shown.sinks();
     let carried_out = carry_out::carry_out(plan, options, arguments.display_options());
     shown.remark();
-    let results = arguments.results;
-    let (finished, run) =
-        carried_out.map_err(|failure| results.without_a_run(&name, arguments.json, failure))?;
-    let written = results.write(&run, arguments.json);
+    let results = &arguments.results;
+    let (finished, run) = carried_out.map_err(|failure| results.without_a_run(&name, failure))?;
+    let written = results.write(&run);
     // the text ends with the place of the page, which is why that is written first
-    if !results.markdown_to_stdout() {
-        let text = if arguments.json { json::summary(&run) } else { output::summary(&run) };
-        output::print(&format!("{}\n", text.trim_end()))?;
-    }
+    let place = Place::beside(results.take_stdout());
+    place.tell(&output::summary(&run, place, arguments.latency)?, arguments.quiet)?;
     written?;
     Ok(finished.exit_status())
 }

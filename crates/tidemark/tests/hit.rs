@@ -1,76 +1,14 @@
 //! `tidemark hit` on the real executable, against a tiny server.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpListener;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
+use crate::program::server::Server;
 use crate::program::{code, run, stderr, stdout};
 use serde_json::Value;
-
-/// Whole requests as they came, each with the number of its connection.
-type Seen = Arc<Mutex<Vec<(usize, String)>>>;
-
-struct Server {
-    place: String,
-    seen: Seen,
-}
-
-impl Server {
-    /// Answers 404 under `/missing` and 200 elsewhere.
-    fn start() -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let place = listener.local_addr().unwrap().to_string();
-        let seen = Seen::default();
-        let server = Server { place, seen: seen.clone() };
-        std::thread::spawn(move || {
-            for (number, stream) in listener.incoming().flatten().enumerate() {
-                let seen = seen.clone();
-                std::thread::spawn(move || serve(stream, number, &seen));
-            }
-        });
-        server
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.place)
-    }
-
-    fn requests(&self) -> Vec<String> {
-        self.seen.lock().unwrap().iter().map(|(_, request)| request.clone()).collect()
-    }
-
-    fn targets(&self) -> Vec<String> {
-        self.requests().iter().map(|request| request.split(' ').nth(1).unwrap_or("").to_owned()).collect()
-    }
-}
-
-fn serve(mut stream: TcpStream, number: usize, seen: &Seen) {
-    let _ = stream.set_nodelay(true);
-    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
-    loop {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some(end) = text.find("\r\n\r\n") {
-            let length = text.lines().find_map(|l| l.strip_prefix("Content-Length: "));
-            let whole = end + 4 + length.map_or(0, |l| l.parse::<usize>().unwrap());
-            if bytes.len() >= whole {
-                bytes.drain(..whole);
-                seen.lock().unwrap().push((number, text[..whole].to_owned()));
-                let status = if text.contains(" /missing") { "404 Not Found" } else { "200 OK" };
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\nhello");
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-                continue;
-            }
-        }
-        match stream.read(&mut buffer) {
-            Ok(n) if n > 0 => bytes.extend_from_slice(&buffer[..n]),
-            _ => return,
-        }
-    }
-}
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
@@ -111,6 +49,22 @@ fn the_output_says_which_loop_it_was() {
         assert!(open.contains(part), "{part}:\n{open}");
     }
     assert!(closed.lines().chain(open.lines()).all(|line| line.chars().count() <= 80), "{closed}\n{open}");
+}
+
+#[test]
+fn a_pipe_is_as_wide_as_columns_says() {
+    let server = Server::start();
+    let folder = folder();
+    let list = folder.path().join("urls");
+    fs::write(&list, "/a\n/missing/of/some/length/that/does/not/fit\n").unwrap();
+    for flags in [&["-c", "2"][..], &["-r", "100", "--urls", list.to_str().unwrap()]] {
+        let url = server.url("/a?with=a&query=that&is=longer&than=some");
+        let all = [&["hit", &url, "-q", "-n", "50", "--latency", "--until", "p99<1h"], flags].concat();
+        let output = crate::program::tidemark(folder.path(), &all).env("COLUMNS", "45").output().unwrap();
+        let text = stdout(&output);
+        assert!(text.contains("Percentiles"), "{text}{}", stderr(&output));
+        assert_eq!(text.lines().find(|line| line.chars().count() > 45), None, "{text}");
+    }
 }
 
 #[test]
@@ -177,6 +131,18 @@ fn an_open_loop_offers_its_rate() {
 }
 
 #[test]
+fn a_rate_can_rise_evenly() {
+    let server = Server::start();
+    hit(&[&server.url("/"), "-r", "20:180", "-d", "1s", "--warm-up", "0"]);
+    let rising = server.requests().len();
+    // the mean of both ends, as far as the first and the last arrival go
+    assert!((99..=101).contains(&rising), "{rising}");
+    server.forget();
+    hit(&[&server.url("/"), "-r", "1k:1", "-d", "10s", "-n", "30"]);
+    assert_eq!(server.requests().len(), 30);
+}
+
+#[test]
 fn method_headers_and_body_arrive_as_given() {
     let server = Server::start();
     let folder = folder();
@@ -240,7 +206,7 @@ fn random_paths_match_their_pattern_and_vary() {
             "{target}"
         );
     }
-    let kinds: std::collections::BTreeSet<&String> = targets.iter().collect();
+    let kinds: BTreeSet<&String> = targets.iter().collect();
     assert!(kinds.len() > 150 && targets.iter().any(|t| t.contains("cats")), "{}", kinds.len());
 }
 
@@ -248,10 +214,9 @@ fn random_paths_match_their_pattern_and_vary() {
 fn it_connects_elsewhere_and_without_keep_alive() {
     let server = Server::start();
     hit(&["shop.invalid/x", "-n", "5", "--connect-to", &server.place, "--disable-keepalive"]);
-    let seen = server.seen.lock().unwrap();
-    let connections: std::collections::BTreeSet<usize> = seen.iter().map(|(number, _)| *number).collect();
+    let (seen, connections) = (server.requests(), BTreeSet::from_iter(server.connections()));
     assert_eq!((seen.len(), connections.len()), (5, 5));
-    assert!(seen.iter().all(|(_, request)| {
+    assert!(seen.iter().all(|request| {
         request.contains("\r\nHost: shop.invalid\r\n") && request.contains("\r\nConnection: close\r\n")
     }));
 }
@@ -268,8 +233,7 @@ fn it_pipelines_and_says_so() {
         text.contains("16 users") && text.contains("connections carry up to 8 requests at once"),
         "{text}"
     );
-    let seen = server.seen.lock().unwrap();
-    let connections: std::collections::BTreeSet<usize> = seen.iter().map(|(number, _)| *number).collect();
+    let (seen, connections) = (server.requests(), BTreeSet::from_iter(server.connections()));
     assert!(seen.len() >= 64 && connections.len() <= 3, "{} on {connections:?}", seen.len());
     let output = run(folder.path(), &["hit", &url, "--pipeline", "8", "--disable-keepalive"]);
     assert_eq!(code(&output), 2);
@@ -342,10 +306,17 @@ fn wrong_use_is_status_2_with_a_way_out() {
         (vec!["hit"], "URL"),
         (vec!["hit", "http://"], "HOST:PORT"),
         (vec!["hit", "ftp://127.0.0.1/"], "http"),
+        (vec!["hit", "memcached://127.0.0.1"], "steps like `memcached: [get, greeting]`"),
+        (vec!["hit", "redis://127.0.0.1", "-m", "PUT"], "the command is the body"),
+        (vec!["hit", "redis://127.0.0.1", "-b", "GET 'a"], "as in redis-cli"),
+        (vec!["hit", "redis://127.0.0.1", "-b", "SUBSCRIBE a"], "SUBSCRIBE"),
         (vec!["hit", "http://a:b@127.0.0.1/"], "Authorization"),
         (vec!["hit", url, "-d", "long"], "10s"),
         (vec!["hit", url, "-n", "0"], "at least 1"),
         (vec!["hit", url, "-r", "0"], "above 0"),
+        (vec!["hit", url, "-r", "5:x"], "20k/s"),
+        (vec!["hit", url, "-r", "5:50", "-n", "9"], "-d beside -n"),
+        (vec!["hit", url, "-r", "0:50", "--warm-up", "1s"], "leave it out"),
         (vec!["hit", url, "--poisson"], "--rate"),
         (vec!["hit", url, "-m", "FETCH"], "GET, POST"),
         (vec!["hit", url, "-H", "X"], "Name: value"),
@@ -356,6 +327,9 @@ fn wrong_use_is_status_2_with_a_way_out() {
         (vec!["hit", url, "-b", "x", "-B", "y"], "--body-file"),
         (vec!["hit", url, "-n", "5", "--warm-up", "1s"], "--warm-up"),
         (vec!["hit", url, "--urls", "urls.txt"], "urls.txt:2"),
+        (vec!["hit", "curl", "--sslv2", url], "curl's flag --sslv2"),
+        (vec!["hit", "-m", "PUT", "curl", url], "leave -m out"),
+        (vec!["hit", "curl", url, "-c", "5"], "stand before the word curl"),
         (vec!["hit", url, "--urls", "none.txt"], "one a line"),
         (vec!["hit", url, "--random-path", "[a-z]+"], "{1,8}"),
         (vec!["hit", url, "--http", "3"], "1.1, 2, auto"),
@@ -477,10 +451,7 @@ fn every_flag_is_in_the_printed_scenario() {
         (&["h:1/", "-b", "@item.json"], &["        body: |\n"]),
         (
             &["h:1/", "--urls", "urls.txt"],
-            &[
-                "feeders:\n  urls: {values: [a, \"b?c=d%20e\"]}\n",
-                "- GET: /${path(next(urls))}\n        label: GET 2 URLs in turn\n",
-            ],
+            &["- choose:\n", "- GET: /a\n", "- GET: /b?c=d%20e\n", "order: in turn\n"],
         ),
         (
             &["h:1/shop", "--random-path", "item-[0-9]{4}"],
@@ -506,6 +477,14 @@ fn every_flag_is_in_the_printed_scenario() {
                 "connections: 9\n  waiting: 10\n",
             ],
         ),
+        (
+            &["h:1/", "-r", "100:5k", "-d", "20s", "--poisson"],
+            &[
+                "load:\n  spacing: poisson\n  phases:\n    - {name: warm-up, for: 1s, rate: 100/s}\n",
+                "\n    - {name: ramp, for: 20s, rate: 100/s to 5000/s, measured: true}\n",
+            ],
+        ),
+        (&["h:1/", "-r", "0:5k"], &["{name: ramp, for: 10s, rate: 0/s to 5000/s, measured: true}"]),
         (
             &["h:1/", "-n", "20", "-c", "30"],
             &["users: 20\n  hold: 24h\n", "connections: 20\n  sessions: 20\n"],
@@ -572,11 +551,11 @@ fn the_printed_scenario_sends_what_the_flags_do() {
         assert_eq!(server.requests().len(), 0, "nothing is sent");
         hit(&flags);
         let by_flags = server.requests();
-        server.seen.lock().unwrap().clear();
+        server.forget();
         let output = run(folder.path(), &["run", "printed.yaml", "-q", "--threads", "1"]);
         assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
         assert_eq!((by_flags.len(), server.requests()), (3, by_flags), "{flags:?}");
-        server.seen.lock().unwrap().clear();
+        server.forget();
     }
 }
 

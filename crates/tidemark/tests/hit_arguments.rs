@@ -76,7 +76,7 @@ proptest! {
         if let Some(text) = scenario(folder.path(), &["--urls", "urls"]) {
             let plan = load_text("hit", &text, folder.path(), &[]).expect("what is printed can be run");
             let wanted = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).count();
-            prop_assert_eq!(plan.feeders[0].rows.len(), wanted, "{}", text);
+            prop_assert_eq!(plan.requests.len(), wanted, "{}", text);
         }
     }
 

@@ -120,6 +120,58 @@ fn a_self_signed_certificate_ends_it_before_the_load_with_a_way_out() {
     assert!(status == 1 && error.contains("not valid for name"), "{error}");
 }
 
+/// A server with a certificate that it has signed itself, and its PEM text.
+fn self_signed(params: CertificateParams) -> (String, String) {
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    (serve(config(&certificate, &key)), certificate.pem())
+}
+
+fn of_authority(mut params: CertificateParams) -> CertificateParams {
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params
+}
+
+#[test]
+fn a_certificate_that_is_named_itself_is_taken_as_curl_takes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = || CertificateParams::new(vec![NAME.to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    // as `openssl req -x509` makes them
+    let authority = of_authority(named());
+    let mut nameless = CertificateParams::new(Vec::new()).unwrap();
+    nameless.distinguished_name.push(DnType::CommonName, "localhost");
+    let nameless_authority = of_authority(nameless.clone());
+    let (_, other) = trusted_server();
+    fs::write(folder.path().join("other.pem"), other).unwrap();
+    for (params, without) in [
+        (authority, "the certificate of an authority as its own"),
+        (nameless, "signed by nobody trusted here"),
+        (nameless_authority, "the certificate of an authority as its own"),
+    ] {
+        let (place, pem) = self_signed(params);
+        let url = format!("https://{place}/");
+        let (status, _, error) = hit(folder.path(), &[&url, "--cacert", "other.pem"]);
+        assert!(status == 1 && error.contains(without), "{without}: {error}");
+        fs::write(folder.path().join("own.pem"), pem).unwrap();
+        let (_, text, error) = hit(folder.path(), &[&url, "--cacert", "own.pem", "--json"]);
+        assert_eq!(answered(&text), Some(30), "{without}: {error}");
+    }
+    // another name, or another time, is refused all the same
+    let authority = of_authority(named());
+    let mut expired = authority.clone();
+    expired.not_before = rcgen::date_time_ymd(2001, 1, 1);
+    expired.not_after = rcgen::date_time_ymd(2002, 1, 1);
+    for (params, more, says) in
+        [(authority, &["--server-name", "other.test"][..], "not valid for name"), (expired, &[], "expired")]
+    {
+        let (place, pem) = self_signed(params);
+        fs::write(folder.path().join("own.pem"), pem).unwrap();
+        let url = format!("https://{place}/");
+        let (status, _, error) = hit(folder.path(), &[&[url.as_str(), "--cacert", "own.pem"], more].concat());
+        assert!(status == 1 && error.contains(says), "{says}: {error}");
+    }
+}
+
 #[test]
 fn what_does_not_speak_tls_is_told() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

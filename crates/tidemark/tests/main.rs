@@ -3,8 +3,10 @@
 mod abort_early;
 mod compare;
 mod faults;
+mod flags;
 mod hit;
 mod hit_arguments;
+mod hit_requests;
 mod hit_tls;
 mod init;
 mod install;
@@ -12,6 +14,7 @@ mod interrupts;
 mod ledger;
 mod once;
 mod operations;
+mod own_metrics;
 mod own_system;
 mod program;
 mod results;

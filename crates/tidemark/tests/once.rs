@@ -28,6 +28,8 @@ class Shop(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/moved":
             self.answer(302, b"", Location="/there")
+        elif self.path == "/again":
+            self.answer(302, b"", Location="/again")
         elif self.path == "/there":
             self.answer(200, b"you are there")
         elif self.path == "/packed":
@@ -148,10 +150,12 @@ fn redirects_that_are_followed_and_bodies_that_are_decoded_are_shown() {
         follow: 3
         check: {body: {equals: you are there}}
       - GET: /packed
+      - GET: /again
+        follow: 1
 "#;
     let output = tried(folder.path(), steps, &["-v"]);
     let text = stdout(&output);
-    assert_eq!(code(&output), 0, "{text}\n{}", stderr(&output));
+    assert_eq!(code(&output), 1, "{text}\n{}", stderr(&output));
     for line in [
         "1. GET /moved: status 200 in ",
         " after 1 redirect, ok",
@@ -160,6 +164,9 @@ fn redirects_that_are_followed_and_bodies_that_are_decoded_are_shown() {
         "< you are there",
         "< content-encoding: gzip",
         "< hello",
+        "3. GET /again: status 302 in ",
+        " after 1 redirect, failed",
+        "! status 302: /again: one redirect more than `follow: 1` allows",
     ] {
         assert!(text.to_lowercase().contains(&line.to_lowercase()), "no {line} in\n{text}");
     }
@@ -219,4 +226,12 @@ fn a_command_of_redis_protocol_is_shown_with_its_answer() {
     let text = stdout(&output);
     assert_eq!(code(&output), 0, "{text}\n{}", stderr(&output));
     assert!(text.contains("> GET fruit\n") && text.contains("< plums\n"), "{text}");
+}
+
+#[test]
+fn a_body_that_cannot_be_read_is_a_failure_where_a_check_looks_at_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = tried(folder.path(), "      - GET: /odd\n        check: {body: {contains: hello}}\n", &[]);
+    let text = stdout(&output);
+    assert!(code(&output) == 1 && text.contains("rot13") && !text.contains("no step looks"), "{text}");
 }

@@ -52,13 +52,49 @@ fn a_run_leaves_its_results_where_they_are_wanted() {
     assert_eq!(read("again.xml"), xml);
 }
 
+/// Each result in turn has standard output for itself, and the text goes to standard error.
+#[test]
+fn whatever_is_asked_for_as_a_dash_is_all_that_standard_output_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let loud = SHORT.into_iter().filter(|word| *word != "-q").chain(["--json"]).collect::<Vec<_>>();
+    let output = run(folder.path(), &loud);
+    let first: Value = serde_json::from_str(&stdout(&output)).expect("one JSON object and nothing else");
+    let text = stderr(&output);
+    assert!(text.contains("Throughput") && text.contains("report.html"), "the text is there: {text}");
+    for (flags, begins) in [
+        (&["--json", "-"][..], "{\n"),
+        (&["--json"], "{\n"),
+        (&["--junit", "-"], "<?xml"),
+        (&["--markdown", "-"], "### "),
+        (&["--csv", "-"], "start_s,"),
+        (&["--hlog", "-"], "#["),
+        (&["--html", "-"], "<!doctype html>"),
+    ] {
+        let output = run(folder.path(), &[&["report", "last"], flags].concat());
+        assert_eq!((code(&output), stderr(&output).as_str()), (0, ""), "{flags:?}");
+        let printed = stdout(&output);
+        assert!(
+            printed.to_lowercase().starts_with(begins),
+            "{flags:?}: {}",
+            &printed[..80.min(printed.len())]
+        );
+        assert!(!printed.contains("\nThroughput"), "{flags:?}");
+    }
+    let printed = run(folder.path(), &["report", "last", "--json=r.json"]);
+    assert_eq!((code(&printed), stdout(&printed).as_str()), (0, ""));
+    let again: Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("r.json")).unwrap()).unwrap();
+    assert_eq!(again, first);
+}
+
 #[test]
 fn results_that_cannot_be_written_stop_a_run_before_it_begins() {
     let folder = tempfile::tempdir().unwrap();
     for (more, says) in [
         (vec!["--junit", "none/r.xml"], "--junit: there is no folder none"),
         (vec!["--csv", "."], "--csv: . is a folder"),
-        (vec!["--json", "--markdown", "-"], "both want standard output"),
+        (vec!["--json", "--markdown", "-"], "--json and --markdown both want standard output"),
+        (vec!["--csv", "-", "--hlog", "-"], "--hlog FILE"),
         (vec!["--github"], "GITHUB_STEP_SUMMARY"),
     ] {
         let arguments: Vec<&str> = SHORT.into_iter().chain(more).collect();

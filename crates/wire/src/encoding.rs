@@ -1,10 +1,10 @@
-//! Bodies as they were before they were encoded for their way (`Content-Encoding`, RFC 9110, 8.4).
+//! Decodes bodies that were sent with a Content-Encoding (RFC 9110, 8.4).
 //!
 //! ```
-//! use tidemark_wire::encoding::{Room, decode};
+//! use tidemark_wire::encoding::{Scratch, decode};
 //!
 //! let body = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00";
-//! let (mut decoded, mut room) = (Vec::new(), Room::default());
+//! let (mut decoded, mut room) = (Vec::new(), Scratch::default());
 //! decode([b"gzip".as_slice()], body, 1_000, &mut decoded, &mut room)?;
 //! assert_eq!(decoded, b"hello");
 //! # Ok::<(), tidemark_wire::encoding::EncodingError>(())
@@ -12,21 +12,28 @@
 
 use std::io::{self, Read};
 
-use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
-use ruzstd::decoding::StreamingDecoder;
+use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// Most encodings that one body may have, one after the other.
 pub const MAX_ENCODINGS: usize = 4;
-/// Room that brotli reads its input through.
+/// Most members of gzip, or frames of zstd, in one body: empty ones cost time, and no limit of bytes ends them.
+const MAX_MEMBERS: usize = 1_000;
+/// How a member of gzip begins.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Of a body that goes on where it should have ended.
+const BEHIND: &str = "there are bytes behind its end";
+/// Bytes of the buffer that brotli reads its input through.
 const INPUT_BYTES: usize = 4096;
-/// A buffer that grew beyond this is given back before the next body.
+/// Of a buffer that grew beyond this, the rest is given back before the next body.
 const RETAINED_BYTES: usize = 1 << 20;
 /// Bytes of an encoding's name that an error shows.
 const SHOWN_BYTES: usize = 40;
 
-/// What is left of an encoding's own reader where it has one: a buffer that is used again.
+/// The second buffer that a body encoded more than once goes through; kept to be used again.
 #[derive(Debug, Default)]
-pub struct Room(Vec<u8>);
+pub struct Scratch(Vec<u8>);
 
 /// Why a body cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -94,7 +101,7 @@ impl Encoding {
     fn read(self, body: &[u8], limit_bytes: usize, out: &mut Vec<u8>) -> io::Result<()> {
         let most = (limit_bytes as u64).saturating_add(1);
         match self {
-            Encoding::Gzip => MultiGzDecoder::new(body).take(most).read_to_end(out)?,
+            Encoding::Gzip => return read_gzip(body, most, out),
             // the standard says zlib, and some servers have always sent the bare stream
             Encoding::Deflate if is_zlib(body) => ZlibDecoder::new(body).take(most).read_to_end(out)?,
             Encoding::Deflate => DeflateDecoder::new(body).take(most).read_to_end(out)?,
@@ -102,7 +109,7 @@ impl Encoding {
                 let mut reader = brotli_decompressor::Decompressor::new(body, INPUT_BYTES);
                 (&mut reader).take(most).read_to_end(out)?
             }
-            Encoding::Zstd => read_zstd(body, most, out)?,
+            Encoding::Zstd => return read_zstd(body, most, out),
         };
         Ok(())
     }
@@ -114,14 +121,87 @@ fn is_zlib(body: &[u8]) -> bool {
     method & 0x0f == 8 && method >> 4 <= 7 && (u16::from(method) << 8 | u16::from(flags)) % 31 == 0
 }
 
-/// One frame after the other, up to `most` bytes.
-fn read_zstd(mut body: &[u8], most: u64, out: &mut Vec<u8>) -> io::Result<usize> {
-    while !body.is_empty() && (out.len() as u64) < most {
-        let mut frame = StreamingDecoder::new(&mut body).map_err(io::Error::other)?;
+/// One member after the other, up to `most` bytes.
+fn read_gzip(body: &[u8], most: u64, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut decoder = GzDecoder::new(body);
+    for _ in 0..MAX_MEMBERS {
         let left = most - out.len() as u64;
-        (&mut frame).take(left).read_to_end(out)?;
+        decoder.by_ref().take(left).read_to_end(out)?;
+        let rest = *decoder.get_ref();
+        if rest.is_empty() || out.len() as u64 >= most {
+            return Ok(());
+        }
+        if !rest.starts_with(&GZIP[..rest.len().min(GZIP.len())]) {
+            return Err(io::Error::other(BEHIND));
+        }
+        decoder.reset(rest);
     }
-    Ok(out.len())
+    Err(io::Error::other(format!("it has more than {MAX_MEMBERS} members")))
+}
+
+/// One frame after the other, up to `most` bytes.
+fn read_zstd(mut body: &[u8], most: u64, out: &mut Vec<u8>) -> io::Result<()> {
+    use FrameDecoderError::ReadFrameHeaderError as Header;
+    let mut frames = 0;
+    while !body.is_empty() && (out.len() as u64) < most {
+        if frames == MAX_MEMBERS {
+            return Err(io::Error::other(format!("it has more than {MAX_MEMBERS} frames")));
+        }
+        // a new one for each: one that is used again reserves as much as the frame asks for
+        let mut decoder = FrameDecoder::new();
+        match decoder.init(&mut body) {
+            Ok(()) => read_frame(&mut decoder, &mut body, most, out)?,
+            // a frame that holds something else (RFC 8878, 3.1.2)
+            Err(Header(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                body = body.get(length as usize..).ok_or(io::ErrorKind::UnexpectedEof)?;
+            }
+            Err(Header(ReadFrameHeaderError::BadMagicNumber(_))) if frames > 0 => {
+                return Err(io::Error::other(BEHIND));
+            }
+            Err(error) => return Err(in_words(&error)),
+        }
+        frames += 1;
+    }
+    Ok(())
+}
+
+/// What follows a frame's header, up to `most` bytes in `out`.
+fn read_frame(decoder: &mut FrameDecoder, body: &mut &[u8], most: u64, out: &mut Vec<u8>) -> io::Result<()> {
+    while !decoder.is_finished() {
+        decoder
+            .decode_blocks(&mut *body, BlockDecodingStrategy::UptoBlocks(1))
+            .map_err(|error| in_words(&error))?;
+        let left = most - out.len() as u64;
+        decoder.by_ref().take(left).read_to_end(out)?;
+        if out.len() as u64 >= most {
+            return Ok(());
+        }
+    }
+    let told = decoder.get_checksum_from_data();
+    if told.is_some() && told != decoder.get_calculated_checksum() {
+        return Err(io::Error::other("it is damaged: its checksum is wrong"));
+    }
+    Ok(())
+}
+
+/// What is wrong with a frame of zstd; the library's own words are Rust's.
+fn in_words(error: &FrameDecoderError) -> io::Error {
+    if let FrameDecoderError::DictNotProvided { .. } = error {
+        return io::Error::other("it needs a dictionary");
+    }
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(one) = cause {
+        if one.downcast_ref::<io::Error>().is_some_and(is_early_end) {
+            return io::ErrorKind::UnexpectedEof.into();
+        }
+        cause = one.source();
+    }
+    io::Error::other("it is damaged")
+}
+
+/// Whether there was less to read than should be there.
+fn is_early_end(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::UnexpectedEof
 }
 
 /// The encodings that headers name, in the order in which they were done.
@@ -140,6 +220,14 @@ fn named<'h>(
     Ok((all, count))
 }
 
+/// Empties the buffers of [`decode`], and gives back what they have beyond 1 MiB.
+pub fn forget(out: &mut Vec<u8>, room: &mut Scratch) {
+    for buffer in [out, &mut room.0] {
+        buffer.clear();
+        buffer.shrink_to(RETAINED_BYTES);
+    }
+}
+
 /// Reads a body that is encoded as these values of `Content-Encoding` say. False where it is not encoded at all, or there
 /// is none (an answer to HEAD says how its body would be): then `out` is left empty. What it is, and what it is in
 /// between, has `limit_bytes` at most.
@@ -151,12 +239,9 @@ pub fn decode<'h>(
     body: &[u8],
     limit_bytes: usize,
     out: &mut Vec<u8>,
-    room: &mut Room,
+    room: &mut Scratch,
 ) -> Result<bool, EncodingError> {
-    for buffer in [&mut *out, &mut room.0] {
-        buffer.clear();
-        buffer.shrink_to(RETAINED_BYTES);
-    }
+    forget(out, room);
     if body.is_empty() {
         return Ok(false);
     }
@@ -173,6 +258,9 @@ pub fn decode<'h>(
         let name = encoding.name();
         let error = match read {
             _ if out.len() > limit_bytes => EncodingError::TooLarge { name, limit_bytes },
+            Err(error) if is_early_end(&error) => {
+                EncodingError::Broken { name, reason: "it ends too early".to_owned() }
+            }
             Err(error) => EncodingError::Broken { name, reason: error.to_string() },
             Ok(()) => {
                 is_first = false;

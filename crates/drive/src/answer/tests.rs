@@ -61,8 +61,32 @@ fn kept(source: Source) -> Slot {
 }
 
 #[test]
+fn numbers_and_truth_values_stay_such_where_they_are_written_again_as_they_came() {
+    let kept = |token: &str| {
+        let (mut slot, mut text) = (Slot::default(), Vec::new());
+        keep(token.as_bytes(), &mut slot, &mut text);
+        slot
+    };
+    for (token, value) in [
+        ("17", Value::Int(17)),
+        ("-3", Value::Int(-3)),
+        ("19.99", Value::Real(19.99)),
+        ("true", Value::Bool(true)),
+        ("false", Value::Bool(false)),
+        ("-0", Value::Text(b"-0")),
+        ("1.50", Value::Text(b"1.50")),
+        ("1e3", Value::Text(b"1e3")),
+        ("18446744073709551615", Value::Text(b"18446744073709551615")),
+        ("\"17\"", Value::Text(b"17")),
+        ("[1]", Value::Text(b"[1]")),
+    ] {
+        assert_eq!(kept(token).value(), value, "{token}");
+    }
+}
+
+#[test]
 fn every_source() {
-    assert_eq!(kept(Source::Json(path("$.a[0].n"))).value(), Value::Text(b"1"));
+    assert_eq!(kept(Source::Json(path("$.a[0].n"))).value(), Value::Int(1));
     assert_eq!(kept(Source::Json(path("$.a[-1].n"))).value(), Value::Text(b"two"));
     assert_eq!(kept(Source::Json(path("$.none"))).value(), Value::Missing);
     assert_eq!(kept(Source::Json(path("$.b"))).value(), Value::Missing);

@@ -4,7 +4,7 @@
 //! bounds, and counted where it goes. Pings are answered whatever is under way.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidemark_record::Outcome;
 use tidemark_scenario::Context;
@@ -306,6 +306,11 @@ impl<I: Io + 'static> Transport for Messages<I> {
 
     fn socket_of(&self, c: usize) -> usize {
         self.http.socket_of(c)
+    }
+
+    fn answer_begun(&self, c: usize) -> Option<Instant> {
+        // what comes over one that is bound is no answer in pieces
+        if self.is_bound(c) { None } else { self.http.answer_begun(c) }
     }
 
     fn sockets(&self) -> &dyn Io {

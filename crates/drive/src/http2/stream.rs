@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use h2::RecvStream;
 use h2::client::ResponseFuture;
@@ -34,6 +35,8 @@ pub(super) struct Stream {
     pub exchange: Option<Exchange>,
     /// The answer to its last request.
     pub reply: Reply,
+    /// When the head of that came, where it was not whole by it.
+    pub begun: Option<Instant>,
 }
 
 /// Why a stream has no answer.
@@ -60,6 +63,11 @@ impl Exchange {
     /// Of a request that was begun.
     pub fn new(head: ResponseFuture, receptions_before: u64) -> Self {
         Exchange { head: Some(head), body: None, receptions_before }
+    }
+
+    /// Whether the head has come.
+    pub fn has_head(&self) -> bool {
+        self.body.is_some()
     }
 
     /// Takes what has come of the answer, whose body may have so many bytes.

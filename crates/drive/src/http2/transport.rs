@@ -1,7 +1,7 @@
 //! What the loop asks of streams.
 
 use std::io::{self, ErrorKind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidemark_scenario::Context;
 
@@ -137,6 +137,10 @@ impl<I: Io + 'static> Transport for Streams<I> {
                 return None;
             }
         }
+    }
+
+    fn answer_begun(&self, s: usize) -> Option<Instant> {
+        self.streams[s].begun
     }
 
     fn answer(&self, s: usize) -> &dyn Answer {

@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Event, Handshakes, Io};
 
@@ -459,6 +459,10 @@ impl<I: Io> Io for PipelineIo<I> {
 
     fn socket_of(&self, lane: usize) -> usize {
         self.pipe_of(lane)
+    }
+
+    fn socket_made(&self, socket: usize) -> Option<Instant> {
+        self.inner.socket_made(socket)
     }
 
     fn traffic(&self) -> (u64, u64) {

@@ -6,7 +6,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, HandshakeKind};
@@ -42,6 +42,8 @@ struct Secured {
     session: Option<ClientConnection>,
     /// Whether the handshake is done.
     is_open: bool,
+    /// When it began.
+    begun: Option<Instant>,
     /// What is to be encrypted.
     output: Vec<u8>,
     /// Whether the inner output is one that was asked for, not only words of the protocol.
@@ -88,6 +90,7 @@ impl<I: Io> TlsIo<I> {
             Err(error) => return Some(Event::Failed(broken(&error, false))),
         };
         self.connections[index].session = Some(session);
+        self.connections[index].begun = Some(Instant::now());
         self.flush(index).err().map(Event::Failed)
     }
 
@@ -300,6 +303,10 @@ impl<I: Io> Io for TlsIo<I> {
 
     fn received(&self) -> &[u8] {
         &self.received[..self.received_bytes]
+    }
+
+    fn socket_made(&self, socket: usize) -> Option<Instant> {
+        self.connections[socket].begun
     }
 
     fn traffic(&self) -> (u64, u64) {

@@ -49,25 +49,26 @@ pub(super) fn bounds_only(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Over how many connections the measured requests of arrivals went.
+/// That connections were made again and again, or that the measured requests of arrivals went over fewer of them than
+/// were asked for.
 pub(super) fn connections_used(end: &DriveEnd) -> Option<String> {
     let used = end.connections_used;
-    match end.connections_ahead {
-        Some(named) if used == 0 => Some(format!(
-            "none of the {named} connections that the scenario names carried a measured request"
-        )),
-        Some(named) if used < named as u64 => Some(format!(
+    let made = end.connections_made;
+    // a warm-up may have needed some more
+    if used > 0 && made > 2 * used.max(end.connections_ahead.unwrap_or(0) as u64) {
+        return Some(format!(
+            "{made} connections were made while the load was on, {used} at most at once for measured requests: where the \
+             server closes them, each new one costs a handshake"
+        ));
+    }
+    let named = end.connections_ahead.filter(|named| used < *named as u64)?;
+    Some(match used {
+        0 => format!("none of the {named} connections that the scenario names carried a measured request"),
+        _ => format!(
             "{used} of the {named} connections that the scenario names carried measured requests: there were too few requests \
              for all of them, or the server did not take as many"
-        )),
-        Some(named) => Some(format!("all {named} connections carried measured requests, in turn")),
-        None if used == 0 => None,
-        None => Some(format!(
-            "{used} {} carried measured requests, made when none was free; to have more of them used, name their \
-             number (`limits: connections`, `hit -c`)",
-            if used == 1 { "connection" } else { "connections" }
-        )),
-    }
+        ),
+    })
 }
 
 /// What came over event streams, where there were any: streams that bring nothing are a success by every other figure.

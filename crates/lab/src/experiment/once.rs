@@ -99,7 +99,7 @@ impl Experiment {
                 .push(format!("the system ended by itself ({ending}); {}", environment.system.log_tail()));
         }
         environment.system.stop();
-        once.notes.extend(environment.system.clear_away());
+        once.notes.extend(environment.system.run_after());
         once.notes.iter_mut().for_each(|note| *note = self.plan.secrets.masked(note));
         Ok(once)
     }

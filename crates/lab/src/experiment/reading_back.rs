@@ -75,7 +75,7 @@ impl Experiment {
 
         let at_us = now_us();
         stop(system, record)?;
-        record.account.notes.extend(system.clear_away());
+        record.account.notes.extend(system.run_after());
         if let Some(zero) = record.writer.zero() {
             // the stores may have what it told
             let prepares = self.plan.prepare.is_some();

@@ -15,6 +15,7 @@ use crate::figures::{Figures, Seen as SeenOfStores};
 use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::neighbours::Neighbours;
+use crate::own;
 use crate::silence::Silence;
 use crate::started::try_held;
 use crate::timetable::{Timetable, microseconds};
@@ -111,6 +112,7 @@ struct Seen<'p> {
 fn totals(plan: &Plan) -> Totals {
     let mut totals = Totals::new(&plan.labels);
     totals.set_groups(&plan.groups);
+    totals.set_own_metrics(&own::metrics(plan));
     totals
 }
 
@@ -177,8 +179,10 @@ impl Watching<'_, '_> {
         loop {
             match drive.intervals().recv_timeout(LOOK_EVERY) {
                 Ok(mut interval) => {
-                    for example in &mut interval.examples {
-                        example.detail = self.plan.secrets.masked(&example.detail);
+                    let details = interval.examples.iter_mut().map(|example| &mut example.detail);
+                    for told in details.chain(interval.own.iter_mut().filter_map(|own| own.example.as_mut()))
+                    {
+                        *told = self.plan.secrets.masked(told);
                     }
                     self.record.writer.add_interval(&interval).map_err(written)?;
                     seen.add(&interval, self.faults);

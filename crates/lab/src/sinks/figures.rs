@@ -6,14 +6,16 @@ use std::time::SystemTime;
 use tidemark_record::manifest::Phase;
 use tidemark_record::summary::Status;
 use tidemark_record::{
-    Event, Facts, Live, Manifest, Merged, MergedInterval, Outcome, RecordError, Sample, Sink, merge_merged,
-    new_merged,
+    Event, Facts, Live, Manifest, Merged, MergedInterval, Outcome, OwnKind, OwnMetric, OwnValues, PartTimes,
+    RecordError, Sample, Sink, merge_merged, new_merged,
 };
 
 use super::family::{Family, Kind, Unit, Value};
 
 /// Kinds of events that are counted apart; more are counted as one.
 const EVENT_KINDS_MAX: usize = 32;
+/// Of the scenario's own metrics these are shown, as text and as a share.
+const OWN_QUANTILES: [(&str, f64); 4] = [("0.5", 0.5), ("0.9", 0.9), ("0.99", 0.99), ("1", 1.0)];
 /// Processes that are shown.
 const PROCESSES_MAX: usize = 256;
 /// So long after it was last seen a process is shown, microseconds: not all are looked at in the same moment.
@@ -27,6 +29,8 @@ pub struct Figures {
     requests: BTreeMap<(u16, Outcome, bool), u64>,
     /// By label.
     times: Vec<Times>,
+    /// What the scenario measures itself, by the metric's index.
+    own: BTreeMap<u16, OwnValues>,
     lag_us: Option<Merged>,
     dropped: u64,
     measured_dropped: u64,
@@ -49,6 +53,7 @@ pub(crate) struct RunFacts {
     /// When its load began; none before.
     pub began: Option<SystemTime>,
     labels: Vec<String>,
+    metrics: Vec<OwnMetric>,
     phases: Vec<Phase>,
 }
 
@@ -56,12 +61,14 @@ pub(crate) struct RunFacts {
 struct Times {
     response_us: Merged,
     service_us: Merged,
+    /// Where the time of good answers went, as far as it was seen.
+    parts: PartTimes,
     failed: u64,
 }
 
 impl Times {
     fn none() -> Times {
-        Times { response_us: new_merged(), service_us: new_merged(), failed: 0 }
+        Times { response_us: new_merged(), service_us: new_merged(), parts: PartTimes::default(), failed: 0 }
     }
 }
 
@@ -76,6 +83,7 @@ impl Figures {
         let mut families = vec![self.info()];
         families.extend(self.counters());
         families.extend(self.histograms());
+        families.extend(self.own());
         families.extend(self.gauges());
         families.extend(self.of_processes());
         families
@@ -135,13 +143,73 @@ impl Figures {
             });
             points.collect::<Vec<_>>()
         };
+        let seen = |part: fn(&PartTimes) -> &Merged| {
+            let all = self
+                .times
+                .iter()
+                .zip(&self.run.labels)
+                .map(move |(of_label, label)| (part(&of_label.parts), label));
+            let seen = all.filter(|(times, _)| !times.is_empty());
+            seen.map(|(good_us, label)| (vec![("label", label.clone())], Value::Times { good_us, failed: 0 }))
+                .collect::<Vec<_>>()
+        };
         let lag = self.lag_us.as_ref().map(|good_us| (Vec::new(), Value::Times { good_us, failed: 0 }));
         vec![
             histogram("response_time", "From when a request was due to the last byte of its answer")
                 .each(of(|times| &times.response_us)),
             histogram("service_time", "From the first byte of a request to the last byte of its answer")
                 .each(of(|times| &times.service_us)),
+            histogram(
+                "connect_time",
+                "Until the socket of a connection was there that was made for a request",
+            )
+            .each(seen(|parts| &parts.connect_us)),
+            histogram("handshake_time", "What was spoken on such a connection first: TLS, a greeting")
+                .each(seen(|parts| &parts.handshake_us)),
+            histogram(
+                "transfer_time",
+                "From the first byte received to the last, of answers that came in pieces",
+            )
+            .each(seen(|parts| &parts.transfer_us)),
             histogram("driver_lag", "How late requests left by the driver's own fault").each(lag),
+        ]
+    }
+
+    /// What the scenario measures itself.
+    fn own(&self) -> Vec<Family<'_>> {
+        type Labels = Vec<(&'static str, String)>;
+        let all = || {
+            let metrics = self.own.iter();
+            metrics.filter_map(|(index, of)| Some((self.run.metrics.get(usize::from(*index))?, of)))
+        };
+        let labels = |metric: &OwnMetric| -> Labels {
+            vec![("metric", metric.name.clone()), ("unit", metric.unit.clone())]
+        };
+        let each = |kind, value: fn(&OwnValues) -> Value<'static>| {
+            let of_kind = all().filter(move |(metric, _)| metric.kind == kind);
+            of_kind.map(|(metric, of)| (labels(metric), value(of))).collect::<Vec<_>>()
+        };
+        let without = all().filter(|(_, of)| of.no_number > 0);
+        let quantiles = all().flat_map(|(metric, of)| {
+            OWN_QUANTILES.into_iter().filter_map(move |(text, share)| {
+                let mut labels = labels(metric);
+                labels.push(("quantile", text.to_owned()));
+                Some((labels, Value::Float(of.quantile(share)?)))
+            })
+        });
+        let counter = |name, help| Family::new(name, Unit::None, Kind::Counter, help);
+        vec![
+            counter("own_counter", "What a counter of the scenario's own counted")
+                .each(each(OwnKind::Counter, |of| Value::Float(of.sum))),
+            counter("own_numbers", "How many numbers of a metric of the scenario's own were measured")
+                .each(each(OwnKind::Histogram, |of| Value::Int(of.count))),
+            counter("own_sum", "All of these numbers together")
+                .each(each(OwnKind::Histogram, |of| Value::Float(of.sum))),
+            Family::new("own_quantile", Unit::None, Kind::Gauge, "Percentiles of these numbers")
+                .each(quantiles.collect::<Vec<_>>()),
+            counter("own_no_number", "How often there was no number where one was to be measured").each(
+                without.map(|(metric, of)| (labels(metric), Value::Int(of.no_number))).collect::<Vec<_>>(),
+            ),
         ]
     }
 
@@ -213,7 +281,7 @@ impl Figures {
 
 impl Sink for Figures {
     fn begin(&mut self, facts: &Facts<'_>) -> Result<(), RecordError> {
-        let Manifest { scenario, id, version, labels, phases, .. } = facts.manifest;
+        let Manifest { scenario, id, version, labels, metrics, phases, .. } = facts.manifest;
         if *id != self.run.id {
             *self = Figures::default();
             self.times = labels.iter().map(|_| Times::none()).collect();
@@ -225,6 +293,7 @@ impl Sink for Figures {
             version: version.clone(),
             began: facts.anchor,
             labels: labels.clone(),
+            metrics: metrics.clone(),
             phases: phases.clone(),
         };
         Ok(())
@@ -241,6 +310,14 @@ impl Sink for Figures {
                 merge_merged(&mut of_label.response_us, &times.response_time_us);
                 merge_merged(&mut of_label.service_us, &times.service_time_us);
             }
+        }
+        for ((label, _), of) in &interval.parts {
+            if let Some(of_label) = self.times.get_mut(usize::from(*label)) {
+                of_label.parts.add_times(of);
+            }
+        }
+        for (metric, of) in &interval.own {
+            self.own.entry(*metric).or_default().add_values(of);
         }
         if let Some(lag_us) = &interval.lag_us {
             merge_merged(self.lag_us.get_or_insert_with(new_merged), lag_us);

@@ -141,7 +141,7 @@ fn the_longest_way_counts() {
     let all = |_| true;
     assert_eq!(longest_way(&kind, &all), Some(3));
     assert_eq!(longest_way(&kind, &|_| false), Some(0));
-    kind.ops.insert(0, Op::Choose { ways: vec![(1, 2), (2, 3)], total: 2 });
+    kind.ops.insert(0, Op::Choose { ways: vec![(1, 2), (2, 3)], total: 2, counter: None });
     assert_eq!(longest_way(&kind, &all), Some(2));
     kind.ops.insert(0, Op::Jump(4));
     assert_eq!(longest_way(&kind, &all), Some(1));

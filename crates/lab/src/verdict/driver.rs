@@ -25,7 +25,7 @@
 //! that were due within the window, whenever they left. The fixed parts (1 ms, 0.1 ms) are what an ordinary kernel's scheduling costs; below them a lag says nothing.
 
 use tidemark_record::Totals;
-use tidemark_record::summary::{Busy, Driver, Summary};
+use tidemark_record::summary::{Busy, Driver, Latency, Summary};
 use tidemark_scenario::plan::Load;
 
 use super::duration_text;
@@ -92,9 +92,10 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
         ));
     }
     // Where some kinds arrive at a rate and others are users, the stricter bound.
-    let us = |value: Option<u64>| value.unwrap_or(0) as f64;
+    // of fewer than a hundred it is the slowest
+    let p99_us = |of: &Latency| of.p99.or(of.max).unwrap_or(0) as f64;
     let (name, lag_us, response_us, always_us) = match is_open {
-        true => ("p99", us(driver.lag_us.p99), us(good.p99), OPEN_LAG_P99_US),
+        true => ("p99", p99_us(&driver.lag_us), p99_us(good), OPEN_LAG_P99_US),
         false => ("mean", driver.lag_us.mean.unwrap_or(0.0), good.mean.unwrap_or(0.0), CLOSED_LAG_MEAN_US),
     };
     // where nothing came back a lag slowed no answer
@@ -107,13 +108,13 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
             duration_text(response_us)
         ));
     }
-    let read_us = us(driver.read_lag_us.as_ref().and_then(|read| read.p99));
-    if is_open && read_us > OPEN_LAG_P99_US.max(LAG_SHARE_MAX * us(good.p99)) {
+    let read_us = driver.read_lag_us.as_ref().map_or(0.0, p99_us);
+    if is_open && read_us > OPEN_LAG_P99_US.max(LAG_SHARE_MAX * p99_us(good)) {
         limits.push(format!(
             "answers were read late by the driver's own fault: the p99 of the delay is {}, that of the response time {}{who}; give it \
              cores of its own (--pin), more --threads, or less load",
             duration_text(read_us),
-            duration_text(us(good.p99))
+            duration_text(p99_us(good))
         ));
     }
     let mean_us = good.mean.unwrap_or(0.0);
@@ -167,7 +168,6 @@ fn who_had_the_cores(busiest: &[Busy], steal_share: f64) -> String {
 mod tests {
     use super::*;
     use tidemark_record::summarize;
-    use tidemark_record::summary::Latency;
     use tidemark_scenario::plan::{LoadModel, Spacing};
 
     const OPEN: LoadModel = LoadModel::Open(Spacing::Poisson);

@@ -22,9 +22,9 @@ pub struct Both {
 
 /// What figures are taken from.
 pub struct Measured<'a> {
-    totals: &'a Totals,
+    pub(super) totals: &'a Totals,
     /// Whether the driver was held up so much that it may have spoiled what it did not count.
-    limited: bool,
+    pub(super) limited: bool,
     /// Whether users wait for answers, so that whatever holds the driver up slows them all.
     is_closed: bool,
     /// How long it can have held up one request at most, 0 where it had room; infinite where nobody knows.
@@ -40,7 +40,8 @@ impl<'a> Measured<'a> {
     /// whatever waited may have waited for the driver.
     pub fn new(totals: &'a Totals, driver: &Driver, is_closed: bool, is_starved: bool) -> Self {
         let limited = !driver.limits.is_empty();
-        let read_lag_us = driver.read_lag_us.as_ref().and_then(|read| read.p99);
+        // of fewer than a hundred it is the longest
+        let read_lag_us = driver.read_lag_us.as_ref().and_then(|read| read.p99.or(read.max));
         let unread_us = match read_lag_us {
             _ if !limited => 0.0,
             _ if is_starved => f64::INFINITY,
@@ -79,12 +80,22 @@ impl<'a> Measured<'a> {
             About::Label(label) => self.totals.by_label.get(usize::from(label)),
             About::Group(group) => self.totals.by_group.get(usize::from(group)),
             About::All => Some(&self.totals.all),
+            // is judged by itself
+            About::Metric(_) => None,
         }
     }
 
     /// Of all requests that the objective is about, those without a good answer, 0 to 1.
     pub fn failed_share(&self, objective: &Objective) -> f64 {
         self.of(objective).map_or(0.0, |of| of.failed() as f64 / of.due().max(1) as f64)
+    }
+
+    /// A percentile that so few requests do not have, and how many they were. What is measured is the slowest of them then.
+    pub fn too_few(&self, objective: &Objective) -> Option<(f64, u64)> {
+        let Metric::Percentile(percent) = objective.metric else { return None };
+        let times = self.of(objective)?.response_times();
+        // 100 is the slowest by name
+        (percent < 100.0 && !times.supports(percent / 100.0)).then(|| (percent, times.due()))
     }
 
     /// The figure that an objective is about; none where there was nothing to measure it on, and for what the ledger decides.
@@ -132,7 +143,7 @@ impl<'a> Measured<'a> {
                     Both { measured, without_driver: without_driver.min(most).max(measured) }
                 })
             }
-            Metric::Lost | Metric::LostShare | Metric::Duplicated => None,
+            Metric::Lost | Metric::LostShare | Metric::Duplicated | Metric::Own(_) => None,
         }
     }
 

@@ -81,6 +81,27 @@ fn a_percentile_is_of_all_that_was_due() {
     assert_eq!(results[1].measured, "not reached: 7.6% had no good answer");
 }
 
+#[test]
+fn an_objective_on_a_percentile_that_there_are_too_few_requests_for_says_so() {
+    let ran = Ran { ended: &[ok(3_000, 59), ok(40_000, 1)], ..RAN };
+    let (verdict, results) = judged(OPEN, &["p99.9 < 50ms", "p99 < 20ms", "p90 < 20ms", "max < 50ms"], &ran);
+    assert_eq!(verdict.status, Status::Fail);
+    let told: Vec<_> = results.iter().take(4).map(|of| (of.met, of.measured.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            (true, "40ms, the slowest of 60: too few for p99.9"),
+            (false, "40ms, the slowest of 60: too few for p99"),
+            (true, "3ms"),
+            (true, "40ms"),
+        ]
+    );
+    // what was not reached says that
+    let ran = Ran { ended: &[ok(3_000, 50), (Outcome::Timeout, 1_000_000, 10)], ..RAN };
+    let (_, results) = judged(OPEN, &["p99 < 20ms"], &ran);
+    assert_eq!(results[0].measured, "not reached: 16.7% had no good answer");
+}
+
 /// An open load in which a server that answers after 3 s, or refuses, takes this part of what is due; how it is judged, and
 /// what held the driver up.
 fn starved(ran: &Ran<'_>, objectives: &[&str], spin: bool, change: impl Fn(&mut Summary)) -> Verdict {

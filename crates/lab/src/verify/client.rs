@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyper::header::{CONTENT_ENCODING, HeaderValue};
 use tidemark_drive::Target;
-use tidemark_wire::encoding::{EncodingError, Room, decode};
+use tidemark_wire::encoding::{EncodingError, Scratch, decode};
 
 use super::search::{Bounds, Unfinished};
 use crate::http::{self, Answer, NoAnswer};
@@ -107,7 +107,7 @@ impl<'a> Client<'a> {
         let Answer { headers, body, .. } = &self.answer;
         let encodings = headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes);
         let mut decoded = Vec::new();
-        if decode(encodings, body, ANSWER.body_bytes, &mut decoded, &mut Room::default())? {
+        if decode(encodings, body, ANSWER.body_bytes, &mut decoded, &mut Scratch::default())? {
             self.answer.body = decoded;
         }
         Ok(())

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::PartTimes;
 use crate::distribution::{Distribution, latency};
 use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{Outcome, Series};
-use crate::summary::{Failure, Good, Latency, ratio};
+use crate::summary::{Failure, Good, Latency, Part, Parts, ratio};
 
 /// The kind of failure of a request that was never sent, because a bound was reached.
 pub const DROPPED: &str = "dropped";
@@ -30,6 +31,8 @@ pub struct LabelTotals {
     pub response_time_less_lag_us: Merged,
     /// Service time of the same.
     pub service_time_us: Merged,
+    /// Where the time of the same went.
+    pub parts: PartTimes,
     /// How long after it was due the failure of a measured request was known, by its kind.
     pub known_after_us: BTreeMap<Outcome, Merged>,
 }
@@ -45,6 +48,7 @@ impl Default for LabelTotals {
             response_time_us: new_merged(),
             response_time_less_lag_us: new_merged(),
             service_time_us: new_merged(),
+            parts: PartTimes::default(),
             known_after_us: BTreeMap::new(),
         }
     }
@@ -113,6 +117,7 @@ impl LabelTotals {
         merge(&mut self.response_time_us, &other.response_time_us);
         merge(&mut self.response_time_less_lag_us, &other.response_time_less_lag_us);
         merge(&mut self.service_time_us, &other.service_time_us);
+        self.parts.add_times(&other.parts);
         for (outcome, times) in &other.known_after_us {
             merge(self.known_after_us.entry(*outcome).or_insert_with(new_merged), times);
         }
@@ -122,6 +127,31 @@ impl LabelTotals {
         let kinds = Outcome::ALL.iter().filter(|kind| kind.is_error());
         let counts = kinds.map(|&kind| (kind.name().to_owned(), self.measured[kind as usize]));
         counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Where the time of the good answers went; none of none.
+    pub(super) fn parts(&self) -> Option<Parts> {
+        let all = self.response_time_us.len();
+        if all == 0 {
+            return None;
+        }
+        let sum = |times: &Merged| if times.is_empty() { 0.0 } else { times.mean() * times.len() as f64 };
+        let PartTimes { connect_us, handshake_us, transfer_us, .. } = &self.parts;
+        let part = |sum_us: f64, times: &Merged| Part {
+            mean_us: sum_us / all as f64,
+            count: times.len(),
+            times_us: Some(latency(times)),
+        };
+        let (service, transfer) = (sum(&self.service_time_us), sum(transfer_us));
+        let made = sum(connect_us) + sum(handshake_us);
+        let wait = (sum(&self.response_time_us) - service - made).max(0.0);
+        Some(Parts {
+            wait: Part { mean_us: wait / all as f64, count: all, times_us: None },
+            connect: part(sum(connect_us), connect_us),
+            handshake: part(sum(handshake_us), handshake_us),
+            first_byte: part((service - transfer).max(0.0), &self.parts.first_bytes(&self.service_time_us)),
+            transfer: part(transfer, transfer_us),
+        })
     }
 
     pub(super) fn good(&self) -> Good {

@@ -23,6 +23,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         response_time_us: of.response_times().latency(),
         service_time_us: of.service_times().latency(),
         good: of.good(),
+        parts: of.parts(),
     };
     let group = |(name, of): (&String, &LabelTotals)| Group {
         group: name.clone(),
@@ -51,9 +52,12 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         )
         .latency(),
         good: totals.all.good(),
+        parts: totals.all.parts(),
+        slowest: Vec::new(),
         steps: totals.labels.iter().zip(&totals.by_label).enumerate().map(step).collect(),
         targets: totals.targets.iter().map(|(name, labels)| target(totals, name, labels)).collect(),
         groups: totals.groups.iter().zip(&totals.by_group).map(group).collect(),
+        metrics: totals.own.iter().map(|of| of.summary(measured_s)).collect(),
         processes: totals.processes(),
         driver: driver(totals),
         ledger: None,

@@ -1,5 +1,6 @@
 //! What is measured of a cell.
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::units::round;
@@ -84,7 +85,7 @@ impl Measure {
 }
 
 /// What was measured of a cell. A duration is none where it is not reached because operations failed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Measured {
     /// Operations.
     pub count: u64,
@@ -92,9 +93,11 @@ pub struct Measured {
     pub errors: u64,
     /// Per second of the time that the cell covers.
     #[serde(rename = "per_s", serialize_with = "rounded")]
+    #[schemars(with = "f64")]
     pub throughput_per_s: f64,
     /// Microseconds.
     #[serde(serialize_with = "rounded_or_none")]
+    #[schemars(with = "Option<f64>")]
     pub mean_us: Option<f64>,
     /// Microseconds.
     pub median_us: Option<u64>,

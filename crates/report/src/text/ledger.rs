@@ -4,8 +4,11 @@ use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{EntryExample, Ledger, Verified};
 
 use super::{BAD, EXAMPLES, GOOD, INDENT, QUIET, Text, WARNING};
+use crate::table::length;
 use crate::units::{count, three_digits};
 
+/// What stands between the parts of a line.
+const SEPARATOR: &str = " · ";
 /// Seconds that are named.
 const SECONDS: usize = 6;
 
@@ -31,11 +34,19 @@ pub(super) fn ledger(text: &mut Text, manifest: &Manifest) {
 fn found(text: &mut Text, manifest: &Manifest, ledger: &Ledger, verified: &Verified) {
     let (paint, mark) = if verified.lost > 0 { (BAD, "✗") } else { (GOOD, "✓") };
     let lost = text.paint(paint, &format!("{mark} {} lost", count(verified.lost)));
-    let durability = match &manifest.system.durability {
-        Some(durability) => format!(" · {durability}"),
-        None => String::new(),
-    };
-    text.line(&format!("{:INDENT$}{lost} of {} acknowledged{durability}", "", count(ledger.acknowledged)));
+    let of = format!("of {} acknowledged", count(ledger.acknowledged));
+    // the mark, a space and the word are in it, too
+    let length = INDENT + length(&format!("{mark} {} lost {of}", count(verified.lost)));
+    match manifest.system.durability.as_deref().unwrap_or_default() {
+        "" => text.line(&format!("{:INDENT$}{lost} {of}", "")),
+        durability if length + SEPARATOR.len() + durability.len() <= text.width => {
+            text.line(&format!("{:INDENT$}{lost} {of}{SEPARATOR}{durability}", ""));
+        }
+        durability => {
+            text.line(&format!("{:INDENT$}{lost} {of}", ""));
+            text.named("durability", &[durability]);
+        }
+    }
     let found = [
         count(verified.found),
         format!("{} duplicated", count(verified.duplicated)),

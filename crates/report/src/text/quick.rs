@@ -1,7 +1,8 @@
 //! The report of one URL that was hit: shorter than that of a scenario, and it says which loop it was.
 
-use tidemark_record::{Distribution, Merged, Outcome, RecordError, new_merged};
+use tidemark_record::Merged;
 
+use super::percentiles::Times;
 use super::*;
 
 /// Most bars of the histogram.
@@ -15,8 +16,6 @@ const BAR_COLUMNS: usize = 36;
 const SHARE: usize = 8;
 /// How a run names the version that is told apart from the usual one.
 const HTTP_2: &str = "HTTP/2";
-/// Percentiles of the long table.
-const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
 /// What is shown beside the usual.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,13 +38,15 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     // where somebody must ask whether it was the limit, or wants to know everything
     let full_driver = quick.percentiles || manifest.summary.verdict.status == Status::Invalid;
     figures(&mut text, run, full_driver);
-    let (response, service) = times(run)?;
+    let times = Times::of(run)?;
     latency(&mut text, &manifest.summary);
     if quick.percentiles {
-        let failed = manifest.summary.failed;
-        percentiles(&mut text, Distribution::new(&response, failed), Distribution::new(&service, failed));
+        percentiles::table(&mut text, &times);
     }
-    histogram(&mut text, &response);
+    histogram(&mut text, &times.response);
+    if manifest.summary.steps.len() > 1 {
+        labels(&mut text, &manifest.summary);
+    }
     errors(&mut text, manifest);
     if !manifest.watched.is_empty() {
         cpu(&mut text, manifest);
@@ -106,9 +107,17 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
         1 => "1 thread".to_owned(),
         threads => format!("{threads} threads"),
     };
-    let label = manifest.labels.first().map_or("", String::as_str);
-    let version = if manifest.system.http == HTTP_2 { HTTP_2 } else { "" };
-    text.named("requests to", &[&manifest.system.url, label, version]);
+    let label = match &manifest.labels[..] {
+        [] => String::new(),
+        [label] => cut(label, text.width - INDENT - NAME, text.ellipsis()),
+        labels => format!("{} requests in turn", labels.len()),
+    };
+    // what was agreed on names the version, too
+    let is_told = manifest.system.spoken.iter().any(|how| how.starts_with(HTTP_2));
+    let version = if manifest.system.http == HTTP_2 && !is_told { HTTP_2 } else { "" };
+    let spoken = manifest.system.spoken.iter().map(String::as_str);
+    let parts = [manifest.system.url.as_str(), &label, version].into_iter().chain(spoken);
+    text.named("requests to", &parts.collect::<Vec<_>>());
     let cores = pinned("", &manifest.driver_pinned_to);
     text.named("load", &[&level, shared.unwrap_or(""), spacing, &threads, &cores, &manifest.driver_io]);
     let measured = match summary.measured_s {
@@ -145,31 +154,6 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
         summary.statuses.iter().map(|(status, n)| format!("{status}: {}", count(*n))).collect();
     let statuses: Vec<&str> = statuses.iter().map(String::as_str).collect();
     text.named("status codes", if statuses.is_empty() { &["none"] } else { &statuses });
-}
-
-/// Response and service times of the good answers to measured requests.
-fn times(run: &Run) -> Result<(Merged, Merged), RecordError> {
-    let (mut response, mut service) = (new_merged(), new_merged());
-    for series in run.series.iter().filter(|series| series.measured && series.outcome == Outcome::Ok) {
-        run.merge(&mut response, &series.response_time_us)?;
-        run.merge(&mut service, &series.service_time_us)?;
-    }
-    Ok((response, service))
-}
-
-/// A percentile above which there is no request says nothing.
-fn percentiles(text: &mut Text, response: Distribution<'_>, service: Distribution<'_>) {
-    text.heading("Percentiles");
-    let mut table = Table::new(&["", "response time", "service time", "requests above"]);
-    for percentile in PERCENTILES {
-        let above = response.due() as f64 * (100.0 - percentile) / 100.0;
-        if above < 1.0 {
-            break;
-        }
-        let at = |of: Distribution<'_>| time(of.quantile(percentile / 100.0).map(|us| us as f64));
-        table.row(vec![format!("p{percentile}"), at(response), at(service), count(above.round() as u64)]);
-    }
-    text.table(&table);
 }
 
 fn histogram(text: &mut Text, response: &Merged) {
@@ -254,6 +238,8 @@ fn bars(of: &Merged) -> Vec<Bar> {
 
 #[cfg(test)]
 mod tests {
+    use tidemark_record::new_merged;
+
     use super::*;
     use crate::test_run;
 
@@ -305,6 +291,15 @@ mod tests {
         assert!(open.contains("open loop") && open.contains("Poisson arrivals"), "{open}");
         for line in closed.lines().chain(open.lines()) {
             assert!(length(line) <= 80, "{line}");
+        }
+        let narrow = Style { width: 45, ..style };
+        for text in
+            [summary(&run, narrow, quick).unwrap(), super::super::with_percentiles(&run, narrow).unwrap()]
+        {
+            assert!(text.contains("Percentiles"), "{text}");
+            // a path is there to be copied
+            let is_too_long = |line: &&str| length(line) > 45 && !line.starts_with("Run ");
+            assert_eq!(text.lines().find(is_too_long), None, "{text}");
         }
         let ascii = summary(&run, Style { ascii: true, ..style }, Quick::default()).unwrap();
         assert!(ascii.is_ascii(), "{ascii}");

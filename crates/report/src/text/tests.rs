@@ -336,3 +336,36 @@ fn what_was_lost_is_named_with_its_second() {
     the driver died while it wrote the ledger: its last second is missing
     ");
 }
+
+#[test]
+fn what_the_scenario_measured_itself_has_a_table() {
+    let (_dir, run) = test_run::measuring();
+    let text = summary(&run, Style { width: 100, colour: false, ascii: true });
+    let table: Vec<Vec<&str>> = text
+        .lines()
+        .skip_while(|line| *line != "Own metrics")
+        .take(4)
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let told = [
+        "Own metrics",
+        "count sum per s mean p50 p90 p99 max no number",
+        "cart_items 3 13 3 4.33 4 7 7 7 2",
+        "spent (EUR) 1 12.5 12.5 - - - - - 0",
+    ];
+    assert_eq!(table.iter().map(|words| words.join(" ")).collect::<Vec<_>>(), told, "{text}");
+    let markdown = crate::markdown::summary(&run);
+    let rows = [
+        "| cart\\_items | 3 | 13 | 3 | 4.33 | 4 | 7 | 7 | 7 | 2 |",
+        "| spent (EUR) | 1 | 12.5 | 12.5 | - | - | - | - | - | 0 |",
+    ];
+    assert!(rows.iter().all(|row| markdown.contains(row)), "{markdown}");
+    let json: serde_json::Value = serde_json::from_str(&crate::json::summary(&run)).unwrap();
+    let [items, spent] = &json["metrics"].as_array().unwrap()[..] else { panic!("{json}") };
+    assert_eq!(
+        (&items["metric"], &items["kind"], &items["values"]["p99"]),
+        (&"cart_items".into(), &"histogram".into(), &7.0.into())
+    );
+    assert_eq!(items["example"], "${n}: it has no value");
+    assert_eq!((&spent["unit"], &spent["sum"], &spent["per_s"]), (&"EUR".into(), &12.5.into(), &12.5.into()));
+}

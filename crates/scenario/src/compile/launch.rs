@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::plan::{Errand, Launch, PORT, READY_STATUS, Ready, System, SystemOrigin};
+use crate::plan::{Hook, Launch, PORT, READY_STATUS, Ready, System, SystemOrigin};
 use crate::reader::Reader;
 use crate::yaml::{Node, one_or_many};
 
 /// Longest time until a command before or after the system is over, where a scenario says nothing.
-const ERRAND_WITHIN: Duration = Duration::from_secs(60);
+const HOOK_WITHIN: Duration = Duration::from_secs(60);
+/// Words that only a shell understands.
+const OF_SHELL: [&str; 10] = ["|", "||", "&&", ";", "&", ">", ">>", "<", "2>", "2>&1"];
 /// What only a command has.
 const OF_COMMAND: [&str; 6] = ["env", "cwd", "port", "before", "after", "ready"];
 
@@ -37,8 +39,8 @@ pub(super) fn read(node: &Node, base: &Path, system: &mut System, reader: &Reade
                 || reader.sink.error(port, format!("{number} is no port; the last one is {}", u16::MAX));
             u16::try_from(number).map_err(|_| told()).ok()
         }),
-        before: errands(node.get("before"), reader),
-        after: errands(node.get("after"), reader),
+        before: hooks(node.get("before"), reader),
+        after: hooks(node.get("after"), reader),
     };
     if let Some((key, ready)) = node.entry("ready") {
         if node.get("health").is_some() {
@@ -91,27 +93,50 @@ fn ready(node: &Node, reader: &Reader<'_>) -> Option<Ready> {
     Some(Ready::Answers { path, status })
 }
 
-fn errands(node: Option<&Node>, reader: &Reader<'_>) -> Vec<Errand> {
-    let errand = |item: &Node| {
+fn hooks(node: Option<&Node>, reader: &Reader<'_>) -> Vec<Hook> {
+    let hook = |item: &Node| {
         let command = item.get("command").unwrap_or(item);
         let within = item.get("within").and_then(|within| reader.duration(within));
-        Some(Errand { command: words(command, reader)?, within: within.unwrap_or(ERRAND_WITHIN) })
+        Some(Hook { command: words(command, reader)?, within: within.unwrap_or(HOOK_WITHIN) })
     };
-    node.map(Node::items).unwrap_or_default().iter().filter_map(errand).collect()
+    node.map(Node::items).unwrap_or_default().iter().filter_map(hook).collect()
 }
 
 /// A command as its words: one text is split as a shell does it.
 pub(super) fn words(node: &Node, reader: &Reader<'_>) -> Option<Vec<String>> {
     let words: Vec<String> = one_or_many(node).iter().map(|node| reader.text(node)).collect::<Option<_>>()?;
     let words = match words.as_slice() {
-        [text] if node.text().is_some() => shlex::split(text).or_else(|| {
-            reader.sink.error(node, "a quote in this command is not closed, or a \\ stands at its end");
-            None
-        })?,
+        [text] if node.text().is_some() => {
+            let words = shlex::split(text).or_else(|| {
+                reader.sink.error(node, "a quote in this command is not closed, or a \\ stands at its end");
+                None
+            })?;
+            if let Some(word) = of_shell(text, &words) {
+                let message = format!(
+                    "`{word}` is for a shell, and no shell runs this: write sh -c \"…\", or use cwd and env"
+                );
+                reader.sink.error(node, message);
+            }
+            words
+        }
         _ => words,
     };
     if words.first().is_none_or(String::is_empty) {
         reader.sink.error(node, "this command is empty");
     }
     Some(words)
+}
+
+/// The first word of a command that only a shell understands; none that is quoted, which the text has with its quotes.
+fn of_shell<'t>(text: &'t str, words: &[String]) -> Option<&'t str> {
+    let mut written = text.split_whitespace();
+    // without its value, which may be a secret
+    let variable = |word: &'t str| {
+        let name = &word[..word.find('=')?];
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && name.starts_with(|c: char| !c.is_ascii_digit());
+        is_name.then(|| &word[..=name.len()])
+    };
+    let first = written.clone().next().and_then(variable);
+    first.or_else(|| written.find(|word| OF_SHELL.contains(word) && words.iter().any(|other| other == word)))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Session;
 use super::targets::Aim;
-use crate::plan::{Ask, LedgerPlan, Op, RequestPlan, SYSTEM_TARGET};
+use crate::plan::{Ask, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestPlan, SYSTEM_TARGET};
 use crate::reader::Reader;
 use crate::sink::Sink;
 use crate::steps::Step;
@@ -25,6 +25,8 @@ pub(crate) struct Requests {
     pub(super) labels: Vec<Label>,
     /// Names of groups of steps.
     pub(super) groups: Vec<String>,
+    /// What is measured beside.
+    pub(super) metrics: Vec<MetricPlan>,
     pub(super) plans: Vec<RequestPlan>,
     /// Where each stands.
     pub(super) places: Vec<Position>,
@@ -44,6 +46,7 @@ impl Requests {
         Requests {
             labels: Vec::new(),
             groups: Vec::new(),
+            metrics: Vec::new(),
             plans: Vec::new(),
             places: Vec::new(),
             aims: Vec::new(),
@@ -71,11 +74,6 @@ impl Requests {
         self.labels.iter().map(|label| label.name.clone()).collect()
     }
 
-    /// The index of a label.
-    pub(super) fn label(&self, name: &str) -> Option<u16> {
-        self.labels.iter().position(|label| label.name == name).and_then(|index| u16::try_from(index).ok())
-    }
-
     fn add_label(&mut self, name: String, position: Position, reachable: bool) -> Option<u16> {
         match self.labels.iter().position(|label| label.name == name) {
             Some(index) => {
@@ -97,6 +95,33 @@ impl Requests {
             self.groups.len() - 1
         });
         u16::try_from(index).ok()
+    }
+
+    /// The index of a metric of the scenario's own, which becomes known. Where it says no unit it has that of other steps.
+    pub(crate) fn metric(&mut self, name: &str, kind: MetricKind, unit: &str) -> Result<u16, String> {
+        let known = self.metrics.iter().position(|metric| metric.name == name);
+        let index = known.unwrap_or(self.metrics.len());
+        if known.is_none() {
+            if index == METRICS_MAX {
+                return Err(format!(
+                    "this scenario measures more than {METRICS_MAX} metrics; leave some out"
+                ));
+            }
+            self.metrics.push(MetricPlan { name: name.to_owned(), kind, unit: unit.to_owned() });
+        }
+        let metric = &mut self.metrics[index];
+        if metric.kind != kind {
+            let (there, here) = (metric.kind.word(), kind.word());
+            return Err(format!(
+                "\"{name}\" is a {there} at another step, and a {here} here; call one of them otherwise"
+            ));
+        }
+        if metric.unit.is_empty() {
+            unit.clone_into(&mut metric.unit);
+        } else if !unit.is_empty() && metric.unit != unit {
+            return Err(format!("\"{name}\" is in {} at another step, and in {unit} here", metric.unit));
+        }
+        Ok(index as u16)
     }
 
     /// Warns of labels that no session can come to.
@@ -198,5 +223,8 @@ impl Session<'_, '_> {
         self.requests.places.push(step.node.position);
         self.connection_uses.push((self.ops.len(), step.node.position));
         self.ops.push(Op::Request(index));
+        if let Some(metrics) = step.get("measure") {
+            self.measure(metrics, true);
+        }
     }
 }

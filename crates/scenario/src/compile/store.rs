@@ -327,7 +327,7 @@ impl Stores {
     /// `{contact}` in a command, and in what is around it.
     fn tell_command(&self, setting: &str, system: &mut System, command: &Node, reader: &Reader<'_>) {
         let position = format!("{{{setting}}}");
-        if !system.told_mut().any(|text| text.contains(&position)) {
+        if !system.texts_mut().any(|text| text.contains(&position)) {
             return;
         }
         let stores: Vec<&Store> = self.of(setting).collect();
@@ -336,7 +336,7 @@ impl Stores {
             [] => {}
             [store] => {
                 let fact = store_fact(&store.name, store.product.fact());
-                system.told_mut().for_each(|text| *text = text.replace(&position, &fact));
+                system.texts_mut().for_each(|text| *text = text.replace(&position, &fact));
             }
             _ => self.tell_of_several(setting, &format!("in place of `{position}` "), command, reader),
         }

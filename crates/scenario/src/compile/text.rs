@@ -48,18 +48,25 @@ impl Session<'_, '_> {
         template
     }
 
-    /// A request's path: settings stand in it as they are, values of variables are encoded, unless they are paths.
+    /// A request's path: settings stand in it as they are, values of variables are encoded, unless they are paths. So is all
+    /// that stands behind the `=` of a query.
     pub(crate) fn path(&mut self, node: &Node) -> Template {
         let mut template = Template::default();
+        let (mut has_query, mut is_value) = (false, false);
         for piece in self.pieces(node) {
             match piece {
-                Ok(literal) => template.push_literal(&url_literal(literal.as_bytes())),
+                Ok(literal) => {
+                    has_query |= literal.contains('?');
+                    is_value = has_query && literal.ends_with('=');
+                    template.push_literal(&url_literal(literal.as_bytes()));
+                }
                 Err(expr) => match expr.as_constant() {
-                    Some(value) => {
+                    Some(value) if !is_value => {
                         let mut bytes = Vec::new();
                         Encoding::Raw.write_value(value, &mut bytes);
                         template.push_literal(&url_literal(&bytes));
                     }
+                    Some(_) => template.push_hole(expr, Encoding::Url),
                     None if is_path(&expr) => template.push_hole(expr, Encoding::Path),
                     None => template.push_hole(expr, Encoding::Url),
                 },

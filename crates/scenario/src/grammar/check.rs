@@ -155,9 +155,11 @@ fn unknown_verb(step: &Node) -> Option<(&Node, &str)> {
 /// Checks a step's keys, those that its kind has.
 fn check_step(node: &Node, reader: &Reader<'_>) {
     let Some(step) = Step::of(node) else { return check_unknown(node, reader) };
-    let other = node.entries().iter().find(|(key, _)| {
-        key.position != step.verb.position && key.text().is_some_and(|name| verbs().any(|verb| verb == name))
-    });
+    let is_other = |name: &str| !step.has_key(name) && verbs().any(|verb| verb == name);
+    let other = node
+        .entries()
+        .iter()
+        .find(|(key, _)| key.position != step.verb.position && key.text().is_some_and(is_other));
     if let Some((second, _)) = other {
         let (first, second_name) = (quoted(step.verb), quoted(second));
         let message = format!(

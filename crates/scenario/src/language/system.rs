@@ -30,7 +30,7 @@ const RPC: Key =
 const COMMAND: Shape = Either(&[Scalar(Text), List(&Scalar(Text), 1)]);
 
 /// Commands that come to an end by themselves.
-const ERRANDS: Shape = List(&Either(&[Scalar(Text), List(&Scalar(Text), 1), Of(&ERRAND)]), 1);
+const HOOKS: Shape = List(&Either(&[Scalar(Text), List(&Scalar(Text), 1), Of(&HOOK)]), 1);
 
 pub(super) static SYSTEM: Record = Record {
     what: "a system",
@@ -61,12 +61,12 @@ pub(super) static SYSTEM: Record = Record {
         ),
         key(
             "before",
-            ERRANDS,
+            HOOKS,
             "Of `command`: commands that are run to their end before it is started, in order; each must end with status 0.",
         ),
         key(
             "after",
-            ERRANDS,
+            HOOKS,
             "Of `command`: commands that are run to their end once it was stopped, in order.",
         ),
         key(
@@ -122,9 +122,9 @@ static READY: Record = Record {
     rule: Rule::OneOf(&["path", "log"]),
 };
 
-static ERRAND: Record = Record {
+static HOOK: Record = Record {
     what: "a command before or after the system",
-    schema: "errand",
+    schema: "hook",
     about: "A command that comes to an end by itself.",
     verbs: &[],
     keys: &[

@@ -21,14 +21,14 @@ pub struct Launch {
     /// The port that it always listens on; a free one if there is none.
     pub port: Option<u16>,
     /// What is run to its end before it is started, in order.
-    pub before: Vec<Errand>,
+    pub before: Vec<Hook>,
     /// What is run to its end once it was stopped, in order.
-    pub after: Vec<Errand>,
+    pub after: Vec<Hook>,
 }
 
 /// A command that comes to an end by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Errand {
+pub struct Hook {
     /// Its words.
     pub command: Vec<String>,
     /// Longest time until its end.
@@ -54,13 +54,13 @@ pub enum Ready {
 
 impl System {
     /// All that a command and what is run around it are told.
-    pub fn told_mut(&mut self) -> impl Iterator<Item = &mut String> {
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let command = match &mut self.origin {
             SystemOrigin::Command(words) => words.as_mut_slice(),
             _ => &mut [],
         };
         let Launch { env, before, after, .. } = &mut self.launch;
-        let errands = before.iter_mut().chain(after).flat_map(|errand| &mut errand.command);
-        command.iter_mut().chain(env.values_mut()).chain(errands)
+        let hooks = before.iter_mut().chain(after).flat_map(|hook| &mut hook.command);
+        command.iter_mut().chain(env.values_mut()).chain(hooks)
     }
 }

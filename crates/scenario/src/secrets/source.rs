@@ -17,7 +17,7 @@ enum Names {
     Variables,
     /// The author's own: of settings, fields, parameters.
     Values,
-    /// Of who comes: what stands beside them is secret, but for the user.
+    /// Of credentials: all of them are secret but the user name.
     Auth,
     /// Of what is looked for in answers: beside them stands no value of a secret.
     Tests,
@@ -136,7 +136,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether this says who comes.
+/// Whether these are credentials.
 fn is_auth((kind, _): &(Node, Node)) -> bool {
     matches!(kind.text(), Some("basic" | "bearer"))
 }

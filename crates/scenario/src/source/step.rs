@@ -132,10 +132,12 @@ record! {
 }
 
 record! {
-    /// One of several ways, by chance.
+    /// One of several ways.
     Choose {
         /// The ways.
         ways: Vec<Way> = "choose",
+        /// `random` or `in turn`.
+        order: Option<Scalar> = "order",
     }
 }
 

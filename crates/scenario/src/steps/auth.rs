@@ -1,4 +1,4 @@
-//! Who comes: the `Authorization` of a request.
+//! Authentication: the header `Authorization` of a request.
 
 use crate::compile::Session;
 use crate::expr::{self, Expr, function};
@@ -13,8 +13,11 @@ use crate::yaml::Node;
 const HEADER: &str = "Authorization";
 
 /// Also of the defaults.
-pub(crate) const AUTH: Key =
-    key("auth", Either(AUTH_AS), "Who comes: `basic` or `bearer`; `none` where the defaults say otherwise.");
+pub(crate) const AUTH: Key = key(
+    "auth",
+    Either(AUTH_AS),
+    "Credentials, sent as `Authorization`: `basic` or `bearer`; `none` where the defaults say otherwise.",
+);
 
 static AUTH_AS: &[Shape] = &[Scalar(Word(&["none"])), Of(&KINDS)];
 
@@ -33,10 +36,10 @@ static KINDS: Record = Record {
 static BASIC: Record = Record {
     what: "basic auth",
     schema: "basicAuth",
-    about: "Who comes, and the password.",
+    about: "User name and password.",
     verbs: &[],
     keys: &[
-        required("user", Scalar(Template), "Who comes; no colon is in it."),
+        required("user", Scalar(Template), "User name, without a colon."),
         required("password", Scalar(Template), "The password."),
     ],
     rule: Rule::Free,

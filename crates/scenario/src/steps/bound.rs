@@ -122,7 +122,8 @@ fn states_before(ops: &[Op], steps: &[Option<(Use, &Binding)>]) -> Vec<u8> {
             | Op::Take { .. }
             | Op::Think(_)
             | Op::BeginGroup(_)
-            | Op::EndGroup => {
+            | Op::EndGroup
+            | Op::Measure { .. } => {
                 let after = match steps[index] {
                     Some((Use::Begin, _)) => BOUND,
                     Some((Use::End, _)) => FREE,

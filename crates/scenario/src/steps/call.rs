@@ -4,6 +4,7 @@ use tidemark_wire::rpc::NAME_BYTES_MAX;
 
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::ledger::LEDGER;
+use super::measure::MEASURE;
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Text;
@@ -31,6 +32,7 @@ pub(super) static KIND: StepKind = StepKind {
             LEDGER,
             TIMEOUT,
             EXTRACT,
+            MEASURE,
             key(
                 "check",
                 Of(&CHECK),

@@ -2,19 +2,26 @@
 
 use super::{STEPS, Step, StepKind};
 use crate::compile::Session;
-use crate::grammar::Scalar::Whole;
+use crate::grammar::Scalar::{Whole, Word};
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key, required};
 use crate::plan::Op;
 use crate::source::{self, step::Reading};
 
+/// How the ways are chosen.
+const ORDERS: [&str; 2] = ["random", "in turn"];
+
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
         what: "a choose step",
         schema: "choose",
-        about: "Takes one of several branches, at random.",
+        about: "Takes one of several branches, at random or in turn.",
         verbs: &[key("choose", List(&Of(&WAY), 1), "The ways.")],
-        keys: &[],
+        keys: &[key(
+            "order",
+            Scalar(Word(&ORDERS)),
+            "`random` (default), or `in turn`: one after the other, over all users; each as often in a round as its weight says.",
+        )],
         rule: Rule::Free,
     },
     source: Some(Reading::of::<source::Choose, Vec<source::Way>>()),
@@ -25,6 +32,10 @@ pub(super) static KIND: StepKind = StepKind {
     - weight: 3
       steps: [{GET: /lamps}]
     - steps: [{GET: /chairs}]
+- choose:
+    - steps: [{GET: /a}]
+    - steps: [{GET: /b}]
+  order: in turn
 ",
 };
 
@@ -42,7 +53,7 @@ static WAY: Record = Record {
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let choice = session.ops.len();
-    session.ops.push(Op::Choose { ways: Vec::new(), total: 0 });
+    session.ops.push(Op::Choose { ways: Vec::new(), total: 0, counter: None });
     let (mut bounds, mut ends, mut total) = (Vec::new(), Vec::new(), 0u64);
     for way in step.value.items() {
         let weight = way.get("weight").and_then(|node| session.reader.whole(node, 0)).unwrap_or(1);
@@ -59,5 +70,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         let message = "the sum of the weights must be above 0 and below 4 billion";
         return session.reader.sink.error(step.value, message);
     };
-    session.ops[choice] = Op::Choose { ways: bounds, total };
+    let in_turn = step.get("order").and_then(|order| session.reader.word(order, &ORDERS)) == Some("in turn");
+    let counter = in_turn.then(|| session.shared.hidden_counter());
+    session.ops[choice] = Op::Choose { ways: bounds, total, counter };
 }

@@ -4,6 +4,7 @@ use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
+use super::measure::MEASURE;
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::{Duration, Template, Whole as Number};
@@ -60,6 +61,7 @@ pub(super) static KIND: StepKind = StepKind {
             READ,
             TIMEOUT,
             EXTRACT,
+            MEASURE,
             key(
                 "wait",
                 Of(&WAIT),

@@ -4,6 +4,7 @@ use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::auth::AUTH;
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
+use super::measure::MEASURE;
 use super::{Step, StepKind};
 use crate::compile::{Session, split_origin};
 use crate::grammar::Scalar::{Template, Whole};
@@ -53,6 +54,7 @@ pub(super) static KIND: StepKind = StepKind {
             TIMEOUT,
             FOLLOW,
             EXTRACT,
+            MEASURE,
             key(
                 "check",
                 Of(&CHECK),

@@ -18,7 +18,7 @@ const DEPTH_MAX: usize = 64;
 pub(crate) fn read(sink: &Sink<'_>) -> Option<Node> {
     let text = sink.text();
     if text.len() > SOURCE_BYTES_MAX {
-        sink.error_at(Position::default(), format!("the scenario is larger than {SOURCE_BYTES_MAX} bytes"));
+        sink.error_at(Position::default(), format!("the file is larger than {} MiB", SOURCE_BYTES_MAX >> 20));
         return None;
     }
     let mut builder = Builder { sink, stack: Vec::new(), anchors: HashMap::new(), nodes: 0, root: None };

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_scenario::plan::Watch;
-use tidemark_scenario::units;
 
+use crate::quantities::{RateRange, count, rate, time, timeout, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
@@ -29,18 +29,24 @@ Exit status: 0 every objective met, 1 one missed or the URL unreachable, 2 wrong
 Examples:
   tidemark hit http://127.0.0.1:8080/
   tidemark hit :8080/ -c 200 --for 30s --latency
-  tidemark hit :8080/ -r 5k/s --until 'p99<10ms' --until 'errors=0'
+  tidemark hit :8080/ -r 5k --until 'p99<10ms' --until 'errors=0'
+  tidemark hit :8080/ -r 100:5k -d 1m
   tidemark hit :8080/items -n 1000 -m POST -b @item.json
   tidemark hit :8080/ --watch port=8080 --watch name=postgres
   tidemark hit :8080/ --random-path 'item-[0-9]{4}' --save
   tidemark hit :8080/ -r 1k/s --for 30s --print-scenario > first.yaml
+  tidemark hit --urls targets.txt -r 500
+  tidemark hit -c 20 -d 30s curl -X POST -H 'A: b' --data-raw '{}' http://127.0.0.1:8080/
   tidemark hit https://shop.test/ --connect-to 127.0.0.1:8443 --cacert ca.pem")]
 pub struct HitArguments {
-    /// What to send requests to; http:// may be left out
-    #[arg(value_name = "URL")]
-    pub url: String,
+    /// What to send requests to; http:// may be left out. Or a command line of curl, behind all other flags
+    #[arg(value_name = "URL", required_unless_present = "urls")]
+    pub url: Option<String>,
+    /// The words of a command line of curl, from that word on.
+    #[arg(skip)]
+    pub curl: Vec<String>,
     /// Connections [default: 50 in a closed loop; in an open loop as needed, up to 1000]; in an open loop N are made beforehand and used in turn
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = LOAD)]
+    #[arg(short, long, value_name = "N", value_parser = users, help_heading = LOAD)]
     pub connections: Option<u32>,
     /// Length of the measurement, like 30s or 5m [default: 10s]
     #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time, help_heading = LOAD)]
@@ -48,9 +54,9 @@ pub struct HitArguments {
     /// Stop after exactly N requests; all of them count
     #[arg(short = 'n', long, value_name = "N", value_parser = count, help_heading = LOAD)]
     pub requests: Option<u64>,
-    /// Requests that are due each second, like 5k/s (open loop)
+    /// Requests that are due each second, like 5k (open loop); 100:5k ramps evenly from 100 to 5,000 over the measurement
     #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate, help_heading = LOAD)]
-    pub rate: Option<f64>,
+    pub rate: Option<RateRange>,
     /// Requests that may wait for a free connection; more are dropped [default: as many as fit into 256 MiB]
     #[arg(long, value_name = "N", requires = "rate", help_heading = LOAD)]
     pub waiting: Option<u32>,
@@ -93,7 +99,8 @@ pub struct HitArguments {
     /// Load before the measurement, excluded from all figures; 0s for none [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "requests", help_heading = LOAD)]
     pub warm_up: Option<Duration>,
-    /// A file with URLs of the same server or paths, a line each; requested in turn
+    /// A file of requests to one server, in turn, each with a line of the report: URLs or paths, METHOD URL [BODY], vegeta's
+    /// targets, command lines of curl
     #[arg(long, value_name = "FILE", conflicts_with = "random_path", help_heading = REQUEST)]
     pub urls: Option<PathBuf>,
     /// Append random text to the path: item-[0-9]{4}, (cats|dogs)/[a-z]{1,8}
@@ -119,9 +126,6 @@ pub struct HitArguments {
     /// Show more percentiles
     #[arg(long, help_heading = OUTPUT)]
     pub latency: bool,
-    /// Print one JSON object on standard output and nothing else
-    #[arg(long, help_heading = OUTPUT)]
-    pub json: bool,
     /// Keep the run and its report, in a new directory in runs/ or in DIR
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, help_heading = OUTPUT)]
     pub save: Option<Option<PathBuf>>,
@@ -132,48 +136,16 @@ pub struct HitArguments {
     /// Show rate, latencies, errors and CPU on the full screen; q stops the run
     #[arg(long, conflicts_with = "quiet", help_heading = OUTPUT)]
     pub tui: bool,
-    /// Print nothing while it runs
+    /// Print nothing while it runs, and no text on standard error
     #[arg(short, long, help_heading = OUTPUT)]
     pub quiet: bool,
     /// How the URL is reached
     #[command(flatten)]
     pub reach: ReachArguments,
-    /// Results for CI.
+    /// Results for machines.
     #[command(flatten)]
     pub results: ResultArguments,
     /// Metrics while it runs.
     #[command(flatten)]
     pub sinks: SinkArguments,
-}
-
-/// A time; a number alone is in seconds, as elsewhere.
-fn time(text: &str) -> Result<Duration, String> {
-    if text.starts_with(['{', '[', '@']) || text.contains('=') {
-        return Err("this is a time; a body is given with -b".into());
-    }
-    let text = if text.parse::<f64>().is_ok() { &format!("{text}s") } else { text };
-    units::parse_duration(text).map_err(|error| error.to_string())
-}
-
-fn timeout(text: &str) -> Result<Duration, String> {
-    match text.contains('/') {
-        true => Err("this is the time-out; a content type is given with --content-type".into()),
-        false => time(text).and_then(|time| {
-            if time.is_zero() { Err("the time-out must be above 0".into()) } else { Ok(time) }
-        }),
-    }
-}
-
-/// A rate; a number alone is for each second.
-fn rate(text: &str) -> Result<f64, String> {
-    let text = if text.contains('/') { text } else { &format!("{text}/s") };
-    let rate = units::parse_rate(text).map_err(|error| error.to_string())?;
-    if rate > 0.0 { Ok(rate) } else { Err("the rate must be above 0".into()) }
-}
-
-fn count(text: &str) -> Result<u64, String> {
-    match units::parse_count(text).map_err(|error| error.to_string())? {
-        0 => Err("at least 1".into()),
-        count => Ok(count),
-    }
 }

@@ -5,17 +5,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidemark_lab::{IoChoice, Timestamps};
-use tidemark_scenario::plan::{HttpVersion, TlsSettings, Watched};
+use tidemark_scenario::plan::{Follow, HttpVersion, TlsSettings, Watched};
 use tidemark_scenario::source::{
-    Feeder, Load, Map, Method, Named, Request, Scalar, Scenario, Session, System, Value, verbatim,
+    Choose, Feeder, Load, Map, Method, Named, Phase, Request, Scalar, Scenario, Session, Step, System, Value,
+    Way, verbatim, verbatim_bytes,
 };
 use tidemark_scenario::units::{Rate, Time};
 use tidemark_scenario::{plan, source};
 use url::Url;
 
 use super::args::HitArguments;
+use super::curl::{self, Curl};
+use super::list::{List, Usual, list};
 use super::pattern;
+use super::redis;
+use super::target::{Target, header, method, origin, parse_url, read};
 use crate::failure::Failure;
+use crate::quantities::RateRange;
+use crate::reach::ReachArguments;
 
 /// Connections of a closed loop where none are named.
 const CLOSED_CONNECTIONS: u64 = 50;
@@ -25,44 +32,59 @@ const DURATION: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
 /// Longest time that a number of requests may take where no time is named.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
-/// Largest body or list of URLs, bytes: it stands in the scenario.
-const FILE_BYTES_MAX: u64 = 2 << 20;
 /// Largest answer.
 const ANSWER_MAX: &str = "16GiB";
 /// Characters of a path that a label shows.
 const LABEL_CHARS: usize = 60;
+/// Most requests that have a line of the report each.
+const LINES_MAX: usize = 200;
+/// What a body is that is no text and of which nothing is said.
+const BYTES: &str = "application/octet-stream";
 
 /// The scenario that the flags stand for.
 pub fn scenario(arguments: &HitArguments) -> Result<Scenario, Failure> {
-    let mut url = parse_url(&arguments.url)?;
-    let mut connect_to = arguments.reach.place();
-    let body = body(arguments)?;
-    let method = method(arguments, body.is_some())?;
-    let mut headers = headers(arguments)?;
-    if let Some(at) = headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("host")) {
-        let (_, host) = headers.remove(at);
-        connect_to.get_or_insert_with(|| place(&url));
-        url = named(&url, &host)?;
+    if let Some(url) = arguments.url.as_deref().filter(|url| redis::is_redis(url)) {
+        let steps = Steps { steps: vec![redis::step(arguments)?], feeders: Vec::new() };
+        let name = url.rsplit(['@', '/']).next().unwrap_or(url);
+        return whole(arguments, name, redis_system(arguments, url)?, steps, limits(arguments));
     }
-    let system = system(arguments, &url, connect_to)?;
-    let Paths { path, label, feeders } = paths(arguments, &url)?;
-    let label: String = format!("{} {label}", method.as_str()).chars().take(LABEL_CHARS).collect();
-    let request = Request {
-        // a request without a label is called by its method and path
-        label: (label != format!("{} {path}", method.as_str())).then(|| verbatim(&label).into()),
-        headers: headers.into_iter().map(|(name, value)| (verbatim(&name), verbatim(&value))).collect(),
-        body: body.map(|body| verbatim(&body).into()),
-        timeout: arguments.timeout.map(|timeout| Time(timeout).into()),
-        ..Request::new(method, path)
-    };
+    let Asked { mut targets, reach, timeout, connect_timeout, no_keepalive } = Asked::of(arguments)?;
+    let mut connect_to = reach.place();
+    if let Some(host) = host(&mut targets)? {
+        connect_to.get_or_insert_with(|| place(&targets[0].url));
+        for target in &mut targets {
+            target.url = named(&target.url, &host)?;
+        }
+    }
+    let url = targets[0].url.clone();
+    let system = system(arguments, &reach, &url, connect_to)?;
+    let steps = steps(arguments, &targets, timeout)?;
+    let mut limits = limits(arguments);
+    if let Some(time) = connect_timeout {
+        limits.insert("connect timeout", Scalar::from(Time(time)));
+    }
+    if no_keepalive {
+        limits.insert("keep alive", false);
+    }
+    whole(arguments, url.authority(), system, steps, limits)
+}
+
+/// The scenario of its parts; `name` is of the server.
+fn whole(
+    arguments: &HitArguments,
+    name: &str,
+    system: System,
+    Steps { steps, feeders }: Steps,
+    limits: Map,
+) -> Result<Scenario, Failure> {
     Ok(Scenario {
         comment: comment(arguments),
-        name: Some(verbatim(&format!("hit {}", url.authority())).into()),
+        name: Some(verbatim(&format!("hit {name}")).into()),
         system: Some(system),
         feeders,
-        sessions: vec![("hit".into(), Session { steps: vec![request.into()], ..Session::default() })],
-        load: Some(load(arguments)),
-        limits: limits(arguments),
+        sessions: vec![("hit".into(), Session { steps, ..Session::default() })],
+        load: Some(load(arguments)?),
+        limits,
         watch: arguments.watch.iter().map(|watch| watched(&watch.what)).collect(),
         objectives: arguments.objectives.iter().map(|objective| verbatim(objective).into()).collect(),
         seed: arguments.seed.map(Into::into),
@@ -94,6 +116,213 @@ fn watched(what: &Watched) -> Value {
     Value::Map(map)
 }
 
+/// What is to be sent, and how it gets there.
+struct Asked {
+    /// At least one; all of one server.
+    targets: Vec<Target>,
+    reach: ReachArguments,
+    timeout: Option<Duration>,
+    connect_timeout: Option<Duration>,
+    no_keepalive: bool,
+}
+
+impl Asked {
+    fn of(arguments: &HitArguments) -> Result<Asked, Failure> {
+        let mut asked = Asked {
+            targets: Vec::new(),
+            reach: arguments.reach.clone(),
+            timeout: arguments.timeout,
+            connect_timeout: None,
+            no_keepalive: arguments.disable_keepalive,
+        };
+        let line = match &arguments.url {
+            Some(line) if line.starts_with("curl ") => Some(curl::words(line).map_err(Failure::usage)?),
+            _ => (!arguments.curl.is_empty()).then(|| arguments.curl.clone()),
+        };
+        if let Some(words) = line {
+            let beside = [
+                ("-m", arguments.method.is_some()),
+                ("-b", arguments.body.is_some() || arguments.body_file.is_some()),
+                ("--content-type", arguments.content_type.is_some()),
+                ("--urls", arguments.urls.is_some()),
+                ("--random-path", arguments.random_path.is_some()),
+            ];
+            if let Some((flag, _)) = beside.iter().find(|(_, is_given)| *is_given) {
+                return Err(Failure::usage(format!(
+                    "{flag} stands beside a curl, which says it itself; leave {flag} out"
+                )));
+            }
+            let curl = curl::parse(&words).map_err(Failure::usage)?;
+            asked.targets.push(curl.target.clone());
+            asked.take(curl);
+        } else {
+            let url = arguments.url.as_deref().map(parse_url).transpose().map_err(Failure::usage)?;
+            let body = body(arguments)?;
+            let method = arguments.method.as_deref().map(method).transpose();
+            let method = method.map_err(|error| Failure::usage(format!("-m: {error}")))?;
+            match (&arguments.urls, url) {
+                (Some(file), url) => {
+                    let List { targets, curls } = list(file, url.as_ref(), &Usual { method, body })?;
+                    asked.targets = targets;
+                    curls.into_iter().for_each(|curl| asked.take(curl));
+                }
+                (None, Some(url)) => {
+                    let usual = if body.is_some() { Method::Post } else { Method::Get };
+                    let target = Target::new(method.unwrap_or(usual), url);
+                    asked.targets.push(Target { body, ..target });
+                }
+                (None, None) => return Err(Failure::usage("what is to be hit? Give a URL, or --urls FILE")),
+            }
+        }
+        asked.add_headers(arguments)?;
+        Ok(asked)
+    }
+
+    /// How a command line of curl gets there, where no flag says otherwise.
+    fn take(&mut self, curl: Curl) {
+        self.reach = std::mem::take(&mut self.reach).or(curl.reach);
+        self.timeout = self.timeout.or(curl.timeout);
+        self.connect_timeout = self.connect_timeout.or(curl.connect_timeout);
+        self.no_keepalive |= curl.no_keepalive;
+    }
+
+    /// The headers of the flags, for each request that has none of their name.
+    fn add_headers(&mut self, arguments: &HitArguments) -> Result<(), Failure> {
+        let mut given: Vec<(String, String)> = Vec::new();
+        let typed = arguments.content_type.iter().map(|value| format!("Content-Type: {value}"));
+        for line in arguments.headers.iter().cloned().chain(typed) {
+            let Some((name, value)) = header(&line) else {
+                return Err(Failure::usage(format!(
+                    "-H '{line}' is not a header; write it as 'Name: value'"
+                )));
+            };
+            let mut alone = Target::new(Method::Get, self.targets[0].url.clone());
+            alone.headers.clone_from(&given);
+            alone.add_header(name, value).map_err(|error| Failure::usage(format!("-H: {error}")))?;
+            given = alone.headers;
+        }
+        for target in &mut self.targets {
+            for (name, value) in &given {
+                if target.header(name).is_none() {
+                    target.headers.push((name.clone(), value.clone()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the `Host` out of all requests, where they have one: there is one server.
+fn host(targets: &mut [Target]) -> Result<Option<String>, Failure> {
+    let mut hosts: Vec<Option<String>> = Vec::new();
+    for target in targets {
+        let at = target.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("host"));
+        hosts.push(at.map(|at| target.headers.remove(at).1));
+    }
+    hosts.dedup();
+    match &mut hosts[..] {
+        [] => Ok(None),
+        [host] => Ok(host.take()),
+        _ => Err(Failure::usage(
+            "the requests name different hosts (-H 'Host: …'), and one run drives one server",
+        )),
+    }
+}
+
+/// What a session does.
+struct Steps {
+    steps: Vec<Step>,
+    feeders: Named<Feeder>,
+}
+
+/// One request of those that are asked for, in turn.
+fn steps(arguments: &HitArguments, targets: &[Target], timeout: Option<Duration>) -> Result<Steps, Failure> {
+    if let [target] = targets {
+        let (path, label) = match &arguments.random_path {
+            Some(pattern) => random_path(pattern, &target.url)?,
+            None => (verbatim(target.path()), target.path().to_owned()),
+        };
+        let step = request(target, path, shortened(&format!("{} {label}", target.method.as_str())), timeout);
+        return Ok(Steps { steps: vec![step.into()], feeders: Vec::new() });
+    }
+    if targets.len() > LINES_MAX {
+        return many(targets, timeout);
+    }
+    let labels = labels(targets);
+    let way = |(target, label): (&Target, String)| Way {
+        steps: vec![request(target, verbatim(target.path()), label, timeout).into()],
+        ..Way::default()
+    };
+    let ways = targets.iter().zip(labels).map(way).collect();
+    let choose = Choose { ways, order: Some("in turn".into()), ..Choose::default() };
+    Ok(Steps { steps: vec![choose.into()], feeders: Vec::new() })
+}
+
+/// Too many for a line each: what differs only in the path is one request.
+fn many(targets: &[Target], timeout: Option<Duration>) -> Result<Steps, Failure> {
+    let first = &targets[0];
+    let is_alike = |target: &Target| Target { url: first.url.clone(), ..target.clone() } == *first;
+    if let Some(at) = targets.iter().position(|target| !is_alike(target)) {
+        return Err(Failure::usage(format!(
+            "{} requests are too many for a line of the report each, of which there are {LINES_MAX} at most, and they differ in \
+             more than their URL (number {} does); split them",
+            targets.len(),
+            at + 1
+        )));
+    }
+    let values: Vec<Value> =
+        targets.iter().map(|target| verbatim(target.path().trim_start_matches('/')).into()).collect();
+    let feeders = vec![("urls".to_owned(), Feeder { values, ..Feeder::default() })];
+    let label = format!("{} {} URLs in turn", first.method.as_str(), targets.len());
+    let step = request(first, "/${path(next(urls))}".into(), label, timeout);
+    Ok(Steps { steps: vec![step.into()], feeders })
+}
+
+/// A label for each request; what differs has another one.
+fn labels(targets: &[Target]) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for (index, target) in targets.iter().enumerate() {
+        if let Some(same) = targets[..index].iter().position(|other| other == target) {
+            labels.push(labels[same].clone());
+            continue;
+        }
+        let plain = shortened(&format!("{} {}", target.method.as_str(), target.path()));
+        let numbered = (2..).map(|number| format!("{plain} ({number})"));
+        let label = std::iter::once(plain.clone()).chain(numbered).find(|label| !labels.contains(label));
+        labels.push(label.unwrap_or(plain));
+    }
+    labels
+}
+
+fn shortened(label: &str) -> String {
+    label.chars().take(LABEL_CHARS).collect()
+}
+
+/// A request as a step; its path may have holes.
+fn request(target: &Target, path: String, label: String, timeout: Option<Duration>) -> Request {
+    let is_text = target.body.as_deref().is_none_or(|body| std::str::from_utf8(body).is_ok());
+    let bytes = (!is_text && target.header("content-type").is_none())
+        .then(|| ("Content-Type".to_owned(), BYTES.to_owned()));
+    let headers = target.headers.iter().cloned().chain(bytes);
+    let mut other = Map::new();
+    if let Some((user, password)) = &target.login {
+        let basic = Map::from([("user", verbatim(user)), ("password", verbatim(password))]);
+        other.insert("auth", Map::from([("basic", basic)]));
+    }
+    if target.follow {
+        other.insert("follow", Follow::MOST);
+    }
+    Request {
+        // a request without a label is called by its method and path
+        label: (label != format!("{} {path}", target.method.as_str())).then(|| verbatim(&label).into()),
+        headers: headers.map(|(name, value)| (verbatim(&name), verbatim(&value))).collect(),
+        body: target.body.as_deref().map(|body| verbatim_bytes(body).into()),
+        timeout: timeout.map(|timeout| Time(timeout).into()),
+        other,
+        ..Request::new(target.method, path)
+    }
+}
+
 /// What stands at the top: where it is from, and the flags that are no part of a scenario.
 fn comment(arguments: &HitArguments) -> String {
     let mut flags: Vec<String> = Vec::new();
@@ -110,43 +339,29 @@ fn comment(arguments: &HitArguments) -> String {
     if flags.is_empty() { format!("{made}.") } else { format!("{made}, with {}.", flags.join(" ")) }
 }
 
-/// What is requested.
-struct Paths {
-    /// With holes where it varies.
-    path: String,
-    label: String,
-    feeders: Named<Feeder>,
-}
-
-fn paths(arguments: &HitArguments, url: &Url) -> Result<Paths, Failure> {
-    let base = &url[url::Position::BeforePath..url::Position::AfterQuery];
-    if let Some(file) = &arguments.urls {
-        let urls = urls(file, url)?;
-        let label = format!("{} URLs in turn", urls.len());
-        let values: Vec<Value> = urls.iter().map(|path| verbatim(path).into()).collect();
-        let feeders = vec![("urls".to_owned(), Feeder { values, ..Feeder::default() })];
-        return Ok(Paths { path: "/${path(next(urls))}".into(), label, feeders });
-    }
-    let Some(pattern) = &arguments.random_path else {
-        return Ok(Paths { path: verbatim(base), label: base.to_owned(), feeders: Vec::new() });
-    };
+/// The path with random text at its end, as a text with holes and as it is called.
+fn random_path(pattern: &str, url: &Url) -> Result<(String, String), Failure> {
     let wrong = |reason| Failure::usage(format!("--random-path: {reason}"));
     if url.query().is_some() {
         return Err(wrong("put the URL's query behind the pattern".to_owned()));
     }
     let path = pattern::template(pattern).map_err(wrong)?;
-    let base = base.trim_end_matches('/');
+    let base = url.path().trim_end_matches('/');
     let label = format!("{base}/{}", pattern.trim_start_matches('/'));
-    let path = format!("{}/{}", verbatim(base), path.trim_start_matches('/'));
-    Ok(Paths { path, label, feeders: Vec::new() })
+    Ok((format!("{}/{}", verbatim(base), path.trim_start_matches('/')), label))
 }
 
 /// How the URL is reached. Files are named by their whole path: the scenario may be run again from elsewhere.
-fn system(arguments: &HitArguments, url: &Url, connect_to: Option<String>) -> Result<System, Failure> {
+fn system(
+    arguments: &HitArguments,
+    reach: &ReachArguments,
+    url: &Url,
+    connect_to: Option<String>,
+) -> Result<System, Failure> {
     let mut reached = plan::System { connect_to, ..plan::System::default() };
     let usual = reached.resolve;
-    arguments.reach.apply(&mut reached);
-    if arguments.reach.streams.is_some() && reached.http != HttpVersion::Two {
+    reach.apply(&mut reached);
+    if reach.streams.is_some() && reached.http != HttpVersion::Two {
         return Err(Failure::usage("--streams is for HTTP/2: write --http 2 beside it"));
     }
     if arguments.pipeline > 1 && reached.http != HttpVersion::One {
@@ -160,10 +375,24 @@ fn system(arguments: &HitArguments, url: &Url, connect_to: Option<String>) -> Re
         return Err(Failure::usage(reason));
     }
     Ok(source::System {
-        url: Some(verbatim(&origin(url)).into()),
+        url: Some(verbatim(origin(url)).into()),
         resolve: (reached.resolve != usual).then(|| reached.resolve.word().into()),
         connect_to: reached.connect_to.map(|place| verbatim(&place).into()),
         http: (reached.http != HttpVersion::One).then(|| Scalar::unquoted(reached.http.word())),
+        tls: tls(reached.tls)?,
+        ..source::System::default()
+    })
+}
+
+/// A server of Redis' protocol, which its URL says most about.
+fn redis_system(arguments: &HitArguments, url: &str) -> Result<System, Failure> {
+    let mut reached = plan::System::default();
+    let usual = reached.resolve;
+    arguments.reach.apply(&mut reached);
+    Ok(source::System {
+        url: Some(verbatim(url).into()),
+        resolve: (reached.resolve != usual).then(|| reached.resolve.word().into()),
+        connect_to: reached.connect_to.map(|place| verbatim(&place).into()),
         tls: tls(reached.tls)?,
         ..source::System::default()
     })
@@ -191,7 +420,7 @@ fn absolute(file: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
 }
 
-fn load(arguments: &HitArguments) -> Load {
+fn load(arguments: &HitArguments) -> Result<Load, Failure> {
     let usual = if arguments.requests.is_some() { Duration::ZERO } else { WARM_UP };
     let warm_up = arguments.warm_up.unwrap_or(usual);
     let unnamed = if arguments.requests.is_some() { LONGEST } else { DURATION };
@@ -200,17 +429,46 @@ fn load(arguments: &HitArguments) -> Load {
         hold: Some(Time(arguments.duration.unwrap_or(unnamed)).into()),
         ..Load::default()
     };
-    match arguments.rate {
-        Some(rate) => {
-            let spacing = arguments.poisson.then(|| "poisson".into());
-            Load { rate: Some(Rate(rate).into()), spacing, ..load }
-        }
-        None => {
-            let at_once = streams(arguments).max(u64::from(arguments.pipeline));
-            let users = (connections(arguments) * at_once).min(arguments.requests.unwrap_or(u64::MAX));
-            Load { users: Some(users.into()), ..load }
-        }
+    let Some(range) = arguments.rate else {
+        let at_once = streams(arguments).max(u64::from(arguments.pipeline));
+        let users = (connections(arguments) * at_once).min(arguments.requests.unwrap_or(u64::MAX));
+        return Ok(Load { users: Some(users.into()), ..load });
+    };
+    let spacing = arguments.poisson.then(|| "poisson".into());
+    match range.constant() {
+        Some(rate) => Ok(Load { rate: Some(Rate(rate).into()), spacing, ..load }),
+        None => Ok(Load { phases: ramp(arguments, range)?, spacing, ..Load::default() }),
     }
+}
+
+/// A rate that changes evenly over the measurement, behind a warm-up at its first one.
+fn ramp(arguments: &HitArguments, range: RateRange) -> Result<Vec<Phase>, Failure> {
+    if arguments.requests.is_some() && arguments.duration.is_none() {
+        return Err(Failure::usage("a ramp needs to know how long it takes: give -d beside -n, or one rate"));
+    }
+    let begin = Scalar::from(Rate(range.from));
+    let usual = if range.from > 0.0 && arguments.requests.is_none() { WARM_UP } else { Duration::ZERO };
+    let warm_up = arguments.warm_up.unwrap_or(usual);
+    if range.from <= 0.0 && !warm_up.is_zero() {
+        return Err(Failure::usage(
+            "--warm-up: there is nothing to warm up with at a rate of 0; leave it out",
+        ));
+    }
+    let warm_up = (!warm_up.is_zero()).then(|| Phase {
+        name: Some("warm-up".into()),
+        duration: Some(Time(warm_up).into()),
+        rate: Some(begin.clone().into()),
+        ..Phase::default()
+    });
+    let measured = Phase {
+        name: Some("ramp".into()),
+        duration: Some(Time(arguments.duration.unwrap_or(DURATION)).into()),
+        rate: Some(format!("{} to {}", begin.as_str(), Scalar::from(Rate(range.to)).as_str()).into()),
+        // a phase of this name is not, by default
+        measured: Some(true.into()),
+        ..Phase::default()
+    };
+    Ok(warm_up.into_iter().chain([measured]).collect())
 }
 
 fn limits(arguments: &HitArguments) -> Map {
@@ -232,9 +490,6 @@ fn limits(arguments: &HitArguments) -> Map {
     if arguments.pipeline > 1 {
         limits.insert("pipeline", arguments.pipeline);
     }
-    if arguments.disable_keepalive {
-        limits.insert("keep alive", false);
-    }
     limits
 }
 
@@ -245,30 +500,6 @@ fn connections(arguments: &HitArguments) -> u64 {
 
 fn streams(arguments: &HitArguments) -> u64 {
     u64::from(arguments.reach.streams.unwrap_or(1))
-}
-
-fn parse_url(text: &str) -> Result<Url, Failure> {
-    let whole = match text {
-        _ if text.contains("://") => text.to_owned(),
-        // a port alone is one of this machine
-        _ if text.starts_with(':') => format!("http://localhost{text}"),
-        _ => format!("http://{text}"),
-    };
-    let wrong = |reason: String| Failure::usage(format!("`{text}` is not a URL to hit: {reason}"));
-    let url = Url::parse(&whole).map_err(|error| wrong(format!("{error}; write http://HOST:PORT/PATH")))?;
-    if !["http", "https"].contains(&url.scheme()) {
-        let other =
-            "it begins neither with http:// nor with https://; other protocols are for `tidemark run`";
-        return Err(wrong(other.into()));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("give a name and password as a header: -H 'Authorization: Basic …'".into()));
-    }
-    Ok(url)
-}
-
-fn origin(url: &Url) -> String {
-    url[..url::Position::BeforePath].to_owned()
 }
 
 /// Where a URL leads to, as `HOST:PORT`.
@@ -283,93 +514,15 @@ fn named(url: &Url, host: &str) -> Result<Url, Failure> {
         .map_err(|error| Failure::usage(format!("-H 'Host: {host}' names no host: {error}")))
 }
 
-fn method(arguments: &HitArguments, has_body: bool) -> Result<Method, Failure> {
-    let usual = if has_body { Method::Post } else { Method::Get };
-    let Some(name) = &arguments.method else { return Ok(usual) };
-    let name = name.to_ascii_uppercase();
-    Method::from_name(&name).ok_or_else(|| {
-        let all: Vec<&str> = Method::ALL.iter().map(|method| method.as_str()).collect();
-        Failure::usage(format!("unknown method -m {name}; it is one of {}", all.join(", ")))
-    })
-}
-
-fn headers(arguments: &HitArguments) -> Result<Vec<(String, String)>, Failure> {
-    let mut headers: Vec<(String, String)> = Vec::new();
-    let typed = arguments.content_type.iter().map(|value| format!("Content-Type: {value}"));
-    for header in arguments.headers.iter().cloned().chain(typed) {
-        let Some((name, value)) = header.split_once(':').map(|(name, value)| (name.trim(), value.trim()))
-        else {
-            return Err(Failure::usage(format!("-H '{header}' is not a header; write it as 'Name: value'")));
-        };
-        if headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            let reason = "is given twice; put its values into one, with a comma between them";
-            return Err(Failure::usage(format!("the header {name} {reason}")));
-        }
-        if name.eq_ignore_ascii_case("connection") {
-            return Err(Failure::usage(
-                "-H 'Connection: …' cannot be set as a header; see --disable-keepalive",
-            ));
-        }
-        if name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding") {
-            return Err(Failure::usage(format!(
-                "{name} is written by itself: the body is sent whole; leave it out"
-            )));
-        }
-        headers.push((name.to_owned(), value.to_owned()));
-    }
-    Ok(headers)
-}
-
-fn body(arguments: &HitArguments) -> Result<Option<String>, Failure> {
+/// The body that the flags give.
+fn body(arguments: &HitArguments) -> Result<Option<Vec<u8>>, Failure> {
     let file = match (&arguments.body, &arguments.body_file) {
         (_, Some(file)) => file.as_path(),
         (Some(text), None) => match text.strip_prefix('@') {
             Some(file) => Path::new(file),
-            None => return Ok(Some(text.clone())),
+            None => return Ok(Some(text.clone().into_bytes())),
         },
         (None, None) => return Ok(None),
     };
     read(file, "the body").map(Some)
-}
-
-/// A file, or standard input as `-`, that becomes a part of the scenario, hence text and not too large.
-fn read(file: &Path, what: &str) -> Result<String, Failure> {
-    use std::io::Read;
-    let stdin = file == Path::new("-");
-    let shown = if stdin { "standard input".to_owned() } else { file.display().to_string() };
-    let wrong = |reason: String| Failure::usage(format!("{what} in {shown}: {reason}"));
-    let mut bytes = Vec::new();
-    let done = match stdin {
-        true => std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes),
-        false => std::fs::File::open(file)
-            .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)),
-    };
-    done.map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(wrong(format!("it is larger than {} MiB; use a smaller one", FILE_BYTES_MAX >> 20)));
-    }
-    String::from_utf8(bytes)
-        .map_err(|_| wrong("it is not UTF-8 text, which is all that a scenario can hold".into()))
-}
-
-/// The paths in a file, without their first slash.
-fn urls(file: &Path, base: &Url) -> Result<Vec<String>, Failure> {
-    let text = read(file, "the URLs")?;
-    let mut paths = Vec::new();
-    for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())) {
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let wrong = |reason: &str| Failure::usage(format!("{}:{number}: {reason}: {line}", file.display()));
-        let url = base.join(line).map_err(|error| wrong(&error.to_string()))?;
-        if url.origin() != base.origin() {
-            return Err(wrong(&format!("not on {}, and one run drives one server", origin(base))));
-        }
-        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
-        paths.push(path.strip_prefix('/').unwrap_or(path).to_owned());
-    }
-    if paths.is_empty() {
-        return Err(Failure::usage(format!("{} has no URL; write one a line", file.display())));
-    }
-    Ok(paths)
 }

@@ -3,11 +3,13 @@
 
 mod body;
 mod entry;
+mod hidden;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use tidemark_scenario::Secrets;
-use tidemark_scenario::secrets::{MASK, is_secret_name};
+use tidemark_scenario::secrets::MASK;
 use tidemark_scenario::source::{
     Defaults, Map, Request, Scenario, Session, Step, System, Think, Value, verbatim,
 };
@@ -15,6 +17,7 @@ use tidemark_scenario::units::Time;
 use url::form_urlencoded;
 
 use self::entry::{Entry, Recording};
+use self::hidden::{has_jwt, is_secret_name, looks_secret};
 use super::names::{Settings, free, name_of};
 use super::{closed, objectives, unreadable, users};
 use crate::failure::Failure;
@@ -27,6 +30,10 @@ const BYTES_MAX: usize = 512 << 10;
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// Longest.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// Most settings; beyond, secrets share one.
+const SETTINGS_MAX: usize = 200;
+/// Most characters of a setting's name that are a secret's own.
+const NAME_MAX: usize = 30;
 /// Most names that a comment lists.
 const SHOWN_MAX: usize = 20;
 /// Most hosts that are driven.
@@ -91,7 +98,7 @@ struct Origin {
     requests: usize,
 }
 
-#[derive(Clone, PartialEq)]
+#[derive(PartialEq)]
 enum Driven {
     System,
     Target(String),
@@ -107,6 +114,8 @@ impl Origin {
 
 struct Making {
     origins: Vec<Origin>,
+    /// Where each is among them, by URL.
+    places: HashMap<String, usize>,
     settings: Settings,
     steps: Vec<Step>,
     requests: usize,
@@ -125,15 +134,15 @@ impl Making {
     /// The system is the first host, there the scheme and port with most requests.
     fn new(entries: &[Entry<'_>], hosts: &[String]) -> Making {
         let mut origins: Vec<Origin> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         for entry in entries {
             let url = entry.origin();
-            match origins.iter_mut().find(|known| known.url == url) {
-                Some(known) => known.requests += 1,
-                None => {
-                    let host = entry.url.host_str().unwrap_or_default().to_owned();
-                    origins.push(Origin { url, host, driven: Driven::Not, requests: 1 });
-                }
+            let place = *places.entry(url.clone()).or_insert(origins.len());
+            if place == origins.len() {
+                let host = entry.url.host_str().unwrap_or_default().to_owned();
+                origins.push(Origin { url, host, driven: Driven::Not, requests: 0 });
             }
+            origins[place].requests += 1;
         }
         let first = origins.first().map(|origin| origin.host.clone()).unwrap_or_default();
         let of_first = origins.iter_mut().filter(|origin| origin.host == first);
@@ -154,6 +163,7 @@ impl Making {
         }
         Making {
             origins,
+            places,
             settings: Settings::new(users()),
             steps: Vec::new(),
             requests: 0,
@@ -166,12 +176,11 @@ impl Making {
     }
 
     fn take(&mut self, entry: &Entry<'_>) {
-        let url = entry.origin();
-        let driven = self.origins.iter().find(|origin| origin.url == url).map(|origin| origin.driven.clone());
-        let target = match driven {
-            Some(Driven::System) => None,
-            Some(Driven::Target(name)) => Some(name),
-            _ => return,
+        let Some(&place) = self.places.get(&entry.origin()) else { return };
+        let target = match &self.origins[place].driven {
+            Driven::System => None,
+            Driven::Target(name) => Some(name.clone()),
+            Driven::Not => return,
         };
         self.bytes += entry.bytes();
         if self.requests == REQUESTS_MAX || self.bytes > BYTES_MAX {
@@ -203,12 +212,20 @@ impl Making {
         let has_label = entry.url.query().is_some() || path.chars().count() > TEXT_MAX;
         let label: String = format!("{method} {path}").chars().take(TEXT_MAX).collect();
         let label = target.iter().fold(label, |label, target| format!("{target} {label}"));
+        let (path, query) = self.path(entry);
         let mut request = Request {
             label: has_label.then(|| verbatim(&label).into()),
+            query,
             headers: self.headers(entry),
             check: entry.status.map(|status| Map::from([("status", status)])).unwrap_or_default(),
-            ..Request::new(entry.method, self.path(entry))
+            ..Request::new(entry.method, path)
         };
+        if let Some(status) = entry.status.filter(|status| *status >= 400) {
+            body::note(
+                &mut request,
+                &format!("recorded with status {status}: is that what a good answer has?"),
+            );
+        }
         if let Some(target) = target {
             request.other.insert("at", target);
         }
@@ -218,20 +235,24 @@ impl Making {
         request
     }
 
-    /// Path and query, in which a setting stands for each secret.
-    fn path(&mut self, entry: &Entry<'_>) -> String {
-        let mut path = verbatim(entry.url.path());
-        for (index, pair) in entry.url.query().into_iter().flat_map(|query| query.split('&')).enumerate() {
-            path.push(if index == 0 { '?' } else { '&' });
-            match pair.split_once('=') {
-                Some((name, value)) if !value.is_empty() && is_secret_name(&decoded(name)) => {
-                    let setting = secret(&mut self.settings, &decoded(name));
-                    path += &format!("{}=${{{setting}}}", verbatim(name));
-                }
-                _ => path += &verbatim(pair),
+    /// The path with its query, and the parameters that are secret: a setting stands for each.
+    fn path(&mut self, entry: &Entry<'_>) -> (String, Map) {
+        let (mut open, mut secrets) = (Vec::new(), Map::new());
+        for pair in entry.url.query().into_iter().flat_map(|query| query.split('&')) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, value) = (decoded(name), decoded(value));
+            if value.is_empty() || !(is_secret_name(&name) || looks_secret(&value)) {
+                open.push(verbatim(pair));
+            } else if !name.is_empty() {
+                let setting = secret(&mut self.settings, &name);
+                secrets.insert(verbatim(&name), format!("${{{setting}}}"));
             }
         }
-        path
+        let mut path = verbatim(entry.url.path());
+        if !open.is_empty() {
+            path += &format!("?{}", open.join("&"));
+        }
+        (path, secrets)
     }
 
     /// Those that an application's own code has set, as far as one can tell.
@@ -245,7 +266,8 @@ impl Making {
             if is_own {
                 continue;
             }
-            if is_secret_name(name) || Secrets::default().masked(&format!("{name}: {value}")).contains(MASK) {
+            let masked = || Secrets::default().masked(&format!("{name}: {value}"));
+            if is_secret_name(name) || has_jwt(value) || masked().contains(MASK) {
                 let name = short(name);
                 if !self.secret_headers.contains(&name) && self.secret_headers.len() < SHOWN_MAX {
                     self.secret_headers.push(name);
@@ -319,8 +341,9 @@ impl Making {
         ];
         if !self.secret_headers.is_empty() {
             let names = list(self.secret_headers.iter().map(String::as_str));
-            lines.push(format!("Left out, since secret: {names}. From the environment they come back:"));
-            lines.push("  headers: {Authorization: 'Bearer ${env(\"TOKEN\")}'}".into());
+            lines
+                .push(format!("Left out, since secret: {names}. Credentials can come from the environment:"));
+            lines.push("  defaults: {auth: {bearer: '${env(\"TOKEN\")}'}}".into());
         }
         let others = || self.origins.iter().filter(|origin| origin.driven == Driven::Not);
         if others().next().is_some() {
@@ -336,15 +359,25 @@ impl Making {
     }
 }
 
-/// The setting that stands for a secret.
+/// The setting that stands for a secret. Its value is masked for its name, which is a secret's therefore.
 fn secret(settings: &mut Settings, name: &str) -> String {
     let comment = "left out of the recording: give it with --set, or take it from an answer with extract";
+    let name = short(name);
     let what = format!("secret {}", name.to_lowercase());
-    settings.named(what, name, &format!("{name}_secret"), comment, "left-out")
+    if settings.map.len() >= SETTINGS_MAX && settings.of(&what).is_none() {
+        return settings.named("secrets".into(), "secret", "other_secret", comment, "left-out");
+    }
+    let begin: String = name_of(&name).chars().take(NAME_MAX).collect();
+    let other = format!("{begin}_secret");
+    let is_known = tidemark_scenario::secrets::is_secret_name(&name_of(&name));
+    settings.named(what, if is_known { &name } else { &other }, &other, comment, "left-out")
 }
 
-fn decoded(name: &str) -> String {
-    form_urlencoded::parse(name.as_bytes()).next().map(|(name, _)| name.into_owned()).unwrap_or_default()
+/// A name or value of a query or form as it is meant.
+fn decoded(text: &str) -> String {
+    // as the value of a field without a name, which may have more `=` in it
+    let field = format!("={text}");
+    form_urlencoded::parse(field.as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -77,7 +77,7 @@ pub(super) fn scenario(name: &str, document: &Json) -> Result<Scenario, Failure>
     if document["security"].as_array().is_some_and(|all| !all.is_empty())
         || document["components"]["securitySchemes"].as_object().is_some_and(|all| !all.is_empty())
     {
-        comment += "\nThe system asks who comes. What proves it stands nowhere in a file:";
+        comment += "\nThe API requires authentication. Keep credentials out of this file:";
         comment += "\n  defaults: {auth: {bearer: '${env(\"TOKEN\")}'}}";
     }
     if making.left_out > 0 {
@@ -125,7 +125,9 @@ fn server(document: &Json) -> (String, String) {
 fn with_defaults(text: &str, variables: &Json) -> String {
     let mut text: String = text.chars().take(PATH_MAX).collect();
     for (name, variable) in variables.as_object().into_iter().flatten().take(PARAMETERS_MAX) {
-        text = text.replace(&format!("{{{name}}}"), variable["default"].as_str().unwrap_or_default());
+        // short, so that many places for it make no long text
+        let default = short(variable["default"].as_str().unwrap_or_default());
+        text = text.replace(&format!("{{{name}}}"), &default);
         text = text.chars().take(PATH_MAX).collect();
     }
     text
@@ -180,7 +182,9 @@ impl<'d> Making<'d> {
             if bytes > STEPS_BYTES_MAX {
                 self.left_out += 1;
             } else if is_read {
-                step.comment = std::mem::take(&mut self.written).join("\n");
+                let mut lines = std::mem::take(&mut self.written);
+                lines.extend(Some(std::mem::take(&mut step.comment)).filter(|own| !own.is_empty()));
+                step.comment = lines.join("\n");
                 self.steps.push(step.into());
             } else {
                 if self.written.is_empty() {
@@ -226,7 +230,15 @@ impl<'d> Making<'d> {
                 headers.insert(name, self.samples.text(parameter));
             }
         }
+        let cookies = of("cookie");
+        let cookies: Vec<String> =
+            cookies.iter().filter(required).filter_map(|parameter| named(parameter)).collect();
+        let comment = match cookies.as_slice() {
+            [] => String::new(),
+            names => format!("left out, though required: cookie {}", names.join(", ")),
+        };
         let mut request = Request {
+            comment,
             label: has_holes.then(|| verbatim(&label).into()),
             query,
             headers,

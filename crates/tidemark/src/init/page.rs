@@ -7,17 +7,25 @@ use url::{Position, Url};
 use super::objectives;
 use crate::failure::Failure;
 
+/// How the path of an OpenAPI document ends, usually.
+const DOCUMENTS: [&str; 4] = ["openapi.json", "openapi.yaml", "swagger.json", "swagger.yaml"];
+
 /// A scenario of one request.
 pub(super) fn scenario(text: &str) -> Result<Scenario, Failure> {
     let url = read(text)?;
     let path = &url[Position::BeforePath..Position::AfterQuery];
+    let mut comment =
+        "Made by tidemark init. All keys: docs/scenario.md; mistakes: tidemark check FILE.".to_owned();
+    if DOCUMENTS.iter().any(|name| url.path().ends_with(name)) {
+        comment += "\nThis looks like an OpenAPI document: save it and run tidemark init FILE.";
+    }
     let step = Request {
         comment: "More steps go below this one: what a user does, in order; POST, think, extract, …".into(),
         check: Map::from([("status", 200u64)]),
         ..Request::new(Method::Get, verbatim(path))
     };
     Ok(Scenario {
-        comment: "Made by tidemark init. All keys: docs/scenario.md; mistakes: tidemark check FILE.".into(),
+        comment,
         system: Some(System {
             url: Some(verbatim(&url[..Position::BeforePath]).into()),
             ..System::default()
@@ -49,8 +57,10 @@ fn read(text: &str) -> Result<Url, Failure> {
     let url = Url::parse(&whole).map_err(|error| wrong(&format!("{error}; write http://HOST:PORT/PATH")))?;
     match url.scheme() {
         "http" | "https" => {}
-        "redis" | "rediss" | "memcached" | "postgres" | "postgresql" | "cql" => {
-            return Err(wrong("it is none of HTTP; docs/kv.md and docs/sql.md have scenarios to begin with"));
+        "redis" | "rediss" | "memcached" | "postgres" | "postgresql" | "cql" | "aerospike" => {
+            return Err(wrong(
+                "init makes scenarios of HTTP; docs/kv.md, docs/sql.md, docs/cql.md and docs/aerospike.md have some to begin with",
+            ));
         }
         _ => return Err(wrong("it begins neither with http:// nor with https://")),
     }

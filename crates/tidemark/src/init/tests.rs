@@ -341,9 +341,10 @@ fn secrets_of_a_recording_stay_there() {
         "  url: https://shop.example",
         "  shop_example: {url: http://shop.example}",
         "  headers: {Accept: text/html}",
-        "      - GET: /?access_token=${access_token}&q=$${x}",
+        "      - GET: /?q=$${x}",
+        "        query: {access_token: \"${access_token}\"}",
         "        form: {user: ann, password: \"${password}\"}",
-        "        body: q=1&password=***",
+        "      # its body was left out: there may be a secret in it",
         "        at: cdn_example",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
@@ -354,6 +355,140 @@ fn secrets_of_a_recording_stay_there() {
     // a host that nobody named is not driven
     let text = checked(&har_of(&recording, &[]).unwrap());
     assert!(!text.contains("at: cdn_example") && text.contains("cdn.example (1)"), "{text}");
+}
+
+/// The scenario of one request with a body.
+fn posted(kind: &str, body: &str) -> String {
+    let recording = json!({"log": {"entries": [{"response": {"status": 500}, "request": {
+        "method": "POST", "url": "http://h/", "headers": [{"name": "X-Note", "value": JWT}],
+        "postData": {"mimeType": kind, "text": body}}}]}});
+    let text = checked(&har_of(&recording, &[]).unwrap());
+    for secret in ["hunter2", "eyJ", "***"] {
+        assert!(!text.contains(secret), "{secret}\n{text}");
+    }
+    assert!(text.contains("# recorded with status 500"), "{text}");
+    text
+}
+
+/// A signed token.
+const JWT: &str = "eyJhbGciOiJub25lIn0.eyJhIjoxfQ.c2ln";
+
+#[test]
+fn what_stands_below_a_secrets_name_is_secret() {
+    let body = json!({"password": ["hunter2"], "credentials": {"pin": "hunter2", "code": 4711}, "tokens": ["hunter2"],
+        "passwords": {"a": [{"b": "hunter2"}]}, "apiKeys": ["hunter2"], "pass": "hunter2", "jwt": "hunter2",
+        "note": JWT, "query": "mutation { login(password: \"hunter2\") }", "max_tokens": 64, "name": "ann"});
+    let text = posted("application/json", &body.to_string());
+    for part in [
+        "${password}",
+        "${credentials_pin}",
+        "${credentials_code}",
+        "${tokens}",
+        "${passwords_a_b}",
+        "${apiKeys_secret}",
+        "${pass_secret}",
+        "${jwt_secret}",
+        "${note_secret}",
+        "${query_secret}",
+        "max_tokens: 64",
+        "name: ann",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn secrets_of_a_form_are_settings_also_where_names_repeat() {
+    let of = |body: &str| posted("application/x-www-form-urlencoded", body);
+    assert!(of("a=1&pass=hunter2").contains("pass: \"${pass_secret}\""));
+    let text = of(&format!("a=1&a=%24%7Bx%7D&user%5Bpassword%5D=hunter2&b={JWT}"));
+    let wanted = "body: a=1&a=%24%7Bx%7D&user%5Bpassword%5D=${url(user_password)}&b=${url(b_secret)}\n";
+    assert!(text.contains(wanted), "{text}");
+    assert!(text.contains("\n  user_password: left-out\n"), "{text}");
+}
+
+#[test]
+fn other_bodies_with_a_secrets_name_are_left_out() {
+    let part = "--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\nhunter2\r\n--b--\r\n";
+    for (kind, body) in [
+        ("multipart/form-data; boundary=b", part),
+        ("application/xml", "<login><password>hunter2</password></login>"),
+        ("text/plain", "password: hunter2"),
+        ("text/plain", JWT),
+        ("application/json", "{\"password\": hunter2"),
+    ] {
+        let text = posted(kind, body);
+        assert!(text.contains("# its body was left out: there may be a secret in it"), "{text}");
+    }
+    assert!(posted("text/plain", "a note").contains("body: a note\n"));
+}
+
+#[test]
+fn many_secrets_share_a_setting() {
+    let members: Json = (0..3_000).map(|number| (format!("{number}"), json!("hunter2"))).collect();
+    let text = posted("application/json", &json!({"credentials": members}).to_string());
+    assert!(text.contains("${secret}") && text.lines().count() < 4_000, "{}", &text[..1_000]);
+}
+
+#[test]
+fn many_hosts_are_counted() {
+    let request = |host: usize| json!({"request": {"method": "GET", "url": format!("http://h{host}/")}});
+    let entries: Vec<Json> = (0..20_000).map(request).collect();
+    let text = checked(&har_of(&json!({"log": {"entries": entries}}), &["h19999"]).unwrap());
+    assert!(text.contains("at: h19999") && text.contains("and 19978 more"), "{text}");
+    assert!(text.len() < 10_000, "{}", text.len());
+}
+
+#[test]
+fn what_a_document_repeats_is_bounded() {
+    let url = format!("http://h/{}", "{a}".repeat(600));
+    let server = json!({"url": url, "variables": {"a": {"default": "x".repeat(3 << 20)}}});
+    let names: Vec<String> = (0..20_000).map(|number| format!("m{number}")).collect();
+    let properties: Json = names.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
+    let schema = json!({"required": names, "properties": properties});
+    let parameter = json!({"in": "query", "name": "q", "required": true, "schema": {"type": "string", "minLength": 1_000_000}});
+    let tags =
+        json!({"type": "array", "minItems": 1_000_000, "items": {"type": "array", "minItems": 1_000_000}});
+    let content =
+        |schema: &Json| json!({"requestBody": {"content": {"application/json": {"schema": schema}}}});
+    let paths =
+        json!({"/": {"get": {"parameters": [parameter]}, "post": content(&schema), "put": content(&tags)}});
+    let document = json!({"openapi": "3.0.0", "servers": [server], "paths": paths});
+    let text = checked(&openapi::scenario("x.json", &document).unwrap());
+    assert!(text.len() < 20_000, "{}", text.len());
+}
+
+#[test]
+fn samples_fit_what_a_schema_asks_for() {
+    let query =
+        |name: &str, schema: Json| json!({"in": "query", "name": name, "required": true, "schema": schema});
+    let parameters = json!([
+        query("word", json!({"type": "string", "minLength": 4})),
+        query("mail", json!({"type": "string", "format": "email", "maxLength": 7})),
+        query("count", json!({"type": "integer", "exclusiveMinimum": 10})),
+        query("step", json!({"type": "integer", "minimum": 5, "multipleOf": 4})),
+        query("above", json!({"type": "integer", "minimum": 3, "exclusiveMinimum": true})),
+        {"in": "cookie", "name": "sid", "required": true},
+    ]);
+    let tags = json!({"properties": {"tags": {"type": "array", "minItems": 3, "items": {"type": "string"}}}});
+    let post = json!({"requestBody": {"content": {"application/json": {"schema": tags}}}});
+    let document =
+        json!({"openapi": "3.0.0", "paths": {"/": {"get": {"parameters": parameters}, "post": post}}});
+    let text = checked(&openapi::scenario("x.json", &document).unwrap());
+    for line in [
+        "      # left out, though required: cookie sid",
+        "        query: {word: xxxx, mail: someone, count: 11, step: 8, above: 4}",
+        "      #   json: {tags: [x, x, x]}",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn a_documents_address_says_what_to_do() {
+    let text = checked(&page::scenario("http://h/v3/openapi.json").unwrap());
+    assert!(text.contains("save it and run tidemark init FILE"), "{text}");
+    assert!(!checked(&page::scenario("http://h/").unwrap()).contains("save it"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "tui")]
 pub mod pty;
+pub mod server;
 pub mod store;
 
 use std::path::Path;

@@ -2,6 +2,8 @@
 
 /// Version and kind, then a length of 48 bits.
 pub(super) const FRAME_BYTES: usize = 8;
+/// Of a buffer that grew beyond this, the rest is given back before the next reply.
+pub(super) const RETAINED_BYTES: usize = 1 << 20;
 const VERSION: u8 = 2;
 
 /// What a frame holds.
@@ -69,9 +71,16 @@ impl Frames {
         Frames { kind, payload_max: limit_bytes.saturating_add(beside), limit_bytes, gathered: Vec::new() }
     }
 
-    /// Forgets what is not whole.
+    /// Forgets what is not whole, and gives back what a large frame needed.
     pub fn clear(&mut self) {
         self.gathered.clear();
+        self.gathered.shrink_to(RETAINED_BYTES);
+    }
+
+    /// Bytes that are held for frames that are not whole.
+    #[cfg(test)]
+    pub fn held_bytes(&self) -> usize {
+        self.gathered.capacity()
     }
 
     /// Takes bytes from the front of `input` up to the end of the next frame; how many, and what `with` made of the payload

@@ -1,7 +1,7 @@
 //! Replies to requests about one record.
 
 use super::code::{Kind, words};
-use super::frame::{FrameKind, Frames, ReplyError};
+use super::frame::{FrameKind, Frames, RETAINED_BYTES, ReplyError};
 use super::message::{Message, particle};
 use crate::http1::Decoded;
 use crate::json;
@@ -88,6 +88,12 @@ impl ReplyDecoder {
         &self.reply.body
     }
 
+    /// Bytes that are held for a frame that is not whole, and for what a reply holds.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> (usize, usize) {
+        (self.frames.held_bytes(), self.reply.body.capacity())
+    }
+
     /// What it says beside that: `generation`, `expires` (Unix time; 0 for never) of the record, the result `code`.
     pub fn field(&self, name: &str) -> Option<&[u8]> {
         let field = match name {
@@ -132,6 +138,7 @@ impl Reply {
     fn clear(&mut self) {
         self.kind = Kind::Done;
         self.body.clear();
+        self.body.shrink_to(RETAINED_BYTES);
         self.code.clear();
         self.generation.clear();
         self.expires.clear();

@@ -159,7 +159,7 @@ impl Form {
     }
 
     /// Appends the request about the record of this key, up to its values; returns where it begins. What follows is
-    /// a [`value`](Self::value) for each bin, in their order, and the [`end`].
+    /// a [`value`](Self::value) for each bin, in their order, and the `end`.
     pub fn begin(&self, key: &[u8], extra: Extra, out: &mut Vec<u8>) -> usize {
         let begin = out.len();
         out.extend_from_slice(&self.head);

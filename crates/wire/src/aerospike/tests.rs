@@ -177,6 +177,24 @@ fn what_is_no_reply_is_refused() {
 }
 
 #[test]
+fn what_a_large_reply_needed_is_given_back() {
+    const LARGE: usize = 4 << 20;
+    let value = "x".repeat(LARGE);
+    let reply = reply(0, &[("v", 3, value.as_bytes())]);
+    let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: LARGE });
+    decoder.start(Wanted::Bin, true);
+    for piece in reply.chunks(1 << 16) {
+        assert_eq!(decoder.decode(piece).unwrap().consumed, piece.len());
+    }
+    assert_eq!(decoder.body().len(), LARGE);
+    let (frame, body) = decoder.held_bytes();
+    assert!(frame >= LARGE && body >= LARGE, "{frame} {body}");
+    decoder.start(Wanted::Bin, true);
+    let (frame, body) = decoder.held_bytes();
+    assert!(frame <= 1 << 20 && body <= 1 << 20, "{frame} {body}");
+}
+
+#[test]
 fn a_connection_that_ends_is_told_from_one_that_said_nothing() {
     let mut decoder = ReplyDecoder::new(ReplyLimits::default());
     decoder.start(Wanted::Bin, true);

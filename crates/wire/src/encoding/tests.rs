@@ -18,8 +18,18 @@ const BROTLI_BOMB: &[u8] = &[
     0xf0, 0x4f, 0x00, 0xc4, 0x61, 0x11, 0x80, 0xee, 0xfd, 0x07,
 ];
 
+/// Bytes in hex.
+fn bytes(hex: &str) -> Vec<u8> {
+    let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    (0..hex.len()).step_by(2).map(byte).collect()
+}
+
 fn gzip(body: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip_by(Compression::fast(), body)
+}
+
+fn gzip_by(level: Compression, body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), level);
     encoder.write_all(body).unwrap();
     encoder.finish().unwrap()
 }
@@ -54,7 +64,7 @@ fn brotli_stored(body: &[u8]) -> Vec<u8> {
 fn read(headers: &[&str], body: &[u8], most: usize) -> Result<Option<Vec<u8>>, EncodingError> {
     let mut out = b"of the one before".to_vec();
     let headers = headers.iter().map(|header| header.as_bytes());
-    let is_encoded = decode(headers, body, most, &mut out, &mut Room(b"of the one before".to_vec()));
+    let is_encoded = decode(headers, body, most, &mut out, &mut Scratch(b"of the one before".to_vec()));
     assert!(out.is_empty() || is_encoded == Ok(true));
     is_encoded.map(|is_encoded| is_encoded.then_some(out))
 }
@@ -99,6 +109,73 @@ fn members_and_frames_follow_each_other() {
     assert_eq!(read(&["gzip"], &twice, MOST).unwrap().as_deref(), Some(&b"abcd"[..]));
     let twice = [zstd(b"ab"), zstd(b"cd")].concat();
     assert_eq!(read(&["zstd"], &twice, MOST).unwrap().as_deref(), Some(&b"abcd"[..]));
+}
+
+#[test]
+fn only_so_many_members_and_frames_are_read() {
+    for (name, empty) in [("gzip", gzip(b"")), ("zstd", bytes("28b52ffd2000010000"))] {
+        assert_eq!(read(&[name], &empty.repeat(1_000), MOST), Ok(Some(Vec::new())), "{name}");
+        let error = read(&[name], &empty.repeat(1_001), MOST).unwrap_err();
+        let begin = format!("the body cannot be read as {name}: it has more than 1000 ");
+        assert!(error.to_string().starts_with(&begin), "{error}");
+    }
+}
+
+#[test]
+fn frames_that_hold_something_else_are_skipped() {
+    // `abc` is skipped, then comes `a`, and nothing is skipped
+    let around = bytes("502a4d180300000061626328b52ffd2001090000615f2a4d1800000000");
+    assert_eq!(read(&["zstd"], &around, MOST).unwrap().as_deref(), Some(&b"a"[..]));
+    let error = read(&["zstd"], &around[..10], MOST).unwrap_err();
+    assert_eq!(error.to_string(), "the body cannot be read as zstd: it ends too early");
+}
+
+#[test]
+fn a_checksum_of_zstd_is_compared() {
+    let right = bytes("28b52ffd04588100007b2262616c616e6365223a313030307da9c0f182");
+    let body = br#"{"balance":1000}"#;
+    assert_eq!(read(&["zstd"], &right, MOST).unwrap().as_deref(), Some(&body[..]));
+    let damaged = bytes("28b52ffd04588100007b2262616c616e6365223a393030307da9c0f182");
+    // also where another frame follows
+    for encoded in [damaged.clone(), [damaged, right].concat()] {
+        let error = read(&["zstd"], &encoded, MOST).unwrap_err();
+        let words = "the body cannot be read as zstd: it is damaged: its checksum is wrong";
+        assert_eq!(error.to_string(), words);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_in_plain_words() {
+    let words = |name: &str, encoded: &[u8]| match read(&[name], encoded, MOST) {
+        Err(EncodingError::Broken { reason, .. }) => reason,
+        other => panic!("{name}: {other:?}"),
+    };
+    for (name, whole) in [("gzip", gzip(b"hello")), ("zstd", zstd(b"hello"))] {
+        for end in 1..whole.len() {
+            assert_eq!(words(name, &whole[..end]), "it ends too early", "{name} {end}");
+        }
+        let more = [whole, b"and more".to_vec()].concat();
+        assert_eq!(words(name, &more), "there are bytes behind its end", "{name}");
+    }
+    // a block of a kind that there is not, and no frame at all
+    for damaged in [bytes("28b52ffd2001070000"), b"plain text".to_vec()] {
+        assert_eq!(words("zstd", &damaged), "it is damaged");
+    }
+    assert_eq!(words("zstd", &bytes("28b52ffd21070101000061")), "it needs a dictionary");
+}
+
+#[test]
+fn large_buffers_are_given_back() {
+    let zeros = vec![0; 16 << 20];
+    // as large in between
+    let twice = gzip(&gzip_by(Compression::none(), &zeros));
+    let (mut out, mut room) = (Vec::new(), Scratch::default());
+    assert_eq!(decode([b"gzip, gzip".as_slice()], &twice, 17 << 20, &mut out, &mut room), Ok(true));
+    assert_eq!(out.len(), zeros.len());
+    assert!(room.0.capacity() > RETAINED_BYTES);
+    forget(&mut out, &mut room);
+    assert!(out.is_empty() && out.capacity() <= RETAINED_BYTES, "{}", out.capacity());
+    assert!(room.0.is_empty() && room.0.capacity() <= RETAINED_BYTES, "{}", room.0.capacity());
 }
 
 #[test]

@@ -93,7 +93,7 @@ pub fn resolve_location<'l>(
     if let Some(behind) = behind {
         let behind = behind.strip_prefix(b"//").ok_or(LocationError::Host)?;
         let (authority, target) = behind.split_at(end_at(behind, b"/?\\"));
-        // who comes is not said by a URL
+        // user and password in a URL are not used
         let authority = authority.rsplit(|byte| *byte == b'@').next().unwrap_or_default();
         if !is_host(authority) {
             return Err(LocationError::Host);

@@ -8,6 +8,7 @@ use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Ask, Check, EventStreamStep, Source};
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use crate::steps::auth::AUTH;
+use crate::steps::measure::MEASURE;
 use crate::steps::request::QUERY;
 use crate::steps::{Step, StepKind};
 use crate::template;
@@ -29,6 +30,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
             AUTH,
             TIMEOUT,
             EXTRACT,
+            MEASURE,
             key("check", Of(&CHECK), "What must hold of the answer's head, whose status is 200."),
         ],
         rule: Rule::Free,

@@ -8,6 +8,7 @@ use crate::plan::{Ask, HttpRequest, WebSocketStep};
 use crate::reader::Reader;
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use crate::steps::auth::AUTH;
+use crate::steps::measure::MEASURE;
 use crate::steps::request::QUERY;
 use crate::steps::{Step, StepKind};
 use crate::template;
@@ -42,6 +43,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
             ),
             TIMEOUT,
             EXTRACT,
+            MEASURE,
             key("check", Of(&CHECK), "What must hold of the answer, whose status is 101."),
         ],
         rule: Rule::Free,

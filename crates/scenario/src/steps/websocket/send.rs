@@ -11,6 +11,7 @@ use crate::grammar::{Record, Rule, Shape, key};
 use crate::plan::WebSocketStep;
 use crate::steps::answer::{AT, EXTRACT, LABEL, TIMEOUT};
 use crate::steps::ledger::LEDGER;
+use crate::steps::measure::MEASURE;
 use crate::steps::{Step, StepKind};
 use crate::template::{self, Encoding};
 use crate::yaml::Node;
@@ -28,6 +29,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
             LEDGER,
             TIMEOUT,
             EXTRACT,
+            MEASURE,
         ],
         rule: Rule::Free,
     },

@@ -1,5 +1,7 @@
 //! Values that a document gives as examples, or that fit what it says of them.
 
+use std::collections::HashSet;
+
 use serde_json::Value as Json;
 use tidemark_scenario::source::{Map, Scalar, Value, verbatim};
 
@@ -9,6 +11,10 @@ const REFERENCES_MAX: usize = 16;
 const DEPTH_MAX: usize = 8;
 /// Most parts of a value.
 const PARTS_MAX: usize = 100;
+/// Most members of a schema that are looked at.
+const MEMBERS_MAX: usize = 1_000;
+/// Largest number that is made up.
+const NUMBER_MAX: f64 = 1e15;
 /// Longest text, characters.
 const TEXT_MAX: usize = 200;
 
@@ -95,27 +101,37 @@ impl<'d> Samples<'d> {
         }
         let kind = schema["type"].as_str().or(schema["type"][0].as_str());
         match kind {
-            Some("integer" | "number") => schema["minimum"].as_i64().unwrap_or(1).max(1).into(),
+            Some("integer" | "number") => number_for(schema).into(),
             Some("boolean") => true.into(),
-            Some("array") => vec![self.fitting(&schema["items"], depth + 1, parts)].into(),
-            Some("string") => text_for(schema["format"].as_str().unwrap_or_default()).into(),
+            Some("array") => self.list(schema, depth, parts).into(),
+            Some("string") => text_for(schema).into(),
             Some("null") => Value::default(),
             _ => self.object(schema, depth, parts),
         }
     }
 
+    /// As many items as there must be, and at least one.
+    fn list(&self, schema: &'d Json, depth: usize, parts: &mut usize) -> Vec<Value> {
+        let mut items = vec![self.fitting(&schema["items"], depth + 1, parts)];
+        let least = schema["minItems"].as_u64().unwrap_or(1);
+        while (items.len() as u64) < least && *parts > 0 {
+            items.push(self.fitting(&schema["items"], depth + 1, parts));
+        }
+        items
+    }
+
     /// Its required members; where none is, all.
     fn object(&self, schema: &'d Json, depth: usize, parts: &mut usize) -> Value {
         let mut map = Map::new();
-        for part in schema["allOf"].as_array().into_iter().flatten() {
+        for part in schema["allOf"].as_array().into_iter().flatten().take(PARTS_MAX) {
             if let Value::Map(members) = self.fitting(part, depth + 1, parts) {
                 members.entries().iter().for_each(|entry| map.insert(entry.key.clone(), entry.value.clone()));
             }
         }
-        let required = schema["required"].as_array().filter(|required| !required.is_empty());
-        let is_wanted =
-            |name: &str| required.is_none_or(|required| required.iter().any(|wanted| wanted == name));
-        for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let required = schema["required"].as_array().into_iter().flatten().take(MEMBERS_MAX);
+        let required: HashSet<&str> = required.filter_map(Json::as_str).collect();
+        let is_wanted = |name: &str| required.is_empty() || required.contains(name);
+        for (name, member) in schema["properties"].as_object().into_iter().flatten().take(MEMBERS_MAX) {
             if *parts == 0 {
                 break;
             }
@@ -127,7 +143,37 @@ impl<'d> Samples<'d> {
     }
 }
 
-fn text_for(format: &str) -> &'static str {
+/// 1, or the least number above it that fits.
+fn number_for(schema: &Json) -> Scalar {
+    let mut number = schema["minimum"].as_f64().unwrap_or(1.0).ceil().max(1.0);
+    let above = match &schema["exclusiveMinimum"] {
+        // as OpenAPI 3.0 writes it
+        Json::Bool(true) => schema["minimum"].as_f64(),
+        above => above.as_f64(),
+    };
+    if let Some(above) = above.filter(|above| number <= *above) {
+        number = above.floor() + 1.0;
+    }
+    if let Some(step) = schema["multipleOf"].as_f64().filter(|step| *step > 0.0) {
+        number = (number / step).ceil() * step;
+    }
+    if !number.is_finite() || number >= NUMBER_MAX {
+        return schema["minimum"].as_i64().unwrap_or(1).max(1).into();
+    }
+    if number.fract() == 0.0 { (number as i64).into() } else { Scalar::unquoted(&number.to_string()) }
+}
+
+/// A text of the format and length.
+fn text_for(schema: &Json) -> String {
+    let length = |key: &str| schema[key].as_u64().map(|length| length.min(TEXT_MAX as u64) as usize);
+    let mut text = example_of(schema["format"].as_str().unwrap_or_default()).to_owned();
+    let missing = length("minLength").unwrap_or(0).saturating_sub(text.len());
+    text += &"x".repeat(missing);
+    text.truncate(length("maxLength").unwrap_or(TEXT_MAX));
+    text
+}
+
+fn example_of(format: &str) -> &'static str {
     match format {
         "date" => "2026-01-31",
         "date-time" => "2026-01-31T12:00:00Z",

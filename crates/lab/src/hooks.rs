@@ -1,9 +1,9 @@
-//! Commands around a system of one's own: before it is started and after it was stopped, each run to its end.
+//! Hooks of a system of one's own: the commands `before` it is started and `after` it has stopped, each run to its end.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tidemark_scenario::plan::{Errand, Launch, PORT};
+use tidemark_scenario::plan::{Hook, Launch, PORT};
 
 use crate::child::{Child, Spec, TAIL_LINES};
 use crate::error::LabError;
@@ -12,7 +12,7 @@ use crate::served::{self, ASK_EVERY, Deadline, check_stop_request};
 
 /// What a command and what is run around it are started with.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct LaunchContext {
     /// The run directory, for their logs.
     pub run_dir: PathBuf,
     /// Cores that they are held to; empty for all.
@@ -22,22 +22,22 @@ pub struct Surroundings {
     port: u16,
 }
 
-impl Surroundings {
+impl LaunchContext {
     /// Of a system that listens there.
-    pub fn of(launch: &Launch, port: u16, run_dir: PathBuf, cores: Vec<usize>) -> Surroundings {
-        let mut all = Surroundings { run_dir, cores, cwd: launch.cwd.clone(), port, ..Default::default() };
-        all.env = launch.env.iter().map(|(name, value)| (name.clone(), all.told(value))).collect();
+    pub fn of(launch: &Launch, port: u16, run_dir: PathBuf, cores: Vec<usize>) -> LaunchContext {
+        let mut all = LaunchContext { run_dir, cores, cwd: launch.cwd.clone(), port, ..Default::default() };
+        all.env = launch.env.iter().map(|(name, value)| (name.clone(), all.with_port(value))).collect();
         all
     }
 
     /// A text with the port in it.
-    pub fn told(&self, text: &str) -> String {
+    pub fn with_port(&self, text: &str) -> String {
         text.replace(PORT, &self.port.to_string())
     }
 
     /// How a command is started, with a log of this name.
     pub fn spec(&self, name: &str, command: &[String]) -> Result<Spec, LabError> {
-        let command = command.iter().map(|word| self.told(word)).collect();
+        let command = command.iter().map(|word| self.with_port(word)).collect();
         let spec = served::spec(name, command, &self.run_dir, &self.cores, false)?;
         Ok(Spec { env: self.env.clone(), cwd: self.cwd.clone(), ..spec })
     }
@@ -46,37 +46,37 @@ impl Surroundings {
 /// Runs what comes before a system, one after the other, up to the first that fails.
 pub fn run_before(
     launch: &Launch,
-    surroundings: &Surroundings,
+    context: &LaunchContext,
     stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<(), LabError> {
-    let mut errands = launch.before.iter().enumerate();
-    errands.try_for_each(|(index, errand)| run(errand, "before", index + 1, surroundings, stop_request))
+    let mut hooks = launch.before.iter().enumerate();
+    hooks.try_for_each(|(index, hook)| run(hook, "before", index + 1, context, stop_request))
 }
 
 /// Runs one to its end: the one of this number under a key of the scenario.
 fn run(
-    errand: &Errand,
+    hook: &Hook,
     when: &str,
     number: usize,
-    surroundings: &Surroundings,
+    context: &LaunchContext,
     stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<(), LabError> {
-    let program = errand.command.first().map(String::as_str).unwrap_or_default();
-    one(errand, &format!("{when}-{number}"), surroundings, stop_request)
+    let program = hook.command.first().map(String::as_str).unwrap_or_default();
+    one(hook, &format!("{when}-{number}"), context, stop_request)
         .map_err(|error| error.in_words(|text| format!("command {number} of `{when}` (`{program}`) {text}")))
 }
 
 fn one(
-    errand: &Errand,
+    hook: &Hook,
     name: &str,
-    surroundings: &Surroundings,
+    context: &LaunchContext,
     stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<(), LabError> {
-    let spec = surroundings.spec(name, &errand.command)?;
+    let spec = context.spec(name, &hook.command)?;
     let mut child = Child::spawn(&spec)
         .and_then(|mut child| child.guard().map(|()| child))
         .map_err(|error| LabError::Start(format!("cannot be started: {error}")))?;
-    let deadline = Deadline::new(errand.within);
+    let deadline = Deadline::new(hook.within);
     loop {
         match child.ending() {
             Some(_) if child.exit_code() == Some(0) => return Ok(()),
@@ -85,7 +85,7 @@ fn one(
             }
             None if deadline.is_over() => {
                 child.kill();
-                let (within, tail) = (errand.within, child.log_tail(TAIL_LINES));
+                let (within, tail) = (hook.within, child.log_tail(TAIL_LINES));
                 return Err(LabError::Start(format!(
                     "was not over within {within:?} and was killed; `within` says how long it may take; {tail}"
                 )));
@@ -100,28 +100,29 @@ fn one(
 
 /// What is run once a system was stopped; also where it never started, when this is dropped.
 #[derive(Debug, Default)]
-pub struct Afterwards {
-    errands: Vec<Errand>,
-    surroundings: Surroundings,
+pub struct AfterHooks {
+    hooks: Vec<Hook>,
+    context: LaunchContext,
 }
 
-impl Afterwards {
+impl AfterHooks {
     /// These, later.
-    pub fn new(errands: &[Errand], surroundings: &Surroundings) -> Afterwards {
-        Afterwards { errands: errands.to_vec(), surroundings: surroundings.clone() }
+    pub fn new(hooks: &[Hook], context: &LaunchContext) -> AfterHooks {
+        AfterHooks { hooks: hooks.to_vec(), context: context.clone() }
     }
 
     /// Now, and never again. All of them are run; returns what went wrong.
     pub fn run(&mut self) -> Vec<LabError> {
-        let errands = std::mem::take(&mut self.errands);
-        let ran = errands.iter().enumerate().map(|(index, errand)| {
-            run(errand, "after", index + 1, &self.surroundings, &|| StopRequest::None)
-        });
+        let hooks = std::mem::take(&mut self.hooks);
+        let ran = hooks
+            .iter()
+            .enumerate()
+            .map(|(index, hook)| run(hook, "after", index + 1, &self.context, &|| StopRequest::None));
         ran.filter_map(Result::err).collect()
     }
 }
 
-impl Drop for Afterwards {
+impl Drop for AfterHooks {
     fn drop(&mut self) {
         // the run has failed already, and with a reason of its own
         drop(self.run());

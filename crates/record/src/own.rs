@@ -1,0 +1,266 @@
+//! Metrics of a scenario's own: numbers that it measures, of which the driver knows the name and nothing else.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::HISTOGRAM_DIGITS;
+use crate::distribution::rank;
+use crate::histogram::{Merged, merge, merge_merged, new_merged};
+
+/// What a histogram of such numbers counts in: it holds whole numbers, so that fractions are told apart down to a millionth.
+/// A power of two, so that whole numbers up to 2,047 stay what they are.
+pub const UNITS_PER_ONE: f64 = (1 << 20) as f64;
+/// Largest number that is taken; none is below 0.
+pub const OWN_VALUE_MAX: f64 = 1e12;
+/// Highest value of such a histogram, in its units.
+const UNITS_MAX: u64 = 1 << 60;
+
+/// What becomes of a metric's numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OwnKind {
+    /// Their distribution is told.
+    #[default]
+    Histogram,
+    /// They are added up.
+    Counter,
+}
+
+/// A metric of the scenario's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnMetric {
+    /// Its name.
+    pub name: String,
+    /// What becomes of its numbers.
+    pub kind: OwnKind,
+    /// What they are in, for a person.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+}
+
+/// What a thread measured of one metric in an interval.
+#[derive(Debug, Clone)]
+pub struct OwnSeries {
+    /// Index into the run's own metrics.
+    pub metric: u16,
+    /// How many numbers.
+    pub count: u64,
+    /// All of them together.
+    pub sum: f64,
+    /// The smallest; 0 where there is none.
+    pub min: f64,
+    /// The largest; 0 where there is none.
+    pub max: f64,
+    /// How often there was no number, or one that is not taken.
+    pub no_number: u64,
+    /// What there was instead, the first time.
+    pub example: Option<String>,
+    /// The numbers, in [units](UNITS_PER_ONE); none of a counter.
+    pub values: Option<Histogram<u32>>,
+}
+
+impl OwnSeries {
+    /// Of a metric of which nothing was measured yet.
+    pub fn empty(metric: u16, kind: OwnKind) -> OwnSeries {
+        let values = || {
+            Histogram::new_with_bounds(1, UNITS_MAX, HISTOGRAM_DIGITS)
+                .expect("the bounds are constants that hdrhistogram accepts")
+        };
+        OwnSeries {
+            metric,
+            count: 0,
+            sum: 0.0,
+            min: 0.0,
+            max: 0.0,
+            no_number: 0,
+            example: None,
+            values: (kind == OwnKind::Histogram).then(values),
+        }
+    }
+
+    /// Whether such a number is taken.
+    pub fn takes(number: f64) -> bool {
+        (0.0..=OWN_VALUE_MAX).contains(&number)
+    }
+
+    /// Adds a number that is [taken](OwnSeries::takes).
+    pub fn add(&mut self, number: f64) {
+        (self.min, self.max) = ends(self.count, (self.min, self.max), (number, number));
+        self.count += 1;
+        self.sum += number;
+        if let Some(values) = &mut self.values {
+            values.saturating_record((number * UNITS_PER_ONE).round() as u64);
+        }
+    }
+
+    /// Nothing was measured any more; all room is kept.
+    pub fn clear(&mut self) {
+        let OwnSeries { metric: _, count, sum, min, max, no_number, example, values } = self;
+        (*count, *sum, *min, *max, *no_number, *example) = (0, 0.0, 0.0, 0.0, 0, None);
+        values.iter_mut().for_each(Histogram::reset);
+    }
+}
+
+/// The smallest and the largest number, where there were so many before.
+fn ends(before: u64, (min, max): (f64, f64), more: (f64, f64)) -> (f64, f64) {
+    if before == 0 { more } else { (min.min(more.0), max.max(more.1)) }
+}
+
+/// What was measured of one metric: by several threads, in several intervals.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "as in `OwnSeries`")]
+pub struct OwnValues {
+    pub count: u64,
+    pub sum: f64,
+    pub min: f64,
+    pub max: f64,
+    pub no_number: u64,
+    pub example: Option<String>,
+    pub values: Merged,
+}
+
+impl Default for OwnValues {
+    fn default() -> Self {
+        OwnValues {
+            count: 0,
+            sum: 0.0,
+            min: 0.0,
+            max: 0.0,
+            no_number: 0,
+            example: None,
+            values: new_merged(),
+        }
+    }
+}
+
+impl OwnValues {
+    /// Adds what one thread measured in one interval.
+    pub fn add(&mut self, series: &OwnSeries) {
+        if let Some(values) = &series.values {
+            merge(&mut self.values, values);
+        }
+        let OwnSeries { count, sum, min, max, no_number, .. } = *series;
+        self.add_counts(count, sum, (min, max));
+        self.add_absent(no_number, series.example.as_ref());
+    }
+
+    /// Adds what was added up already.
+    pub fn add_values(&mut self, other: &OwnValues) {
+        merge_merged(&mut self.values, &other.values);
+        let OwnValues { count, sum, min, max, no_number, .. } = *other;
+        self.add_counts(count, sum, (min, max));
+        self.add_absent(no_number, other.example.as_ref());
+    }
+
+    fn add_counts(&mut self, count: u64, sum: f64, of: (f64, f64)) {
+        if count > 0 {
+            (self.min, self.max) = ends(self.count, (self.min, self.max), of);
+            self.count += count;
+            self.sum += sum;
+        }
+    }
+
+    fn add_absent(&mut self, no_number: u64, example: Option<&String>) {
+        self.no_number += no_number;
+        if self.example.is_none() {
+            self.example = example.cloned();
+        }
+    }
+
+    /// The mean of all numbers; none of none.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    /// The number that at least this share (0 to 1) did not exceed, to three digits; none of none.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        self.at_rank(rank(share, self.count))
+    }
+
+    /// The number at a rank, from 1, in ascending order; none where there are not so many.
+    pub fn at_rank(&self, rank: u64) -> Option<f64> {
+        let all = self.values.len();
+        match rank {
+            0 => return None,
+            _ if rank > all => return None,
+            // both ends are known exactly
+            1 => return Some(self.min),
+            _ if rank == all => return Some(self.max),
+            _ => {}
+        }
+        // half a rank below, as in `Distribution`
+        let units = self.values.value_at_quantile((rank as f64 - 0.5) / all as f64);
+        // the low end of what counts as the same: whole numbers stay whole
+        let number = self.values.lowest_equivalent(units) as f64 / UNITS_PER_ONE;
+        Some(number.clamp(self.min, self.max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(numbers: &[f64]) -> OwnValues {
+        let mut series = OwnSeries::empty(0, OwnKind::Histogram);
+        numbers.iter().for_each(|number| series.add(*number));
+        let mut all = OwnValues::default();
+        all.add(&series);
+        all
+    }
+
+    #[test]
+    fn whole_numbers_stay_what_they_are() {
+        for number in (0..2_048).map(f64::from) {
+            let all = of(&[number, 0.0, 1e6]);
+            assert_eq!(all.quantile(0.5), Some(number), "{number}");
+        }
+    }
+
+    #[test]
+    fn fractions_and_large_numbers_keep_three_digits() {
+        for number in [0.0004, 0.35, 19.99, 123_456.7, 5e9, OWN_VALUE_MAX] {
+            let all = of(&[0.0, number, OWN_VALUE_MAX]);
+            let found = all.quantile(0.5).unwrap();
+            assert!((found - number).abs() <= number / 1_000.0 + 1e-6, "{found} for {number}");
+        }
+        let all = of(&[0.1, 0.2, 0.9]);
+        assert_eq!((all.min, all.max, all.count), (0.1, 0.9, 3), "both ends are exact");
+        assert_eq!((all.quantile(0.0), all.quantile(1.0)), (Some(0.1), Some(0.9)));
+        assert!((all.mean().unwrap() - 0.4).abs() < 1e-12);
+    }
+
+    #[test]
+    fn threads_and_intervals_add_up() {
+        let mut all = of(&[7.0; 10]);
+        let mut other = OwnSeries::empty(0, OwnKind::Histogram);
+        other.add(2.0);
+        (other.no_number, other.example) = (3, Some("none".into()));
+        all.add(&other);
+        let mut twice = OwnValues::default();
+        twice.add_values(&all);
+        twice.add_values(&all);
+        assert_eq!((twice.count, twice.sum, twice.min, twice.max), (22, 144.0, 2.0, 7.0));
+        assert_eq!((twice.no_number, twice.example.as_deref()), (6, Some("none")));
+        assert_eq!((twice.at_rank(2), twice.at_rank(3), twice.at_rank(23)), (Some(2.0), Some(7.0), None));
+        other.clear();
+        let mut nothing = OwnValues::default();
+        nothing.add(&other);
+        assert_eq!((nothing.count, nothing.mean(), nothing.quantile(0.5)), (0, None, None));
+        assert!(other.values.is_some_and(|values| values.is_empty()));
+    }
+
+    #[test]
+    fn a_counter_has_a_sum_and_no_distribution() {
+        let mut series = OwnSeries::empty(3, OwnKind::Counter);
+        [1.0, 2.5].into_iter().for_each(|number| series.add(number));
+        let mut all = OwnValues::default();
+        all.add(&series);
+        assert_eq!((all.count, all.sum, all.quantile(0.5)), (2, 3.5, None));
+    }
+
+    #[test]
+    fn what_is_no_number_is_not_taken() {
+        assert!(OwnSeries::takes(0.0) && OwnSeries::takes(OWN_VALUE_MAX));
+        assert!(![-0.1, 1.1e12, f64::NAN, f64::INFINITY].into_iter().any(OwnSeries::takes));
+    }
+}

@@ -1,0 +1,93 @@
+//! Where the time of the good answers went, and the slowest requests, for people.
+
+use tidemark_record::summary::{Parts, Slow, Summary};
+
+use crate::text::time;
+use crate::units::{count, duration, percent, three_digits};
+
+/// Columns behind a part's name.
+pub(crate) const HEAD: [&str; 6] = ["mean", "share", "p50", "p99", "max", "count"];
+
+/// The parts, where there is more to tell than service time and response time do.
+pub(crate) fn told(summary: &Summary) -> Option<&Parts> {
+    summary.parts.as_ref().filter(|parts| parts.tell())
+}
+
+/// A row for each part that there is: its name, and its figures as [`HEAD`] names them.
+pub(crate) fn rows(parts: &Parts) -> Vec<(&'static str, [String; 6])> {
+    let whole: f64 = parts.named().iter().map(|(_, part)| part.mean_us).sum();
+    let row = |(name, part): (&'static str, &tidemark_record::summary::Part)| {
+        let times = part.times_us.clone().unwrap_or_default();
+        let [p50, p99, max] = [times.p50, times.p99, times.max].map(|us| time(us.map(|us| us as f64)));
+        let share = if whole > 0.0 { part.mean_us / whole } else { 0.0 };
+        (name, [duration(part.mean_us), percent(share), p50, p99, max, count(part.count)])
+    };
+    parts.named().into_iter().filter(|(_, part)| part.count > 0).map(row).collect()
+}
+
+/// What is said of a slow request behind its time and label: when, over which connection, with which status, and where its
+/// time went.
+pub(crate) fn of_slow(slow: &Slow) -> Vec<String> {
+    let mut words = vec![format!("due at {}s", three_digits(slow.due_us as f64 / 1e6))];
+    words.extend(slow.status.map(|status| format!("status {status}")));
+    words.extend((slow.outcome != "ok").then(|| format!("failed ({})", slow.outcome)));
+    words.push(format!("connection {} of thread {}", slow.connection, slow.thread));
+    let parts = [
+        ("wait", Some(slow.wait_us)),
+        ("connect", slow.connect_us),
+        ("handshake", slow.handshake_us),
+        ("first byte", Some(slow.first_byte_us)),
+        ("transfer", Some(slow.transfer_us)),
+    ];
+    let parts = parts.into_iter().filter_map(|(name, us)| Some((name, us.filter(|us| *us > 0)?)));
+    words.push(
+        parts.map(|(name, us)| format!("{name} {}", duration(us as f64))).collect::<Vec<_>>().join(", "),
+    );
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_record::summary::{Latency, Part};
+
+    use super::*;
+
+    #[test]
+    fn parts_are_told_where_there_are_any_and_add_up() {
+        let part = |mean_us, count| Part {
+            mean_us,
+            count,
+            times_us: Some(Latency { p50: Some(mean_us as u64), ..Latency::default() }),
+        };
+        let mut parts = Parts {
+            wait: Part { mean_us: 100.0, count: 10, times_us: None },
+            first_byte: part(300.0, 10),
+            ..Parts::default()
+        };
+        assert!(!parts.tell(), "that is response and service time");
+        parts.transfer = part(600.0, 2);
+        assert!(parts.tell());
+        let rows = rows(&parts);
+        let of = |row: usize| (rows[row].0, rows[row].1.each_ref().map(String::as_str));
+        assert_eq!(rows.len(), 3, "what never was has no row");
+        assert_eq!(of(0), ("wait", ["100µs", "10%", "-", "-", "-", "10"]));
+        assert_eq!(of(2), ("transfer", ["600µs", "60%", "600µs", "-", "-", "2"]));
+    }
+
+    #[test]
+    fn a_slow_request_says_where_its_time_went() {
+        let slow = Slow {
+            due_us: 1_500_000,
+            status: Some(503),
+            outcome: "status".into(),
+            connection: 7,
+            connect_us: Some(90),
+            first_byte_us: 2_000,
+            ..Slow::default()
+        };
+        assert_eq!(
+            of_slow(&slow).join(" · "),
+            "due at 1.50s · status 503 · failed (status) · connection 7 of thread 0 · connect 90µs, first byte 2.00ms"
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! The long table of percentiles.
+
+use tidemark_record::{Distribution, Merged, RecordError, new_merged};
+
+use super::*;
+
+/// The percentiles of the long table.
+const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
+
+/// Response and service times of the good answers to measured requests, and how many had none.
+pub(super) struct Times {
+    pub(super) response: Merged,
+    service: Merged,
+    failed: u64,
+}
+
+impl Times {
+    /// Those of a run.
+    ///
+    /// # Errors
+    /// Where it is damaged.
+    pub(super) fn of(run: &Run) -> Result<Times, RecordError> {
+        let failed = run.manifest.summary.failed;
+        let mut times = Times { response: new_merged(), service: new_merged(), failed };
+        for series in run.series.iter().filter(|series| series.measured && series.outcome == Outcome::Ok) {
+            run.merge(&mut times.response, &series.response_time_us)?;
+            run.merge(&mut times.service, &series.service_time_us)?;
+        }
+        Ok(times)
+    }
+}
+
+/// As many as there are requests for.
+pub(super) fn table(text: &mut Text, times: &Times) {
+    text.heading("Percentiles");
+    let response = Distribution::new(&times.response, times.failed);
+    let service = Distribution::new(&times.service, times.failed);
+    let head = ["", "response time", "service time", "requests above"];
+    let mut table = Table::new(&head).dispensable(&["requests above"]);
+    for percentile in PERCENTILES {
+        let share = percentile / 100.0;
+        if !response.supports(share) {
+            break;
+        }
+        let above = response.due() as f64 * (1.0 - share);
+        let at = |of: Distribution<'_>| time(of.quantile(share).map(|us| us as f64));
+        table.row(vec![format!("p{percentile}"), at(response), at(service), count(above.round() as u64)]);
+    }
+    text.table(&table);
+}

@@ -1,0 +1,34 @@
+//! What a scenario measures itself.
+
+/// Most metrics of its own that a scenario has.
+pub const METRICS_MAX: usize = 100;
+
+/// A metric of the scenario's own; [`Op::Measure`](super::Op::Measure) names it by index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetricPlan {
+    /// Its name.
+    pub name: String,
+    /// What becomes of its numbers.
+    pub kind: MetricKind,
+    /// What they are in, for a person; may be empty.
+    pub unit: String,
+}
+
+/// What becomes of the numbers of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Their distribution is told: mean, percentiles, largest.
+    Histogram,
+    /// They are added up.
+    Counter,
+}
+
+impl MetricKind {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            MetricKind::Histogram => "histogram",
+            MetricKind::Counter => "counter",
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Bodies of forms, as curl's `-F` and `--data-urlencode` make them.
+
+use super::curl::file_of;
+
+/// A field of a form with several parts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    name: String,
+    content: Vec<u8>,
+    file: Option<String>,
+    content_type: Option<String>,
+}
+
+impl Field {
+    /// `NAME=VALUE`, `NAME=@FILE` or `NAME=<FILE`, with `;type=…` and `;filename=…` behind.
+    pub fn read(text: &str) -> Result<Field, String> {
+        let (name, value) = split(text)?;
+        let Some(kind) = value.chars().next().filter(|kind| ['@', '<'].contains(kind)) else {
+            return Field::text(text);
+        };
+        let mut parts = value[1..].split(';');
+        let path = parts.next().unwrap_or_default().trim_matches('"');
+        let mut field = Field {
+            name: name.to_owned(),
+            content: file_of(path)?,
+            file: (kind == '@').then(|| path.rsplit('/').next().unwrap_or(path).to_owned()),
+            content_type: (kind == '@').then(|| "application/octet-stream".to_owned()),
+        };
+        for part in parts {
+            match part.trim().split_once('=') {
+                Some(("type", value)) => field.content_type = Some(value.trim_matches('"').to_owned()),
+                Some(("filename", value)) => field.file = Some(value.trim_matches('"').to_owned()),
+                _ => return Err(format!("-F {text}: {part} is not understood; write type=… or filename=…")),
+            }
+        }
+        Ok(field)
+    }
+
+    /// `NAME=VALUE`, whatever the value looks like.
+    pub fn text(text: &str) -> Result<Field, String> {
+        let (name, value) = split(text)?;
+        Ok(Field {
+            name: name.to_owned(),
+            content: value.as_bytes().to_vec(),
+            file: None,
+            content_type: None,
+        })
+    }
+}
+
+fn split(text: &str) -> Result<(&str, &str), String> {
+    text.split_once('=').ok_or_else(|| format!("-F {text} has no value; write it as NAME=VALUE"))
+}
+
+/// The content type and the body of a form.
+pub fn multipart(fields: &[Field]) -> (String, Vec<u8>) {
+    let is_within = |boundary: &str| {
+        let bytes = boundary.as_bytes();
+        fields.iter().any(|field| field.content.windows(bytes.len()).any(|at| at == bytes))
+    };
+    // the first that no field has in it
+    let mut boundaries = (0..u32::MAX).map(|number| format!("------------------------tidemark{number:08x}"));
+    let boundary = boundaries.find(|boundary| !is_within(boundary)).unwrap_or_default();
+    let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+    let mut body = Vec::new();
+    for field in fields {
+        let mut head =
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(&field.name));
+        if let Some(file) = &field.file {
+            head += &format!("; filename=\"{}\"", quoted(file));
+        }
+        head += "\r\n";
+        if let Some(content_type) = &field.content_type {
+            head += &format!("Content-Type: {content_type}\r\n");
+        }
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(b"\r\n");
+        body.extend_from_slice(&field.content);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    (format!("multipart/form-data; boundary={boundary}"), body)
+}
+
+/// A value, or what is in the file that stands behind an `@`.
+pub fn value_or_file(value: &str) -> Result<Vec<u8>, String> {
+    value.strip_prefix('@').map_or_else(|| Ok(value.as_bytes().to_vec()), file_of)
+}
+
+/// `VALUE`, `=VALUE`, `NAME=VALUE`, `@FILE` or `NAME@FILE`, the value percent-encoded.
+pub fn encoded(text: &str) -> Result<Vec<u8>, String> {
+    let (name, value) = match text.find(['=', '@']) {
+        None => ("", text.as_bytes().to_vec()),
+        Some(at) if text[at..].starts_with('=') => (&text[..at], text[at + 1..].as_bytes().to_vec()),
+        Some(at) => (&text[..at], file_of(&text[at + 1..])?),
+    };
+    let mut out = String::new();
+    if !name.is_empty() {
+        out = format!("{name}=");
+    }
+    for byte in value {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            other => out += &format!("%{other:02X}"),
+        }
+    }
+    Ok(out.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_has_its_files_and_a_boundary_that_is_in_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.png");
+        std::fs::write(&file, b"\x89------------------------tidemark00000000").unwrap();
+        let field = Field::read(&format!("picture=@{};type=image/png", file.display())).unwrap();
+        let fields = [
+            field,
+            Field::read("name=\"x\"").unwrap(),
+            Field::read(&format!("note=<{}", file.display())).unwrap(),
+        ];
+        let (content_type, body) = multipart(&fields);
+        assert!(content_type.ends_with("tidemark00000001"), "{content_type}");
+        let body = String::from_utf8_lossy(&body);
+        for part in [
+            "name=\"picture\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n",
+            "name=\"name\"\r\n\r\n\"x\"\r\n",
+            "name=\"note\"\r\n\r\n\u{fffd}---",
+            "tidemark00000001--\r\n",
+        ] {
+            assert!(body.contains(part), "{part:?}: {body}");
+        }
+        assert!(Field::read("alone").unwrap_err().contains("NAME=VALUE"));
+        assert!(Field::read("a=@b;c").is_err());
+    }
+
+    #[test]
+    fn values_are_encoded() {
+        let of = |text: &str| String::from_utf8(encoded(text).unwrap()).unwrap();
+        assert_eq!(
+            [of("a b"), of("=a&b"), of("n=ä/="), of("n=")],
+            ["a%20b", "a%26b", "n=%C3%A4%2F%3D", "n="]
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! What must not be taken over from a recording. A name too many is better here than one too few.
+
+use tidemark_scenario::{Secrets, secrets};
+
+/// Last words of names that the language does not take for a secret's.
+const WORDS: [&str; 2] = ["pass", "jwt"];
+
+/// Whether what has this name is secret; so is what has several of them (`apiKeys`).
+pub(super) fn is_secret_name(name: &str) -> bool {
+    let last = name.rsplit(|c: char| !c.is_ascii_alphanumeric()).find(|word| !word.is_empty());
+    let is_word = |word: &str| {
+        WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
+            || ["Pass", "Jwt", "JWT"].iter().any(|end| word.ends_with(end))
+    };
+    let of = secrets::is_secret_name;
+    of(name) || name.strip_suffix(['s', 'S']).is_some_and(of) || last.is_some_and(is_word)
+}
+
+/// Whether a value is secret by itself, or holds a name with its secret.
+pub(super) fn looks_secret(text: &str) -> bool {
+    has_jwt(text) || Secrets::default().masked(text) != text || assigns_secret(text)
+}
+
+/// Whether there is a secret's name anywhere in a text, or what looks like a secret.
+pub(super) fn has_secret(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    text.split(|c: char| !is_part(c)).any(is_secret_name) || looks_secret(text)
+}
+
+/// `eyJ….….…`
+pub(super) fn has_jwt(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    text.split(|c: char| !is_part(c)).any(|word| word.starts_with("eyJ") && word.matches('.').count() >= 2)
+}
+
+/// `password: "x"`, as in GraphQL.
+fn assigns_secret(text: &str) -> bool {
+    const QUOTES: [char; 3] = ['"', '\'', '\\'];
+    text.match_indices([':', '=']).any(|(at, _)| {
+        let before = text[..at].trim_end_matches(|c: char| c.is_whitespace() || QUOTES.contains(&c));
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        let name = before.rsplit(|c: char| !is_part(c)).next().unwrap_or_default();
+        text[at + 1..].trim_start().starts_with(QUOTES) && is_secret_name(name)
+    })
+}

@@ -1,0 +1,101 @@
+//! Times, rates and counts as flags have them: the same for every verb. A number alone is in seconds, or for each
+//! second.
+
+use std::time::Duration;
+
+use tidemark_scenario::units;
+
+/// Requests or sessions each second: always the same, or evenly from one rate to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateRange {
+    /// At the begin.
+    pub from: f64,
+    /// At the end.
+    pub to: f64,
+}
+
+impl RateRange {
+    /// The rate, if it does not change.
+    pub fn constant(self) -> Option<f64> {
+        (self.from == self.to).then_some(self.from)
+    }
+}
+
+/// A time.
+pub fn time(text: &str) -> Result<Duration, String> {
+    if text.starts_with(['{', '[', '@']) || text.contains('=') {
+        return Err("this is a time; a body is given with -b".into());
+    }
+    let text = if text.parse::<f64>().is_ok() { &format!("{text}s") } else { text };
+    units::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// The longest time for an answer.
+pub fn timeout(text: &str) -> Result<Duration, String> {
+    match text.contains('/') {
+        true => Err("this is the time-out; a content type is given with --content-type".into()),
+        false => time(text).and_then(|time| {
+            if time.is_zero() { Err("the time-out must be above 0".into()) } else { Ok(time) }
+        }),
+    }
+}
+
+/// A rate, `5k`, or two, `100:5k`.
+pub fn rate(text: &str) -> Result<RateRange, String> {
+    let (from, to) = text.split_once(':').unwrap_or((text, text));
+    let range = RateRange { from: per_second(from)?, to: per_second(to)? };
+    if range.from.max(range.to) > 0.0 { Ok(range) } else { Err("the rate must be above 0".into()) }
+}
+
+fn per_second(text: &str) -> Result<f64, String> {
+    let text = if text.contains('/') { text } else { &format!("{text}/s") };
+    units::parse_rate(text).map_err(|error| error.to_string())
+}
+
+/// A whole number of at least 1: `100`, `20k`.
+pub fn count(text: &str) -> Result<u64, String> {
+    match units::parse_count(text).map_err(|error| error.to_string())? {
+        0 => Err("at least 1".into()),
+        count => Ok(count),
+    }
+}
+
+/// Most connections, or users.
+const USERS_MAX: u32 = 1_000_000;
+
+/// A number of connections, or of users.
+pub fn users(text: &str) -> Result<u32, String> {
+    let few = u32::try_from(count(text)?).ok().filter(|count| *count <= USERS_MAX);
+    few.ok_or_else(|| format!("at most {USERS_MAX}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_alone_is_for_each_second() {
+        assert_eq!(time("30").unwrap(), Duration::from_secs(30));
+        assert_eq!(time("1m30s").unwrap(), Duration::from_secs(90));
+        assert_eq!(rate("5k").unwrap().constant(), Some(5_000.0));
+        assert_eq!(rate("90/min").unwrap().constant(), Some(1.5));
+        assert_eq!(users("2k").unwrap(), 2_000);
+    }
+
+    #[test]
+    fn two_rates_are_a_ramp() {
+        assert_eq!(rate("100:5k").unwrap(), RateRange { from: 100.0, to: 5_000.0 });
+        assert_eq!(rate("1k/s:60/min").unwrap(), RateRange { from: 1_000.0, to: 1.0 });
+        assert_eq!(rate("0:10").unwrap(), RateRange { from: 0.0, to: 10.0 });
+        assert_eq!(rate("7:7").unwrap().constant(), Some(7.0));
+    }
+
+    #[test]
+    fn what_is_none_is_told() {
+        assert!(rate("0").unwrap_err().contains("above 0") && rate("0:0").unwrap_err().contains("above 0"));
+        assert!(rate("100:").unwrap_err().contains("20k/s") && rate("1:2:3").is_err());
+        assert!(users("0").unwrap_err().contains("at least 1"));
+        assert!(users("2M").unwrap_err().contains("at most 1000000"));
+        assert!(timeout("0").is_err() && timeout("text/html").unwrap_err().contains("--content-type"));
+    }
+}
