@@ -583,7 +583,7 @@ fn numbers_are_measured_at_requests_and_by_themselves() {
     let plan = plan(&text);
     let metric = |name: &str, kind| MetricPlan { name: name.into(), kind, unit: "pcs".into() };
     assert_eq!(plan.metrics, [metric("seen", MetricKind::Counter), metric("items", MetricKind::Histogram)]);
-    let ops: Vec<_> = plan.sessions[0].ops.iter().map(|op| match op {
+    let ops = plan.sessions[0].ops.iter().map(|op| match op {
         Op::Request(request) => format!("request {request}"),
         Op::Measure { metric, text, if_good, .. } => format!("{metric} {text} {if_good}"),
         other => format!("{other:?}"),

@@ -360,7 +360,7 @@ fn what_the_scenario_measured_itself_has_a_table() {
         "| spent (EUR) | 1 | 12.5 | 12.5 | - | - | - | - | - | 0 |",
     ];
     assert!(rows.iter().all(|row| markdown.contains(row)), "{markdown}");
-    let json: serde_json::Value = serde_json::from_str(&crate::json::summary(&run)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&crate::json::summary(&run).unwrap()).unwrap();
     let [items, spent] = &json["metrics"].as_array().unwrap()[..] else { panic!("{json}") };
     assert_eq!(
         (&items["metric"], &items["kind"], &items["values"]["p99"]),
