@@ -161,7 +161,10 @@ async fn converse(mut stream: TcpStream, effort: Effort, answer: &Answer) -> io:
     let mut http = http1::Builder::new();
     http.keep_alive(false).half_close(true).title_case_headers(true);
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
-    let service = service_fn(async |request| Ok::<_, Infallible>(respond(request, effort, answer).await));
+    let service = service_fn(|request| {
+        let answer = answer.clone();
+        async move { Ok::<_, Infallible>(respond(request, effort, answer).await) }
+    });
     // what is not a request hyper has answered
     let _ = http.serve_connection(TokioIo::new(&mut stream), service).await;
     // what is unread would reset the connection, and with it the answer
@@ -175,7 +178,7 @@ async fn converse(mut stream: TcpStream, effort: Effort, answer: &Answer) -> io:
     Ok(())
 }
 
-async fn respond(request: Request<Incoming>, effort: Effort, answer: &Answer) -> Response<Full<Bytes>> {
+async fn respond(request: Request<Incoming>, effort: Effort, answer: Answer) -> Response<Full<Bytes>> {
     if ![Method::GET, Method::HEAD].contains(request.method()) {
         let mut page = Page::told(405, "only GET and HEAD");
         page.headers.push(("allow", "GET, HEAD"));
@@ -190,7 +193,6 @@ async fn respond(request: Request<Incoming>, effort: Effort, answer: &Answer) ->
     if !effort.is_slow {
         return response(answer(&asked));
     }
-    let answer = answer.clone();
     let made = tokio::task::spawn_blocking(move || answer(&asked)).await;
     // that it panicked was said by the hook
     response(made.unwrap_or_else(|_| Page::told(500, "an internal error")))

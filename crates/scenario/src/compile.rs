@@ -37,7 +37,6 @@ use crate::plan::{
     SessionLimit, SlotIndex, Store, System,
 };
 use crate::reader::Reader;
-use crate::secrets::Secrets;
 use crate::steps::{self, STEPS};
 use crate::yaml::{Node, Position};
 

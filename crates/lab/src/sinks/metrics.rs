@@ -81,6 +81,8 @@ fn prefers_openmetrics(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderValue;
+
     use super::*;
 
     #[test]

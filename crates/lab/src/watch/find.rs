@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tidemark_scenario::plan::Watched;
 
@@ -249,6 +249,8 @@ fn listeners(table: &str, port: u16) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     /// Number, parent, what the kernel calls it, its file, its sockets.
