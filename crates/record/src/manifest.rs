@@ -182,7 +182,7 @@ pub struct Manifest {
     /// Stores that were started for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<Store>,
-    /// What was watched beside that, in the scenario's order.
+    /// What was watched though the run did not start it, in the scenario's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<Watched>,
     /// Load model for a person: `closed, 100 users`, `open, Poisson arrivals`.
