@@ -71,7 +71,7 @@ fn who_listens_at_the_port_of_the_system_is_the_system_only_on_this_machine() {
         ("redis://127.0.0.1:8080", "system"),
     ] {
         let mut plan = plan("  - {port: 8080}");
-        plan.drive_instead(url);
+        plan.drive_instead(url).unwrap();
         assert_eq!(plan.watched_names(), [name], "{url}");
     }
 }

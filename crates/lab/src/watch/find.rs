@@ -131,7 +131,8 @@ impl Finder {
             let mut is_root = true;
             // a number that is given again while we look could make a circle
             while is_root && above > 1 && seen.insert(above) {
-                is_root = !meant.contains(&above) && !(of_others && above == self.own);
+                let is_ours = of_others && above == self.own;
+                is_root = !is_ours && !meant.contains(&above);
                 let next = known.entry(above).or_insert_with(|| self.known(above));
                 above = next.as_ref().map_or(0, |next| next.parent);
             }

@@ -64,6 +64,9 @@ pub struct Asked<'a> {
     pub processes: Vec<(String, &'a Watched)>,
 }
 
+/// What came at a time each.
+type Timed<T> = Vec<(Instant, T)>;
+
 impl Remote {
     /// Starts it, and waits until it says what it has found. Its errors go into a log.
     ///
@@ -137,7 +140,7 @@ impl Remote {
     }
 
     /// What it has told since the last call, from `epoch` on; its end, once.
-    pub fn news(&mut self, epoch: Instant) -> (Vec<(Instant, Vec<Sample>)>, Vec<(Instant, String)>) {
+    pub fn news(&mut self, epoch: Instant) -> (Timed<Vec<Sample>>, Timed<String>) {
         let (mut samples, mut events) = (Vec::new(), Vec::new());
         loop {
             match self.lines.try_recv() {
