@@ -363,9 +363,9 @@ impl<I: Io> Streams<I> {
                     self.woken.push_back(*s);
                     continue;
                 }
-                None if was == LinkState::Connecting || held.contains(s) => {
-                    Event::Failed(stream_fault::again(&why))
-                }
+                // nothing of it was sent
+                None if held.contains(s) => Event::Unsent(stream_fault::again(&why)),
+                None if was == LinkState::Connecting => Event::Failed(stream_fault::again(&why)),
                 None => Event::Ended { within: false },
             };
             self.notices.push_back((*s, event, false));
