@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use super::{assert_all_good, folder, measured, once};
+use serde_json::Value;
+
+use super::{assert_all_good, folder, loaded, measured, of, once};
 
 /// Bytes that are no text, so many of them.
 fn bytes(count: usize) -> Vec<u8> {
@@ -68,8 +70,30 @@ limits: {{body: 128MiB, sessions: 4}}
     ));
     let summary = measured(folder.path(), &["run", "s.yaml", "--out", "run"]);
     assert_all_good(&summary);
-    let driver = super::of(&summary, "processes", "name", "driver")["rss_bytes_max"].as_u64().unwrap();
+    let driver = of(&summary, "processes", "name", "driver")["rss_bytes_max"].as_u64().unwrap();
     assert!(driver < EACH, "{driver} bytes");
     let transfer = &summary["parts"]["transfer"]["times_us"];
     assert!(transfer["min"].as_u64() > Some(0), "{transfer}");
+}
+
+#[test]
+fn bytes_are_known_as_they_came_and_as_they_are_once_decoded() {
+    let summary = loaded(
+        r#"
+system: {url: "{nginx}"}
+sessions:
+  reader:
+    steps:
+      - GET: /words.txt
+        headers: {Accept-Encoding: gzip}
+        extract: {words: body}
+        measure: {decoded: {counter: "${len(words)}", unit: bytes}}
+load: {users: 1, hold: 1s}
+"#,
+    );
+    let decoded = of(&summary, "metrics", "metric", "decoded")["sum"].as_f64().unwrap();
+    let page = &summary["page"];
+    let rates = page["series"]["received_bytes_per_s"].as_array().unwrap().iter();
+    let received = rates.filter_map(Value::as_f64).sum::<f64>() * page["bin_s"].as_f64().unwrap();
+    assert!(received > 0.0 && received < decoded / 2.0, "{received} bytes for {decoded}");
 }
