@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, Handshakes, NotFound, Protocol, Timestamps};
-use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target};
+use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched};
 use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, EventStreamStep, Op, RequestPlan};
@@ -16,6 +16,7 @@ use crate::stores::Stores;
 use crate::sync::SyncProbe;
 use crate::system::Running;
 use crate::verdict::duration_text;
+use crate::watch::Watches;
 use crate::{load_text, machine, own, target};
 
 use notes::{
@@ -42,6 +43,7 @@ pub struct Account {
     system: System,
     targets: Vec<Target>,
     stores: Vec<Store>,
+    watched: Vec<Watched>,
     /// Whether any certificate was good enough.
     unchecked: bool,
     timestamps: Timestamps,
@@ -72,6 +74,7 @@ impl Account {
             arrives: plan.limits.keep_alive && plan.load.streams().iter().any(|one| !one.model.is_closed()),
             targets: Vec::new(),
             stores: Vec::new(),
+            watched: Vec::new(),
             system: System {
                 settings: plan.system.settings.clone(),
                 pinned_to: options.pins.system.clone(),
@@ -133,6 +136,11 @@ impl Account {
     pub fn stores(&mut self, stores: &Stores) {
         self.notes.extend(stores.notes());
         self.stores = stores.manifest();
+    }
+
+    /// What is watched, as it was found.
+    pub fn watched(&mut self, watches: &Watches) {
+        self.watched = watches.manifest();
     }
 
     /// How a node of a store ended when it was asked to.
@@ -348,6 +356,7 @@ impl Account {
         manifest.system = self.system;
         manifest.targets = self.targets;
         manifest.stores = self.stores;
+        manifest.watched = self.watched;
         manifest.load = load_text::load(plan);
         manifest.driver_pinned_to = options.pins.driver.clone();
         manifest.driver_io = self.driver_io;

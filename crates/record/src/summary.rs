@@ -243,7 +243,7 @@ pub struct Spread {
 /// One process over the measured window.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
-    /// `system`, `driver`, a store's name.
+    /// `system`, `driver`, a store's name, that of what was watched.
     pub name: String,
     /// CPU time, seconds.
     pub cpu_s: f64,
@@ -251,6 +251,9 @@ pub struct Process {
     pub cpu_share: f64,
     /// Highest resident memory, bytes.
     pub rss_bytes_max: u64,
+    /// Good answers in the measured window for each second of its CPU time; absent of the driver, and where it used none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good_per_cpu_s: Option<f64>,
 }
 
 /// The driver's look at itself over the measured window.

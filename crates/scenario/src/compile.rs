@@ -20,6 +20,7 @@ mod system;
 mod targets;
 mod text;
 mod verify;
+mod watch;
 
 use std::path::Path;
 
@@ -36,7 +37,6 @@ use crate::plan::{
     SessionLimit, SlotIndex, Store, System,
 };
 use crate::reader::Reader;
-use crate::secrets::Secrets;
 use crate::steps::{self, STEPS};
 use crate::yaml::{Node, Position};
 
@@ -102,7 +102,16 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         verify::set_defaults(&mut verify.from, &system, reader);
     }
     let started: Vec<String> = stores.iter().flat_map(Store::names).collect();
-    let faults = fault::read(root.get("faults"), &system, &started, &load, reader);
+    let watch = watch::read(root.get("watch"), reader);
+    let mut plan = Plan { system, stores, watch, ..Plan::new(name, load) };
+    if let (Some(node), Err(message)) = (root.get("watch"), plan.check_watched()) {
+        reader.sink.error(node, message);
+    }
+    let named = plan.watched_names();
+    let watched: Vec<(&str, bool)> =
+        named.iter().zip(&plan.watch).map(|(name, watch)| (name.as_str(), watch.faults)).collect();
+    let there = fault::There { system: &plan.system, started: &started, watched: &watched };
+    plan.faults = fault::read(root.get("faults"), &there, &plan.load, reader);
     Some(Plan {
         name: name_given.unwrap_or_else(|| stem(name)),
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
@@ -114,20 +123,16 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         prepare,
         preparation,
         limits,
-        load,
         counters: shared.counters(),
         feeders: shared.feeders,
         keys: shared.keys,
         verify,
         objectives,
-        system,
         targets,
-        stores,
-        faults,
         seed: root.get("seed").and_then(|node| reader.whole(node, 0)),
         source_name: name.to_owned(),
         source: reader.sink.text().to_owned(),
-        secrets: Secrets::default(),
+        ..plan
     })
 }
 

@@ -26,6 +26,7 @@ mod persistence;
 mod statement;
 mod store;
 mod verify;
+mod watch;
 
 pub use crate::context::Feeder;
 pub use crate::objective::{About, Comparison, Metric, Objective, OwnFigure};
@@ -46,6 +47,7 @@ pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
     ReadFrom, Verify,
 };
+pub use watch::{Agent, MetricSeries, SERIES_MAX, WATCHED_MAX, Watch, Watched, is_harmless};
 
 /// What stands in front of a called method in labels.
 pub const CALL: &str = "CALL";
@@ -95,6 +97,8 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Stores that are started before the system, and stopped after it.
     pub stores: Vec<Store>,
+    /// What nobody here starts, and is looked at all the same.
+    pub watch: Vec<Watch>,
     /// What is broken on purpose, in order of time.
     pub faults: Vec<Fault>,
     /// Seed of the random numbers, where the scenario fixes one.
@@ -130,6 +134,7 @@ impl Plan {
             system: System::default(),
             targets: Vec::new(),
             stores: Vec::new(),
+            watch: Vec::new(),
             faults: Vec::new(),
             seed: None,
             source_name: String::new(),

@@ -7,9 +7,9 @@ use tidemark_scenario::secrets::{MASK, Origin, is_secret, is_secret_name};
 use tidemark_scenario::{Plan, Secrets};
 
 use crate::args::RunArguments;
+use crate::display::Display;
 use crate::failure::Failure;
 use crate::output::OwnDir;
-use crate::watch::Watch;
 use crate::{carry_out, output};
 
 /// Characters of a value, and of what a check saw, that are shown.
@@ -32,21 +32,21 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
     let mut told = Told { secrets: plan.secrets.clone(), verbose: arguments.verbose, ..Told::default() };
     let mut unwritten = None;
     let kind = arguments.once.as_deref().filter(|kind| !kind.is_empty());
-    let watch = RefCell::new(Some(Watch::new(arguments.watch_options(), &plan.name)?));
+    let display = RefCell::new(Some(Display::new(arguments.display_options(), &plan.name)?));
     let mut show = |kind: &str, step: ToldStep| {
         // what is shown in place has to go first
-        drop(watch.take());
+        drop(display.take());
         if unwritten.is_none() {
             unwritten = output::print(&told.step(kind, &step)).err();
         }
     };
     let mut progress = |progress| {
-        if let Some(watch) = watch.borrow_mut().as_mut() {
-            watch.show(progress);
+        if let Some(display) = display.borrow_mut().as_mut() {
+            display.show(progress);
         }
     };
     let once = tidemark_lab::once(plan, options, kind, &mut progress, &mut show);
-    drop(watch.take());
+    drop(display.take());
     let once = once.inspect_err(|error| keep_where_named(&mut dir, &error.to_string()))?;
     once.notes.iter().for_each(|note| keep_where_named(&mut dir, note));
     if let Some(failure) = unwritten {

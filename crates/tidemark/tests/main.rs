@@ -21,6 +21,8 @@ mod results;
 mod secrets;
 mod services;
 mod statuses;
+mod ui;
 mod verbs;
 mod verify;
 mod verify_links;
+mod watch;

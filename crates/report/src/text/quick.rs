@@ -48,6 +48,10 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
         labels(&mut text, &manifest.summary);
     }
     errors(&mut text, manifest);
+    if !manifest.watched.is_empty() {
+        cpu(&mut text, manifest);
+        watched_series(&mut text, manifest);
+    }
     if full_driver {
         driver::driver(&mut text, manifest);
     }

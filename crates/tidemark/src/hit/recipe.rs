@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidemark_lab::{IoChoice, Timestamps};
-use tidemark_scenario::plan::{Follow, HttpVersion, TlsSettings};
+use tidemark_scenario::plan::{Follow, HttpVersion, TlsSettings, Watched};
 use tidemark_scenario::source::{
     Choose, Feeder, Load, Map, Method, Named, Phase, Request, Scalar, Scenario, Session, Step, System, Value,
     Way, verbatim, verbatim_bytes,
@@ -86,10 +86,35 @@ fn whole(
         sessions: vec![("hit".into(), Session { steps, ..Session::default() })],
         load: Some(load(arguments)?),
         limits,
+        watch: arguments.watch.iter().map(|watch| watched(&watch.what)).collect(),
         objectives: arguments.objectives.iter().map(|objective| verbatim(objective).into()).collect(),
         seed: arguments.seed.map(Into::into),
         ..Scenario::default()
     })
+}
+
+/// What is looked at, as a scenario says it.
+fn watched(what: &Watched) -> Value {
+    let mut map = Map::new();
+    match (what, what.flag()) {
+        (Watched::Metrics { url, series }, _) => {
+            map.insert("metrics", verbatim(url));
+            let series: Vec<Value> =
+                series.iter().map(|series| verbatim(&series.to_string()).into()).collect();
+            if !series.is_empty() {
+                map.insert("series", Value::List(series));
+            }
+        }
+        (_, Some(flag)) => {
+            let (key, value) = flag.split_once('=').unwrap_or((&flag, ""));
+            match value.parse::<u64>() {
+                Ok(number) if matches!(what, Watched::Pid(_) | Watched::Port(_)) => map.insert(key, number),
+                _ => map.insert(key, verbatim(value)),
+            }
+        }
+        _ => {}
+    }
+    Value::Map(map)
 }
 
 /// What is to be sent, and how it gets there.
