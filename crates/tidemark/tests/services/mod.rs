@@ -11,6 +11,7 @@ mod first;
 mod nginx;
 mod own;
 mod quick;
+mod watching;
 
 use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream};
