@@ -75,7 +75,7 @@ sessions:
     steps:
       - sse connect: /ticks
       - sse expect: {event: tock}
-        timeout: 200ms
+        timeout: 2s
 load: {users: 1, hold: 1s}
 "#,
     );
