@@ -19,6 +19,7 @@ mod own_system;
 mod program;
 mod results;
 mod secrets;
+mod services;
 mod statuses;
 mod ui;
 mod verbs;

@@ -90,7 +90,7 @@ pub struct HitArguments {
     /// A file with the body; - reads standard input
     #[arg(short = 'B', short_alias = 'D', long, value_name = "FILE", help_heading = REQUEST)]
     pub body_file: Option<PathBuf>,
-    /// Content-Type of the body
+    /// Content-Type of the body [default: application/json, text/plain or application/octet-stream, as it is]
     #[arg(long, value_name = "TYPE", help_heading = REQUEST)]
     pub content_type: Option<String>,
     /// Longest time for an answer [default: 30s]
