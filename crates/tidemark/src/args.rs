@@ -76,9 +76,9 @@ Examples:
   tidemark run airline
   tidemark run kv-redis --help   with the settings of that scenario
   tidemark run airline --for 60s --pin system=0,1 --pin driver=2,3
-  tidemark run my.yaml --url http://127.0.0.1:8080 -r 5k -d 60s --until 'p99<50ms' --json
+  tidemark run my.yaml -r 5k -d 60s --until 'p99<50ms' --json
   tidemark run my.yaml --once -v
-  tidemark run my.yaml --url http://127.0.0.1:8080 --watch port=8080 --watch name=postgres
+  tidemark run my.yaml --watch port=8080 --watch name=postgres
   tidemark run my.yaml --watch 'http://db1:9100/metrics#node_load1'
   tidemark run my.yaml --junit results.xml --github
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
