@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use crate::program::{code, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
