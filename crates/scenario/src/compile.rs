@@ -92,7 +92,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         stores.tell(Some(node), &mut System::default(), reader);
     }
     stores.check_faults(root.get("faults"), reader);
-    let stores = stores.wanted;
+    let store::Stores { wanted: stores, settings: mut store_settings, .. } = stores;
     verify::check_store(root, verify.as_ref().map(|verify| &verify.from), &system, &stores, reader);
     if let Some(verify) = &mut verify
         && let Some(at) = verify::at(root, &targets, reader)
@@ -112,7 +112,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         named.iter().zip(&plan.watch).map(|(name, watch)| (name.as_str(), watch.faults)).collect();
     let there = fault::There { system: &plan.system, started: &started, watched: &watched };
     plan.faults = fault::read(root.get("faults"), &there, &plan.load, reader);
-    Some(Plan {
+    let mut plan = Plan {
         name: name_given.unwrap_or_else(|| stem(name)),
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
         labels: requests.label_names(),
@@ -133,7 +133,10 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         source_name: name.to_owned(),
         source: reader.sink.text().to_owned(),
         ..plan
-    })
+    };
+    store_settings.retain(|(_, setting)| reader.settings.is_of_stores_only(setting));
+    plan.store_settings = store_settings;
+    Some(plan)
 }
 
 /// By how many users `prepare` is done, and how often.

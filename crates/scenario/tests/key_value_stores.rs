@@ -215,3 +215,33 @@ fn mistakes_have_a_way_out() {
     assert!(plan.is_none() && told.contains("\"kv\" is MariaDB; drive a system in front of it"), "{told}");
     assert_eq!(Product::from_word("memcached"), Some(Product::Memcached));
 }
+
+#[test]
+fn settings_of_a_store_that_a_url_replaces_are_refused() {
+    let text = "settings: {shards: 1, append_only: 'off', users: 3, both: 2, product: [redis, valkey]}\n\
+                system: {store: \"${if(product == 'redis', 'kv', 'kv')}\"}\n\
+                stores:\n  kv: {product: \"${product}\", nodes: \"${shards}\", threads: \"${both}\", \
+                durability: \"${if(append_only == 'off', 'memory', 'buffered')}\", persistence: {append only: \"${append_only}\"}}\n\
+                sessions: {a: {steps: [{redis: [PING]}]}}\n\
+                load: {users: \"${users}\", hold: 9s}\nlimits: {pipeline: \"${both}\"}\n";
+    let instead = |given: &[(&str, &str)]| {
+        let given: Vec<(String, String)> =
+            given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let (plan, told) = check_text("t.yaml", text, Path::new("."), &given);
+        plan.unwrap_or_else(|| panic!("{told}")).drive_instead("redis://127.0.0.1:1")
+    };
+    assert_eq!(instead(&[]), Ok(()));
+    assert_eq!(instead(&[("users", "9"), ("both", "4")]), Ok(()), "they say of something else, too");
+    let told = instead(&[("shards", "2"), ("append_only", "no"), ("users", "4")]).unwrap_err();
+    assert!(told.starts_with("--set shards and --set append_only would be of no effect"), "{told}");
+    assert!(told.contains("\"kv\""), "{told}");
+    let told = instead(&[("product", "valkey")]).unwrap_err();
+    assert!(told.starts_with("--set product would"), "also where the system says which store it is: {told}");
+    // what another target is stays
+    let text = text.replace("sessions:", "targets: {other: {store: kv}}\nsessions:");
+    let text = text.replace("[PING]}", "[PING]}, {redis: [PING], at: other}");
+    let text = text.replace("\"${product}\"", "redis");
+    let given = [("shards".to_owned(), "2".to_owned())];
+    let (plan, told) = check_text("t.yaml", &text, Path::new("."), &given);
+    assert_eq!(plan.unwrap_or_else(|| panic!("{told}")).drive_instead("redis://127.0.0.1:1"), Ok(()));
+}
