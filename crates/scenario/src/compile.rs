@@ -34,7 +34,7 @@ pub(crate) use self::targets::split_origin;
 use crate::objective;
 use crate::plan::{
     About, Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, Preparation, SessionKind,
-    SessionLimit, SlotIndex, Store, System,
+    SessionLimit, SlotIndex, Store, System, Target,
 };
 use crate::reader::Reader;
 use crate::steps::{self, STEPS};
@@ -85,7 +85,8 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         steps::bound::check_paths(&kind.ops, &requests.plans, uses, reader.sink);
     }
     let is_alone = targets.is_empty();
-    steps::check_beside(&Whole { root, requests: &requests, system: &system, reader, is_alone });
+    let whole = Whole { root, requests: &requests, system: &system, targets: &targets, reader, is_alone };
+    steps::check_beside(&whole);
     let stores = store::read(root.get("stores"), reader);
     stores.tell(root.get("system"), &mut system, reader);
     for (_, node) in root.get("targets").map(Node::entries).unwrap_or_default() {
@@ -313,6 +314,8 @@ pub(crate) struct Whole<'a> {
     pub(crate) root: &'a Node,
     pub(crate) requests: &'a Requests,
     pub(crate) system: &'a System,
+    /// What is driven beside it.
+    pub(crate) targets: &'a [Target],
     pub(crate) reader: &'a Reader<'a>,
     /// Whether nothing is driven beside the system.
     pub(crate) is_alone: bool,

@@ -158,6 +158,47 @@ fn a_command_for_one_user_does_not_go_where_connections_are_shared() {
 }
 
 #[test]
+fn nor_does_it_go_to_a_target_of_several_servers() {
+    let told = |target: &str, command: &str| {
+        let text = format!(
+            "stores: {{b: {{product: redis, nodes: 2}}}}\nsystem: {{url: 'http://h'}}\ntargets: {{cache: {{{target}}}}}\n\
+             sessions: {{a: {{steps: [{{GET: /}}, {{redis: [{command}], at: cache}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        (plan.is_some(), told.to_string())
+    };
+    for target in ["url: 'redis://a:1,b:2'", "url: 'redis-cluster://a:1'", "store: b"] {
+        let (is_right, told) = told(target, "MULTI");
+        assert!(!is_right && told.contains("where there are several servers"), "{target}: {told}");
+    }
+    assert!(told("url: 'redis://a:1,b:2'", "GET, k").0);
+    assert!(told("url: 'redis://a:1'", "MULTI").0);
+    assert!(told("url: 'redis://a:1'", "SUBSCRIBE, k").1.contains("exactly one reply"));
+}
+
+#[test]
+fn a_misspelt_command_is_warned_of_and_one_of_a_module_is_not() {
+    let told = |command: &str| {
+        let text = format!(
+            "system: {{url: 'redis://a'}}\nsessions: {{a: {{steps: [{{redis: [{command}, k]}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        (plan.is_some(), told.to_string())
+    };
+    let (is_right, warned) = told("GTE");
+    assert!(
+        is_right
+            && warned.contains(
+                "2:33: warning: \"GTE\" is no command of Redis that is known here; did you mean GET?"
+            ),
+        "{warned}"
+    );
+    for command in ["GET", "hgetall", "JSON.SET", "FT.SEARCH", "NEWLYINVENTED"] {
+        assert_eq!(told(command), (true, String::new()), "{command}");
+    }
+}
+
+#[test]
 fn systems_find_what_speaks_redis_as_their_redis() {
     let told = |store: &str| with(store, "system: {serve: airline}");
     let (plan, why) = told("{product: valkey}");
