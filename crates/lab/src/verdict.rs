@@ -92,7 +92,8 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
 
     let outage = evidence.outage.filter(|_| evidence.system_ended.is_none());
     // a driver without a core may have missed answers, but not those that it read
-    let unheard_share = |outage: &Outage| summary.driver.waited_share.unwrap_or(0.0).max(outage.unheard_share);
+    let unheard_share =
+        |outage: &Outage| summary.driver.waited_share.unwrap_or(0.0).max(outage.unheard_share);
     let is_unheard = |outage: &&Outage| unheard_share(outage) > driver::NO_CORE_SHARE && !outage.was_answered;
     let (unheard, heard) = outage.into_iter().partition::<Vec<_>, _>(is_unheard);
     let ended = evidence.system_ended.into_iter();

@@ -36,7 +36,9 @@ pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm,
 pub use fault::{Fault, FaultKind};
 pub use follow::{Follow, Hops};
 pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
-pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
+pub use limits::{
+    AtLimit, Choose, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX, SessionLimit, USERS_MAX,
+};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use measure::{METRICS_MAX, MetricKind, MetricPlan};
 pub use memcached::{MemcachedCommand, MemcachedWord};
@@ -199,7 +201,8 @@ impl Plan {
         let is_kept = |setting: &str| {
             self.store_settings.iter().any(|(store, other)| other == setting && !is_driven(store))
         };
-        let lost = self.store_settings.iter().filter(|(store, setting)| is_driven(store) && !is_kept(setting));
+        let lost =
+            self.store_settings.iter().filter(|(store, setting)| is_driven(store) && !is_kept(setting));
         let mut lost: Vec<String> = lost.map(|(_, setting)| format!("--set {setting}")).collect();
         lost.dedup();
         if !lost.is_empty() {

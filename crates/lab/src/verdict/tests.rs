@@ -401,7 +401,8 @@ fn nothing_measured_by_a_driver_without_a_core_decides_nothing() {
         let (verdict, results) = judged(model, &["errors = 0", "p99 < 1s", "rate > 9/s"], &ran);
         assert_eq!(verdict.status, Status::Invalid, "{verdict:?}");
         assert!(results.iter().take(3).all(|of| of.undecided && !of.met));
-        let told = verdict.reasons.iter().any(|of| *of == "driver-bound: errors = 0 is not decided: not measured");
+        let told =
+            verdict.reasons.iter().any(|of| *of == "driver-bound: errors = 0 is not decided: not measured");
         assert!(told, "{verdict:?}");
         // also where nobody asked for anything
         let (verdict, _) = judged(model, &[], &ran);
