@@ -332,7 +332,7 @@ impl Answer for ReplyDecoder {
             Kind::Done => Wrote::Yes,
             Kind::NotDone | Kind::Miss => Wrote::No,
             // a time-out within the server, for example: it may be carried out yet
-            Kind::Error => Wrote::Untold,
+            Kind::Error => Wrote::Unknown,
         }
     }
 }

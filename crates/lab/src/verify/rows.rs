@@ -8,7 +8,7 @@ use tidemark_wire::cql::{self, CqlError, Frames, opcode};
 use tidemark_wire::postgres::{self, Messages, PostgresError};
 
 use super::answers::{Answers, failed, patiently};
-use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
+use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 use crate::target::speak;
 
 /// Most bytes of a row, and of a page of them.
@@ -49,7 +49,7 @@ impl<'a> Rows<'a> {
 impl DirectStore for Rows<'_> {}
 
 impl StoredContents for Rows<'_> {
-    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
         Ok(Box::new(self))
     }
 
@@ -59,7 +59,7 @@ impl StoredContents for Rows<'_> {
     }
 }
 
-impl Part for &Rows<'_> {
+impl PartReader for &Rows<'_> {
     fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
         let mut seen = false;
         let mut shown = |value: &[u8]| {
