@@ -50,7 +50,7 @@ pub(crate) enum Wrote {
     /// It certainly was not.
     No,
     /// It may have been, or may yet be.
-    Untold,
+    Unknown,
 }
 
 impl Flaw {

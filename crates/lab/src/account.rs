@@ -20,8 +20,8 @@ use crate::watch::Watches;
 use crate::{load_text, machine, own, target};
 
 use notes::{
-    bounds_only, called, connections_used, missed, never_requested, raised, redirected, spoken, stood_still,
-    streamed, waited,
+    answered_behind, bounds_only, called, connections_used, missed, never_requested, raised, redirected,
+    spoken, stood_still, streamed, waited,
 };
 
 /// A hypervisor that takes more than this many cores' worth away is worth a note.
@@ -331,6 +331,7 @@ impl Account {
         }
         self.notes.extend(never_requested(plan, totals));
         self.notes.extend(missed(plan, totals));
+        self.notes.extend(answered_behind(totals));
         self.notes.extend(own::notes(plan, totals));
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
@@ -482,6 +483,21 @@ mod tests {
         });
         assert!(totals.all.ended > 0);
         assert_eq!(never_requested(&plan, &totals), None);
+    }
+
+    #[test]
+    fn service_times_of_what_was_answered_behind_the_window_are_told_to_be_such() {
+        let interval = |in_window, second: u64| tidemark_record::ThreadInterval {
+            in_window,
+            series: vec![crate::test_plan::series(0, Outcome::Ok, 50, 7)],
+            ..tidemark_record::ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000)
+        };
+        let mut totals = Totals::new(&["A".into()]);
+        assert_eq!(answered_behind(&totals), None);
+        totals.add_interval(&interval(false, 1));
+        assert!(answered_behind(&totals).unwrap().contains("are of the 7 requests"));
+        totals.add_interval(&interval(true, 0));
+        assert_eq!(answered_behind(&totals), None);
     }
 
     #[test]

@@ -60,6 +60,8 @@ struct Looked {
     /// Whether it is not there: down on purpose, and its number nobody's.
     down: bool,
     before: Option<(u64, Reading)>,
+    /// When it was told of last.
+    told_us: Option<u64>,
 }
 
 /// Looks at processes and at the machine.
@@ -90,16 +92,24 @@ impl Monitor {
         }
     }
 
-    /// Looks at a process and all its children from now on, under a name that may have had another one before.
+    /// Looks at a process and all its children from now on, under a name that may have had another one before, which it then
+    /// was started in place of: all that it used counts, from when that name was told of last.
     /// None: it is down on purpose, and uses nothing.
     pub fn follow(&mut self, name: &str, process: Option<u32>) {
+        let told_us = self.all.iter().find(|looked| looked.name == name).and_then(|looked| looked.told_us);
         self.look_at(name, process.map(|id| Subject::Processes(vec![id])));
+        let is_new = |looked: &&mut Looked| looked.name == name && looked.told_us.is_none() && !looked.down;
+        if let Some(looked) = self.all.iter_mut().find(is_new) {
+            looked.told_us = told_us;
+            looked.before = told_us.map(|us| (us, Reading::default()));
+        }
     }
 
     /// Looks at a subject from now on, under a name that may have had another one before. None: it is not there, and uses
     /// nothing.
     pub fn look_at(&mut self, name: &str, subject: Option<Subject>) {
-        let looked = |subject| Looked { name: name.to_owned(), subject, down: false, before: None };
+        let looked =
+            |subject| Looked { name: name.to_owned(), subject, down: false, before: None, told_us: None };
         match (self.all.iter_mut().find(|looked| looked.name == name), subject) {
             (Some(known), Some(subject)) if known.subject == subject && !known.down => {}
             (Some(known), Some(subject)) => *known = looked(subject),
@@ -121,11 +131,13 @@ impl Monitor {
     pub fn look(&mut self, at_us: u64) -> Vec<Sample> {
         let mut samples = Vec::with_capacity(self.all.len());
         for index in 0..self.all.len() {
-            let looked = &self.all[index];
+            let looked = &mut self.all[index];
             if looked.down {
+                looked.told_us = Some(at_us);
                 samples.push(Sample { at_us, process: looked.name.clone(), ..Sample::default() });
                 continue;
             }
+            let looked = &self.all[index];
             let reading = match &looked.subject {
                 Subject::Processes(ids) if looked.name == DRIVER => {
                     ids.first().and_then(|id| self.read_ourselves(*id))
@@ -135,6 +147,7 @@ impl Monitor {
                 Subject::Machine => self.read_machine(),
             };
             let looked = &mut self.all[index];
+            looked.told_us = reading.map(|_| at_us).or(looked.told_us);
             let before = std::mem::replace(&mut looked.before, reading.map(|reading| (at_us, reading)));
             if let (Some(before), Some(after)) = (before, looked.before)
                 && after.0 > before.0
@@ -442,7 +455,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         write_process(root, 10, 100, "");
-        write_process(root, 20, 5_000, "");
+        write_process(root, 20, 20, "");
         let mut monitor = fake(root);
         monitor.follow("system", None);
         monitor.follow("system", Some(10));
@@ -451,11 +464,24 @@ mod tests {
         let down = monitor.look(2_000_000);
         assert_eq!((down[0].process.as_str(), down[0].rss_bytes, down[0].cpu_share), ("system", 0, 0.0));
         monitor.follow("system", Some(20));
-        assert!(monitor.look(3_000_000).is_empty(), "another process counts from its own begin");
-        write_process(root, 20, 5_050, "");
+        let up = monitor.look(3_000_000);
+        assert!(
+            (up[0].cpu_share - 0.3).abs() < 1e-9,
+            "all of it, as it was started since: {}",
+            up[0].cpu_share
+        );
+        write_process(root, 20, 70, "");
         monitor.follow("system", Some(20));
         let up = monitor.look(4_000_000);
         assert!((up[0].cpu_share - 0.5).abs() < 1e-9, "{}", up[0].cpu_share);
+        // one that nobody saw down, and looks that saw neither of them
+        fs::remove_dir_all(root.join("20")).unwrap();
+        monitor.follow("system", Some(20));
+        assert!(monitor.look(5_000_000).is_empty());
+        write_process(root, 30, 90, "");
+        monitor.follow("system", Some(30));
+        let up = monitor.look(6_000_000);
+        assert!((up[0].cpu_share - 0.5).abs() < 1e-9, "a second in two: {}", up[0].cpu_share);
     }
 
     #[test]
