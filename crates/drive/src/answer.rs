@@ -15,7 +15,6 @@ use tidemark_scenario::{Context, Slot, Unmet, Value};
 use tidemark_wire::json;
 
 use crate::content::ENCODING;
-use crate::jar::Jar;
 use crate::redirect::{is_redirect, write_location};
 use crate::session::Environment;
 use crate::told::{self, Checked, Extracted};
@@ -96,16 +95,16 @@ pub(crate) trait Answer {
     }
     /// Its headers, one after the other, by name and value.
     fn each_header(&self, _tell: &mut dyn FnMut(&[u8], &[u8])) {}
-    /// The value of a cookie that it sets.
-    fn cookie(&self, _name: &str) -> Option<&[u8]> {
+    /// The value of a cookie that it sets; none of one that it takes away, `now_s` seconds after 1970 UTC.
+    fn cookie(&self, _name: &str, _now_s: i64) -> Option<&[u8]> {
         None
     }
     /// Path and query of the request that it answers, where that is of interest later.
     fn asked(&self) -> &[u8] {
         b"/"
     }
-    /// Puts the cookies that it sets into a session's jar.
-    fn keep_cookies(&self, _jar: &mut Jar) {}
+    /// What its `Set-Cookie` headers say, one after the other.
+    fn each_set_cookie(&self, _take: &mut dyn FnMut(&[u8])) {}
     /// The body, or the message.
     fn body(&self) -> &[u8];
     /// What it says of what was to be written; of one that is not good nothing is believed but `No`.
@@ -191,7 +190,9 @@ impl Probe {
         }
         for (index, extraction) in self.extractions.iter().enumerate() {
             let slot = &mut slots[extraction.slot as usize];
-            let found = extract(&extraction.source, &mut self.groups[index], answer, slot, &mut scratch.text);
+            let groups = &mut self.groups[index];
+            let now_s = environment.epoch_ms / 1_000;
+            let found = extract(&extraction.source, groups, (answer, now_s), slot, &mut scratch.text);
             self.not_found[index].1 = !found;
             if !found {
                 match extraction.when_missing {
@@ -400,11 +401,11 @@ fn keep_number(token: &[u8], slot: &mut Slot, text: &mut Vec<u8>) -> bool {
     text == token
 }
 
-/// Keeps a value; false if there is none.
+/// Keeps a value of an answer that came at this time; false if there is none.
 fn extract(
     source: &Source,
     groups: &mut Option<CaptureLocations>,
-    answer: &dyn Answer,
+    (answer, now_s): (&dyn Answer, i64),
     slot: &mut Slot,
     text: &mut Vec<u8>,
 ) -> bool {
@@ -434,7 +435,7 @@ fn extract(
             Some(value) => slot.set_text(value),
             None => return false,
         },
-        Source::Cookie(name) => match answer.cookie(name) {
+        Source::Cookie(name) => match answer.cookie(name, now_s) {
             Some(value) => slot.set_text(value),
             None => return false,
         },

@@ -16,6 +16,7 @@ use crate::DriveOptions;
 use crate::ahead::Ahead;
 use crate::arrivals::{Schedule, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
+use crate::cookies::CookieCounts;
 use crate::error::{DriveError, OnceError};
 use crate::io::{Handshakes, Io, IoChoice, Poller, Timestamps, Waker};
 use crate::ledger::ONCE_THREAD;
@@ -31,7 +32,7 @@ use crate::told::{Teller, ToldStep};
 use crate::transport::{EventCounts, Redirects};
 use crate::waiting::{most_slots, most_waiting};
 pub use allotment::Raised;
-use allotment::{Allotment, allot, dialer, origins, plans, pools, single, transport};
+use allotment::{Allotment, allot, dialer, origins, plans, pools, single, sites, transport};
 use check::{check, check_ops};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
@@ -100,6 +101,8 @@ pub struct DriveEnd {
     pub redirects: Redirects,
     /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
     pub rows_not_alone: u64,
+    /// Cookies that servers set and that are not sent back to them.
+    pub cookies: CookieCounts,
     /// The slowest requests that were answered: of each label the first few of each thread.
     pub slowest: Vec<SlowRequest>,
     /// Extractions that found nothing.
@@ -244,6 +247,7 @@ impl Drive {
             end.connections_used += one.connections_used;
             end.connections_made += one.connections_made;
             end.rows_not_alone += one.rows_not_alone;
+            end.cookies += one.cookies;
             one.hops.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.hops));
             one.unfollowed.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.unfollowed));
             end.slowest.extend(one.slowest);
@@ -308,7 +312,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         (0..options.threads).map(|thread| allotments.iter().map(|to| to.shares[thread]).sum()).collect();
     let (io, pollers) = Poller::all(options.io, &shares).map_err(no_poller(options.io))?;
     for poller in pollers {
-        parts.push((poller, Prepared::all(&plan)));
+        parts.push((poller, Prepared::all(&plan, &options.targets)));
     }
     let control = Arc::new(Control::default());
     let wakers = parts.iter().map(|(poller, ..)| poller.waker()).collect();
@@ -375,6 +379,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 timers: Timers::default(),
                 recorder,
                 origins: origins(&places),
+                sites: sites(&places),
                 pools: pools(&places, &plan.limits),
                 ahead: allotments
                     .iter()
@@ -480,12 +485,13 @@ fn once<'a>(
         shared,
         kinds,
         weights: Weights::new(kinds),
-        prepared: Prepared::all(plan),
+        prepared: Prepared::all(plan, &options.targets),
         schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
         timers: Timers::default(),
         recorder: Recorder::new(number.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None)
             .with_groups(plan.groups.len()),
         origins: origins(places),
+        sites: sites(places),
         pools: pools(places, &plan.limits),
         ahead: Vec::new(),
         teller: None,

@@ -72,8 +72,7 @@ impl Thread<'_> {
         let mut keep = keeps_open && (self.pools.to(self.pools.target_of(c)).keep_alive || is_bound);
         let mut judged = Ok(());
         if end_ns <= session.deadline_ns {
-            let answer = self.transport.answer(c);
-            answer.keep_cookies(session.jar());
+            self.keep_cookies(s, c, now_ns);
             if let Some(followed) = self.follow(s, c) {
                 return self.hop(s, c, keep, followed, end_ns);
             }
@@ -134,12 +133,11 @@ impl Thread<'_> {
     /// The answer is whole, and refuses what the connection was to become.
     pub fn refused(&mut self, s: usize, c: usize, fault: Fault, now_ns: u64) {
         let end_ns = self.read(s, now_ns);
-        let session = &mut self.flow.sessions[s];
-        let is_late = end_ns > session.deadline_ns;
+        let is_late = end_ns > self.flow.sessions[s].deadline_ns;
         if !is_late {
-            let answer = self.transport.answer(c);
-            answer.keep_cookies(session.jar());
-            self.recorder.answered(answer.status(), session.due_ns);
+            self.keep_cookies(s, c, now_ns);
+            let due_ns = self.flow.sessions[s].due_ns;
+            self.recorder.answered(self.transport.answer(c).status(), due_ns);
             self.tell_answer(s, c, Some(Flaw::Status));
         }
         self.close(c);

@@ -18,6 +18,7 @@ use crate::answer::Scratch;
 use crate::arrivals::{Arrival, Due, Origin, Schedule};
 use crate::clock::{Clock, MILLISECOND_NS};
 use crate::connection::Pools;
+use crate::cookies::{CookieCounts, Site};
 use crate::io::{Handshakes, Timestamps};
 use crate::record::{Gauges, Recorder};
 use crate::redirect::KnownOrigin;
@@ -88,6 +89,8 @@ pub(crate) struct ThreadEnd {
     pub redirects: Redirects,
     /// Rows that sessions were given though others held them, because all were held.
     pub rows_not_alone: u64,
+    /// Cookies that are not sent back.
+    pub cookies: CookieCounts,
     /// Requests that waited in the driver, because the server took fewer streams than was thought.
     pub held: u64,
     /// Connections that carried requests which were due in the measured window.
@@ -131,6 +134,8 @@ pub(crate) struct Thread<'a> {
     pub recorder: Recorder,
     /// Where targets are, by number.
     pub origins: Vec<KnownOrigin>,
+    /// What cookies look at in them.
+    pub sites: Vec<Site>,
     /// Connections, by target.
     pub pools: Pools,
     pub bounds: Bounds,
@@ -175,6 +180,8 @@ pub(crate) struct Flow {
     pub scratch: Scratch,
     /// Where a redirect leads.
     pub path: Vec<u8>,
+    /// Cookies that were not kept.
+    pub cookies: CookieCounts,
 }
 
 impl Thread<'_> {
@@ -243,6 +250,7 @@ impl Thread<'_> {
         end.unexpected_messages = self.transport.unclaimed();
         end.events = self.transport.events();
         end.redirects = self.transport.redirects();
+        end.cookies = self.flow.cookies;
         (end, self.recorder)
     }
 

@@ -30,6 +30,8 @@ pub struct ToldStep {
     pub extracted: Vec<Extracted>,
     /// What was looked at in the answer.
     pub checks: Vec<Checked>,
+    /// Cookies that are not sent back, by name, and why.
+    pub cookies: Vec<(String, &'static str)>,
     /// Why it failed, if it did.
     pub fault: Option<String>,
     /// From its first byte to the end of the answer, microseconds; none if it was never sent.
@@ -95,14 +97,20 @@ impl Teller {
 
     /// This is about to be sent; what was before was not, or it was a redirect.
     pub fn sent(&mut self, bytes: &[u8]) {
-        let hops = std::mem::take(&mut self.current.hops);
-        self.current = ToldStep { sent: start(bytes), sent_bytes: bytes.len(), hops, ..ToldStep::default() };
+        let ToldStep { hops, cookies, .. } = std::mem::take(&mut self.current);
+        let (sent, sent_bytes) = (start(bytes), bytes.len());
+        self.current = ToldStep { sent, sent_bytes, hops, cookies, ..ToldStep::default() };
     }
 
     /// The answer was a redirect, which is followed.
     pub fn redirected(&mut self, status: u16, location: &[u8]) {
         let location = String::from_utf8_lossy(&start(location)).into_owned();
         self.current.hops.push((status, location));
+    }
+
+    /// A cookie that an answer sets is not sent back.
+    pub fn cookie_not_kept(&mut self, name: &[u8], why: &'static str) {
+        self.current.cookies.push((String::from_utf8_lossy(&start(name)).into_owned(), why));
     }
 
     /// This was the answer.

@@ -50,7 +50,7 @@ fn redirecting(request: &Request, stream: &mut TcpStream) -> Next {
             answer(
                 stream,
                 &format!("{status} Elsewhere"),
-                &format!("Location: {to}\r\nSet-Cookie: at{status}=1\r\n"),
+                &format!("Location: {to}\r\nSet-Cookie: at{status}=1; Path=/\r\n"),
                 "gone",
             )
         }

@@ -224,6 +224,18 @@ impl Account {
                 "requests waited in the driver because all connections to their server were busy; the wait is in their response time",
             ),
             (
+                end.cookies.foreign,
+                "cookies were not kept: their Domain is none that their host is in, or one without a dot",
+            ),
+            (
+                end.cookies.insecure,
+                "cookies are `Secure` and were set over plain HTTP, over which they are not sent back",
+            ),
+            (
+                end.cookies.no_room,
+                "cookies were not kept: at most 64 are, of 4 KiB each, in a session for each target",
+            ),
+            (
                 end.rows_not_alone,
                 "times a session was given a row that another one held, because all rows of its feeder were held; give it more",
             ),

@@ -403,12 +403,15 @@ impl RequestPlan {
         }
     }
 
-    /// Whether it is of interest later which target an answer is to: where a location leads depends on that.
+    /// Whether it is of interest later which target an answer is to: where a location leads, and which paths a cookie is
+    /// for, depends on that.
     pub fn needs_target(&self) -> bool {
         let is_location =
             |e: &Extraction| matches!(&e.source, Source::Header(name) if name == Follow::LOCATION_HEADER);
         self.follow.is_some()
-            || self.http().is_some_and(|request| request.form == TargetForm::Whole)
+            || self
+                .http()
+                .is_some_and(|request| request.form == TargetForm::Whole || request.cookie_path("").is_none())
             || self.extractions.iter().any(is_location)
     }
 

@@ -102,6 +102,9 @@ impl Told {
         for hint in step.answer.iter().flat_map(|answer| hints(answer, step.fault.is_none())) {
             out += &self.line("!", &self.masked_text(&hint));
         }
+        for (name, why) in &step.cookies {
+            out += &self.line("!", &format!("cookie {}: {why}", clean(name)));
+        }
         if self.verbose {
             out += &self.details(step);
         }

@@ -180,16 +180,16 @@ impl Answer for ResponseDecoder {
         self.headers().for_each(|(name, value)| tell(name, value));
     }
 
-    fn cookie(&self, name: &str) -> Option<&[u8]> {
+    fn cookie(&self, name: &str, now_s: i64) -> Option<&[u8]> {
         let set = self.headers().filter(|(header, _)| header.eq_ignore_ascii_case(b"set-cookie"));
         let set = set.filter_map(|(_, value)| cookie::parse(value));
-        set.filter(|c| c.name == name.as_bytes() && !c.removed).last().map(|cookie| cookie.value)
+        set.filter(|c| c.name == name.as_bytes() && !c.is_removed(now_s)).last().map(|cookie| cookie.value)
     }
 
-    fn keep_cookies(&self, jar: &mut Jar) {
+    fn each_set_cookie(&self, take: &mut dyn FnMut(&[u8])) {
         for (name, value) in self.headers() {
             if name.len() == 10 && name.eq_ignore_ascii_case(b"set-cookie") {
-                jar.take(value);
+                take(value);
             }
         }
     }
@@ -218,16 +218,16 @@ impl Answer for Answers {
         self.decoder.each_header(tell);
     }
 
-    fn cookie(&self, name: &str) -> Option<&[u8]> {
-        self.decoder.cookie(name)
+    fn cookie(&self, name: &str, now_s: i64) -> Option<&[u8]> {
+        self.decoder.cookie(name, now_s)
     }
 
     fn asked(&self) -> &[u8] {
         &self.asked
     }
 
-    fn keep_cookies(&self, jar: &mut Jar) {
-        self.decoder.keep_cookies(jar);
+    fn each_set_cookie(&self, take: &mut dyn FnMut(&[u8])) {
+        self.decoder.each_set_cookie(take);
     }
 
     fn body(&self) -> &[u8] {
@@ -365,7 +365,7 @@ impl Request {
             return Err(unmet);
         }
         if !self.own_cookies {
-            append_cookies(out, head_start, jar);
+            append_cookies(out, head_start, jar, cx.epoch_ms / 1_000);
         }
         if let Some(key) = key {
             handshake::write_upgrade_headers(out, key);
@@ -386,13 +386,13 @@ impl Request {
 }
 
 /// Appends the cookies for the request that begins at `head_start`, if there are any.
-fn append_cookies(out: &mut Vec<u8>, head_start: usize, jar: &Jar) {
+fn append_cookies(out: &mut Vec<u8>, head_start: usize, jar: &Jar, now_s: i64) {
     if jar.is_empty() {
         return;
     }
     let (before, target) = (out.len(), target(out, head_start));
     out.extend_from_slice(b"Cookie: ");
-    if jar.write(out, target) { out.extend_from_slice(b"\r\n") } else { out.truncate(before) }
+    if jar.write(out, target, now_s) { out.extend_from_slice(b"\r\n") } else { out.truncate(before) }
 }
 
 /// Where the target of a request line is: between its first two blanks.
@@ -438,7 +438,7 @@ mod tests {
         let request = Some(Request::new(request, (BodyUse::Counted, false), protocols, &setup));
         let mut jar = Jar::default();
         if let Some(cookie) = cookie {
-            jar.take(cookie.as_bytes());
+            crate::testing::put(&mut jar, cookie);
         }
         let shared = Shared::new(0, Vec::new());
         let mut random = fastrand::Rng::with_seed(1);

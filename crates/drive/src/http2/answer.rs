@@ -8,7 +8,6 @@ use crate::answer::Answer;
 use crate::content::Content;
 use crate::fault::Violation;
 use crate::http::HEADERS;
-use crate::jar::Jar;
 
 /// Bytes of a body that nobody looks at which are kept for an example of a failure.
 const SEEN_BYTES: usize = 256;
@@ -104,18 +103,18 @@ impl Answer for Reply {
         self.headers.iter().for_each(|(name, value)| tell(name.as_str().as_bytes(), value.as_bytes()));
     }
 
-    fn cookie(&self, name: &str) -> Option<&[u8]> {
+    fn cookie(&self, name: &str, now_s: i64) -> Option<&[u8]> {
         let mut set =
             self.headers.get_all(SET_COOKIE).iter().filter_map(|value| cookie::parse(value.as_bytes()));
-        set.rfind(|c| c.name == name.as_bytes() && !c.removed).map(|cookie| cookie.value)
+        set.rfind(|c| c.name == name.as_bytes() && !c.is_removed(now_s)).map(|cookie| cookie.value)
     }
 
     fn asked(&self) -> &[u8] {
         &self.asked
     }
 
-    fn keep_cookies(&self, jar: &mut Jar) {
-        self.headers.get_all(SET_COOKIE).iter().for_each(|value| jar.take(value.as_bytes()));
+    fn each_set_cookie(&self, take: &mut dyn FnMut(&[u8])) {
+        self.headers.get_all(SET_COOKIE).iter().for_each(|value| take(value.as_bytes()));
     }
 
     fn body(&self) -> &[u8] {
@@ -150,11 +149,10 @@ mod tests {
             (whole.status(), whole.body(), whole.header("x-id")),
             (200, &b"hello"[..], Some(&b"7"[..]))
         );
-        assert_eq!((whole.cookie("a"), whole.cookie("c")), (Some(&b"b"[..]), None));
-        let mut jar = Jar::default();
-        whole.keep_cookies(&mut jar);
-        let mut cookies = Vec::new();
-        assert!(jar.write(&mut cookies, 0..0) && cookies == b"a=b");
+        assert_eq!((whole.cookie("a", 0), whole.cookie("c", 0)), (Some(&b"b"[..]), None));
+        let mut set = Vec::new();
+        whole.each_set_cookie(&mut |value| set.push(value.to_vec()));
+        assert_eq!(set, [&b"a=b"[..], b"c=d; Max-Age=0"]);
         assert_eq!(reply(404, &Method::GET, true, &[]).body(), b"");
         for (status, method) in [(200, Method::HEAD), (204, Method::GET), (304, Method::GET)] {
             assert_eq!(reply(status, &method, true, &pieces).body(), b"", "{status} {method}");
