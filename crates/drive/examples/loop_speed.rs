@@ -227,6 +227,7 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
             base_path: String::new(),
             tls: secure.then(|| Tls::new(&settings, "localhost")).transpose()?,
             protocol: Protocol::Http1,
+            proxy: None,
         }],
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),

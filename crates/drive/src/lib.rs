@@ -41,6 +41,7 @@
 //!         base_path: String::new(),
 //!         tls: None,
 //!         protocol: Protocol::Http1,
+//!         proxy: None,
 //!     }],
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
@@ -91,6 +92,7 @@ mod parts;
 mod postgres;
 mod prefetch;
 mod protocol;
+mod proxy;
 mod record;
 mod redirect;
 mod redis;
@@ -126,6 +128,7 @@ pub use ledger::{ONCE_THREAD, forms};
 pub use memcached::Memcached;
 pub use postgres::Postgres;
 pub use protocol::Protocol;
+pub use proxy::{Proxy, Tunnel};
 pub use redis::Redis;
 pub use room::Bound;
 pub use rpc::Rpc;

@@ -17,6 +17,7 @@ pub(crate) fn target() -> Target {
         base_path: String::new(),
         tls: None,
         protocol: Protocol::Http1,
+        proxy: None,
     }
 }
 

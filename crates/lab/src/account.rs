@@ -95,12 +95,14 @@ impl Account {
             }
             _ => None,
         };
+        let through = system.target.proxy.as_ref().map(|proxy| format!("through the proxy {}", proxy.name));
+        self.system.spoken.extend(through);
         if let Some((how, most)) = spoken {
             // only what was not as it was asked for is to be noted
             let to = if most < self.streams { &mut self.notes } else { &mut self.system.spoken };
             to.push(how);
         }
-        self.notes.extend(target::remark(&system.url, &system.target.address));
+        self.notes.extend(target::remark(&system.url, &system.target));
         self.system.command = system.command.clone();
         self.system.durability = system.durability.clone();
         if system.command.is_empty() {
@@ -117,8 +119,7 @@ impl Account {
     pub fn targets(&mut self, plan: &Plan, others: &[Running]) {
         for (target, found) in plan.targets.iter().zip(others) {
             self.notes.extend(
-                target::remark(&found.url, &found.target.address)
-                    .map(|note| format!("{}: {note}", target.name)),
+                target::remark(&found.url, &found.target).map(|note| format!("{}: {note}", target.name)),
             );
             self.targets.push(Target {
                 name: target.name.clone(),

@@ -48,6 +48,7 @@ mod pin;
 mod proc;
 mod process;
 mod progress;
+mod proxy;
 mod resp;
 mod run_options;
 mod secret;

@@ -13,6 +13,7 @@ use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 use tidemark_scenario::system_url::{Spoken, SystemUrl};
 
 use crate::error::LabError;
+use crate::proxy;
 
 /// What a `connect to` that names a unix socket begins with.
 const UNIX: &str = "unix:";
@@ -62,12 +63,19 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
             (Protocol::Memcached(memcached), MEMCACHED_PORT, url.host.clone(), String::new())
         }
     };
+    let between = proxy::before(&url, &authority, system).map_err(wrong)?;
+    let address = match &between {
+        // its own resolver finds the URL's host
+        Some(between) => resolve(&between.host, between.port, system.resolve).map(Address::from),
+        None => address(&url.host, url.port.unwrap_or(own_port), system),
+    };
     Ok(Target {
-        address: address(&url.host, url.port.unwrap_or(own_port), system).map_err(wrong)?,
+        address: address.map_err(wrong)?,
         tls: tls(&url.host, url.is_secure, system).map_err(wrong)?,
         protocol,
         authority,
         base_path,
+        proxy: between.map(|between| between.proxy),
     })
 }
 
@@ -328,7 +336,17 @@ pub fn greet_calls<'m>(
 }
 
 /// Where connections went, if the URL alone does not say it.
-pub fn remark(url: &str, address: &Address) -> Option<String> {
+pub fn remark(url: &str, target: &Target) -> Option<String> {
+    match &target.proxy {
+        Some(proxy) => Some(format!(
+            "all connections went to the proxy {} ({}), chosen once before the load; its time is in every response time",
+            proxy.name, target.address
+        )),
+        None => elsewhere(url, &target.address),
+    }
+}
+
+fn elsewhere(url: &str, address: &Address) -> Option<String> {
     let evident = match address {
         Address::Tcp(address) => {
             url.contains(&address.ip().to_string())
@@ -448,10 +466,22 @@ mod tests {
     #[test]
     fn an_address_is_remarked_where_the_url_does_not_say_it() {
         let address = |text: &str| Address::from(text.parse::<SocketAddr>().unwrap());
-        assert_eq!(remark("http://127.0.0.1", &address("127.0.0.1:80")), None);
-        assert_eq!(remark("http://[::1]:9", &address("[::1]:9")), None);
-        let text = remark("http://localhost", &address("[::1]:80")).unwrap();
+        assert_eq!(elsewhere("http://127.0.0.1", &address("127.0.0.1:80")), None);
+        assert_eq!(elsewhere("http://[::1]:9", &address("[::1]:9")), None);
+        let text = elsewhere("http://localhost", &address("[::1]:80")).unwrap();
         assert!(text.contains("to [::1]:80"), "{text}");
-        assert!(remark("http://localhost", &Address::Unix("/x".into())).unwrap().contains("unix:/x"));
+        assert!(elsewhere("http://localhost", &Address::Unix("/x".into())).unwrap().contains("unix:/x"));
+    }
+
+    #[test]
+    fn connections_go_to_the_proxy_and_requests_to_the_server() {
+        let system = System { proxy: Some("http://me:mine@127.0.0.1:3128".into()), ..System::default() };
+        let target = super::target("http://shop.invalid:81/a", &system).unwrap();
+        assert_eq!(
+            (target.address.to_string().as_str(), target.authority.as_str()),
+            ("127.0.0.1:3128", "shop.invalid:81")
+        );
+        let told = remark("http://shop.invalid:81/a", &target).unwrap();
+        assert!(told.contains("the proxy 127.0.0.1:3128") && !told.contains("mine"), "{told}");
     }
 }

@@ -23,6 +23,7 @@ mod load;
 mod measure;
 mod memcached;
 mod persistence;
+mod proxy;
 mod statement;
 mod store;
 mod verify;
@@ -40,6 +41,7 @@ pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, 
 pub use measure::{METRICS_MAX, MetricKind, MetricPlan};
 pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
+pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
 pub use statement::Statement;
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
 pub use verify::{
@@ -558,6 +560,8 @@ pub struct System {
     pub resolve: Resolve,
     /// Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.
     pub connect_to: Option<String>,
+    /// The HTTP proxy that is between, if one is: its URL, or [`PROXY_OF_ENVIRONMENT`].
+    pub proxy: Option<String>,
     /// Options of TLS for an `https` URL.
     pub tls: TlsSettings,
     /// Which version of HTTP is spoken.

@@ -26,6 +26,10 @@ pub fn ask(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Failure> {
         plan.objectives.iter_mut().for_each(|objective| objective.abort_early = true);
     }
     arguments.reach.apply(&mut plan.system);
+    if let Some(proxy) = &arguments.reach.proxy {
+        let through = plan.go_through(proxy, arguments.url.as_deref());
+        through.map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
+    }
     if let Some(streams) = arguments.reach.streams {
         plan.limits.streams = streams.into();
     }

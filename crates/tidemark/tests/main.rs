@@ -17,6 +17,7 @@ mod operations;
 mod own_metrics;
 mod own_system;
 mod program;
+mod proxy;
 mod results;
 mod secrets;
 mod statuses;

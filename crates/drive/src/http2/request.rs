@@ -203,7 +203,7 @@ mod tests {
 
     /// As it leaves where the session's variable has this value.
     fn message(request: &HttpRequest, value: &str, jar: &Jar) -> Result<Message, String> {
-        let origin = Origin { authority: "h:81", base_path: "/v1", is_secured: false };
+        let origin = Origin { authority: "h:81", base_path: "/v1", is_secured: false, proxy: None };
         let prepared = Prepared::new(request, true, origin)?;
         let shared = Shared::new(0, Vec::new());
         let mut slot = Slot::default();

@@ -250,6 +250,7 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
             base_path: String::new(),
             tls: None,
             protocol: Protocol::Http1,
+            proxy: None,
         }],
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),

@@ -144,7 +144,12 @@ impl HttpRequest {
     /// Request line and headers as HTTP/1.1 writes them, each line ended by CRLF: `base_path` in front of the path, and
     /// `own`, whole lines that are not the scenario's, behind the request line.
     pub fn head(&self, base_path: &str, own: &str) -> Template {
-        let mut head = Template::literal(format!("{} ", self.method));
+        self.head_to("", base_path, own)
+    }
+
+    /// The same as a proxy is told it: `server`, the beginning of its URL, stands in front of the path.
+    pub fn head_to(&self, server: &str, base_path: &str, own: &str) -> Template {
+        let mut head = Template::literal(format!("{} {server}", self.method));
         head.append(self.path(base_path));
         head.append(self.behind_target(own));
         head
