@@ -191,7 +191,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
             timeout: Duration::from_secs(10),
             extractions: Vec::new(),
             checks: Vec::new(),
-            keeps_body: false,
+            shown_body_bytes: 0,
             follow: None,
         }],
         sessions: vec![SessionKind {
@@ -229,6 +229,7 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
             protocol: Protocol::Http1,
             proxy: None,
         }],
+        trace: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };

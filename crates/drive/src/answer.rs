@@ -107,6 +107,10 @@ pub(crate) trait Answer {
     fn each_set_cookie(&self, _take: &mut dyn FnMut(&[u8])) {}
     /// The body, or the message.
     fn body(&self) -> &[u8];
+    /// Bytes of all of the body as it came, also where it is not kept.
+    fn received_bytes(&self) -> u64 {
+        self.body().len() as u64
+    }
     /// What it says of what was to be written; of one that is not good nothing is believed but `No`.
     fn wrote(&self) -> Wrote {
         Wrote::Yes

@@ -147,7 +147,7 @@ impl Thread<'_> {
         let session = &mut self.flow.sessions[s];
         let (from, prepared) = (session.target(), &self.prepared[usize::from(session.sends)]);
         let (sites, clock) = (&self.sites[..], &self.clock);
-        let (counts, teller) = (&mut self.flow.cookies, &mut self.teller);
+        let (counts, witness) = (&mut self.flow.cookies, &mut self.witness);
         answer.each_set_cookie(&mut |value| {
             // what names no cookie is left alone, as browsers do
             let Some(set) = cookie::parse(value) else { return };
@@ -156,8 +156,8 @@ impl Thread<'_> {
             let now_s = clock.wall_ms(now_ns) / 1_000;
             if let Err(why) = take(&mut session.jars, (sites, from), &set, path, now_s) {
                 why.count(counts);
-                if let Some(teller) = teller.as_deref_mut() {
-                    teller.cookie_not_kept(set.name, why.words());
+                if let Some(witness) = witness.as_deref_mut() {
+                    witness.cookie_not_kept(set.name, why.words());
                 }
             }
         });

@@ -43,6 +43,7 @@
 //!         protocol: Protocol::Http1,
 //!         proxy: None,
 //!     }],
+//!     trace: None,
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
 //! };
@@ -111,8 +112,10 @@ mod thread;
 mod timers;
 mod tls;
 mod told;
+mod trace;
 mod transport;
 mod waiting;
+mod witness;
 
 use std::time::{Instant, SystemTime};
 
@@ -136,6 +139,7 @@ pub use spread::{Server, Sharding, Spread};
 pub use target::{Stream, Target};
 pub use tls::{Tls, TlsError};
 pub use told::{Checked, Extracted, TOLD_BYTES, ToldAnswer, ToldStep};
+pub use trace::{Parts, TRACED_BYTES, TraceCounts, Traced, Tracing};
 pub use transport::{EventCounts, Redirects};
 // Named in the prose above.
 #[cfg(doc)]
@@ -161,6 +165,8 @@ pub struct DriveOptions {
     pub timestamps: Timestamps,
     /// Where to, by the plan's numbers: the system, and behind it the plan's other targets.
     pub targets: Vec<Target>,
+    /// What is traced, if that is wanted.
+    pub trace: Option<Tracing>,
     /// The run's zero on the monotonic clock, shared with whoever watches.
     pub epoch: Instant,
     /// The same moment on the wall clock: the one anchor.

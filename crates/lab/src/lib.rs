@@ -65,6 +65,7 @@ mod target;
 #[cfg(test)]
 mod test_plan;
 mod timetable;
+mod trace;
 pub mod unreachable;
 pub mod verdict;
 pub mod verify;
@@ -78,6 +79,7 @@ pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::RunOptions;
 pub use tidemark_drive::{IoChoice, TOLD_BYTES, Timestamps, ToldAnswer, ToldStep};
+pub use trace::TraceOptions;
 
 /// Exit status: every objective was met.
 pub const EXIT_PASS: u8 = 0;

@@ -53,6 +53,8 @@ pub use verify::{
 pub const CALL: &str = "CALL";
 /// Where remote calls are taken if a scenario does not say.
 pub const RPC_PATH: &str = "/rpc";
+/// That all of an answer's body is kept to be seen.
+pub const ALL_SHOWN: usize = usize::MAX;
 /// Most groups of steps that are within each other.
 pub const GROUPS_DEEP: usize = 4;
 
@@ -375,8 +377,9 @@ pub struct RequestPlan {
     pub extractions: Vec<Extraction>,
     /// What must hold of the answer; without a status check, any status below 400 is right.
     pub checks: Vec<Check>,
-    /// Whether the answer's body is kept though nothing looks at it: for whoever wants to see it.
-    pub keeps_body: bool,
+    /// Bytes of the answer's body that are kept, from its beginning on, though nothing looks at it: for whoever wants to see
+    /// it. All of it is read where it is encoded, if these are [`ALL_SHOWN`].
+    pub shown_body_bytes: usize,
     /// How redirects are followed, if they are; then these are of the last answer.
     pub follow: Option<Follow>,
 }
@@ -419,7 +422,7 @@ impl RequestPlan {
 
     /// Whether an answer's body is needed as a whole.
     pub fn needs_body(&self) -> bool {
-        self.keeps_body || self.looks_at_body()
+        self.shown_body_bytes == ALL_SHOWN || self.looks_at_body()
     }
 
     /// Whether an extraction or a check looks at an answer's body.

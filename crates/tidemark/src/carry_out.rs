@@ -48,6 +48,7 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
         seed: arguments.seed,
         keep_data: arguments.keep_data,
         url: arguments.url.clone(),
+        trace: arguments.trace.options()?,
         before_exit: Watch::before_exit(),
         ..RunOptions::default()
     })

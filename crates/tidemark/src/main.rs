@@ -38,6 +38,7 @@ mod serve;
 mod settings;
 mod sinks;
 mod systems;
+mod trace;
 #[cfg(feature = "tui")]
 mod tui;
 mod verify;

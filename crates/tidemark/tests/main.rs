@@ -21,6 +21,7 @@ mod proxy;
 mod results;
 mod secrets;
 mod statuses;
+mod trace;
 mod verbs;
 mod verify;
 mod verify_links;

@@ -35,7 +35,7 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
         timeout: Duration::from_secs(1),
         extractions,
         checks,
-        keeps_body: false,
+        shown_body_bytes: 0,
         follow: None,
     };
     let mut probe = Probe::new(&request);

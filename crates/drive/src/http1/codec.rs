@@ -82,6 +82,7 @@ impl Codec for Answers {
         self.content.forget();
         match request.body_use {
             BodyUse::Streamed => self.decoder.start_streamed(),
+            BodyUse::Shown(most) => self.decoder.start_keeping(request.is_head, most),
             used => self.decoder.start(request.is_head, used == BodyUse::Kept),
         }
         Ok(())
@@ -129,6 +130,8 @@ impl Codec for Answers {
 pub(super) enum BodyUse {
     /// It is counted.
     Counted,
+    /// It is counted, and so many bytes of it are there to be seen.
+    Shown(usize),
     /// It is kept.
     Kept,
     /// It is read as it comes.
@@ -233,6 +236,10 @@ impl Answer for Answers {
 
     fn body(&self) -> &[u8] {
         self.content.body(self.decoder.body())
+    }
+
+    fn received_bytes(&self) -> u64 {
+        self.decoder.body_bytes()
     }
 
     fn unreadable(&self) -> Option<&str> {

@@ -25,6 +25,8 @@ pub(super) struct Reply {
     /// Bytes of the body, also where it is not kept.
     length_bytes: usize,
     is_kept: bool,
+    /// Of one that is not kept.
+    shown_bytes: usize,
     is_head: bool,
     /// Path and query of the request.
     asked: Vec<u8>,
@@ -32,13 +34,15 @@ pub(super) struct Reply {
 
 impl Reply {
     /// Another request is about to be sent.
-    pub fn begin(&mut self, method: &Method, needs_body: bool) {
+    /// A body that nobody needs is kept up to `shown_bytes`.
+    pub fn begin(&mut self, method: &Method, needs_body: bool, shown_bytes: usize) {
         self.headers.clear();
         self.content.forget();
         self.body.clear();
         self.body.shrink_to(RETAINED_BYTES);
         self.length_bytes = 0;
         self.is_kept = needs_body;
+        self.shown_bytes = shown_bytes.max(SEEN_BYTES);
         self.is_head = method == Method::HEAD;
     }
 
@@ -71,7 +75,7 @@ impl Reply {
         if self.length_bytes > body_bytes {
             return Err(HttpError::BodyTooLarge { limit_bytes: body_bytes }.into());
         }
-        let room = if self.is_kept { usize::MAX } else { SEEN_BYTES - self.body.len() };
+        let room = if self.is_kept { usize::MAX } else { self.shown_bytes.saturating_sub(self.body.len()) };
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
         Ok(())
     }
@@ -121,6 +125,10 @@ impl Answer for Reply {
         self.content.body(&self.body)
     }
 
+    fn received_bytes(&self) -> u64 {
+        self.length_bytes as u64
+    }
+
     fn unreadable(&self) -> Option<&str> {
         self.content.unreadable()
     }
@@ -134,7 +142,7 @@ mod tests {
 
     fn reply(status: u16, method: &Method, needs_body: bool, pieces: &[&[u8]]) -> Reply {
         let mut reply = Reply::default();
-        reply.begin(method, needs_body);
+        reply.begin(method, needs_body, 0);
         let head = Response::builder().status(status).header("X-Id", "7").header("set-cookie", "a=b");
         reply.take_head(head.header("set-cookie", "c=d; Max-Age=0").body(()).unwrap(), MOST).unwrap();
         pieces.iter().for_each(|piece| reply.take_body(piece, MOST).unwrap());
@@ -164,7 +172,7 @@ mod tests {
         let hello = b"\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\x00\x06\x2c\x02\x15";
         for (needs_body, encoding) in [(true, "deflate"), (false, "deflate"), (true, "rot13")] {
             let mut reply = Reply::default();
-            reply.begin(&Method::GET, needs_body);
+            reply.begin(&Method::GET, needs_body, 0);
             let head = Response::builder().header("content-encoding", encoding);
             reply.take_head(head.body(()).unwrap(), MOST).unwrap();
             reply.take_body(hello, MOST).unwrap();
@@ -174,7 +182,7 @@ mod tests {
                 (false, _) => assert_eq!((reply.body(), reply.unreadable()), (&hello[..], None)),
                 _ => assert!(reply.unreadable().is_some_and(|words| words.contains("\"rot13\""))),
             }
-            reply.begin(&Method::GET, true);
+            reply.begin(&Method::GET, true, 0);
             assert_eq!((reply.body(), reply.unreadable()), (&b""[..], None), "nothing is left of it");
         }
     }
@@ -189,7 +197,7 @@ mod tests {
         assert!(error.to_string().contains("that `limits: body` sets"), "{error}");
         let told = Response::builder().header("content-length", "1001").body(()).unwrap();
         assert!(Reply::default().take_head(told, MOST).unwrap_err().to_string().contains("limits: body"));
-        seen.begin(&Method::GET, true);
+        seen.begin(&Method::GET, true, 0);
         assert_eq!((seen.body(), seen.header("x-id")), (&b""[..], None), "nothing is left of the one before");
     }
 }

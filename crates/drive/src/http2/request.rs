@@ -45,6 +45,8 @@ pub(super) struct Prepared {
     whole: Option<Message>,
     /// Whether the answer's body is kept.
     pub needs_body: bool,
+    /// Bytes of it that are kept to be seen where it is not.
+    pub shown_bytes: usize,
 }
 
 impl Prepared {
@@ -72,6 +74,7 @@ impl Prepared {
             says_no_body: says_no_body(request),
             whole: None,
             needs_body,
+            shown_bytes: 0,
         };
         prepared.whole = prepared.fixed();
         Ok(prepared)

@@ -108,7 +108,7 @@ fn driven(spin: bool) -> Counts {
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),
-        keeps_body: false,
+        shown_body_bytes: 0,
         follow: None,
     };
     let plan = Plan {
@@ -145,7 +145,7 @@ fn driven(spin: bool) -> Counts {
         spin,
         timestamps: Timestamps::Read,
         ahead: Vec::new(),
-        teller: None,
+        witness: None,
         flow: Flow { slots: 1, open: vec![0], ..Flow::default() },
     };
     while thread.clock.now_ns() < thread.schedule.end_ns() {

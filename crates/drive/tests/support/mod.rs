@@ -181,7 +181,7 @@ pub fn get(label: u16, target: &str) -> RequestPlan {
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),
-        keeps_body: false,
+        shown_body_bytes: 0,
         follow: None,
     }
 }
@@ -252,6 +252,7 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
             protocol: Protocol::Http1,
             proxy: None,
         }],
+        trace: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     }
