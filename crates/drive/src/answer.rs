@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use regex::bytes::CaptureLocations;
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{
-    Check, Extraction, Follow, RequestPlan, SlotIndex, Source, TextTest, WhenMissing,
+    Check, Extraction, Follow, JsonTest, JsonType, RequestPlan, SlotIndex, Source, TextTest, WhenMissing,
 };
 use tidemark_scenario::template::Encoding;
 use tidemark_scenario::value::{self, Wrong};
@@ -484,7 +484,30 @@ fn holds(
             if let Some(token) = token {
                 json::write_text(token, &mut scratch.text);
             }
-            passes(test, token.map(|_| scratch.text.as_slice()), cx, &mut scratch.expected)
+            let (text, expected) = (scratch.text.as_slice(), &mut scratch.expected);
+            match (test, token) {
+                // a number is the same however it is written
+                (TextTest::Equals(template), Some(token)) => rendered(template, cx, expected, |wanted| {
+                    text == wanted || json::is_same_number(token, wanted)
+                }),
+                _ => passes(test, token.map(|_| text), cx, expected),
+            }
+        }
+        Check::JsonValue(path, test) => {
+            let token = path.find(answer.body());
+            match test {
+                JsonTest::Is(template) => rendered(
+                    template,
+                    cx,
+                    &mut scratch.expected,
+                    |wanted| matches!(token, Ok(Some(token)) if json::equal(token, wanted)),
+                ),
+                JsonTest::Type(of) => {
+                    Ok(matches!(token, Ok(Some(token)) if JsonType::of(token) == Some(*of)))
+                }
+                JsonTest::Absent => Ok(matches!(token, Ok(None))),
+                JsonTest::Empty => Ok(matches!(token, Ok(None | Some(b"null")))),
+            }
         }
         Check::Value { number, least, values } => {
             Ok(judge_value(answer.body(), cx.slots, (*number, *least), *values).is_ok())

@@ -429,8 +429,7 @@ impl RequestPlan {
     pub fn looks_at_body(&self) -> bool {
         let from_body =
             |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
-        self.extractions.iter().any(|e| from_body(&e.source))
-            || self.checks.iter().any(|c| matches!(c, Check::Body(_) | Check::Json(..) | Check::Value { .. }))
+        self.extractions.iter().any(|e| from_body(&e.source)) || self.checks.iter().any(Check::looks_at_body)
     }
 }
 
@@ -500,8 +499,10 @@ pub enum Check {
     Header(String, TextTest),
     /// The body.
     Body(TextTest),
-    /// The first JSON value at a path.
+    /// The first JSON value at a path, as text; null counts as nothing.
     Json(json::Path, TextTest),
+    /// The same with its type.
+    JsonValue(json::Path, JsonTest),
     /// It holds so many values of the number that a variable has, and no older version than another has (docs/kv.md).
     Value {
         /// The variable with the number.
@@ -513,6 +514,75 @@ pub enum Check {
     },
     /// An expression over the variables, evaluated after the extractions; with its source text.
     Holds(Expr, String),
+}
+
+impl Check {
+    /// Whether it looks at an answer's body.
+    pub fn looks_at_body(&self) -> bool {
+        match self {
+            Check::Body(_) | Check::Json(..) | Check::JsonValue(..) | Check::Value { .. } => true,
+            Check::Status(_) | Check::Header(..) | Check::Holds(..) => false,
+        }
+    }
+}
+
+/// What must hold of a value of JSON.
+#[derive(Debug, Clone)]
+pub enum JsonTest {
+    /// It is this one, which is written as JSON: numbers by their size, members in any order.
+    Is(Template),
+    /// It is of this type.
+    Type(JsonType),
+    /// Nothing is there.
+    Absent,
+    /// Nothing is there, or null.
+    Empty,
+}
+
+/// A type of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonType {
+    /// A text.
+    String,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// Null.
+    Null,
+    /// A list.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl JsonType {
+    /// The words that scenarios use: JSON's own.
+    pub const WORDS: [&'static str; 6] = ["string", "number", "boolean", "null", "array", "object"];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        JsonType::WORDS[self as usize]
+    }
+
+    /// By its word.
+    pub fn from_word(word: &str) -> Option<JsonType> {
+        use JsonType::{Array, Boolean, Null, Number, Object, String};
+        let index = JsonType::WORDS.iter().position(|one| *one == word)?;
+        Some([String, Number, Boolean, Null, Array, Object][index])
+    }
+
+    /// Of a raw token.
+    pub fn of(token: &[u8]) -> Option<JsonType> {
+        Some(match token.first()? {
+            b'"' => JsonType::String,
+            b't' | b'f' => JsonType::Boolean,
+            b'n' => JsonType::Null,
+            b'[' => JsonType::Array,
+            b'{' => JsonType::Object,
+            _ => JsonType::Number,
+        })
+    }
 }
 
 /// What must hold of a text.

@@ -1,5 +1,7 @@
 //! Texts with holes and expressions of a session.
 
+use tidemark_wire::json;
+
 use super::Session;
 use crate::expr::{self, Expr};
 use crate::pieces::{self, Piece};
@@ -121,6 +123,8 @@ impl Session<'_, '_> {
             if let Some(expr) = self.parsed(node, offset, text) {
                 out.push_hole(expr, Encoding::JsonValue);
             }
+        } else if plain && is_long(text) {
+            out.push_literal(text.as_bytes());
         } else if plain && !text.contains("${") {
             out.push_hole(Expr::new(literal(text, true)), Encoding::JsonValue);
         } else {
@@ -146,6 +150,12 @@ impl Session<'_, '_> {
         });
         compiled.collect()
     }
+}
+
+/// Whether a text is a whole number of JSON that is longer than the numbers of expressions: it is sent with all its digits.
+fn is_long(text: &str) -> bool {
+    let is_whole = !text.contains(['.', 'e', 'E']);
+    is_whole && text.parse::<i64>().is_err() && json::is_number(text.as_bytes())
 }
 
 /// Parts as one text. A function takes only so many values, hence the tree.
