@@ -87,6 +87,7 @@ impl Account {
         self.system.name = system.name.clone();
         self.system.url = system.url.clone();
         self.system.address = system.target.address.to_string();
+        self.system.lookup_us = system.lookup.map(|took| took.as_micros() as u64);
         self.system.http = system.target.protocol.name().into();
         let spoken = match &system.target.protocol {
             Protocol::Calls(server) => Some((called(server, self.streams), server.most_calls)),
@@ -125,6 +126,7 @@ impl Account {
                 name: target.name.clone(),
                 url: found.url.clone(),
                 address: found.target.address.to_string(),
+                lookup_us: found.lookup.map(|took| took.as_micros() as u64),
                 protocol: found.target.protocol.name().into(),
             });
         }

@@ -1,7 +1,7 @@
 //! A URL becomes the address that is driven. Names are looked up here, once, before anything is measured.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,11 @@ const AEROSPIKE_PORT: u16 = 3000;
 /// Reads a URL and resolves its host by the system's policy. Where the system says what to connect to, the host is only
 /// spoken of, not looked up.
 pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
+    looked_up(text, system).map(|(target, _)| target)
+}
+
+/// The same, and how long it took to look the name up, where there is one.
+pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration>), LabError> {
     let wrong = |reason: String| LabError::Usage(format!("`{text}` cannot be driven: {reason}"));
     let url = SystemUrl::read(text).map_err(wrong)?;
     let (protocol, own_port, authority, base_path) = match url.spoken.clone() {
@@ -64,19 +69,32 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
         }
     };
     let between = proxy::before(&url, &authority, system).map_err(wrong)?;
+    let begin = Instant::now();
     let address = match &between {
         // its own resolver finds the URL's host
         Some(between) => resolve(&between.host, between.port, system.resolve).map(Address::from),
         None => address(&url.host, url.port.unwrap_or(own_port), system),
     };
-    Ok(Target {
+    let took = begin.elapsed();
+    let host = match (&between, &system.connect_to) {
+        (Some(between), _) => between.host.as_str(),
+        (None, Some(place)) => place.rsplit_once(':').map_or("", |(host, _)| host),
+        (None, None) => url.host.as_str(),
+    };
+    let target = Target {
         address: address.map_err(wrong)?,
         tls: tls(&url.host, url.is_secure, system).map_err(wrong)?,
         protocol,
         authority,
         base_path,
-        proxy: between.map(|between| between.proxy),
-    })
+        proxy: between.as_ref().map(|between| between.proxy.clone()),
+    };
+    let is_name = matches!(target.address, Address::Tcp(_)) && !is_address(host);
+    Ok((target, is_name.then_some(took)))
+}
+
+fn is_address(host: &str) -> bool {
+    host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
 }
 
 /// The servers of a URL.
@@ -471,6 +489,18 @@ mod tests {
         let text = elsewhere("http://localhost", &address("[::1]:80")).unwrap();
         assert!(text.contains("to [::1]:80"), "{text}");
         assert!(elsewhere("http://localhost", &Address::Unix("/x".into())).unwrap().contains("unix:/x"));
+    }
+
+    #[test]
+    fn only_a_name_is_looked_up() {
+        let lookup = |url: &str, system: &System| looked_up(url, system).unwrap().1.is_some();
+        assert!(lookup("http://localhost:81/a", &System::default()));
+        assert!(!lookup("http://127.0.0.1:81", &System::default()));
+        assert!(!lookup("http://[::1]", &System::default()));
+        let elsewhere = |place: &str| System { connect_to: Some(place.into()), ..System::default() };
+        assert!(lookup("http://shop.invalid", &elsewhere("localhost:1")));
+        assert!(!lookup("http://shop.invalid", &elsewhere("127.0.0.1:1")));
+        assert!(!lookup("http://shop.invalid", &elsewhere("unix:/run/x.sock")));
     }
 
     #[test]
