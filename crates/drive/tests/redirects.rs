@@ -224,6 +224,16 @@ fn redirects_that_nobody_follows_are_told_where_no_check_is_about_them() {
 }
 
 #[test]
+fn what_stands_behind_a_hash_is_not_sent() {
+    let (server, asked) = serving(|_, stream| answer(stream, "200 OK", "", "/b?c=d#there"));
+    let steps = "- GET: \"/a?b=c#top\"\n  label: A\n  query: {d: \"e#f\"}\n  extract: {found: body}\n\
+                 - GET: \"${path(found)}\"\n  label: B\n- GET: \"/#${found}\"\n  label: C";
+    let sum = run(&server, None, 1, steps);
+    assert_eq!(sum.outcome(Outcome::Ok), 3, "{:?}", details(&sum));
+    assert_eq!(*asked.lock().unwrap(), ["GET /a?b=c&d=e%23f", "GET /b?c=d", "GET /"]);
+}
+
+#[test]
 fn a_location_is_a_path_of_a_later_step() {
     let (server, asked) = serving(|request, stream| match request.target() {
         "/orders/new?a" => answer(stream, "201 Created", "Location: ../items/7?v=1#top\r\n", ""),

@@ -10,6 +10,7 @@ use tidemark_drive::{
     Target, Tls,
 };
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
+use tidemark_scenario::secrets::without_password;
 use tidemark_scenario::system_url::{Spoken, SystemUrl};
 
 use crate::error::LabError;
@@ -34,7 +35,8 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
 
 /// The same, and how long it took to look the name up, where there is one.
 pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration>), LabError> {
-    let wrong = |reason: String| LabError::Usage(format!("`{text}` cannot be driven: {reason}"));
+    let wrong =
+        |reason: String| LabError::Usage(format!("`{}` cannot be driven: {reason}", without_password(text)));
     let url = SystemUrl::read(text).map_err(wrong)?;
     let (protocol, own_port, authority, base_path) = match url.spoken.clone() {
         Spoken::Http { base_path } => {

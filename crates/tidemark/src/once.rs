@@ -12,6 +12,10 @@ use crate::output::OwnDir;
 use crate::watch::Watch;
 use crate::{carry_out, output};
 
+/// The end of a head.
+const BLANK: &[u8] = b"\r\n\r\n";
+/// Characters of a cookie's value from which on it is looked for elsewhere, too.
+const COOKIE_CHARS: usize = 8;
 /// Characters of a value, and of what a check saw, that are shown.
 const VALUE_CHARS: usize = 200;
 
@@ -125,10 +129,23 @@ impl Told {
                 self.secrets.add(name, Origin::Setting, value);
             }
         }
+        step.answer.iter().for_each(|answer| self.learn_cookies(answer));
         for extracted in &step.extracted {
             let Some(value) = &extracted.value else { continue };
             if comes_from_a_secret(&extracted.source) || is_secret(&extracted.variable, value) {
                 self.secrets.add(&extracted.variable, Origin::Setting, value);
+            }
+        }
+    }
+
+    /// Cookies that an answer sets: their values are secrets, wherever they turn up.
+    fn learn_cookies(&mut self, answer: &ToldAnswer) {
+        let set = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+        for (_, value) in set {
+            let pair = value.split(';').next().and_then(|pair| pair.split_once('='));
+            let Some((name, value)) = pair.map(|(name, value)| (name.trim(), value.trim())) else { continue };
+            if value.chars().count() >= COOKIE_CHARS {
+                self.secrets.add(name, Origin::Setting, value);
             }
         }
     }
@@ -186,7 +203,14 @@ impl Told {
     /// A request or a body, line by line; the head of a request of HTTP without its secrets.
     fn message(&self, mark: &str, bytes: &[u8], of: usize, out: &mut String) {
         let Some(text) = readable(bytes) else {
-            *out += &self.line(mark, &format!("({of} bytes that are no text)"));
+            // of a request of HTTP at least the head is text
+            let head = bytes.windows(BLANK.len()).position(|at| at == BLANK).map(|at| at + BLANK.len());
+            let head = head.and_then(|end| Some((end, readable(&bytes[..end])?)));
+            if let Some((end, _)) = head {
+                self.message(mark, &bytes[..end], end, out);
+            }
+            let rest = of - head.map_or(0, |(end, _)| end);
+            *out += &self.line(mark, &format!("({rest} bytes that are no text)"));
             return;
         };
         let mut in_head = text.lines().next().is_some_and(|line| line.contains(" HTTP/"));
@@ -329,6 +353,36 @@ mod tests {
         assert_eq!(readable(&"grü".as_bytes()[..3]).as_deref(), Some("gr"));
         assert_eq!((readable(b"\0\x01"), readable(b"\xff\xfe ")), (None, None));
         assert_eq!(milliseconds(1_234), "1.23 ms");
+    }
+
+    #[test]
+    fn a_body_that_is_no_text_leaves_the_head_to_be_seen() {
+        let sent = b"POST /a HTTP/1.1\r\nHost: h\r\nCookie: sid=1\r\n\r\n\xff\xfe\0";
+        let mut out = String::new();
+        Told::default().message(">", sent, 5_000, &mut out);
+        let head = "     > POST /a HTTP/1.1\n     > Host: h\n     > Cookie: ***\n     >\n";
+        assert_eq!(out, format!("{head}     > ({} bytes that are no text)\n", 5_000 - (sent.len() - 3)));
+        let mut out = String::new();
+        Told::default().message("<", b"\xff\xfe", 2, &mut out);
+        assert_eq!(out, "     < (2 bytes that are no text)\n");
+    }
+
+    #[test]
+    fn the_values_of_cookies_are_secrets_wherever_they_turn_up() {
+        let mut told = Told::default();
+        let headers = [("Set-Cookie", "sid=c00kie-value; Path=/"), ("set-cookie", "lang=en")];
+        told.learn_cookies(&ToldAnswer {
+            status: 200,
+            status_words: String::new(),
+            is_unfollowed: false,
+            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            body: Vec::new(),
+            body_bytes: 0,
+            received_bytes: 0,
+            is_decoded: true,
+            unreadable: None,
+        });
+        assert_eq!(told.masked_text("you are c00kie-value, in en"), "you are ***, in en");
     }
 
     #[test]

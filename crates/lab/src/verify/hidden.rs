@@ -97,7 +97,7 @@ pub fn given_back(mut kept: Value, given: &[(String, String)]) -> Result<(Value,
     }
     texts(&mut kept, &mut |text| {
         for (name, _, value) in &known {
-            for form in ["", ":url", ":path", ":form", ":json"] {
+            for form in ["", ":url", ":path", ":form", ":json", ":base64", ":base64url"] {
                 let place = place(name, form);
                 if text.contains(&place) {
                     *text = text.replace(&place, &in_form(value, form));

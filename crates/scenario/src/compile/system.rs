@@ -7,6 +7,7 @@ use crate::plan::{
     HttpVersion, READY_STATUS, Ready, Resolve, System, SystemOrigin, TlsSettings, check_proxy,
 };
 use crate::reader::{Reader, WrongSetting};
+use crate::secrets::without_password;
 use crate::store_facts::{store_fact, store_facts};
 use crate::system_url::SystemUrl;
 use crate::yaml::Node;
@@ -200,6 +201,7 @@ fn tls(node: &Node, base: &Path, reader: &Reader<'_>) -> TlsSettings {
 
 fn check_url(node: &Node, text: &str, reader: &Reader<'_>) {
     if let Err(reason) = SystemUrl::read(text) {
+        let text = without_password(text);
         reader.sink.error(node, format!("\"{text}\" cannot be driven: {reason}"));
     }
 }

@@ -9,6 +9,10 @@ use crate::settings::literal;
 use crate::template::{Encoding, Template};
 use crate::yaml::{Content, Node};
 
+/// What is said of a `#` in a path.
+const UNSENT: &str =
+    "what stands behind the # is not sent, as it is for browsers; write %23 for one that belongs to the path";
+
 impl Session<'_, '_> {
     /// Parses an expression that begins at byte `offset` of a node's text; mistakes are reported.
     pub(crate) fn parsed(&mut self, node: &Node, offset: usize, text: &str) -> Option<Expr> {
@@ -51,7 +55,7 @@ impl Session<'_, '_> {
     }
 
     /// A request's path: settings stand in it as they are, values of variables are encoded, unless they are paths. So is all
-    /// that stands behind the `=` of a query.
+    /// that stands behind the `=` of a query. What stands behind a `#` is for whoever shows the answer, and not sent.
     pub(crate) fn path(&mut self, node: &Node) -> Template {
         let mut template = Template::default();
         let (mut has_query, mut is_value) = (false, false);
@@ -61,12 +65,20 @@ impl Session<'_, '_> {
                     has_query |= literal.contains('?');
                     is_value = has_query && literal.ends_with('=');
                     template.push_literal(&url_literal(literal.as_bytes()));
+                    if literal.contains('#') {
+                        self.reader.sink.warn(node.position, UNSENT.into());
+                        break;
+                    }
                 }
                 Err(expr) => match expr.as_constant() {
                     Some(value) if !is_value => {
                         let mut bytes = Vec::new();
                         Encoding::Raw.write_value(value, &mut bytes);
                         template.push_literal(&url_literal(&bytes));
+                        if bytes.contains(&b'#') {
+                            self.reader.sink.warn(node.position, UNSENT.into());
+                            break;
+                        }
                     }
                     Some(_) => template.push_hole(expr, Encoding::Url),
                     None if is_path(&expr) => template.push_hole(expr, Encoding::Path),
