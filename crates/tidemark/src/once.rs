@@ -12,6 +12,10 @@ use crate::failure::Failure;
 use crate::output::OwnDir;
 use crate::{carry_out, output};
 
+/// The end of a head.
+const BLANK: &[u8] = b"\r\n\r\n";
+/// Characters of a cookie's value from which on it is looked for elsewhere, too.
+const COOKIE_CHARS: usize = 8;
 /// Characters of a value, and of what a check saw, that are shown.
 const VALUE_CHARS: usize = 200;
 
@@ -102,6 +106,9 @@ impl Told {
         for hint in step.answer.iter().flat_map(|answer| hints(answer, step.fault.is_none())) {
             out += &self.line("!", &self.masked_text(&hint));
         }
+        for (name, why) in &step.cookies {
+            out += &self.line("!", &format!("cookie {}: {why}", clean(name)));
+        }
         if self.verbose {
             out += &self.details(step);
         }
@@ -122,10 +129,23 @@ impl Told {
                 self.secrets.add(name, Origin::Setting, value);
             }
         }
+        step.answer.iter().for_each(|answer| self.learn_cookies(answer));
         for extracted in &step.extracted {
             let Some(value) = &extracted.value else { continue };
             if comes_from_a_secret(&extracted.source) || is_secret(&extracted.variable, value) {
                 self.secrets.add(&extracted.variable, Origin::Setting, value);
+            }
+        }
+    }
+
+    /// Cookies that an answer sets: their values are secrets, wherever they turn up.
+    fn learn_cookies(&mut self, answer: &ToldAnswer) {
+        let set = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+        for (_, value) in set {
+            let pair = value.split(';').next().and_then(|pair| pair.split_once('='));
+            let Some((name, value)) = pair.map(|(name, value)| (name.trim(), value.trim())) else { continue };
+            if value.chars().count() >= COOKIE_CHARS {
+                self.secrets.add(name, Origin::Setting, value);
             }
         }
     }
@@ -295,7 +315,6 @@ fn without_values(cookies: &str, first: usize) -> String {
 
 /// The head of a request of HTTP with the blank line behind it; nothing of anything else.
 fn head(bytes: &[u8]) -> &[u8] {
-    const BLANK: &[u8] = b"\r\n\r\n";
     let end = bytes.windows(BLANK.len()).position(|four| four == BLANK).map_or(0, |at| at + BLANK.len());
     let first = bytes[..end].split(|byte| *byte == b'\r').next().unwrap_or_default();
     if first.windows(6).any(|six| six == b" HTTP/") { &bytes[..end] } else { &[] }
@@ -378,6 +397,24 @@ mod tests {
             "Set-Cookie: sid=***; Path=/a; HttpOnly"
         );
         assert_eq!(told.header("cookie", "abcdefgh"), "cookie: ***");
+    }
+
+    #[test]
+    fn the_values_of_cookies_are_secrets_wherever_they_turn_up() {
+        let mut told = Told::default();
+        let headers = [("Set-Cookie", "sid=c00kie-value; Path=/"), ("set-cookie", "lang=en")];
+        told.learn_cookies(&ToldAnswer {
+            status: 200,
+            status_words: String::new(),
+            is_unfollowed: false,
+            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            body: Vec::new(),
+            body_bytes: 0,
+            received_bytes: 0,
+            is_decoded: true,
+            unreadable: None,
+        });
+        assert_eq!(told.masked_text("you are c00kie-value, in en"), "you are ***, in en");
     }
 
     #[test]

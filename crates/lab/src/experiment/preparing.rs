@@ -278,6 +278,7 @@ impl Experiment {
             spin: self.options.spin,
             timestamps: self.options.timestamps,
             targets: std::iter::once(system).chain(others).map(|one| one.target.clone()).collect(),
+            trace: None,
             epoch: Instant::now(),
             wall_epoch: SystemTime::now(),
         }

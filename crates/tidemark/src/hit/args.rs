@@ -11,6 +11,7 @@ use crate::quantities::{RateRange, count, rate, time, timeout, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
+use crate::trace::TraceArguments;
 
 /// The order in which a person thinks of the flags.
 const LOAD: &str = "Load";
@@ -148,4 +149,7 @@ pub struct HitArguments {
     /// Metrics while it runs.
     #[command(flatten)]
     pub sinks: SinkArguments,
+    /// A sample of the requests as they were.
+    #[command(flatten)]
+    pub trace: TraceArguments,
 }

@@ -387,6 +387,7 @@ fn system(
         url: Some(verbatim(origin(url)).into()),
         resolve: (reached.resolve != usual).then(|| reached.resolve.word().into()),
         connect_to: reached.connect_to.map(|place| verbatim(&place).into()),
+        proxy: proxy(reach)?.map(|proxy| verbatim(proxy).into()),
         http: (reached.http != HttpVersion::One).then(|| Scalar::unquoted(reached.http.word())),
         tls: tls(reached.tls)?,
         ..source::System::default()
@@ -395,6 +396,9 @@ fn system(
 
 /// A server of Redis' protocol, which its URL says most about.
 fn redis_system(arguments: &HitArguments, url: &str) -> Result<System, Failure> {
+    if arguments.reach.proxy.is_some() {
+        return Err(Failure::usage("--proxy is for http:// and https:// only"));
+    }
     let mut reached = plan::System::default();
     let usual = reached.resolve;
     arguments.reach.apply(&mut reached);
@@ -405,6 +409,15 @@ fn redis_system(arguments: &HitArguments, url: &str) -> Result<System, Failure> 
         tls: tls(reached.tls)?,
         ..source::System::default()
     })
+}
+
+/// The proxy that is between, if one is.
+fn proxy(reach: &ReachArguments) -> Result<Option<&str>, Failure> {
+    let Some(proxy) = reach.proxy.as_deref().filter(|proxy| *proxy != plan::NO_PROXY) else {
+        return Ok(None);
+    };
+    plan::check_proxy(proxy).map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
+    Ok(Some(proxy))
 }
 
 fn tls(settings: TlsSettings) -> Result<Map, Failure> {
