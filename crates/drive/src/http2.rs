@@ -122,8 +122,10 @@ impl<I: Io> Streams<I> {
     fn new(inner: I, setup: &Setup<'_>) -> Self {
         let Setup { plan, origin, sockets: connections, depth: each, .. } = *setup;
         let requests = plan.requests.iter().map(|request| match &request.ask {
-            Ask::Http(http) => Prepared::new(http, request.needs_body(), origin)
-                .map(|one| Prepared { shown_bytes: request.shown_body_bytes, ..one }),
+            Ask::Http(http) => Prepared::new(http, request.needs_body(), origin).map(|mut one| {
+                one.shown_bytes = request.shown_body_bytes;
+                one
+            }),
             _ => Err("it is not an HTTP request".to_owned()),
         });
         let (rung_links, rung_streams) = (Rung::default(), Rung::default());

@@ -90,7 +90,8 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
     wait_until("it is followed", || {
         // until there is its folder it is not known
         let answer = ui.get("/api/live/going");
-        let live = answer.split_once("\r\n\r\n").and_then(|(_, body)| serde_json::from_str::<Value>(body).ok());
+        let live =
+            answer.split_once("\r\n\r\n").and_then(|(_, body)| serde_json::from_str::<Value>(body).ok());
         let seconds = live.and_then(|live| live["seconds"].as_array().map(Vec::len)).unwrap_or(0);
         going.try_wait().unwrap().is_some() || seconds > 1
     });

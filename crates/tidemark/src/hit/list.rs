@@ -177,7 +177,9 @@ impl Reader<'_> {
         let known = self.base.as_ref().or(self.list.targets.first().map(|target| &target.url));
         let Some(base) = known else {
             if text.starts_with('/') {
-                return Err(format!("{text} is of no server: give its URL before --urls, or a whole URL here"));
+                return Err(format!(
+                    "{text} is of no server: give its URL before --urls, or a whole URL here"
+                ));
             }
             return super::target::parse_url(text);
         };
