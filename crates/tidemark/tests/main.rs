@@ -22,6 +22,7 @@ mod results;
 mod secrets;
 mod statuses;
 mod trace;
+mod uploads;
 mod verbs;
 mod verify;
 mod verify_links;
