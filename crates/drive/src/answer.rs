@@ -49,7 +49,7 @@ pub(crate) enum Wrote {
     /// It certainly was not.
     No,
     /// It may have been, or may yet be.
-    Untold,
+    Unknown,
 }
 
 impl Flaw {
@@ -291,7 +291,7 @@ impl Probe {
     /// What each check saw in an answer with this flaw, or with none: the status is looked at first, then what is kept,
     /// then everything else, up to the first thing that is wrong.
     pub fn checked(&self, answer: &dyn Answer, variables: Variables<'_>, flaw: Option<Flaw>) -> Vec<Checked> {
-        let by_itself = (!self.judges_status).then(|| Checked {
+        let by_itself = (!self.judges_status && answer.status() > 0).then(|| Checked {
             what: format!("check status: below {FIRST_WRONG_STATUS}, as nothing else is said"),
             saw: answer.status_words(),
             held: Some(answer.status() < FIRST_WRONG_STATUS),

@@ -163,11 +163,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             back_end::Event::Taken => return self.go_on(c),
             back_end::Event::Ended if is_awaited => self.finish(c),
             back_end::Event::Received { .. } | back_end::Event::Ended => Event::Ended { within: false },
-            // A piece of a body that the peer did not want: what it said, or its end, is told when that is read.
-            back_end::Event::Unsent(_) if self.connections[c].is_begun => {
-                self.connections[c].upload = None;
-                return None;
-            }
+            back_end::Event::Unsent(error) if self.connections[c].is_begun => Event::Failed(error),
             back_end::Event::Unsent(error) => Event::Unsent(error),
             back_end::Event::Failed(error) => Event::Failed(error),
         })
@@ -182,7 +178,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             return Some(Event::Failed(error));
         }
         let is_over = upload.is_over();
-        // As where a piece is found to be not taken later: the peer may have answered before it went.
+        // What the peer said before it went, or its end, is told when that is read.
         let is_sent = self.io.send(c).is_ok();
         if is_over || !is_sent {
             connection.upload = None;

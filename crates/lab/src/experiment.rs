@@ -171,7 +171,7 @@ impl Experiment {
     /// Begins the load and the faults: the run's zero.
     fn start(&self, prepared: Prepared, record: &mut Record<'_>) -> Result<Started, LabError> {
         // dropped from the last to the first
-        let Prepared { environment, ready, shared, injectors, targets } = prepared;
+        let Prepared { mut environment, ready, shared, injectors, targets } = prepared;
         let plan = &self.plan;
         let mut options = self.drive_options(&environment.system, &environment.others);
         if let Some(wanted) = &self.options.trace {
@@ -193,6 +193,7 @@ impl Experiment {
         self.begun(record, drive.phases())?;
         let window_us = window_start_us(drive.phases());
         let figures = Figures::begin(&injectors.endpoints, epoch).map_err(driven)?;
+        environment.watches.begin(epoch).map_err(driven)?;
         let faults = Faults::begin(&plan.faults, targets, injectors, epoch, window_us).map_err(driven)?;
         Ok(Started { drive, faults, figures, epoch, environment })
     }

@@ -23,6 +23,7 @@
 //! ```
 
 mod account;
+pub mod agent;
 pub mod child;
 mod compare;
 mod descendants;
@@ -33,6 +34,7 @@ mod experiment;
 pub mod faults;
 mod figures;
 mod finished;
+mod groups;
 mod hooks;
 mod http;
 mod interrupt;
@@ -44,6 +46,7 @@ pub mod monitor;
 mod neighbours;
 mod operations;
 mod own;
+pub mod page_server;
 mod pin;
 mod proc;
 mod process;
@@ -69,6 +72,7 @@ mod trace;
 pub mod unreachable;
 pub mod verdict;
 pub mod verify;
+mod watch;
 
 pub use compare::{Compared, Turn, compare};
 pub use error::LabError;

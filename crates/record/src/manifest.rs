@@ -114,6 +114,17 @@ pub struct Store {
     pub command: Vec<String>,
 }
 
+/// What was watched though the run did not start it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Watched {
+    /// What it is called in samples and figures; `system` where it is what was driven.
+    pub name: String,
+    /// What was looked for: `port 8080`, the URL of a page.
+    pub what: String,
+    /// What was found there: `nginx, pid 123`.
+    pub found: String,
+}
+
 /// A phase of the load, as it came to pass.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
@@ -177,6 +188,9 @@ pub struct Manifest {
     /// Stores that were started for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<Store>,
+    /// What was watched though the run did not start it, in the scenario's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<Watched>,
     /// Load model for a person: `closed, 100 users`, `open, Poisson arrivals`.
     pub load: String,
     /// Cores that the driver was pinned to; empty if not pinned.
@@ -230,6 +244,7 @@ impl Manifest {
             system: System::default(),
             targets: Vec::new(),
             stores: Vec::new(),
+            watched: Vec::new(),
             load: String::new(),
             driver_pinned_to: Vec::new(),
             driver_io: String::new(),

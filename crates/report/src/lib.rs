@@ -7,6 +7,7 @@
 //! - [`json::summary`] is what a machine reads: one object with all that the page has, units in its names;
 //!   [`json::schema`] says what is in it.
 //! - [`html::page`] is one file that opens anywhere, offline.
+//! - [`folder`] is of many runs: a list, one that goes on, two compared.
 //! - [`junit::xml`], [`markdown::summary`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever
 //!   calculates on.
 //!
@@ -28,6 +29,7 @@ pub mod comparison;
 pub mod csv;
 pub mod cube;
 mod faults;
+pub mod folder;
 pub mod github;
 mod heatmap;
 pub mod html;
@@ -46,3 +48,4 @@ mod table;
 mod test_run;
 pub mod text;
 pub mod units;
+mod watched;

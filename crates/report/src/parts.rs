@@ -93,8 +93,8 @@ mod tests {
         let rows = rows(&parts);
         let of = |row: usize| (rows[row].0, rows[row].1.each_ref().map(String::as_str));
         assert_eq!(rows.len(), 3, "what never was has no row");
-        assert_eq!(of(0), ("wait", ["100µs", "10%", "-", "-", "-", "10"]));
-        assert_eq!(of(2), ("transfer", ["600µs", "60%", "600µs", "-", "-", "2"]));
+        assert_eq!(of(0), ("wait", ["100µs", "10.0%", "-", "-", "-", "10"]));
+        assert_eq!(of(2), ("transfer", ["600µs", "60.0%", "600µs", "-", "-", "2"]));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tidemark_record::{Outcome, RecordError, Run};
 use self::percentiles::Times;
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
-use crate::{faults, maintenance, own, page, parts};
+use crate::{faults, maintenance, own, page, parts, watched};
 
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
@@ -78,7 +78,8 @@ fn of(run: &Run, style: Style, times: Option<&Times>) -> String {
     errors(&mut text, manifest);
     faults(&mut text, &manifest.summary);
     maintenance(&mut text, &manifest.summary);
-    cpu(&mut text, &manifest.summary);
+    cpu(&mut text, manifest);
+    watched_series(&mut text, manifest);
     driver::driver(&mut text, manifest);
     objectives(&mut text, manifest);
     ledger::ledger(&mut text, manifest);
@@ -277,6 +278,9 @@ fn what_ran(text: &mut Text, manifest: &Manifest) {
     for target in &manifest.targets {
         let at = if target.name == target.url { "" } else { &target.url };
         text.named("beside it", &[&target.name, at, &target.protocol]);
+    }
+    for watched in &manifest.watched {
+        text.named("watched", &[&watched.name, &watched.what, &watched.found]);
     }
     if let Some(durability) = &system.durability {
         let sync = system.sync_latency.as_ref().map(|sync| {
@@ -596,7 +600,8 @@ fn maintenance(text: &mut Text, summary: &Summary) {
     }
 }
 
-fn cpu(text: &mut Text, summary: &Summary) {
+fn cpu(text: &mut Text, manifest: &Manifest) {
+    let summary = &manifest.summary;
     if summary.processes.is_empty() {
         return;
     }
@@ -611,15 +616,27 @@ fn cpu(text: &mut Text, summary: &Summary) {
         ]);
     }
     text.table(&table);
-    let system = summary.processes.iter().find(|process| process.name == "system");
-    if let Some(cost) = system.and_then(|system| requests_per_cpu_s(summary, system.cpu_s)) {
-        text.paragraph(&format!("{} good answers for each CPU-second of the system", three_digits(cost)));
+    for (name, cost) in watched::costs(manifest) {
+        text.paragraph(&format!("{} good answers for each CPU-second of {name}", three_digits(cost)));
     }
 }
 
-/// Good answers in the measured window for each second of CPU time.
-fn requests_per_cpu_s(summary: &Summary, cpu_s: f64) -> Option<f64> {
-    (cpu_s > 0.0).then(|| summary.achieved_per_s * summary.measured_s / cpu_s)
+/// What pages of metrics told.
+fn watched_series(text: &mut Text, manifest: &Manifest) {
+    let count = watched::series(manifest).count();
+    if count == 0 {
+        return;
+    }
+    text.heading("Series that were watched");
+    let mut table = Table::new(&["", "mean", "most", "last"]);
+    for (name, series, of) in watched::series(manifest).take(watched::SERIES_MAX) {
+        let [mean, max, last] = [of.mean, of.max, of.last].map(compact);
+        table.row(vec![clean(&format!("{name} {series}")), mean, max, last]);
+    }
+    text.table(&table);
+    if let Some(more) = count.checked_sub(watched::SERIES_MAX).filter(|more| *more > 0) {
+        text.paragraph(&format!("and {more} more, in run.json"));
+    }
 }
 
 fn objectives(text: &mut Text, manifest: &Manifest) {

@@ -28,6 +28,7 @@ mod statement;
 mod store;
 mod upload;
 mod verify;
+mod watch;
 
 pub use crate::context::Feeder;
 pub use crate::objective::{About, Comparison, Metric, Objective, OwnFigure};
@@ -37,7 +38,9 @@ pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm,
 pub use fault::{Fault, FaultKind};
 pub use follow::{Follow, Hops};
 pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
-pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
+pub use limits::{
+    AtLimit, Choose, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX, SessionLimit, USERS_MAX,
+};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use measure::{METRICS_MAX, MetricKind, MetricPlan};
 pub use memcached::{MemcachedCommand, MemcachedWord};
@@ -50,6 +53,7 @@ pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
     ReadFrom, Verify,
 };
+pub use watch::{Agent, MetricSeries, SERIES_MAX, WATCHED_MAX, Watch, Watched, is_harmless};
 
 /// What stands in front of a called method in labels.
 pub const CALL: &str = "CALL";
@@ -101,6 +105,10 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Stores that are started before the system, and stopped after it.
     pub stores: Vec<Store>,
+    /// Settings given from outside that say of a store and of nothing else, each with the store's name.
+    pub store_settings: Vec<(String, String)>,
+    /// What nobody here starts, and is looked at all the same.
+    pub watch: Vec<Watch>,
     /// What is broken on purpose, in order of time.
     pub faults: Vec<Fault>,
     /// Seed of the random numbers, where the scenario fixes one.
@@ -136,6 +144,8 @@ impl Plan {
             system: System::default(),
             targets: Vec::new(),
             stores: Vec::new(),
+            store_settings: Vec::new(),
+            watch: Vec::new(),
             faults: Vec::new(),
             seed: None,
             source_name: String::new(),
@@ -171,7 +181,8 @@ impl Plan {
     /// started.
     ///
     /// # Errors
-    /// In words: a fault is about such a store, so that what is broken would not be what is driven.
+    /// In words: a fault is about such a store, so that what is broken would not be what is driven; or a setting given from
+    /// outside says of nothing else, so that it would be of no effect.
     pub fn drive_instead(&mut self, url: &str) -> Result<(), String> {
         self.secrets.add_password_of(url);
         let before = std::mem::replace(&mut self.system.origin, SystemOrigin::Url(url.to_owned()));
@@ -192,6 +203,22 @@ impl Plan {
         };
         let driven: Vec<&str> =
             store_facts(&before).map(|fact| fact.store).filter(|name| !is_named(name)).collect();
+        let is_driven = |store: &str| driven.contains(&store);
+        let is_kept = |setting: &str| {
+            self.store_settings.iter().any(|(store, other)| other == setting && !is_driven(store))
+        };
+        let lost =
+            self.store_settings.iter().filter(|(store, setting)| is_driven(store) && !is_kept(setting));
+        let mut lost: Vec<String> = lost.map(|(_, setting)| format!("--set {setting}")).collect();
+        lost.dedup();
+        if !lost.is_empty() {
+            return Err(format!(
+                "{} would be of no effect: only the store \"{}\" is started so, and --url replaces it by what runs already; \
+                 leave that out, or --url",
+                lost.join(" and "),
+                driven.join("\", \"")
+            ));
+        }
         self.stores.retain(|store| !driven.contains(&store.name.as_str()));
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use tidemark_wire::aerospike::is_namespace;
+use tidemark_wire::aerospike::{NAMESPACE_BYTES_MAX, is_namespace};
 use url::{ParseError, Url};
 
 /// What the URL of a system says. Nothing is looked up.
@@ -316,8 +316,11 @@ fn aerospike(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, S
     }
     let namespace = percent_encoding::percent_decode_str(url.path().trim_matches('/')).decode_utf8();
     let namespace = namespace.ok().filter(|namespace| is_namespace(namespace)).map(Cow::into_owned);
-    let namespace =
-        namespace.ok_or("it names no namespace, of 1 to 31 bytes; write aerospike://HOST:PORT/NAMESPACE")?;
+    let namespace = namespace.ok_or_else(|| {
+        format!(
+            "it names no namespace, of 1 to {NAMESPACE_BYTES_MAX} bytes; write aerospike://HOST:PORT/NAMESPACE"
+        )
+    })?;
     let spoken = Spoken::Aerospike { namespace };
     Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure: false, spoken })
 }

@@ -237,7 +237,7 @@ fn mistakes_about_bodies_are_told() {
         (large, "limits: {pipeline: 4}", "limits: pipeline"),
         (large, "system: {url: 'https://shop.example', http: 2}", "http: 2"),
         (
-            &format!("{large}\n  at: other"),
+            elsewhere.as_str(),
             "targets: {other: {url: 'https://o.example', http: 2}}",
             "HTTP/1.1",
         ),
@@ -250,4 +250,14 @@ fn mistakes_about_bodies_are_told() {
         "",
         "it is held in memory"
     );
+}
+
+#[test]
+fn a_fragment_is_not_sent() {
+    let system = "system: {url: 'http://h.example'}";
+    let plan = plan("- GET: /a?b=c#there${1}/x\n- GET: /a%23b", system);
+    assert_eq!(http(&plan, 0).target.as_literal(), Some(&b"/a?b=c"[..]));
+    assert_eq!(http(&plan, 1).target.as_literal(), Some(&b"/a%23b"[..]));
+    let said = mistakes("- GET: /a?b=c#there", system);
+    assert!(said.contains("warning: what stands behind a `#`"), "{said}");
 }

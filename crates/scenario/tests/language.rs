@@ -449,6 +449,35 @@ fn pipelined_users_share_connections() {
 }
 
 #[test]
+fn counts_that_no_machine_has_room_for_are_told_where_they_stand() {
+    let told = |load: &str, limits: &str| {
+        let text = format!("sessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {load}\nlimits: {limits}\n");
+        load_text("t.yaml", &text, Path::new("."), &[])
+            .map_or_else(|told| told.to_string(), |_| String::new())
+    };
+    let users = "{users: 1, hold: 1s}";
+    for (limits, wanted) in [
+        ("{connections: 99999999999}", "t.yaml:3:23: 99999999999 is too large; at most 1000000"),
+        ("{pipeline: 99999999999}", "99999999999 is too large; at most 1024"),
+        ("{streams: 99999999999}", "99999999999 is too large; at most 65535"),
+        ("{waiting: 99999999999}", "99999999999 is too large; at most 10000000"),
+        ("{batch: 99999999999}", "99999999999 is too large; a connection carries 1 at once"),
+        (
+            "{connections: 1M, pipeline: 1024}",
+            "1000000 connections with 1024 requests at once each are too many",
+        ),
+    ] {
+        let told = told(users, limits);
+        assert!(told.contains(wanted), "{limits}: {told}");
+    }
+    let told_of_users = told("{users: 99999999999, hold: 1s}", "{pipeline: 1024}");
+    assert!(told_of_users.contains("99999999999 users are too many; at most 1000000"), "{told_of_users}");
+    let in_flight = told("{rate: 9/s, hold: 1s}", "{in flight: 99999999999}");
+    assert!(in_flight.contains("at most 10000000"), "{in_flight}");
+    assert_eq!(told("{users: 1M, hold: 1s}", "{connections: 1M, pipeline: 10}"), "");
+}
+
+#[test]
 fn limits_of_sessions_and_connections_and_another_place_to_connect_to() {
     let text = "
 system: {url: 'http://shop.example/api', connect to: '127.0.0.1:8080'}
@@ -631,7 +660,7 @@ fn numbers_are_measured_at_requests_and_by_themselves() {
     let plan = plan(&text);
     let metric = |name: &str, kind| MetricPlan { name: name.into(), kind, unit: "pcs".into() };
     assert_eq!(plan.metrics, [metric("seen", MetricKind::Counter), metric("items", MetricKind::Histogram)]);
-    let ops: Vec<_> = plan.sessions[0].ops.iter().map(|op| match op {
+    let ops = plan.sessions[0].ops.iter().map(|op| match op {
         Op::Request(request) => format!("request {request}"),
         Op::Measure { metric, text, if_good, .. } => format!("{metric} {text} {if_good}"),
         other => format!("{other:?}"),

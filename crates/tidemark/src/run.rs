@@ -34,7 +34,7 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let mut options = carry_out::options(&arguments)?;
     let shown = arguments.sinks.start(&options.pins)?;
     options.sinks = shown.sinks();
-    let carried_out = carry_out::carry_out(plan, options, arguments.watch_options());
+    let carried_out = carry_out::carry_out(plan, options, arguments.display_options());
     shown.remark();
     let results = &arguments.results;
     let (finished, run) = carried_out.map_err(|failure| results.without_a_run(&name, failure))?;

@@ -34,7 +34,7 @@ pub(super) fn wanted(check: &Check) -> String {
         }
         Check::Value { .. } | Check::Holds(..) => return subject(check),
     };
-    let text = |template: &Template| template.as_literal().map_or_else(|| "what varies".to_owned(), shown);
+    let text = |template: &Template| template.as_literal().map_or_else(|| "what varies".to_owned(), value);
     let test = match test {
         TextTest::Exists => "exists".to_owned(),
         TextTest::Equals(template) => text(template),
@@ -48,9 +48,9 @@ pub(super) fn wanted(check: &Check) -> String {
 pub(super) fn saw(check: &Check, answer: &dyn Answer, variables: Variables<'_>) -> String {
     let got = match check {
         Check::Status(_) => return answer.status_words(),
-        Check::Header(name, _) => answer.header(name).map(shown),
+        Check::Header(name, _) => answer.header(name).map(value),
         Check::Body(_) | Check::Value { .. } => Some(shown(answer.body())),
-        Check::Json(path, _) => found(path, answer.body()).map(shown),
+        Check::Json(path, _) => found(path, answer.body()).map(value),
         Check::JsonValue(path, _) => path.find(answer.body()).ok().flatten().map(shown),
         Check::Holds(condition, _) => Some(values(&condition.variables(), variables)),
     };
@@ -69,6 +69,11 @@ pub(super) fn source(source: &Source) -> String {
         Source::Body => "the body".to_owned(),
         Source::Status => "the status".to_owned(),
     }
+}
+
+/// A value that may be empty.
+fn value(text: &[u8]) -> String {
+    if text.is_empty() { "\"\"".to_owned() } else { shown(text) }
 }
 
 /// Variables with their values.
@@ -143,7 +148,11 @@ pub(super) fn check(
             return format!("{}: {values}{does_not}", subject(check));
         }
     };
-    let got = got.map_or_else(|| "nothing".to_owned(), shown);
+    let got = match (check, got) {
+        (_, None) => "nothing".to_owned(),
+        (Check::Body(_), Some(body)) => shown(body),
+        (_, Some(text)) => value(text),
+    };
     format!("{}: expected {}, got {got}", subject(check), expectation(test, scratch))
 }
 
@@ -158,7 +167,7 @@ fn json_test(test: &JsonTest, varying: &[u8]) -> String {
 }
 
 fn expectation(test: &TextTest, scratch: &Scratch) -> String {
-    let text = |template: &Template| shown(template.as_literal().unwrap_or(&scratch.expected));
+    let text = |template: &Template| value(template.as_literal().unwrap_or(&scratch.expected));
     match test {
         TextTest::Exists => "anything".to_owned(),
         TextTest::Equals(template) => text(template),

@@ -45,6 +45,10 @@ pub fn once(
         )));
     }
     plan.requests.iter_mut().for_each(|request| request.shown_body_bytes = ALL_SHOWN);
+    // there is no load beside which anything could be watched, or broken
+    let watched = plan.watched_names();
+    plan.faults.retain(|fault| !watched.contains(&fault.target));
+    plan.watch.clear();
     let experiment = begin(plan, options)?;
     let result = experiment.once(kind, &Watcher::new(progress), tell);
     let secrets = &experiment.plan.secrets;

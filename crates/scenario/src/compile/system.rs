@@ -36,7 +36,8 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         system.origin = SystemOrigin::Url(text);
     } else if let Some(node) = node.get("store") {
         // where it is, is known once it is started
-        system.origin = SystemOrigin::Url(store_fact(&reader.text(node)?, "url"));
+        let (name, _) = reader.settings.of_store(|| reader.text(node));
+        system.origin = SystemOrigin::Url(store_fact(&name?, "url"));
     }
     check_has_settings(node, &system.origin, reader);
     launch::read(node, base, &mut system, reader);

@@ -40,6 +40,11 @@ fn without_dollar_quotes(line: &str) -> Option<Result<String, String>> {
     let mut out = String::new();
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
+        // a line that goes on; of `shlex` it would be an empty word
+        if let Some(next) = rest.strip_prefix("\\\n").or_else(|| rest.strip_prefix("\\\r\n")) {
+            rest = next;
+            continue;
+        }
         let length = match c {
             '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
             '\'' => 2 + rest[1..].find('\'')?,
