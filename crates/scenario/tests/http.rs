@@ -236,11 +236,7 @@ fn mistakes_about_bodies_are_told() {
         ("- POST: /a\n  multipart: {a: b}\n  body: c", "", "either \"multipart\" or \"body\""),
         (large, "limits: {pipeline: 4}", "limits: pipeline"),
         (large, "system: {url: 'https://shop.example', http: 2}", "http: 2"),
-        (
-            elsewhere.as_str(),
-            "targets: {other: {url: 'https://o.example', http: 2}}",
-            "HTTP/1.1",
-        ),
+        (elsewhere.as_str(), "targets: {other: {url: 'https://o.example', http: 2}}", "HTTP/1.1"),
     ] {
         let told = told(steps, more);
         assert!(told.contains(wanted), "{steps}\n{more}\n{told}");
