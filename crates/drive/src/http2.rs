@@ -299,6 +299,8 @@ impl<I: Io> Streams<I> {
                     self.lose(l, ended());
                 }
             }
+            // nobody has asked
+            back_end::Event::Taken => {}
             back_end::Event::Failed(error) | back_end::Event::Unsent(error) => self.lose(l, error),
         }
     }

@@ -114,6 +114,7 @@ mod tls;
 mod told;
 mod trace;
 mod transport;
+mod upload;
 mod waiting;
 mod witness;
 

@@ -24,6 +24,7 @@ mod services;
 mod statuses;
 mod trace;
 mod ui;
+mod uploads;
 mod verbs;
 mod verify;
 mod verify_links;

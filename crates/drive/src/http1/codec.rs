@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{HttpRequest, TargetForm};
+use tidemark_scenario::plan::{HttpRequest, TargetForm, UploadPiece};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::http1::{DecoderLimits, HttpError, ResponseDecoder, cookie};
 use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
@@ -18,6 +18,7 @@ use crate::jar::Jar;
 use crate::proxy::Proxy;
 use crate::redirect::locate;
 use crate::transport::{Origin, Setup};
+use crate::upload::Upload;
 
 /// Most bytes of an answer's head.
 const HEAD_BYTES: usize = 64 << 10;
@@ -39,6 +40,8 @@ pub(super) struct Answers {
     handshake: Option<(Key, Rc<[String]>)>,
     /// The answer's head is all that is awaited; its body goes on.
     is_streamed: bool,
+    /// What follows the head of the request that was written last.
+    upload: Option<Upload>,
 }
 
 impl Codec for Answers {
@@ -56,6 +59,7 @@ impl Codec for Answers {
             asks_upgrade: false,
             handshake: None,
             is_streamed: false,
+            upload: None,
         }
     }
 
@@ -70,7 +74,7 @@ impl Codec for Answers {
         let Some(request) = request else { return Ok(()) };
         let key = request.protocols.as_ref().map(|_| handshake::key(cx.random.u128(..).to_ne_bytes()));
         let begin = out.len();
-        request.write(key.as_ref(), cx, jar, out, scratch)?;
+        self.upload = request.write(key.as_ref(), cx, jar, out, scratch)?;
         if request.needs_target {
             self.asked.clear();
             self.asked.extend_from_slice(&out[target(out, begin, request.server_bytes)]);
@@ -86,6 +90,10 @@ impl Codec for Answers {
             used => self.decoder.start(request.is_head, used == BodyUse::Kept),
         }
         Ok(())
+    }
+
+    fn upload(&mut self) -> Option<Upload> {
+        self.upload.take()
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
@@ -263,6 +271,8 @@ pub(super) struct Request {
     /// Bytes by which a target names its server to a proxy.
     server_bytes: usize,
     body: Option<Template>,
+    /// The body in pieces, where it is read from files while it is sent.
+    upload: Box<[UploadPiece]>,
     /// What stands for an absent body: `Content-Length: 0` where one is expected, and the blank line.
     bare_end: &'static [u8],
     /// The whole request, where nothing varies but cookies.
@@ -330,7 +340,7 @@ impl Request {
             Some(_) => request.behind_target(&own),
         };
         let bare_end: &[u8] = if says_no_body(request) { b"Content-Length: 0\r\n\r\n" } else { b"\r\n" };
-        let is_fixed = protocols.is_none() && location.is_none();
+        let is_fixed = protocols.is_none() && location.is_none() && request.upload.is_empty();
         let whole = head.as_literal().filter(|_| is_fixed).and_then(|head| {
             let mut whole = head.to_vec();
             match &request.body {
@@ -345,6 +355,7 @@ impl Request {
             own_cookies: has_header(request, "cookie"),
             server_bytes: server.len(),
             body: request.body.clone(),
+            upload: request.upload.clone().into_boxed_slice(),
             bare_end,
             whole,
             asks_upgrade: protocols.is_some() || has_header(request, "upgrade"),
@@ -355,8 +366,8 @@ impl Request {
         }
     }
 
-    /// Appends the request to `out`; nothing of it where something that it needs is not there. With a key it asks for a
-    /// WebSocket.
+    /// Appends the request to `out`; nothing of it where something that it needs is not there. What of its body is read from
+    /// files is returned, and follows. With a key it asks for a WebSocket.
     fn write(
         &self,
         key: Option<&Key>,
@@ -364,10 +375,10 @@ impl Request {
         jar: &Jar,
         out: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
-    ) -> Result<(), Unmet> {
+    ) -> Result<Option<Upload>, Unmet> {
         if let (Some(whole), true) = (&self.whole, jar.is_empty() || self.own_cookies) {
             out.extend_from_slice(whole);
-            return Ok(());
+            return Ok(None);
         }
         let head_start = out.len();
         if let Some(location) = &self.location {
@@ -384,6 +395,11 @@ impl Request {
         if let Some(key) = key {
             handshake::write_upgrade_headers(out, key);
         }
+        if !self.upload.is_empty() {
+            let made = Upload::new(&self.upload, cx).inspect_err(|_| out.truncate(head_start))?;
+            append_length(out, made.1);
+            return Ok(Some(made.0));
+        }
         match &self.body {
             None => out.extend_from_slice(self.bare_end),
             Some(body) => {
@@ -395,7 +411,7 @@ impl Request {
                 append_body(out, scratch);
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 
@@ -414,10 +430,15 @@ fn target(out: &[u8], head_start: usize, server_bytes: usize) -> Range<usize> {
 }
 
 fn append_body(out: &mut Vec<u8>, body: &[u8]) {
-    out.extend_from_slice(b"Content-Length: ");
-    out.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
-    out.extend_from_slice(b"\r\n\r\n");
+    append_length(out, body.len() as u64);
     out.extend_from_slice(body);
+}
+
+/// Ends the head of a request with a body of so many bytes.
+fn append_length(out: &mut Vec<u8>, bytes: u64) {
+    out.extend_from_slice(b"Content-Length: ");
+    out.extend_from_slice(itoa::Buffer::new().format(bytes).as_bytes());
+    out.extend_from_slice(b"\r\n\r\n");
 }
 
 #[cfg(test)]

@@ -52,6 +52,9 @@ pub(super) struct Prepared {
 impl Prepared {
     /// For this server; in words why it cannot be sent.
     pub fn new(request: &HttpRequest, needs_body: bool, origin: Origin<'_>) -> Result<Prepared, String> {
+        if !request.upload.is_empty() {
+            return Err(unsendable("a body that is read while it is sent, which goes over HTTP/1.1 only"));
+        }
         let path = request.path(origin.base_path);
         let headers = request
             .headers

@@ -119,6 +119,10 @@ fn request(sent: &Sent<'_>, traced: &Traced, place: Option<&Place>, secrets: &Se
     let origin = place.map_or("", |place| place.origin.as_str());
     let url = if is_absolute { sent.target.to_owned() } else { format!("{origin}{}", sent.target) };
     let query = sent.target.split_once('?').map_or("", |(_, query)| query);
+    let written = traced.sent_bytes - sent.head_bytes.min(traced.sent_bytes);
+    let told: Option<usize> =
+        header(sent.headers.iter().copied(), "content-length").and_then(|bytes| bytes.parse().ok());
+    let body_bytes = told.unwrap_or(0).max(written);
     let mut request = json!({
         "method": sent.method,
         "url": secrets.masked(&url),
@@ -127,11 +131,13 @@ fn request(sent: &Sent<'_>, traced: &Traced, place: Option<&Place>, secrets: &Se
         "headers": headers(sent.headers.iter().copied(), secrets),
         "queryString": parameters(query, secrets),
         "headersSize": sent.head_bytes,
-        "bodySize": traced.sent_bytes - sent.head_bytes.min(traced.sent_bytes),
+        "bodySize": body_bytes,
     });
+    if body_bytes > written {
+        request["comment"] = "the body was read from a file while it was sent, and is not kept".into();
+    }
     if !sent.body.is_empty() {
-        let of = traced.sent_bytes - sent.head_bytes.min(traced.sent_bytes);
-        let (text, comment) = shown(sent.body, of, secrets);
+        let (text, comment) = shown(sent.body, written, secrets);
         let mime_type = header(sent.headers.iter().copied(), "content-type").unwrap_or_default();
         request["postData"] = json!({"mimeType": mime_type, "params": [], "text": text});
         if let Some(comment) = comment {
@@ -340,6 +346,15 @@ mod tests {
         assert_eq!((&cut["text"], &cut["comment"]), (&json!(""), &json!("1000 bytes that are no text")));
         let cut = content(answer(&[], b"hello", 1_000));
         assert_eq!((&cut["text"], &cut["comment"]), (&json!("hello"), &json!("the beginning of 1000 bytes")));
+    }
+
+    #[test]
+    fn a_body_that_was_read_while_it_was_sent_is_told_by_its_size() {
+        let sent = b"PUT /a HTTP/1.1\r\nContent-Length: 1073741824\r\n\r\n";
+        let entry = entry(&traced(sent, None), &plan(LoadModel::Closed), None);
+        let request = &entry["request"];
+        assert_eq!((&request["bodySize"], request["postData"].is_null()), (&json!(1_073_741_824), true));
+        assert!(request["comment"].as_str().unwrap().contains("not kept"), "{request}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::yaml::{Content, Node};
 
 /// What is said of a `#` in a path.
 const UNSENT: &str =
-    "what stands behind the # is not sent, as it is for browsers; write %23 for one that belongs to the path";
+    "what stands behind a `#` is for a browser and is not sent; if it belongs to the path, write %23";
 
 impl Session<'_, '_> {
     /// Parses an expression that begins at byte `offset` of a node's text; mistakes are reported.

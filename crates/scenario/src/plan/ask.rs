@@ -6,6 +6,7 @@ use tidemark_wire::websocket;
 use super::aerospike::AerospikeRequest;
 use super::memcached::MemcachedCommand;
 use super::statement::Statement;
+use super::upload::UploadPiece;
 use crate::template::{Encoding, Part, Template};
 
 /// What is sent, and by which protocol.
@@ -40,6 +41,11 @@ impl Ask {
             | Ask::EventStream(EventStreamStep::Connect(request)) => Some(request),
             _ => None,
         }
+    }
+
+    /// Whether its body is read from files while it is sent.
+    pub fn is_upload(&self) -> bool {
+        matches!(self, Ask::Http(request) if !request.upload.is_empty())
     }
 
     /// Whether it is about a WebSocket or an event stream that there is.
@@ -126,6 +132,8 @@ pub struct HttpRequest {
     pub headers: Vec<(String, Template)>,
     /// Body, if any.
     pub body: Option<Template>,
+    /// Instead of that, what is sent piece by piece, as it is read from files.
+    pub upload: Vec<UploadPiece>,
 }
 
 /// What the target of a request is, once it is written.
