@@ -138,7 +138,8 @@ impl Service {
 /// A text with addresses in the place of `{httpbin}`, `{shop}`, `{account}`, `{events}`, `{nginx}` and `{secure}`; only
 /// what it names is started.
 fn filled(text: &str) -> String {
-    let address: [(&str, fn() -> &'static str); 7] = [
+    type Place = (&'static str, fn() -> &'static str);
+    let address: [Place; 7] = [
         ("{httpbin}", || &httpbin().url),
         ("{shop}", || &shop().url),
         ("{account}", || &account().url),
