@@ -140,11 +140,11 @@ pub(crate) const MEASURED_DROPPED: &str = "measured_dropped";
 /// How many of those offered were due in earlier intervals: a moment within each (microseconds), and the count, in turn.
 pub(crate) const OFFERED_EARLIER: &str = "offered_earlier";
 /// Those that runs of earlier versions lack.
-pub(crate) const LATER: [&str; 7] =
-    [LESS_LAG, READ_LAG, WAITED, ABSENT, MEASURED_OFFERED, MEASURED_DROPPED, OFFERED_EARLIER];
+pub(crate) const LATER: [&str; 8] =
+    [LESS_LAG, READ_LAG, WAITED, ABSENT, MEASURED_OFFERED, MEASURED_DROPPED, OFFERED_EARLIER, CORE_WAIT];
 
 /// Columns of `monitor.parquet`: those of [`crate::Sample`].
-pub(crate) const MONITOR_FIELDS: [Field; 13] = [
+pub(crate) const MONITOR_FIELDS: [Field; 14] = [
     ("at_us", Kind::Int),
     ("process", Kind::Text),
     ("cpu_share", Kind::Float),
@@ -158,7 +158,10 @@ pub(crate) const MONITOR_FIELDS: [Field; 13] = [
     ("net_received_bytes", Kind::Int),
     ("net_sent_bytes", Kind::Int),
     ("steal_share", Kind::Float),
+    (CORE_WAIT, Kind::Float),
 ];
+/// How long a process waited for a core.
+pub(crate) const CORE_WAIT: &str = "core_wait_share";
 
 /// Columns of `stores.parquet`: a row for each look and figure.
 pub(crate) const STORES_FIELDS: [Field; 4] =

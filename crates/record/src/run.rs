@@ -493,7 +493,7 @@ fn count_by_due_time(rows: &mut [StoredLoad], earlier: &[Vec<u64>]) {
 }
 
 fn read_samples(path: &Path) -> Result<Vec<Sample>, RecordError> {
-    let table = Table::read(path, &MONITOR_FIELDS)?;
+    let table = Table::read_with(path, &MONITOR_FIELDS, &files::LATER)?;
     let at_us = table.ints("at_us")?;
     let (cpu, cpu_system) = (table.floats("cpu_share")?, table.floats("cpu_system_share")?);
     let (rss, threads) = (table.ints("rss_bytes")?, table.ints("threads")?);
@@ -501,6 +501,10 @@ fn read_samples(path: &Path) -> Result<Vec<Sample>, RecordError> {
     let (disk_read, disk_written) = (table.ints("disk_read_bytes")?, table.ints("disk_written_bytes")?);
     let (net_received, net_sent) = (table.ints("net_received_bytes")?, table.ints("net_sent_bytes")?);
     let steal = table.floats("steal_share")?;
+    let core_wait = match table.has(files::CORE_WAIT) {
+        true => table.floats(files::CORE_WAIT)?,
+        false => vec![0.0; table.rows()],
+    };
     let row = |(i, process): (usize, String)| Sample {
         at_us: at_us[i],
         process,
@@ -515,6 +519,7 @@ fn read_samples(path: &Path) -> Result<Vec<Sample>, RecordError> {
         net_received_bytes: net_received[i],
         net_sent_bytes: net_sent[i],
         steal_share: steal[i],
+        core_wait_share: core_wait[i],
     };
     Ok(table.texts("process")?.into_iter().enumerate().map(row).collect())
 }

@@ -239,6 +239,7 @@ impl Sink for Tables {
                 Cell::Int(sample.net_received_bytes),
                 Cell::Int(sample.net_sent_bytes),
                 Cell::Float(sample.steal_share),
+                Cell::Float(sample.core_wait_share),
             ])
         })
     }
