@@ -90,6 +90,7 @@ impl Account {
         self.system.name = system.name.clone();
         self.system.url = system.url.clone();
         self.system.address = system.target.address.to_string();
+        self.system.lookup_us = system.lookup.map(|took| took.as_micros() as u64);
         self.system.http = system.target.protocol.name().into();
         let spoken = match &system.target.protocol {
             Protocol::Calls(server) => Some((called(server, self.streams), server.most_calls)),
@@ -98,12 +99,14 @@ impl Account {
             }
             _ => None,
         };
+        let through = system.target.proxy.as_ref().map(|proxy| format!("through the proxy {}", proxy.name));
+        self.system.spoken.extend(through);
         if let Some((how, most)) = spoken {
             // only what was not as it was asked for is to be noted
             let to = if most < self.streams { &mut self.notes } else { &mut self.system.spoken };
             to.push(how);
         }
-        self.notes.extend(target::remark(&system.url, &system.target.address));
+        self.notes.extend(target::remark(&system.url, &system.target));
         self.system.command = system.command.clone();
         self.system.durability = system.durability.clone();
         if system.command.is_empty() {
@@ -120,13 +123,13 @@ impl Account {
     pub fn targets(&mut self, plan: &Plan, others: &[Running]) {
         for (target, found) in plan.targets.iter().zip(others) {
             self.notes.extend(
-                target::remark(&found.url, &found.target.address)
-                    .map(|note| format!("{}: {note}", target.name)),
+                target::remark(&found.url, &found.target).map(|note| format!("{}: {note}", target.name)),
             );
             self.targets.push(Target {
                 name: target.name.clone(),
                 url: found.url.clone(),
                 address: found.target.address.to_string(),
+                lookup_us: found.lookup.map(|took| took.as_micros() as u64),
                 protocol: found.target.protocol.name().into(),
             });
         }
@@ -230,6 +233,18 @@ impl Account {
             (
                 end.redirects.held,
                 "requests waited in the driver because all connections to their server were busy; the wait is in their response time",
+            ),
+            (
+                end.cookies.foreign,
+                "cookies were not kept: their Domain is none that their host is in, or one without a dot",
+            ),
+            (
+                end.cookies.insecure,
+                "cookies are `Secure` and were set over plain HTTP, over which they are not sent back",
+            ),
+            (
+                end.cookies.no_room,
+                "cookies were not kept: at most 64 are, of 4 KiB each, in a session for each target",
             ),
             (
                 end.rows_not_alone,

@@ -30,8 +30,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes at the end of a log that an error quotes from.
 const TAIL_BYTES: u64 = 16 * 1024;
-/// Lines of a log that an error quotes.
-pub const TAIL_LINES: usize = 15;
+/// Lines of a log that an error quotes: Node says what is wrong above some fifteen lines of a trace.
+pub const TAIL_LINES: usize = 25;
 /// Longest quoted line, characters.
 const TAIL_LINE_CHARS: usize = 300;
 /// Most bytes of a log that are looked through at once.

@@ -51,6 +51,7 @@ mod pin;
 mod proc;
 mod process;
 mod progress;
+mod proxy;
 mod resp;
 mod run_options;
 mod secret;
@@ -67,6 +68,7 @@ mod target;
 #[cfg(test)]
 mod test_plan;
 mod timetable;
+mod trace;
 pub mod unreachable;
 pub mod verdict;
 pub mod verify;
@@ -81,6 +83,7 @@ pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::RunOptions;
 pub use tidemark_drive::{IoChoice, TOLD_BYTES, Timestamps, ToldAnswer, ToldStep};
+pub use trace::TraceOptions;
 
 /// Exit status: every objective was met.
 pub const EXIT_PASS: u8 = 0;

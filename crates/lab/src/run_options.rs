@@ -6,6 +6,7 @@ use tidemark_drive::{IoChoice, Timestamps};
 use tidemark_record::Sinks;
 
 use crate::pin::Pins;
+use crate::trace::TraceOptions;
 
 /// How an experiment is carried out.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub struct RunOptions {
     pub command_line: Vec<String>,
     /// Drive the system at this URL instead of starting the scenario's.
     pub url: Option<String>,
+    /// Which requests are kept as they were, and where, if that is wanted.
+    pub trace: Option<TraceOptions>,
     /// Whether `last` becomes this run.
     pub remember: bool,
     /// The `tidemark` executable that serves shipped systems.
@@ -54,6 +57,7 @@ impl Default for RunOptions {
             keep_data: false,
             command_line: std::env::args().collect(),
             url: None,
+            trace: None,
             remember: true,
             executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
             before_exit: None,

@@ -56,6 +56,9 @@ pub struct System {
     /// The one address that connections were made to: `127.0.0.1:9080`, `[::1]:80`, `unix:/run/system.sock`.
     #[serde(default)]
     pub address: String,
+    /// How long it took to look its name up, once, before the load, microseconds; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookup_us: Option<u64>,
     /// The version of HTTP that was spoken: `HTTP/1.1`, `HTTP/2`; or how calls were made, `RPC over WebSocket (JSON)`.
     #[serde(default)]
     pub http: String,
@@ -85,6 +88,9 @@ pub struct Target {
     pub url: String,
     /// The one address that connections were made to.
     pub address: String,
+    /// How long it took to look its name up, once, before the load, microseconds; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookup_us: Option<u64>,
     /// What was spoken there: `HTTP/1.1`, `Redis (RESP2)`.
     pub protocol: String,
 }

@@ -26,7 +26,7 @@ pub fn summary(run: &Run) -> String {
     let mut out = String::new();
     verdict(&mut out, manifest);
     figures(&mut out, run);
-    time_parts(&mut out, &manifest.summary);
+    time_parts(&mut out, manifest);
     objectives(&mut out, manifest);
     targets(&mut out, &manifest.summary);
     labels(&mut out, &manifest.summary);
@@ -120,8 +120,8 @@ fn figures(out: &mut String, run: &Run) {
 }
 
 /// Where the time of the good answers went.
-fn time_parts(out: &mut String, summary: &Summary) {
-    let Some(of) = parts::told(summary) else { return };
+fn time_parts(out: &mut String, manifest: &Manifest) {
+    let Some(of) = parts::told(&manifest.summary) else { return };
     let _ = writeln!(
         out,
         "\n| where the time went | {} |\n| --- {}|",
@@ -130,6 +130,9 @@ fn time_parts(out: &mut String, summary: &Summary) {
     );
     for (name, figures) in parts::rows(of) {
         let _ = writeln!(out, "| {name} | {} |", figures.join(" | "));
+    }
+    if let Some(told) = parts::lookups(&manifest.system, &manifest.targets) {
+        let _ = writeln!(out, "\n{}", plain(&told));
     }
 }
 

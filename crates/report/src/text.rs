@@ -69,7 +69,7 @@ fn of(run: &Run, style: Style, times: Option<&Times>) -> String {
     if let Some(times) = times {
         percentiles::table(&mut text, times);
     }
-    time_parts(&mut text, &manifest.summary);
+    time_parts(&mut text, manifest);
     slowest(&mut text, &manifest.summary);
     targets(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
@@ -388,8 +388,8 @@ fn latency(text: &mut Text, summary: &Summary) {
 }
 
 /// Where the time of the good answers went.
-fn time_parts(text: &mut Text, summary: &Summary) {
-    let Some(of) = parts::told(summary) else { return };
+fn time_parts(text: &mut Text, manifest: &Manifest) {
+    let Some(of) = parts::told(&manifest.summary) else { return };
     text.heading("Where the time went");
     let head: Vec<&str> = [""].into_iter().chain(parts::HEAD).collect();
     let mut table = Table::new(&head).dispensable(&["count", "p50"]).whole_names();
@@ -397,6 +397,12 @@ fn time_parts(text: &mut Text, summary: &Summary) {
         table.row([name.to_owned()].into_iter().chain(figures).collect());
     }
     text.table(&table);
+    if let Some(told) = parts::lookups(&manifest.system, &manifest.targets) {
+        for line in wrap(&clean(&told), text.width - INDENT) {
+            let line = text.paint(QUIET, &line);
+            text.line(&format!("{:INDENT$}{line}", ""));
+        }
+    }
 }
 
 /// The slowest requests that were answered.

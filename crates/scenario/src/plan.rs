@@ -23,8 +23,10 @@ mod load;
 mod measure;
 mod memcached;
 mod persistence;
+mod proxy;
 mod statement;
 mod store;
+mod upload;
 mod verify;
 mod watch;
 
@@ -43,8 +45,10 @@ pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, 
 pub use measure::{METRICS_MAX, MetricKind, MetricPlan};
 pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
+pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
 pub use statement::Statement;
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
+pub use upload::{FileBody, UploadPiece};
 pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
     ReadFrom, Verify,
@@ -55,6 +59,8 @@ pub use watch::{Agent, MetricSeries, SERIES_MAX, WATCHED_MAX, Watch, Watched, is
 pub const CALL: &str = "CALL";
 /// Where remote calls are taken if a scenario does not say.
 pub const RPC_PATH: &str = "/rpc";
+/// That all of an answer's body is kept to be seen.
+pub const ALL_SHOWN: usize = usize::MAX;
 /// Most groups of steps that are within each other.
 pub const GROUPS_DEEP: usize = 4;
 
@@ -400,8 +406,9 @@ pub struct RequestPlan {
     pub extractions: Vec<Extraction>,
     /// What must hold of the answer; without a status check, any status below 400 is right.
     pub checks: Vec<Check>,
-    /// Whether the answer's body is kept though nothing looks at it: for whoever wants to see it.
-    pub keeps_body: bool,
+    /// Bytes of the answer's body that are kept, from its beginning on, though nothing looks at it: for whoever wants to see
+    /// it. All of it is read where it is encoded, if these are [`ALL_SHOWN`].
+    pub shown_body_bytes: usize,
     /// How redirects are followed, if they are; then these are of the last answer.
     pub follow: Option<Follow>,
 }
@@ -430,26 +437,28 @@ impl RequestPlan {
         }
     }
 
-    /// Whether it is of interest later which target an answer is to: where a location leads depends on that.
+    /// Whether it is of interest later which target an answer is to: where a location leads, and which paths a cookie is
+    /// for, depends on that.
     pub fn needs_target(&self) -> bool {
         let is_location =
             |e: &Extraction| matches!(&e.source, Source::Header(name) if name == Follow::LOCATION_HEADER);
         self.follow.is_some()
-            || self.http().is_some_and(|request| request.form == TargetForm::Whole)
+            || self
+                .http()
+                .is_some_and(|request| request.form == TargetForm::Whole || request.cookie_path("").is_none())
             || self.extractions.iter().any(is_location)
     }
 
     /// Whether an answer's body is needed as a whole.
     pub fn needs_body(&self) -> bool {
-        self.keeps_body || self.looks_at_body()
+        self.shown_body_bytes == ALL_SHOWN || self.looks_at_body()
     }
 
     /// Whether an extraction or a check looks at an answer's body.
     pub fn looks_at_body(&self) -> bool {
         let from_body =
             |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
-        self.extractions.iter().any(|e| from_body(&e.source))
-            || self.checks.iter().any(|c| matches!(c, Check::Body(_) | Check::Json(..) | Check::Value { .. }))
+        self.extractions.iter().any(|e| from_body(&e.source)) || self.checks.iter().any(Check::looks_at_body)
     }
 }
 
@@ -519,8 +528,10 @@ pub enum Check {
     Header(String, TextTest),
     /// The body.
     Body(TextTest),
-    /// The first JSON value at a path.
+    /// The first JSON value at a path, as text; null counts as nothing.
     Json(json::Path, TextTest),
+    /// The same with its type.
+    JsonValue(json::Path, JsonTest),
     /// It holds so many values of the number that a variable has, and no older version than another has (docs/kv.md).
     Value {
         /// The variable with the number.
@@ -532,6 +543,75 @@ pub enum Check {
     },
     /// An expression over the variables, evaluated after the extractions; with its source text.
     Holds(Expr, String),
+}
+
+impl Check {
+    /// Whether it looks at an answer's body.
+    pub fn looks_at_body(&self) -> bool {
+        match self {
+            Check::Body(_) | Check::Json(..) | Check::JsonValue(..) | Check::Value { .. } => true,
+            Check::Status(_) | Check::Header(..) | Check::Holds(..) => false,
+        }
+    }
+}
+
+/// What must hold of a value of JSON.
+#[derive(Debug, Clone)]
+pub enum JsonTest {
+    /// It is this one, which is written as JSON: numbers by their size, members in any order.
+    Is(Template),
+    /// It is of this type.
+    Type(JsonType),
+    /// Nothing is there.
+    Absent,
+    /// Nothing is there, or null.
+    Empty,
+}
+
+/// A type of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonType {
+    /// A text.
+    String,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// Null.
+    Null,
+    /// A list.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl JsonType {
+    /// The words that scenarios use: JSON's own.
+    pub const WORDS: [&'static str; 6] = ["string", "number", "boolean", "null", "array", "object"];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        JsonType::WORDS[self as usize]
+    }
+
+    /// By its word.
+    pub fn from_word(word: &str) -> Option<JsonType> {
+        use JsonType::{Array, Boolean, Null, Number, Object, String};
+        let index = JsonType::WORDS.iter().position(|one| *one == word)?;
+        Some([String, Number, Boolean, Null, Array, Object][index])
+    }
+
+    /// Of a raw token.
+    pub fn of(token: &[u8]) -> Option<JsonType> {
+        Some(match token.first()? {
+            b'"' => JsonType::String,
+            b't' | b'f' => JsonType::Boolean,
+            b'n' => JsonType::Null,
+            b'[' => JsonType::Array,
+            b'{' => JsonType::Object,
+            _ => JsonType::Number,
+        })
+    }
 }
 
 /// What must hold of a text.
@@ -582,6 +662,8 @@ pub struct System {
     pub resolve: Resolve,
     /// Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.
     pub connect_to: Option<String>,
+    /// The HTTP proxy that is between, if one is: its URL, or [`PROXY_OF_ENVIRONMENT`].
+    pub proxy: Option<String>,
     /// Options of TLS for an `https` URL.
     pub tls: TlsSettings,
     /// Which version of HTTP is spoken.

@@ -272,9 +272,14 @@ impl Settings {
         }
     }
 
+    /// Where a file beside the scenario is.
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
+        self.base.join(name)
+    }
+
     /// What a file beside the scenario holds, which is a secret where its name is one's.
     pub(crate) fn file(&self, name: &str) -> Result<Vec<u8>, String> {
-        let path = self.base.join(name);
+        let path = self.path_of(name);
         let failed = |why: &dyn std::fmt::Display| format!("cannot read {}: {why}", path.display());
         if !path.is_file() {
             return Err(failed(&"there is no such file"));

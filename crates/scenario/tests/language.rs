@@ -219,6 +219,54 @@ fn values_are_kept_from_everywhere_and_checked() {
 }
 
 #[test]
+fn values_of_json_are_checked_with_their_types() {
+    use tidemark_scenario::plan::{Check, JsonTest, JsonType, TextTest};
+    let plan = with_steps(
+        r#"      - GET: /
+        check:
+          json:
+            $.a: 3
+            $.b: "3"
+            $.c: null
+            $.d: [1, "x", null]
+            $.e: {equals: {k: 18446744073709551616}}
+            $.f: {absent: true}
+            $.g: {exists: false}
+            $.h: {type: array}
+            $.i: ${1 + 2}
+            $.j: true"#,
+    );
+    let text = |template: &tidemark_scenario::Template| {
+        String::from_utf8(template.as_literal().unwrap().to_vec()).unwrap()
+    };
+    let told: Vec<String> = plan.requests[0]
+        .checks
+        .iter()
+        .map(|check| match check {
+            Check::Json(_, TextTest::Equals(wanted)) => format!("text {}", text(wanted)),
+            Check::JsonValue(_, JsonTest::Is(wanted)) => format!("is {}", text(wanted)),
+            Check::JsonValue(_, JsonTest::Absent) => "absent".into(),
+            Check::JsonValue(_, JsonTest::Empty) => "empty".into(),
+            Check::JsonValue(_, JsonTest::Type(JsonType::Array)) => "a list".into(),
+            other => format!("{other:?}"),
+        })
+        .collect();
+    let wanted = [
+        "is 3",
+        "text 3",
+        "is null",
+        "is [1,\"x\",null]",
+        "is {\"k\":18446744073709551616}",
+        "absent",
+        "empty",
+        "a list",
+        "text 3",
+        "is true",
+    ];
+    assert_eq!(told, wanted);
+}
+
+#[test]
 fn failed_checks_are_seen() {
     let plan = with_steps(
         "      - GET: /

@@ -20,6 +20,7 @@ use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
+use crate::trace::TraceArguments;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -76,10 +77,11 @@ Examples:
   tidemark run airline
   tidemark run kv-redis --help   with the settings of that scenario
   tidemark run airline --for 60s --pin system=0,1 --pin driver=2,3
-  tidemark run my.yaml --url http://127.0.0.1:8080 -r 5k -d 60s --until 'p99<50ms' --json
+  tidemark run my.yaml -r 5k -d 60s --until 'p99<50ms' --json
   tidemark run my.yaml --once -v
-  tidemark run my.yaml --url http://127.0.0.1:8080 --watch port=8080 --watch name=postgres
+  tidemark run my.yaml --watch port=8080 --watch name=postgres
   tidemark run my.yaml --watch 'http://db1:9100/metrics#node_load1'
+  tidemark run my.yaml --trace requests.har --trace-every 1000
   tidemark run my.yaml --junit results.xml --github
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
@@ -161,6 +163,9 @@ pub struct RunArguments {
     /// Metrics while it runs.
     #[command(flatten)]
     pub sinks: SinkArguments,
+    /// A sample of the requests as they were.
+    #[command(flatten)]
+    pub trace: TraceArguments,
 }
 
 /// `tidemark serve`

@@ -27,6 +27,10 @@ pub fn ask(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Failure> {
     }
     plan.watch.extend(arguments.watch.iter().cloned());
     arguments.reach.apply(&mut plan.system);
+    if let Some(proxy) = &arguments.reach.proxy {
+        let through = plan.go_through(proxy, arguments.url.as_deref());
+        through.map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
+    }
     if let Some(streams) = arguments.reach.streams {
         plan.limits.streams = streams.into();
     }
@@ -45,6 +49,7 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
         seed: arguments.seed,
         keep_data: arguments.keep_data,
         url: arguments.url.clone(),
+        trace: arguments.trace.options()?,
         before_exit: Display::before_exit(),
         ..RunOptions::default()
     })

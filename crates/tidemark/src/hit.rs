@@ -50,6 +50,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         spin: arguments.spin,
         timestamps: arguments.timestamps,
         seed: arguments.seed,
+        trace: arguments.trace.options()?,
         remember: !dir.temporary,
         before_exit: Display::before_exit(),
         ..RunOptions::default()

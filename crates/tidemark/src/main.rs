@@ -40,6 +40,7 @@ mod serve;
 mod settings;
 mod sinks;
 mod systems;
+mod trace;
 #[cfg(feature = "tui")]
 mod tui;
 mod ui;

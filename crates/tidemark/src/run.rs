@@ -18,6 +18,9 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
         Experiment::Comparison(_) if arguments.once.is_some() => Err(Failure::usage(
             "--once is of one scenario, and this compares several; give it one of those that stand under `compare:`",
         )),
+        Experiment::Comparison(_) if arguments.trace.trace.is_some() => Err(Failure::usage(
+            "--trace is of one run, and this compares several; give it one of those that stand under `compare:`",
+        )),
         Experiment::One(plan) => one(*plan, arguments),
         Experiment::Comparison(comparison) => compare::run(comparison, arguments),
     }

@@ -119,7 +119,10 @@ fn what_is_not_there_is_said_before_the_load() {
     let printed =
         ["hit", ":8080", "--print-scenario", "--watch", "port=8080", "--watch", "http://h/m#a,b{c=\"d\"}"];
     let text = stdout(&run(folder.path(), &printed));
-    assert!(text.contains("watch:\n  - port: 8080\n  - metrics: http://h/m\n"), "{text}");
+    assert!(
+        text.contains("watch:\n  - {port: 8080}\n  - {metrics: http://h/m, series: [a, 'b{c=\"d\"}']}\n"),
+        "{text}"
+    );
 }
 
 #[test]

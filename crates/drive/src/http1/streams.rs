@@ -75,7 +75,7 @@ impl<I: Io + 'static> EventStreams<I> {
     fn on_io(&mut self, c: usize, event: back_end::Event) -> Option<Event> {
         if self.is_bound(c) {
             match event {
-                back_end::Event::Opened => {}
+                back_end::Event::Opened | back_end::Event::Taken => {}
                 back_end::Event::Received { .. } => self.feed(c, true),
                 back_end::Event::Ended => {
                     let ending = match self.http.parts(c).1.streamed().finish() {

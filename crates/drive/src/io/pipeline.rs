@@ -269,6 +269,8 @@ impl<I: Io> PipelineIo<I> {
                 self.readings += 1;
                 self.answer_at = 0;
             }
+            // nobody asks where a socket is shared
+            Event::Taken => {}
             Event::Ended => self.end(pipe, &|| Event::Ended),
             // Of several, nobody knows which have been sent before.
             Event::Unsent(error) if self.pipes[pipe].line.len() == 1 => {

@@ -214,9 +214,11 @@ impl Experiment {
 
     /// Settles what is left to the server where only one version of HTTP will do.
     fn settle_http(&self, system: &mut System, target: usize) {
-        // A WebSocket begins with a request of HTTP/1.1.
-        let begins = |request: &RequestPlan| matches!(request.ask, Ask::WebSocket(_) | Ask::Call(_));
-        if system.http == HttpVersion::Auto && self.plan.requests_to(target).any(begins) {
+        // A WebSocket begins with a request of HTTP/1.1, and large files are sent by it only.
+        let needs_one = |request: &RequestPlan| {
+            matches!(request.ask, Ask::WebSocket(_) | Ask::Call(_)) || request.ask.is_upload()
+        };
+        if system.http == HttpVersion::Auto && self.plan.requests_to(target).any(needs_one) {
             system.http = HttpVersion::One;
         }
     }
@@ -278,6 +280,7 @@ impl Experiment {
             spin: self.options.spin,
             timestamps: self.options.timestamps,
             targets: std::iter::once(system).chain(others).map(|one| one.target.clone()).collect(),
+            trace: None,
             epoch: Instant::now(),
             wall_epoch: SystemTime::now(),
         }

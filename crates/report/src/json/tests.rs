@@ -38,6 +38,7 @@ fn the_published_names_are_there() {
         "service_time_us",
         "response_time_less_lag_us",
         "good",
+        "parts",
         "steps",
         "processes",
         "driver",

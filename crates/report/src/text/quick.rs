@@ -43,6 +43,7 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     if quick.percentiles {
         percentiles::table(&mut text, &times);
     }
+    time_parts(&mut text, manifest);
     histogram(&mut text, &times.response);
     if manifest.summary.steps.len() > 1 {
         labels(&mut text, &manifest.summary);

@@ -193,7 +193,7 @@ impl Session<'_, '_> {
             timeout: self.timeout(step),
             extractions: self.extractions(step.get("extract")),
             checks,
-            keeps_body: false,
+            shown_body_bytes: 0,
             follow: None,
         }
     }

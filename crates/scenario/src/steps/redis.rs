@@ -139,8 +139,10 @@ fn check_command(words: &Node, reader: &Reader<'_>) {
         |with: &[&str]| given.len() >= with.len() && given.iter().zip(with).all(|(one, other)| one == other);
     let several = NOT_ONE_REPLY.iter().any(|name| begins(&[name]));
     if several || CHANGING.iter().any(|with| begins(with)) {
-        let message = "this command does not have exactly one reply, or changes the connection for others; it \
-                       cannot be driven";
+        let name = &given[0];
+        let message = format!(
+            "{name} does not have exactly one reply, or changes the connection for others; it cannot be driven"
+        );
         reader.sink.error(words, message);
     }
 }

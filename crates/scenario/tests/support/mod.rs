@@ -215,7 +215,7 @@ fn holds(check: &Check, answer: &Answer, cx: &mut Context<'_>) -> bool {
             }
             text_holds(test, token.map(|_| text.as_slice()), cx)
         }
-        Check::Value { .. } => true,
+        Check::Value { .. } | Check::JsonValue(..) => true,
         Check::Holds(expr, _) => expr.is_true(cx),
         Check::Header(..) => true,
     }

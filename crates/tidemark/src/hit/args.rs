@@ -11,6 +11,7 @@ use crate::quantities::{RateRange, count, rate, time, timeout, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
+use crate::trace::TraceArguments;
 
 /// The order in which a person thinks of the flags.
 const LOAD: &str = "Load";
@@ -90,7 +91,7 @@ pub struct HitArguments {
     /// A file with the body; - reads standard input
     #[arg(short = 'B', short_alias = 'D', long, value_name = "FILE", help_heading = REQUEST)]
     pub body_file: Option<PathBuf>,
-    /// Content-Type of the body
+    /// Content-Type of the body [default: application/json, text/plain or application/octet-stream, as it is]
     #[arg(long, value_name = "TYPE", help_heading = REQUEST)]
     pub content_type: Option<String>,
     /// Longest time for an answer [default: 30s]
@@ -148,4 +149,7 @@ pub struct HitArguments {
     /// Metrics while it runs.
     #[command(flatten)]
     pub sinks: SinkArguments,
+    /// A sample of the requests as they were.
+    #[command(flatten)]
+    pub trace: TraceArguments,
 }

@@ -8,6 +8,7 @@ use tidemark_record::{Live, Sample};
 use tidemark_report::units;
 
 pub use crate::progress::length;
+use crate::progress::starting;
 
 /// Seconds that are kept; a screen shows no more of them than it has columns.
 pub const SECONDS_MAX: usize = 1_024;
@@ -70,7 +71,7 @@ impl State {
     pub fn take(&mut self, progress: Progress, now: Instant) {
         match progress {
             Progress::Starting { system } => {
-                self.event(now, format!("starting {system}"));
+                self.event(now, starting(&system));
                 self.system = system;
             }
             Progress::Store { text } => {
