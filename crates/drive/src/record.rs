@@ -231,6 +231,10 @@ impl Recorder {
     pub fn offered(&mut self, due_ns: u64) {
         self.current.offered += 1;
         self.current.measured_offered += u64::from(self.is_measured(due_ns));
+        if due_ns < self.start_ns {
+            let end_us = self.edge_after(due_ns) / 1_000;
+            self.current.offered_late(end_us.saturating_sub(1));
+        }
         self.outstanding += 1;
     }
 
@@ -792,6 +796,27 @@ mod tests {
         assert_eq!((series.response_time_us.min(), series.response_time_us.len()), (1_000, 3));
         let less_lag = &series.response_time_less_lag_us;
         assert_eq!([1_000, 700, 0].map(|us| less_lag.count_at(us)), [1; 3], "never below nothing");
+    }
+
+    #[test]
+    fn what_the_driver_turned_to_late_is_told_with_the_interval_in_which_it_was_due() {
+        let (sink, intervals) = sync_channel(16);
+        let (_back, returned) = sync_channel(16);
+        let window = (2 * S + S / 4, 9 * S);
+        let mut recorder = Recorder::new(0, 1, 0, window, Some(Exchange { sink, returned }));
+        recorder.offered(S / 2);
+        recorder.cut(4 * S + S / 10, Gauges::default());
+        for due_ns in [3 * S - 1, 2 * S + S / 4, 2 * S, S + 1, S, 4 * S] {
+            recorder.offered(due_ns);
+        }
+        recorder.finish(5 * S, Gauges::default());
+        drop(recorder);
+        let all: Vec<ThreadInterval> = intervals.iter().collect();
+        assert!(all[..5].iter().all(|interval| interval.offered_earlier.is_empty()));
+        let last = all.last().unwrap();
+        assert_eq!(last.offered, 6);
+        // with the edges of the window the second of it is two intervals
+        assert_eq!(last.offered_earlier, [(2_999_999, 2), (2_249_999, 1), (1_999_999, 2)]);
     }
 
     #[test]

@@ -241,6 +241,10 @@ impl Experiment {
             system_ended: load.system_ended.as_deref(),
             outage: outage.as_ref(),
             spin: self.options.spin,
+            cores: match self.options.pins.system.len() {
+                0 => pin::available_cores().len(),
+                pinned => pinned,
+            },
         });
         if let Some(unreachable) = &load.unreachable {
             unreachable.apply(&mut verdict, &mut objectives);

@@ -39,6 +39,7 @@ pub struct Reading {
     pub net_received_bytes: u64,
     pub net_sent_bytes: u64,
     pub steal_us: u64,
+    pub core_wait_us: u64,
 }
 
 /// What is looked at under a name.
@@ -236,13 +237,14 @@ impl Monitor {
             reading.disk_read_bytes = proc::keyed(&io, "read_bytes").unwrap_or(0);
             reading.disk_written_bytes = proc::keyed(&io, "write_bytes").unwrap_or(0);
         }
-        // the status of a process counts its first thread only
-        for status in
-            entries(&folder.join("task")).take(THREADS_MAX).filter_map(|task| read(&task.join("status")))
-        {
+        // those files of a process count its first thread only
+        for task in entries(&folder.join("task")).take(THREADS_MAX) {
+            let Some(status) = read(&task.join("status")) else { continue };
             let count = |key| proc::keyed(&status, key).unwrap_or(0);
             reading.voluntary_switches += count("voluntary_ctxt_switches");
             reading.involuntary_switches += count("nonvoluntary_ctxt_switches");
+            let waited_us = read(&task.join("schedstat")).as_deref().and_then(proc::core_wait_us);
+            reading.core_wait_us = reading.core_wait_us.saturating_add(waited_us.unwrap_or(0));
         }
         Some(reading)
     }
@@ -294,6 +296,7 @@ impl Reading {
         self.involuntary_switches = self.involuntary_switches.saturating_add(other.involuntary_switches);
         self.disk_read_bytes = self.disk_read_bytes.saturating_add(other.disk_read_bytes);
         self.disk_written_bytes = self.disk_written_bytes.saturating_add(other.disk_written_bytes);
+        self.core_wait_us = self.core_wait_us.saturating_add(other.core_wait_us);
     }
 }
 
@@ -319,6 +322,7 @@ pub fn difference(
         net_received_bytes: after.net_received_bytes.saturating_sub(before.net_received_bytes),
         net_sent_bytes: after.net_sent_bytes.saturating_sub(before.net_sent_bytes),
         steal_share: share(after.steal_us, before.steal_us),
+        core_wait_share: share(after.core_wait_us, before.core_wait_us),
     }
 }
 
@@ -343,6 +347,7 @@ mod tests {
         fs::write(root.join(format!("{id}/io")), "read_bytes: 4096\nwrite_bytes: 100\n").unwrap();
         fs::write(task.join("status"), "voluntary_ctxt_switches: 7\nnonvoluntary_ctxt_switches: 2\n")
             .unwrap();
+        fs::write(task.join("schedstat"), format!("5 {} 9\n", user_ticks * 4_000_000)).unwrap();
         fs::write(task.join("children"), children).unwrap();
     }
 
@@ -391,6 +396,11 @@ mod tests {
             sample.cpu_share
         );
         assert_eq!(sample.cpu_system_share, 0.0);
+        assert!(
+            (sample.core_wait_share - 0.4).abs() < 1e-9,
+            "50 + 50 times 4 ms: {}",
+            sample.core_wait_share
+        );
         assert_eq!((sample.threads, sample.rss_bytes), (9, 3 * 50 * 4096));
     }
 

@@ -9,7 +9,7 @@
 //! | status | when |
 //! | --- | --- |
 //! | `fail` | an objective is missed either way; the system, or a store, ended or stopped answering by itself; or for one of the other reasons in docs/verdict.md |
-//! | `invalid` | else, where an objective is not decided; nothing was due in the measured window for another reason; or a fault that was asked for could not be carried out, or not be put right within the load |
+//! | `invalid` | else, where an objective is not decided, as of the driver or of a [machine without cores](machine); nothing was due in the measured window for another reason; or a fault that was asked for could not be carried out, or not be put right within the load |
 //! | `pass` | else |
 //!
 //! `fail` comes first: a driver that was late can slow an answer, but it cannot make a server refuse a connection.
@@ -22,6 +22,7 @@
 
 mod driver;
 mod figure;
+mod machine;
 mod own;
 
 pub use driver::limits;
@@ -53,6 +54,8 @@ pub struct Evidence<'a> {
     pub outage: Option<&'a Outage>,
     /// Whether the driving threads never sleep.
     pub spin: bool,
+    /// Cores that what the run started may use.
+    pub cores: usize,
 }
 
 /// The verdict on a run, and every objective with what was measured, those that nobody asked for last.
@@ -89,6 +92,10 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         let unmet = results.iter_mut().filter(|of| !of.met && !of.default && !of_the_ledger(&of.objective));
         unmet.for_each(|of| of.undecided = true);
     }
+    let undecided = results.iter().filter(|of| of.undecided);
+    let undecided: Vec<String> =
+        undecided.map(|of| format!("{} is not decided: {}", of.objective, of.measured)).collect();
+    let machine_bound = machine_bound(evidence, &mut results);
 
     let outage = evidence.outage.filter(|_| evidence.system_ended.is_none());
     // a driver without a core may have missed answers, but not those that it read
@@ -116,8 +123,8 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             (name, false) => format!("all {due} groups `{name}` failed"),
         }));
     }
-    let undecided: Vec<&ObjectiveResult> = results.iter().filter(|of| of.undecided).collect();
-    if !is_empty && undecided.is_empty() && totals.all.good_in_window == 0 && failed.is_empty() {
+    let is_decided = undecided.is_empty() && machine_bound.is_empty();
+    if !is_empty && is_decided && totals.all.good_in_window == 0 && failed.is_empty() {
         failed.push("no good answer came within the measured window".into());
     }
     let mut invalid = Vec::new();
@@ -150,12 +157,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             )),
         }
     }
-    invalid.extend(
-        undecided.iter().map(|of| format!("driver-bound: {} is not decided: {}", of.objective, of.measured)),
-    );
+    invalid.extend(undecided.iter().map(|told| format!("driver-bound: {told}")));
     if is_driver_bound {
         invalid.extend(limits.iter().map(|limit| format!("driver-bound: {limit}")));
     }
+    invalid.extend(machine_bound.iter().map(|told| format!("machine-bound: {told}")));
     let never = summary.faults.iter().filter(|fault| fault.begin_us.is_none());
     invalid
         .extend(never.filter_map(|fault| Some(format!("no `{}`: {}", fault.fault, fault.error.as_ref()?))));
@@ -178,6 +184,32 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     };
     (Verdict { status, reasons: failed.into_iter().chain(invalid).collect() }, results)
 }
+
+/// What is missed in time or in rate is not decided where a process of the run had no core, as others used them: which
+/// objectives those are, and why. Nothing where there is no such.
+fn machine_bound(evidence: &Evidence<'_>, results: &mut [ObjectiveResult]) -> Vec<String> {
+    let Evidence { plan, summary, cores, .. } = *evidence;
+    let watched = plan.watched_names();
+    let is_started = |name: &str| !watched.iter().any(|other| other == name);
+    let short = machine::short_of_cores(summary, cores, is_started).filter(|_| has_a_rate(&plan.load));
+    let Some(process) = short else { return Vec::new() };
+    let defaults = defaults(plan);
+    let metrics = plan.objectives.iter().chain(&defaults).map(|of| of.metric);
+    let mut told = Vec::new();
+    for (of, metric) in results.iter_mut().zip(metrics) {
+        if !of.met && !of.undecided && machine::is_of_time(metric) && of.measured != NOT_MEASURED {
+            of.undecided = true;
+            told.push(format!("{} is not decided: {}", of.objective, of.measured));
+        }
+    }
+    if !told.is_empty() {
+        told.push(machine::in_words(process, summary));
+    }
+    told
+}
+
+/// What is said of a figure where there was nothing to measure it on.
+const NOT_MEASURED: &str = "not measured";
 
 /// More answers than were due by this share are told.
 const BACKLOG_TOLD: f64 = 0.05;
@@ -262,7 +294,7 @@ fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
         return own::result(objective, metric, figure, of);
     }
     let Some(Both { measured, without_driver }) = of.figure(objective) else {
-        let (objective, measured) = (objective.text.clone(), "not measured".into());
+        let (objective, measured) = (objective.text.clone(), NOT_MEASURED.into());
         return ObjectiveResult { objective, measured, ..ObjectiveResult::default() };
     };
     let meets = |value| holds(value, objective.comparison, objective.bound);

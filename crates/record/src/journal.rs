@@ -68,6 +68,8 @@ struct Head {
     #[serde(default)]
     measured_dropped: Option<u64>,
     #[serde(default)]
+    offered_earlier: Vec<(u64, u64)>,
+    #[serde(default)]
     read_lag_bytes: Option<usize>,
     #[serde(default)]
     core_waits: Option<CoreWaits>,
@@ -161,6 +163,7 @@ impl Journal {
             read_lag_bytes: Some(encode(&interval.read_lag_us)),
             measured_offered: Some(interval.measured_offered),
             measured_dropped: Some(interval.measured_dropped),
+            offered_earlier: interval.offered_earlier.clone(),
             core_waits: interval.core_waits,
             absent_us: interval.absent_us,
             groups: interval
@@ -331,6 +334,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         own,
         parts,
         offered: head.offered,
+        offered_earlier: head.offered_earlier,
         measured_offered: measured(head.measured_offered, head.offered),
         dropped: head.dropped,
         measured_dropped: measured(head.measured_dropped, head.dropped),

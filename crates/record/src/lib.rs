@@ -110,7 +110,7 @@ pub use files::LOGS as LOGS_DIR;
 pub use files::OPERATIONS_TOLD;
 pub use following::{FOLLOWED_SECONDS, Following, goes_on};
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
-pub use interval::{CoreWaits, ErrorExample, Outcome, QUIET_US, Series, ThreadInterval};
+pub use interval::{CoreWaits, EARLIER_MAX, ErrorExample, Outcome, QUIET_US, Series, ThreadInterval};
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use maintenance::{Bump, Maintenance};
 pub use manifest::Manifest;

@@ -39,6 +39,8 @@ pub struct MergedInterval {
     /// By label, and whether they were due in the measured window.
     pub parts: BTreeMap<(u16, bool), PartTimes>,
     pub offered: u64,
+    /// How many of them were due in intervals before, by a moment within each.
+    pub offered_earlier: BTreeMap<u64, u64>,
     pub measured_offered: u64,
     pub dropped: u64,
     pub measured_dropped: u64,
@@ -81,6 +83,9 @@ impl MergedInterval {
             self.parts.entry((series.label, series.measured)).or_default().add(series);
         }
         self.offered += interval.offered;
+        for (within_us, count) in &interval.offered_earlier {
+            *self.offered_earlier.entry(*within_us).or_default() += count;
+        }
         self.measured_offered += interval.measured_offered;
         self.dropped += interval.dropped;
         self.measured_dropped += interval.measured_dropped;

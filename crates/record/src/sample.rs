@@ -33,4 +33,7 @@ pub struct Sample {
     pub net_sent_bytes: u64,
     /// Cores' worth of time that the hypervisor took away (machine only).
     pub steal_share: f64,
+    /// How long its threads, all together, were ready to run but had no core since the look before, as a share of that time;
+    /// 0 where the system does not tell.
+    pub core_wait_share: f64,
 }

@@ -249,6 +249,10 @@ pub struct Process {
     pub cpu_s: f64,
     /// Mean CPU use in cores.
     pub cpu_share: f64,
+    /// How long its threads, all together, were ready to run but had no core, as a share of the time; absent where they never
+    /// were, or the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_wait_share: Option<f64>,
     /// Highest resident memory, bytes.
     pub rss_bytes_max: u64,
     /// Good answers in the measured window for each second of its CPU time; absent of the driver, and where it used none.

@@ -371,6 +371,7 @@ pub(crate) mod tests {
             name: SYSTEM.into(),
             cpu_s,
             cpu_share: cpu_s / seconds as f64,
+            core_wait_share: None,
             rss_bytes_max: 10 << 20,
             good_per_cpu_s: None,
         }];

@@ -158,7 +158,7 @@ fn had_no_core(driver: &Driver) -> bool {
 }
 
 /// Who else used the machine during the window.
-fn who_had_the_cores(busiest: &[Busy], steal_share: f64) -> String {
+pub(super) fn who_had_the_cores(busiest: &[Busy], steal_share: f64) -> String {
     let mut who: Vec<String> =
         busiest.iter().map(|busy| format!("{} {:.2} cores", busy.name, busy.cores)).collect();
     if steal_share >= STEAL_NAMED {

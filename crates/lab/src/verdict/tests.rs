@@ -51,7 +51,16 @@ fn judged(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> (Verdict, Vec
 }
 
 fn evidence<'a>(plan: &'a Plan, totals: &'a Totals, summary: &'a Summary) -> Evidence<'a> {
-    Evidence { plan, totals, summary, undisturbed: None, system_ended: None, outage: None, spin: false }
+    Evidence {
+        plan,
+        totals,
+        summary,
+        undisturbed: None,
+        system_ended: None,
+        outage: None,
+        spin: false,
+        cores: 2,
+    }
 }
 
 fn status(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> Status {
@@ -136,6 +145,43 @@ fn an_open_load_that_fell_behind_a_driver_with_nothing_left_is_not_decided() {
     // what the server said itself is no doing of the driver
     let refused = Ran { ended: &[ok(3_000_000, 10), (Outcome::Status, 1_000, 20)], ..ran };
     assert_eq!(starved(&refused, &[], false, wanted(0.97)).status, Status::Fail);
+}
+
+/// A store that has a third of a core, beside a driver with room: the rest of the machine is others'.
+#[test]
+fn what_a_store_without_a_core_misses_in_time_is_the_machines_doing() {
+    let judged = |model, ran: &Ran<'_>, core_wait_share| {
+        let plan = plan(model, &["p99 < 50ms", "max < 1h"]);
+        let totals = totals(&plan, ran);
+        let mut summary = summarize(&totals, Path::new("x"));
+        let (name, cpu_share) = ("kv".to_owned(), 0.33);
+        summary.processes = vec![tidemark_record::summary::Process {
+            name,
+            cpu_share,
+            core_wait_share: Some(core_wait_share),
+            ..Default::default()
+        }];
+        judge(&evidence(&plan, &totals, &summary))
+    };
+    let behind = Ran { ended: &[ok(300_000, 600)], offered: Some(1_000), ..RAN };
+    let (verdict, results) = judged(OPEN, &behind, 0.67);
+    assert_eq!(verdict.status, Status::Invalid, "{verdict:?}");
+    assert_eq!(verdict.reasons[0], "machine-bound: p99 < 50ms is not decided: 300ms");
+    assert!(verdict.reasons[1].starts_with("machine-bound: achieved > 99% of offered is not decided"));
+    assert!(verdict.reasons[2].starts_with("machine-bound: kv was never idle"), "{verdict:?}");
+    let told: Vec<_> = results.iter().take(2).map(|of| (of.met, of.undecided)).collect();
+    assert_eq!(told, [(false, true), (true, false)]);
+    let (verdict, _) = judged(OPEN, &behind, 0.5);
+    assert_eq!(verdict.status, Status::Fail, "it had time left");
+    assert!(!verdict.reasons.iter().any(|reason| reason.starts_with("machine-bound")));
+    assert_eq!(
+        judged(CLOSED, &behind, 0.67).0.status,
+        Status::Fail,
+        "users wait for it, and it has no rate to keep"
+    );
+    // no want of a core makes an answer wrong
+    let wrong = Ran { ended: &[ok(300_000, 600), (Outcome::Check, 9, 400)], ..RAN };
+    assert_eq!(judged(OPEN, &wrong, 0.67).0.status, Status::Fail);
 }
 
 #[test]

@@ -176,7 +176,7 @@ impl Remote {
     /// A sample by its name here; none of what nobody asked for, or what is no number.
     fn named(&self, sample: Sample) -> Option<Sample> {
         let name = self.names.iter().find(|name| name.there == sample.process)?;
-        let shares = [sample.cpu_share, sample.cpu_system_share, sample.steal_share];
+        let shares = [sample.cpu_share, sample.cpu_system_share, sample.steal_share, sample.core_wait_share];
         let are_shares = shares.iter().all(|share| share.is_finite() && *share >= 0.0);
         are_shares.then(|| Sample { process: name.here.clone(), ..sample })
     }
