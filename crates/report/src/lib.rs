@@ -30,6 +30,7 @@ pub mod cube;
 mod faults;
 pub mod github;
 mod heatmap;
+pub mod history;
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -40,6 +41,7 @@ mod own;
 pub mod page;
 mod parts;
 mod processes;
+mod statistics;
 mod stores;
 mod table;
 #[cfg(test)]

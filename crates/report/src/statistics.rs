@@ -13,10 +13,10 @@
 //! Yekutieli, Journal of the American Statistical Association 100, 2005), so that an interval leaves 1 out exactly where
 //! a difference is claimed. Figures of one run rise and fall together, which is what the first of these allows.
 //!
-//! A session that looks at its rounds while it goes on would find by chance what is not there. [`Looks`] shares the 1 in 20
+//! A comparison that looks at its rounds while it goes on would find by chance what is not there. [`Looks`] shares the 1 in 20
 //! out among the looks: little for each on the way, the rest for the last (Haybittle, British Journal of Radiology 44,
 //! 1971; Peto and others, British Journal of Cancer 34, 1976). The parts add up to no more than the whole, so nothing
-//! depends on how looks depend on each other, or on why a session ends.
+//! depends on how looks depend on each other, or on why it ends.
 
 pub(crate) mod change;
 mod student;
@@ -177,7 +177,7 @@ pub(crate) fn is_settled<'i>(intervals: impl Iterator<Item = &'i Interval> + Clo
         && any.all(|one| one.differs || one.low.ln().abs().max(one.high.ln().abs()) <= within)
 }
 
-/// After which rounds a session looks at what it has, and how sure it is then.
+/// After which rounds a comparison looks at what it has, and how sure it is then.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Looks {
     /// Looks that were made before the last.
@@ -189,7 +189,7 @@ impl Looks {
     const FIRST: u64 = 4;
     /// Part of the level that a look takes which is not the last.
     const PART: f64 = 0.02;
-    /// Most such looks, by rounds that double with every second of them: far more rounds than any session has.
+    /// Most such looks, by rounds that double with every second of them: far more rounds than there ever are.
     const MOST: u32 = 15;
 
     /// Whether there is one after this round, counted from 1: after 4, 5, 8, 11, 16, 22, 32, …

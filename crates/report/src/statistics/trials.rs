@@ -1,4 +1,4 @@
-//! Sessions that are made up, with the noise of a machine that others use: how often a difference is found that is not
+//! Comparisons that are made up, with the noise of a machine that others use: how often a difference is found that is not
 //! there, and one that is.
 
 use fastrand::Rng;
@@ -7,9 +7,9 @@ use super::{Estimate, Interval, LEVEL, Looks, is_settled, together};
 
 /// Length of one run with all that goes with it, seconds.
 const RUN_S: f64 = 6.0;
-/// Sessions of each kind.
-const SESSIONS: u64 = 400;
-/// Length of a session, seconds.
+/// Comparisons of each kind.
+const TRIALS: u64 = 400;
+/// Length of a comparison, seconds.
 const BUDGET_S: f64 = 600.0;
 /// Rate, median, p90, p99, CPU of a request and memory; of all requests and of three labels, which have the first four.
 const FIGURES: usize = 6 + 3 * 4;
@@ -91,7 +91,7 @@ impl Machine {
     }
 }
 
-/// What a session said at its end, and after how many seconds.
+/// What a comparison said at its end, and after how many seconds.
 struct Said {
     intervals: Vec<Option<Interval>>,
     seconds: f64,
@@ -113,8 +113,8 @@ impl Said {
     }
 }
 
-/// A session: rounds of A B B A or B A A B, by a coin, as long as the budget lasts or nothing is left to be found out.
-fn session(noise: Noise, slower: f64, seed: u64) -> Said {
+/// A comparison: rounds of A B B A or B A A B, by a coin, as long as the budget lasts or nothing is left to be found out.
+fn comparison(noise: Noise, slower: f64, seed: u64) -> Said {
     let mut machine = Machine::new(noise, seed);
     let mut coin = Rng::with_seed(!seed);
     let rounds = (BUDGET_S / (4.0 * RUN_S)) as u64;
@@ -141,9 +141,9 @@ fn session(noise: Noise, slower: f64, seed: u64) -> Said {
     Said { intervals: at(&logs, looks.last()), seconds: BUDGET_S }
 }
 
-/// In how many of so many sessions this is so.
-fn count(noise: Noise, slower: f64, sessions: u64, is_so: impl Fn(&Said) -> bool) -> u64 {
-    (0..sessions).filter(|seed| is_so(&session(noise, slower, *seed))).count() as u64
+/// In how many of so many comparisons this is so.
+fn count(noise: Noise, slower: f64, trials: u64, is_so: impl Fn(&Said) -> bool) -> u64 {
+    (0..trials).filter(|seed| is_so(&comparison(noise, slower, *seed))).count() as u64
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn one_against_itself_is_hardly_ever_said_to_differ() {
         ("long bursts", Noise { burst_s: Some(30.0), ..BUSY }),
         ("wandering", Noise { shared: 0.09, burst_s: Some(10.0) }),
     ] {
-        let wrong = count(noise, 0.0, SESSIONS, Said::any);
-        println!("A against A, {name}: {wrong} of {SESSIONS}");
-        assert!(wrong as f64 <= SESSIONS as f64 * LEVEL, "{name}: {wrong} of {SESSIONS}");
+        let wrong = count(noise, 0.0, TRIALS, Said::any);
+        println!("A against A, {name}: {wrong} of {TRIALS}");
+        assert!(wrong as f64 <= TRIALS as f64 * LEVEL, "{name}: {wrong} of {TRIALS}");
     }
 }
 
@@ -178,7 +178,7 @@ fn planted_differences_are_found() {
 
 #[test]
 fn what_is_large_ends_early() {
-    let mean = |noise, slower| (0..50).map(|seed| session(noise, slower, seed).seconds).sum::<f64>() / 50.0;
+    let mean = |noise, slower| (0..50).map(|seed| comparison(noise, slower, seed).seconds).sum::<f64>() / 50.0;
     let (large, small) = (mean(USUAL, 0.3), mean(USUAL, 0.05));
     println!("mean seconds: 30 % {large}, 5 % {small}");
     assert!(large < small && large < BUDGET_S / 2.0, "{large} {small}");
