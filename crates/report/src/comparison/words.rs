@@ -71,6 +71,9 @@ fn too_few(claims: &Claims) -> String {
             "there must be {LEAST} rounds, or {LEAST} runs of both sides together; what differs from run to run is not known by \
              fewer"
         ),
+        Covers::WithinRuns => {
+            "its run, or the other, is too short to be told by its seconds; give several runs of each side".into()
+        }
         _ => "no figure was measured in every run".into(),
     }
 }
@@ -212,7 +215,7 @@ pub(crate) fn notes(sides: &[Side], covers: Covers, labels: &[String]) -> Vec<St
     for (index, side) in sides.iter().enumerate() {
         if let Some((count, reason)) = invalid(side) {
             let of = side.runs.len();
-            notes.push(format!("{count} of {of} runs of {} are invalid: {reason}", letter(index)));
+            notes.push(format!("{}: {count} of {of} runs invalid: {reason}", letter(index)));
         }
     }
     notes.extend(failures(sides));

@@ -194,7 +194,7 @@ fn other_machines_and_loads_are_told() {
     b.runs[0].manifest.summary.verdict =
         Verdict { status: Status::Invalid, reasons: vec!["driver-bound: it waited".into()] };
     let notes = Claims::of(&[a, b], Asked::default()).unwrap().notes.join("\n");
-    for says in ["different machines", "64 cores", "different loads", "1 of 6 runs of B are invalid: driver-bound"] {
+    for says in ["different machines", "64 cores", "different loads", "B: 1 of 6 runs invalid: driver-bound"] {
         assert!(notes.contains(says), "{says}: {notes}");
     }
 }
