@@ -49,6 +49,7 @@ mod proc;
 mod process;
 mod progress;
 mod resp;
+pub mod revisions;
 mod run_options;
 mod secret;
 mod served;
@@ -68,7 +69,7 @@ pub mod unreachable;
 pub mod verdict;
 pub mod verify;
 
-pub use compare::{Compared, Turn, compare};
+pub use compare::{Bounds, Compared, Looked, Turn, compare, compare_in_rounds};
 pub use error::LabError;
 pub use experiment::{Once, once, run};
 pub use finished::Finished;

@@ -30,6 +30,8 @@ pub struct RunOptions {
     pub command_line: Vec<String>,
     /// Drive the system at this URL instead of starting the scenario's.
     pub url: Option<String>,
+    /// The git revision of the system, where it is not that of the folder that this runs in.
+    pub revision: Option<String>,
     /// Whether `last` becomes this run.
     pub remember: bool,
     /// The `tidemark` executable that serves shipped systems.
@@ -54,6 +56,7 @@ impl Default for RunOptions {
             keep_data: false,
             command_line: std::env::args().collect(),
             url: None,
+            revision: None,
             remember: true,
             executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
             before_exit: None,
