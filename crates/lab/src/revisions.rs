@@ -96,7 +96,9 @@ impl Drop for Worktree {
 fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(arguments).stdin(Stdio::null());
-    OF_GIT.iter().for_each(|name| drop(command.env_remove(name)));
+    for name in OF_GIT {
+        command.env_remove(name);
+    }
     let output = command.output().map_err(|error| format!("git cannot be started: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());

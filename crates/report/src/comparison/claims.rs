@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tidemark_record::summary::Status;
-use tidemark_record::{Comparison, MACHINE, Manifest, Part, RecordError, Stretch, stretches};
+use tidemark_record::{ComparedRun, Comparison, MACHINE, Manifest, Part, RecordError, Stretch, stretches};
 
 use super::figure::{Figure, Reading};
 use super::rule::{Judged, Rule};
@@ -43,7 +43,7 @@ impl Side {
     /// # Errors
     /// One of them cannot be read.
     pub fn of_runs(name: &str, dirs: &[PathBuf]) -> Result<Side, RecordError> {
-        let run = |dir: &PathBuf| {
+        let run = |dir: &PathBuf| -> Result<SideRun, RecordError> {
             Ok(SideRun { dir: dir.clone(), round: None, manifest: Manifest::open(dir)? })
         };
         Ok(Side { name: name.to_owned(), runs: dirs.iter().map(run).collect::<Result<_, RecordError>>()? })
@@ -56,9 +56,9 @@ impl Side {
     pub fn of_comparison(dir: &Path, comparison: &Comparison) -> Result<Vec<Side>, RecordError> {
         let has_equal = comparison.runs.iter().any(|run| run.part == Part::EqualRate);
         let part = if has_equal { Part::EqualRate } else { Part::OwnLoad };
-        let side = |(variant, name): (usize, &String)| {
+        let side = |(variant, name): (usize, &String)| -> Result<Side, RecordError> {
             let of = comparison.runs.iter().filter(|run| run.variant == variant && run.part == part);
-            let run = |of: &tidemark_record::ComparedRun| {
+            let run = |of: &ComparedRun| -> Result<SideRun, RecordError> {
                 let dir = dir.join(&of.dir);
                 Ok(SideRun { round: Some(of.round), manifest: Manifest::open(&dir)?, dir })
             };
