@@ -19,8 +19,9 @@ const OF_GIT: [&str; 4] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PR
 /// # Errors
 /// It is in none, or there is no git.
 pub fn repository(folder: &Path) -> Result<PathBuf, LabError> {
-    let root = git(folder, &["rev-parse", "--show-toplevel"])
-        .map_err(|reason| LabError::Usage(format!("{} is in no git repository: {reason}", folder.display())))?;
+    let root = git(folder, &["rev-parse", "--show-toplevel"]).map_err(|reason| {
+        LabError::Usage(format!("{} is in no git repository: {reason}", folder.display()))
+    })?;
     let root = PathBuf::from(root);
     Ok(root.canonicalize().unwrap_or(root))
 }
@@ -79,7 +80,9 @@ impl Worktree {
             .map_err(|error| LabError::Measure(format!("cannot watch signals: {error}")))?;
         to_end(&spec, BUILD_WITHIN, "no flag", &|| interrupt.stop_request()).map_err(|error| {
             let short: String = self.revision.chars().take(10).collect();
-            error.in_words(|text| format!("the build of {short} (`{program}`) {text}; its log is {}", log.display()))
+            error.in_words(|text| {
+                format!("the build of {short} (`{program}`) {text}; its log is {}", log.display())
+            })
         })
     }
 }

@@ -22,7 +22,8 @@ impl Counts {
     pub(crate) fn add(&mut self, encoded: &[u8]) -> Result<(), String> {
         let length = Encoded::check_head(encoded)?;
         let counts = encoded.get(HEAD..HEAD + length);
-        let mut bytes = counts.ok_or_else(|| format!("histogram of {} bytes is cut off", encoded.len()))?.iter();
+        let mut bytes =
+            counts.ok_or_else(|| format!("histogram of {} bytes is cut off", encoded.len()))?.iter();
         let mut place = 0_usize;
         while let Some(number) = number(&mut bytes) {
             if number < 0 {
@@ -43,7 +44,11 @@ impl Counts {
 
     /// Values, each the highest of those that are not told apart, and how many of each; ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.0.iter().enumerate().filter(|(_, count)| **count > 0).map(|(place, count)| (value(place), *count))
+        self.0
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(place, count)| (value(place), *count))
     }
 }
 

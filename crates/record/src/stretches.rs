@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::Manifest;
 use crate::counts::Counts;
 use crate::error::{RecordError, damaged};
 use crate::files::{self, MEASURED_DROPPED};
 use crate::interval::Outcome;
 use crate::table::{Field, Groups, Kind, Table};
-use crate::Manifest;
 
 /// What is read of requests.
 const SERIES: [Field; 8] = [
@@ -63,8 +63,7 @@ pub struct StretchOfLabel {
 /// Where a file cannot be read, or does not hold what it should.
 pub fn stretches(dir: &Path, manifest: &Manifest, most: usize) -> Result<Vec<Stretch>, RecordError> {
     let load = Table::read_with(&dir.join(files::LOAD), &LOAD, &files::LATER)?;
-    let (starts, ends, in_window) =
-        (load.ints("start_us")?, load.ints("end_us")?, load.bools("in_window")?);
+    let (starts, ends, in_window) = (load.ints("start_us")?, load.ints("end_us")?, load.bools("in_window")?);
     let rows = (0..load.rows()).filter(|row| in_window[*row] && starts[*row] < ends[*row]);
     let window: BTreeMap<u64, u64> = rows.map(|row| (starts[row], ends[row])).collect();
     let Some(cut) = Cut::of(&window, most) else { return Ok(Vec::new()) };

@@ -197,12 +197,7 @@ fn lines(runs: Vec<(PathBuf, Manifest)>) -> (Vec<Line>, Vec<String>) {
 }
 
 impl Line {
-    fn of(
-        scenario: String,
-        what: Vec<String>,
-        machine: String,
-        mut runs: Vec<(PathBuf, Manifest)>,
-    ) -> Line {
+    fn of(scenario: String, what: Vec<String>, machine: String, mut runs: Vec<(PathBuf, Manifest)>) -> Line {
         let began = |manifest: &Manifest| manifest.started_at.parse::<jiff::Timestamp>().ok();
         runs.sort_by(|(dir, a), (other, b)| began(a).cmp(&began(b)).then_with(|| dir.cmp(other)));
         let points: Vec<Point> = runs.iter().map(|(dir, manifest)| point(dir, manifest)).collect();
@@ -287,10 +282,10 @@ pub(crate) fn sparkline(values: &[Option<f64>], marks: &[usize], most: usize, as
     let bars = if ascii { PLAIN } else { BARS };
     let first = values.len().saturating_sub(most);
     let shown = &values[first..];
-    let (least, largest) = shown
-        .iter()
-        .flatten()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(*value), most.max(*value)));
+    let (least, largest) =
+        shown.iter().flatten().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
+            (least.min(*value), most.max(*value))
+        });
     let bar = |value: &Option<f64>| match value {
         None => ' ',
         // all alike: in the middle

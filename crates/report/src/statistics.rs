@@ -105,8 +105,9 @@ impl Estimate {
         }
         let spread = self.error * (self.count as f64).sqrt();
         let freedom = |count: usize| self.freedom * count as f64 / self.count as f64;
-        let reaches =
-            |count: usize| student::quantile(level, freedom(count)) * spread / (count as f64).sqrt() <= wanted;
+        let reaches = |count: usize| {
+            student::quantile(level, freedom(count)) * spread / (count as f64).sqrt() <= wanted
+        };
         let mut high = self.count;
         while !reaches(high) {
             high = high.checked_mul(2).filter(|high| *high < 1 << 40)?;
@@ -224,7 +225,10 @@ mod tests {
         assert!(close(of.log, 0.2) && close(of.error, 0.1 / 3f64.sqrt()) && close(of.freedom, 2.0), "{of:?}");
         let found = together(&[Some(of)], LEVEL)[0].unwrap();
         // 4.303 of the table
-        assert!((found.high.ln() - 0.2 - 4.303 * 0.1 / 3f64.sqrt()).abs() < 1e-4 && !found.differs, "{found:?}");
+        assert!(
+            (found.high.ln() - 0.2 - 4.303 * 0.1 / 3f64.sqrt()).abs() < 1e-4 && !found.differs,
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -281,7 +285,10 @@ mod tests {
         let now = student::quantile(LEVEL, 9.0) * 0.05;
         assert_eq!(of.count_for(now * 1.001, LEVEL), Some(10));
         let count = of.count_for(now / 2.0, LEVEL).unwrap();
-        assert!((30..=40).contains(&count), "four times as many, or fewer as the distribution narrows: {count}");
+        assert!(
+            (30..=40).contains(&count),
+            "four times as many, or fewer as the distribution narrows: {count}"
+        );
         assert_eq!(of.with_step(0.1).count_for(0.05, LEVEL), None);
     }
 

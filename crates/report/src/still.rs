@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::comparison::{Claim, Claims, Figure, change, range};
+use crate::comparison::{Claim, Claims, change, range};
 use crate::history::{History, Line, Trend, looked_at};
 use crate::text::claims::{covers, value};
 
@@ -49,7 +49,8 @@ pub fn claims(claims: &Claims) -> String {
     for side in &claims.sides {
         let at = if side.revisions.is_empty() { "" } else { " at " };
         let (name, revisions) = (escape(&side.name), escape(&side.revisions.join(", ")));
-        let _ = writeln!(out, "<li><b>{}</b> {name}{at}{revisions}, {} runs</li>", side.side, side.runs.len());
+        let _ =
+            writeln!(out, "<li><b>{}</b> {name}{at}{revisions}, {} runs</li>", side.side, side.runs.len());
     }
     out.push_str("</ul>\n");
     for side in claims.sides.iter().skip(1) {
@@ -71,7 +72,8 @@ pub fn history(history: &History) -> String {
     for line in &history.lines {
         let _ = writeln!(out, "<h2>{}</h2>", escape(&line.scenario));
         let what: Vec<&str> = line.what.iter().map(String::as_str).chain([line.machine.as_str()]).collect();
-        let _ = writeln!(out, "<p class=\"quiet\">{}; {} runs</p>", escape(&what.join(" · ")), line.runs.len());
+        let _ =
+            writeln!(out, "<p class=\"quiet\">{}; {} runs</p>", escape(&what.join(" · ")), line.runs.len());
         for trend in &line.trends {
             self::trend(&mut out, line, trend);
         }
@@ -96,9 +98,17 @@ fn head(title: &str) -> String {
 /// Each figure with a dot for each round, and where its ratio lies.
 fn rounds(out: &mut String, claims: &[&Claim]) {
     let ratios = |claim: &Claim| {
-        claim.rounds.iter().copied().chain(claim.low).chain(claim.high).chain(claim.ratio).collect::<Vec<f64>>()
+        claim
+            .rounds
+            .iter()
+            .copied()
+            .chain(claim.low)
+            .chain(claim.high)
+            .chain(claim.ratio)
+            .collect::<Vec<f64>>()
     };
-    let logs = claims.iter().flat_map(|claim| ratios(claim)).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+    let logs =
+        claims.iter().flat_map(|claim| ratios(claim)).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
     let edge = logs.map(|ratio| ratio.ln().abs()).fold(LEAST.ln(), f64::max);
     let x = |ratio: f64| WIDTH / 2.0 + (WIDTH / 2.0 - EDGE) * (ratio.ln() / edge).clamp(-1.0, 1.0);
     let middle = WIDTH / 2.0;
@@ -111,8 +121,16 @@ fn rounds(out: &mut String, claims: &[&Claim]) {
             escape(&claim.says)
         );
         let half = ROW / 2.0;
-        let _ = writeln!(out, "<line class=\"axis\" x1=\"{EDGE}\" x2=\"{:.1}\" y1=\"{half}\" y2=\"{half}\"/>", WIDTH - EDGE);
-        let _ = writeln!(out, "<line class=\"axis\" x1=\"{middle}\" x2=\"{middle}\" y1=\"2\" y2=\"{:.1}\"/>", ROW - 2.0);
+        let _ = writeln!(
+            out,
+            "<line class=\"axis\" x1=\"{EDGE}\" x2=\"{:.1}\" y1=\"{half}\" y2=\"{half}\"/>",
+            WIDTH - EDGE
+        );
+        let _ = writeln!(
+            out,
+            "<line class=\"axis\" x1=\"{middle}\" x2=\"{middle}\" y1=\"2\" y2=\"{:.1}\"/>",
+            ROW - 2.0
+        );
         if let Some((low, high)) = claim.low.zip(claim.high) {
             let _ = writeln!(
                 out,
@@ -142,7 +160,9 @@ fn rounds(out: &mut String, claims: &[&Claim]) {
 }
 
 fn table(out: &mut String, claims: &[&Claim]) {
-    out.push_str("<table><thead><tr><th></th><th>A</th><th>other</th><th>change</th><th></th></tr></thead><tbody>\n");
+    out.push_str(
+        "<table><thead><tr><th></th><th>A</th><th>other</th><th>change</th><th></th></tr></thead><tbody>\n",
+    );
     for claim in claims.iter().take(ROWS_MAX) {
         let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", escape(label)));
         let (class, word) = match (claim.differs() || claim.only_here_not_reached, claim.is_worse()) {
@@ -167,7 +187,8 @@ fn table(out: &mut String, claims: &[&Claim]) {
 /// A figure over the runs of a line.
 fn trend(out: &mut String, line: &Line, trend: &Trend) {
     let known = || trend.values.iter().flatten().copied();
-    let (least, most) = known().fold((f64::INFINITY, 0.0f64), |(least, most), of| (least.min(of), most.max(of)));
+    let (least, most) =
+        known().fold((f64::INFINITY, 0.0f64), |(least, most), of| (least.min(of), most.max(of)));
     let x = |at: usize| EDGE + (WIDTH - 2.0 * EDGE) * at as f64 / (trend.values.len().max(2) - 1) as f64;
     // from 0, so that a change looks as large as it is
     let y = |value: f64| TREND - EDGE - (TREND - 2.0 * EDGE) * value / most.max(f64::MIN_POSITIVE);
@@ -183,7 +204,11 @@ fn trend(out: &mut String, line: &Line, trend: &Trend) {
         line.runs.len()
     );
     let floor = TREND - EDGE;
-    let _ = writeln!(out, "<line class=\"axis\" x1=\"{EDGE}\" x2=\"{:.1}\" y1=\"{floor}\" y2=\"{floor}\"/>", WIDTH - EDGE);
+    let _ = writeln!(
+        out,
+        "<line class=\"axis\" x1=\"{EDGE}\" x2=\"{:.1}\" y1=\"{floor}\" y2=\"{floor}\"/>",
+        WIDTH - EDGE
+    );
     for changed in &trend.changes {
         let (at, class) = (x(changed.at), if changed.worse { "bad" } else { "good" });
         let _ = writeln!(
@@ -194,7 +219,8 @@ fn trend(out: &mut String, line: &Line, trend: &Trend) {
         );
     }
     let points = (0..).zip(&trend.values).filter_map(|(at, value)| Some((at, (*value)?)));
-    let way: Vec<String> = points.clone().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
+    let way: Vec<String> =
+        points.clone().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
     let _ = writeln!(out, "<polyline class=\"way\" points=\"{}\"/>", way.join(" "));
     for (at, value) in points {
         let run = &line.runs[at];
@@ -224,7 +250,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::{Asked, Side};
+    use crate::comparison::{Asked, Figure, Side};
     use crate::history::{Changed, Point};
     use crate::test_run;
     use tidemark_record::summary::Status;
@@ -264,9 +290,13 @@ mod tests {
             runs: ["a", "b", "c"].map(point).to_vec(),
             trends: vec![Trend { figure: Figure::P99, values, changes: vec![changed] }],
         };
-        let page = history(&History { folder: "runs".into(), lines: vec![line], notes: vec!["a < b".into()] });
+        let page =
+            history(&History { folder: "runs".into(), lines: vec![line], notes: vec!["a < b".into()] });
         assert_eq!((page.matches("<circle").count(), page.matches("class=\"cut bad\"").count()), (2, 1));
-        assert!(page.contains("shop &amp; co") && page.contains("a &lt; b") && page.contains("1.00ms to 2.00ms"), "{page}");
+        assert!(
+            page.contains("shop &amp; co") && page.contains("a &lt; b") && page.contains("1.00ms to 2.00ms"),
+            "{page}"
+        );
         assert!(page.contains("worse from c on: p99 +90% to +110%"), "{page}");
     }
 }

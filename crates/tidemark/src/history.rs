@@ -41,8 +41,7 @@ pub struct HistoryArguments {
 pub fn history(arguments: &HistoryArguments) -> Result<u8, Failure> {
     let written = ResultArguments { json: arguments.json.clone(), ..ResultArguments::default() };
     written.check(arguments.html.as_deref())?;
-    let mut history =
-        History::read(&arguments.folder).map_err(|error| Failure::usage(error.to_string()))?;
+    let mut history = History::read(&arguments.folder).map_err(|error| Failure::usage(error.to_string()))?;
     if let Some(name) = &arguments.scenario {
         if !history.lines.iter().any(|line| line.scenario == *name) {
             let mut known: Vec<&str> = history.lines.iter().map(|line| line.scenario.as_str()).collect();

@@ -58,7 +58,8 @@ pub fn compare_in_rounds<E: From<LabError> + std::fmt::Display>(
 /// Length of a plan's load.
 fn length(plan: &Plan) -> Duration {
     let streams = plan.load.streams();
-    let lengths = streams.iter().map(|stream| stream.phases.iter().map(|phase| phase.duration).sum::<Duration>());
+    let lengths =
+        streams.iter().map(|stream| stream.phases.iter().map(|phase| phase.duration).sum::<Duration>());
     lengths.max().unwrap_or_default()
 }
 

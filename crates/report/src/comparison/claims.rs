@@ -64,7 +64,8 @@ impl Side {
             };
             Ok(Side { name: name.clone(), runs: of.map(run).collect::<Result<_, RecordError>>()? })
         };
-        let sides = comparison.variants.iter().enumerate().map(side).collect::<Result<Vec<_>, RecordError>>()?;
+        let sides =
+            comparison.variants.iter().enumerate().map(side).collect::<Result<Vec<_>, RecordError>>()?;
         Ok(sides.into_iter().filter(|side| !side.runs.is_empty()).collect())
     }
 
@@ -217,7 +218,8 @@ impl Claims {
             covers = covers.min(basis.covers());
             rounds = rounds.min(basis.rounds());
             let all = Figure::OF_ALL.map(|figure| (None, figure)).into_iter();
-            let each = labels.iter().flat_map(|label| Figure::OF_LABEL.map(|figure| (Some(label.as_str()), figure)));
+            let each =
+                labels.iter().flat_map(|label| Figure::OF_LABEL.map(|figure| (Some(label.as_str()), figure)));
             for (label, figure) in all.chain(each) {
                 measured.extend(Measured::of((index, other), first, label, figure, &basis));
             }
@@ -406,7 +408,8 @@ impl Measured {
                 })
             }
             Basis::Runs => {
-                let logs = |readings: &[Reading]| readings.iter().map(|of| of.log()).collect::<Option<Vec<f64>>>();
+                let logs =
+                    |readings: &[Reading]| readings.iter().map(|of| of.log()).collect::<Option<Vec<f64>>>();
                 logs(&readings).zip(logs(&readings_to)).and_then(|(of, to)| Estimate::of_runs(&of, &to))
             }
             Basis::Seconds(both) => {

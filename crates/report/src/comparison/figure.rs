@@ -124,9 +124,7 @@ impl Figure {
                 let cpu_s: f64 = started().map(|process| process.cpu_s).sum();
                 Reading::of(cpu_s * 1e6 / summary.requests.max(1) as f64)
             }
-            Figure::Memory => {
-                Reading::of(started().map(|process| process.rss_bytes_max).sum::<u64>() as f64)
-            }
+            Figure::Memory => Reading::of(started().map(|process| process.rss_bytes_max).sum::<u64>() as f64),
             Figure::P50 | Figure::P90 | Figure::P99 => {
                 let share = self.quantile().unwrap_or(1.0);
                 percentile(share, &summary.response_time_us, summary.due(), summary.failed)
@@ -167,7 +165,11 @@ mod tests {
         assert_eq!(Figure::Rate.read(&summary, None), Reading::Value(summary.achieved_per_s));
         let p50 = summary.response_time_us.p50.unwrap() as f64;
         assert_eq!(Figure::P50.read(&summary, None), Reading::Value(p50));
-        assert_eq!(Figure::P99.read(&summary, None), Reading::NotReached, "more than one of a hundred failed");
+        assert_eq!(
+            Figure::P99.read(&summary, None),
+            Reading::NotReached,
+            "more than one of a hundred failed"
+        );
         let label = summary.steps[0].label.clone();
         let rate = summary.steps[0].achieved_per_s;
         assert_eq!(Figure::Rate.read(&summary, Some(&label)), Reading::Value(rate));

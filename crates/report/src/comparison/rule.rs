@@ -110,7 +110,10 @@ mod tests {
         assert_eq!((rule.label, rule.figure, rule.above), (None, Figure::P99, true));
         assert!((rule.bound - 1.05).abs() < 1e-12);
         let rule = Rule::parse(" Check out  rate < -3 % ").unwrap();
-        assert_eq!((rule.label.as_deref(), rule.figure, rule.above), (Some("Check out"), Figure::Rate, false));
+        assert_eq!(
+            (rule.label.as_deref(), rule.figure, rule.above),
+            (Some("Check out"), Figure::Rate, false)
+        );
         assert!((rule.bound - 0.97).abs() < 1e-12);
         assert_eq!(Rule::parse("memory>10%").unwrap().bound, 1.1);
     }

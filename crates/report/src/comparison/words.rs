@@ -40,7 +40,8 @@ pub(crate) fn of_claim(claim: &Claim) -> String {
 /// The claims of one side in a sentence.
 pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
     let all: Vec<&Claim> = claims.of_side(side).collect();
-    let found: Vec<&Claim> = all.iter().copied().filter(|of| of.differs() || of.only_here_not_reached).collect();
+    let found: Vec<&Claim> =
+        all.iter().copied().filter(|of| of.differs() || of.only_here_not_reached).collect();
     let mut parts = Vec::new();
     if !found.is_empty() {
         parts.push(format!("{side} {}: {}", head(&found), list(&found)));
@@ -72,7 +73,8 @@ fn too_few(claims: &Claims) -> String {
              fewer"
         ),
         Covers::WithinRuns => {
-            "its run, or the other, is too short to be told by its seconds; give several runs of each side".into()
+            "its run, or the other, is too short to be told by its seconds; give several runs of each side"
+                .into()
         }
         _ => "no figure was measured in every run".into(),
     }
@@ -113,13 +115,19 @@ fn in_list(claim: &Claim) -> String {
     format!("{} {what}{on}", claim.figure.name())
 }
 
-/// The figures of some claims, the noisiest first; each once.
+/// The figures of some claims, the noisiest first; each once, of all requests if it is among them.
 fn names(claims: &[&Claim]) -> String {
     let mut sorted = claims.to_vec();
-    sorted.sort_by(|a, b| off(b).unwrap_or(0.0).total_cmp(&off(a).unwrap_or(0.0)));
+    let noise = |claim: &Claim| off(claim).unwrap_or(0.0);
+    sorted.sort_by(|a, b| a.label.is_some().cmp(&b.label.is_some()).then(noise(b).total_cmp(&noise(a))));
     let mut seen = BTreeSet::new();
-    let names: Vec<&str> =
-        sorted.iter().filter(|of| seen.insert(of.figure)).map(|of| of.figure.name()).collect();
+    sorted.retain(|claim| seen.insert(claim.figure));
+    sorted.sort_by(|a, b| noise(b).total_cmp(&noise(a)));
+    let name = |claim: &&Claim| match &claim.label {
+        Some(label) => format!("{} on {label}", claim.figure.name()),
+        None => claim.figure.name().to_owned(),
+    };
+    let names: Vec<String> = sorted.iter().map(name).collect();
     match names.len().checked_sub(NAMED).filter(|rest| *rest > 0) {
         Some(rest) => format!("{} and {rest} more", names[..NAMED].join(", ")),
         None => names.join(", "),
@@ -140,7 +148,7 @@ fn more(claims: &Claims, noisy: &[&Claim]) -> String {
     let what = match (claims.covers, claims.took_s) {
         (Covers::BetweenRounds, Some(took_s)) => {
             let minutes = (missing as f64 * took_s / have as f64 / 60.0).ceil().max(1.0);
-            format!("{} more minute{}", three_digits(minutes), if minutes > 1.0 { "s" } else { "" })
+            format!("{minutes:.0} more minute{}", if minutes > 1.0 { "s" } else { "" })
         }
         (Covers::BetweenRounds, None) => format!("{missing} more rounds"),
         (Covers::BetweenRuns, _) => format!("{missing} more runs"),
@@ -178,8 +186,7 @@ pub(crate) fn change(ratio: f64) -> String {
 
 /// A share in whole per cent, never less than it is.
 fn whole_percent(share: f64) -> String {
-    let whole = (share * 100.0 - 1e-9).ceil().max(1.0);
-    format!("{}%", three_digits(whole))
+    format!("{:.0}%", (share * 100.0 - 1e-9).ceil().max(1.0))
 }
 
 /// What a reader of the claims must know.
@@ -210,7 +217,10 @@ pub(crate) fn notes(sides: &[Side], covers: Covers, labels: &[String]) -> Vec<St
         .into_iter()
         .collect();
     if !few.is_empty() {
-        notes.push(format!("labels that not every run has are in the figures of all requests only: {}", few.join(", ")));
+        notes.push(format!(
+            "labels that not every run has are in the figures of all requests only: {}",
+            few.join(", ")
+        ));
     }
     for (index, side) in sides.iter().enumerate() {
         if let Some((count, reason)) = invalid(side) {
@@ -229,10 +239,16 @@ fn machines(sides: &[Side]) -> Option<String> {
     let all: BTreeSet<&String> = sets.iter().flatten().collect();
     (all.len() > 1).then(|| {
         let each = (0..).zip(&sets).map(|(index, set)| {
-            format!("{} on {}", letter(index), set.iter().map(String::as_str).collect::<Vec<_>>().join(" and "))
+            format!(
+                "{} on {}",
+                letter(index),
+                set.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
+            )
         });
         let each = each.collect::<Vec<_>>().join(", ");
-        format!("the runs are of different machines, and what differs between those is in the figures: {each}")
+        format!(
+            "the runs are of different machines, and what differs between those is in the figures: {each}"
+        )
     })
 }
 
@@ -256,8 +272,9 @@ fn failures(sides: &[Side]) -> Option<String> {
         sum(&|run| run.manifest.summary.failed) / sum(&|run| run.manifest.summary.due()).max(1.0)
     };
     let shares: Vec<f64> = sides.iter().map(share).collect();
-    let (least, most) =
-        shares.iter().fold((f64::INFINITY, 0.0f64), |(least, most), share| (least.min(*share), most.max(*share)));
+    let (least, most) = shares
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |(least, most), share| (least.min(*share), most.max(*share)));
     (most - least >= FAILED_NOTED && most > 2.0 * least).then(|| {
         let each = (0..).zip(&shares).map(|(index, share)| {
             let share = if *share > 0.0 { percent(*share) } else { "none".into() };

@@ -13,7 +13,8 @@ const HISTORY_MAX: usize = 40;
 /// The summary; with how the figures went before, where that is known.
 pub fn summary(claims: &Claims, history: Option<&Line>) -> String {
     let mut out = String::new();
-    let worse = claims.comparisons.iter().any(|of| (of.differs() || of.only_here_not_reached) && of.is_worse());
+    let worse =
+        claims.comparisons.iter().any(|of| (of.differs() || of.only_here_not_reached) && of.is_worse());
     let better = claims.comparisons.iter().any(|of| of.differs() && !of.is_worse());
     let mark = match (claims.has_failed(), worse, better) {
         (true, ..) => "❌",
@@ -149,7 +150,10 @@ mod tests {
         assert!(text.contains("- ⚠️ fails if `p50>+5%`: B: "), "{text}");
         assert!(text.contains("- **A** is `a\\|b` (1 run)\n") && text.contains("`<b>`"), "{text}");
         assert!(text.contains("<summary>By label</summary>\n\n| | A |"), "{text}");
-        assert!(text.contains("History of shop (2 runs on 4 cores)") && text.contains("- p99 `▁█` 2.00ms"), "{text}");
+        assert!(
+            text.contains("History of shop (2 runs on 4 cores)") && text.contains("- p99 `▁█` 2.00ms"),
+            "{text}"
+        );
         assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
         assert!(!summary(&claims, None).contains("History"));
     }

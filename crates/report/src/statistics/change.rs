@@ -155,7 +155,10 @@ mod tests {
         println!("{right} of 100 within one run of where they are, {found} in all");
         assert!(right >= 90 && found <= right + 5, "{right} of 100, {found} in all");
         let first = changes(&series(&[(6, 0.0), (6, 0.3)], 0.02, &mut random))[0];
-        assert!(first.at == 6 && first.ratio.low < 0.3f64.exp() && 0.3f64.exp() < first.ratio.high, "{first:?}");
+        assert!(
+            first.at == 6 && first.ratio.low < 0.3f64.exp() && 0.3f64.exp() < first.ratio.high,
+            "{first:?}"
+        );
     }
 
     #[test]

@@ -79,7 +79,8 @@ impl Machine {
     fn run(&mut self, slower: f64) -> [f64; FIGURES] {
         let busy = self.neighbour();
         // correlated over some ten runs
-        self.wander = 0.9 * self.wander + (1.0f64 - 0.81).sqrt() * self.noise.shared * normal(&mut self.random);
+        self.wander =
+            0.9 * self.wander + (1.0f64 - 0.81).sqrt() * self.noise.shared * normal(&mut self.random);
         let shared = self.wander + self.noise.shared * normal(&mut self.random);
         let mut of = |kind: usize, more: f64| {
             let own = OWN_NOISE[kind] * more * normal(&mut self.random);
@@ -178,7 +179,8 @@ fn planted_differences_are_found() {
 
 #[test]
 fn what_is_large_ends_early() {
-    let mean = |noise, slower| (0..50).map(|seed| comparison(noise, slower, seed).seconds).sum::<f64>() / 50.0;
+    let mean =
+        |noise, slower| (0..50).map(|seed| comparison(noise, slower, seed).seconds).sum::<f64>() / 50.0;
     let (large, small) = (mean(USUAL, 0.3), mean(USUAL, 0.05));
     println!("mean seconds: 30 % {large}, 5 % {small}");
     assert!(large < small && large < BUDGET_S / 2.0, "{large} {small}");

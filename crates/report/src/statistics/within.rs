@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::statistics::{LEVEL, together};
 
-const RUNS: u32 = 200;
+    const RUNS: u32 = 200;
 
     /// Blocks of a run in which the time of a block is by so much that of others; `noise` is its standard deviation.
     fn run(blocks: usize, us: f64, noise: f64, random: &mut Rng) -> Within {
@@ -174,12 +174,8 @@ const RUNS: u32 = 200;
 
     #[test]
     fn figures_are_those_of_all_blocks_together() {
-        let block = |times: &[(u64, u64)]| Block {
-            length_s: 2.0,
-            answered: 3,
-            cpu_s: 0.5,
-            times: times.to_vec(),
-        };
+        let block =
+            |times: &[(u64, u64)]| Block { length_s: 2.0, answered: 3, cpu_s: 0.5, times: times.to_vec() };
         let of = Within::new(vec![block(&[(10, 50), (20, 40)]), block(&[(20, 8), (NEVER, 2)])]);
         let measured = |times: &[u64; 2], measure| of.measured(times, measure);
         assert_eq!(measured(&[1, 1], Measure::PerSecond), Some(1.5));
@@ -215,7 +211,8 @@ const RUNS: u32 = 200;
         let failing = Within::new(blocks);
         assert_eq!(failing.against(&many, Measure::Quantile(0.99)), None, "not reached");
         assert!(failing.against(&many, Measure::Quantile(0.5)).is_some());
-        let idle: Vec<Block> = many.blocks.iter().map(|block| Block { cpu_s: 0.0, ..block.clone() }).collect();
+        let idle: Vec<Block> =
+            many.blocks.iter().map(|block| Block { cpu_s: 0.0, ..block.clone() }).collect();
         assert_eq!(Within::new(idle).against(&many, Measure::CpuPerRequest), None, "nothing to divide by");
     }
 }

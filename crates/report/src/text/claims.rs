@@ -13,7 +13,8 @@ const LABELS_MAX: usize = 20;
 pub fn summary(claims: &Claims, style: Style) -> String {
     let mut text = Text::new(style);
     for (side, says) in claims.sides.iter().skip(1).zip(&claims.says) {
-        let mut found = claims.of_side(&side.side).filter(|claim| claim.differs() || claim.only_here_not_reached);
+        let mut found =
+            claims.of_side(&side.side).filter(|claim| claim.differs() || claim.only_here_not_reached);
         let paint = match (found.clone().any(Claim::is_worse), found.next().is_some()) {
             (true, _) => BAD,
             (false, true) => GOOD,
@@ -49,13 +50,20 @@ pub(crate) fn covers(claims: &Claims) -> String {
     let corrected = "corrected for how many figures are compared; below 1% no difference is claimed";
     match claims.covers {
         Covers::BetweenRounds => {
-            format!("from .. to: where a ratio lies 95 of 100 times, by how {} rounds differ, {corrected}", claims.rounds)
+            format!(
+                "from .. to: where a ratio lies 95 of 100 times, by how {} rounds differ, {corrected}",
+                claims.rounds
+            )
         }
         Covers::BetweenRuns => {
-            format!("from .. to: where a ratio lies 95 of 100 times, by how runs of a side differ, {corrected}")
+            format!(
+                "from .. to: where a ratio lies 95 of 100 times, by how runs of a side differ, {corrected}"
+            )
         }
         Covers::WithinRuns => {
-            format!("from .. to: where a ratio lies 95 of 100 times, by how the seconds of a run differ, {corrected}")
+            format!(
+                "from .. to: where a ratio lies 95 of 100 times, by how the seconds of a run differ, {corrected}"
+            )
         }
         Covers::Nothing => "nothing is claimed: what differs from run to run is not known by so few".into(),
     }

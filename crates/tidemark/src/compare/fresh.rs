@@ -87,7 +87,9 @@ fn look(
 fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u8, Failure> {
     let baseline = stored::side(baseline)?;
     let Experiment::One(mut plan) = scenario::load(word, &arguments.settings)? else {
-        return Err(Failure::usage("--baseline is held against one scenario, and this file compares several"));
+        return Err(Failure::usage(
+            "--baseline is held against one scenario, and this file compares several",
+        ));
     };
     ask(&mut plan, arguments)?;
     let labels: Vec<&str> = plan.labels.iter().map(String::as_str).collect();
@@ -106,7 +108,8 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
     let (begin, mut dirs, mut interrupted) = (Instant::now(), Vec::new(), false);
     for number in 1..=count {
         let began = begin.elapsed();
-        let out = folder.as_ref().map(|out| if count == 1 { out.clone() } else { out.join(number.to_string()) });
+        let out =
+            folder.as_ref().map(|out| if count == 1 { out.clone() } else { out.join(number.to_string()) });
         let run_options = RunOptions { out, ..options(arguments)? };
         if !arguments.quiet {
             output::remark(&format!("fresh run {number} of {count}"));
@@ -148,7 +151,9 @@ fn tell(turn: &Turn, sides: usize, begin: Instant, arguments: &CompareArguments)
 fn ask(plan: &mut Plan, arguments: &CompareArguments) -> Result<(), Failure> {
     let usage = |error: tidemark_scenario::OverrideError| Failure::usage(error.to_string());
     let rate = match arguments.rate.map(|range| range.constant()) {
-        Some(None) => return Err(Failure::usage("--rate: give one rate, which becomes the highest of the load")),
+        Some(None) => {
+            return Err(Failure::usage("--rate: give one rate, which becomes the highest of the load"));
+        }
         rate => rate.flatten(),
     };
     plan.override_load(rate, arguments.duration).map_err(usage)?;

@@ -44,11 +44,8 @@ pub fn of_directory(
     rules: &[Rule],
 ) -> Result<Claims, Failure> {
     let in_rounds = record.in_rounds;
-    let asked = Asked {
-        level: level.or(in_rounds.map(|of| of.level)),
-        took_s: in_rounds.map(|of| of.took_s),
-        rules,
-    };
+    let asked =
+        Asked { level: level.or(in_rounds.map(|of| of.level)), took_s: in_rounds.map(|of| of.took_s), rules };
     let mut claims = of_sides(sides, asked)?;
     claims.run_dir = Some(dir.display().to_string());
     claims.notes.extend(record.left_out.iter().map(|left_out| format!("left out: {left_out}")));

@@ -85,7 +85,9 @@ pub fn sides(word: &str, arguments: &CompareArguments) -> Result<Sides, Failure>
 /// The scenarios that a file compares.
 fn of_file(mut comparison: Comparison) -> Sides {
     if comparison.equal_rate.take().or(comparison.own_rate.take()).is_some() {
-        output::remark("each runs with its own load here; `equal rate` and `own rate` are for `tidemark run`");
+        output::remark(
+            "each runs with its own load here; `equal rate` and `own rate` are for `tidemark run`",
+        );
     }
     let revisions = vec![None; comparison.variants.len()];
     Sides { comparison, revisions, trees: None }

@@ -55,7 +55,10 @@ pub fn side(word: &str) -> Result<Side, Failure> {
         dirs.extend(runs(name)?);
     }
     if dirs.len() > RUNS_MAX {
-        return Err(Failure::usage(format!("{word} has {} runs; at most {RUNS_MAX} are compared", dirs.len())));
+        return Err(Failure::usage(format!(
+            "{word} has {} runs; at most {RUNS_MAX} are compared",
+            dirs.len()
+        )));
     }
     if dirs.is_empty() {
         return Err(Failure::usage(format!("\"{word}\" names no run")));

@@ -97,7 +97,8 @@ fn a_difference_of_one_label_is_found_and_said_in_a_sentence() {
     let temp = tempfile::tempdir().unwrap();
     let a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD)));
     let b = in_rounds(side(&temp, "b", &around(22_000, &OTHER)));
-    let rules = ["Checkout p99>+5%", "Checkout p99>+20%", "Search p50>+5%"].map(|text| Rule::parse(text).unwrap());
+    let rules =
+        ["Checkout p99>+5%", "Checkout p99>+20%", "Search p50>+5%"].map(|text| Rule::parse(text).unwrap());
     let claims = Claims::of(&[a, b], Asked { took_s: Some(600.0), rules: &rules, level: None }).unwrap();
     assert_eq!((claims.covers, claims.rounds), (Covers::BetweenRounds, 6));
     let checkout = claim(&claims, Some("Checkout"), Figure::P50);
@@ -194,7 +195,8 @@ fn other_machines_and_loads_are_told() {
     b.runs[0].manifest.summary.verdict =
         Verdict { status: Status::Invalid, reasons: vec!["driver-bound: it waited".into()] };
     let notes = Claims::of(&[a, b], Asked::default()).unwrap().notes.join("\n");
-    for says in ["different machines", "64 cores", "different loads", "B: 1 of 6 runs invalid: driver-bound"] {
+    for says in ["different machines", "64 cores", "different loads", "B: 1 of 6 runs invalid: driver-bound"]
+    {
         assert!(notes.contains(says), "{says}: {notes}");
     }
 }
