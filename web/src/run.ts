@@ -315,6 +315,13 @@ export interface ObjectiveResult {
   undecided: boolean;
 }
 
+/** What was looked for, and what was found there. */
+export interface Watched {
+  name: string;
+  what: string;
+  found: string;
+}
+
 export interface Manifest {
   format: number;
   id: string;
@@ -334,6 +341,8 @@ export interface Manifest {
   labels: string[];
   /** Where requests went beside the system. */
   targets: { name: string; url: string; protocol: string }[];
+  /** What the run did not start, and looked at all the same. */
+  watched: Watched[];
   objectives: ObjectiveResult[];
   interrupted: boolean;
   /** Why it ended before its time by itself; empty where it did not. */
@@ -395,7 +404,7 @@ export type OperationSeries = Record<(typeof OPERATION_SERIES)[number], Series> 
   driver: OperationFigures | null;
 };
 
-/** What a store says of itself over time. */
+/** What a store says of itself over time, or a page of metrics that was watched. */
 export interface StoreSeries {
   name: string;
   figures: { figure: string; values: Series }[];
@@ -713,6 +722,10 @@ function readManifest(value: unknown, source: string): Manifest {
     targets: list(it.targets).map((entry) => {
       const target = object(entry);
       return { name: text(target.name), url: text(target.url), protocol: text(target.protocol) };
+    }),
+    watched: list(it.watched).map((entry) => {
+      const watched = object(entry);
+      return { name: text(watched.name), what: text(watched.what), found: text(watched.found) };
     }),
     objectives: list(it.objectives).map((entry) => {
       const objective = object(entry);

@@ -295,8 +295,8 @@ impl Thread<'_> {
             self.withdraw(s, was_entered);
             return Placed::Failed(fault);
         }
-        if let Some(teller) = &mut self.teller {
-            teller.sent(self.transport.written(c));
+        if let Some(witness) = &mut self.witness {
+            witness.sent(s, session.request, self.transport.written(c));
         }
         let connection = self.pools.get(c);
         let sent_ns = self.clock.now_ns();

@@ -98,7 +98,7 @@ pub(crate) struct Session {
     pub groups: Groups,
     /// The rows that it holds.
     pub rows: HeldRows,
-    /// Its cookies, by the target that set them; no other is sent them.
+    /// Its cookies, by the target that is sent them.
     pub jars: Vec<Jar>,
     /// The connection to its request's target that it holds.
     pub connection: Option<u32>,
@@ -203,7 +203,7 @@ impl Session {
         self.target = target;
     }
 
-    /// The cookies that its request's target has set.
+    /// The cookies that its request's target is sent.
     pub fn jar(&mut self) -> &mut Jar {
         let target = self.target();
         if self.jars.len() <= target {
@@ -385,12 +385,12 @@ mod tests {
     #[test]
     fn connections_and_cookies_are_those_of_the_target() {
         let mut session = Session { connection: Some(3), ..Session::default() };
-        session.jar().take(b"a=1");
+        crate::testing::put(session.jar(), "a=1");
         session.turn_to(0);
         assert!(session.elsewhere.is_empty(), "of one target nothing is kept apart");
         session.turn_to(2);
         assert_eq!((session.connection, session.target()), (None, 2));
-        assert!(session.jar().is_empty(), "another host's cookies");
+        assert!(session.jar().is_empty(), "another target's cookies");
         session.connection = Some(8);
         session.turn_to(0);
         assert_eq!(session.connection, Some(3));

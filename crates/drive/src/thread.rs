@@ -18,15 +18,17 @@ use crate::answer::Scratch;
 use crate::arrivals::{Arrival, Due, Origin, Schedule};
 use crate::clock::{Clock, MILLISECOND_NS};
 use crate::connection::Pools;
+use crate::cookies::{CookieCounts, Site};
 use crate::io::{Handshakes, Timestamps};
 use crate::record::{Gauges, Recorder};
 use crate::redirect::KnownOrigin;
 use crate::request::Prepared;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
-use crate::told::Teller;
+use crate::trace::TraceCounts;
 use crate::transport::{EventCounts, Redirects, Transport};
 use crate::waiting::Queue;
+use crate::witness::Witness;
 
 /// Most arrivals that are begun before sockets have their turn again.
 const ARRIVALS_PER_TURN: usize = 64;
@@ -88,6 +90,10 @@ pub(crate) struct ThreadEnd {
     pub redirects: Redirects,
     /// Rows that sessions were given though others held them, because all were held.
     pub rows_not_alone: u64,
+    /// Cookies that are not sent back.
+    pub cookies: CookieCounts,
+    /// Requests that the trace lacks.
+    pub trace: TraceCounts,
     /// Requests that waited in the driver, because the server took fewer streams than was thought.
     pub held: u64,
     /// Connections that carried requests which were due in the measured window.
@@ -131,6 +137,8 @@ pub(crate) struct Thread<'a> {
     pub recorder: Recorder,
     /// Where targets are, by number.
     pub origins: Vec<KnownOrigin>,
+    /// What cookies look at in them.
+    pub sites: Vec<Site>,
     /// Connections, by target.
     pub pools: Pools,
     pub bounds: Bounds,
@@ -141,8 +149,8 @@ pub(crate) struct Thread<'a> {
     pub timestamps: Timestamps,
     /// What is made ahead, by target.
     pub ahead: Vec<Ahead>,
-    /// Who is told of each step, if anybody is.
-    pub teller: Option<Box<Teller>>,
+    /// Who sees requests as they were, if anybody does.
+    pub witness: Option<Box<Witness>>,
     pub flow: Flow,
 }
 
@@ -175,6 +183,8 @@ pub(crate) struct Flow {
     pub scratch: Scratch,
     /// Where a redirect leads.
     pub path: Vec<u8>,
+    /// Cookies that were not kept.
+    pub cookies: CookieCounts,
 }
 
 impl Thread<'_> {
@@ -243,6 +253,8 @@ impl Thread<'_> {
         end.unexpected_messages = self.transport.unclaimed();
         end.events = self.transport.events();
         end.redirects = self.transport.redirects();
+        end.cookies = self.flow.cookies;
+        end.trace = self.witness.as_ref().map(|witness| witness.trace_counts()).unwrap_or_default();
         (end, self.recorder)
     }
 
@@ -276,7 +288,8 @@ impl Thread<'_> {
     /// A single session is done when it is over, or something failed; one that is told goes on as under a load.
     fn is_done(&self) -> bool {
         let over = self.schedule.is_over() && self.flow.free.len() == self.flow.sessions.len();
-        over || (self.teller.is_none() && self.recorder.first_failure().is_some())
+        let is_told = self.witness.as_ref().is_some_and(|witness| witness.tells());
+        over || (!is_told && self.recorder.first_failure().is_some())
     }
 
     fn turn(&mut self, now_ns: u64, drain_end_ns: u64) -> std::io::Result<()> {

@@ -15,6 +15,7 @@ use crate::error::DriveError;
 use crate::fault::Fault;
 use crate::io::{Handshakes, Io};
 use crate::jar::Jar;
+use crate::proxy::Proxy;
 use crate::spread::Spread;
 
 /// What happened on a connection.
@@ -279,6 +280,8 @@ pub(crate) struct Origin<'a> {
     pub base_path: &'a str,
     /// Whether TLS is spoken.
     pub is_secured: bool,
+    /// The proxy that requests are sent to in its place, which they name their server to.
+    pub proxy: Option<&'a Proxy>,
 }
 
 /// What a transport is made for.

@@ -139,10 +139,11 @@ fn after_a_goaway_requests_take_another_connection() {
     let server = Http2Server::start(behaviour).unwrap();
     let sum = run(plan(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
     let truth = server.stop().unwrap();
-    // A request that meets the GOAWAY on its way is not taken, and counts as what it is.
+    // One that meets the GOAWAY on its way is not taken, and goes over the next connection; only where it meets another
+    // one there, as the first on its stream, has it failed.
     let (well, refused) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
     assert_eq!(well + refused, 200, "{}", details(&sum));
-    assert!(well >= 150, "{well} of 200: {}", details(&sum));
+    assert!(refused <= 5, "{well} of 200: {}", details(&sum));
     assert!(
         truth.connections > 5 && truth.connections == sum.connects(),
         "{} connections",

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, Handshakes, NotFound, Protocol, Timestamps};
-use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target};
+use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched};
 use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, EventStreamStep, Op, RequestPlan};
@@ -16,11 +16,12 @@ use crate::stores::Stores;
 use crate::sync::SyncProbe;
 use crate::system::Running;
 use crate::verdict::duration_text;
+use crate::watch::Watches;
 use crate::{load_text, machine, own, target};
 
 use notes::{
-    bounds_only, called, connections_used, missed, never_requested, raised, redirected, spoken, stood_still,
-    streamed, waited,
+    answered_behind, bounds_only, called, connections_used, missed, never_requested, raised, redirected,
+    spoken, stood_still, streamed, waited,
 };
 
 /// A hypervisor that takes more than this many cores' worth away is worth a note.
@@ -42,6 +43,7 @@ pub struct Account {
     system: System,
     targets: Vec<Target>,
     stores: Vec<Store>,
+    watched: Vec<Watched>,
     /// Whether any certificate was good enough.
     unchecked: bool,
     timestamps: Timestamps,
@@ -72,6 +74,7 @@ impl Account {
             arrives: plan.limits.keep_alive && plan.load.streams().iter().any(|one| !one.model.is_closed()),
             targets: Vec::new(),
             stores: Vec::new(),
+            watched: Vec::new(),
             system: System {
                 settings: plan.system.settings.clone(),
                 pinned_to: options.pins.system.clone(),
@@ -87,6 +90,7 @@ impl Account {
         self.system.name = system.name.clone();
         self.system.url = system.url.clone();
         self.system.address = system.target.address.to_string();
+        self.system.lookup_us = system.lookup.map(|took| took.as_micros() as u64);
         self.system.http = system.target.protocol.name().into();
         let spoken = match &system.target.protocol {
             Protocol::Calls(server) => Some((called(server, self.streams), server.most_calls)),
@@ -95,12 +99,14 @@ impl Account {
             }
             _ => None,
         };
+        let through = system.target.proxy.as_ref().map(|proxy| format!("through the proxy {}", proxy.name));
+        self.system.spoken.extend(through);
         if let Some((how, most)) = spoken {
             // only what was not as it was asked for is to be noted
             let to = if most < self.streams { &mut self.notes } else { &mut self.system.spoken };
             to.push(how);
         }
-        self.notes.extend(target::remark(&system.url, &system.target.address));
+        self.notes.extend(target::remark(&system.url, &system.target));
         self.system.command = system.command.clone();
         self.system.durability = system.durability.clone();
         if system.command.is_empty() {
@@ -117,13 +123,13 @@ impl Account {
     pub fn targets(&mut self, plan: &Plan, others: &[Running]) {
         for (target, found) in plan.targets.iter().zip(others) {
             self.notes.extend(
-                target::remark(&found.url, &found.target.address)
-                    .map(|note| format!("{}: {note}", target.name)),
+                target::remark(&found.url, &found.target).map(|note| format!("{}: {note}", target.name)),
             );
             self.targets.push(Target {
                 name: target.name.clone(),
                 url: found.url.clone(),
                 address: found.target.address.to_string(),
+                lookup_us: found.lookup.map(|took| took.as_micros() as u64),
                 protocol: found.target.protocol.name().into(),
             });
         }
@@ -133,6 +139,11 @@ impl Account {
     pub fn stores(&mut self, stores: &Stores) {
         self.notes.extend(stores.notes());
         self.stores = stores.manifest();
+    }
+
+    /// What is watched, as it was found.
+    pub fn watched(&mut self, watches: &Watches) {
+        self.watched = watches.manifest();
     }
 
     /// How a node of a store ended when it was asked to.
@@ -222,6 +233,18 @@ impl Account {
             (
                 end.redirects.held,
                 "requests waited in the driver because all connections to their server were busy; the wait is in their response time",
+            ),
+            (
+                end.cookies.foreign,
+                "cookies were not kept: their Domain is none that their host is in, or one without a dot",
+            ),
+            (
+                end.cookies.insecure,
+                "cookies are `Secure` and were set over plain HTTP, over which they are not sent back",
+            ),
+            (
+                end.cookies.no_room,
+                "cookies were not kept: at most 64 are, of 4 KiB each, in a session for each target",
             ),
             (
                 end.rows_not_alone,
@@ -323,6 +346,7 @@ impl Account {
         }
         self.notes.extend(never_requested(plan, totals));
         self.notes.extend(missed(plan, totals));
+        self.notes.extend(answered_behind(totals));
         self.notes.extend(own::notes(plan, totals));
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
@@ -348,6 +372,7 @@ impl Account {
         manifest.system = self.system;
         manifest.targets = self.targets;
         manifest.stores = self.stores;
+        manifest.watched = self.watched;
         manifest.load = load_text::load(plan);
         manifest.driver_pinned_to = options.pins.driver.clone();
         manifest.driver_io = self.driver_io;
@@ -473,6 +498,21 @@ mod tests {
         });
         assert!(totals.all.ended > 0);
         assert_eq!(never_requested(&plan, &totals), None);
+    }
+
+    #[test]
+    fn service_times_of_what_was_answered_behind_the_window_are_told_to_be_such() {
+        let interval = |in_window, second: u64| tidemark_record::ThreadInterval {
+            in_window,
+            series: vec![crate::test_plan::series(0, Outcome::Ok, 50, 7)],
+            ..tidemark_record::ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000)
+        };
+        let mut totals = Totals::new(&["A".into()]);
+        assert_eq!(answered_behind(&totals), None);
+        totals.add_interval(&interval(false, 1));
+        assert!(answered_behind(&totals).unwrap().contains("are of the 7 requests"));
+        totals.add_interval(&interval(true, 0));
+        assert_eq!(answered_behind(&totals), None);
     }
 
     #[test]

@@ -23,6 +23,7 @@
 //! ```
 
 mod account;
+pub mod agent;
 pub mod child;
 mod compare;
 mod descendants;
@@ -33,6 +34,7 @@ mod experiment;
 pub mod faults;
 mod figures;
 mod finished;
+mod groups;
 mod hooks;
 mod http;
 mod interrupt;
@@ -44,10 +46,12 @@ pub mod monitor;
 mod neighbours;
 mod operations;
 mod own;
+pub mod page_server;
 mod pin;
 mod proc;
 mod process;
 mod progress;
+mod proxy;
 mod resp;
 pub mod revisions;
 mod run_options;
@@ -65,9 +69,11 @@ mod target;
 #[cfg(test)]
 mod test_plan;
 mod timetable;
+mod trace;
 pub mod unreachable;
 pub mod verdict;
 pub mod verify;
+mod watch;
 
 pub use compare::{Bounds, Compared, Looked, Turn, compare, compare_in_rounds};
 pub use error::LabError;
@@ -78,6 +84,7 @@ pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::RunOptions;
 pub use tidemark_drive::{IoChoice, TOLD_BYTES, Timestamps, ToldAnswer, ToldStep};
+pub use trace::TraceOptions;
 
 /// Exit status: every objective was met.
 pub const EXIT_PASS: u8 = 0;

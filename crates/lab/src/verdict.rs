@@ -79,19 +79,26 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         }
         ObjectiveResult { default: true, ..of_it }
     }));
-
-    let outage = evidence.outage.filter(|_| evidence.system_ended.is_none());
-    // a driver without a core may have missed answers, but not those that it read
-    let is_unheard = |outage: &&Outage| driver::had_no_core(&summary.driver) && !outage.was_answered;
-    let (unheard, heard) = outage.into_iter().partition::<Vec<_>, _>(is_unheard);
-    let ended = evidence.system_ended.into_iter();
-    let mut failed: Vec<String> =
-        ended.chain(heard.iter().map(|outage| outage.reason.as_str())).map(str::to_owned).collect();
     // what the ledger decides is known only once it was held against the store: `verify`
     let of_the_ledger =
         |text: &str| plan.objectives.iter().any(|of| of.text == text && of.metric.is_of_the_ledger());
     // of nothing there is no share that could be too large
     let is_empty = totals.all.due() == 0;
+    if is_empty && !limits.is_empty() {
+        // a driver that was held up may be why
+        let unmet = results.iter_mut().filter(|of| !of.met && !of.default && !of_the_ledger(&of.objective));
+        unmet.for_each(|of| of.undecided = true);
+    }
+
+    let outage = evidence.outage.filter(|_| evidence.system_ended.is_none());
+    // a driver without a core may have missed answers, but not those that it read
+    let unheard_share =
+        |outage: &Outage| summary.driver.waited_share.unwrap_or(0.0).max(outage.unheard_share);
+    let is_unheard = |outage: &&Outage| unheard_share(outage) > driver::NO_CORE_SHARE && !outage.was_answered;
+    let (unheard, heard) = outage.into_iter().partition::<Vec<_>, _>(is_unheard);
+    let ended = evidence.system_ended.into_iter();
+    let mut failed: Vec<String> =
+        ended.chain(heard.iter().map(|outage| outage.reason.as_str())).map(str::to_owned).collect();
     let missed = results.iter().filter(|of| !of.met && !of.undecided && !of_the_ledger(&of.objective));
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{} missed: {}", of.objective, of.measured)));
@@ -115,7 +122,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     }
     let mut invalid = Vec::new();
     invalid.extend(unheard.iter().map(|outage| {
-        let waited = summary.driver.waited_share.unwrap_or(0.0) * 100.0;
+        let waited = unheard_share(outage) * 100.0;
         let Outage { reason, .. } = outage;
         format!("driver-bound: {reason}; or it was not heard, as the driver waited for a core for {waited:.0} % of the time")
     }));
@@ -128,7 +135,10 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         });
         let none_due = format!("no request was due in the measured window of {length_s:.1} s");
         match all.unanswered(phases.max().unwrap_or_default()) {
-            (0, _) => invalid.push(format!("nothing measured: {none_due}")),
+            (0, _) => {
+                is_driver_bound |= !limits.is_empty();
+                invalid.push(format!("nothing measured: {none_due}"));
+            }
             (count, 0) => {
                 is_driver_bound = true;
                 invalid.push(format!(

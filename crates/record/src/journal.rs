@@ -224,6 +224,12 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, RecordError> {
     }
 }
 
+/// Whether somebody writes it right now.
+pub(crate) fn is_written(path: &Path) -> bool {
+    // shared: another reader is none who writes
+    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 /// Reads what was written, up to the first record that is not whole.
 pub(crate) fn entries(
     file: &File,
@@ -236,7 +242,8 @@ pub(crate) fn entries(
     Ok(())
 }
 
-fn next(reader: &mut impl Read) -> Option<Entry> {
+/// The next record; none where it is not whole.
+pub(crate) fn next(reader: &mut impl Read) -> Option<Entry> {
     let mut fixed = [0; 9];
     reader.read_exact(&mut fixed).ok()?;
     let length = |at: usize| fixed[at..at + 4].try_into().map(u32::from_le_bytes).ok();

@@ -28,6 +28,8 @@ const UNQUEUED_SHARE: f64 = 0.1;
 const STALL_S: f64 = 0.05;
 /// The name under which the whole machine is sampled; it is no process.
 pub const MACHINE: &str = "machine";
+/// The name under which the driver is.
+const DRIVER: &str = "driver";
 
 /// The measured window, microseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -311,7 +313,10 @@ impl Totals {
                 seen_s += within_s;
                 rss_bytes_max = rss_bytes_max.max(look.rss_bytes);
             }
-            Process { name: name.clone(), cpu_s, cpu_share: ratio(cpu_s, seen_s), rss_bytes_max }
+            let good = self.all.good_in_window as f64;
+            let good_per_cpu_s = (name != DRIVER && cpu_s > 0.0).then(|| good / cpu_s);
+            let cpu_share = ratio(cpu_s, seen_s);
+            Process { name: name.clone(), cpu_s, cpu_share, rss_bytes_max, good_per_cpu_s }
         };
         processes.map(process).collect()
     }

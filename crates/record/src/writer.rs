@@ -21,7 +21,7 @@ use crate::totals::{Entered, Totals};
 use crate::{Event, Fault, Maintenance, Manifest, OwnMetric, Sample, StoreLook, maintenance};
 
 /// Intervals that may wait for slower threads. A thread that reports later still gets rows of its own.
-const PENDING_MAX: usize = 8;
+pub(crate) const PENDING_MAX: usize = 8;
 
 /// Writes a run directory, and hands what happens to further [sinks](Sink). Memory stays bounded however long the run is: an interval is encoded as soon as all
 /// threads have reported it.

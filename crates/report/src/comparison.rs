@@ -376,6 +376,7 @@ pub(crate) mod tests {
             cpu_s,
             cpu_share: cpu_s / seconds as f64,
             rss_bytes_max: 10 << 20,
+            good_per_cpu_s: None,
         }];
         writer.finish(&Manifest::new("x", vec!["Trade".into()], summary)).unwrap();
     }

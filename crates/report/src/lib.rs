@@ -9,6 +9,7 @@
 //! - [`html::page`] is one file that opens anywhere, offline.
 //! - [`comparison::Claims`] say what differs between two sides, and [`history::History`] how figures went over many runs;
 //!   each is text, Markdown, JSON, and a [page without a script](still).
+//! - [`folder`] is of many runs: a list, one that goes on, two compared.
 //! - [`junit::xml`], [`markdown::summary`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever
 //!   calculates on.
 //!
@@ -30,6 +31,7 @@ pub mod comparison;
 pub mod csv;
 pub mod cube;
 mod faults;
+pub mod folder;
 pub mod github;
 mod heatmap;
 pub mod history;
@@ -51,3 +53,4 @@ mod table;
 mod test_run;
 pub mod text;
 pub mod units;
+mod watched;

@@ -20,6 +20,7 @@ use crate::context::Context;
 use crate::encoding::Encoding;
 use crate::slot::{Slot, SlotIndex, Value};
 
+pub(crate) use digest::base64_of;
 pub use error::{ExprError, Unmet};
 pub(crate) use eval::PPB;
 use eval::{Absent, Machine, Number};

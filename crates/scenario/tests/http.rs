@@ -154,3 +154,13 @@ fn what_stands_behind_the_equals_sign_of_a_query_is_encoded() {
     let target = http(&plan, 0).target.as_literal().unwrap().to_owned();
     assert_eq!(String::from_utf8(target).unwrap(), "/a/b/c?x=a%2Bb%26c&y=YT8%2B&p=1&q=2");
 }
+
+#[test]
+fn a_fragment_is_not_sent() {
+    let system = "system: {url: 'http://h.example'}";
+    let plan = plan("- GET: /a?b=c#there${1}/x\n- GET: /a%23b", system);
+    assert_eq!(http(&plan, 0).target.as_literal(), Some(&b"/a?b=c"[..]));
+    assert_eq!(http(&plan, 1).target.as_literal(), Some(&b"/a%23b"[..]));
+    let said = mistakes("- GET: /a?b=c#there", system);
+    assert!(said.contains("warning: what stands behind a `#`"), "{said}");
+}

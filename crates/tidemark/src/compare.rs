@@ -64,7 +64,7 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
         if !arguments.quiet && !arguments.tui {
             output::remark(&announced(turn));
         }
-        carry_out::carry_out(plan, options, arguments.watch_options()).map(|(finished, _)| finished)
+        carry_out::carry_out(plan, options, arguments.display_options()).map(|(finished, _)| finished)
     })?;
     sinks.remark();
     let (figures, runs) = open(&compared.dir)?;

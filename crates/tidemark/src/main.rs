@@ -10,12 +10,14 @@
 //! | 74 | there is a result, but it cannot be written: the disk is full, say |
 //! | 130 | stopped by the user |
 
+mod agent;
 mod args;
 mod carry_out;
 mod check;
 mod compare;
 mod crash;
 mod cube;
+mod display;
 mod failure;
 mod history;
 mod hit;
@@ -39,10 +41,11 @@ mod serve;
 mod settings;
 mod sinks;
 mod systems;
+mod trace;
 #[cfg(feature = "tui")]
 mod tui;
+mod ui;
 mod verify;
-mod watch;
 mod words;
 
 use std::process::ExitCode;
@@ -111,6 +114,8 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),
+        Some(Verb::Ui(arguments)) => ui::ui(&arguments),
+        Some(Verb::Agent(arguments)) => agent::agent(&arguments),
         Some(Verb::Schema) => check::schema(),
         Some(Verb::Completions(arguments)) => install::completions(&arguments),
         Some(Verb::Man(arguments)) => install::man(&arguments),

@@ -7,11 +7,15 @@ use tidemark_scenario::secrets::{MASK, Origin, is_secret, is_secret_name};
 use tidemark_scenario::{Plan, Secrets};
 
 use crate::args::RunArguments;
+use crate::display::Display;
 use crate::failure::Failure;
 use crate::output::OwnDir;
-use crate::watch::Watch;
 use crate::{carry_out, output};
 
+/// The end of a head.
+const BLANK: &[u8] = b"\r\n\r\n";
+/// Characters of a cookie's value from which on it is looked for elsewhere, too.
+const COOKIE_CHARS: usize = 8;
 /// Characters of a value, and of what a check saw, that are shown.
 const VALUE_CHARS: usize = 200;
 
@@ -32,21 +36,21 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
     let mut told = Told { secrets: plan.secrets.clone(), verbose: arguments.verbose, ..Told::default() };
     let mut unwritten = None;
     let kind = arguments.once.as_deref().filter(|kind| !kind.is_empty());
-    let watch = RefCell::new(Some(Watch::new(arguments.watch_options(), &plan.name)?));
+    let display = RefCell::new(Some(Display::new(arguments.display_options(), &plan.name)?));
     let mut show = |kind: &str, step: ToldStep| {
         // what is shown in place has to go first
-        drop(watch.take());
+        drop(display.take());
         if unwritten.is_none() {
             unwritten = output::print(&told.step(kind, &step)).err();
         }
     };
     let mut progress = |progress| {
-        if let Some(watch) = watch.borrow_mut().as_mut() {
-            watch.show(progress);
+        if let Some(display) = display.borrow_mut().as_mut() {
+            display.show(progress);
         }
     };
     let once = tidemark_lab::once(plan, options, kind, &mut progress, &mut show);
-    drop(watch.take());
+    drop(display.take());
     let once = once.inspect_err(|error| keep_where_named(&mut dir, &error.to_string()))?;
     once.notes.iter().for_each(|note| keep_where_named(&mut dir, note));
     if let Some(failure) = unwritten {
@@ -102,6 +106,9 @@ impl Told {
         for hint in step.answer.iter().flat_map(|answer| hints(answer, step.fault.is_none())) {
             out += &self.line("!", &self.masked_text(&hint));
         }
+        for (name, why) in &step.cookies {
+            out += &self.line("!", &format!("cookie {}: {why}", clean(name)));
+        }
         if self.verbose {
             out += &self.details(step);
         }
@@ -122,10 +129,23 @@ impl Told {
                 self.secrets.add(name, Origin::Setting, value);
             }
         }
+        step.answer.iter().for_each(|answer| self.learn_cookies(answer));
         for extracted in &step.extracted {
             let Some(value) = &extracted.value else { continue };
             if comes_from_a_secret(&extracted.source) || is_secret(&extracted.variable, value) {
                 self.secrets.add(&extracted.variable, Origin::Setting, value);
+            }
+        }
+    }
+
+    /// Cookies that an answer sets: their values are secrets, wherever they turn up.
+    fn learn_cookies(&mut self, answer: &ToldAnswer) {
+        let set = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+        for (_, value) in set {
+            let pair = value.split(';').next().and_then(|pair| pair.split_once('='));
+            let Some((name, value)) = pair.map(|(name, value)| (name.trim(), value.trim())) else { continue };
+            if value.chars().count() >= COOKIE_CHARS {
+                self.secrets.add(name, Origin::Setting, value);
             }
         }
     }
@@ -182,7 +202,10 @@ impl Told {
 
     /// A request or a body, line by line; the head of a request of HTTP without its secrets.
     fn message(&self, mark: &str, bytes: &[u8], of: usize, out: &mut String) {
-        let Some(text) = readable(bytes) else {
+        // of a body that is no text the head is shown all the same
+        let (head, whole) = (head(bytes), readable(bytes));
+        let is_cut = whole.is_none();
+        let Some(text) = whole.or_else(|| readable(head).filter(|head| !head.is_empty())) else {
             *out += &self.line(mark, &format!("({of} bytes that are no text)"));
             return;
         };
@@ -195,13 +218,20 @@ impl Told {
             shown.push('\n');
         }
         self.masked_text(&shown).lines().for_each(|line| *out += &self.line(mark, line));
-        if of > TOLD_BYTES {
+        if is_cut {
+            *out += &self.line(mark, &format!("({} bytes that are no text)", of - head.len()));
+        } else if of > TOLD_BYTES {
             *out += &self.line(mark, &format!("… {} more bytes", of - bytes.len()));
         }
     }
 
     fn header(&self, name: &str, value: &str) -> String {
-        let value = if is_secret_name(name) { MASK.to_owned() } else { self.secrets.masked(value) };
+        let value = match name.to_ascii_lowercase().as_str() {
+            "cookie" => without_values(value, usize::MAX),
+            "set-cookie" => without_values(value, 1),
+            _ if is_secret(name, value) => MASK.to_owned(),
+            _ => self.secrets.masked(value),
+        };
         format!("{name}: {value}")
     }
 
@@ -273,6 +303,23 @@ fn comes_from_a_secret(place: &str) -> bool {
     place.starts_with("cookie ") || words.filter(|word| !word.is_empty()).any(is_secret_name)
 }
 
+/// Cookies by their names: the first so many parts of `sid=abc; Path=/` lose their values.
+fn without_values(cookies: &str, first: usize) -> String {
+    let part = |(number, part): (usize, &str)| match part.split_once('=') {
+        _ if number >= first => part.to_owned(),
+        Some((name, _)) => format!("{name}={MASK}"),
+        None => MASK.to_owned(),
+    };
+    cookies.split(';').enumerate().map(part).collect::<Vec<_>>().join(";")
+}
+
+/// The head of a request of HTTP with the blank line behind it; nothing of anything else.
+fn head(bytes: &[u8]) -> &[u8] {
+    let end = bytes.windows(BLANK.len()).position(|four| four == BLANK).map_or(0, |at| at + BLANK.len());
+    let first = bytes[..end].split(|byte| *byte == b'\r').next().unwrap_or_default();
+    if first.windows(6).any(|six| six == b" HTTP/") { &bytes[..end] } else { &[] }
+}
+
 /// Bytes as text; a command of Redis' protocol as its words. None where they are neither.
 fn readable(bytes: &[u8]) -> Option<String> {
     if bytes.starts_with(b"*") && bytes.ends_with(b"\r\n") {
@@ -326,6 +373,48 @@ mod tests {
         assert_eq!(readable(&"grü".as_bytes()[..3]).as_deref(), Some("gr"));
         assert_eq!((readable(b"\0\x01"), readable(b"\xff\xfe ")), (None, None));
         assert_eq!(milliseconds(1_234), "1.23 ms");
+    }
+
+    #[test]
+    fn of_a_body_that_is_no_text_the_head_is_shown() {
+        let (told, mut out) = (Told::default(), String::new());
+        let sent = b"PUT /a HTTP/1.1\r\nCookie: sid=abcdefgh; b=c\r\n\r\n\0\xff\xfe";
+        told.message(">", sent, sent.len(), &mut out);
+        assert_eq!(
+            out,
+            "     > PUT /a HTTP/1.1\n     > Cookie: sid=***; b=***\n     >\n     > (3 bytes that are no text)\n"
+        );
+        out.clear();
+        told.message("<", b"\0\r\n\r\n", 5, &mut out);
+        assert_eq!(out, "     < (5 bytes that are no text)\n");
+    }
+
+    #[test]
+    fn a_cookie_keeps_its_name_and_where_it_is_sent() {
+        let told = Told::default();
+        assert_eq!(
+            told.header("Set-Cookie", "sid=abcdefgh; Path=/a; HttpOnly"),
+            "Set-Cookie: sid=***; Path=/a; HttpOnly"
+        );
+        assert_eq!(told.header("cookie", "abcdefgh"), "cookie: ***");
+    }
+
+    #[test]
+    fn the_values_of_cookies_are_secrets_wherever_they_turn_up() {
+        let mut told = Told::default();
+        let headers = [("Set-Cookie", "sid=c00kie-value; Path=/"), ("set-cookie", "lang=en")];
+        told.learn_cookies(&ToldAnswer {
+            status: 200,
+            status_words: String::new(),
+            is_unfollowed: false,
+            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            body: Vec::new(),
+            body_bytes: 0,
+            received_bytes: 0,
+            is_decoded: true,
+            unreadable: None,
+        });
+        assert_eq!(told.masked_text("you are c00kie-value, in en"), "you are ***, in en");
     }
 
     #[test]

@@ -19,6 +19,7 @@ Tidemark measures how much load a system really holds, at what latency and cost.
   tidemark history                        how figures went over all runs
   tidemark verify last                    check again whether it lost anything
   tidemark cube last                      what its system says that it did
+  tidemark ui                             all runs in a browser, live
   tidemark serve airline --data ./data    only serve a system, on 127.0.0.1:9080
 
 Every verb has --help.

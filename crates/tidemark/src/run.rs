@@ -18,6 +18,9 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
         Experiment::Comparison(_) if arguments.once.is_some() => Err(Failure::usage(
             "--once is of one scenario, and this compares several; give it one of those that stand under `compare:`",
         )),
+        Experiment::Comparison(_) if arguments.trace.trace.is_some() => Err(Failure::usage(
+            "--trace is of one run, and this compares several; give it one of those that stand under `compare:`",
+        )),
         Experiment::One(plan) => one(*plan, arguments),
         Experiment::Comparison(comparison) => compare::run(comparison, arguments),
     }
@@ -31,7 +34,7 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let mut options = carry_out::options(&arguments)?;
     let shown = arguments.sinks.start(&options.pins)?;
     options.sinks = shown.sinks();
-    let carried_out = carry_out::carry_out(plan, options, arguments.watch_options());
+    let carried_out = carry_out::carry_out(plan, options, arguments.display_options());
     shown.remark();
     let results = &arguments.results;
     let (finished, run) = carried_out.map_err(|failure| results.without_a_run(&name, failure))?;

@@ -19,11 +19,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod equal;
 mod escape;
 mod scan;
 mod text;
 mod walk;
 
+pub use equal::{equal, is_number, is_same_number};
 pub use escape::write_string;
 pub(crate) use escape::{escape, needs_escape};
 pub use text::write_text;

@@ -35,7 +35,7 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
         timeout: Duration::from_secs(1),
         extractions,
         checks,
-        keeps_body: false,
+        shown_body_bytes: 0,
         follow: None,
     };
     let mut probe = Probe::new(&request);
@@ -161,6 +161,60 @@ fn every_check() {
         assert_eq!(judged.result, Err(Flaw::Check(0)), "{check:?}");
         assert!(judged.detail.unwrap().starts_with("check "), "{check:?}");
     }
+}
+
+#[test]
+fn values_of_json_are_told_apart_by_type_null_and_absence() {
+    const BODY: &str = r#"{"n": 3.0, "big": 18446744073709551616, "s": "3", "t": true, "none": null,
+        "l": [1, 2.50, {"b": null, "a": "x"}], "e": []}"#;
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{BODY}", BODY.len());
+    let is = |value: &str| JsonTest::Is(Template::literal(value));
+    let right = [
+        ("$.n", is("3")),
+        ("$.n", JsonTest::Type(JsonType::Number)),
+        ("$.big", is("18446744073709551616")),
+        ("$.t", is("true")),
+        ("$.none", is("null")),
+        ("$.none", JsonTest::Empty),
+        ("$.gone", JsonTest::Empty),
+        ("$.gone", JsonTest::Absent),
+        ("$.l", is(r#"[1.0, 2.5, {"a": "x", "b": null}]"#)),
+        ("$.e", is("[]")),
+        ("$.e", JsonTest::Type(JsonType::Array)),
+    ];
+    for (at, test) in right {
+        let judged = judged(answer.as_bytes(), Vec::new(), vec![Check::JsonValue(path(at), test.clone())]);
+        assert_eq!(judged.result, Ok(()), "{at} {test:?}");
+    }
+    let wrong = [
+        ("$.s", is("3"), "check $.s: expected 3, got \"3\""),
+        ("$.s", JsonTest::Type(JsonType::Number), "expected a value of type number, got \"3\""),
+        ("$.big", is("18446744073709551617"), "expected 18446744073709551617"),
+        ("$.t", is("false"), "expected false, got true"),
+        ("$.gone", is("null"), "expected null, got nothing"),
+        ("$.none", JsonTest::Absent, "expected nothing at all, got null"),
+        ("$.n", JsonTest::Empty, "expected nothing, or null, got 3.0"),
+        ("$.l", is("[1]"), "expected [1], got [1, 2.50"),
+    ];
+    for (at, test, words) in wrong {
+        let judged = judged(answer.as_bytes(), Vec::new(), vec![Check::JsonValue(path(at), test)]);
+        assert_eq!(judged.result, Err(Flaw::Check(0)), "{at}");
+        assert!(judged.detail.as_ref().unwrap().contains(words), "{:?}", judged.detail);
+    }
+    // as texts: a number is the same however it is written
+    for (at, text, holds) in
+        [("$.n", "3", true), ("$.n", "3.00", true), ("$.s", "3", true), ("$.s", "3.0", false)]
+    {
+        let check = Check::Json(path(at), TextTest::Equals(Template::literal(text)));
+        let judged = judged(answer.as_bytes(), Vec::new(), vec![check]);
+        assert_eq!(judged.result.is_ok(), holds, "{at} {text}");
+    }
+    let no_json = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let absent = judged(no_json, Vec::new(), vec![Check::JsonValue(path("$.a"), JsonTest::Absent)]);
+    assert!(
+        absent.detail.unwrap().contains("not JSON"),
+        "no JSON has nothing in it, and is not right for that"
+    );
 }
 
 #[test]

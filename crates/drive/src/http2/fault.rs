@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind};
 
+use h2::Reason;
+
 use crate::stream_fault::{broken, violation};
 
 pub(super) fn told(error: h2::Error) -> io::Error {
@@ -17,4 +19,10 @@ pub(super) fn told(error: h2::Error) -> io::Error {
         _ if error.is_io() => error.into_io().unwrap_or_else(|| ErrorKind::ConnectionReset.into()),
         _ => violation(format!("HTTP/2: {error}")),
     }
+}
+
+/// Whether the server ends the connection in order and has done nothing about this request, so that it may go over another
+/// connection: its stream is behind the last one that the GOAWAY names (RFC 9113, 6.8).
+pub(super) fn was_not_taken(error: &h2::Error) -> bool {
+    error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
 }

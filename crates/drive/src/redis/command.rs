@@ -273,7 +273,7 @@ impl Answer for Replies {
 
     fn wrote(&self) -> Wrote {
         if self.complaint().is_some() {
-            return Wrote::Untold;
+            return Wrote::Unknown;
         }
         self.written.said_by(self.decoder.kind(), self.decoder.body())
     }
@@ -328,10 +328,10 @@ mod tests {
         let mut replies = Replies::new(100);
         for (reply, status, seen, wrote) in [
             ("*2\r\n+OK\r\n:1\r\n", 200, "[\"OK\",1]", Wrote::Yes),
-            ("*3\r\n+OK\r\n-WRONGTYPE no\r\n-ERR b\r\n", 500, "WRONGTYPE no", Wrote::Untold),
-            ("-EXECABORT no\r\n", 500, "EXECABORT no", Wrote::Untold),
+            ("*3\r\n+OK\r\n-WRONGTYPE no\r\n-ERR b\r\n", 500, "WRONGTYPE no", Wrote::Unknown),
+            ("-EXECABORT no\r\n", 500, "EXECABORT no", Wrote::Unknown),
             ("*-1\r\n", 204, "", Wrote::No),
-            ("+QUEUED\r\n", 200, "QUEUED", Wrote::Untold),
+            ("+QUEUED\r\n", 200, "QUEUED", Wrote::Unknown),
             ("+OK\r\n", 200, "OK", Wrote::Yes),
         ] {
             replies.begin(Some(&command), b"", 0);

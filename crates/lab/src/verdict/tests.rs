@@ -156,18 +156,29 @@ fn a_silence_that_a_driver_without_a_core_did_not_hear_is_never_a_pass() {
     let plan = plan(CLOSED, &[]);
     let totals = totals(&plan, &Ran { ended: &[ok(9, 100)], ..RAN });
     let mut summary = summarize(&totals, Path::new("x"));
-    let judged = |summary: &Summary, system_ended| {
-        let outage = Outage { reason: "the system stopped answering".into(), was_answered: false };
+    let of_a_silence = |summary: &Summary, system_ended, unheard_share| {
+        let outage =
+            Outage { reason: "the system stopped answering".into(), was_answered: false, unheard_share };
         judge(&Evidence { outage: Some(&outage), system_ended, ..evidence(&plan, &totals, summary) }).0
     };
+    let judged = |summary: &Summary, system_ended| of_a_silence(summary, system_ended, 0.0);
     assert_eq!(judged(&summary, None).status, Status::Fail);
+    // a silence of seconds in a run of minutes
+    assert_eq!(of_a_silence(&summary, None, 0.5).status, Status::Fail);
+    let verdict = of_a_silence(&summary, None, 0.9);
+    assert_eq!(verdict.status, Status::Invalid);
+    assert!(verdict.reasons[0].ends_with("waited for a core for 90 % of the time"), "{verdict:?}");
     summary.driver.waited_share = Some(0.6);
     let verdict = judged(&summary, None);
     assert_eq!(verdict.status, Status::Invalid);
     assert!(verdict.reasons[0].starts_with("driver-bound: the system stopped answering; or"), "{verdict:?}");
     assert_eq!(judged(&summary, Some("killed")).reasons, ["killed"]);
     // answers that were read were heard
-    let outage = Outage { reason: "the system gave no good answer for 1.5 s".into(), was_answered: true };
+    let outage = Outage {
+        reason: "the system gave no good answer for 1.5 s".into(),
+        was_answered: true,
+        unheard_share: 0.9,
+    };
     let verdict = judge(&Evidence { outage: Some(&outage), ..evidence(&plan, &totals, &summary) }).0;
     assert_eq!((verdict.status, verdict.reasons.len()), (Status::Fail, 1), "{verdict:?}");
 }
@@ -380,6 +391,25 @@ fn nothing_measured_is_invalid() {
     }
     let (verdict, _) = judged(CLOSED, &["p99 < 1s"], &RAN);
     assert_eq!(verdict.status, Status::Fail, "somebody asked for it");
+}
+
+#[test]
+fn nothing_measured_by_a_driver_without_a_core_decides_nothing() {
+    let limit = "its threads waited for a core for 100 % of the time";
+    for model in [OPEN, CLOSED] {
+        let ran = Ran { limits: &[limit], ..RAN };
+        let (verdict, results) = judged(model, &["errors = 0", "p99 < 1s", "rate > 9/s"], &ran);
+        assert_eq!(verdict.status, Status::Invalid, "{verdict:?}");
+        assert!(results.iter().take(3).all(|of| of.undecided && !of.met));
+        let told =
+            verdict.reasons.iter().any(|of| *of == "driver-bound: errors = 0 is not decided: not measured");
+        assert!(told, "{verdict:?}");
+        // also where nobody asked for anything
+        let (verdict, _) = judged(model, &[], &ran);
+        assert_eq!(verdict.reasons.last(), Some(&format!("driver-bound: {limit}")));
+    }
+    let (verdict, _) = judged(OPEN, &["lost = 0"], &Ran { limits: &[limit], ..RAN });
+    assert!(!verdict.reasons.iter().any(|of| of.contains("lost = 0")), "the ledger decides it: {verdict:?}");
 }
 
 #[test]

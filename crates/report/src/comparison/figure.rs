@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tidemark_record::summary::{Latency, Summary};
 
-/// The process that drives; all others that were watched were started for the run.
+/// The process that drives; all others were started for the run, or are watched by it.
 const DRIVER: &str = "driver";
 /// How finely a histogram tells times apart, as a share.
 const HISTOGRAM_STEP: f64 = 1e-3;
@@ -20,7 +20,7 @@ pub enum Figure {
     P90,
     /// Its 99th percentile.
     P99,
-    /// CPU time for each request, of all that was started for the run.
+    /// CPU time for each request, of all that was started for the run or is watched by it.
     Cpu,
     /// Most memory of the same.
     Memory,

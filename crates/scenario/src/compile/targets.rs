@@ -259,6 +259,8 @@ fn by_origin(
     let at = System {
         origin: SystemOrigin::Url(url.to_owned()),
         ready_within: system::READY_WITHIN,
+        // what stands before the system stands before hosts that only URLs name, too
+        proxy: system.proxy.clone(),
         ..System::default()
     };
     targets.push(Target { name: url.to_owned(), at });

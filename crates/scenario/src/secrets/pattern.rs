@@ -41,7 +41,7 @@ regexes! {
     PARAMETER r#"(?<before>(?:^|[?&\s;])(?:--)?(?<name>[A-Za-z0-9_.\-]{1,64})=)(?<secret>[^&\s"'`#]+)"#;
     FIELD r#"(?<before>"(?<name>[^"\\\s]{1,64})\\?"\s*:\s*\\?")(?<secret>(?:[^"\\]|\\[^"]|\\"[^,}\]\s])+)"#;
     HEADER r#"(?i)(?<before>\b(?:proxy-)?authorization:\s*(?:(?:bearer|basic|digest|token|apikey|negotiate)\s+)?|\b(?:set-)?cookie:\s*|\bx-(?:auth(?:-[a-z0-9_-]+)?|session-id|api-key):\s*)(?<secret>[^\s"',;]+(?:;\s*[^\s"',;]+)*)"#;
-    BEARER r#"(?i)(?<before>\bbearer\s+)(?<secret>[^\s"',]{8,})"#;
+    BEARER r#"(?i)(?<before>(?:^|[^\w/.\-])bearer\s+)(?<secret>[^\s"',]{8,})"#;
 }
 
 /// Whether a header, setting, field or parameter of this name holds a secret.
@@ -69,7 +69,8 @@ fn in_one(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Whether a value of this name is a secret: not the name once more, and beside a name such as `token_bytes` no number.
+/// Whether a value of this name is a secret: not the name once more, and beside a name such as `token_bytes` no number, nor
+/// the word of a scheme beside one such as `token_type`.
 pub fn is_secret(name: &str, value: &str) -> bool {
     let value = value.trim();
     let says_nothing = value.is_empty()
@@ -77,7 +78,8 @@ pub fn is_secret(name: &str, value: &str) -> bool {
         || value.starts_with('…')
         || value.eq_ignore_ascii_case(name)
         || ["true", "false", "null", "~"].contains(&value);
-    !says_nothing && is_secret_name(name) && (is_strong(name) || !is_quantity(value))
+    let is_word = || SCHEMES.contains(&value.to_ascii_lowercase().as_str());
+    !says_nothing && is_secret_name(name) && (is_strong(name) || !(is_quantity(value) || is_word()))
 }
 
 /// `1000`, `64KiB`, `1.5s`, `10%`.
@@ -213,6 +215,9 @@ mod tests {
             ("the header Cookie (--set Cookie=…)", "the header Cookie (--set Cookie=…)"),
             ("mean 5 ms at me@host", "mean 5 ms at me@host"),
             ("key_bytes=64KiB token_count=1000", "key_bytes=64KiB token_count=1000"),
+            ("GET /bearer HTTP/1.1", "GET /bearer HTTP/1.1"),
+            ("said Bearer abcdefgh", "said Bearer ***"),
+            (r#"{"token_type": "bearer"}"#, r#"{"token_type": "bearer"}"#),
         ] {
             assert_eq!(masked(given), wanted);
         }
@@ -230,5 +235,7 @@ mod tests {
     fn a_value_that_says_nothing_is_no_secret() {
         assert!(is_secret("password", "1234") && is_secret("token", "a1b2"));
         assert!(!is_secret("password", "password") && !is_secret("token", "10s") && !is_secret("n", "x"));
+        assert!(!is_secret("token_type", "Bearer") && is_secret("password", "bearer"));
+        assert!(!is_secret("Access-Control-Allow-Credentials", "true"));
     }
 }

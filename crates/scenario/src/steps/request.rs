@@ -107,6 +107,20 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     session.push_request(step, plan);
 }
 
+/// Takes away what stands behind a `#` (RFC 9110, 7.1); whether there was one.
+fn cut_fragment(target: &mut template::Template) -> bool {
+    let fragment = target.parts.iter().enumerate().find_map(|(index, part)| match part {
+        Part::Literal(literal) => Some((index, literal.iter().position(|byte| *byte == b'#')?)),
+        Part::Hole(..) => None,
+    });
+    let Some((index, at)) = fragment else { return false };
+    target.parts.truncate(index + 1);
+    if let Some(Part::Literal(literal)) = target.parts.last_mut() {
+        *literal = literal[..at].into();
+    }
+    true
+}
+
 impl Session<'_, '_> {
     /// A request without a body.
     pub(super) fn http(&mut self, step: &Step<'_>, method: &str, content_type: Option<&str>) -> HttpRequest {
@@ -129,6 +143,10 @@ impl Session<'_, '_> {
                 TargetForm::Below
             }
         };
+        if cut_fragment(&mut target) {
+            let words = "what stands behind a `#` is for a browser and is not sent; if it belongs to the path, write %23";
+            self.reader.sink.warn(step.value.position, words.into());
+        }
         let mut has_query =
             target.parts.iter().any(|part| matches!(part, Part::Literal(l) if l.contains(&b'?')));
         for (name, value) in step.get("query").map(Node::entries).unwrap_or_default() {

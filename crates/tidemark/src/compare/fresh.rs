@@ -12,8 +12,8 @@ use tidemark_scenario::{Comparison, Experiment, Plan};
 use super::args::CompareArguments;
 use super::sides::{Sides, sides};
 use super::{shown, stored};
+use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
-use crate::watch::{Watch, WatchOptions};
 use crate::{output, scenario};
 
 /// Rounds without which nothing is claimed.
@@ -132,8 +132,8 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
 
 /// Carries one run out, without its page: there are many.
 fn one(plan: Plan, options: RunOptions) -> Result<Finished, Failure> {
-    let mut watch = Watch::new(WatchOptions { quiet: true, ..WatchOptions::default() }, &plan.name)?;
-    Ok(tidemark_lab::run(plan, options, &mut |progress| watch.show(progress))?)
+    let mut display = Display::new(DisplayOptions { quiet: true, ..DisplayOptions::default() }, &plan.name)?;
+    Ok(tidemark_lab::run(plan, options, &mut |progress| display.show(progress))?)
 }
 
 /// Once a round: `round 3 of about 22; 1m10s of 10m`.

@@ -91,7 +91,7 @@ pub fn value_or_file(value: &str) -> Result<Vec<u8>, String> {
 pub fn encoded(text: &str) -> Result<Vec<u8>, String> {
     let (name, value) = match text.find(['=', '@']) {
         None => ("", text.as_bytes().to_vec()),
-        Some(at) if text[at..].starts_with('=') => (&text[..at], text[at + 1..].as_bytes().to_vec()),
+        Some(at) if text[at..].starts_with('=') => (&text[..at], text.as_bytes()[at + 1..].to_vec()),
         Some(at) => (&text[..at], file_of(&text[at + 1..])?),
     };
     let mut out = String::new();

@@ -176,10 +176,10 @@ impl Reader<'_> {
     fn url(&self, text: &str) -> Result<Url, String> {
         let known = self.base.as_ref().or(self.list.targets.first().map(|target| &target.url));
         let Some(base) = known else {
-            return super::target::parse_url(text).map_err(|reason| match text.starts_with('/') {
-                true => format!("{text} is of no server: give its URL before --urls, or a whole URL here"),
-                false => reason,
-            });
+            if text.starts_with('/') {
+                return Err(format!("{text} is of no server: give its URL before --urls, or a whole URL here"));
+            }
+            return super::target::parse_url(text);
         };
         let url = base.join(text).map_err(|error| format!("{error}: {text}"))?;
         if url.origin() != base.origin() {

@@ -58,6 +58,7 @@ impl StoredRun {
             cpu_s: 0.2 * self.seconds as f64,
             cpu_share: 0.2,
             rss_bytes_max: 10 << 20,
+            ..Process::default()
         }];
         let mut manifest = Manifest::new("shop", labels.to_vec(), summary);
         manifest.load = "closed, 2 users".into();

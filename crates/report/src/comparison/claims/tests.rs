@@ -57,6 +57,7 @@ fn write(dir: &Path, of: &Recipe) {
         cpu_s: of.cpu_s,
         cpu_share: of.cpu_s / of.seconds as f64,
         rss_bytes_max: 10 << 20,
+        ..Process::default()
     }];
     let mut manifest = Manifest::new("shop", labels.to_vec(), summary);
     manifest.load = "closed, 2 users".into();

@@ -1,0 +1,324 @@
+//! The runs of a folder: a list of them, what one that goes on looks like, two of them compared.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tidemark_record::summary::Status;
+use tidemark_record::{
+    ComparedRun, ComparedRuns, Comparison, Following, Live, Manifest, Part, RecordError, Run, goes_on,
+};
+
+use crate::comparison::Compared;
+use crate::html;
+
+/// Most runs that are listed, the newest.
+const LISTED_MAX: usize = 1_000;
+/// Most entries of a folder that are looked at.
+const ENTRIES_MAX: usize = 100_000;
+/// Largest manifest that is read for a list, bytes.
+const MANIFEST_BYTES_MAX: u64 = 64 << 20;
+/// Files that make a folder one of a run.
+const MANIFEST: &str = "run.json";
+const COMPARISON: &str = "comparison.json";
+const BEGUN: &str = "unfinished.json";
+/// Events of a run that goes on that are shown, the last.
+const EVENTS_MAX: usize = 50;
+/// Reasons of a verdict that are listed.
+const REASONS_MAX: usize = 3;
+
+/// The runs of a folder.
+#[derive(Debug, Default, Serialize)]
+pub struct Listing {
+    /// The newest first.
+    pub runs: Vec<Listed>,
+    /// How many older ones are not listed.
+    pub left_out: usize,
+}
+
+impl Listing {
+    /// As one JSON object, with the name of the folder.
+    pub fn to_json(&self, folder: &str) -> String {
+        json!({ "folder": folder, "runs": self.runs, "left_out": self.left_out }).to_string()
+    }
+}
+
+/// A run in a list.
+#[derive(Debug, Default, Serialize)]
+pub struct Listed {
+    /// Name of its folder.
+    pub name: String,
+    /// What it is.
+    pub state: State,
+    /// The scenario, or what was compared.
+    pub scenario: String,
+    /// RFC 3339, UTC; empty where it is not known.
+    pub started_at: String,
+    /// What it is worth; null of a comparison, and while it goes on.
+    pub verdict: Option<Status>,
+    /// Why, the weightiest first.
+    pub reasons: Vec<String>,
+    /// Good answers per second of the measured window.
+    pub achieved_per_s: Option<f64>,
+    /// What became due.
+    pub offered_per_s: Option<f64>,
+    /// 99th percentile of the response time; null where it was not reached.
+    pub p99_us: Option<u64>,
+    /// Of what was due, those without a good answer, 0 to 1.
+    pub failed_share: Option<f64>,
+    /// What was driven.
+    pub system: String,
+    /// The load, for a person.
+    pub load: String,
+    /// Of a comparison, how many runs it has.
+    pub compared: Option<usize>,
+}
+
+/// What a folder in a list is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// A run that ended.
+    #[default]
+    Finished,
+    /// A run that goes on.
+    GoesOn,
+    /// A run that was killed.
+    Killed,
+    /// Several runs that are compared.
+    Comparison,
+    /// Something that cannot be read.
+    Unreadable,
+}
+
+/// Lists the runs right in a folder, the newest first. Links are not followed.
+///
+/// # Errors
+/// Where the folder cannot be read.
+pub fn list(folder: &Path) -> Result<Listing, RecordError> {
+    let entries = fs::read_dir(folder).map_err(|source| RecordError::Io {
+        action: "read",
+        path: folder.to_owned(),
+        source,
+    })?;
+    let mut found: Vec<(std::time::SystemTime, PathBuf)> = entries
+        .flatten()
+        .take(ENTRIES_MAX)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter_map(|entry| {
+            let dir = entry.path();
+            let of = [COMPARISON, MANIFEST, BEGUN].into_iter().find(|name| dir.join(name).is_file())?;
+            // a run that goes on is newer than all that ended
+            let changed = dir.join(of).metadata().and_then(|about| about.modified());
+            Some((changed.unwrap_or(std::time::UNIX_EPOCH), dir))
+        })
+        .collect();
+    found.sort_by(|a, b| b.cmp(a));
+    let left_out = found.len().saturating_sub(LISTED_MAX);
+    found.truncate(LISTED_MAX);
+    Ok(Listing { runs: found.iter().map(|(_, dir)| listed(dir)).collect(), left_out })
+}
+
+fn listed(dir: &Path) -> Listed {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let unreadable = |reason: String| Listed {
+        name: name.clone(),
+        state: State::Unreadable,
+        reasons: vec![reason],
+        ..Listed::default()
+    };
+    if dir.join(COMPARISON).is_file() {
+        let read = read(&dir.join(COMPARISON))
+            .and_then(|text| serde_json::from_slice::<Comparison>(&text).map_err(|error| error.to_string()));
+        return match read {
+            Ok(comparison) => Listed {
+                name,
+                state: State::Comparison,
+                scenario: comparison.name,
+                compared: Some(comparison.runs.len()),
+                system: comparison.variants.join(", "),
+                reasons: comparison.stopped.into_iter().collect(),
+                ..Listed::default()
+            },
+            Err(reason) => unreadable(reason),
+        };
+    }
+    if !dir.join(MANIFEST).is_file() {
+        return match Following::begun(dir) {
+            Ok(manifest) => {
+                let state = if goes_on(dir) { State::GoesOn } else { State::Killed };
+                Listed { name, state, ..about(&manifest) }
+            }
+            Err(error) => unreadable(error.to_string()),
+        };
+    }
+    let read = read(&dir.join(MANIFEST))
+        .and_then(|text| serde_json::from_slice::<Manifest>(&text).map_err(|error| error.to_string()));
+    match read {
+        Ok(manifest) => {
+            let summary = &manifest.summary;
+            Listed {
+                name,
+                state: State::Finished,
+                verdict: Some(summary.verdict.status),
+                reasons: summary.verdict.reasons.iter().take(REASONS_MAX).cloned().collect(),
+                achieved_per_s: Some(summary.achieved_per_s),
+                offered_per_s: Some(summary.offered_per_s),
+                p99_us: summary.response_time_us.p99,
+                failed_share: Some(summary.failed_share()),
+                ..about(&manifest)
+            }
+        }
+        Err(reason) => unreadable(reason),
+    }
+}
+
+fn about(manifest: &Manifest) -> Listed {
+    Listed {
+        scenario: manifest.scenario.clone(),
+        started_at: manifest.started_at.clone(),
+        system: manifest.system.name.clone(),
+        load: manifest.load.clone(),
+        ..Listed::default()
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let length = path.metadata().map_err(|error| error.to_string())?.len();
+    if length > MANIFEST_BYTES_MAX {
+        return Err(format!("it is larger than {} MiB", MANIFEST_BYTES_MAX >> 20));
+    }
+    fs::read(path).map_err(|error| error.to_string())
+}
+
+/// What a run that goes on looks like now, as one JSON object.
+pub fn live(following: &Following) -> String {
+    let manifest = following.manifest();
+    let second = |live: &Live| {
+        json!({
+            "at_s": live.at_s, "in_window": live.in_window, "offered_per_s": live.offered_per_s,
+            "achieved_per_s": live.achieved_per_s, "errors_per_s": live.errors_per_s,
+            "dropped_per_s": live.dropped_per_s, "p50_us": live.p50_us, "p90_us": live.p90_us, "p99_us": live.p99_us,
+            "p999_us": live.p999_us, "max_us": live.max_us, "in_flight": live.in_flight, "waiting": live.waiting,
+            "connections": live.connections, "requests": live.requests, "errors": live.errors, "dropped": live.dropped,
+        })
+    };
+    let mut events = following.events();
+    let old = events.len().saturating_sub(EVENTS_MAX);
+    events.drain(..old);
+    let phase = |phase: &tidemark_record::manifest::Phase| json!({ "name": phase.name, "level": phase.level, "start_us": phase.start_us, "end_us": phase.end_us, "measured": phase.measured });
+    let processes = following.samples().iter().map(|sample| {
+        json!({ "name": sample.process, "cpu_share": sample.cpu_share, "rss_bytes": sample.rss_bytes })
+    });
+    json!({
+        "scenario": manifest.scenario,
+        "system": manifest.system.name,
+        "load": manifest.load,
+        "started_at": manifest.started_at,
+        "goes_on": goes_on(following.dir()),
+        "phases": manifest.phases.iter().map(phase).collect::<Vec<Value>>(),
+        "seconds": following.seconds().map(second).collect::<Vec<Value>>(),
+        "processes": processes.collect::<Vec<Value>>(),
+        "events": events.iter().map(|event| json!({ "at_s": event.at_us as f64 / 1e6, "kind": event.kind, "text": event.text })).collect::<Vec<Value>>(),
+    })
+    .to_string()
+}
+
+/// The page of two runs of a folder, the second held against the first. `place`: what stands in front of a run's name in links.
+///
+/// # Errors
+/// Where a run cannot be read.
+pub fn compare(folder: &Path, names: [&str; 2], place: &str) -> Result<String, RecordError> {
+    let runs = names.map(|name| Run::open(&folder.join(name)));
+    let [first, second] = runs;
+    let runs = vec![first?, second?];
+    // two runs of one scenario are told apart by their folders
+    let mut comparison = Comparison::new(
+        &format!("{} and {}", names[0], names[1]),
+        "Two runs, the second held against the first. They were not made in turns: what changed in between is in the difference too.",
+        names.map(str::to_owned).to_vec(),
+    );
+    comparison.runs = names
+        .iter()
+        .enumerate()
+        .map(|(variant, name)| {
+            let dir = format!("{place}{}", percent_encoded(name));
+            ComparedRun { variant, part: Part::OwnLoad, round: 1, dir }
+        })
+        .collect();
+    let runs = ComparedRuns { dir: folder.to_owned(), comparison, source: String::new(), runs };
+    html::comparison(&Compared::of(&runs)?, &runs)
+}
+
+/// A name as one part of a path of a URL.
+fn percent_encoded(name: &str) -> String {
+    let one = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    name.bytes().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_run;
+    use tidemark_record::{RunWriter, summarize};
+
+    fn states(folder: &Path) -> Vec<(String, State)> {
+        let listing = list(folder).unwrap();
+        listing.runs.into_iter().map(|run| (run.name, run.state)).collect()
+    }
+
+    #[test]
+    fn a_folder_is_listed_whatever_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |name: &str| folder.path().join(name);
+        assert!(states(folder.path()).is_empty());
+        let (dir, _) = test_run::airline();
+        fs::rename(dir.path(), of("a")).unwrap();
+        let later = |name: &str, s: u64| {
+            let time = std::time::SystemTime::now() + std::time::Duration::from_secs(s);
+            fs::File::options().append(true).open(of(name)).unwrap().set_modified(time).unwrap();
+        };
+        fs::create_dir(of("b")).unwrap();
+        fs::write(of("b/run.json"), "{").unwrap();
+        later("b/run.json", 10);
+        fs::create_dir(of("c")).unwrap();
+        Comparison::new("x", "", vec!["p".into(), "q".into()]).write(&of("c")).unwrap();
+        later("c/comparison.json", 20);
+        fs::create_dir(of("d")).unwrap();
+        let mut writer = RunWriter::create(&of("d"), &[], "").unwrap();
+        let manifest = Manifest::new("goes", Vec::new(), summarize(writer.totals(), &of("d")));
+        writer.begun(&manifest).unwrap();
+        later("d/unfinished.json", 30);
+        fs::create_dir(of("nothing")).unwrap();
+        fs::write(of("file"), "").unwrap();
+        std::os::unix::fs::symlink("/", of("link")).unwrap();
+        let expected = |d| {
+            [("d", d), ("c", State::Comparison), ("b", State::Unreadable), ("a", State::Finished)]
+                .map(|(name, state)| (name.to_owned(), state))
+        };
+        assert_eq!(states(folder.path()), expected(State::GoesOn));
+        drop(writer);
+        assert_eq!(states(folder.path()), expected(State::Killed));
+        let listing = list(folder.path()).unwrap();
+        let finished = listing.runs.last().unwrap();
+        assert_eq!((finished.scenario.as_str(), finished.verdict), ("airline", Some(Status::Fail)));
+        assert!(finished.achieved_per_s.unwrap() > 0.0 && finished.failed_share.unwrap() > 0.0);
+        assert!(list(&of("none")).is_err());
+    }
+
+    #[test]
+    fn two_runs_are_one_page() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b"] {
+            let (dir, _) = test_run::airline();
+            fs::rename(dir.path(), folder.path().join(name)).unwrap();
+        }
+        let page = compare(folder.path(), ["a", "b"], "/runs/").unwrap();
+        assert!(page.contains("/runs/a/report.html") && page.contains("/runs/b/report.html"));
+        assert!(compare(folder.path(), ["a", "none"], "/runs/").is_err());
+    }
+}
