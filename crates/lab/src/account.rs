@@ -63,7 +63,7 @@ impl Account {
         Account {
             notes: Vec::new(),
             machine: machine::look(),
-            git_revision: machine::git_revision(&folder),
+            git_revision: options.revision.clone().or_else(|| machine::git_revision(&folder)),
             seed,
             started_at: String::new(),
             unchecked: plan.system.tls.insecure || plan.targets.iter().any(|target| target.at.tls.insecure),

@@ -53,6 +53,7 @@ mod process;
 mod progress;
 mod proxy;
 mod resp;
+pub mod revisions;
 mod run_options;
 mod secret;
 mod served;
@@ -74,7 +75,7 @@ pub mod verdict;
 pub mod verify;
 mod watch;
 
-pub use compare::{Compared, Turn, compare};
+pub use compare::{Bounds, Compared, Looked, Turn, compare, compare_in_rounds};
 pub use error::LabError;
 pub use experiment::{Once, once, run};
 pub use finished::Finished;

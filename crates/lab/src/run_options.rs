@@ -31,6 +31,8 @@ pub struct RunOptions {
     pub command_line: Vec<String>,
     /// Drive the system at this URL instead of starting the scenario's.
     pub url: Option<String>,
+    /// The git revision of the system, where it is not that of the folder that this runs in.
+    pub revision: Option<String>,
     /// Which requests are kept as they were, and where, if that is wanted.
     pub trace: Option<TraceOptions>,
     /// Whether `last` becomes this run.
@@ -57,6 +59,7 @@ impl Default for RunOptions {
             keep_data: false,
             command_line: std::env::args().collect(),
             url: None,
+            revision: None,
             trace: None,
             remember: true,
             executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),

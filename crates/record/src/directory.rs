@@ -100,6 +100,38 @@ pub fn resolve(run: &str, runs_dir: &Path) -> Result<PathBuf, RecordError> {
     }
 }
 
+/// The runs right in a folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunsIn {
+    /// Those that have ended, by name.
+    pub runs: Vec<PathBuf>,
+    /// Directories of several runs that are compared.
+    pub comparisons: Vec<PathBuf>,
+    /// Runs that go on, or were killed and not looked at since.
+    pub unfinished: usize,
+}
+
+/// Finds the runs right in a folder; nothing of them is read or changed.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn runs_in(folder: &Path) -> Result<RunsIn, RecordError> {
+    let mut found = RunsIn::default();
+    for entry in fs::read_dir(folder).map_err(io_error("read", folder))? {
+        let dir = entry.map_err(io_error("read", folder))?.path();
+        if dir.join(files::MANIFEST).is_file() {
+            found.runs.push(dir);
+        } else if dir.join(files::COMPARISON).is_file() {
+            found.comparisons.push(dir);
+        } else if is_unfinished(&dir) {
+            found.unfinished += 1;
+        }
+    }
+    found.runs.sort();
+    found.comparisons.sort();
+    Ok(found)
+}
+
 /// The file that makes a directory one of a run, or of several that are compared.
 fn manifest_of(dir: &Path) -> Option<PathBuf> {
     [files::MANIFEST, files::COMPARISON].map(|name| dir.join(name)).into_iter().find(|path| path.is_file())
@@ -190,6 +222,22 @@ mod tests {
             (0..5).map(|_| fresh_dir(&runs, "Airline: 50 % / day").unwrap()).collect();
         assert_eq!(made.len(), 5);
         assert!(made.first().unwrap().to_str().unwrap().contains("-airline-50-day"), "{made:?}");
+    }
+
+    #[test]
+    fn the_runs_of_a_folder_are_found_and_nothing_else() {
+        let temp = tempfile::tempdir().unwrap();
+        finished(&temp.path().join("b"));
+        finished(&temp.path().join("a"));
+        finished(&temp.path().join("c/deeper"));
+        fs::write(temp.path().join("last"), "b\n").unwrap();
+        fs::create_dir(temp.path().join("both")).unwrap();
+        fs::write(temp.path().join("both/comparison.json"), "{}").unwrap();
+        let found = runs_in(temp.path()).unwrap();
+        assert_eq!(found.runs, ["a", "b"].map(|name| temp.path().join(name)));
+        assert_eq!(found.comparisons, [temp.path().join("both")]);
+        assert_eq!(found.unfinished, 0);
+        assert!(runs_in(&temp.path().join("none")).is_err());
     }
 
     #[test]

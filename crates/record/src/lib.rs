@@ -66,6 +66,7 @@
 //! themselves), so any HdrHistogram library decodes them. All times are microseconds since the run began.
 
 mod comparison;
+mod counts;
 mod directory;
 mod distribution;
 mod error;
@@ -89,6 +90,7 @@ mod parts;
 mod run;
 pub mod sample;
 pub mod sink;
+mod stretches;
 pub mod summary;
 mod table;
 mod tables;
@@ -99,8 +101,9 @@ mod totals;
 mod unfinished;
 mod writer;
 
-pub use comparison::{ComparedRun, ComparedRuns, Comparison, Part};
-pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve, write_manifest};
+pub use comparison::{ComparedRun, ComparedRuns, Comparison, InRounds, Part};
+pub use counts::Counts;
+pub use directory::{LAST, RUNS_DIR, RunsIn, mark_last, new_run_dir, resolve, runs_in, write_manifest};
 pub use distribution::{Distribution, latency, rank};
 pub use error::RecordError;
 pub use event::Event;
@@ -121,6 +124,7 @@ pub use parts::{PartSeries, PartTimes, SlowRequest};
 pub use run::{Run, StoredLoad, StoredOwn, StoredParts, StoredSeries};
 pub use sample::Sample;
 pub use sink::{Facts, Sink, Sinks};
+pub use stretches::{Stretch, StretchOfLabel, stretches};
 pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{

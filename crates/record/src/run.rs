@@ -268,6 +268,18 @@ impl Run {
     }
 }
 
+impl Manifest {
+    /// Reads what a run was and what it came to, and nothing of its seconds: enough to compare several. A run that was killed
+    /// is first [built again](crate::rebuild).
+    ///
+    /// # Errors
+    /// Where there is no run, or it does not say what it should.
+    pub fn open(dir: &Path) -> Result<Manifest, RecordError> {
+        unfinished::rebuild(dir, false)?;
+        read_manifest(dir)
+    }
+}
+
 /// A file that tells more about a run but is not needed to tell what came of it.
 fn read_if_there<T: Default>(
     dir: &Path,

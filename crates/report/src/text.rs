@@ -1,7 +1,9 @@
 //! The report for the terminal: the verdict first.
 
+pub mod claims;
 pub mod comparison;
 mod driver;
+pub mod history;
 pub(crate) mod ledger;
 mod percentiles;
 pub mod quick;

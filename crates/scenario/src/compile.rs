@@ -25,11 +25,13 @@ mod watch;
 use std::path::Path;
 
 pub(crate) use self::define::split_each;
+pub(crate) use self::launch::split as split_command;
 pub(crate) use self::load::window;
 pub(crate) use self::rates::are_few;
 use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
 use self::targets::Aim;
+pub(crate) use self::system::READY_WITHIN;
 pub(crate) use self::targets::split_origin;
 use crate::objective;
 use crate::plan::{

@@ -11,8 +11,10 @@ use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_report::cube::{Dimension, Filter, Measure};
 use tidemark_scenario::plan::{Watch, Watched};
 
+use crate::compare::args::CompareArguments;
 use crate::display::DisplayOptions;
 use crate::failure::Failure;
+use crate::history::HistoryArguments;
 use crate::hit::args::HitArguments;
 use crate::init::InitArguments;
 use crate::install::{CompletionArguments, ManArguments};
@@ -52,6 +54,10 @@ pub enum Verb {
     Init(InitArguments),
     /// Show a run again
     Report(ReportArguments),
+    /// Hold two sides against each other: stored runs, settings, commands, revisions
+    Compare(Box<CompareArguments>),
+    /// Show how the figures of a folder's runs went, and where they changed
+    History(HistoryArguments),
     /// Check again whether a run lost anything
     Verify(VerifyArguments),
     /// Break down the system's own operations by minute, entity and operation
@@ -421,7 +427,8 @@ impl RunArguments {
     }
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+/// `KEY=VALUE`.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
         _ => Err("write it as KEY=VALUE".into()),

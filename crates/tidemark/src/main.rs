@@ -3,7 +3,7 @@
 //! | status | means |
 //! | --- | --- |
 //! | 0 | done; for a run: every objective was met |
-//! | 1 | an objective was missed, something was lost, or the system is unreachable |
+//! | 1 | an objective was missed, something was lost, a comparison fails a rule, or the system is unreachable |
 //! | 2 | wrong use, or input that cannot be read |
 //! | 3 | no measurement that can be trusted |
 //! | 70 | an internal error |
@@ -19,6 +19,7 @@ mod crash;
 mod cube;
 mod display;
 mod failure;
+mod history;
 mod hit;
 mod init;
 mod install;
@@ -108,6 +109,8 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Serve(arguments)) => serve::serve(arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments),
         Some(Verb::Report(arguments)) => report::report(&arguments),
+        Some(Verb::Compare(arguments)) => compare::compare(&arguments),
+        Some(Verb::History(arguments)) => history::history(&arguments),
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),

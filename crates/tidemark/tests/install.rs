@@ -51,9 +51,21 @@ fn every_verb_has_a_page() {
     let output = run(folder.path(), &["man", "share/man1"]);
     assert_eq!((code(&output), stdout(&output).as_str()), (0, ""), "{}", stderr(&output));
     let page = |name: &str| fs::read_to_string(folder.path().join("share/man1").join(name)).unwrap();
-    for verb in
-        ["run", "hit", "serve", "check", "init", "report", "verify", "cube", "schema", "completions", "man"]
-    {
+    for verb in [
+        "run",
+        "hit",
+        "serve",
+        "check",
+        "init",
+        "report",
+        "compare",
+        "history",
+        "verify",
+        "cube",
+        "schema",
+        "completions",
+        "man",
+    ] {
         assert!(page("tidemark.1").contains(&format!("tidemark\\-{verb}(1)")), "{verb}");
         assert!(page(&format!("tidemark-{verb}.1")).starts_with(".ie"), "{verb}");
     }

@@ -2,8 +2,11 @@
 
 mod abort_early;
 mod compare;
+mod compare_in_rounds;
+mod compare_runs;
 mod faults;
 mod flags;
+mod history;
 mod hit;
 mod hit_arguments;
 mod hit_requests;

@@ -40,6 +40,8 @@ fn alone_it_shows_every_verb_with_an_example() {
         "tidemark init ",
         "tidemark check ",
         "tidemark report last",
+        "tidemark compare ",
+        "tidemark history",
         "tidemark verify last",
         "tidemark cube last",
     ] {

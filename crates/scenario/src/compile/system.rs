@@ -19,7 +19,7 @@ const MEMORY: &str = "memory";
 /// Where a shipped system tells that it is ready.
 const HEALTH: &str = "/health";
 /// Longest time until a system is ready where a scenario says nothing.
-pub(super) const READY_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Reads what is driven; nothing if the scenario does not say.
 pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Option<System> {
