@@ -235,9 +235,8 @@ impl ThreadInterval {
 
     /// One of those offered was due in an interval before this one, in which this moment lies.
     pub fn offered_late(&mut self, within_us: u64) {
-        let known = self.offered_earlier.iter_mut().rev().find(|(known_us, _)| *known_us == within_us);
-        match known {
-            Some((_, count)) => *count += 1,
+        match self.offered_earlier.iter().rposition(|(known_us, _)| *known_us == within_us) {
+            Some(at) => self.offered_earlier[at].1 += 1,
             None if self.offered_earlier.len() < EARLIER_MAX => self.offered_earlier.push((within_us, 1)),
             None => {}
         }

@@ -513,10 +513,7 @@ fn read_samples(path: &Path) -> Result<Vec<Sample>, RecordError> {
     let (disk_read, disk_written) = (table.ints("disk_read_bytes")?, table.ints("disk_written_bytes")?);
     let (net_received, net_sent) = (table.ints("net_received_bytes")?, table.ints("net_sent_bytes")?);
     let steal = table.floats("steal_share")?;
-    let core_wait = match table.has(files::CORE_WAIT) {
-        true => table.floats(files::CORE_WAIT)?,
-        false => vec![0.0; table.rows()],
-    };
+    let core_wait = table.has(files::CORE_WAIT).then(|| table.floats(files::CORE_WAIT)).transpose()?;
     let row = |(i, process): (usize, String)| Sample {
         at_us: at_us[i],
         process,
@@ -531,7 +528,7 @@ fn read_samples(path: &Path) -> Result<Vec<Sample>, RecordError> {
         net_received_bytes: net_received[i],
         net_sent_bytes: net_sent[i],
         steal_share: steal[i],
-        core_wait_share: core_wait[i],
+        core_wait_share: core_wait.map_or(0.0, |of| of[i]),
     };
     Ok(table.texts("process")?.into_iter().enumerate().map(row).collect())
 }

@@ -161,9 +161,12 @@ impl History {
     }
 }
 
+/// What a line is of: the scenario, what it did, the machine.
+type Key = (String, Vec<String>, String);
+
 /// Runs by what they did and where, with what is to be said of those that are not in a line.
 fn lines(runs: Vec<(PathBuf, Manifest)>) -> (Vec<Line>, Vec<String>) {
-    let mut of: BTreeMap<(String, Vec<String>, String), Vec<(PathBuf, Manifest)>> = BTreeMap::new();
+    let mut of: BTreeMap<Key, Vec<(PathBuf, Manifest)>> = BTreeMap::new();
     let (mut unfit, mut machines) = (0, BTreeMap::<String, Vec<String>>::new());
     for (dir, manifest) in runs {
         let is_whole = !manifest.interrupted && manifest.cut_short.is_none();

@@ -30,8 +30,8 @@ pub(crate) use self::load::window;
 pub(crate) use self::rates::are_few;
 use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
-use self::targets::Aim;
 pub(crate) use self::system::READY_WITHIN;
+use self::targets::Aim;
 pub(crate) use self::targets::split_origin;
 use crate::objective;
 use crate::plan::{

@@ -55,7 +55,9 @@ fn a_server_that_takes_several_times_as_long_is_found_to_be_slower() {
     assert!(page.contains("<title>round 4: "), "a dot for each round");
     // and one of its runs as any other
     assert_eq!(code(&run(&dir, &["report", record["runs"][3]["dir"].as_str().unwrap()])), 0);
-    [a, b].map(|server| server.stop().unwrap());
+    for server in [a, b] {
+        server.stop().unwrap();
+    }
 }
 
 #[test]

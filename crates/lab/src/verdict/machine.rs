@@ -17,11 +17,11 @@ const OWN_SHARE_MAX: f64 = 0.5;
 
 /// A process of the run that was never idle, waited for a core for longer than it was on one, and was on fewer than half of those
 /// that there are. `is_started`: by its name. None too where the system does not tell of waits.
-pub(super) fn short_of_cores<'s>(
-    summary: &'s Summary,
+pub(super) fn short_of_cores(
+    summary: &Summary,
     cores: usize,
     is_started: impl Fn(&str) -> bool,
-) -> Option<&'s Process> {
+) -> Option<&Process> {
     let is_short = |process: &&Process| {
         let waited = process.core_wait_share.unwrap_or(0.0);
         process.name != DRIVER
