@@ -90,7 +90,8 @@ fn measured(name: &str, plan: Plan, options: DriveOptions) -> Option<(u64, u64)>
             match before {
                 None => before = Some(after),
                 Some(_) => {
-                    assert!(interval.series.iter().all(|one| one.outcome == Outcome::Ok));
+                    let failed = interval.series.iter().find(|one| one.outcome != Outcome::Ok);
+                    assert!(failed.is_none(), "{name}: {failed:?}, {:?}", interval.examples);
                     assert!(name != "entered" || interval.ledger.acknowledged() > 0);
                     requests += interval.series.iter().map(|one| one.response_time_us.len()).sum::<u64>();
                 }

@@ -488,7 +488,8 @@ mod tests {
         let address = |text: &str| Address::from(text.parse::<SocketAddr>().unwrap());
         assert_eq!(elsewhere("http://127.0.0.1", &address("127.0.0.1:80")), None);
         assert_eq!(elsewhere("http://[::1]:9", &address("[::1]:9")), None);
-        let text = elsewhere("http://localhost", &address("[::1]:80")).unwrap();
+        assert_eq!(elsewhere("http://localhost", &address("[::1]:80")), None);
+        let text = elsewhere("http://shop.test", &address("[::1]:80")).unwrap();
         assert!(text.contains("to [::1]:80"), "{text}");
         assert!(elsewhere("http://localhost", &Address::Unix("/x".into())).unwrap().contains("unix:/x"));
     }

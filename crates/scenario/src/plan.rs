@@ -204,8 +204,10 @@ impl Plan {
         let driven: Vec<&str> =
             store_facts(&before).map(|fact| fact.store).filter(|name| !is_named(name)).collect();
         let is_driven = |store: &str| driven.contains(&store);
+        // what says how another one is started that there is, too
         let is_kept = |setting: &str| {
-            self.store_settings.iter().any(|(store, other)| other == setting && !is_driven(store))
+            let is_another = |store: &str| !is_driven(store) && self.stores.iter().any(|of| of.name == store);
+            self.store_settings.iter().any(|(store, other)| other == setting && is_another(store))
         };
         let lost =
             self.store_settings.iter().filter(|(store, setting)| is_driven(store) && !is_kept(setting));

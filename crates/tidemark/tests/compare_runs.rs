@@ -109,7 +109,7 @@ fn wrong_use_is_told_with_a_way_out() {
         (&["compare", "a", "nowhere"], "no run \"nowhere\""),
         (&["compare", "a", "empty"], "empty"),
         (&["compare", "a", ","], "\",\" names no run"),
-        (&["compare", "s.yaml"], "say what it is held against: --vs KEY=VALUE"),
+        (&["compare", "s.yaml"], "say what it is held against: --vs SETTING=VALUE"),
         (&["compare", "a", "b", "--vs", "k=v"], "are for one scenario"),
         (&["compare", "s.yaml", "--vs", "k=v"], "--set k"),
         (&["compare", "s.yaml", "--url", "http://127.0.0.1:1"], "--url is given once for each side"),

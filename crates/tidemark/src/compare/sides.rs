@@ -58,7 +58,7 @@ pub fn sides(word: &str, arguments: &CompareArguments) -> Result<Sides, Failure>
     };
     if !arguments.has_sides() {
         return Err(Failure::usage(format!(
-            "{word} is one scenario; say what it is held against: --vs KEY=VALUE, --command twice, --url twice, --revision twice, \
+            "{word} is one scenario; say what it is held against: --vs SETTING=VALUE, --command twice, --url twice, --revision twice, \
              or --baseline RUN"
         )));
     }

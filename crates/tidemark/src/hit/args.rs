@@ -37,7 +37,7 @@ Examples:
   tidemark hit :8080/ --random-path 'item-[0-9]{4}' --save
   tidemark hit :8080/ -r 1k/s --for 30s --print-scenario > first.yaml
   tidemark hit --urls targets.txt -r 500
-  tidemark hit -c 20 -d 30s curl -X POST -H 'A: b' --data-raw '{}' http://127.0.0.1:8080/
+  tidemark hit -c 20 curl -X POST --data-raw '{}' http://127.0.0.1:8080/
   tidemark hit https://shop.test/ --connect-to 127.0.0.1:8443 --cacert ca.pem")]
 pub struct HitArguments {
     /// What to send requests to; http:// may be left out. Or a command line of curl, behind all other flags

@@ -335,7 +335,8 @@ fn secrets_of_a_recording_stay_there() {
         entry(4, "POST", "https://shop.example/api", body),
         entry(5, "GET", "https://cdn.example/a.js", Json::Null),
         json!({"startedDateTime": "2026-01-01T00:00:10.000Z", "response": {"status": 200}, "request": {
-            "method": "PUT", "url": "https://shop.example/x", "bodySize": 33, "postData": {"mimeType": "a/b", "text": ""}}}),
+            "method": "PUT", "url": "https://shop.example/x", "bodySize": 33, "postData": {"mimeType": "a/b", "text": ""},
+            "headers": [{"name": "Accept", "value": "text/html"}]}}),
     ]}});
     let text = checked(&har_of(&recording, &["cdn.example"]).unwrap());
     assert!(!text.contains("hunter2"), "{text}");
