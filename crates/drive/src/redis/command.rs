@@ -71,16 +71,14 @@ impl Command {
     }
 
     /// Appends the command to `out`; nothing of it where something that it needs is not there.
-    fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Result<(), Unmet> {
+    fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<(), Unmet> {
         let begin = out.len();
         out.extend_from_slice(&self.head);
         for (word, behind) in &self.rest {
-            scratch.clear();
-            if let Err(unmet) = word.render(cx, scratch) {
+            if let Err(unmet) = resp::write_word_by(out, |out| word.render(cx, out)) {
                 out.truncate(begin);
                 return Err(unmet);
             }
-            resp::write_word(scratch, out);
             out.extend_from_slice(behind);
         }
         Ok(())
@@ -130,9 +128,9 @@ impl Keyed for Replies {
         command: &Command,
         cx: &mut Context<'_>,
         out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
+        _: &mut Vec<u8>,
     ) -> Result<(), Unmet> {
-        command.write(cx, out, scratch)
+        command.write(cx, out)
     }
 
     fn keys<'w>(command: &Command, rendered: &'w [u8], tell: &mut dyn FnMut(&'w [u8])) {
@@ -192,10 +190,10 @@ impl Codec for Replies {
         cx: &mut Context<'_>,
         _: &Jar,
         out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
+        _: &mut Vec<u8>,
     ) -> Result<(), Unmet> {
         let begin = out.len();
-        command.write(cx, out, scratch)?;
+        command.write(cx, out)?;
         self.begin(Some(command), &out[begin..], 0);
         Ok(())
     }
@@ -301,7 +299,7 @@ mod tests {
         let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
         let mut out = Vec::new();
         let command = RedisCommand { words, wait };
-        Command::new(&command, false).write(&mut cx, &mut out, &mut Vec::new()).unwrap();
+        Command::new(&command, false).write(&mut cx, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -84,7 +84,7 @@ fn text_of(expr: &Expr, shared: &Shared) -> String {
     let _ = expr.write(&mut cx, &mut out);
     let mut slot = Slot::default();
     // Writing and storing must agree; only what draws from a shared thing may differ.
-    if !format!("{:?}", expr.node).contains("Row") && !format!("{:?}", expr.node).contains("random") {
+    if !format!("{:?}", expr.node).contains("Row") && !format!("{:?}", expr.node).contains("Uniform") {
         expr.eval_into(&mut cx, &mut slot);
         let mut stored = Vec::new();
         Encoding::Raw.write_value(slot.value(), &mut stored);
