@@ -175,11 +175,9 @@ impl Pool {
     }
 
     fn take_open(&mut self) -> Option<u32> {
-        let next = |pool: &mut Pool| {
-            match std::mem::replace(&mut pool.alone, NONE) {
-                NONE => pool.free_open.pop().map(|Reverse((.., index))| index),
-                alone => Some(alone),
-            }
+        let next = |pool: &mut Pool| match std::mem::replace(&mut pool.alone, NONE) {
+            NONE => pool.free_open.pop().map(|Reverse((.., index))| index),
+            alone => Some(alone),
         };
         while let Some(index) = next(self) {
             if self.get(index as usize).state == ConnectionState::Open {

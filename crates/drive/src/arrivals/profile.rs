@@ -217,8 +217,11 @@ impl Profile {
     pub fn steady_at(&self, at_ns: u64) -> Option<Steady> {
         let piece = self.pieces.get(self.pieces.partition_point(|p| p.end_ns <= at_ns))?;
         let is_steady = matches!(piece.shape, Shape::Line) && piece.from == piece.to;
-        (is_steady && piece.start_ns <= at_ns)
-            .then_some(Steady { from_ns: at_ns, until_ns: piece.end_ns, level: piece.from })
+        (is_steady && piece.start_ns <= at_ns).then_some(Steady {
+            from_ns: at_ns,
+            until_ns: piece.end_ns,
+            level: piece.from,
+        })
     }
 
     /// First moment at or after `from_ns` at which user `k` is at work.
