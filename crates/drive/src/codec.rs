@@ -72,6 +72,8 @@ pub(crate) trait Codec {
     fn keeps_open(&self) -> bool;
     /// The answer, once it is whole.
     fn answer(&self) -> &dyn Answer;
+    /// Fetches what is looked at soon and does not lie in itself.
+    fn prefetch(&self) {}
 }
 
 struct Connection<C> {
@@ -159,7 +161,10 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         let is_awaited = self.connections[c].is_awaited;
         Some(match event {
             back_end::Event::Opened => Event::Opened,
-            back_end::Event::Received { closing } if is_awaited => return self.read(c, closing),
+            back_end::Event::Received { closing } if is_awaited => match self.read(c, closing) {
+                Ok(keeps_open) => Event::Answered { keeps_open: keeps_open? },
+                Err(violation) => Event::Wrong(Fault::Protocol(violation)),
+            },
             back_end::Event::Taken => return self.go_on(c),
             back_end::Event::Ended if is_awaited => self.finish(c),
             back_end::Event::Received { .. } | back_end::Event::Ended => Event::Ended { within: false },
@@ -187,23 +192,21 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         self.io.tell_taken(c).err().map(Event::Failed)
     }
 
-    /// Bytes of an answer came; nothing if it is not whole by them.
-    fn read(&mut self, c: usize, closing: bool) -> Option<Event> {
+    /// Bytes of an answer came: whether the connection can carry another request, once it is whole; nothing if it is not
+    /// whole by them.
+    fn read(&mut self, c: usize, closing: bool) -> Result<Option<bool>, Violation> {
         let connection = &mut self.connections[c];
-        let decoded = match connection.codec.decode(self.io.received()) {
-            Ok(decoded) if decoded.complete => decoded,
-            Ok(_) => {
-                connection.begun.get_or_insert_with(Instant::now);
-                return None;
-            }
-            Err(violation) => return Some(Event::Wrong(Fault::Protocol(violation))),
-        };
+        let decoded = connection.codec.decode(self.io.received())?;
+        if !decoded.complete {
+            connection.begun.get_or_insert_with(Instant::now);
+            return Ok(None);
+        }
         connection.is_awaited = false;
         self.answer_end = decoded.consumed;
         // Bytes behind the answer, or a part of the request that the server did not want: out of step.
         let is_sent = connection.upload.take().is_none() && !self.io.is_sending(c);
         let in_step = self.io.answered(c, decoded.consumed) && is_sent;
-        Some(Event::Answered { keeps_open: in_step && !closing && connection.codec.keeps_open() })
+        Ok(Some(in_step && !closing && connection.codec.keeps_open()))
     }
 
     /// The peer closed a connection of which an answer was to come.
@@ -285,8 +288,20 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
             let (c, event) = self.io.next()?;
-            if let Some(event) = self.on_io(c, event) {
-                return Some((c, event));
+            match event {
+                // an answer, which most are, is not moved about as other events are
+                back_end::Event::Received { closing } if self.connections[c].is_awaited => {
+                    match self.read(c, closing) {
+                        Ok(Some(keeps_open)) => return Some((c, Event::Answered { keeps_open })),
+                        Ok(None) => {}
+                        Err(violation) => return Some((c, Event::Wrong(Fault::Protocol(violation)))),
+                    }
+                }
+                event => {
+                    if let Some(event) = self.on_io(c, event) {
+                        return Some((c, event));
+                    }
+                }
             }
         }
     }
@@ -306,6 +321,9 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn prefetch_upcoming(&self, nth: usize) -> Option<usize> {
         let c = self.io.upcoming(nth)?;
         prefetch(self.connections.get(c)?);
+        // found only through what was fetched before
+        let sooner = self.io.upcoming(nth.saturating_sub(1)).and_then(|c| self.connections.get(c));
+        sooner.inspect(|sooner| sooner.codec.prefetch());
         Some(c)
     }
 

@@ -382,6 +382,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 weights: Weights::new(&plan.sessions),
                 flow: Flow {
                     slots: most_slots(&plan.sessions),
+                    binds: prepared.iter().any(|request| request.is_of_binding),
                     open: vec![0; places.len()],
                     ..Flow::default()
                 },
@@ -491,6 +492,7 @@ fn once<'a>(
     let now_ns = clock.now_ns();
     let kinds = std::slice::from_ref(kind);
     let mut random = fastrand::Rng::with_seed(options.seed);
+    let prepared = Prepared::all(plan, &options.targets);
     Ok(Thread {
         clock,
         transport: transport(io, plan, places, &mut random),
@@ -498,7 +500,13 @@ fn once<'a>(
         shared,
         kinds,
         weights: Weights::new(kinds),
-        prepared: Prepared::all(plan, &options.targets),
+        flow: Flow {
+            slots: kind.slots,
+            binds: prepared.iter().any(|request| request.is_of_binding),
+            open: vec![0; places.len()],
+            ..Flow::default()
+        },
+        prepared,
         schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
         timers: Timers::default(),
         recorder: Recorder::new(number.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None)
@@ -513,7 +521,6 @@ fn once<'a>(
         ledger_seed: options.ledger_seed,
         spin: false,
         timestamps: Timestamps::Read,
-        flow: Flow { slots: kind.slots, open: vec![0; places.len()], ..Flow::default() },
     })
 }
 

@@ -64,12 +64,17 @@ impl Thread<'_> {
         }
     }
 
+    /// Whether a connection is bound to the session that holds it.
+    fn is_bound(&self, c: usize) -> bool {
+        self.flow.binds && self.transport.is_bound(c)
+    }
+
     /// The answer is whole.
     pub fn answered(&mut self, s: usize, c: usize, keeps_open: bool, now_ns: u64) {
         self.pools.get(c).fresh = false;
         let end_ns = self.read(s, now_ns);
+        let is_bound = self.is_bound(c);
         let session = &mut self.flow.sessions[s];
-        let is_bound = self.transport.is_bound(c);
         let mut keep = keeps_open && (self.pools.to(self.pools.target_of(c)).keep_alive || is_bound);
         let mut judged = Ok(());
         if end_ns <= session.deadline_ns {
@@ -87,8 +92,8 @@ impl Thread<'_> {
             };
             let probe = &mut self.prepared[session.request as usize].probe;
             judged = probe.judge(answer, &mut session.slots, &mut environment, &mut self.flow.scratch);
-            let wrote = answer.wrote();
-            if session.is_writing() && wrote != Wrote::Yes {
+            let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
+            if wrote != Wrote::Yes {
                 // perhaps good, and yet no acknowledgement
                 session.entered = None;
                 if keys::end_unwritten(self.shared, session, wrote) && judged.is_ok() {
@@ -162,7 +167,7 @@ impl Thread<'_> {
     pub fn conclude(&mut self, s: usize, c: usize, judged: Result<(), Flaw>, end_ns: u64) {
         self.pools.get(c).exchanging = false;
         let is_late = end_ns > self.flow.sessions[s].deadline_ns;
-        if is_late && self.transport.is_bound(c) {
+        if is_late && self.is_bound(c) {
             self.close(c);
         }
         match judged {
@@ -214,8 +219,8 @@ impl Thread<'_> {
             self.recorder.example(now_ns, label, outcome, fault.to_string());
         }
         let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };
-        self.recorder.ended(label, outcome, times);
-        self.flow.sessions[s].groups.ended(outcome, times);
+        self.recorder.ended(label, outcome, &times);
+        self.flow.sessions[s].groups.ended(outcome, &times);
         self.flow.sessions[s].has_lost = true;
         self.close(c);
     }
@@ -246,8 +251,8 @@ impl Thread<'_> {
         }
         let times =
             Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
-        self.recorder.ended(request.label, outcome, times);
-        session.groups.ended(outcome, times);
+        self.recorder.ended(request.label, outcome, &times);
+        session.groups.ended(outcome, &times);
         if let Some(witness) = &mut self.witness {
             let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
             let c = session.connection.filter(|_| outcome.is_answered()).map(|c| c as usize);
@@ -269,14 +274,14 @@ impl Thread<'_> {
             let begun = c.and_then(|c| self.transport.answer_begun(c));
             if outcome == Outcome::Ok && (begun.is_some() || session.connecting.is_some()) {
                 let begun_ns = begun.map(|begun| self.clock.at(begun));
-                self.recorder.parted(request.label, times, session.connecting, begun_ns);
+                self.recorder.parted(request.label, &times, session.connecting, begun_ns);
             }
-            if self.recorder.is_slow(request.label, times) {
+            if self.recorder.is_slow(request.label, &times) {
                 let begun_ns = begun.map(|begun| self.clock.at(begun));
                 let status = c.map_or(0, |c| self.transport.answer(c).status());
                 let socket = c.map_or(0, |c| self.transport.socket_of(c) as u32);
                 let answer = (outcome, status, socket);
-                self.recorder.slow(request.label, times, session.connecting, begun_ns, answer);
+                self.recorder.slow(request.label, &times, session.connecting, begun_ns, answer);
             }
         }
         if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {

@@ -114,7 +114,9 @@ impl Tunnel {
         let status = self.answer.status();
         let hint = match status {
             200..=299 => return Ok(Some(decoded.consumed)),
-            UNAUTHENTICATED => ": it requires authentication; give it a user and a password in the URL of the proxy",
+            UNAUTHENTICATED => {
+                ": it requires authentication; give it a user and a password in the URL of the proxy"
+            }
             _ => "",
         };
         let words = format!("the proxy {} answers CONNECT with status {status}{hint}", self.name);

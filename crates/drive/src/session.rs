@@ -250,6 +250,19 @@ impl Session {
         self.next_op = u32::MAX;
     }
 
+    /// What comes next, where nothing is to be computed before; it has then gone on.
+    #[inline]
+    pub fn next_at_once(&mut self, ops: &[Op]) -> Option<Turn> {
+        match ops.get(self.next_op as usize) {
+            Some(Op::Request(request)) => {
+                self.next_op += 1;
+                Some(Turn::Request(*request))
+            }
+            Some(Op::End) | None => Some(Turn::End),
+            Some(_) => None,
+        }
+    }
+
     /// Goes on until it needs something that is not there at once.
     pub fn advance(&mut self, ops: &[Op], environment: &mut Environment<'_>, fresh: &mut Slot) -> Turn {
         for _ in 0..OPS_PER_TURN {

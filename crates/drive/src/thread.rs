@@ -26,7 +26,7 @@ use crate::request::Prepared;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
 use crate::trace::TraceCounts;
-use crate::transport::{EventCounts, Redirects, Transport};
+use crate::transport::{Event, EventCounts, Redirects, Transport};
 use crate::waiting::Queue;
 use crate::witness::Witness;
 
@@ -165,6 +165,8 @@ pub(crate) struct Flow {
     pub queue: Queue,
     /// Variables of the kind that has most.
     pub slots: usize,
+    /// Whether any request may bind a connection to its session; where none does, nothing is asked about that.
+    pub binds: bool,
     /// Open connections, by target.
     pub open: Vec<u64>,
     /// Whether nothing new begins any more.
@@ -175,6 +177,8 @@ pub(crate) struct Flow {
     pub heard: u64,
     /// The reading that brought the last event, where several events may come of one.
     pub reading: Option<u64>,
+    /// The connection whose answer comes after those for which everything is fetched.
+    pub upcoming: Option<usize>,
     /// When the last event's bytes were read.
     pub read_ns: u64,
     /// How late that was. None: not asked yet; Some(None): the kernel does not tell.
@@ -316,8 +320,12 @@ impl Thread<'_> {
             at_most = Duration::from_nanos(until_ns.saturating_sub(now_ns));
         }
         self.transport.wait(Some(at_most))?;
-        while let Some((connection, event)) = self.transport.next() {
-            self.on_event(connection, event);
+        loop {
+            match self.transport.next() {
+                Some((connection, Event::Answered { keeps_open })) => self.on_answer(connection, keeps_open),
+                Some((connection, event)) => self.on_event(connection, event),
+                None => break,
+            }
             self.run_granted();
         }
         let now_ns = self.clock.now_ns();

@@ -187,7 +187,10 @@ fn tls_goes_through_a_tunnel_and_one_that_is_refused_says_why() {
     let output = run(folder.path(), &["run", "s.yaml", "--proxy", &format!("http://{}", refusing.place)]);
     let error = stderr(&output);
     assert_eq!(code(&output), 1, "{error}");
-    assert!(error.contains("answers CONNECT with status 407") && error.contains("a user and a password"), "{error}");
+    assert!(
+        error.contains("answers CONNECT with status 407") && error.contains("a user and a password"),
+        "{error}"
+    );
 }
 
 #[test]
