@@ -105,7 +105,7 @@ impl Tunnel {
     /// It makes none, and says why.
     pub fn answered(&mut self, received: &[u8]) -> io::Result<Option<usize>> {
         let decoded = self.answer.decode(received).map_err(|error| {
-            let words = format!("the proxy {} answers CONNECT with what is no HTTP: {error}", self.name);
+            let words = format!("the proxy {} did not answer CONNECT with HTTP: {error}", self.name);
             io::Error::new(ErrorKind::InvalidData, words)
         })?;
         if !decoded.complete {
@@ -114,7 +114,7 @@ impl Tunnel {
         let status = self.answer.status();
         let hint = match status {
             200..=299 => return Ok(Some(decoded.consumed)),
-            UNAUTHENTICATED => ": it wants to know who comes; write http://USER:PASSWORD@HOST:PORT",
+            UNAUTHENTICATED => ": it requires authentication; write http://USER:PASSWORD@HOST:PORT",
             _ => "",
         };
         let words = format!("the proxy {} answers CONNECT with status {status}{hint}", self.name);
@@ -181,6 +181,6 @@ mod tests {
         let refused = hear(&["HTTP/1.1 407 Who?\r\nContent-Length: 3\r\n\r\n"]).unwrap_err();
         assert!(refused.contains("p:3128") && refused.contains("407") && refused.contains("USER:PASSWORD"));
         assert!(hear(&["HTTP/1.1 503 No\r\n\r\n"]).unwrap_err().ends_with("with status 503"));
-        assert!(hear(&["220 smtp ready\r\n"]).unwrap_err().contains("no HTTP"));
+        assert!(hear(&["220 smtp ready\r\n"]).unwrap_err().contains("did not answer CONNECT with HTTP"));
     }
 }

@@ -137,10 +137,10 @@ impl History {
         }
         let comparisons = found.comparisons.len();
         if comparisons > 0 {
-            notes.push(format!("in no line: runs within comparisons ({comparisons})"));
+            notes.push(format!("not shown: runs within comparisons ({comparisons})"));
         }
         if found.unfinished > 0 {
-            notes.push(format!("in no line: {} not at their end", found.unfinished));
+            notes.push(format!("not shown: {} unfinished runs", found.unfinished));
         }
         let (lines, more) = lines(runs);
         notes.extend(more);
@@ -187,7 +187,7 @@ fn lines(runs: Vec<(PathBuf, Manifest)>) -> (Vec<Line>, Vec<String>) {
     lines.sort_by_key(latest);
     let mut notes = Vec::new();
     if unfit > 0 {
-        notes.push(format!("in no line: {unfit} invalid or stopped early"));
+        notes.push(format!("not shown: {unfit} invalid or stopped early"));
     }
     for (scenario, on) in machines.iter().filter(|(_, on)| on.len() > 1) {
         notes.push(format!(

@@ -50,7 +50,7 @@ pub struct CompareArguments {
     /// The command that builds a revision, in its worktree, where this folder is in it
     #[arg(long, value_name = "COMMAND", requires = "revisions")]
     pub build: Option<String>,
-    /// Runs of before that fresh runs of the scenario are held against
+    /// Earlier runs to compare fresh ones with
     #[arg(long, value_name = "RUN,…")]
     pub baseline: Option<String>,
     /// Longest time for all runs together, like 10m
