@@ -78,10 +78,9 @@ async function visit(browser, base, [live, a, b], screenshots) {
   await page.getByLabel(`Compare ${a}`, { exact: true }).check();
   await page.getByLabel(`Compare ${b}`, { exact: true }).check();
   await compare.click();
-  await ready(page);
   await page.waitForURL(/\/compare\?/);
   see('both are compared', (await page.getByText(a, { exact: false }).count()) > 0 && (await page.getByText(b, { exact: false }).count()) > 0);
-  await page.getByRole('link', { name: 'report 1' }).first().click();
+  await page.getByRole('link', { name: 'report of A' }).click();
   await page.waitForURL(`${base}/runs/${encodeURIComponent(a)}/report.html`);
   await ready(page);
   see('the report of a run has its charts', (await page.locator('.plot canvas').count()) > 0);
