@@ -1,27 +1,22 @@
 //! The runs of a folder: a list of them, what one that goes on looks like, two of them compared.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tidemark_record::summary::Status;
-use tidemark_record::{ComparedRuns, Comparison, Following, Live, Manifest, RecordError, Run, goes_on};
+use tidemark_record::{
+    ComparedRuns, Comparison, Following, Live, Manifest, RecordError, Run, changed, goes_on, is_unfinished,
+    runs_in,
+};
 
 use crate::comparison::{Asked, Claims, Compared, Side};
 use crate::{html, still};
 
 /// Most runs that are listed, the newest.
 const LISTED_MAX: usize = 1_000;
-/// Most entries of a folder that are looked at.
-const ENTRIES_MAX: usize = 100_000;
-/// Largest manifest that is read for a list, bytes.
-const MANIFEST_BYTES_MAX: u64 = 64 << 20;
-/// Files that make a folder one of a run.
-const MANIFEST: &str = "run.json";
-const COMPARISON: &str = "comparison.json";
-const BEGUN: &str = "unfinished.json";
 /// Events of a run that goes on that are shown, the last.
 const EVENTS_MAX: usize = 50;
 /// What a name as one part of a path of a URL cannot have as it is.
@@ -34,7 +29,7 @@ const REASONS_MAX: usize = 3;
 pub struct Listing {
     /// The newest first.
     pub runs: Vec<Listed>,
-    /// How many older ones are not listed.
+    /// How many are not listed: older ones, and entries of a folder that has very many.
     pub left_out: usize,
 }
 
@@ -98,81 +93,57 @@ pub enum State {
 /// # Errors
 /// Where the folder cannot be read.
 pub fn list(folder: &Path) -> Result<Listing, RecordError> {
-    let entries = fs::read_dir(folder).map_err(|source| RecordError::Io {
-        action: "read",
-        path: folder.to_owned(),
-        source,
-    })?;
-    let mut found: Vec<(std::time::SystemTime, PathBuf)> = entries
-        .flatten()
-        .take(ENTRIES_MAX)
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .filter_map(|entry| {
-            let dir = entry.path();
-            let of = [COMPARISON, MANIFEST, BEGUN].into_iter().find(|name| dir.join(name).is_file())?;
-            // a run that goes on is newer than all that ended
-            let changed = dir.join(of).metadata().and_then(|about| about.modified());
-            Some((changed.unwrap_or(std::time::UNIX_EPOCH), dir))
-        })
-        .collect();
+    let in_folder = runs_in(folder)?;
+    let all = in_folder.runs.into_iter().chain(in_folder.comparisons).chain(in_folder.unfinished);
+    let mut found: Vec<(SystemTime, PathBuf)> =
+        all.map(|dir| (changed(&dir).unwrap_or(SystemTime::UNIX_EPOCH), dir)).collect();
     found.sort_by(|a, b| b.cmp(a));
-    let left_out = found.len().saturating_sub(LISTED_MAX);
+    let left_out = in_folder.left_out + found.len().saturating_sub(LISTED_MAX);
     found.truncate(LISTED_MAX);
     Ok(Listing { runs: found.iter().map(|(_, dir)| listed(dir)).collect(), left_out })
 }
 
 fn listed(dir: &Path) -> Listed {
     let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let unreadable = |reason: String| Listed {
-        name: name.clone(),
+    of_any(dir).map(|listed| Listed { name: name.clone(), ..listed }).unwrap_or_else(|error| Listed {
+        name,
         state: State::Unreadable,
-        reasons: vec![reason],
+        reasons: vec![error.to_string()],
         ..Listed::default()
-    };
-    if dir.join(COMPARISON).is_file() {
-        let read = read(&dir.join(COMPARISON))
-            .and_then(|text| serde_json::from_slice::<Comparison>(&text).map_err(|error| error.to_string()));
-        return match read {
-            Ok(comparison) => Listed {
-                name,
-                state: State::Comparison,
-                scenario: comparison.name,
-                compared: Some(comparison.runs.len()),
-                system: comparison.variants.join(", "),
-                reasons: comparison.stopped.into_iter().collect(),
-                ..Listed::default()
-            },
-            Err(reason) => unreadable(reason),
-        };
+    })
+}
+
+/// What is listed, without its name.
+fn of_any(dir: &Path) -> Result<Listed, RecordError> {
+    if Comparison::is_at(dir) {
+        let comparison = Comparison::open(dir)?;
+        return Ok(Listed {
+            state: State::Comparison,
+            scenario: comparison.name,
+            compared: Some(comparison.runs.len()),
+            system: comparison.variants.join(", "),
+            reasons: comparison.stopped.into_iter().collect(),
+            ..Listed::default()
+        });
     }
-    if !dir.join(MANIFEST).is_file() {
-        return match Following::begun(dir) {
-            Ok(manifest) => {
-                let state = if goes_on(dir) { State::Running } else { State::Killed };
-                Listed { name, state, ..about(&manifest) }
-            }
-            Err(error) => unreadable(error.to_string()),
-        };
+    // a list builds no run again: whoever opens it does
+    if is_unfinished(dir) {
+        let manifest = Following::begun(dir)?;
+        let state = if goes_on(dir) { State::Running } else { State::Killed };
+        return Ok(Listed { state, ..about(&manifest) });
     }
-    let read = read(&dir.join(MANIFEST))
-        .and_then(|text| serde_json::from_slice::<Manifest>(&text).map_err(|error| error.to_string()));
-    match read {
-        Ok(manifest) => {
-            let summary = &manifest.summary;
-            Listed {
-                name,
-                state: State::Finished,
-                verdict: Some(summary.verdict.status),
-                reasons: summary.verdict.reasons.iter().take(REASONS_MAX).cloned().collect(),
-                achieved_per_s: Some(summary.achieved_per_s),
-                offered_per_s: Some(summary.offered_per_s),
-                p99_us: summary.response_time_us.p99,
-                failed_share: Some(summary.failed_share()),
-                ..about(&manifest)
-            }
-        }
-        Err(reason) => unreadable(reason),
-    }
+    let manifest = Manifest::open(dir)?;
+    let summary = &manifest.summary;
+    Ok(Listed {
+        state: State::Finished,
+        verdict: Some(summary.verdict.status),
+        reasons: summary.verdict.reasons.iter().take(REASONS_MAX).cloned().collect(),
+        achieved_per_s: Some(summary.achieved_per_s),
+        offered_per_s: Some(summary.offered_per_s),
+        p99_us: summary.response_time_us.p99,
+        failed_share: Some(summary.failed_share()),
+        ..about(&manifest)
+    })
 }
 
 fn about(manifest: &Manifest) -> Listed {
@@ -183,14 +154,6 @@ fn about(manifest: &Manifest) -> Listed {
         load: manifest.load.clone(),
         ..Listed::default()
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let length = path.metadata().map_err(|error| error.to_string())?.len();
-    if length > MANIFEST_BYTES_MAX {
-        return Err(format!("it is larger than {} MiB", MANIFEST_BYTES_MAX >> 20));
-    }
-    fs::read(path).map_err(|error| error.to_string())
 }
 
 /// What a run that goes on looks like now, as one JSON object.
@@ -251,6 +214,7 @@ pub fn compare(folder: &Path, names: [&str; 2], place: &str) -> Result<String, R
 mod tests {
     use super::*;
     use crate::test_run;
+    use std::fs;
     use tidemark_record::{InRounds, RunWriter, summarize};
 
     fn states(folder: &Path) -> Vec<(String, State)> {
@@ -266,7 +230,7 @@ mod tests {
         let (dir, _) = test_run::airline();
         fs::rename(dir.path(), of("a")).unwrap();
         let later = |name: &str, s: u64| {
-            let time = std::time::SystemTime::now() + std::time::Duration::from_secs(s);
+            let time = SystemTime::now() + std::time::Duration::from_secs(s);
             fs::File::options().append(true).open(of(name)).unwrap().set_modified(time).unwrap();
         };
         fs::create_dir(of("b")).unwrap();

@@ -139,8 +139,11 @@ impl History {
         if comparisons > 0 {
             notes.push(format!("not shown: runs within comparisons ({comparisons})"));
         }
-        if found.unfinished > 0 {
-            notes.push(format!("not shown: {} unfinished runs", found.unfinished));
+        if !found.unfinished.is_empty() {
+            notes.push(format!("not shown: {} unfinished runs", found.unfinished.len()));
+        }
+        if found.left_out > 0 {
+            notes.push(format!("{} entries of the folder were not looked at", found.left_out));
         }
         let (lines, more) = lines(runs);
         notes.extend(more);
