@@ -101,7 +101,7 @@ pub fn history(history: &History) -> String {
 fn head(title: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>Tidemark: {title}</title><style>\n{STYLE}</style></head>\n<body><h1>Tidemark \
+         content=\"width=device-width\"><link rel=\"icon\" href=\"data:,\"><title>Tidemark: {title}</title><style>\n{STYLE}</style></head>\n<body><h1>Tidemark \
          {title}</h1>\n"
     )
 }
