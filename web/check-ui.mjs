@@ -1,5 +1,5 @@
 // Goes through the pages of a running `tidemark ui` in a real browser.
-//   node check-ui.mjs http://127.0.0.1:PORT LIVE A B [--screenshots DIR]     a run that goes on, and two that have ended
+//   node check-ui.mjs http://127.0.0.1:PORT LIVE A B [--screenshots DIR]     one that is running, and two that have ended
 // Exit status: 0 all well, 1 something is wrong (one line each), 2 wrong use.
 // The browser is /usr/bin/chromium, or what the variable CHROMIUM names.
 
@@ -58,7 +58,7 @@ async function visit(browser, base, [live, a, b], screenshots) {
   await page.goto(`${base}/`);
   await ready(page);
   await page.getByRole('link', { name: live }).waitFor();
-  see('a run that goes on is told as such', (await page.locator('tr', { hasText: live }).locator('.badge').textContent()) === 'goes on');
+  see('one that is running is told as such', (await page.locator('tr', { hasText: live }).locator('.badge').textContent()) === 'running');
   see('the runs that have ended have a verdict', (await page.locator('.badge.pass, .badge.fail, .badge.invalid').count()) >= 2);
   await stand(page, 'list', screenshots);
 
@@ -78,10 +78,9 @@ async function visit(browser, base, [live, a, b], screenshots) {
   await page.getByLabel(`Compare ${a}`, { exact: true }).check();
   await page.getByLabel(`Compare ${b}`, { exact: true }).check();
   await compare.click();
-  await ready(page);
   await page.waitForURL(/\/compare\?/);
   see('both are compared', (await page.getByText(a, { exact: false }).count()) > 0 && (await page.getByText(b, { exact: false }).count()) > 0);
-  await page.getByRole('link', { name: 'report 1' }).first().click();
+  await page.getByRole('link', { name: 'report of A' }).click();
   await page.waitForURL(`${base}/runs/${encodeURIComponent(a)}/report.html`);
   await ready(page);
   see('the report of a run has its charts', (await page.locator('.plot canvas').count()) > 0);

@@ -1,7 +1,8 @@
 /** What a comparison is, as the page gets it; a missing part becomes empty, as in a run. */
 
+import { list, number, object, text } from './loose';
 import {
-  latencyOf, list, number, object, operationFiguresOf, pointsOf, series, text,
+  latencyOf, operationFiguresOf, pointsOf, series,
   type Latency, type OperationFigures, type PercentilePoint, type Series, type Status,
 } from './run';
 

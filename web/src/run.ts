@@ -4,6 +4,8 @@
  * runs lack parts; a missing part becomes empty, never an exception.
  */
 
+import { list, number, numberOrNull, object, text, type Loose } from './loose';
+
 export type Status = 'pass' | 'fail' | 'invalid';
 
 /** One entry for each bin of time; null where there is nothing to say. */
@@ -455,17 +457,7 @@ export interface RunPage {
   scenario: string;
 }
 
-type Loose = Record<string, unknown>;
-
-export const object = (value: unknown): Loose =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : {};
-export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-export const text = (value: unknown): string =>
-  typeof value === 'string' ? value : typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 const textOrNull = (value: unknown): string | null => (value === null || value === undefined ? null : text(value));
-const numberOrNull = (value: unknown): number | null =>
-  typeof value === 'number' && Number.isFinite(value) ? value : null;
-export const number = (value: unknown): number => numberOrNull(value) ?? 0;
 const numbers = (value: unknown): number[] => list(value).map(number);
 const texts = (value: unknown): string[] => list(value).map(text);
 

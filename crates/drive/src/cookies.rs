@@ -84,7 +84,7 @@ impl NotKept {
     pub fn words(self) -> &'static str {
         match self {
             NotKept::Foreign => {
-                "its Domain is none that its host is in, or one without a dot, so that it is not kept"
+                "its Domain does not cover this host, or has no dot, so that it is not kept"
             }
             NotKept::Insecure => "it is `Secure`, so that it is sent over TLS only, and this is plain HTTP",
             NotKept::NoRoom => "it is larger than 4 KiB, or there are 64 already, so that it is not kept",

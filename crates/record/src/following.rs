@@ -1,6 +1,6 @@
 //! A run that goes on, read beside whoever writes it: by its journal, without a word to the writer.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -9,8 +9,7 @@ use crate::directory::Begun;
 use crate::error::{RecordError, damaged, io_error};
 use crate::journal::{self, Entry};
 use crate::live::LiveTracker;
-use crate::merge::MergedInterval;
-use crate::writer::PENDING_MAX;
+use crate::merge::Pending;
 use crate::{Event, Live, Manifest, Sample, directory, files};
 
 /// Whole seconds that are kept, the last ones.
@@ -35,7 +34,7 @@ pub struct Following {
     offset: u64,
     threads: usize,
     manifest: Manifest,
-    pending: BTreeMap<(u64, u64), MergedInterval>,
+    pending: Pending,
     live: LiveTracker,
     seconds: VecDeque<Live>,
     samples: Vec<Sample>,
@@ -59,7 +58,7 @@ impl Following {
             offset: 0,
             threads: begun.threads.max(1),
             manifest: begun.manifest,
-            pending: BTreeMap::new(),
+            pending: Pending::default(),
             live: LiveTracker::new(),
             seconds: VecDeque::new(),
             samples: Vec::new(),
@@ -87,19 +86,30 @@ impl Following {
         let mut reader = BufReader::new(&self.journal);
         reader.seek(SeekFrom::Start(self.offset)).map_err(io_error("read", &path))?;
         let mut reader = Counted { reader, read: 0 };
-        let mut entries = Vec::new();
         while let Some(entry) = journal::next(&mut reader) {
-            entries.push(entry);
             self.offset += std::mem::take(&mut reader.read);
-            // some at a time: a long run is read from its begin
-            if entries.len() >= PENDING_MAX {
-                entries.drain(..).for_each(|entry| take(&mut self.pending, &mut self.samples, entry));
-                settle(&mut self.pending, self.threads, &mut self.live, &mut self.seconds);
+            match entry {
+                Entry::Interval(interval) if interval.start_us < interval.end_us => {
+                    self.pending.add(&interval, self.threads);
+                    while let Some(interval) = self.pending.take_whole() {
+                        if self.live.add(&interval) {
+                            self.seconds.push_back(self.live.last());
+                        }
+                    }
+                    let old = self.seconds.len().saturating_sub(FOLLOWED_SECONDS);
+                    self.seconds.drain(..old);
+                }
+                Entry::Sample(sample) => {
+                    self.samples.retain(|known| {
+                        known.process != sample.process && known.at_us + SAMPLE_SHOWN_US >= sample.at_us
+                    });
+                    if self.samples.len() < SAMPLES_MAX {
+                        self.samples.push(sample);
+                    }
+                }
+                Entry::Interval(_) | Entry::Store(_) => {}
             }
         }
-        drop(reader);
-        entries.drain(..).for_each(|entry| take(&mut self.pending, &mut self.samples, entry));
-        settle(&mut self.pending, self.threads, &mut self.live, &mut self.seconds);
         Ok(())
     }
 
@@ -142,50 +152,6 @@ fn begun(dir: &Path) -> Result<Begun, RecordError> {
     let path = dir.join(files::BEGUN);
     let text = fs::read(&path).map_err(io_error("read", &path))?;
     serde_json::from_slice(&text).map_err(|error| damaged(&path, format!("not the start of a run: {error}")))
-}
-
-fn take(pending: &mut BTreeMap<(u64, u64), MergedInterval>, samples: &mut Vec<Sample>, entry: Entry) {
-    match entry {
-        Entry::Interval(interval) if interval.start_us < interval.end_us => {
-            pending.entry((interval.start_us, interval.end_us)).or_default().add(&interval);
-        }
-        Entry::Sample(sample) => {
-            samples.retain(|known| {
-                known.process != sample.process && known.at_us + SAMPLE_SHOWN_US >= sample.at_us
-            });
-            if samples.len() < SAMPLES_MAX {
-                samples.push(sample);
-            }
-        }
-        Entry::Interval(_) | Entry::Store(_) => {}
-    }
-}
-
-/// Takes over intervals that all threads have reported, and those before them; and what has waited for long.
-fn settle(
-    pending: &mut BTreeMap<(u64, u64), MergedInterval>,
-    threads: usize,
-    live: &mut LiveTracker,
-    seconds: &mut VecDeque<Live>,
-) {
-    let whole =
-        pending.iter().rev().find(|(_, merged)| merged.reported >= threads).map(|(bounds, _)| *bounds);
-    while let Some(entry) = pending.first_entry() {
-        let is_due = whole.is_some_and(|whole| *entry.key() <= whole);
-        let interval = if is_due { entry.remove() } else { break };
-        if live.add(&interval) {
-            seconds.push_back(live.last());
-        }
-    }
-    while pending.len() > PENDING_MAX {
-        let Some((_, interval)) = pending.pop_first() else { break };
-        if live.add(&interval) {
-            seconds.push_back(live.last());
-        }
-    }
-    while seconds.len() > FOLLOWED_SECONDS {
-        seconds.pop_front();
-    }
 }
 
 /// Counts what is read.

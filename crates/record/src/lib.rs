@@ -103,7 +103,9 @@ mod writer;
 
 pub use comparison::{ComparedRun, ComparedRuns, Comparison, InRounds, Part};
 pub use counts::Counts;
-pub use directory::{LAST, RUNS_DIR, RunsIn, mark_last, new_run_dir, resolve, runs_in, write_manifest};
+pub use directory::{
+    LAST, RUNS_DIR, RunsIn, changed, is_unfinished, mark_last, new_run_dir, resolve, runs_in, write_manifest,
+};
 pub use distribution::{Distribution, latency, rank};
 pub use error::RecordError;
 pub use event::Event;

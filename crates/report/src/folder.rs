@@ -1,30 +1,26 @@
 //! The runs of a folder: a list of them, what one that goes on looks like, two of them compared.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tidemark_record::summary::Status;
 use tidemark_record::{
-    ComparedRun, ComparedRuns, Comparison, Following, Live, Manifest, Part, RecordError, Run, goes_on,
+    ComparedRuns, Comparison, Following, Live, Manifest, RecordError, Run, changed, goes_on, is_unfinished,
+    runs_in,
 };
 
-use crate::comparison::Compared;
-use crate::html;
+use crate::comparison::{Asked, Claims, Compared, Side};
+use crate::{html, still};
 
 /// Most runs that are listed, the newest.
 const LISTED_MAX: usize = 1_000;
-/// Most entries of a folder that are looked at.
-const ENTRIES_MAX: usize = 100_000;
-/// Largest manifest that is read for a list, bytes.
-const MANIFEST_BYTES_MAX: u64 = 64 << 20;
-/// Files that make a folder one of a run.
-const MANIFEST: &str = "run.json";
-const COMPARISON: &str = "comparison.json";
-const BEGUN: &str = "unfinished.json";
 /// Events of a run that goes on that are shown, the last.
 const EVENTS_MAX: usize = 50;
+/// What a name as one part of a path of a URL cannot have as it is.
+const ENCODED_IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Reasons of a verdict that are listed.
 const REASONS_MAX: usize = 3;
 
@@ -33,7 +29,7 @@ const REASONS_MAX: usize = 3;
 pub struct Listing {
     /// The newest first.
     pub runs: Vec<Listed>,
-    /// How many older ones are not listed.
+    /// How many are not listed: older ones, and entries of a folder that has very many.
     pub left_out: usize,
 }
 
@@ -82,8 +78,8 @@ pub enum State {
     /// A run that ended.
     #[default]
     Finished,
-    /// A run that goes on.
-    GoesOn,
+    /// A run that is running.
+    Running,
     /// A run that was killed.
     Killed,
     /// Several runs that are compared.
@@ -97,81 +93,57 @@ pub enum State {
 /// # Errors
 /// Where the folder cannot be read.
 pub fn list(folder: &Path) -> Result<Listing, RecordError> {
-    let entries = fs::read_dir(folder).map_err(|source| RecordError::Io {
-        action: "read",
-        path: folder.to_owned(),
-        source,
-    })?;
-    let mut found: Vec<(std::time::SystemTime, PathBuf)> = entries
-        .flatten()
-        .take(ENTRIES_MAX)
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .filter_map(|entry| {
-            let dir = entry.path();
-            let of = [COMPARISON, MANIFEST, BEGUN].into_iter().find(|name| dir.join(name).is_file())?;
-            // a run that goes on is newer than all that ended
-            let changed = dir.join(of).metadata().and_then(|about| about.modified());
-            Some((changed.unwrap_or(std::time::UNIX_EPOCH), dir))
-        })
-        .collect();
+    let in_folder = runs_in(folder)?;
+    let all = in_folder.runs.into_iter().chain(in_folder.comparisons).chain(in_folder.unfinished);
+    let mut found: Vec<(SystemTime, PathBuf)> =
+        all.map(|dir| (changed(&dir).unwrap_or(SystemTime::UNIX_EPOCH), dir)).collect();
     found.sort_by(|a, b| b.cmp(a));
-    let left_out = found.len().saturating_sub(LISTED_MAX);
+    let left_out = in_folder.left_out + found.len().saturating_sub(LISTED_MAX);
     found.truncate(LISTED_MAX);
     Ok(Listing { runs: found.iter().map(|(_, dir)| listed(dir)).collect(), left_out })
 }
 
 fn listed(dir: &Path) -> Listed {
     let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let unreadable = |reason: String| Listed {
-        name: name.clone(),
+    of_any(dir).map(|listed| Listed { name: name.clone(), ..listed }).unwrap_or_else(|error| Listed {
+        name,
         state: State::Unreadable,
-        reasons: vec![reason],
+        reasons: vec![error.to_string()],
         ..Listed::default()
-    };
-    if dir.join(COMPARISON).is_file() {
-        let read = read(&dir.join(COMPARISON))
-            .and_then(|text| serde_json::from_slice::<Comparison>(&text).map_err(|error| error.to_string()));
-        return match read {
-            Ok(comparison) => Listed {
-                name,
-                state: State::Comparison,
-                scenario: comparison.name,
-                compared: Some(comparison.runs.len()),
-                system: comparison.variants.join(", "),
-                reasons: comparison.stopped.into_iter().collect(),
-                ..Listed::default()
-            },
-            Err(reason) => unreadable(reason),
-        };
+    })
+}
+
+/// What is listed, without its name.
+fn of_any(dir: &Path) -> Result<Listed, RecordError> {
+    if Comparison::is_at(dir) {
+        let comparison = Comparison::open(dir)?;
+        return Ok(Listed {
+            state: State::Comparison,
+            scenario: comparison.name,
+            compared: Some(comparison.runs.len()),
+            system: comparison.variants.join(", "),
+            reasons: comparison.stopped.into_iter().collect(),
+            ..Listed::default()
+        });
     }
-    if !dir.join(MANIFEST).is_file() {
-        return match Following::begun(dir) {
-            Ok(manifest) => {
-                let state = if goes_on(dir) { State::GoesOn } else { State::Killed };
-                Listed { name, state, ..about(&manifest) }
-            }
-            Err(error) => unreadable(error.to_string()),
-        };
+    // a list builds no run again: whoever opens it does
+    if is_unfinished(dir) {
+        let manifest = Following::begun(dir)?;
+        let state = if goes_on(dir) { State::Running } else { State::Killed };
+        return Ok(Listed { state, ..about(&manifest) });
     }
-    let read = read(&dir.join(MANIFEST))
-        .and_then(|text| serde_json::from_slice::<Manifest>(&text).map_err(|error| error.to_string()));
-    match read {
-        Ok(manifest) => {
-            let summary = &manifest.summary;
-            Listed {
-                name,
-                state: State::Finished,
-                verdict: Some(summary.verdict.status),
-                reasons: summary.verdict.reasons.iter().take(REASONS_MAX).cloned().collect(),
-                achieved_per_s: Some(summary.achieved_per_s),
-                offered_per_s: Some(summary.offered_per_s),
-                p99_us: summary.response_time_us.p99,
-                failed_share: Some(summary.failed_share()),
-                ..about(&manifest)
-            }
-        }
-        Err(reason) => unreadable(reason),
-    }
+    let manifest = Manifest::open(dir)?;
+    let summary = &manifest.summary;
+    Ok(Listed {
+        state: State::Finished,
+        verdict: Some(summary.verdict.status),
+        reasons: summary.verdict.reasons.iter().take(REASONS_MAX).cloned().collect(),
+        achieved_per_s: Some(summary.achieved_per_s),
+        offered_per_s: Some(summary.offered_per_s),
+        p99_us: summary.response_time_us.p99,
+        failed_share: Some(summary.failed_share()),
+        ..about(&manifest)
+    })
 }
 
 fn about(manifest: &Manifest) -> Listed {
@@ -184,26 +156,9 @@ fn about(manifest: &Manifest) -> Listed {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let length = path.metadata().map_err(|error| error.to_string())?.len();
-    if length > MANIFEST_BYTES_MAX {
-        return Err(format!("it is larger than {} MiB", MANIFEST_BYTES_MAX >> 20));
-    }
-    fs::read(path).map_err(|error| error.to_string())
-}
-
 /// What a run that goes on looks like now, as one JSON object.
 pub fn live(following: &Following) -> String {
     let manifest = following.manifest();
-    let second = |live: &Live| {
-        json!({
-            "at_s": live.at_s, "in_window": live.in_window, "offered_per_s": live.offered_per_s,
-            "achieved_per_s": live.achieved_per_s, "errors_per_s": live.errors_per_s,
-            "dropped_per_s": live.dropped_per_s, "p50_us": live.p50_us, "p90_us": live.p90_us, "p99_us": live.p99_us,
-            "p999_us": live.p999_us, "max_us": live.max_us, "in_flight": live.in_flight, "waiting": live.waiting,
-            "connections": live.connections, "requests": live.requests, "errors": live.errors, "dropped": live.dropped,
-        })
-    };
     let mut events = following.events();
     let old = events.len().saturating_sub(EVENTS_MAX);
     events.drain(..old);
@@ -216,55 +171,51 @@ pub fn live(following: &Following) -> String {
         "system": manifest.system.name,
         "load": manifest.load,
         "started_at": manifest.started_at,
-        "goes_on": goes_on(following.dir()),
+        "running": goes_on(following.dir()),
         "phases": manifest.phases.iter().map(phase).collect::<Vec<Value>>(),
-        "seconds": following.seconds().map(second).collect::<Vec<Value>>(),
+        "seconds": following.seconds().collect::<Vec<&Live>>(),
         "processes": processes.collect::<Vec<Value>>(),
         "events": events.iter().map(|event| json!({ "at_s": event.at_us as f64 / 1e6, "kind": event.kind, "text": event.text })).collect::<Vec<Value>>(),
     })
     .to_string()
 }
 
-/// The page of two runs of a folder, the second held against the first. `place`: what stands in front of a run's name in links.
+/// The page of a run, or of a comparison: what stands as `report.html` in its directory.
 ///
 /// # Errors
-/// Where a run cannot be read.
-pub fn compare(folder: &Path, names: [&str; 2], place: &str) -> Result<String, RecordError> {
-    let runs = names.map(|name| Run::open(&folder.join(name)));
-    let [first, second] = runs;
-    let runs = vec![first?, second?];
-    // two runs of one scenario are told apart by their folders
-    let mut comparison = Comparison::new(
-        &format!("{} and {}", names[0], names[1]),
-        "Two runs, the second held against the first. They were not made in turns: what changed in between is in the difference too.",
-        names.map(str::to_owned).to_vec(),
-    );
-    comparison.runs = names
-        .iter()
-        .enumerate()
-        .map(|(variant, name)| {
-            let dir = format!("{place}{}", percent_encoded(name));
-            ComparedRun { variant, part: Part::OwnLoad, round: 1, dir }
-        })
-        .collect();
-    let runs = ComparedRuns { dir: folder.to_owned(), comparison, source: String::new(), runs };
+/// Where there is neither, or a run cannot be read.
+pub fn page(dir: &Path) -> Result<String, RecordError> {
+    if !Comparison::is_at(dir) {
+        return html::page(&Run::open(dir)?);
+    }
+    let comparison = Comparison::open(dir)?;
+    if comparison.in_rounds.is_some() {
+        let sides = Side::of_comparison(dir, &comparison)?;
+        return Ok(still::claims(&Claims::of_directory(dir, &comparison, &sides, None, &[])?));
+    }
+    let runs = ComparedRuns::open(dir)?;
     html::comparison(&Compared::of(&runs)?, &runs)
 }
 
-/// A name as one part of a path of a URL.
-fn percent_encoded(name: &str) -> String {
-    let one = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    name.bytes().map(one).collect()
+/// The page of two runs of a folder, the second held against the first, as `tidemark compare` does it. `place`: what stands
+/// in front of a run's name in links to their reports.
+///
+/// # Errors
+/// Where a run cannot be read, or nothing was measured in it.
+pub fn compare(folder: &Path, names: [&str; 2], place: &str) -> Result<String, RecordError> {
+    let [a, b] = names.map(|name| Side::of_runs(name, &[folder.join(name)]));
+    let claims = Claims::of_measured(&[a?, b?], Asked::default())?;
+    let reports =
+        names.map(|name| format!("{place}{}/report.html", utf8_percent_encode(name, ENCODED_IN_PATH)));
+    Ok(still::claims_linked(&claims, &reports))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::test_run;
-    use tidemark_record::{RunWriter, summarize};
+    use std::fs;
+    use tidemark_record::{InRounds, RunWriter, summarize};
 
     fn states(folder: &Path) -> Vec<(String, State)> {
         let listing = list(folder).unwrap();
@@ -279,7 +230,7 @@ mod tests {
         let (dir, _) = test_run::airline();
         fs::rename(dir.path(), of("a")).unwrap();
         let later = |name: &str, s: u64| {
-            let time = std::time::SystemTime::now() + std::time::Duration::from_secs(s);
+            let time = SystemTime::now() + std::time::Duration::from_secs(s);
             fs::File::options().append(true).open(of(name)).unwrap().set_modified(time).unwrap();
         };
         fs::create_dir(of("b")).unwrap();
@@ -300,7 +251,7 @@ mod tests {
             [("d", d), ("c", State::Comparison), ("b", State::Unreadable), ("a", State::Finished)]
                 .map(|(name, state)| (name.to_owned(), state))
         };
-        assert_eq!(states(folder.path()), expected(State::GoesOn));
+        assert_eq!(states(folder.path()), expected(State::Running));
         drop(writer);
         assert_eq!(states(folder.path()), expected(State::Killed));
         let listing = list(folder.path()).unwrap();
@@ -313,12 +264,28 @@ mod tests {
     #[test]
     fn two_runs_are_one_page() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["a", "b"] {
+        for name in ["a b", "c"] {
             let (dir, _) = test_run::airline();
             fs::rename(dir.path(), folder.path().join(name)).unwrap();
         }
-        let page = compare(folder.path(), ["a", "b"], "/runs/").unwrap();
-        assert!(page.contains("/runs/a/report.html") && page.contains("/runs/b/report.html"));
-        assert!(compare(folder.path(), ["a", "none"], "/runs/").is_err());
+        let page = compare(folder.path(), ["a b", "c"], "/runs/").unwrap();
+        assert!(page.contains("/runs/a%20b/report.html") && page.contains("/runs/c/report.html"));
+        // the answer of `tidemark compare`: one run each, told apart by their seconds
+        assert!(page.contains("B against A"), "{page}");
+        let sides = ["a b", "c"].map(|name| Side::of_runs(name, &[folder.path().join(name)]).unwrap());
+        let claims = Claims::of(&sides, Asked::default()).unwrap();
+        assert!(page.contains(&claims.says[0].replace('<', "&lt;")), "{page}");
+        assert!(compare(folder.path(), ["c", "none"], "/runs/").is_err());
+    }
+
+    #[test]
+    fn a_comparison_has_the_page_of_how_it_ran() {
+        let (dir, runs) = crate::comparison::tests::runs();
+        assert!(page(dir.path()).unwrap().contains("id=\"run\">{"));
+        let mut comparison = runs.comparison;
+        comparison.in_rounds = Some(InRounds { level: 0.05, took_s: 60.0, budget_s: 600.0 });
+        comparison.write(dir.path()).unwrap();
+        let page = page(dir.path()).unwrap();
+        assert!(!page.contains("<script") && page.contains("B against A"), "{page}");
     }
 }

@@ -137,10 +137,13 @@ impl History {
         }
         let comparisons = found.comparisons.len();
         if comparisons > 0 {
-            notes.push(format!("in no line: runs within comparisons ({comparisons})"));
+            notes.push(format!("not shown: runs within comparisons ({comparisons})"));
         }
-        if found.unfinished > 0 {
-            notes.push(format!("in no line: {} not at their end", found.unfinished));
+        if !found.unfinished.is_empty() {
+            notes.push(format!("not shown: {} unfinished runs", found.unfinished.len()));
+        }
+        if found.left_out > 0 {
+            notes.push(format!("{} entries of the folder were not looked at", found.left_out));
         }
         let (lines, more) = lines(runs);
         notes.extend(more);
@@ -187,7 +190,7 @@ fn lines(runs: Vec<(PathBuf, Manifest)>) -> (Vec<Line>, Vec<String>) {
     lines.sort_by_key(latest);
     let mut notes = Vec::new();
     if unfit > 0 {
-        notes.push(format!("in no line: {unfit} invalid or stopped early"));
+        notes.push(format!("not shown: {unfit} invalid or stopped early"));
     }
     for (scenario, on) in machines.iter().filter(|(_, on)| on.len() > 1) {
         notes.push(format!(

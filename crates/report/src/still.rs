@@ -26,12 +26,17 @@ body{margin:2rem auto;max-width:48rem;padding:0 1rem;font:15px/1.5 system-ui,san
 h1{font-size:1.1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;font-weight:600}.quiet,figcaption{color:var(--quiet)}
 .bad{color:var(--bad)}.good{color:var(--good)}table{border-collapse:collapse;width:100%}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line)}
 td:first-child,th:first-child{text-align:left}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
-.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.way{fill:none;stroke:var(--mark)}
+a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.way{fill:none;stroke:var(--mark)}
 .cut{stroke:var(--quiet);stroke-dasharray:4 3}.cut.bad{stroke:var(--bad)}.cut.good{stroke:var(--good)}text{font-size:11px;fill:var(--quiet)}
 ";
 
 /// The page of a comparison.
 pub fn claims(claims: &Claims) -> String {
+    claims_linked(claims, &[])
+}
+
+/// The same with links to the reports of the sides, as far as they have one.
+pub fn claims_linked(claims: &Claims, reports: &[String]) -> String {
     let mut out = head("comparison");
     for says in &claims.says {
         let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(says));
@@ -46,11 +51,17 @@ pub fn claims(claims: &Claims) -> String {
         let _ = writeln!(out, "<p class=\"{class}\">{mark} fails if {rule}: {says}</p>");
     }
     out.push_str("<ul>\n");
-    for side in &claims.sides {
+    for (index, side) in claims.sides.iter().enumerate() {
         let at = if side.revisions.is_empty() { "" } else { " at " };
         let (name, revisions) = (escape(&side.name), escape(&side.revisions.join(", ")));
-        let _ =
-            writeln!(out, "<li><b>{}</b> {name}{at}{revisions}, {} runs</li>", side.side, side.runs.len());
+        let runs = match side.runs.len() {
+            1 => "1 run".to_owned(),
+            n => format!("{n} runs"),
+        };
+        let link = reports.get(index).map_or_else(String::new, |report| {
+            format!(", <a href=\"{}\">report of {}</a>", escape(report), side.side)
+        });
+        let _ = writeln!(out, "<li><b>{}</b> {name}{at}{revisions}, {runs}{link}</li>", side.side);
     }
     out.push_str("</ul>\n");
     for side in claims.sides.iter().skip(1) {
@@ -90,7 +101,7 @@ pub fn history(history: &History) -> String {
 fn head(title: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>Tidemark: {title}</title><style>\n{STYLE}</style></head>\n<body><h1>Tidemark \
+         content=\"width=device-width\"><link rel=\"icon\" href=\"data:,\"><title>Tidemark: {title}</title><style>\n{STYLE}</style></head>\n<body><h1>Tidemark \
          {title}</h1>\n"
     )
 }
@@ -151,9 +162,10 @@ fn rounds(out: &mut String, claims: &[&Claim]) {
         }
         out.push_str("</svg></figure>\n");
     }
+    let dots = if claims.iter().any(|claim| !claim.rounds.is_empty()) { "A dot is a round, the" } else { "The" };
     let _ = writeln!(
         out,
-        "<p class=\"quiet\">A dot is a round, the bar where the ratio lies; the middle is no difference, the edges {} and {}.</p>",
+        "<p class=\"quiet\">{dots} bar is where the ratio lies; the middle is no difference, the edges {} and {}.</p>",
         change((-edge).exp()),
         change(edge.exp())
     );

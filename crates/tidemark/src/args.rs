@@ -64,7 +64,7 @@ pub enum Verb {
     Cube(CubeArguments),
     /// Show the runs of a folder in a browser, live while one is on
     Ui(UiArguments),
-    /// Tell a run elsewhere what this machine does, a line of JSON each second
+    /// Report this machine's resource use to a run elsewhere, a line of JSON each second
     Agent(AgentArguments),
     /// Print the JSON Schema of scenario files, for editors
     Schema,

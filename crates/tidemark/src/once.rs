@@ -206,7 +206,7 @@ impl Told {
         let (head, whole) = (head(bytes), readable(bytes));
         let is_cut = whole.is_none();
         let Some(text) = whole.or_else(|| readable(head).filter(|head| !head.is_empty())) else {
-            *out += &self.line(mark, &format!("({of} bytes that are no text)"));
+            *out += &self.line(mark, &format!("({of} bytes of binary data)"));
             return;
         };
         let mut in_head = text.lines().next().is_some_and(|line| line.contains(" HTTP/"));
@@ -219,7 +219,7 @@ impl Told {
         }
         self.masked_text(&shown).lines().for_each(|line| *out += &self.line(mark, line));
         if is_cut {
-            *out += &self.line(mark, &format!("({} bytes that are no text)", of - head.len()));
+            *out += &self.line(mark, &format!("({} bytes of binary data)", of - head.len()));
         } else if of > TOLD_BYTES {
             *out += &self.line(mark, &format!("… {} more bytes", of - bytes.len()));
         }
@@ -382,11 +382,11 @@ mod tests {
         told.message(">", sent, sent.len(), &mut out);
         assert_eq!(
             out,
-            "     > PUT /a HTTP/1.1\n     > Cookie: sid=***; b=***\n     >\n     > (3 bytes that are no text)\n"
+            "     > PUT /a HTTP/1.1\n     > Cookie: sid=***; b=***\n     >\n     > (3 bytes of binary data)\n"
         );
         out.clear();
         told.message("<", b"\0\r\n\r\n", 5, &mut out);
-        assert_eq!(out, "     < (5 bytes that are no text)\n");
+        assert_eq!(out, "     < (5 bytes of binary data)\n");
     }
 
     #[test]

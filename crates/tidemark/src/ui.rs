@@ -8,7 +8,7 @@ mod route;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,8 +16,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tidemark_lab::page_server::{Asked, Effort, Page, PageServer};
 use tidemark_lab::{EXIT_PASS, Pins};
-use tidemark_record::{ComparedRuns, Comparison, Following, RecordError, Run};
-use tidemark_report::comparison::Compared;
+use tidemark_record::Following;
 use tidemark_report::{folder, html};
 
 use self::host::Hosts;
@@ -150,11 +149,7 @@ impl Ui {
     fn report(&self, place: &Within) -> Result<String, String> {
         let dir = self.within(place)?;
         let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let page = match Comparison::is_at(&dir) {
-            true => compared(&dir),
-            false => Run::open(&dir).and_then(|run| html::page(&run)),
-        };
-        page.map_err(|error| error.to_string())
+        folder::page(&dir).map_err(|error| error.to_string())
     }
 
     fn compare(&self, a: &Within, b: &Within) -> Result<String, String> {
@@ -166,11 +161,6 @@ impl Ui {
         let page = folder::compare(&self.folder, [&a, &b], "/runs/");
         page.map_err(|error| error.to_string())
     }
-}
-
-fn compared(dir: &Path) -> Result<String, RecordError> {
-    let runs = ComparedRuns::open(dir)?;
-    html::comparison(&Compared::of(&runs)?, &runs)
 }
 
 #[cfg(test)]

@@ -69,7 +69,9 @@ fn two_settings_run_in_turn_and_one_against_itself_has_two_names() {
     let quick = ["--for", "200ms", "--rounds", "3", "--budget", "5m", "--json", "--quiet"];
     let sides = ["compare", "ask.yaml", "--set", "users=1", "--vs", "users=2", "--out", "out"];
     let output = run(folder.path(), &[&sides[..], &quick[..]].concat());
-    assert_eq!((code(&output), stderr(&output).as_str()), (0, ""));
+    // runs this short may be invalid
+    assert!([0, 3].contains(&code(&output)), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
     let claims = json(&output);
     assert_eq!(claims["sides"][0]["name"], "users=1");
     assert_eq!(claims["sides"][1]["name"], "users=2");
@@ -103,7 +105,7 @@ fn fresh_runs_are_held_against_a_baseline() {
     let arguments =
         ["compare", "s.yaml", "--baseline", "one,two", "--rounds", "2", "--for", "300ms", "--json"];
     let output = run(folder.path(), &arguments);
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!([0, 3].contains(&code(&output)), "{}", stderr(&output));
     let claims = json(&output);
     assert_eq!(claims["covers"], "between-runs");
     let runs = |side: usize| claims["sides"][side]["runs"].as_array().map(Vec::len);
@@ -140,7 +142,7 @@ fn two_revisions_are_built_and_started_in_worktrees_that_are_gone_afterwards() {
         ["compare", "s.yaml", "--revision", "HEAD~1", "--revision", "HEAD", "--build", "cp content built"];
     let more = ["--for", "200ms", "--rounds", "3", "--budget", "5m", "--json"];
     let output = run(&folder, &[&arguments[..], &more[..]].concat());
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!([0, 3].contains(&code(&output)), "{}", stderr(&output));
     let claims = json(&output);
     let revisions = |side: usize| claims["sides"][side]["revisions"].as_array().unwrap().clone();
     assert_eq!((revisions(0).len(), revisions(1).len()), (1, 1));

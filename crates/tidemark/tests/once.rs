@@ -137,7 +137,7 @@ fn what_goes_wrong_and_what_is_easily_overlooked_is_named() {
         "! the body is encoded with \"rot13\", which is not known here: gzip, deflate, br and zstd are; no step looks at it",
         "FAILED\n     ! status 500: broken for",
         "FAILED check status: below 400, as nothing else is said; saw status 500",
-        "! cookie abroad: its Domain is none that its host is in",
+        "! cookie abroad: its Domain does not cover this host",
         "5. GET /hello/${who}: not sent, FAILED\n     ! ",
         "variable \"who\" is not set",
         "5 requests: 2 failed",

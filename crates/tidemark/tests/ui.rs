@@ -100,11 +100,11 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
     let runs = listing["runs"].as_array().unwrap();
     let states: Vec<_> =
         runs.iter().map(|run| (run["name"].as_str().unwrap(), run["state"].as_str().unwrap())).collect();
-    assert_eq!(states[0], ("going", "goes-on"));
+    assert_eq!(states[0], ("going", "running"));
     assert!(states.contains(&("a first", "finished")) && states.len() == 4, "{states:?}");
     let live = ui.json("/api/live/going");
     let last = live["seconds"].as_array().unwrap().last().unwrap();
-    assert!(last["achieved_per_s"].as_f64().unwrap() > 0.0 && live["goes_on"] == true, "{live}");
+    assert!(last["achieved_per_s"].as_f64().unwrap() > 0.0 && live["running"] == true, "{live}");
     assert!(ui.get("/runs/a%20first/report.html").contains("id=\"run\">{"));
     assert!(ui.get("/runs/going/report.html").starts_with("HTTP/1.1 404 "), "it has no report yet");
 

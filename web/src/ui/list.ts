@@ -20,7 +20,7 @@ export function listView(listing: Listing, renew: () => void): Child[] {
       compare),
     el('div', { class: 'scroll' }, el('table', { class: 'runs' },
       el('caption', { class: 'unseen' }, 'Runs'),
-      el('thead', {}, el('tr', {}, [['', ''], ['Run', ''], ['Verdict', ''], ['Achieved', 'number'], ['p99', 'number'], ['No good answer', 'number'], ['System', '']].map(([name, kind]) =>
+      el('thead', {}, el('tr', {}, [['', ''], ['Run', ''], ['Verdict', ''], ['Achieved', 'number'], ['p99', 'number'], ['Failed', 'number'], ['System', '']].map(([name, kind]) =>
         el('th', { scope: 'col', class: kind || null }, name)))),
       el('tbody', {}, listing.runs.map((run) => row(run, renew))))),
   ];
@@ -38,7 +38,7 @@ function comparing(): HTMLElement {
 
 function row(run: Listed, renew: () => void): HTMLElement {
   const { word, tone } = badge(run);
-  const link = run.state === 'goes-on' ? place('live', run.name) : run.state === 'unreadable' ? null : place('runs', run.name, '/report.html');
+  const link = run.state === 'running' ? place('live', run.name) : run.state === 'unreadable' ? null : place('runs', run.name, '/report.html');
   const box = isComparable(run) && el('input', {
     type: 'checkbox', 'aria-label': `Compare ${run.name}`, checked: chosen.includes(run.name),
     onchange: (event) => {

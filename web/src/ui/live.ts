@@ -1,4 +1,4 @@
-/** A run that goes on: its last second in figures, the last minutes as lines. */
+/** A run that is running: its last second in figures, the last minutes as lines. */
 
 import { el, svg, type Child } from '../dom';
 import { atSecond, clock, cores, count, duration, quantity, rate, size } from '../format';
@@ -41,7 +41,7 @@ export function liveView(name: string, live: Live): Child[] {
 }
 
 function state(name: string, live: Live, last: Second | undefined): Child {
-  if (!live.goes_on) return el('p', {}, 'It does not go on any more: ', el('a', { href: place('runs', name, '/report.html') }, 'its report'), '.');
+  if (!live.running) return el('p', {}, 'This run has ended: ', el('a', { href: place('runs', name, '/report.html') }, 'its report'), '.');
   if (!last) return el('p', {}, 'Its load has not begun.');
   const now_us = last.at_s * 1e6;
   const phase = live.phases.findLast((it) => it.start_us < now_us);

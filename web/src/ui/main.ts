@@ -1,4 +1,4 @@
-/** The page of `tidemark ui`: the list of a folder's runs, and one that goes on. It asks its own server and nobody else. */
+/** The page of `tidemark ui`: the list of a folder's runs, and one that is running. It asks its own server and nobody else. */
 
 import { el, svg, type Child } from '../dom';
 import { startTheme, themeButton } from '../theme';
@@ -6,7 +6,7 @@ import { listView } from './list';
 import { liveView } from './live';
 import { nameIn, place, readListing, readLive } from './read';
 
-/** Time between two questions, milliseconds: for the list, and for a run that goes on. */
+/** Time between two questions, milliseconds: for the list, and for one that is running. */
 const LIST_EVERY = 3000;
 const LIVE_EVERY = 1000;
 
@@ -49,7 +49,7 @@ async function live(name: string): Promise<boolean> {
   const read = readLive(JSON.parse(await ask(place('api/live', name))));
   show(liveView(name, read));
   document.title = `${read.scenario || name} · Tidemark`;
-  return read.goes_on;
+  return read.running;
 }
 
 async function start(): Promise<void> {

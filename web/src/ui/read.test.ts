@@ -4,9 +4,9 @@ import { badge, comparison, isComparable, nameIn, place, points, readListing, re
 describe('what the server says', () => {
   it('is read whatever stands there', () => {
     expect(readListing(null)).toEqual({ folder: '', left_out: 0, runs: [] });
-    const [run] = readListing({ runs: [{ name: 5, state: 'odd', reasons: ['a', 7], p99_us: 'x', verdict: null }] }).runs;
+    const [run] = readListing({ runs: [{ name: [5], state: 'odd', reasons: ['a', {}], p99_us: 'x', verdict: null }] }).runs;
     expect(run).toMatchObject({ name: '', state: 'unreadable', reasons: ['a'], p99_us: null, verdict: '' });
-    expect(readLive({ seconds: [{}], processes: 'x', goes_on: 1 })).toMatchObject({ goes_on: false, processes: [], seconds: [{ at_s: 0, p99_us: null }] });
+    expect(readLive({ seconds: [{}], processes: 'x', running: 1 })).toMatchObject({ running: false, processes: [], seconds: [{ at_s: 0, p99_us: null }] });
   });
 });
 
@@ -23,9 +23,9 @@ describe('places', () => {
 it('a run is told in a word', () => {
   const of = (state: string, verdict = '') => readListing({ runs: [{ state, verdict }] }).runs.map(badge)[0];
   expect(of('finished', 'pass')).toEqual({ word: 'pass', tone: 'pass' });
-  expect(of('goes-on')).toEqual({ word: 'goes on', tone: 'goes-on' });
+  expect(of('running')).toEqual({ word: 'running', tone: 'running' });
   expect(of('killed')).toEqual({ word: 'killed', tone: 'killed' });
-  const kinds = ['finished', 'goes-on', 'killed', 'comparison', 'unreadable'];
+  const kinds = ['finished', 'running', 'killed', 'comparison', 'unreadable'];
   expect(readListing({ runs: kinds.map((state) => ({ state })) }).runs.filter(isComparable).map((run) => run.state)).toEqual(['finished', 'killed']);
 });
 

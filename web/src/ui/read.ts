@@ -1,6 +1,8 @@
 /** What the server says, read: a missing part is empty, never an exception. Pure, tested. */
 
-export type State = 'finished' | 'goes-on' | 'killed' | 'comparison' | 'unreadable';
+import { list, number, numberOrNull, object, text } from '../loose';
+
+export type State = 'finished' | 'running' | 'killed' | 'comparison' | 'unreadable';
 
 export interface Listed {
   name: string;
@@ -52,20 +54,14 @@ export interface Live {
   system: string;
   load: string;
   started_at: string;
-  goes_on: boolean;
+  running: boolean;
   phases: Phase[];
   seconds: Second[];
   processes: { name: string; cpu_share: number; rss_bytes: number }[];
   events: { at_s: number; kind: string; text: string }[];
 }
 
-const STATES: readonly State[] = ['finished', 'goes-on', 'killed', 'comparison', 'unreadable'];
-
-const object = (value: unknown): Record<string, unknown> => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {});
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-const maybe = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
-const number = (value: unknown): number => maybe(value) ?? 0;
+const STATES: readonly State[] = ['finished', 'running', 'killed', 'comparison', 'unreadable'];
 
 export function readListing(value: unknown): Listing {
   const it = object(value);
@@ -74,8 +70,8 @@ export function readListing(value: unknown): Listing {
     runs: list(it['runs']).map(object).map((run): Listed => ({
       name: text(run['name']), state: STATES.find((state) => state === run['state']) ?? 'unreadable', scenario: text(run['scenario']),
       started_at: text(run['started_at']), verdict: text(run['verdict']), reasons: list(run['reasons']).map(text).filter(Boolean),
-      achieved_per_s: maybe(run['achieved_per_s']), offered_per_s: maybe(run['offered_per_s']), p99_us: maybe(run['p99_us']),
-      failed_share: maybe(run['failed_share']), system: text(run['system']), load: text(run['load']), compared: maybe(run['compared']),
+      achieved_per_s: numberOrNull(run['achieved_per_s']), offered_per_s: numberOrNull(run['offered_per_s']), p99_us: numberOrNull(run['p99_us']),
+      failed_share: numberOrNull(run['failed_share']), system: text(run['system']), load: text(run['load']), compared: numberOrNull(run['compared']),
     })),
   };
 }
@@ -83,11 +79,11 @@ export function readListing(value: unknown): Listing {
 export function readLive(value: unknown): Live {
   const it = object(value);
   return {
-    scenario: text(it['scenario']), system: text(it['system']), load: text(it['load']), started_at: text(it['started_at']), goes_on: it['goes_on'] === true,
+    scenario: text(it['scenario']), system: text(it['system']), load: text(it['load']), started_at: text(it['started_at']), running: it['running'] === true,
     phases: list(it['phases']).map(object).map((phase) => ({ name: text(phase['name']), level: text(phase['level']), start_us: number(phase['start_us']), end_us: number(phase['end_us']) })),
     seconds: list(it['seconds']).map(object).map((second): Second => ({
       at_s: number(second['at_s']), in_window: second['in_window'] === true, offered_per_s: number(second['offered_per_s']), achieved_per_s: number(second['achieved_per_s']),
-      errors_per_s: number(second['errors_per_s']), p50_us: maybe(second['p50_us']), p99_us: maybe(second['p99_us']), in_flight: number(second['in_flight']),
+      errors_per_s: number(second['errors_per_s']), p50_us: numberOrNull(second['p50_us']), p99_us: numberOrNull(second['p99_us']), in_flight: number(second['in_flight']),
       waiting: number(second['waiting']), requests: number(second['requests']), errors: number(second['errors']), dropped: number(second['dropped']),
     })),
     processes: list(it['processes']).map(object).map((process) => ({ name: text(process['name']), cpu_share: number(process['cpu_share']), rss_bytes: number(process['rss_bytes']) })),
@@ -116,7 +112,7 @@ export function nameIn(path: string, first: string): string | null {
 export function badge(run: Pick<Listed, 'state' | 'verdict'>): { word: string; tone: string } {
   switch (run.state) {
     case 'finished': return { word: run.verdict || 'no verdict', tone: run.verdict };
-    case 'goes-on': return { word: 'goes on', tone: 'goes-on' };
+    case 'running': return { word: 'running', tone: 'running' };
     case 'comparison': return { word: 'comparison', tone: '' };
     default: return { word: run.state, tone: run.state };
   }

@@ -210,7 +210,7 @@ fn shown(bytes: &[u8], of: usize, secrets: &Secrets) -> (String, Option<String>)
         Err(error) if error.error_len().is_none() => {
             std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
         }
-        Err(_) => return (String::new(), Some(format!("{of} bytes that are no text"))),
+        Err(_) => return (String::new(), Some(format!("{of} bytes of binary data"))),
     };
     let cut = (bytes.len() < of).then(|| format!("the beginning of {of} bytes"));
     (secrets.masked(text), cut)
@@ -343,7 +343,7 @@ mod tests {
         let whole = content(answer(&headers, hello, hello.len() as u64));
         assert_eq!((&whole["text"], &whole["size"]), (&json!("hello"), &json!(5)));
         let cut = content(answer(&headers, hello, 1_000));
-        assert_eq!((&cut["text"], &cut["comment"]), (&json!(""), &json!("1000 bytes that are no text")));
+        assert_eq!((&cut["text"], &cut["comment"]), (&json!(""), &json!("1000 bytes of binary data")));
         let cut = content(answer(&[], b"hello", 1_000));
         assert_eq!((&cut["text"], &cut["comment"]), (&json!("hello"), &json!("the beginning of 1000 bytes")));
     }

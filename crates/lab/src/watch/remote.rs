@@ -123,13 +123,13 @@ impl Remote {
                     )));
                 }
                 Ok((_, line)) if line.version.is_some() => return Ok(line),
-                Ok(_) => return Err(self.wrong("its first line is none of an agent's")),
+                Ok(_) => return Err(self.wrong("its first line is not from tidemark agent")),
                 Err(RecvTimeoutError::Timeout) if begin.elapsed() < FIRST_WITHIN => {}
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(self.wrong(&format!("it said nothing within {} s", FIRST_WITHIN.as_secs())));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(self.wrong("it ended without a word; is tidemark there, and can it be reached without a question?"));
+                    return Err(self.wrong("it exited without output; is tidemark installed there, and does ssh ask for a password?"));
                 }
             }
         }
@@ -302,7 +302,7 @@ mod tests {
         for (body, said) in [
             ("echo '{\"error\":\"nobody listens\"}'", "says: nobody listens"),
             ("echo no route to host >&2; exit 255", "| no route to host"),
-            ("echo '{}'", "its first line is none of an agent's"),
+            ("echo '{}'", "its first line is not from tidemark agent"),
         ] {
             let error = start(&stand_in(folder.path(), body), folder.path()).unwrap_err();
             assert!(error.to_string().contains(said), "{error}");

@@ -52,7 +52,7 @@ impl Side {
     /// The sides of a comparison's directory. Of one that ran at an equal rate, too, those runs: there all had the same to do.
     ///
     /// # Errors
-    /// A run of it cannot be read.
+    /// A run of it cannot be read, or it has fewer than two sides.
     pub fn of_comparison(dir: &Path, comparison: &Comparison) -> Result<Vec<Side>, RecordError> {
         let has_equal = comparison.runs.iter().any(|run| run.part == Part::EqualRate);
         let part = if has_equal { Part::EqualRate } else { Part::OwnLoad };
@@ -66,7 +66,31 @@ impl Side {
         };
         let sides =
             comparison.variants.iter().enumerate().map(side).collect::<Result<Vec<_>, RecordError>>()?;
-        Ok(sides.into_iter().filter(|side| !side.runs.is_empty()).collect())
+        let sides: Vec<Side> = sides.into_iter().filter(|side| !side.runs.is_empty()).collect();
+        if sides.len() < 2 {
+            let reason = "it has runs of one side only, so that there is nothing to compare".to_owned();
+            return Err(RecordError::Damaged { path: dir.to_owned(), reason });
+        }
+        Ok(sides)
+    }
+
+    /// Whether something valid is left to compare: a round that all have and no invalid run is in; or, where they did not
+    /// run in rounds, a valid run of each.
+    pub fn has_valid(sides: &[Side]) -> bool {
+        let Some((first, others)) = sides.split_first() else { return false };
+        let is_valid = |run: &SideRun| run.manifest.summary.verdict.status != Status::Invalid;
+        let rounds: Vec<u64> = first
+            .rounds()
+            .into_iter()
+            .filter(|round| others.iter().all(|other| other.rounds().contains(round)))
+            .collect();
+        if rounds.is_empty() {
+            return sides.iter().all(|side| side.runs.iter().any(is_valid));
+        }
+        let in_round = |round: u64| {
+            sides.iter().flat_map(|side| &side.runs).filter(move |run| run.round == Some(round))
+        };
+        rounds.into_iter().any(|round| in_round(round).all(is_valid))
     }
 
     /// The rounds that it has whole: as many runs in each as in the first.
@@ -239,6 +263,41 @@ impl Claims {
         };
         claims.fail_if = asked.rules.iter().flat_map(|rule| rule.judge(&claims)).collect();
         claims.says = (1..sides.len()).map(|side| words::sentence(&claims, &letter(side))).collect();
+        Ok(claims)
+    }
+
+    /// As [`Claims::of`], where something was measured in each run.
+    ///
+    /// # Errors
+    /// Nothing was measured in a run; or those of [`Claims::of`].
+    pub fn of_measured(sides: &[Side], asked: Asked<'_>) -> Result<Claims, RecordError> {
+        let is_empty = |run: &&SideRun| run.manifest.summary.due() == 0;
+        if let Some(run) = sides.iter().flat_map(|side| &side.runs).find(is_empty) {
+            let reason = "nothing was measured in this run".to_owned();
+            return Err(RecordError::Damaged { path: run.dir.clone(), reason });
+        }
+        Claims::of(sides, asked)
+    }
+
+    /// The claims of a comparison's directory, whose sides were [read](Side::of_comparison) before; at another level than
+    /// its own, if one is given.
+    ///
+    /// # Errors
+    /// Those of [`Claims::of_measured`].
+    pub fn of_directory(
+        dir: &Path,
+        comparison: &Comparison,
+        sides: &[Side],
+        level: Option<f64>,
+        rules: &[Rule],
+    ) -> Result<Claims, RecordError> {
+        let in_rounds = comparison.in_rounds;
+        let level = level.or(in_rounds.map(|of| of.level));
+        let asked = Asked { level, took_s: in_rounds.map(|of| of.took_s), rules };
+        let mut claims = Claims::of_measured(sides, asked)?;
+        claims.run_dir = Some(dir.display().to_string());
+        claims.notes.extend(comparison.left_out.iter().map(|left_out| format!("left out: {left_out}")));
+        claims.notes.extend(comparison.stopped.iter().map(|stopped| format!("stopped early: {stopped}")));
         Ok(claims)
     }
 

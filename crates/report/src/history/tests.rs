@@ -64,7 +64,7 @@ fn a_change_is_found_with_its_revisions_and_machines_are_not_mixed() {
     assert_eq!((rate.changes.len(), rate.values.len()), (0, 14));
     assert!(!line.trends.iter().any(|trend| trend.figure == Figure::Memory), "nothing was watched");
     let notes = history.notes.join("\n");
-    for says in ["left out: ", "in no line: 1 invalid", "shop ran on 2 machines, each with a line of its own"]
+    for says in ["left out: ", "not shown: 1 invalid", "shop ran on 2 machines, each with a line of its own"]
     {
         assert!(notes.contains(says), "{says}: {notes}");
     }

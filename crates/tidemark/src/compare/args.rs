@@ -18,7 +18,8 @@ use crate::results::{self, ResultArguments};
 Each side is a letter: A is the first, and the others are held against it. Sides that run here run in turn, in rounds of \
 A B B A or B A A B, until each figure of all requests differs for sure or is known to --within, or the budget is used up.
 
-Exit status: 0 compared, 1 a --fail-if says so for sure or a --url is unreachable, 2 wrong use, 3 no valid measurement, 130 stopped.
+Exit status: 0 compared, 1 a --fail-if says so for sure or a --url is unreachable, 2 wrong use, 3 no valid measurement \
+(a side did not start, or no round without an invalid run is left), 130 stopped.
 
 Examples:
   tidemark compare runs/monday runs/friday
@@ -50,7 +51,7 @@ pub struct CompareArguments {
     /// The command that builds a revision, in its worktree, where this folder is in it
     #[arg(long, value_name = "COMMAND", requires = "revisions")]
     pub build: Option<String>,
-    /// Runs of before that fresh runs of the scenario are held against
+    /// Earlier runs to compare fresh ones with
     #[arg(long, value_name = "RUN,…")]
     pub baseline: Option<String>,
     /// Longest time for all runs together, like 10m

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tidemark_lab::{EXIT_FAIL, EXIT_PASS};
-use tidemark_record::Comparison as Record;
-use tidemark_report::comparison::{Asked, Claims, Rule, Side, SideRun};
+use tidemark_lab::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS};
+use tidemark_record::{Comparison as Record, RecordError};
+use tidemark_report::comparison::{Asked, Claims, Rule, Side};
 use tidemark_report::history::History;
 use tidemark_report::{markdown, still, text};
 
@@ -27,12 +27,7 @@ struct Places<'a> {
 
 /// The sides of a comparison's directory; two at least.
 pub fn sides_of(dir: &Path, record: &Record) -> Result<Vec<Side>, Failure> {
-    let sides = Side::of_comparison(dir, record).map_err(|error| Failure::usage(error.to_string()))?;
-    if sides.len() < 2 {
-        let reason = "it has runs of one side only, so that there is nothing to compare";
-        return Err(Failure::usage(format!("{}: {reason}", dir.display())));
-    }
-    Ok(sides)
+    Side::of_comparison(dir, record).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// The claims of a comparison's directory; at another level than its own, if one is given.
@@ -43,27 +38,18 @@ pub fn of_directory(
     level: Option<f64>,
     rules: &[Rule],
 ) -> Result<Claims, Failure> {
-    let in_rounds = record.in_rounds;
-    let asked =
-        Asked { level: level.or(in_rounds.map(|of| of.level)), took_s: in_rounds.map(|of| of.took_s), rules };
-    let mut claims = of_sides(sides, asked)?;
-    claims.run_dir = Some(dir.display().to_string());
-    claims.notes.extend(record.left_out.iter().map(|left_out| format!("left out: {left_out}")));
-    claims.notes.extend(record.stopped.iter().map(|stopped| format!("stopped early: {stopped}")));
-    Ok(claims)
+    checked(Claims::of_directory(dir, record, sides, level, rules), rules)
 }
 
 /// The claims of sides.
 pub fn of_sides(sides: &[Side], asked: Asked<'_>) -> Result<Claims, Failure> {
-    for side in sides {
-        let is_empty = |run: &&SideRun| run.manifest.summary.due() == 0;
-        if let Some(run) = side.runs.iter().find(is_empty) {
-            return Err(Failure::usage(format!("{}: nothing was measured in this run", run.dir.display())));
-        }
-    }
-    let claims = Claims::of(sides, asked).map_err(|error| Failure::usage(error.to_string()))?;
+    checked(Claims::of_measured(sides, asked), asked.rules)
+}
+
+fn checked(claims: Result<Claims, RecordError>, rules: &[Rule]) -> Result<Claims, Failure> {
+    let claims = claims.map_err(|error| Failure::usage(error.to_string()))?;
     let labels: Vec<&str> = claims.comparisons.iter().filter_map(|claim| claim.label.as_deref()).collect();
-    check_labels(asked.rules, &labels)?;
+    check_labels(rules, &labels)?;
     Ok(claims)
 }
 
@@ -96,7 +82,11 @@ pub fn show(claims: &Claims, sides: &[Side], arguments: &CompareArguments) -> Re
         quiet: arguments.quiet,
     };
     put(claims, sides, places, Place::beside(arguments.take_stdout()))?;
-    Ok(if claims.has_failed() { EXIT_FAIL } else { EXIT_PASS })
+    Ok(match Side::has_valid(sides) {
+        _ if claims.has_failed() => EXIT_FAIL,
+        true => EXIT_PASS,
+        false => EXIT_INVALID,
+    })
 }
 
 /// Shows a comparison that ran in rounds again.

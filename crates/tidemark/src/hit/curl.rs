@@ -490,7 +490,7 @@ fn place(parts: usize, text: &str, target: &Target) -> Result<String, String> {
 fn seconds(text: &str) -> Result<Duration, String> {
     let time =
         units::parse_duration(&format!("{text}s")).map_err(|_| format!("{text} is no number of seconds"))?;
-    if time.is_zero() { Err("a time of 0 is none; leave it out".into()) } else { Ok(time) }
+    if time.is_zero() { Err("0 means no limit; leave it out".into()) } else { Ok(time) }
 }
 
 /// The bytes of a file that a flag names.

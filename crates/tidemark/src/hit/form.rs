@@ -1,6 +1,11 @@
 //! Bodies of forms, as curl's `-F` and `--data-urlencode` make them.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
 use super::curl::file_of;
+
+/// What curl percent-encodes: all but letters, digits and these.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A field of a form with several parts.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,12 +103,7 @@ pub fn encoded(text: &str) -> Result<Vec<u8>, String> {
     if !name.is_empty() {
         out = format!("{name}=");
     }
-    for byte in value {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            other => out += &format!("%{other:02X}"),
-        }
-    }
+    out.extend(percent_encode(&value, ENCODED));
     Ok(out.into_bytes())
 }
 

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use percent_encoding::percent_decode_str;
+use url::form_urlencoded;
+
 /// Longest name of a folder, bytes.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -56,9 +59,8 @@ impl Route {
             }
             ["compare"] => {
                 let of = |key: &str| {
-                    let mut fields = query.split('&').filter_map(|field| field.split_once('='));
-                    let (_, value) = fields.find(|(name, _)| *name == key)?;
-                    Within::one(value)
+                    let (_, value) = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == key)?;
+                    Some(Within(vec![name_of(&value)?]))
                 };
                 Some(Route::Compare(of("a")?, of("b")?))
             }
@@ -67,24 +69,19 @@ impl Route {
     }
 }
 
-/// The name of a folder, if it is one.
+/// The name of a folder that stands percent-encoded, if it is one.
 fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let mut digit = || char::from(rest.next()?).to_digit(16);
-        bytes.push(match byte {
-            b'%' => u8::try_from(digit()? * 16 + digit()?).ok()?,
-            other => other,
-        });
-    }
-    let name = String::from_utf8(bytes).ok()?;
+    name_of(&percent_decode_str(text).decode_utf8().ok()?)
+}
+
+/// The name of a folder, if it is one.
+fn name_of(name: &str) -> Option<String> {
     let is_name = !name.is_empty()
         && name != "."
         && name != ".."
         && name.len() <= NAME_BYTES_MAX
         && !name.contains(['/', '\\', '\0']);
-    is_name.then_some(name)
+    is_name.then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -101,6 +98,7 @@ mod tests {
             ("/api/live/a%20b", "", Route::Live(within(&["a b"]))),
             ("/runs/%C3%A4/report.html", "", Route::Report(within(&["ä"]))),
             ("/runs/a/1-b/report.html", "", Route::Report(within(&["a", "1-b"]))),
+            ("/runs/5%/report.html", "", Route::Report(within(&["5%"]))),
             ("/compare", "b=y&a=x%3F", Route::Compare(within(&["x?"]), within(&["y"]))),
         ] {
             assert_eq!(Route::of(path, query), Some(route), "{path}");
@@ -116,8 +114,6 @@ mod tests {
             "/runs/a%2fb/report.html",
             "/runs/a%5Cb/report.html",
             "/runs/a%00/report.html",
-            "/runs/%/report.html",
-            "/runs/%f/report.html",
             "/runs/%ff/report.html",
             "/runs/a/b/c/report.html",
             "/runs/a/run.json",
@@ -126,7 +122,9 @@ mod tests {
         ] {
             assert_eq!(Route::of(path, ""), None, "{path}");
         }
-        assert_eq!(Route::of("/compare", "a=x"), None);
+        for query in ["a=x", "a=x&b=..%2Fy", "a=x&b=.."] {
+            assert_eq!(Route::of("/compare", query), None, "{query}");
+        }
         assert_eq!(Route::of(&format!("/runs/{}/report.html", "a".repeat(256)), ""), None);
     }
 }

@@ -48,7 +48,7 @@ load: {users: 1, hold: 1s}
 "#,
     );
     assert!(
-        shown.contains("> PUT /raw HTTP/1.1") && shown.contains("> (4 bytes that are no text)"),
+        shown.contains("> PUT /raw HTTP/1.1") && shown.contains("> (4 bytes of binary data)"),
         "{shown}"
     );
 }

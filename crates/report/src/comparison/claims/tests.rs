@@ -201,3 +201,20 @@ fn other_machines_and_loads_are_told() {
         assert!(notes.contains(says), "{says}: {notes}");
     }
 }
+
+#[test]
+fn a_round_with_an_invalid_run_is_not_valid() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut sides = ["a", "b"].map(|name| side(&temp, name, &[USUAL, USUAL]));
+    assert!(Side::has_valid(&sides));
+    for side in &mut sides {
+        (1..).zip(&mut side.runs).for_each(|(round, run)| run.round = Some(round));
+    }
+    sides[1].runs[0].manifest.summary.verdict.status = Status::Invalid;
+    assert!(Side::has_valid(&sides), "the second round");
+    sides[0].runs[1].manifest.summary.verdict.status = Status::Invalid;
+    assert!(!Side::has_valid(&sides));
+    // where they did not run in rounds, a valid run of each is enough
+    sides.iter_mut().flat_map(|side| &mut side.runs).for_each(|run| run.round = None);
+    assert!(Side::has_valid(&sides));
+}
