@@ -3,7 +3,7 @@
 //! Runs stand in one [`Line`] only where the same was done on the same machine. Revisions stand beside the runs, so that a
 //! change names the two between which it came.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -129,11 +129,16 @@ impl History {
         if left_out > 0 {
             notes.push(format!("only the newest {READ_MAX} runs were read; {left_out} older ones were not"));
         }
+        let (mut seen, mut copies) = (BTreeSet::new(), 0_usize);
         for dir in found.runs.into_iter().skip(left_out) {
             match Manifest::open(&dir) {
-                Ok(manifest) => runs.push((dir, manifest)),
+                Ok(manifest) if seen.insert(manifest.identity()) => runs.push((dir, manifest)),
+                Ok(_) => copies += 1,
                 Err(error) => notes.push(format!("left out: {error}")),
             }
+        }
+        if copies > 0 {
+            notes.push(format!("counted once: runs that are there again, as copies or by links ({copies})"));
         }
         let comparisons = found.comparisons.len();
         if comparisons > 0 {

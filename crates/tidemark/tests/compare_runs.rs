@@ -95,6 +95,22 @@ fn one_fresh_run_is_held_against_several_of_before() {
 }
 
 #[test]
+fn one_run_several_times_is_not_several_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("copy")).unwrap();
+    fs::copy(at("before/1/run.json"), at("copy/run.json")).unwrap();
+    std::os::unix::fs::symlink("before/1", at("link")).unwrap();
+    for again in ["before/1", "./before/../before/1", "copy", "link", "before"] {
+        let side = format!("before/1,{again}");
+        assert_refused(folder.path(), &["compare", "behind", &side], "are the same run, which counts once");
+    }
+    let output = run(folder.path(), &["compare", "behind", "copy,before/2"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+}
+
+#[test]
 fn wrong_use_is_told_with_a_way_out() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path());
