@@ -62,7 +62,8 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
         return format!("nothing can be said of {side}: {}", too_few(claims));
     }
     let text = parts.join("; ");
-    if found.is_empty() { format!("{side} against {}: {text}", letter(0)) } else { text }
+    let text = if found.is_empty() { format!("{side} against {}: {text}", letter(0)) } else { text };
+    if claims.is_of_two_runs(side) { format!("Within these two runs, {text}") } else { text }
 }
 
 /// Why nothing is claimed.

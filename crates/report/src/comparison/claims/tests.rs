@@ -138,14 +138,37 @@ fn one_run_of_each_is_told_by_its_seconds_and_says_what_that_is_worth() {
     let long = |us| Recipe { seconds: 40, us: [10_000, us], cpu_s: 8.0, ..USUAL };
     let a = side(&temp, "a", &[long(20_000)]);
     let b = side(&temp, "b", &[long(24_000)]);
-    let claims = Claims::of(&[a, b], Asked::default()).unwrap();
+    let rules = ["Checkout p50>+5%", "Checkout p50>+50%"].map(|text| Rule::parse(text).unwrap());
+    let claims = Claims::of(&[a, b], Asked { rules: &rules, ..Asked::default() }).unwrap();
     assert_eq!(claims.covers, Covers::WithinRuns);
+    assert!(claims.says[0].starts_with("Within these two runs, B is slower: "), "{:?}", claims.says);
+    for judged in &claims.fail_if {
+        assert_eq!(judged.failed, None, "{judged:?}");
+        assert!(judged.says.ends_with("give several runs of each side"), "{judged:?}");
+    }
+    assert!(claims.fail_if.len() == 2 && !claims.has_failed());
     assert!(claim(&claims, Some("Checkout"), Figure::P50).differs());
     assert!(!claim(&claims, Some("Search"), Figure::P50).differs());
     assert!(claim(&claims, None, Figure::Cpu).low.is_some());
     let memory = claim(&claims, None, Figure::Memory);
     assert_eq!((memory.ratio, memory.low, memory.difference), (Some(1.0), None, None));
     assert!(claims.notes[0].contains("from run to run is in none of them"), "{:?}", claims.notes);
+}
+
+#[test]
+fn only_the_side_with_a_single_run_is_never_sure() {
+    let temp = tempfile::tempdir().unwrap();
+    let long = |us| Recipe { seconds: 40, us: [10_000, us], cpu_s: 8.0, ..USUAL };
+    let a = side(&temp, "a", &[long(20_000)]);
+    let b = side(&temp, "b", &[long(24_000)]);
+    let c = side(&temp, "c", &around(40_000, &[0, 1, -1]));
+    let rules = [Rule::parse("Checkout p50>+5%").unwrap()];
+    let claims = Claims::of(&[a, b, c], Asked { rules: &rules, ..Asked::default() }).unwrap();
+    let failed: Vec<Option<bool>> = claims.fail_if.iter().map(|judged| judged.failed).collect();
+    assert_eq!(failed, [None, Some(true)], "{:?}", claims.fail_if);
+    assert!(
+        claims.says[0].starts_with("Within these two runs, ") && claims.says[1].starts_with("C is slower")
+    );
 }
 
 #[test]
