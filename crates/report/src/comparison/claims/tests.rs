@@ -201,6 +201,20 @@ fn of_too_few_runs_nothing_is_claimed() {
 }
 
 #[test]
+fn what_cannot_be_told_has_no_figure_that_means_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let a = in_rounds(side(&temp, "a", &around(20_000, &[-990, 0, 900])));
+    let b = in_rounds(side(&temp, "b", &around(20_000, &OTHER[..3])));
+    let claims = Claims::of(&[a, b], Asked { took_s: Some(60.0), ..Asked::default() }).unwrap();
+    let p50 = claim(&claims, None, Figure::P50);
+    assert!(p50.high > Some(10.0) && p50.difference == Some(false), "{p50:?}");
+    assert_eq!(p50.says, "p50 cannot be told from so few runs");
+    let says = &claims.says[0];
+    assert!(says.contains("cannot be told from so few runs") && says.ends_with(" elsewhere"), "{says}");
+    assert!(!says.contains("too noisy") && !says.contains("would tell"), "{says}");
+}
+
+#[test]
 fn a_round_that_was_cut_short_does_not_count() {
     let temp = tempfile::tempdir().unwrap();
     let mut a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD)));
