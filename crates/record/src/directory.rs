@@ -109,6 +109,8 @@ pub struct RunsIn {
     pub comparisons: Vec<PathBuf>,
     /// Runs that go on, or were killed and not looked at since.
     pub unfinished: usize,
+    /// Directories with the figures of a run, and nothing that says what it was or came to, by name.
+    pub damaged: Vec<PathBuf>,
 }
 
 /// Finds the runs right in a folder; nothing of them is read or changed.
@@ -125,10 +127,13 @@ pub fn runs_in(folder: &Path) -> Result<RunsIn, RecordError> {
             found.comparisons.push(dir);
         } else if is_unfinished(&dir) {
             found.unfinished += 1;
+        } else if [files::SERIES, files::LOAD].iter().any(|name| dir.join(name).is_file()) {
+            found.damaged.push(dir);
         }
     }
     found.runs.sort();
     found.comparisons.sort();
+    found.damaged.sort();
     Ok(found)
 }
 
@@ -233,7 +238,10 @@ mod tests {
         fs::write(temp.path().join("last"), "b\n").unwrap();
         fs::create_dir(temp.path().join("both")).unwrap();
         fs::write(temp.path().join("both/comparison.json"), "{}").unwrap();
+        fs::create_dir(temp.path().join("torn")).unwrap();
+        fs::write(temp.path().join("torn/load.parquet"), "").unwrap();
         let found = runs_in(temp.path()).unwrap();
+        assert_eq!(found.damaged, [temp.path().join("torn")]);
         assert_eq!(found.runs, ["a", "b"].map(|name| temp.path().join(name)));
         assert_eq!(found.comparisons, [temp.path().join("both")]);
         assert_eq!(found.unfinished, 0);

@@ -15,6 +15,8 @@ use crate::statistics::change::{MOST, changes};
 
 /// Most runs that are read: the newest, by the names of their directories.
 const READ_MAX: usize = 2_000;
+/// Most damaged runs that are named.
+const NAMED_MAX: usize = 10;
 /// Characters of a revision that are shown.
 const REVISION: usize = 10;
 
@@ -136,6 +138,15 @@ impl History {
                 Ok(_) => copies += 1,
                 Err(error) => notes.push(format!("left out: {error}")),
             }
+        }
+        if !found.damaged.is_empty() {
+            let named = found.damaged.iter().take(NAMED_MAX).map(|dir| dir.display().to_string());
+            let named = named.collect::<Vec<_>>().join(", ");
+            let more = match found.damaged.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            notes.push(format!("left out: figures of runs whose run.json is missing: {named}{more}"));
         }
         if copies > 0 {
             notes.push(format!("counted once: runs that are there again, as copies or by links ({copies})"));
