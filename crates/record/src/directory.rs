@@ -105,12 +105,12 @@ pub fn resolve(run: &str, runs_dir: &Path) -> Result<PathBuf, RecordError> {
 pub struct RunsIn {
     /// Those that have ended, by name.
     pub runs: Vec<PathBuf>,
+    /// Directories with the figures of a run, and nothing that says what it was or came to, by name.
+    pub damaged: Vec<PathBuf>,
     /// Directories of several runs that are compared.
     pub comparisons: Vec<PathBuf>,
     /// Runs that go on, or were killed and not looked at since.
     pub unfinished: usize,
-    /// Directories with the figures of a run, and nothing that says what it was or came to, by name.
-    pub damaged: Vec<PathBuf>,
 }
 
 /// Finds the runs right in a folder; nothing of them is read or changed.

@@ -149,7 +149,7 @@ impl History {
             notes.push(format!("left out: figures of runs whose run.json is missing: {named}{more}"));
         }
         if copies > 0 {
-            notes.push(format!("counted once: runs that are there again, as copies or by links ({copies})"));
+            notes.push(format!("counted once: runs that are there again, as copies ({copies})"));
         }
         let comparisons = found.comparisons.len();
         if comparisons > 0 {
