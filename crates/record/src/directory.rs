@@ -108,6 +108,8 @@ pub fn resolve(run: &str, runs_dir: &Path) -> Result<PathBuf, RecordError> {
 pub struct RunsIn {
     /// Those that have ended, by name.
     pub runs: Vec<PathBuf>,
+    /// Directories with the figures of a run, and nothing that says what it was or came to, by name.
+    pub damaged: Vec<PathBuf>,
     /// Directories of several runs that are compared.
     pub comparisons: Vec<PathBuf>,
     /// Runs that go on, or were killed and not looked at since, by name.
@@ -135,10 +137,12 @@ pub fn runs_in(folder: &Path) -> Result<RunsIn, RecordError> {
             found.runs.push(dir);
         } else if is_unfinished(&dir) {
             found.unfinished.push(dir);
+        } else if [files::SERIES, files::LOAD].iter().any(|name| dir.join(name).is_file()) {
+            found.damaged.push(dir);
         }
     }
     found.left_out = entries.count();
-    for dirs in [&mut found.runs, &mut found.comparisons, &mut found.unfinished] {
+    for dirs in [&mut found.runs, &mut found.comparisons, &mut found.unfinished, &mut found.damaged] {
         dirs.sort();
     }
     Ok(found)
@@ -251,7 +255,10 @@ mod tests {
         fs::write(temp.path().join("last"), "b\n").unwrap();
         fs::create_dir(temp.path().join("both")).unwrap();
         fs::write(temp.path().join("both/comparison.json"), "{}").unwrap();
+        fs::create_dir(temp.path().join("torn")).unwrap();
+        fs::write(temp.path().join("torn/load.parquet"), "").unwrap();
         let found = runs_in(temp.path()).unwrap();
+        assert_eq!(found.damaged, [temp.path().join("torn")]);
         assert_eq!(found.runs, ["a", "b"].map(|name| temp.path().join(name)));
         assert_eq!(found.comparisons, [temp.path().join("both")]);
         assert_eq!((found.unfinished.len(), found.left_out), (0, 0));

@@ -261,4 +261,9 @@ impl Manifest {
             summary,
         }
     }
+
+    /// What tells a run from all others, and not from copies of it, wherever they are: its name, when it began, and its seed.
+    pub fn identity(&self) -> (String, String, u64) {
+        (self.id.clone(), self.started_at.clone(), self.seed)
+    }
 }

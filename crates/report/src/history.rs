@@ -3,7 +3,7 @@
 //! Runs stand in one [`Line`] only where the same was done on the same machine. Revisions stand beside the runs, so that a
 //! change names the two between which it came.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -15,6 +15,8 @@ use crate::statistics::change::{MOST, changes};
 
 /// Most runs that are read: the newest, by the names of their directories.
 const READ_MAX: usize = 2_000;
+/// Most damaged runs that are named.
+const NAMED_MAX: usize = 10;
 /// Characters of a revision that are shown.
 const REVISION: usize = 10;
 
@@ -129,11 +131,25 @@ impl History {
         if left_out > 0 {
             notes.push(format!("only the newest {READ_MAX} runs were read; {left_out} older ones were not"));
         }
+        let (mut seen, mut copies) = (BTreeSet::new(), 0_usize);
         for dir in found.runs.into_iter().skip(left_out) {
             match Manifest::open(&dir) {
-                Ok(manifest) => runs.push((dir, manifest)),
+                Ok(manifest) if seen.insert(manifest.identity()) => runs.push((dir, manifest)),
+                Ok(_) => copies += 1,
                 Err(error) => notes.push(format!("left out: {error}")),
             }
+        }
+        if !found.damaged.is_empty() {
+            let named = found.damaged.iter().take(NAMED_MAX).map(|dir| dir.display().to_string());
+            let named = named.collect::<Vec<_>>().join(", ");
+            let more = match found.damaged.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            notes.push(format!("left out: figures of runs whose run.json is missing: {named}{more}"));
+        }
+        if copies > 0 {
+            notes.push(format!("counted once: runs that are there again, as copies ({copies})"));
         }
         let comparisons = found.comparisons.len();
         if comparisons > 0 {

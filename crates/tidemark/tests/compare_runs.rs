@@ -8,7 +8,8 @@ use crate::program::runs::StoredRun;
 use crate::program::{assert_refused, code, run, stderr, stdout};
 use serde_json::Value;
 
-/// One run of each side, of which B's checkout takes a fifth longer; and three of each, all alike.
+/// One run of each side, of which B's checkout takes a fifth longer; three of each, all alike; and three that take as long
+/// as B.
 fn write(folder: &Path) {
     let long = |us| StoredRun { seconds: 40, us: [10_000, us], ..StoredRun::default() };
     long(20_000).write(&folder.join("a"));
@@ -17,6 +18,7 @@ fn write(folder: &Path) {
         let of = |us: u64| StoredRun { us: [10_000 + off, us], ..StoredRun::default() };
         of(20_000 + off).write(&folder.join(format!("before/{number}")));
         of(20_056 - off).write(&folder.join(format!("behind/{number}")));
+        of(24_000 + off).write(&folder.join(format!("slow/{number}")));
     }
 }
 
@@ -43,17 +45,24 @@ fn a_planted_slowdown_is_found_and_fails_where_that_is_asked_for() {
     assert!(checkout["low"].as_f64() > Some(1.15) && checkout["high"].as_f64() < Some(1.25), "{checkout}");
     assert_eq!(claim(&claims, Some("Search"), "p50")["difference"], false);
     let says = claims["says"][0].as_str().unwrap();
-    assert!(says.starts_with("B is slower: "), "{says}");
+    assert!(says.starts_with("Within these two runs, B is slower: "), "{says}");
     // the text, and that one run of each says nothing of others
     let text = stderr(&output);
     assert!(text.contains("B is slower: ") && text.contains("one run of each"), "{text}");
 
-    let rules = |rule: &str| code(&run(folder.path(), &["compare", "a", "b", "--fail-if", rule]));
+    let rules = |rule: &str| code(&run(folder.path(), &["compare", "before", "slow", "--fail-if", rule]));
     assert_eq!(
         ["Checkout p50>+5%", "Checkout p50>+50%", "rate<-50%", "cpu>+10%"].map(rules),
         [1, 0, 0, 0],
         "only what is sure fails"
     );
+    // of one run of each nothing is, as what differs from run to run is not known
+    let output = run(folder.path(), &["compare", "a", "b", "--fail-if", "Checkout p50>+5%", "--json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let claims = json(&output);
+    let judged = &claims["fail_if"][0];
+    assert!(judged["failed"].is_null(), "{judged}");
+    assert!(judged["says"].as_str().unwrap().contains("give several runs of each side"), "{judged}");
 }
 
 #[test]
@@ -92,6 +101,22 @@ fn one_fresh_run_is_held_against_several_of_before() {
     assert_eq!(claims["covers"], "between-runs");
     let checkout = claim(&claims, Some("Checkout"), "p50");
     assert_eq!(checkout["difference"], true, "{checkout}");
+}
+
+#[test]
+fn one_run_several_times_is_not_several_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("copy")).unwrap();
+    fs::copy(at("before/1/run.json"), at("copy/run.json")).unwrap();
+    std::os::unix::fs::symlink("before/1", at("link")).unwrap();
+    for again in ["before/1", "./before/../before/1", "copy", "link", "before"] {
+        let side = format!("before/1,{again}");
+        assert_refused(folder.path(), &["compare", "behind", &side], "are the same run, which counts once");
+    }
+    let output = run(folder.path(), &["compare", "behind", "copy,before/2"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
 }
 
 #[test]

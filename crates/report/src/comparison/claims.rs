@@ -320,6 +320,14 @@ impl Claims {
         self.comparisons.iter().filter(move |claim| claim.side == side)
     }
 
+    /// Whether all that is known of a side is how the seconds of one run differ, and those of the one run of the first.
+    pub(crate) fn is_of_two_runs(&self, side: &str) -> bool {
+        let is_one = |of: &ShownSide| of.runs.len() == 1;
+        self.covers == Covers::WithinRuns
+            && self.sides.first().is_some_and(is_one)
+            && self.sides.iter().any(|of| of.side == side && is_one(of))
+    }
+
     /// Whether more rounds would find nothing out that is asked for: each rule is judged; or, where there are none, each
     /// figure of all requests differs, or is known to within this share.
     pub fn is_settled(&self, within: f64) -> bool {

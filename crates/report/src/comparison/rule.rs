@@ -28,7 +28,8 @@ pub struct Judged {
     pub rule: String,
     /// The side: `B`.
     pub side: String,
-    /// Whether it failed: the whole interval lies beyond the bound. Null where the bound lies within it, or there is none.
+    /// Whether it failed: the whole interval lies beyond the bound. Null where the bound lies within it, where there is none,
+    /// and of one run of each side: what differs from run to run is in no interval then.
     pub failed: Option<bool>,
     /// The same for a person.
     pub says: String,
@@ -73,10 +74,17 @@ impl Rule {
     fn of_side(&self, side: &str, claims: &Claims) -> Judged {
         let of = |claim: &&Claim| claim.label == self.label && claim.figure == self.figure;
         let claim = claims.of_side(side).find(of);
-        let failed = claim.and_then(|claim| self.failed(claim));
+        let is_of_two_runs = claims.is_of_two_runs(side);
+        let failed = claim.filter(|_| !is_of_two_runs).and_then(|claim| self.failed(claim));
         let bound = change(self.bound);
         let says = match (claim, failed) {
             (None, _) => format!("{side}: it was not measured in every run"),
+            (Some(claim), _) if is_of_two_runs => {
+                let what = if claim.only_here_not_reached { "not reached".into() } else { range(claim) };
+                format!(
+                    "{side}: {what} within these two runs, not sure of others: give several runs of each side"
+                )
+            }
             (Some(claim), _) if claim.only_here_not_reached => format!("{side}: not reached"),
             (Some(claim), Some(true)) => format!("{side}: {}, beyond {bound}", range(claim)),
             (Some(claim), Some(false)) => format!("{side}: {}, within {bound}", range(claim)),

@@ -9,6 +9,12 @@ use crate::units::{percent, three_digits, trim_zeros};
 
 /// What is known to within this share is known: no difference larger than that.
 const CLOSE: f64 = 0.05;
+/// What may be off by more than this share, to ten times as much, is not told at all.
+const FAR: f64 = 9.0;
+/// A figure of which nothing is told.
+const NOT_TOLD: &str = "cannot be told from so few runs";
+/// Changes are shown up to this ratio.
+const RATIO_SHOWN_MAX: f64 = 1_000.0;
 /// Most claims that a sentence lists.
 const LISTED: usize = 4;
 /// Most figures that are named as too noisy.
@@ -30,6 +36,7 @@ pub(crate) fn of_claim(claim: &Claim) -> String {
         }
         (Some(_), _) => match off(claim) {
             Some(off) if off <= CLOSE => format!("no difference larger than {}", whole_percent(off)),
+            Some(off) if off > FAR => format!("{name} {NOT_TOLD}"),
             off => format!("too noisy to tell less than {}", whole_percent(off.unwrap_or(0.0))),
         },
         (None, Some(ratio)) => format!("{name} {}, and nothing says how sure that is", change(ratio)),
@@ -49,8 +56,14 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
     let open: Vec<&Claim> = all.iter().copied().filter(|of| of.difference == Some(false)).collect();
     let is_close = |of: &&Claim| off(of).is_some_and(|off| off <= CLOSE);
     let (close, noisy): (Vec<&Claim>, Vec<&Claim>) = open.into_iter().partition(is_close);
+    let is_far = |of: &&Claim| off(of).is_some_and(|off| off > FAR);
+    let (far, noisy): (Vec<&Claim>, Vec<&Claim>) = noisy.into_iter().partition(is_far);
     let worst = |of: &[&Claim]| of.iter().filter_map(|of| off(of)).fold(0.0, f64::max);
-    let elsewhere = if found.is_empty() && noisy.is_empty() { "" } else { " elsewhere" };
+    let is_all = found.is_empty() && noisy.is_empty() && far.is_empty();
+    let elsewhere = if is_all { "" } else { " elsewhere" };
+    if !far.is_empty() {
+        parts.push(format!("{} {NOT_TOLD}", names(&far)));
+    }
     if !noisy.is_empty() {
         let least = whole_percent(worst(&noisy));
         parts.push(format!("{} too noisy to tell less than {least}{}", names(&noisy), more(claims, &noisy)));
@@ -62,7 +75,8 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
         return format!("nothing can be said of {side}: {}", too_few(claims));
     }
     let text = parts.join("; ");
-    if found.is_empty() { format!("{side} against {}: {text}", letter(0)) } else { text }
+    let text = if found.is_empty() { format!("{side} against {}: {text}", letter(0)) } else { text };
+    if claims.is_of_two_runs(side) { format!("Within these two runs, {text}") } else { text }
 }
 
 /// Why nothing is claimed.
@@ -145,6 +159,9 @@ fn more(claims: &Claims, noisy: &[&Claim]) -> String {
     let Some(count) = estimate.count_for((1.0 + goal).ln(), interval.level) else { return String::new() };
     let Estimate { count: have, .. } = estimate;
     let missing = count.saturating_sub(have);
+    if missing == 0 {
+        return String::new();
+    }
     let what = match (claims.covers, claims.took_s) {
         (Covers::BetweenRounds, Some(took_s)) => {
             let minutes = (missing as f64 * took_s / have as f64 / 60.0).ceil().max(1.0);
@@ -172,11 +189,12 @@ pub(crate) fn range(claim: &Claim) -> String {
     }
 }
 
-/// What a ratio changes: `+8.1%`, `-12%`, `×14.2`.
+/// What a ratio changes: `+8.1%`, `-12%`, `×14.2`, `over ×1,000`.
 pub(crate) fn change(ratio: f64) -> String {
     let off = (ratio - 1.0) * 100.0;
     let sign = if off < 0.0 { "-" } else { "+" };
     match off.abs() {
+        _ if ratio > RATIO_SHOWN_MAX => format!("over ×{}", three_digits(RATIO_SHOWN_MAX)),
         off if off >= 999.5 => format!("×{}", three_digits(ratio)),
         off if off >= 9.95 => format!("{sign}{off:.0}%"),
         off if off < 0.05 => "0%".into(),
@@ -292,6 +310,7 @@ mod tests {
     fn changes_are_short() {
         let shown = [1.0812, 1.12, 0.5, 1.0, 0.9996, 2.0, 14.2, 1.004].map(change);
         assert_eq!(shown, ["+8.1%", "+12%", "-50%", "0%", "0%", "+100%", "×14.2", "+0.4%"]);
+        assert_eq!([999.0, 1e34, f64::INFINITY].map(change), ["×999", "over ×1,000", "over ×1,000"]);
         assert_eq!([0.0001, 0.0299, 0.03, 0.031, 2.5].map(whole_percent), ["1%", "3%", "3%", "4%", "250%"]);
     }
 }

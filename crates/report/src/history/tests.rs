@@ -49,6 +49,32 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
+fn runs_without_their_manifest_are_named() {
+    let temp = folder();
+    std::fs::remove_file(temp.path().join("14-shop/run.json")).unwrap();
+    for number in 50..61 {
+        let dir = temp.path().join(number.to_string());
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("load.parquet"), "").unwrap();
+    }
+    let history = History::read(temp.path()).unwrap();
+    assert_eq!(history.lines[0].runs.len(), 13);
+    let note = history.notes.iter().find(|note| note.contains("whose run.json is missing")).unwrap();
+    assert!(note.contains("14-shop") && note.ends_with(" and 2 more"), "{note}");
+}
+
+#[test]
+fn a_copy_of_a_run_is_no_other_run() {
+    let temp = folder();
+    std::fs::create_dir(temp.path().join("50-copy")).unwrap();
+    std::fs::copy(temp.path().join("20-shop/run.json"), temp.path().join("50-copy/run.json")).unwrap();
+    let history = History::read(temp.path()).unwrap();
+    assert_eq!(history.lines[0].runs.len(), 14);
+    let says = "counted once: runs that are there again, as copies (1)";
+    assert!(history.notes.iter().any(|note| note == says), "{:?}", history.notes);
+}
+
+#[test]
 fn a_change_is_found_with_its_revisions_and_machines_are_not_mixed() {
     let temp = folder();
     let history = History::read(temp.path()).unwrap();

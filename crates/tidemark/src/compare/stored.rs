@@ -1,5 +1,6 @@
 //! Runs that are there, held against each other.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tidemark_record::{Comparison as Record, RUNS_DIR, RecordError, resolve, runs_in};
@@ -63,7 +64,24 @@ pub fn side(word: &str) -> Result<Side, Failure> {
     if dirs.is_empty() {
         return Err(Failure::usage(format!("\"{word}\" names no run")));
     }
-    Side::of_runs(word, &dirs).map_err(usage)
+    let side = Side::of_runs(word, &dirs).map_err(usage)?;
+    check_distinct(&side)?;
+    Ok(side)
+}
+
+/// One run that is there several times, as a copy or by a link, tells no more than once.
+fn check_distinct(side: &Side) -> Result<(), Failure> {
+    let mut seen = BTreeMap::new();
+    for run in &side.runs {
+        if let Some(other) = seen.insert(run.manifest.identity(), &run.dir) {
+            return Err(Failure::usage(format!(
+                "{} and {} are the same run, which counts once; leave one of them out, or name the runs one by one",
+                other.display(),
+                run.dir.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn runs(name: &str) -> Result<Vec<PathBuf>, Failure> {

@@ -138,14 +138,37 @@ fn one_run_of_each_is_told_by_its_seconds_and_says_what_that_is_worth() {
     let long = |us| Recipe { seconds: 40, us: [10_000, us], cpu_s: 8.0, ..USUAL };
     let a = side(&temp, "a", &[long(20_000)]);
     let b = side(&temp, "b", &[long(24_000)]);
-    let claims = Claims::of(&[a, b], Asked::default()).unwrap();
+    let rules = ["Checkout p50>+5%", "Checkout p50>+50%"].map(|text| Rule::parse(text).unwrap());
+    let claims = Claims::of(&[a, b], Asked { rules: &rules, ..Asked::default() }).unwrap();
     assert_eq!(claims.covers, Covers::WithinRuns);
+    assert!(claims.says[0].starts_with("Within these two runs, B is slower: "), "{:?}", claims.says);
+    for judged in &claims.fail_if {
+        assert_eq!(judged.failed, None, "{judged:?}");
+        assert!(judged.says.ends_with("give several runs of each side"), "{judged:?}");
+    }
+    assert!(claims.fail_if.len() == 2 && !claims.has_failed());
     assert!(claim(&claims, Some("Checkout"), Figure::P50).differs());
     assert!(!claim(&claims, Some("Search"), Figure::P50).differs());
     assert!(claim(&claims, None, Figure::Cpu).low.is_some());
     let memory = claim(&claims, None, Figure::Memory);
     assert_eq!((memory.ratio, memory.low, memory.difference), (Some(1.0), None, None));
     assert!(claims.notes[0].contains("from run to run is in none of them"), "{:?}", claims.notes);
+}
+
+#[test]
+fn only_the_side_with_a_single_run_is_never_sure() {
+    let temp = tempfile::tempdir().unwrap();
+    let long = |us| Recipe { seconds: 40, us: [10_000, us], cpu_s: 8.0, ..USUAL };
+    let a = side(&temp, "a", &[long(20_000)]);
+    let b = side(&temp, "b", &[long(24_000)]);
+    let c = side(&temp, "c", &around(40_000, &[0, 1, -1]));
+    let rules = [Rule::parse("Checkout p50>+5%").unwrap()];
+    let claims = Claims::of(&[a, b, c], Asked { rules: &rules, ..Asked::default() }).unwrap();
+    let failed: Vec<Option<bool>> = claims.fail_if.iter().map(|judged| judged.failed).collect();
+    assert_eq!(failed, [None, Some(true)], "{:?}", claims.fail_if);
+    assert!(
+        claims.says[0].starts_with("Within these two runs, ") && claims.says[1].starts_with("C is slower")
+    );
 }
 
 #[test]
@@ -175,6 +198,20 @@ fn of_too_few_runs_nothing_is_claimed() {
     assert!(claims.says[0].contains("there must be 3 rounds"), "{:?}", claims.says);
     let checkout = claim(&claims, Some("Checkout"), Figure::P50);
     assert!(checkout.ratio.unwrap() > 1.9 && checkout.difference.is_none());
+}
+
+#[test]
+fn what_cannot_be_told_has_no_figure_that_means_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let a = in_rounds(side(&temp, "a", &around(20_000, &[-990, 0, 900])));
+    let b = in_rounds(side(&temp, "b", &around(20_000, &OTHER[..3])));
+    let claims = Claims::of(&[a, b], Asked { took_s: Some(60.0), ..Asked::default() }).unwrap();
+    let p50 = claim(&claims, None, Figure::P50);
+    assert!(p50.high > Some(10.0) && p50.difference == Some(false), "{p50:?}");
+    assert_eq!(p50.says, "p50 cannot be told from so few runs");
+    let says = &claims.says[0];
+    assert!(says.contains("cannot be told from so few runs") && says.ends_with(" elsewhere"), "{says}");
+    assert!(!says.contains("too noisy") && !says.contains("would tell"), "{says}");
 }
 
 #[test]
