@@ -83,9 +83,7 @@ impl NotKept {
     /// For a person.
     pub fn words(self) -> &'static str {
         match self {
-            NotKept::Foreign => {
-                "its Domain does not cover this host, or has no dot, so that it is not kept"
-            }
+            NotKept::Foreign => "its Domain does not cover this host, or has no dot, so that it is not kept",
             NotKept::Insecure => "it is `Secure`, so that it is sent over TLS only, and this is plain HTTP",
             NotKept::NoRoom => "it is larger than 4 KiB, or there are 64 already, so that it is not kept",
         }

@@ -24,7 +24,7 @@ pub use crate::statistics::Looks;
 pub use claims::{Asked, Claim, Claims, Covers, SIDES_MAX, ShownSide, Side, SideRun};
 pub use figure::{Figure, Reading};
 pub use rule::{Judged, Rule};
-pub(crate) use words::{change, range};
+pub(crate) use words::{CLOSE, change, off, range};
 
 /// The process whose CPU time is compared.
 const SYSTEM: &str = "system";

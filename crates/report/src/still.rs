@@ -162,7 +162,8 @@ fn rounds(out: &mut String, claims: &[&Claim]) {
         }
         out.push_str("</svg></figure>\n");
     }
-    let dots = if claims.iter().any(|claim| !claim.rounds.is_empty()) { "A dot is a round, the" } else { "The" };
+    let dots =
+        if claims.iter().any(|claim| !claim.rounds.is_empty()) { "A dot is a round, the" } else { "The" };
     let _ = writeln!(
         out,
         "<p class=\"quiet\">{dots} bar is where the ratio lies; the middle is no difference, the edges {} and {}.</p>",

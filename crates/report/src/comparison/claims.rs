@@ -87,9 +87,8 @@ impl Side {
         if rounds.is_empty() {
             return sides.iter().all(|side| side.runs.iter().any(is_valid));
         }
-        let in_round = |round: u64| {
-            sides.iter().flat_map(|side| &side.runs).filter(move |run| run.round == Some(round))
-        };
+        let in_round =
+            |round: u64| sides.iter().flat_map(|side| &side.runs).filter(move |run| run.round == Some(round));
         rounds.into_iter().any(|round| in_round(round).all(is_valid))
     }
 

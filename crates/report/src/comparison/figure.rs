@@ -89,6 +89,11 @@ impl Figure {
         self != Figure::Rate
     }
 
+    /// What is said where so many requests failed that it has no value.
+    pub(crate) fn not_reached(self) -> &'static str {
+        if self == Figure::Rate { "0, no good answer" } else { "not reached" }
+    }
+
     /// Whether it says how fast answers are, or how many.
     pub fn is_speed(self) -> bool {
         !matches!(self, Figure::Cpu | Figure::Memory)
@@ -113,13 +118,13 @@ impl Figure {
             let failed = step.errors.values().sum();
             return match self.quantile() {
                 Some(share) => percentile(share, &step.response_time_us, step.requests, failed),
-                None if self == Figure::Rate => Reading::of(step.achieved_per_s),
+                None if self == Figure::Rate => rate(step.achieved_per_s, step.requests),
                 None => Reading::Unknown,
             };
         }
         let started = || summary.processes.iter().filter(|process| process.name != DRIVER);
         match self {
-            Figure::Rate => Reading::of(summary.achieved_per_s),
+            Figure::Rate => rate(summary.achieved_per_s, summary.due()),
             Figure::Cpu => {
                 let cpu_s: f64 = started().map(|process| process.cpu_s).sum();
                 Reading::of(cpu_s * 1e6 / summary.requests.max(1) as f64)
@@ -137,6 +142,11 @@ impl Figure {
     pub(crate) fn step(self, least: f64) -> f64 {
         if self.quantile().is_some() { (1.0 / least.max(1.0)).max(HISTOGRAM_STEP) } else { 0.0 }
     }
+}
+
+/// Good answers a second to so many requests; none at all are fewer than any number.
+fn rate(per_s: f64, due: u64) -> Reading {
+    if per_s == 0.0 && due > 0 { Reading::NotReached } else { Reading::of(per_s) }
 }
 
 fn percentile(share: f64, of: &Latency, due: u64, failed: u64) -> Reading {
@@ -157,6 +167,18 @@ fn percentile(share: f64, of: &Latency, due: u64, failed: u64) -> Reading {
 mod tests {
     use super::*;
     use crate::test_run;
+
+    #[test]
+    fn no_good_answer_is_a_rate_that_is_not_reached() {
+        let (_dir, run) = test_run::airline();
+        let mut summary = run.manifest.summary;
+        (summary.achieved_per_s, summary.steps[0].achieved_per_s) = (0.0, 0.0);
+        let label = summary.steps[0].label.clone();
+        assert_eq!(Figure::Rate.read(&summary, None), Reading::NotReached);
+        assert_eq!(Figure::Rate.read(&summary, Some(&label)), Reading::NotReached);
+        summary.steps[0].requests = 0;
+        assert_eq!(Figure::Rate.read(&summary, Some(&label)), Reading::Unknown, "nobody asked");
+    }
 
     #[test]
     fn figures_are_those_of_the_summary() {

@@ -80,12 +80,15 @@ impl Rule {
         let says = match (claim, failed) {
             (None, _) => format!("{side}: it was not measured in every run"),
             (Some(claim), _) if is_of_two_runs => {
-                let what = if claim.only_here_not_reached { "not reached".into() } else { range(claim) };
+                let what =
+                    if claim.only_here_not_reached { self.figure.not_reached().into() } else { range(claim) };
                 format!(
                     "{side}: {what} within these two runs, not sure of others: give several runs of each side"
                 )
             }
-            (Some(claim), _) if claim.only_here_not_reached => format!("{side}: not reached"),
+            (Some(claim), _) if claim.only_here_not_reached => {
+                format!("{side}: {}", self.figure.not_reached())
+            }
             (Some(claim), Some(true)) => format!("{side}: {}, beyond {bound}", range(claim)),
             (Some(claim), Some(false)) => format!("{side}: {}, within {bound}", range(claim)),
             (Some(claim), None) => format!("{side}: {}, not sure", range(claim)),
@@ -95,7 +98,8 @@ impl Rule {
 
     fn failed(&self, claim: &Claim) -> Option<bool> {
         if claim.only_here_not_reached {
-            return Some(self.above);
+            // worse than any bound
+            return Some(self.above == claim.figure.more_is_worse());
         }
         let (low, high) = claim.low.zip(claim.high)?;
         match self.above {

@@ -8,7 +8,7 @@ use crate::statistics::{Estimate, LEAST};
 use crate::units::{percent, three_digits, trim_zeros};
 
 /// What is known to within this share is known: no difference larger than that.
-const CLOSE: f64 = 0.05;
+pub(crate) const CLOSE: f64 = 0.05;
 /// What may be off by more than this share, to ten times as much, is not told at all.
 const FAR: f64 = 9.0;
 /// A figure of which nothing is told.
@@ -27,7 +27,7 @@ pub(crate) fn of_claim(claim: &Claim) -> String {
     let name = claim.figure.name();
     match (claim.low.zip(claim.high), claim.ratio) {
         _ if claim.only_here_not_reached => {
-            format!("worse: {name} is not reached, so many requests failed")
+            format!("worse: {name} is {}, so many requests failed", claim.figure.not_reached())
         }
         _ if claim.ratio.is_none() => format!("{name} is not reached in every run"),
         (Some(_), _) if claim.differs() => {
@@ -96,6 +96,9 @@ fn too_few(claims: &Claims) -> String {
 
 /// What it is, all in all.
 fn head(found: &[&Claim]) -> &'static str {
+    if found.iter().any(|of| of.only_here_not_reached) {
+        return "fails more often";
+    }
     let any = |is_speed: bool, is_worse: bool| {
         found.iter().any(|of| of.figure.is_speed() == is_speed && of.is_worse() == is_worse)
     };
@@ -125,7 +128,7 @@ fn list(found: &[&Claim]) -> String {
 
 fn in_list(claim: &Claim) -> String {
     let on = claim.label.as_ref().map_or_else(String::new, |label| format!(" on {label}"));
-    let what = if claim.ratio.is_some() { range(claim) } else { "not reached".into() };
+    let what = if claim.ratio.is_some() { range(claim) } else { claim.figure.not_reached().into() };
     format!("{} {what}{on}", claim.figure.name())
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ROWS_MAX, code, left_out, plain};
-use crate::comparison::{Claim, Claims, Figure, range};
+use crate::comparison::{CLOSE, Claim, Claims, Figure, off, range};
 use crate::history::{Line, sparkline};
 use crate::text::claims::{covers, value};
 
@@ -75,7 +75,8 @@ fn table(out: &mut String, claims: &[&Claim]) {
         let word = match claim.difference {
             Some(true) if claim.is_worse() => "**worse**",
             Some(true) => "better",
-            Some(false) => "no difference",
+            Some(false) if off(claim).is_some_and(|off| off <= CLOSE) => "no difference",
+            Some(false) => "too noisy",
             None if claim.only_here_not_reached => "**worse**",
             None => "",
         };

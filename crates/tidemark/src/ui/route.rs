@@ -59,7 +59,8 @@ impl Route {
             }
             ["compare"] => {
                 let of = |key: &str| {
-                    let (_, value) = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == key)?;
+                    let (_, value) =
+                        form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == key)?;
                     Some(Within(vec![name_of(&value)?]))
                 };
                 Some(Route::Compare(of("a")?, of("b")?))

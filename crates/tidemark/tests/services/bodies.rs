@@ -47,10 +47,7 @@ sessions:
 load: {users: 1, hold: 1s}
 "#,
     );
-    assert!(
-        shown.contains("> PUT /raw HTTP/1.1") && shown.contains("> (4 bytes of binary data)"),
-        "{shown}"
-    );
+    assert!(shown.contains("> PUT /raw HTTP/1.1") && shown.contains("> (4 bytes of binary data)"), "{shown}");
 }
 
 #[test]
