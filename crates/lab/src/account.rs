@@ -193,6 +193,10 @@ impl Account {
                 "turns of sessions were ended because they only computed; is there an endless loop?",
             ),
             (
+                end.sent_again,
+                "requests were sent again after a GOAWAY, by which the server said that it had not taken them; they count once",
+            ),
+            (
                 end.sessions_waited,
                 "sessions had to wait, because as many as the limit allows were in flight; their wait counts",
             ),
