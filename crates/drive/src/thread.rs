@@ -80,6 +80,8 @@ pub(crate) struct ThreadEnd {
     pub spent_turns: u64,
     /// Requests that were sent again after a GOAWAY.
     pub sent_again: u64,
+    /// Answers that came before the body of their request was sent whole.
+    pub uploads_cut: u64,
     /// Handshakes of its connections.
     pub handshakes: Handshakes,
     /// Arrivals that the limit of sessions in flight let wait, and those that it dropped.
@@ -250,6 +252,7 @@ impl Thread<'_> {
         end.slowest = self.recorder.take_slowest();
         end.spent_turns = self.flow.spent_turns;
         end.sent_again = self.flow.sent_again;
+        end.uploads_cut = self.transport.uploads_cut();
         end.handshakes = self.transport.handshakes();
         end.held = self.transport.held();
         end.limited = self.schedule.limited();
