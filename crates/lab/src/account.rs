@@ -359,6 +359,9 @@ impl Account {
         self.notes.extend(missed(plan, totals));
         self.notes.extend(answered_behind(totals));
         self.notes.extend(own::notes(plan, totals));
+        // a shorter one is the verdict's
+        let changed = plan.changed_files().into_iter().filter(|change| !change.is_shorter);
+        self.notes.extend(changed.map(|change| change.words));
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
         if shared {
