@@ -607,7 +607,7 @@ fn a_body_whose_file_became_shorter_is_no_fault_of_the_system() {
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(100).unwrap();
     let mut plan = plan(OPEN, &[]);
-    let text = "sessions: {a: {steps: [{PUT: /}]}}\nload: {users: 1, hold: 1s}\n";
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
     plan.requests = tidemark_scenario::load_text("t.yaml", text, Path::new("."), &[]).unwrap().requests;
     let Ask::Http(http) = &mut plan.requests[0].ask else { panic!("an HTTP request") };
     http.upload = vec![UploadPiece::File(FileBody::open(file.path()).unwrap())];
