@@ -75,6 +75,7 @@ pub(crate) struct Probe {
     /// Whether the body is kept.
     pub needs_body: bool,
     looks_at_body: bool,
+    looks_at_json: bool,
     judges_status: bool,
     follows: bool,
     /// How many good answers were redirects that nobody follows and no check is about.
@@ -139,6 +140,8 @@ pub(crate) struct Scratch {
     expected: Vec<u8>,
     /// What the last check lacked.
     unmet: Option<Unmet>,
+    /// Why the last body is not JSON, where it is not and something looks into it.
+    not_json: Option<json::JsonError>,
 }
 
 /// A session's variables with their names.
@@ -164,6 +167,8 @@ impl Probe {
             not_found: vec![(0, false); request.extractions.len()],
             needs_body: request.needs_body(),
             looks_at_body: request.looks_at_body(),
+            looks_at_json: request.extractions.iter().any(|e| is_into_json(&e.source))
+                || request.checks.iter().any(is_of_json),
             judges_status: request.checks.iter().any(|check| matches!(check, Check::Status(_))),
             follows: request.follow.is_some(),
             unfollowed: 0,
@@ -192,11 +197,14 @@ impl Probe {
         if self.looks_at_body && answer.unreadable().is_some() {
             return Err(Flaw::Unreadable);
         }
+        self.read_json(answer, scratch);
+        let is_json = scratch.not_json.is_none();
         for (index, extraction) in self.extractions.iter().enumerate() {
             let slot = &mut slots[extraction.slot as usize];
             let groups = &mut self.groups[index];
             let now_s = environment.epoch_ms / 1_000;
-            let found = extract(&extraction.source, groups, (answer, now_s), slot, &mut scratch.text);
+            let found = (is_json || !is_into_json(&extraction.source))
+                && extract(&extraction.source, groups, (answer, now_s), slot, &mut scratch.text);
             self.not_found[index].1 = !found;
             if !found {
                 match extraction.when_missing {
@@ -232,8 +240,14 @@ impl Probe {
     ) -> Result<(), Flaw> {
         let of_answer =
             |index: &usize| !matches!(self.checks[*index], Check::Holds(..) | Check::Value { .. });
+        self.read_json(answer, scratch);
         let mut indices = (0..self.checks.len()).filter(of_answer);
         indices.try_for_each(|index| self.check(index, answer, &mut environment.context(slots), scratch))
+    }
+
+    /// Reads a body to its end where something looks into its JSON: values are looked for no further than they stand.
+    fn read_json(&self, answer: &dyn Answer, scratch: &mut Scratch) {
+        scratch.not_json = self.looks_at_json.then(|| json::check(answer.body()).err()).flatten();
     }
 
     fn check(
@@ -243,6 +257,9 @@ impl Probe {
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Flaw> {
+        if scratch.not_json.is_some() && is_of_json(&self.checks[index]) {
+            return Err(Flaw::Check(index));
+        }
         match holds(&self.checks[index], answer, cx, scratch) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Flaw::Check(index)),
@@ -377,6 +394,14 @@ impl Probe {
             }
         }
     }
+}
+
+fn is_into_json(source: &Source) -> bool {
+    matches!(source, Source::Json(_) | Source::JsonAll(_) | Source::JsonCount(_))
+}
+
+fn is_of_json(check: &Check) -> bool {
+    matches!(check, Check::Json(..) | Check::JsonValue(..))
 }
 
 fn is_in(ranges: &[(u16, u16)], status: u16) -> bool {

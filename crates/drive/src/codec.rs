@@ -100,6 +100,8 @@ pub(crate) struct ByteTransport<I, C: Codec> {
     /// Where the last answer ends in what was received.
     pub answer_end: usize,
     scratch: Vec<u8>,
+    /// Answers that came before the body of their request, which is sent in pieces, was sent whole.
+    uploads_cut: u64,
     /// What was written last, where somebody wants to know.
     written: Option<Vec<u8>>,
 }
@@ -131,6 +133,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             connections,
             answer_end: 0,
             scratch: Vec::new(),
+            uploads_cut: 0,
             written: None,
         }
     }
@@ -204,7 +207,9 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         connection.is_awaited = false;
         self.answer_end = decoded.consumed;
         // Bytes behind the answer, or a part of the request that the server did not want: out of step.
+        let is_upload = connection.is_begun || connection.upload.is_some();
         let is_sent = connection.upload.take().is_none() && !self.io.is_sending(c);
+        self.uploads_cut += u64::from(is_upload && !is_sent);
         let in_step = self.io.answered(c, decoded.consumed) && is_sent;
         Ok(Some(in_step && !closing && connection.codec.keeps_open()))
     }
@@ -212,9 +217,13 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     /// The peer closed a connection of which an answer was to come.
     fn finish(&mut self, c: usize) -> Event {
         let connection = &mut self.connections[c];
-        (connection.is_awaited, connection.upload) = (false, None);
+        connection.is_awaited = false;
+        let is_cut = connection.upload.take().is_some();
         match connection.codec.finish() {
-            Ok(()) => Event::Answered { keeps_open: false },
+            Ok(()) => {
+                self.uploads_cut += u64::from(is_cut);
+                Event::Answered { keeps_open: false }
+            }
             Err(closed) => Event::Ended { within: closed == Closed::Within },
         }
     }
@@ -341,5 +350,9 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn sockets(&self) -> &dyn Io {
         &self.io
+    }
+
+    fn uploads_cut(&self) -> u64 {
+        self.uploads_cut
     }
 }

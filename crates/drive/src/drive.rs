@@ -89,6 +89,11 @@ pub struct DriveEnd {
     pub untaken: Vec<Part>,
     /// Turns of sessions that were ended because they only computed: a sign of an endless loop in the scenario.
     pub spent_turns: u64,
+    /// Requests that were sent again over another connection, because the server had ended theirs in order (GOAWAY of HTTP/2)
+    /// and said that it had not taken them.
+    pub sent_again: u64,
+    /// Answers that came before the body of their request, a file's, was sent whole; the rest was not sent.
+    pub uploads_cut: u64,
     /// TLS handshakes.
     pub handshakes: Handshakes,
     /// Sessions that had to wait because as many as allowed were in flight.
@@ -241,6 +246,8 @@ impl Drive {
             end.lost_intervals += one.lost_intervals;
             end.untaken.extend(one.untaken);
             end.spent_turns += one.spent_turns;
+            end.sent_again += one.sent_again;
+            end.uploads_cut += one.uploads_cut;
             end.handshakes.add(one.handshakes);
             end.sessions_waited += one.limited.0;
             end.sessions_dropped += one.limited.1;

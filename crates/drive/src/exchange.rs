@@ -13,7 +13,7 @@ use crate::session::{Environment, Session, SessionState, Turn};
 use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
 use crate::transport::{Event, Sent};
-use crate::{keys, ledger};
+use crate::{keys, ledger, stream_fault};
 
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
@@ -612,6 +612,7 @@ impl Thread<'_> {
         if !self.may_go_again(c) {
             return self.broke(s, c, Fault::Broken(error), now_ns);
         }
+        self.flow.sent_again += u64::from(stream_fault::is_untaken(&error));
         self.close(c);
         if self.flow.sessions[s].hops == 0 {
             self.flow.sessions[s].sent_ns = None;

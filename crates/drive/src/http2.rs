@@ -257,7 +257,11 @@ impl<I: Io> Streams<I> {
                 return Some(Event::Wrong(Fault::Protocol(violation)));
             }
             Poll::Ready(Err(Unanswered::Error(error))) if fault::was_not_taken(&error) => {
-                Event::Unsent(fault::told(error))
+                match exchange.has_head() {
+                    // It was taken, whatever the GOAWAY says: sent again, it would be done twice.
+                    true => Event::Failed(fault::left_within()),
+                    false => Event::Unsent(fault::untaken()),
+                }
             }
             Poll::Ready(Err(Unanswered::Error(_))) if link.loss.is_some() => Event::Failed(link.lost()),
             Poll::Ready(Err(Unanswered::Error(error))) => Event::Failed(fault::told(error)),

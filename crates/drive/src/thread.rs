@@ -78,6 +78,10 @@ pub(crate) struct ThreadEnd {
     pub untaken: Option<Part>,
     /// Turns of sessions that were ended because they did nothing but compute.
     pub spent_turns: u64,
+    /// Requests that were sent again after a GOAWAY.
+    pub sent_again: u64,
+    /// Answers that came before the body of their request was sent whole.
+    pub uploads_cut: u64,
     /// Handshakes of its connections.
     pub handshakes: Handshakes,
     /// Arrivals that the limit of sessions in flight let wait, and those that it dropped.
@@ -173,6 +177,8 @@ pub(crate) struct Flow {
     pub draining: bool,
     /// Turns that were ended because the session did nothing but compute.
     pub spent_turns: u64,
+    /// Requests that were sent again, over another connection, because the server had not taken them.
+    pub sent_again: u64,
     /// How much had come that answers no request, when that was looked at last.
     pub heard: u64,
     /// The reading that brought the last event, where several events may come of one.
@@ -249,6 +255,8 @@ impl Thread<'_> {
         end.untaken = (end.lost_intervals > 0).then(|| self.recorder.take_ledger());
         end.slowest = self.recorder.take_slowest();
         end.spent_turns = self.flow.spent_turns;
+        end.sent_again = self.flow.sent_again;
+        end.uploads_cut = self.transport.uploads_cut();
         end.handshakes = self.transport.handshakes();
         end.held = self.transport.held();
         end.limited = self.schedule.limited();

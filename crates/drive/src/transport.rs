@@ -225,6 +225,10 @@ pub(crate) trait Transport {
     fn unclaimed(&self) -> u64 {
         0
     }
+    /// How many answers came so far before the body of their request was sent whole; the rest was not sent.
+    fn uploads_cut(&self) -> u64 {
+        0
+    }
     /// What came for the request under way that was not its answer, in words, where the protocol tells.
     fn instead(&self, _connection: usize) -> Option<String> {
         None

@@ -50,6 +50,7 @@ pub struct Account {
     /// Whether the driving threads never sleep.
     spin: bool,
     driver_io: String,
+    uploads_cut: u64,
     /// Streams of a connection of HTTP/2, or calls at once, that are asked for.
     streams: usize,
     /// Whether sessions arrive and take connections that are kept; users have one each.
@@ -70,6 +71,7 @@ impl Account {
             timestamps: options.timestamps,
             spin: options.spin,
             driver_io: String::new(),
+            uploads_cut: 0,
             streams: plan.limits.streams,
             arrives: plan.limits.keep_alive && plan.load.streams().iter().any(|one| !one.model.is_closed()),
             targets: Vec::new(),
@@ -193,6 +195,14 @@ impl Account {
                 "turns of sessions were ended because they only computed; is there an endless loop?",
             ),
             (
+                end.sent_again,
+                "requests were sent again after a GOAWAY, by which the server said that it had not taken them; they count once",
+            ),
+            (
+                end.uploads_cut,
+                "answers came before the body of their request was sent whole, and the rest of it was not sent; over the whole run",
+            ),
+            (
                 end.sessions_waited,
                 "sessions had to wait, because as many as the limit allows were in flight; their wait counts",
             ),
@@ -256,6 +266,7 @@ impl Account {
         );
         self.notes.extend(streamed(&end.events));
         self.driver_io = end.io.to_string();
+        self.uploads_cut = end.uploads_cut;
         self.secured(&end.handshakes);
         if let Some((connections, bound)) = end.connections_capped_to {
             self.notes.push(format!(
@@ -348,6 +359,9 @@ impl Account {
         self.notes.extend(missed(plan, totals));
         self.notes.extend(answered_behind(totals));
         self.notes.extend(own::notes(plan, totals));
+        // a shorter one is the verdict's
+        let changed = plan.changed_files().into_iter().filter(|change| !change.is_shorter);
+        self.notes.extend(changed.map(|change| change.words));
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
         if shared {
@@ -376,6 +390,7 @@ impl Account {
         manifest.load = load_text::load(plan);
         manifest.driver_pinned_to = options.pins.driver.clone();
         manifest.driver_io = self.driver_io;
+        manifest.uploads_cut = Some(self.uploads_cut).filter(|count| *count > 0);
         manifest.error_examples = totals.error_examples.clone();
         manifest.notes = self.notes;
         manifest
@@ -484,6 +499,21 @@ mod tests {
         account.drove(&DriveEnd { unexpected_messages: 3, ..DriveEnd::default() }, &summary);
         let told = "3 messages came over WebSockets that no step took, over the whole run: tables count its measured window only";
         assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
+    }
+
+    #[test]
+    fn bodies_that_were_not_sent_whole_and_requests_that_were_sent_again_are_told() {
+        let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+        let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+        let totals = Totals::new(&plan.labels);
+        let summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
+        account.drove(&DriveEnd { uploads_cut: 3, sent_again: 2, ..DriveEnd::default() }, &summary);
+        for told in ["3 answers came before the body", "2 requests were sent again after a GOAWAY"] {
+            assert!(account.notes.iter().any(|note| note.starts_with(told)), "{:?}", account.notes);
+        }
+        let manifest = account.manifest(&plan, &RunOptions::default(), summary, &totals);
+        assert_eq!(manifest.uploads_cut, Some(3));
     }
 
     #[test]

@@ -9,10 +9,10 @@
 //! | status | when |
 //! | --- | --- |
 //! | `fail` | an objective is missed either way; the system, or a store, ended or stopped answering by itself; or for one of the other reasons in docs/verdict.md |
-//! | `invalid` | else, where an objective is not decided, as of the driver or of a [machine without cores](machine); nothing was due in the measured window for another reason; or a fault that was asked for could not be carried out, or not be put right within the load |
+//! | `invalid` | else, where an objective is not decided, as of the driver or of a [machine without cores](machine); nothing was due in the measured window for another reason; a fault that was asked for could not be carried out, or not be put right within the load; or, whatever failed, the file of a body became shorter |
 //! | `pass` | else |
 //!
-//! `fail` comes first: a driver that was late can slow an answer, but it cannot make a server refuse a connection.
+//! But for that file, `fail` comes first: a driver that was late can slow an answer, but it cannot make a server refuse a connection.
 //!
 //! # What nobody asked for
 //!
@@ -177,6 +177,15 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             record.fault, record.target
         )
     }));
+    // the driver had not what it was to send, whatever came of that
+    let changed = plan.changed_files();
+    let shorter = changed.iter().filter(|change| change.is_shorter);
+    let shorter: Vec<String> =
+        shorter.map(|change| format!("not everything could be sent: {}", change.words)).collect();
+    if !shorter.is_empty() {
+        invalid.splice(0..0, shorter);
+        invalid.append(&mut failed);
+    }
     let status = match (failed.is_empty(), invalid.is_empty()) {
         (false, _) => Status::Fail,
         (true, false) => Status::Invalid,

@@ -198,6 +198,10 @@ pub struct Manifest {
     /// The back end that carried the driver's sockets: `io_uring`, `epoll`, `portable`; empty where it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub driver_io: String,
+    /// Answers over the whole run that came before the body of their request, a file's, was sent whole; the rest of it was not
+    /// sent. Absent where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uploads_cut: Option<u64>,
     /// Phases as they came to pass.
     pub phases: Vec<Phase>,
     /// Labels, in the scenario's order; series name them by index.
@@ -248,6 +252,7 @@ impl Manifest {
             load: String::new(),
             driver_pinned_to: Vec::new(),
             driver_io: String::new(),
+            uploads_cut: None,
             phases: Vec::new(),
             labels,
             groups: Vec::new(),

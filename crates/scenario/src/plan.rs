@@ -48,7 +48,7 @@ pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
 pub use statement::Statement;
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
-pub use upload::{FileBody, UploadPiece};
+pub use upload::{FileBody, FileChange, UploadPiece};
 pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
     ReadFrom, Verify,

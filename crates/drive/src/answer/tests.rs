@@ -7,7 +7,7 @@ use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
 use super::*;
 
 const JSON: &[u8] =
-    b"HTTP/1.1 200 OK\r\nX-Id: seven\r\nSet-Cookie: sid=abc; Path=/\r\nContent-Length: 59\r\n\r\n\
+    b"HTTP/1.1 200 OK\r\nX-Id: seven\r\nSet-Cookie: sid=abc; Path=/\r\nContent-Length: 60\r\n\r\n\
     {\"a\": [{\"n\": 1}, {\"n\": \"tw\\u006f\"}], \"none\": null, \"t\": \"x\"}";
 
 fn path(text: &str) -> json::Path {
@@ -104,7 +104,7 @@ fn every_source() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(kept(Source::Body).value(), Value::Text(body) if body.len() == 59));
+    assert!(matches!(kept(Source::Body).value(), Value::Text(body) if body.len() == 60));
 }
 
 #[test]
@@ -221,4 +221,36 @@ fn values_of_json_are_told_apart_by_type_null_and_absence() {
 fn a_long_body_is_cut_in_its_example() {
     assert_eq!(shown(&[b'x'; 500]).chars().count(), EXAMPLE_BODY_BYTES + 1);
     assert_eq!(shown(b""), "(no body)");
+}
+
+#[test]
+fn a_body_that_is_json_only_at_its_beginning_is_none() {
+    let n_is = || vec![Check::JsonValue(path("$.n"), JsonTest::Is(Template::literal("3")))];
+    let as_text = || vec![Check::Json(path("$.n"), TextTest::Equals(Template::literal("3")))];
+    let there = || vec![Check::Json(path("$.n"), TextTest::Exists)];
+    let answer = |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    for (body, is_json) in [
+        ("{\"n\":3}", true),
+        (" {\"n\":3, \"x\": [1]} \r\n", true),
+        ("{\"n\":3", false),
+        ("{\"n\":3}<html></html>", false),
+        ("{\"n\":3}{\"n\":4}", false),
+        ("{\"n\":3,\"x\":nope}", false),
+    ] {
+        let bytes = answer(body);
+        for checks in [n_is(), as_text(), there()] {
+            let judged = judged(bytes.as_bytes(), Vec::new(), checks);
+            assert_eq!(judged.result.is_ok(), is_json, "{body}");
+            let says = judged.detail.is_none_or(|detail| detail.contains("the body is not JSON: "));
+            assert!(says, "{body}");
+        }
+        // nothing is taken out of it either; what does not look into JSON does not mind
+        for source in
+            [Source::Json(path("$.n")), Source::JsonAll(path("$.n")), Source::JsonCount(path("$.n"))]
+        {
+            let judged = judged(bytes.as_bytes(), vec![(source, WhenMissing::Fail)], Vec::new());
+            assert_eq!(judged.result, if is_json { Ok(()) } else { Err(Flaw::Extraction(0)) }, "{body}");
+        }
+        assert!(judged(bytes.as_bytes(), vec![(Source::Body, WhenMissing::Fail)], Vec::new()).result.is_ok());
+    }
 }

@@ -5,8 +5,9 @@ use tidemark_scenario::Value;
 use tidemark_scenario::plan::{Check, JsonTest, SlotIndex, Source, TextTest};
 use tidemark_scenario::template::Encoding;
 use tidemark_scenario::value::Wrong;
+use tidemark_wire::json;
 
-use super::{Answer, Scratch, Variables, found, judge_value, shown};
+use super::{Answer, Scratch, Variables, found, is_of_json, judge_value, shown};
 use crate::told;
 
 /// Most variables of a condition that are shown with their values.
@@ -46,6 +47,11 @@ pub(super) fn wanted(check: &Check) -> String {
 
 /// What a check looks at in an answer.
 pub(super) fn saw(check: &Check, answer: &dyn Answer, variables: Variables<'_>) -> String {
+    if is_of_json(check)
+        && let Err(error) = json::check(answer.body())
+    {
+        return format!("a body that is {error}");
+    }
     let got = match check {
         Check::Status(_) => return answer.status_words(),
         Check::Header(name, _) => answer.header(name).map(value),
@@ -108,6 +114,9 @@ pub(super) fn check(
     variables: Variables<'_>,
     scratch: &Scratch,
 ) -> String {
+    if let Some(error) = scratch.not_json.filter(|_| is_of_json(check)) {
+        return format!("{}: the body is {error}: {}", subject(check), shown(answer.body()));
+    }
     let (test, got) = match check {
         Check::Status(ranges) => return status(ranges, answer.status(), ""),
         Check::Header(name, test) => (test, answer.header(name)),

@@ -359,6 +359,10 @@ impl<I: Io + 'static> Transport for Messages<I> {
         was_kept && socket.offer_kept()
     }
 
+    fn uploads_cut(&self) -> u64 {
+        self.http.uploads_cut()
+    }
+
     fn unclaimed(&self) -> u64 {
         self.unclaimed
     }

@@ -349,6 +349,10 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         self.events.received
     }
 
+    fn uploads_cut(&self) -> u64 {
+        self.http.uploads_cut()
+    }
+
     fn events(&self) -> EventCounts {
         let unseen = self.streams.iter().flatten().filter(|stream| stream.is_ended_unseen()).count() as u64;
         EventCounts { ended: self.events.ended + unseen, ..self.events }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use tidemark_record::summary::Latency;
 use tidemark_record::{Outcome, RunWriter, ThreadInterval, summarize};
-use tidemark_scenario::plan::{LoadModel, Spacing};
+use tidemark_scenario::plan::{Ask, FileBody, LoadModel, Spacing, UploadPiece};
 
 use crate::test_plan::series;
 
@@ -600,4 +600,28 @@ fn numbers_are_for_persons() {
     }
     assert_eq!(significant(0.000_123_4), "0.000123");
     assert_eq!(significant(12_783.4), "12783");
+}
+
+#[test]
+fn a_body_whose_file_became_shorter_is_no_fault_of_the_system() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(100).unwrap();
+    let mut plan = plan(OPEN, &[]);
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+    plan.requests = tidemark_scenario::load_text("t.yaml", text, Path::new("."), &[]).unwrap().requests;
+    let Ask::Http(http) = &mut plan.requests[0].ask else { panic!("an HTTP request") };
+    http.upload = vec![UploadPiece::File(FileBody::open(file.path()).unwrap())];
+    let totals = totals(&plan, &Ran { ended: &[(Outcome::Reset, 1_000, 100)], ..RAN });
+    let summary = summarize(&totals, Path::new("x"));
+    let judged = || judge(&evidence(&plan, &totals, &summary)).0;
+    assert_eq!(judged().status, Status::Fail);
+    file.as_file().set_len(50).unwrap();
+    let verdict = judged();
+    assert_eq!(verdict.status, Status::Invalid);
+    assert!(verdict.reasons[0].contains("had 100 bytes when the run began and has 50 now"), "{verdict:?}");
+    // a longer one is sent as far as it was to be
+    file.as_file().set_len(200).unwrap();
+    assert_eq!(judged().status, Status::Fail);
+    let changed = plan.changed_files();
+    assert!(changed.len() == 1 && !changed[0].is_shorter, "{changed:?}");
 }

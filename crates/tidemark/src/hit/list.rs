@@ -269,6 +269,11 @@ mod tests {
         for (text, says) in [
             ("/a\nhttp://elsewhere/b\n", "list:2: not on http://h:1"),
             ("GET /a\nX: 1\nX: 2\n", "list:1: the header X is given twice"),
+            (
+                "/a\n{\"method\":\"GET\",\"url\":\"/b\",\"header\":{\"X-One\":[\"1\\r\\nX-Two: 2\"]}}\n",
+                "list:2: the header X-One has a line break",
+            ),
+            ("GET /a\nX: 1\r2\n", "list:1: the header X has a line break"),
             ("\n{\"method\":\"GET\"}\n", "list:2: it is no target of vegeta's JSON"),
             ("POST /a\n@nowhere\n", "list:1: the body in "),
             ("curl --sslv2 http://h:1/\n", "list:1: curl's flag --sslv2"),
