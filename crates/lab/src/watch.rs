@@ -244,9 +244,9 @@ impl Watches {
     pub fn notes(&self) -> Vec<String> {
         let failed = self.failed.iter().map(|(url, (times, first))| {
             let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
-            format!("{url} could not be asked {times}, first: {first}")
+            format!("{url} gave no figures, or not all, {times}, first: {first}")
         });
-        failed.chain(self.remotes.iter().filter_map(Remote::note)).collect()
+        failed.chain(self.remotes.iter().flat_map(Remote::notes)).collect()
     }
 }
 
