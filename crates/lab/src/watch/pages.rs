@@ -99,6 +99,11 @@ impl WatchedPage {
         Ok((page, told))
     }
 
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     fn ask<E>(
         &self,
         client: &mut Client<'_>,

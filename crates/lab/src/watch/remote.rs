@@ -205,6 +205,11 @@ impl Remote {
         self.second.1 <= LINES_PER_S_MAX
     }
 
+    /// What all that it looks at is called here.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| name.here.as_str())
+    }
+
     /// What a reader of the figures must know.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
