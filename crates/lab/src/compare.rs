@@ -271,7 +271,7 @@ mod tests {
         let mut manifest = Manifest::new("x", Vec::new(), summary);
         manifest.interrupted = interrupted;
         writer.finish(&manifest).unwrap();
-        Finished { run_dir: dir.to_owned(), manifest, verify_stopped: false }
+        Finished { run_dir: dir.to_owned(), manifest, verify_stopped: false, trace_unwritten: None }
     }
 
     #[test]

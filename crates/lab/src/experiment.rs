@@ -221,7 +221,9 @@ impl Experiment {
         let Record { mut account, mut writer, trace } = record;
         let Verified { load, faults, maintenance, ledger } = verified;
         let plan = &self.plan;
-        account.notes.extend(trace.map(|trace| trace.end(&load.end.trace)));
+        let trace = trace.map(|trace| trace.end(&load.end.trace)).transpose();
+        let trace_unwritten = trace.as_ref().err().cloned();
+        account.notes.extend(trace.unwrap_or_else(Some));
         account.notes.extend(writer.settle().map_err(written)?);
         let totals = writer.totals();
         let mut summary = summarize(totals, &self.run_dir);
@@ -272,7 +274,7 @@ impl Experiment {
         let verify_stopped = manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);
         let manifest = self.clean(&manifest)?;
         writer.finish(&manifest).map_err(written)?;
-        Ok(Finished { run_dir: self.run_dir.clone(), manifest, verify_stopped })
+        Ok(Finished { run_dir: self.run_dir.clone(), manifest, verify_stopped, trace_unwritten })
     }
 }
 

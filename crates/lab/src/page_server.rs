@@ -14,7 +14,7 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
@@ -28,6 +28,10 @@ const CONNECTIONS_MAX: usize = 16;
 const HEAD_BYTES_MAX: usize = 8 << 10;
 /// Headers of a request.
 const HEADERS_MAX: usize = 64;
+/// Longest time until the head of a request is there, so that whoever says nothing keeps nobody out.
+const HEAD_WITHIN: Duration = Duration::from_secs(5);
+/// Longest time, after the answer, until the other side closes.
+const CLOSED_WITHIN: Duration = Duration::from_secs(2);
 /// Wait after a connection could not be accepted, for lack of open files for example.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -160,6 +164,7 @@ async fn accept(listener: TcpListener, effort: Effort, answer: Answer) {
 async fn converse(mut stream: TcpStream, effort: Effort, answer: &Answer) -> io::Result<()> {
     let mut http = http1::Builder::new();
     http.keep_alive(false).half_close(true).title_case_headers(true);
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
     let service = service_fn(|request| {
         let answer = answer.clone();
@@ -168,6 +173,10 @@ async fn converse(mut stream: TcpStream, effort: Effort, answer: &Answer) -> io:
     // what is not a request hyper has answered
     let _ = http.serve_connection(TokioIo::new(&mut stream), service).await;
     // what is unread would reset the connection, and with it the answer
+    tokio::time::timeout(CLOSED_WITHIN, read_the_rest(stream)).await.unwrap_or(Ok(()))
+}
+
+async fn read_the_rest(mut stream: TcpStream) -> io::Result<()> {
     let (mut rest, mut left) = ([0; 1024], HEAD_BYTES_MAX);
     while left > 0 {
         match stream.read(&mut rest).await? {
@@ -207,4 +216,28 @@ fn response(page: Page) -> Response<Full<Bytes>> {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    #[test]
+    fn whoever_says_nothing_keeps_nobody_out() {
+        let effort = Effort { time_max: Duration::from_secs(3_600), is_slow: false };
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server =
+            PageServer::serve("test", address, effort, &Pins::default(), |_| Page::told(200, "hello"))
+                .unwrap();
+        let connect = || std::net::TcpStream::connect(server.address()).unwrap();
+        let _silent: Vec<_> = (0..CONNECTIONS_MAX).map(|_| connect()).collect();
+        let mut stream = connect();
+        stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("hello"), "{answer}");
+    }
 }

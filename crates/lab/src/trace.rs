@@ -91,12 +91,15 @@ impl Trace {
     }
 
     /// The driver is done: what stands in the file, and what it lacks.
-    pub fn end(self, lacks: &TraceCounts) -> String {
+    ///
+    /// # Errors
+    /// Why it is not whole.
+    pub fn end(self, lacks: &TraceCounts) -> Result<String, String> {
         let Trace { file, every, thread } = self;
         let file = file.display();
         let written = match thread.join() {
             Ok(Ok(written)) => written,
-            Ok(Err(error)) => return format!("the trace in {file} is not whole: {error}"),
+            Ok(Err(error)) => return Err(format!("the trace in {file} is not whole: {error}")),
             Err(panic) => std::panic::resume_unwind(panic),
         };
         let sample = match every {
@@ -113,7 +116,7 @@ impl Trace {
         for (count, which) in lacking.into_iter().filter(|(count, _)| *count > 0) {
             told += &format!("; it lacks {count} {which}");
         }
-        told
+        Ok(told)
     }
 }
 

@@ -38,6 +38,8 @@ use crate::timetable::microseconds;
 const EVENT: &str = "watched";
 /// Time between two looks.
 const EVERY_US: u64 = 1_000_000;
+/// Seconds that may be without figures: the first, and late ones.
+const LATE_S: u64 = 3;
 /// News that wait to be taken; more are lost.
 const NEWS_MAX: usize = 4_096;
 
@@ -82,6 +84,40 @@ pub struct Watches {
     threads: Vec<JoinHandle<()>>,
     /// By the URLs of pages: how often they were no answer, and the first reason.
     failed: BTreeMap<String, (u64, String)>,
+    heard: Heard,
+}
+
+/// In how many seconds there were figures of what is not looked at directly: pages, and what agents watch.
+#[derive(Debug, Default)]
+struct Heard {
+    /// By names: the last second of which there are figures, and how many of them there are.
+    seconds: BTreeMap<String, (Option<u64>, u64)>,
+    /// How long was looked, once that is over.
+    looked_s: u64,
+}
+
+impl Heard {
+    fn count(&mut self, name: &str, at_us: u64) {
+        let second = Some(at_us / EVERY_US);
+        if let Some((last, count)) = self.seconds.get_mut(name).filter(|(last, _)| *last != second) {
+            (*last, *count) = (second, *count + 1);
+        }
+    }
+
+    /// A note for each that lacks more than a late beginning and a few late answers explain.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let looked_s = self.looked_s;
+        self.seconds.iter().filter_map(move |(name, (_, count))| {
+            let lacks_s = looked_s.saturating_sub(*count);
+            match count {
+                0 if looked_s >= 2 => Some(format!("{name} has no figures: it told none in {looked_s} s")),
+                _ if lacks_s > LATE_S + looked_s / 10 => {
+                    Some(format!("{name} has no figures of {lacks_s} of {looked_s} s"))
+                }
+                _ => None,
+            }
+        })
+    }
 }
 
 impl Watches {
@@ -108,6 +144,7 @@ impl Watches {
             over: Arc::default(),
             threads: Vec::new(),
             failed: BTreeMap::new(),
+            heard: Heard::default(),
         };
         let mut local = Local::new();
         let names = plan.watched_names();
@@ -179,6 +216,9 @@ impl Watches {
     /// Where no thread can be started.
     pub fn begin(&mut self, epoch: Instant) -> io::Result<()> {
         self.epoch = Some(epoch);
+        let pages = self.pages.iter().map(WatchedPage::name);
+        let names = pages.chain(self.remotes.iter().flat_map(Remote::names));
+        self.heard.seconds = names.map(|name| (name.to_owned(), (None, 0))).collect();
         let thread = || std::thread::Builder::new().name("watch".into());
         if let Some(mut local) = self.local.take() {
             let (over, sender) = (Arc::clone(&self.over), self.sender.clone());
@@ -213,6 +253,8 @@ impl Watches {
             }
             seen.events.extend(events.into_iter().map(|(at, text)| event(since(at), text)));
         }
+        seen.samples.iter().for_each(|sample| self.heard.count(&sample.process, sample.at_us));
+        seen.looks.iter().for_each(|look| self.heard.count(&look.store, look.at_us));
         seen
     }
 
@@ -226,7 +268,7 @@ impl Watches {
         }
         let seen = self.news();
         // what ends now is no news
-        self.epoch = None;
+        self.heard.looked_s = self.epoch.take().map_or(0, |epoch| epoch.elapsed().as_secs());
         seen
     }
 
@@ -244,9 +286,9 @@ impl Watches {
     pub fn notes(&self) -> Vec<String> {
         let failed = self.failed.iter().map(|(url, (times, first))| {
             let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
-            format!("{url} could not be asked {times}, first: {first}")
+            format!("{url} gave no figures, or not all, {times}, first: {first}")
         });
-        failed.chain(self.remotes.iter().filter_map(Remote::note)).collect()
+        failed.chain(self.remotes.iter().flat_map(Remote::notes)).chain(self.heard.notes()).collect()
     }
 }
 
@@ -273,5 +315,31 @@ fn look(local: &mut Local, epoch: Instant, over: &Over, sender: &SyncSender<News
         let tell = |what| drop(sender.try_send(News { at_us, what }));
         tell(What::Samples(samples));
         events.into_iter().for_each(|text| tell(What::Event(text)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tells_nothing_or_stops_to_tell_is_noted() {
+        let mut heard = Heard { looked_s: 20, ..Heard::default() };
+        for name in ["silent", "first", "all"] {
+            heard.seconds.insert(name.into(), (None, 0));
+        }
+        // two figures of a second are one
+        for at_us in [100, 200] {
+            heard.count("first", at_us);
+        }
+        for second in 1..20 {
+            heard.count("all", second * EVERY_US);
+            heard.count("nobody asked", second * EVERY_US);
+        }
+        let notes: Vec<String> = heard.notes().collect();
+        assert_eq!(
+            notes,
+            ["first has no figures of 19 of 20 s", "silent has no figures: it told none in 20 s"]
+        );
     }
 }

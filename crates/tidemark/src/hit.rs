@@ -20,7 +20,7 @@ use tidemark_scenario::{Diagnostics, Plan, check_text};
 use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
 use crate::output::{OwnDir, Place};
-use crate::{carry_out, output};
+use crate::{carry_out, output, trace};
 
 /// What the scenario is called in messages.
 const NAME: &str = "hit";
@@ -81,6 +81,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()))?;
     place.tell(&text, arguments.quiet)?;
     written?;
+    trace::whole(finished.trace_unwritten.as_deref())?;
     Ok(finished.exit_status())
 }
 

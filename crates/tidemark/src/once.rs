@@ -10,7 +10,7 @@ use crate::args::RunArguments;
 use crate::display::Display;
 use crate::failure::Failure;
 use crate::output::OwnDir;
-use crate::{carry_out, output};
+use crate::{carry_out, output, trace};
 
 /// The end of a head.
 const BLANK: &[u8] = b"\r\n\r\n";
@@ -64,6 +64,7 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
         _ => format!("\n{}: {failed} failed\n", counted(steps)),
     };
     output::print(&format!("{notes}{says}"))?;
+    trace::whole(once.trace_unwritten.as_deref())?;
     Ok(if once.is_good && steps > 0 { EXIT_PASS } else { EXIT_FAIL })
 }
 

@@ -5,7 +5,7 @@ use tidemark_scenario::{Experiment, Plan};
 use crate::args::RunArguments;
 use crate::failure::Failure;
 use crate::output::Place;
-use crate::{carry_out, compare, once, output, scenario};
+use crate::{carry_out, compare, once, output, scenario, trace};
 
 /// Carries a scenario out, or several that are compared, and shows what came of it.
 pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
@@ -43,5 +43,6 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let place = Place::beside(results.take_stdout());
     place.tell(&output::summary(&run, place, arguments.latency)?, arguments.quiet)?;
     written?;
+    trace::whole(finished.trace_unwritten.as_deref())?;
     Ok(finished.exit_status())
 }

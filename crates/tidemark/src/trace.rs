@@ -20,6 +20,11 @@ pub struct TraceArguments {
     pub trace_every: Option<u64>,
 }
 
+/// Fails where a trace is not whole, as with every other result.
+pub fn whole(unwritten: Option<&str>) -> Result<(), Failure> {
+    unwritten.map_or(Ok(()), |reason| Err(Failure::unwritable(reason)))
+}
+
 impl TraceArguments {
     /// What is asked for.
     ///

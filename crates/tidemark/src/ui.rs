@@ -25,7 +25,7 @@ use crate::args::UiArguments;
 use crate::failure::Failure;
 use crate::output;
 
-/// What an answer may take: a long run is read whole.
+/// What an answer may take once it is asked for: a long run is read whole.
 const EFFORT: Effort = Effort { time_max: Duration::from_secs(120), is_slow: true };
 /// Runs that go on that are followed at once; whoever was asked for longest ago is begun anew.
 const FOLLOWED_MAX: usize = 8;

@@ -87,3 +87,21 @@ fn a_trace_that_cannot_be_is_refused_before_anything_is_sent() {
     assert_refused(folder.path(), &["run", "r.yaml", "-q", "--trace", "t.har"], "requests of HTTP");
     assert!(server.requests().is_empty());
 }
+
+#[test]
+fn a_trace_that_is_not_whole_is_a_result_that_could_not_be_written() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    scenario(folder.path(), &server);
+    let url = server.url("/");
+    for words in [
+        &["run", "s.yaml", "-t", "1"][..],
+        &["run", "s.yaml", "--once"],
+        &["hit", &url, "-n", "200", "-c", "2", "-t", "1"],
+    ] {
+        let output = run(folder.path(), &[words, &["--trace", "/dev/full"]].concat());
+        assert_eq!(code(&output), 74, "{words:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("the trace in /dev/full is not whole"), "{}", stderr(&output));
+        // the rest is there all the same
+        assert!(!stdout(&output).is_empty(), "{words:?}");
+    }
+}

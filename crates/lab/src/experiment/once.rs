@@ -22,6 +22,8 @@ pub struct Once {
     pub is_good: bool,
     /// What else there is to know.
     pub notes: Vec<String>,
+    /// Why the trace is not whole, where it is not.
+    pub trace_unwritten: Option<String>,
 }
 
 /// Starts what a scenario starts, prepares it, and has each kind of session, or only the one of this name, done once by one
@@ -68,7 +70,7 @@ impl Experiment {
         let prepared = self.prepare(&mut record, progress)?;
         let (mut environment, shared) = (prepared.environment, prepared.shared.followed(&self.plan));
         let shared = Arc::new(shared);
-        let mut once = Once { is_good: true, notes: Vec::new() };
+        let mut once = Once { is_good: true, ..Once::default() };
         let systems = std::iter::once(&environment.system).chain(&environment.others);
         // there are few requests: all of them
         let begun = self.options.trace.as_ref().map(|to| Trace::begin(to, Some(1), &self.plan, systems));
@@ -102,7 +104,9 @@ impl Experiment {
         }
         // nobody has more
         drop(tracing);
-        once.notes.extend(trace.map(|trace| trace.end(&TraceCounts::default())));
+        let trace = trace.map(|trace| trace.end(&TraceCounts::default())).transpose();
+        once.trace_unwritten = trace.as_ref().err().cloned();
+        once.notes.extend(trace.unwrap_or_else(Some));
         if let Some(ending) = environment.system.ended() {
             once.is_good = false;
             once.notes

@@ -13,6 +13,8 @@ const IDLE: [&str; 5] = ["idle", "iowait", "steal", "guest", "guest_nice"];
 const KERNEL: [&str; 3] = ["system", "irq", "softirq"];
 /// Most series of a page.
 const POINTS_MAX: usize = 200_000;
+/// Largest whole number that is taken as told: an exabyte, and 30,000 years of a core.
+const WHOLE_MAX: u64 = 1_000_000_000_000_000_000;
 /// Names that are told where one is not there.
 const TOLD: usize = 12;
 
@@ -170,8 +172,8 @@ fn sum<'a, 'p: 'a>(points: impl Iterator<Item = &'a Point<'p>>) -> Option<f64> {
 }
 
 fn whole(value: f64) -> u64 {
-    // what is below 0 becomes 0
-    value as u64
+    // what is below 0, and what is no number, becomes 0
+    (value as u64).min(WHOLE_MAX)
 }
 
 fn microseconds(s: f64) -> u64 {
@@ -270,6 +272,14 @@ process_cpu_seconds_total 77
         let reading = Page::read(text).reading().unwrap();
         assert_eq!((reading.cpu_us, reading.rss_bytes, reading.threads), (1_500_000, 2048, 9));
         assert!(Page::read("x 1\n").reading().is_none());
+    }
+
+    #[test]
+    fn nonsense_is_no_endless_figure() {
+        let text = "process_cpu_seconds_total{a=\"1\"} 1e308\nprocess_cpu_seconds_total{a=\"2\"} 1e308\n\
+                    process_resident_memory_bytes 1e300\nprocess_threads -5\n";
+        let reading = Page::read(text).reading().unwrap();
+        assert_eq!((reading.cpu_us, reading.rss_bytes, reading.threads), (WHOLE_MAX, WHOLE_MAX, 0));
     }
 
     #[test]

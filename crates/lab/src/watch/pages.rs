@@ -26,6 +26,8 @@ const WITHIN: Duration = Duration::from_secs(5);
 const BOUNDS: Bounds = Bounds { silence: Duration::from_secs(2), body_bytes: 16 << 20 };
 /// Time between two questions.
 const EVERY_US: u64 = 1_000_000;
+/// Largest figure that is taken: sums and means of those that are larger would be endless.
+const FIGURE_MAX: f64 = 1e100;
 /// The path where a URL has none.
 const PATH: &str = "/metrics";
 
@@ -97,6 +99,11 @@ impl WatchedPage {
         Ok((page, told))
     }
 
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     fn ask<E>(
         &self,
         client: &mut Client<'_>,
@@ -139,8 +146,19 @@ impl WatchedPage {
             }
         }
         let mut figures = Vec::new();
+        let is_figure = |name: &str, value: f64| {
+            let is = value.abs() <= FIGURE_MAX;
+            if !is {
+                let reason = format!("{name} is {value:e}, which is too large for a figure");
+                tell(What::Failed { url: self.url.clone(), reason });
+            }
+            is
+        };
         for (index, series) in self.series.iter().enumerate() {
             let Some(now) = page.value(series) else { continue };
+            if !is_figure(&series.to_string(), now.value) {
+                continue;
+            }
             if !now.is_counter {
                 figures.push((series.to_string(), now.value));
                 continue;
@@ -231,6 +249,22 @@ mod tests {
         assert!(error.to_string().contains("cannot be watched: no connection"), "{error}");
         let (_, told) = find(&serving(&["process_cpu_seconds_total 1\na 1\n"]), &["a"]).unwrap();
         assert_eq!(told, "CPU and memory, 1 series");
+    }
+
+    #[test]
+    fn what_is_too_large_for_a_figure_is_left_out_and_told() {
+        let (mut page, _) = find(&serving(&["g 1\nc_total 1\n"]), &["g", "c_total"]).unwrap();
+        let told = RefCell::new(Vec::new());
+        let tell = |what| told.borrow_mut().push(what);
+        page.take(1_000_000, &Page::read("g{a=\"1\"} 1e308\ng{a=\"2\"} 1e308\nc_total 1\n"), &tell);
+        page.take(2_000_000, &Page::read("g 2\nc_total 1e308\n"), &tell);
+        let told = told.into_inner();
+        for (index, said) in [(0, "g is inf"), (1, "c_total is 1e308")] {
+            let What::Failed { reason, .. } = &told[index] else { panic!("{told:?}") };
+            assert!(reason.starts_with(said), "{reason}");
+        }
+        let What::Look(look) = &told[2] else { panic!("{told:?}") };
+        assert_eq!((look.figures.as_slice(), told.len()), (&[("g".to_owned(), 2.0)][..], 3));
     }
 
     #[test]

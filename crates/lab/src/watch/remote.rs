@@ -31,8 +31,16 @@ const LINE_BYTES_MAX: u64 = 256 << 10;
 const OTHERS_MAX: usize = 1_000;
 /// Lines that wait to be taken; more are lost.
 const LINES_MAX: usize = 64;
+/// Most lines of a second, where an agent says one; more are counted.
+const LINES_PER_S_MAX: usize = 20;
+/// Most events of a run; more are counted.
+const EVENTS_MAX: usize = 200;
 /// Most samples of a line.
 const SAMPLES_MAX: usize = 256;
+/// Most of a share, in cores, that is taken as told.
+const SHARE_MAX: f64 = 1e6;
+/// Most of a count of anything that is taken as told: an exabyte.
+const COUNT_MAX: u64 = 1_000_000_000_000_000_000;
 /// How long it may take to end once its input has.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
@@ -54,6 +62,14 @@ pub struct Remote {
     names: Vec<Name>,
     /// Whether its end was told.
     ended: bool,
+    /// Samples that cannot be.
+    impossible: u64,
+    /// The second since the epoch that is on, and its lines; those beyond the most of a second.
+    second: (u64, usize),
+    lines_beyond: u64,
+    /// Events told, and those beyond the most of a run.
+    events: usize,
+    events_beyond: u64,
 }
 
 /// What an agent is to look at, each with its name.
@@ -90,7 +106,19 @@ impl Remote {
         let (child, lines) = started
             .map_err(|error| LabError::Usage(format!("the agent `{command}` cannot be started: {error}")))?;
         let names = vec![Name { here: asked.machine.clone(), there: MACHINE.to_owned() }];
-        let mut remote = Remote { child, command, log, lines, names, ended: false };
+        let mut remote = Remote {
+            child,
+            command,
+            log,
+            lines,
+            names,
+            ended: false,
+            impossible: 0,
+            second: (0, 0),
+            lines_beyond: 0,
+            events: 0,
+            events_beyond: 0,
+        };
         remote.names.extend(
             asked.processes.iter().map(|(name, what)| Name { here: name.clone(), there: what.to_string() }),
         );
@@ -144,10 +172,16 @@ impl Remote {
         let (mut samples, mut events) = (Vec::new(), Vec::new());
         loop {
             match self.lines.try_recv() {
+                Ok((at, _)) if at > epoch && !self.has_room(at.duration_since(epoch).as_secs()) => {
+                    self.lines_beyond += 1;
+                }
                 Ok((at, line)) if at > epoch => {
                     let of_line = line.samples.into_iter().take(SAMPLES_MAX);
                     samples.push((at, of_line.filter_map(|sample| self.named(sample)).collect()));
-                    events.extend(line.events.iter().map(|event| (at, self.event(event))));
+                    let taken = line.events.len().min(EVENTS_MAX - self.events);
+                    self.events += taken;
+                    self.events_beyond += (line.events.len() - taken) as u64;
+                    events.extend(line.events[..taken].iter().map(|event| (at, self.event(event))));
                 }
                 Ok(_) => {}
                 Err(TryRecvError::Empty) => break,
@@ -162,23 +196,46 @@ impl Remote {
         (samples, events)
     }
 
-    /// What a reader of the figures must know.
-    pub fn note(&self) -> Option<String> {
-        let note = || {
-            format!(
-                "the agent `{}` ended before the load did: what it watched has no figures from then on",
-                self.command
-            )
-        };
-        self.ended.then(note)
+    /// Counts a line that came in this second; false where it is beyond the most.
+    fn has_room(&mut self, second: u64) -> bool {
+        if self.second.0 != second {
+            self.second = (second, 0);
+        }
+        self.second.1 += 1;
+        self.second.1 <= LINES_PER_S_MAX
     }
 
-    /// A sample by its name here; none of what nobody asked for, or what is no number.
-    fn named(&self, sample: Sample) -> Option<Sample> {
+    /// What all that it looks at is called here.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| name.here.as_str())
+    }
+
+    /// What a reader of the figures must know.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.ended {
+            notes.push("ended before the load did: what it watched has no figures from then on".to_owned());
+        }
+        if self.impossible > 0 {
+            notes.push(format!("told {} figures that cannot be; they are left out", self.impossible));
+        }
+        if self.lines_beyond > 0 {
+            notes.push(format!("told {} lines beyond {LINES_PER_S_MAX} a second", self.lines_beyond));
+        }
+        if self.events_beyond > 0 {
+            notes.push(format!("told {} events beyond the first {EVENTS_MAX}", self.events_beyond));
+        }
+        notes.into_iter().map(|note| format!("the agent `{}` {note}", self.command)).collect()
+    }
+
+    /// A sample by its name here; none of what nobody asked for, or what cannot be.
+    fn named(&mut self, sample: Sample) -> Option<Sample> {
         let name = self.names.iter().find(|name| name.there == sample.process)?;
-        let shares = [sample.cpu_share, sample.cpu_system_share, sample.steal_share, sample.core_wait_share];
-        let are_shares = shares.iter().all(|share| share.is_finite() && *share >= 0.0);
-        are_shares.then(|| Sample { process: name.here.clone(), ..sample })
+        if !is_possible(&sample) {
+            self.impossible += 1;
+            return None;
+        }
+        Some(Sample { process: name.here.clone(), ..sample })
     }
 
     /// An event in our words: it begins with what it is about.
@@ -208,6 +265,24 @@ impl Drop for Remote {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Whether a machine could have used that much.
+fn is_possible(sample: &Sample) -> bool {
+    let shares = [sample.cpu_share, sample.cpu_system_share, sample.steal_share, sample.core_wait_share];
+    let counts = [
+        sample.rss_bytes,
+        sample.threads,
+        sample.voluntary_switches,
+        sample.involuntary_switches,
+        sample.disk_read_bytes,
+        sample.disk_written_bytes,
+        sample.net_received_bytes,
+        sample.net_sent_bytes,
+    ];
+    // what is no number is in no range
+    shares.iter().all(|share| (0.0..=SHARE_MAX).contains(share))
+        && counts.iter().all(|count| *count <= COUNT_MAX)
 }
 
 fn file_name(machine: &str) -> String {
@@ -290,10 +365,51 @@ mod tests {
             samples[0].1.iter().map(|sample| (sample.process.as_str(), sample.cpu_share)).collect();
         assert_eq!(named, [("db1", 1.5), ("shop", 0.5)]);
         assert_eq!(events[0].1, "shop is gone: nginx");
-        assert!(remote.note().is_none());
+        assert!(remote.notes().is_empty());
         drop(remote);
         let log = std::fs::read_to_string(folder.path().join("agent-db1.log")).unwrap();
         assert_eq!(log, "db1 tidemark agent --watch port=80\nover\n");
+    }
+
+    #[test]
+    fn what_cannot_be_and_too_many_events_are_left_out_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let body = "echo '{\"version\":\"1\"}'
+            echo '{\"samples\":[{\"process\":\"machine\",\"cpu_share\":1e308},{\"process\":\"machine\",\"rss_bytes\":18446744073709551615},{\"process\":\"machine\",\"cpu_share\":2}]}'
+            for line in 1 2 3; do printf '{\"events\":[\"0\"'; for n in $(seq 99); do printf ',\"%s\"' $n; done; echo ]}; done
+            cat > /dev/null";
+        let epoch = Instant::now();
+        let (mut remote, _) = start(&stand_in(folder.path(), body), folder.path()).unwrap();
+        let (mut samples, mut events) = (Vec::new(), Vec::new());
+        while remote.events_beyond == 0 {
+            assert!(epoch.elapsed() < Duration::from_secs(60));
+            let news = remote.news(epoch);
+            samples.extend(news.0.into_iter().flat_map(|(_, samples)| samples));
+            events.extend(news.1);
+        }
+        let shares: Vec<f64> = samples.iter().map(|sample| sample.cpu_share).collect();
+        assert_eq!((shares, events.len()), (vec![2.0], EVENTS_MAX));
+        let notes = remote.notes().join("\n");
+        for said in ["told 2 figures that cannot be", "told 100 events beyond the first 200"] {
+            assert!(notes.contains(said), "{notes}");
+        }
+    }
+
+    #[test]
+    fn lines_of_a_second_have_a_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let body = "echo '{\"version\":\"1\"}'; cat > /dev/null";
+        let (mut remote, _) = start(&stand_in(folder.path(), body), folder.path()).unwrap();
+        let room = |remote: &mut Remote, second| (0..100).filter(|_| remote.has_room(second)).count();
+        assert_eq!((room(&mut remote, 0), room(&mut remote, 1)), (LINES_PER_S_MAX, LINES_PER_S_MAX));
+        let (sender, lines) = sync_channel(LINES_MAX);
+        remote.lines = lines;
+        let epoch = Instant::now() - Duration::from_secs(5);
+        for _ in 0..50 {
+            sender.send((epoch + Duration::from_secs(4), Line::default())).unwrap();
+        }
+        assert_eq!(remote.news(epoch).0.len(), LINES_PER_S_MAX);
+        assert!(remote.notes().join("\n").contains("told 30 lines beyond 20 a second"));
     }
 
     #[test]
