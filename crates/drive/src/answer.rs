@@ -1,6 +1,6 @@
 //! What is made of an answer: the status judged, values kept, checks made.
 
-mod words;
+pub(crate) mod words;
 
 use std::cmp::Ordering;
 

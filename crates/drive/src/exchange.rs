@@ -3,6 +3,7 @@
 use tidemark_record::Outcome;
 use tidemark_scenario::Unmet;
 
+use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
 use crate::connection::ConnectionState;
@@ -318,7 +319,8 @@ impl Thread<'_> {
             return Placed::failed(fault);
         }
         if let Some(witness) = &mut self.witness {
-            witness.sent(s, session.request, self.transport.written(c));
+            let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+            witness.sent(s, session.request, self.transport.written(c), variables);
         }
         let connection = self.pools.get(c);
         let sent_ns = self.clock.now_ns();

@@ -139,7 +139,7 @@ pub use rpc::Rpc;
 pub use spread::{Server, Sharding, Spread};
 pub use target::{Stream, Target};
 pub use tls::{Tls, TlsError};
-pub use told::{Checked, Extracted, TOLD_BYTES, ToldAnswer, ToldStep};
+pub use told::{Checked, Extracted, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
 pub use trace::{Parts, TRACED_BYTES, TraceCounts, Traced, Tracing};
 pub use transport::{EventCounts, Redirects};
 // Named in the prose above.

@@ -174,12 +174,17 @@ pub(crate) fn start(bytes: &[u8], most: usize) -> Vec<u8> {
         return bytes.to_vec();
     }
     let beginning = &bytes[..most];
-    // a character that the cut would part is left out
-    let whole = match std::str::from_utf8(beginning) {
-        Err(error) if error.error_len().is_none() => &beginning[..error.valid_up_to()],
-        _ => beginning,
-    };
+    let whole = text_of(beginning).map_or(beginning, str::as_bytes);
     [whole, "…".as_bytes()].concat()
+}
+
+/// Bytes as text, less a character at their end that a cut has parted; none where they are no text.
+pub fn text_of(bytes: &[u8]) -> Option<&str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok(),
+        Err(_) => None,
+    }
 }
 
 /// A value in words; none of one that is missing.

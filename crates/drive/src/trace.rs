@@ -3,12 +3,16 @@
 //! Only where a trace is wanted is any of it there: then each request of HTTP is copied as it is written, and its answer
 //! where it is one of those. They go through a bounded channel that no driving thread ever waits for.
 
+use std::collections::HashMap;
 use std::sync::mpsc::SyncSender;
 
 use tidemark_record::Outcome;
-use tidemark_scenario::Plan;
+use tidemark_scenario::plan::Op;
+use tidemark_scenario::secrets::{comes_from_a_secret, is_secret, is_secret_name};
+use tidemark_scenario::template::Encoding;
+use tidemark_scenario::{Plan, Value};
 
-use crate::answer::{Answer, Flaw, Probe};
+use crate::answer::{Answer, Flaw, Probe, Variables, words};
 use crate::record::Times;
 use crate::session::Connecting;
 use crate::told::{ToldAnswer, start};
@@ -69,6 +73,8 @@ pub struct Traced {
     pub outcome: Outcome,
     /// Why it failed, if it did.
     pub fault: Option<String>,
+    /// The session's variables that are secrets, as they were when it was sent and when it was over: names and values.
+    pub secrets: Vec<(String, String)>,
     /// Where its time went.
     pub parts: Parts,
     /// Driving thread, and socket of that.
@@ -129,6 +135,7 @@ struct UnderWay {
     is_sampled: bool,
     sent: Vec<u8>,
     sent_bytes: usize,
+    secrets: Vec<(String, String)>,
     hops: Vec<(u16, String)>,
     answer: Option<ToldAnswer>,
     fault: Option<String>,
@@ -144,6 +151,8 @@ pub(crate) struct Tracer {
     sink: SyncSender<Traced>,
     /// By request of the plan: whether it is one of HTTP.
     is_http: Vec<bool>,
+    /// Variables that hold secrets, and whether they do whatever their value is.
+    secrets: HashMap<String, bool>,
     /// By session.
     under_way: Vec<UnderWay>,
     seen: u64,
@@ -161,6 +170,7 @@ impl Tracer {
             failed_left: share(tracing.failed_max),
             sink: tracing.sink.clone(),
             is_http: plan.requests.iter().map(|request| request.http().is_some()).collect(),
+            secrets: secret_variables(plan),
             under_way: Vec::new(),
             seen: 0,
             counts: TraceCounts::default(),
@@ -168,7 +178,7 @@ impl Tracer {
     }
 
     /// A session's request of this index is about to be sent so, or a hop of it.
-    pub fn sent(&mut self, s: usize, request: u16, bytes: &[u8]) {
+    pub fn sent(&mut self, s: usize, request: u16, bytes: &[u8], variables: Variables<'_>) {
         if !self.is_http.get(usize::from(request)).is_some_and(|is_http| *is_http) {
             return;
         }
@@ -179,8 +189,10 @@ impl Tracer {
         if !one.is_sent {
             one.is_sent = true;
             one.is_sampled = self.every > 0 && self.seen.is_multiple_of(self.every);
+            one.secrets.clear();
             self.seen += 1;
         }
+        add_secrets(&self.secrets, variables, &mut one.secrets);
         one.sent.clear();
         one.sent.extend_from_slice(&bytes[..bytes.len().min(TRACED_BYTES)]);
         one.sent_bytes = bytes.len();
@@ -215,7 +227,7 @@ impl Tracer {
     }
 
     /// A session's request is over. One that was never sent is in no trace.
-    pub fn over(&mut self, s: usize, end: &Ending) {
+    pub fn over(&mut self, s: usize, end: &Ending, variables: Variables<'_>) {
         let Some(one) = self.under_way.get_mut(s).filter(|one| one.is_sent) else { return };
         one.is_sent = false;
         let (answer, fault, hops) = (one.answer.take(), one.fault.take(), std::mem::take(&mut one.hops));
@@ -229,6 +241,8 @@ impl Tracer {
             return;
         }
         *left -= 1;
+        let mut secrets = std::mem::take(&mut one.secrets);
+        add_secrets(&self.secrets, variables, &mut secrets);
         let traced = Traced {
             label: end.label,
             target: end.target,
@@ -239,6 +253,7 @@ impl Tracer {
             answer,
             outcome: end.outcome,
             fault,
+            secrets,
             parts: Parts::new(end.times, end.connecting, end.begun_ns),
             connection: (self.thread, end.socket),
         };
@@ -253,13 +268,57 @@ impl Tracer {
     }
 }
 
+/// The variables of a plan that are secret by their name, or by where their value is taken from.
+fn secret_variables(plan: &Plan) -> HashMap<String, bool> {
+    let mut all = HashMap::new();
+    for kind in &plan.sessions {
+        for name in kind.slot_names.iter().filter(|name| is_secret_name(name)) {
+            all.entry(name.clone()).or_insert(false);
+        }
+        let requests = kind.ops.iter().filter_map(|op| match op {
+            Op::Request(request) => plan.requests.get(usize::from(*request)),
+            _ => None,
+        });
+        for extraction in requests.flat_map(|request| &request.extractions) {
+            let name = kind.slot_names.get(usize::from(extraction.slot));
+            if let Some(name) = name.filter(|_| comes_from_a_secret(&words::source(&extraction.source))) {
+                all.insert(name.clone(), true);
+            }
+        }
+    }
+    all
+}
+
+/// Adds those that have a value now, each value once.
+fn add_secrets(secret: &HashMap<String, bool>, variables: Variables<'_>, to: &mut Vec<(String, String)>) {
+    if secret.is_empty() {
+        return;
+    }
+    for (name, slot) in variables.names.iter().zip(variables.slots) {
+        let Some(is_always) = secret.get(name) else { continue };
+        if slot.value() == Value::Missing {
+            continue;
+        }
+        let mut text = Vec::new();
+        Encoding::Raw.write_value(slot.value(), &mut text);
+        text.truncate(TRACED_BYTES);
+        let value = String::from_utf8_lossy(&text);
+        if (*is_always || is_secret(name, &value)) && to.iter().all(|(_, known)| *known != value) {
+            to.push((name.clone(), value.into_owned()));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::sync_channel;
 
+    use tidemark_scenario::Slot;
     use tidemark_scenario::plan::{Ask, RedisCommand};
 
     use super::*;
+
+    const NONE: Variables<'static> = Variables { slots: &[], names: &[] };
 
     fn plan() -> Plan {
         let text = "sessions: {a: {steps: [{GET: /a}]}}\nload: {users: 1, hold: 1s}\n";
@@ -284,12 +343,12 @@ mod tests {
         let tracing = Tracing { every: 4, sampled_max: 3, failed_max: 2, sink };
         let mut tracer = Tracer::new(&tracing, &plan(), (1, 1));
         for n in 0..20 {
-            tracer.sent(5, 0, format!("GET /{n}").as_bytes());
+            tracer.sent(5, 0, format!("GET /{n}").as_bytes(), NONE);
             let failed = n % 5 == 1;
             if failed {
                 tracer.failed(5, "why");
             }
-            tracer.over(5, &end(if failed { Outcome::Status } else { Outcome::Ok }));
+            tracer.over(5, &end(if failed { Outcome::Status } else { Outcome::Ok }), NONE);
         }
         let told: Vec<(String, bool)> = traced
             .try_iter()
@@ -303,19 +362,46 @@ mod tests {
     }
 
     #[test]
+    fn the_secrets_of_a_session_go_with_its_request_as_they_were_before_and_after() {
+        let text = "sessions: {a: {steps: [{GET: /a, extract: {mine: $.token, id: $.id}}]}}\nload: {users: 1, hold: 1s}\n";
+        let plan =
+            tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).expect("a scenario");
+        let (sink, traced) = sync_channel(1);
+        let mut tracer =
+            Tracer::new(&Tracing { every: 1, sampled_max: 9, failed_max: 9, sink }, &plan, (0, 1));
+        let names = &plan.sessions[0].slot_names;
+        let slots = |mine: &[u8]| {
+            let slot = |name: &String| {
+                let mut slot = Slot::default();
+                match name.as_str() {
+                    "mine" => slot.set_text(mine),
+                    "id" => slot.set_int(12_345_678),
+                    _ => {}
+                }
+                slot
+            };
+            names.iter().map(slot).collect::<Vec<_>>()
+        };
+        tracer.sent(0, 0, b"GET /a", Variables { slots: &slots(b"before"), names });
+        tracer.over(0, &end(Outcome::Ok), Variables { slots: &slots(b"after"), names });
+        let wanted = ["before", "after"].map(|value| ("mine".to_owned(), value.to_owned()));
+        assert_eq!(traced.try_recv().unwrap().secrets, wanted);
+    }
+
+    #[test]
     fn what_is_no_http_or_never_sent_is_in_no_trace_and_what_nobody_takes_is_counted() {
         let (sink, traced) = sync_channel(1);
         let tracing = Tracing { every: 1, sampled_max: 9, failed_max: 9, sink };
         let mut tracer = Tracer::new(&tracing, &plan(), (0, 2));
-        tracer.sent(0, 1, b"*1\r\n");
-        tracer.over(0, &end(Outcome::Ok));
+        tracer.sent(0, 1, b"*1\r\n", NONE);
+        tracer.over(0, &end(Outcome::Ok), NONE);
         assert!(!tracer.wants_words(1));
-        tracer.over(1, &end(Outcome::Variable));
+        tracer.over(1, &end(Outcome::Variable), NONE);
         assert_eq!(traced.try_iter().count(), 0);
         for _ in 0..2 {
-            tracer.sent(0, 0, &[b'x'; TRACED_BYTES + 9]);
+            tracer.sent(0, 0, &[b'x'; TRACED_BYTES + 9], NONE);
             tracer.redirected(0, 302, b"/there");
-            tracer.over(0, &end(Outcome::Ok));
+            tracer.over(0, &end(Outcome::Ok), NONE);
         }
         let one = traced.try_recv().unwrap();
         assert_eq!((one.sent.len(), one.sent_bytes), (TRACED_BYTES, TRACED_BYTES + 9));

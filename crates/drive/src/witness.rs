@@ -25,12 +25,12 @@ impl Witness {
     }
 
     /// This is about to be sent for a session's request of this index.
-    pub fn sent(&mut self, s: usize, request: u16, bytes: &[u8]) {
+    pub fn sent(&mut self, s: usize, request: u16, bytes: &[u8], variables: Variables<'_>) {
         if let Some(teller) = &mut self.teller {
             teller.sent(bytes);
         }
         if let Some(tracer) = &mut self.tracer {
-            tracer.sent(s, request, bytes);
+            tracer.sent(s, request, bytes, variables);
         }
     }
 
@@ -90,7 +90,7 @@ impl Witness {
             teller.over(end.label, took_ns, variables);
         }
         if let Some(tracer) = &mut self.tracer {
-            tracer.over(s, end);
+            tracer.over(s, end, variables);
         }
     }
 

@@ -41,6 +41,7 @@ mod interrupt;
 mod link;
 mod load_text;
 mod machine;
+pub mod masked;
 mod memcached;
 pub mod monitor;
 mod neighbours;
@@ -83,7 +84,7 @@ pub use interrupt::StopRequest;
 pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::RunOptions;
-pub use tidemark_drive::{IoChoice, TOLD_BYTES, Timestamps, ToldAnswer, ToldStep};
+pub use tidemark_drive::{IoChoice, TOLD_BYTES, Timestamps, ToldAnswer, ToldStep, text_of};
 pub use trace::TraceOptions;
 
 /// Exit status: every objective was met.

@@ -16,6 +16,7 @@ use tidemark_drive::{TraceCounts, Traced, Tracing};
 use tidemark_scenario::Plan;
 
 use crate::error::LabError;
+use crate::masked::Learned;
 use crate::system::Running;
 use har::Place;
 
@@ -24,6 +25,8 @@ const EVERY: u64 = 100;
 /// Most requests that are kept as a sample, and most that failed.
 const SAMPLED_MAX: u64 = 10_000;
 const FAILED_MAX: u64 = 1_000;
+/// Cookies and tokens of other sessions that each entry is searched for, the latest; its own session's come on top.
+const LEARNED_MAX: usize = 64;
 /// Requests that wait to be written.
 const WAITING: usize = 256;
 
@@ -48,6 +51,8 @@ pub struct Trace {
 struct Written {
     good: u64,
     failed: u64,
+    /// Cookies and tokens of sessions that later entries were not searched for.
+    forgotten: u64,
 }
 
 /// Finds out whether the file can be written, before anything is started.
@@ -116,6 +121,13 @@ impl Trace {
         for (count, which) in lacking.into_iter().filter(|(count, _)| *count > 0) {
             told += &format!("; it lacks {count} {which}");
         }
+        if written.forgotten > 0 {
+            told += &format!(
+                "; cookies and tokens of its own session are masked in each, and the latest {LEARNED_MAX} of others ({} older \
+                 ones are not)",
+                written.forgotten
+            );
+        }
         Ok(told)
     }
 }
@@ -130,9 +142,10 @@ fn write(
     let creator = serde_json::json!({"name": "tidemark", "version": env!("CARGO_PKG_VERSION")});
     write!(out, "{{\"log\": {{\"version\": \"1.2\", \"creator\": {creator}, \"entries\": [")?;
     let mut written = Written::default();
+    let mut learned = Learned::new(&plan.secrets, LEARNED_MAX);
     let mut separator = "\n";
     for one in traced {
-        let entry = har::entry(&one, plan, places.get(usize::from(one.target)));
+        let entry = har::entry(&one, plan, places.get(usize::from(one.target)), &mut learned);
         write!(out, "{separator}{entry}")?;
         separator = ",\n";
         match one.outcome.is_error() {
@@ -142,6 +155,7 @@ fn write(
     }
     writeln!(out, "\n]}}}}")?;
     out.flush()?;
+    written.forgotten = learned.forgotten();
     Ok(written)
 }
 

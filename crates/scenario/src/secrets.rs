@@ -184,6 +184,12 @@ impl Secrets {
     }
 }
 
+/// Whether what was looked at there is secret by its name: a cookie, a header such as Authorization, a field `$.token`.
+pub fn comes_from_a_secret(place: &str) -> bool {
+    let words = place.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
+    place.starts_with("cookie ") || words.filter(|word| !word.is_empty()).any(is_secret_name)
+}
+
 /// The password in a URL, as it stands there.
 pub fn password_in(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once("://")?;
@@ -288,6 +294,17 @@ mod tests {
         }
         assert_eq!(secrets.iter().count(), 2);
         assert_eq!(secrets.masked("you are horse@battery, not horse%40battery"), "you are ***, not ***");
+    }
+
+    #[test]
+    fn what_comes_from_a_secret_is_known_by_its_name() {
+        for place in ["cookie sid", "header authorization", "$.token", "$.user.apiKey", "all of $.secrets[*]"]
+        {
+            assert!(comes_from_a_secret(place), "{place}");
+        }
+        for place in ["$.id", "header location", "the body", "count of $.items"] {
+            assert!(!comes_from_a_secret(place), "{place}");
+        }
     }
 
     fn secrets(values: &[&str]) -> Secrets {

@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 
-use tidemark_lab::{EXIT_FAIL, EXIT_PASS, TOLD_BYTES, ToldAnswer, ToldStep};
-use tidemark_scenario::secrets::{MASK, Origin, is_secret, is_secret_name};
-use tidemark_scenario::{Plan, Secrets};
+use tidemark_lab::masked::{Learned, Named, cookies_set, head_end};
+use tidemark_lab::{EXIT_FAIL, EXIT_PASS, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
+use tidemark_scenario::Plan;
+use tidemark_scenario::secrets::{MASK, comes_from_a_secret, is_secret};
 
 use crate::args::RunArguments;
 use crate::display::Display;
@@ -12,10 +13,8 @@ use crate::failure::Failure;
 use crate::output::OwnDir;
 use crate::{carry_out, output, trace};
 
-/// The end of a head.
-const BLANK: &[u8] = b"\r\n\r\n";
-/// Characters of a cookie's value from which on it is looked for elsewhere, too.
-const COOKIE_CHARS: usize = 8;
+/// Cookies and tokens that are looked for in all that is shown later, the latest.
+const LEARNED_MAX: usize = 1_000;
 /// Characters of a value, and of what a check saw, that are shown.
 const VALUE_CHARS: usize = 200;
 
@@ -33,7 +32,11 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
         None => OwnDir::temporary("once", "--out DIR")?,
     };
     options.out = dir.path.clone();
-    let mut told = Told { secrets: plan.secrets.clone(), verbose: arguments.verbose, ..Told::default() };
+    let mut told = Told {
+        learned: Learned::new(&plan.secrets, LEARNED_MAX),
+        verbose: arguments.verbose,
+        ..Told::default()
+    };
     let mut unwritten = None;
     let kind = arguments.once.as_deref().filter(|kind| !kind.is_empty());
     let display = RefCell::new(Some(Display::new(arguments.display_options(), &plan.name)?));
@@ -56,8 +59,14 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
     if let Some(failure) = unwritten {
         return Err(failure);
     }
-    let Told { steps, failed, .. } = told;
-    let notes: String = once.notes.iter().map(|note| format!("note: {}\n", clean_lines(note))).collect();
+    let Told { steps, failed, learned, .. } = told;
+    let mut notes: String = once.notes.iter().map(|note| format!("note: {}\n", clean_lines(note))).collect();
+    if learned.forgotten() > 0 {
+        let forgotten = learned.forgotten();
+        notes += &format!(
+            "note: cookies and tokens: the latest {LEARNED_MAX} are masked, {forgotten} older ones are not\n"
+        );
+    }
     let says = match (steps, failed) {
         (0, _) => "no request was sent\n".to_owned(),
         (_, 0) if once.is_good => format!("\n{}: all good\n", counted(steps)),
@@ -81,7 +90,7 @@ fn counted(steps: usize) -> String {
 /// What has been shown so far, and what must not be.
 #[derive(Default)]
 struct Told {
-    secrets: Secrets,
+    learned: Learned,
     verbose: bool,
     /// The kind of session whose steps are being shown.
     kind: String,
@@ -125,30 +134,18 @@ impl Told {
 
     /// Values that turn up under the name of a secret are one wherever they turn up later.
     fn learn(&mut self, step: &ToldStep) {
-        for (name, value) in &step.variables {
-            if let Some(value) = value.as_ref().filter(|value| is_secret(name, value)) {
-                self.secrets.add(name, Origin::Setting, value);
-            }
-        }
-        step.answer.iter().for_each(|answer| self.learn_cookies(answer));
-        for extracted in &step.extracted {
-            let Some(value) = &extracted.value else { continue };
-            if comes_from_a_secret(&extracted.source) || is_secret(&extracted.variable, value) {
-                self.secrets.add(&extracted.variable, Origin::Setting, value);
-            }
-        }
-    }
-
-    /// Cookies that an answer sets: their values are secrets, wherever they turn up.
-    fn learn_cookies(&mut self, answer: &ToldAnswer) {
-        let set = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
-        for (_, value) in set {
-            let pair = value.split(';').next().and_then(|pair| pair.split_once('='));
-            let Some((name, value)) = pair.map(|(name, value)| (name.trim(), value.trim())) else { continue };
-            if value.chars().count() >= COOKIE_CHARS {
-                self.secrets.add(name, Origin::Setting, value);
-            }
-        }
+        let of = |name: &String, value: &String| (name.clone(), value.clone());
+        let variables = step.variables.iter().filter_map(|(name, value)| {
+            value.as_ref().filter(|value| is_secret(name, value)).map(|value| of(name, value))
+        });
+        let extracted = step.extracted.iter().filter_map(|extracted| {
+            let (name, value) = (&extracted.variable, extracted.value.as_ref()?);
+            let is_secret = comes_from_a_secret(&extracted.source) || is_secret(name, value);
+            is_secret.then(|| of(name, value))
+        });
+        let cookies = step.answer.iter().flat_map(cookies_set);
+        let found: Vec<Named> = variables.chain(cookies).chain(extracted).collect();
+        self.learned.learn(found);
     }
 
     /// All that is known of a step beside its one line.
@@ -227,22 +224,15 @@ impl Told {
     }
 
     fn header(&self, name: &str, value: &str) -> String {
-        let value = match name.to_ascii_lowercase().as_str() {
-            "cookie" => without_values(value, usize::MAX),
-            "set-cookie" => without_values(value, 1),
-            _ if is_secret(name, value) => MASK.to_owned(),
-            _ => self.secrets.masked(value),
-        };
-        format!("{name}: {value}")
+        format!("{name}: {}", self.learned.header(name, value))
     }
 
     fn value(&self, name: &str, value: &str) -> String {
-        let value = if is_secret(name, value) { MASK.to_owned() } else { self.masked_text(value) };
-        shortened(&value)
+        shortened(&self.learned.value(name, value))
     }
 
     fn masked_text(&self, text: &str) -> String {
-        self.secrets.masked(text)
+        self.learned.masked(text)
     }
 
     fn line(&self, mark: &str, text: &str) -> String {
@@ -298,25 +288,9 @@ fn hints(answer: &ToldAnswer, is_good: bool) -> Vec<String> {
     hints
 }
 
-/// Whether what was looked at there is secret by its name: a cookie, a header such as Authorization, a field `$.token`.
-fn comes_from_a_secret(place: &str) -> bool {
-    let words = place.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
-    place.starts_with("cookie ") || words.filter(|word| !word.is_empty()).any(is_secret_name)
-}
-
-/// Cookies by their names: the first so many parts of `sid=abc; Path=/` lose their values.
-fn without_values(cookies: &str, first: usize) -> String {
-    let part = |(number, part): (usize, &str)| match part.split_once('=') {
-        _ if number >= first => part.to_owned(),
-        Some((name, _)) => format!("{name}={MASK}"),
-        None => MASK.to_owned(),
-    };
-    cookies.split(';').enumerate().map(part).collect::<Vec<_>>().join(";")
-}
-
 /// The head of a request of HTTP with the blank line behind it; nothing of anything else.
 fn head(bytes: &[u8]) -> &[u8] {
-    let end = bytes.windows(BLANK.len()).position(|four| four == BLANK).map_or(0, |at| at + BLANK.len());
+    let end = head_end(bytes).unwrap_or(0);
     let first = bytes[..end].split(|byte| *byte == b'\r').next().unwrap_or_default();
     if first.windows(6).any(|six| six == b" HTTP/") { &bytes[..end] } else { &[] }
 }
@@ -329,14 +303,7 @@ fn readable(bytes: &[u8]) -> Option<String> {
             return Some(words.join(" "));
         }
     }
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        // the bound may have cut a character
-        Err(error) if error.error_len().is_none() => {
-            std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?
-        }
-        Err(_) => return None,
-    };
+    let text = text_of(bytes)?;
     let is_text = !text.chars().any(|c| c.is_control() && !matches!(c, '\r' | '\n' | '\t'));
     is_text.then(|| text.to_owned())
 }
@@ -355,17 +322,6 @@ fn milliseconds(us: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_comes_from_a_secret_is_known_by_its_name() {
-        for place in ["cookie sid", "header authorization", "$.token", "$.user.apiKey", "all of $.secrets[*]"]
-        {
-            assert!(comes_from_a_secret(place), "{place}");
-        }
-        for place in ["$.id", "header location", "the body", "count of $.items"] {
-            assert!(!comes_from_a_secret(place), "{place}");
-        }
-    }
 
     #[test]
     fn commands_are_shown_as_words_and_binary_data_not_at_all() {
@@ -388,34 +344,6 @@ mod tests {
         out.clear();
         told.message("<", b"\0\r\n\r\n", 5, &mut out);
         assert_eq!(out, "     < (5 bytes of binary data)\n");
-    }
-
-    #[test]
-    fn a_cookie_keeps_its_name_and_where_it_is_sent() {
-        let told = Told::default();
-        assert_eq!(
-            told.header("Set-Cookie", "sid=abcdefgh; Path=/a; HttpOnly"),
-            "Set-Cookie: sid=***; Path=/a; HttpOnly"
-        );
-        assert_eq!(told.header("cookie", "abcdefgh"), "cookie: ***");
-    }
-
-    #[test]
-    fn the_values_of_cookies_are_secrets_wherever_they_turn_up() {
-        let mut told = Told::default();
-        let headers = [("Set-Cookie", "sid=c00kie-value; Path=/"), ("set-cookie", "lang=en")];
-        told.learn_cookies(&ToldAnswer {
-            status: 200,
-            status_words: String::new(),
-            is_unfollowed: false,
-            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
-            body: Vec::new(),
-            body_bytes: 0,
-            received_bytes: 0,
-            is_decoded: true,
-            unreadable: None,
-        });
-        assert_eq!(told.masked_text("you are c00kie-value, in en"), "you are ***, in en");
     }
 
     #[test]

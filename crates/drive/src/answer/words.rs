@@ -64,7 +64,7 @@ pub(super) fn saw(check: &Check, answer: &dyn Answer, variables: Variables<'_>) 
 }
 
 /// Where a value is looked for.
-pub(super) fn source(source: &Source) -> String {
+pub(crate) fn source(source: &Source) -> String {
     match source {
         Source::Json(path) => path.to_string(),
         Source::JsonAll(path) => format!("all of {path}"),

@@ -3,9 +3,12 @@
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tidemark_drive::{Address, Target, ToldAnswer, Traced};
-use tidemark_scenario::secrets::{MASK, is_secret, is_secret_name};
-use tidemark_scenario::{Plan, Secrets};
+use tidemark_scenario::Plan;
+use tidemark_scenario::secrets::MASK;
 use tidemark_wire::encoding;
+use tidemark_wire::http1::cookie;
+
+use crate::masked::{self, Learned};
 
 /// Most bytes of a body once it is decoded.
 const DECODED_BYTES_MAX: usize = 256 << 10;
@@ -41,12 +44,13 @@ struct Sent<'a> {
     body: &'a [u8],
 }
 
-/// The entry.
-pub(super) fn entry(traced: &Traced, plan: &Plan, place: Option<&Place>) -> Value {
-    let secrets = &plan.secrets;
-    let head_bytes = head_end(&traced.sent);
+/// The entry, and what it tells of secrets is learned.
+pub(super) fn entry(traced: &Traced, plan: &Plan, place: Option<&Place>, learned: &mut Learned) -> Value {
+    let head_bytes = masked::head_end(&traced.sent).unwrap_or(traced.sent.len());
     let head = String::from_utf8_lossy(&traced.sent[..head_bytes]);
     let sent = sent(&head, &traced.sent[head_bytes..]);
+    learned.learn(secrets(traced, &sent));
+    let learned = &*learned;
     let parts = &traced.parts;
     let ms = |us: u64| us as f64 / 1_000.0;
     let all_us = parts.wait_us
@@ -58,8 +62,8 @@ pub(super) fn entry(traced: &Traced, plan: &Plan, place: Option<&Place>) -> Valu
     let mut entry = json!({
         "startedDateTime": moment(traced.due_ms),
         "time": ms(all_us),
-        "request": request(&sent, traced, place, secrets),
-        "response": response(traced.answer.as_ref(), secrets),
+        "request": request(&sent, traced, place, learned),
+        "response": response(traced.answer.as_ref(), learned),
         "cache": {},
         "timings": {
             "blocked": ms(parts.wait_us),
@@ -79,23 +83,26 @@ pub(super) fn entry(traced: &Traced, plan: &Plan, place: Option<&Place>) -> Valu
         entry["serverIPAddress"] = ip.into();
     }
     if let Some(fault) = &traced.fault {
-        entry["_error"] = secrets.masked(fault).into();
+        entry["_error"] = learned.masked(fault).into();
     }
     if !traced.hops.is_empty() {
         let hops = traced.hops.iter();
-        let hops = hops.map(|(status, to)| json!({"status": status, "location": secrets.masked(to)}));
+        let hops = hops.map(|(status, to)| json!({"status": status, "location": learned.masked(to)}));
         entry["_redirects"] = hops.collect::<Vec<_>>().into();
     }
     entry
 }
 
-fn moment(ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| String::new(), |at| at.to_string())
+/// Secrets of the session whose request it is: its variables, the cookies that it sends and those that it gets.
+fn secrets(traced: &Traced, sent: &Sent<'_>) -> Vec<masked::Named> {
+    let carried = sent.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+    let carried = carried.flat_map(|(_, value)| masked::cookies_sent(value));
+    let set = traced.answer.iter().flat_map(masked::cookies_set);
+    traced.secrets.iter().cloned().chain(carried).chain(set).collect()
 }
 
-/// Bytes of the head with its blank line; all where that is not there.
-fn head_end(bytes: &[u8]) -> usize {
-    bytes.windows(4).position(|four| four == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4)
+fn moment(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
 fn sent<'a>(head: &'a str, body: &'a [u8]) -> Sent<'a> {
@@ -114,7 +121,7 @@ fn sent<'a>(head: &'a str, body: &'a [u8]) -> Sent<'a> {
     }
 }
 
-fn request(sent: &Sent<'_>, traced: &Traced, place: Option<&Place>, secrets: &Secrets) -> Value {
+fn request(sent: &Sent<'_>, traced: &Traced, place: Option<&Place>, learned: &Learned) -> Value {
     let is_absolute = sent.target.starts_with("http://") || sent.target.starts_with("https://");
     let origin = place.map_or("", |place| place.origin.as_str());
     let url = if is_absolute { sent.target.to_owned() } else { format!("{origin}{}", sent.target) };
@@ -125,11 +132,11 @@ fn request(sent: &Sent<'_>, traced: &Traced, place: Option<&Place>, secrets: &Se
     let body_bytes = told.unwrap_or(0).max(written);
     let mut request = json!({
         "method": sent.method,
-        "url": secrets.masked(&url),
+        "url": learned.masked(&url),
         "httpVersion": sent.version,
-        "cookies": cookies(sent.headers.iter().copied(), "cookie"),
-        "headers": headers(sent.headers.iter().copied(), secrets),
-        "queryString": parameters(query, secrets),
+        "cookies": cookies_sent(sent.headers.iter().copied()),
+        "headers": headers(sent.headers.iter().copied(), learned),
+        "queryString": parameters(query, learned),
         "headersSize": sent.head_bytes,
         "bodySize": body_bytes,
     });
@@ -137,7 +144,7 @@ fn request(sent: &Sent<'_>, traced: &Traced, place: Option<&Place>, secrets: &Se
         request["comment"] = "the body was read from a file while it was sent, and is not kept".into();
     }
     if !sent.body.is_empty() {
-        let (text, comment) = shown(sent.body, written, secrets);
+        let (text, comment) = shown(sent.body, written, learned);
         let mime_type = header(sent.headers.iter().copied(), "content-type").unwrap_or_default();
         request["postData"] = json!({"mimeType": mime_type, "params": [], "text": text});
         if let Some(comment) = comment {
@@ -148,7 +155,7 @@ fn request(sent: &Sent<'_>, traced: &Traced, place: Option<&Place>, secrets: &Se
 }
 
 /// The answer; one that is not there has a status of 0, as browsers have it.
-fn response(answer: Option<&ToldAnswer>, secrets: &Secrets) -> Value {
+fn response(answer: Option<&ToldAnswer>, learned: &Learned) -> Value {
     let Some(answer) = answer else {
         return json!({
             "status": 0, "statusText": "", "httpVersion": "", "cookies": [], "headers": [],
@@ -165,7 +172,7 @@ fn response(answer: Option<&ToldAnswer>, secrets: &Secrets) -> Value {
         None if answer.is_decoded => (answer.body.as_slice(), answer.body_bytes),
         None => (answer.body.as_slice(), usize::try_from(answer.received_bytes).unwrap_or(usize::MAX)),
     };
-    let (text, comment) = shown(body, of, secrets);
+    let (text, comment) = shown(body, of, learned);
     let comment = answer.unreadable.clone().or(comment);
     let mut content = json!({
         "size": of,
@@ -173,16 +180,16 @@ fn response(answer: Option<&ToldAnswer>, secrets: &Secrets) -> Value {
         "text": text,
     });
     if let Some(comment) = comment {
-        content["comment"] = secrets.masked(&comment).into();
+        content["comment"] = learned.masked(&comment).into();
     }
     json!({
         "status": answer.status,
         "statusText": "",
         "httpVersion": "",
-        "cookies": cookies(all(), "set-cookie"),
-        "headers": headers(all(), secrets),
+        "cookies": cookies_set(all()),
+        "headers": headers(all(), learned),
         "content": content,
-        "redirectURL": secrets.masked(header(all(), "location").unwrap_or_default()),
+        "redirectURL": learned.masked(header(all(), "location").unwrap_or_default()),
         "headersSize": UNKNOWN,
         "bodySize": answer.received_bytes,
     })
@@ -203,48 +210,46 @@ fn decoded(answer: &ToldAnswer, is_whole: bool) -> Option<Vec<u8>> {
 }
 
 /// A body as text without secrets, and what is to be said of it, where it is not all of its bytes or none that can be shown.
-fn shown(bytes: &[u8], of: usize, secrets: &Secrets) -> (String, Option<String>) {
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        // the bound may have cut a character
-        Err(error) if error.error_len().is_none() => {
-            std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
-        }
-        Err(_) => return (String::new(), Some(format!("{of} bytes of binary data"))),
-    };
-    let cut = (bytes.len() < of).then(|| format!("the beginning of {of} bytes"));
-    (secrets.masked(text), cut)
+fn shown(bytes: &[u8], of: usize, learned: &Learned) -> (String, Option<String>) {
+    let is_cut = bytes.len() < of;
+    match learned.body_text(bytes, is_cut) {
+        Some(text) => (text, is_cut.then(|| format!("the beginning of {of} bytes"))),
+        None => (String::new(), Some(format!("{of} bytes of binary data"))),
+    }
 }
 
 fn header<'a>(mut all: impl Iterator<Item = (&'a str, &'a str)>, wanted: &str) -> Option<&'a str> {
     all.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value)
 }
 
-fn headers<'a>(all: impl Iterator<Item = (&'a str, &'a str)>, secrets: &Secrets) -> Vec<Value> {
-    let one = |(name, value): (&str, &str)| {
-        let value = if is_secret_name(name) { MASK.to_owned() } else { secrets.masked(value) };
-        json!({"name": name, "value": value})
-    };
-    all.map(one).collect()
+fn headers<'a>(all: impl Iterator<Item = (&'a str, &'a str)>, learned: &Learned) -> Vec<Value> {
+    all.map(|(name, value)| json!({"name": name, "value": learned.header(name, value)})).collect()
 }
 
-/// Names of cookies; their values are secrets.
-fn cookies<'a>(all: impl Iterator<Item = (&'a str, &'a str)>, of: &str) -> Vec<Value> {
-    let found = all.filter(|(name, _)| name.eq_ignore_ascii_case(of));
-    // of an answer each header is one cookie, and what follows are its attributes
-    let several = if of == "cookie" { usize::MAX } else { 1 };
-    let each = found.flat_map(|(_, value)| value.split(';').take(several));
-    let named = each.filter_map(|cookie| cookie.split_once('=').map(|(name, _)| name.trim().to_owned()));
-    named.map(|name| json!({"name": name, "value": MASK})).collect()
+/// Names of cookies that a request carries; their values are secrets.
+fn cookies_sent<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Value> {
+    let found = all.filter(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+    let each = found.flat_map(|(_, value)| value.split(';'));
+    each.filter_map(|cookie| cookie.split_once('=').map(|(name, _)| masked_cookie(name.trim()))).collect()
 }
 
-fn parameters(query: &str, secrets: &Secrets) -> Vec<Value> {
+/// Names of cookies that an answer sets.
+fn cookies_set<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Value> {
+    let found = all.filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+    let each = found.filter_map(|(_, value)| cookie::parse(value.as_bytes()));
+    each.map(|cookie| masked_cookie(&String::from_utf8_lossy(cookie.name))).collect()
+}
+
+fn masked_cookie(name: &str) -> Value {
+    json!({"name": name, "value": MASK})
+}
+
+fn parameters(query: &str, learned: &Learned) -> Vec<Value> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let one = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (name, value) = (decoded(name), decoded(value));
-        let value = if is_secret(&name, &value) { MASK.to_owned() } else { secrets.masked(&value) };
-        json!({"name": name, "value": value})
+        json!({"name": name, "value": learned.value(&name, &value)})
     };
     query.split('&').filter(|pair| !pair.is_empty()).map(one).collect()
 }
@@ -269,6 +274,7 @@ mod tests {
             answer,
             outcome: Outcome::Status,
             fault: Some("status 500: password=hunter22".into()),
+            secrets: Vec::new(),
             parts: Parts {
                 wait_us: 1_500,
                 connect_us: Some(1_000),
@@ -298,6 +304,26 @@ mod tests {
         Place { origin: "http://shop.test:81".into(), ip: Some("127.0.0.1".into()) }
     }
 
+    fn entry_of(traced: &Traced, place: Option<&Place>) -> Value {
+        entry(traced, &plan(LoadModel::Closed), place, &mut Learned::default())
+    }
+
+    #[test]
+    fn what_a_session_came_by_is_in_no_entry_wherever_it_stands() {
+        let sent = b"POST /of/t0ken-of-ann HTTP/1.1\r\nHost: shop.test\r\nX-Who: t0ken-of-ann\r\nCookie: \
+                     sid=sent-c00kie\r\n\r\nI am sent-c00kie, t0ken-of-ann";
+        let headers = [("set-cookie", "sid=new-c00kie; Path=/"), ("x-old", "sent-c00kie")];
+        let body = b"new-c00kie follows sent-c00kie of t0ken-of-ann";
+        let mut one = traced(sent, Some(answer(&headers, body, body.len() as u64)));
+        one.secrets.push(("mine".into(), "t0ken-of-ann".into()));
+        one.fault = Some("saw new-c00kie".into());
+        let text = entry_of(&one, Some(&place())).to_string();
+        for secret in ["t0ken-of-ann", "sent-c00kie", "new-c00kie"] {
+            assert!(!text.contains(secret), "{secret} in {text}");
+        }
+        assert!(text.contains("*** follows *** of ***"), "{text}");
+    }
+
     #[test]
     fn a_request_and_its_answer_are_an_entry_without_secrets() {
         let sent = b"POST /login?user=ann&api_key=k3y-k3y-k3y&q=a%20b HTTP/1.1\r\nHost: shop.test:81\r\nContent-Type: \
@@ -305,7 +331,7 @@ mod tests {
                      {\"password\":\"hunter22\",\"n\":1}";
         let headers = [("content-type", "text/plain"), ("set-cookie", "sid=c00kie; Path=/"), ("x-a", "1")];
         let one = traced(sent, Some(answer(&headers, b"hello", 5)));
-        let entry = entry(&one, &plan(LoadModel::Closed), Some(&place()));
+        let entry = entry_of(&one, Some(&place()));
         let text = entry.to_string();
         for secret in ["hunter22", "k3y-k3y", "t0ken", "c00kie", "abcdefgh"] {
             assert!(!text.contains(secret), "{secret} in {text}");
@@ -336,8 +362,7 @@ mod tests {
         let hello = b"\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\x00\x06\x2c\x02\x15";
         let headers = [("content-encoding", "deflate")];
         let content = |answer: ToldAnswer| {
-            let entry =
-                entry(&traced(b"GET / HTTP/1.1\r\n\r\n", Some(answer)), &plan(LoadModel::Closed), None);
+            let entry = entry_of(&traced(b"GET / HTTP/1.1\r\n\r\n", Some(answer)), None);
             entry["response"]["content"].clone()
         };
         let whole = content(answer(&headers, hello, hello.len() as u64));
@@ -351,7 +376,7 @@ mod tests {
     #[test]
     fn a_body_that_was_read_while_it_was_sent_is_told_by_its_size() {
         let sent = b"PUT /a HTTP/1.1\r\nContent-Length: 1073741824\r\n\r\n";
-        let entry = entry(&traced(sent, None), &plan(LoadModel::Closed), None);
+        let entry = entry_of(&traced(sent, None), None);
         let request = &entry["request"];
         assert_eq!((&request["bodySize"], request["postData"].is_null()), (&json!(1_073_741_824), true));
         assert!(request["comment"].as_str().unwrap().contains("not kept"), "{request}");
@@ -359,8 +384,7 @@ mod tests {
 
     #[test]
     fn a_request_without_an_answer_has_status_0_and_its_error() {
-        let entry =
-            entry(&traced(b"GET http://other.test/a HTTP/1.1\r\n\r\n", None), &plan(LoadModel::Closed), None);
+        let entry = entry_of(&traced(b"GET http://other.test/a HTTP/1.1\r\n\r\n", None), None);
         assert_eq!(entry["response"]["status"], 0);
         assert_eq!(entry["request"]["url"], "http://other.test/a");
         assert!(entry["_error"].as_str().unwrap().starts_with("status 500: "));
