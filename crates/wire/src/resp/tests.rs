@@ -192,7 +192,11 @@ fn a_word_has_its_length_in_front_however_long_it_is() {
         let word = vec![b'w'; bytes];
         let (mut at_once, mut by_another) = (b"*1\r\n".to_vec(), b"*1\r\n".to_vec());
         write_word(&word, &mut at_once);
-        write_word_by(&mut by_another, |out| Ok::<(), ()>(out.extend_from_slice(&word))).unwrap();
+        write_word_by(&mut by_another, |out| {
+            out.extend_from_slice(&word);
+            Ok::<(), ()>(())
+        })
+        .unwrap();
         assert_eq!(at_once, by_another);
     }
     assert_eq!(write_word_by(&mut Vec::new(), |_| Err(7)), Err(7));
