@@ -65,6 +65,7 @@ pub(crate) const PATH: &str = "path";
 
 /// The function of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
+    let name = if name == "url_encode" { "url" } else { name };
     FUNCTIONS.iter().find(|function| function.name == name)
 }
 
@@ -334,7 +335,7 @@ functions! {
     "path" "path(text)" "the text; in a request's path it keeps its slashes and its query" 1..=1 pure |m, a| {
         Ok(Got::Text(argument(m, &a[0])?))
     };
-    "url" "url(text)" "percent-encoded for a URL" 1..=1 pure |m, a| {
+    "url" "url(text) or url_encode(text)" "percent-encoded for a URL" 1..=1 pure |m, a| {
         let text = argument(m, &a[0])?;
         make(m, |m| {
             // The text may lie in the same buffer, so it is taken byte by byte.
