@@ -79,10 +79,6 @@ fn wrong_use_is_status_2_and_says_what_to_do() {
             "another one would be broken than is driven",
         ),
         (vec!["run", "kv", "--url", "redis://127.0.0.1:1"], "under the names of several stores"),
-        (
-            vec!["run", "kv-redis", "--url", "redis://127.0.0.1:1", "--set", "append_only=always"],
-            "--set append_only would be of no effect",
-        ),
         (vec!["run", "airline", "--url", "http://127.0.0.1:1", "--pin", "system=0"], "there already"),
         (vec!["run", "airline", "--out", "full"], "full"),
         (vec!["run", "airline", "--set", "customers=0"], "customers"),
