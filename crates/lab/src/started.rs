@@ -16,7 +16,7 @@ pub trait Started: Send {
     /// What a scenario's faults call it: `system`, `cassandra`, `cassandra.2`.
     fn name(&self) -> &str;
 
-    /// Whether the lab started it, and starts it again; else it is only [watched](crate::watch).
+    /// Whether the lab started it, and starts it again; else it is only watched.
     fn is_ours(&self) -> bool {
         true
     }

@@ -9,7 +9,7 @@
 //! | status | when |
 //! | --- | --- |
 //! | `fail` | an objective is missed either way; the system, or a store, ended or stopped answering by itself; or for one of the other reasons in docs/verdict.md |
-//! | `invalid` | else, where an objective is not decided, as of the driver or of a [machine without cores](machine); nothing was due in the measured window for another reason; a fault that was asked for could not be carried out, or not be put right within the load; or, whatever failed, the file of a body became shorter |
+//! | `invalid` | else, where an objective is not decided, as of the driver or of a machine without cores; nothing was due in the measured window for another reason; a fault that was asked for could not be carried out, or not be put right within the load; or, whatever failed, the file of a body became shorter |
 //! | `pass` | else |
 //!
 //! But for that file, `fail` comes first: a driver that was late can slow an answer, but it cannot make a server refuse a connection.

@@ -26,7 +26,7 @@ pub struct ReachArguments {
     /// Connect to this unix socket: --connect-to unix:/PATH
     #[arg(long, value_name = "PATH", conflicts_with = "connect_to")]
     pub unix_socket: Option<PathBuf>,
-    /// Go through this HTTP proxy: http://[USER:PASSWORD@]HOST[:PORT], `env` (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and
+    /// Go through this HTTP proxy: http://HOST:PORT, http://USER:PASSWORD@HOST, `env` (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and
     /// NO_PROXY say which), or `none` [default: none]
     #[arg(long, value_name = "URL", conflicts_with_all = ["connect_to", "unix_socket"])]
     pub proxy: Option<String>,

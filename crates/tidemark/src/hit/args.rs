@@ -100,7 +100,7 @@ pub struct HitArguments {
     /// Load before the measurement, excluded from all figures; 0s for none [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "requests", help_heading = LOAD)]
     pub warm_up: Option<Duration>,
-    /// A file of requests to one server, in turn, each with a line of the report: URLs or paths, METHOD URL [BODY], vegeta's
+    /// A file of requests to one server, in turn, each with a line of the report: URLs or paths, METHOD URL BODY, vegeta's
     /// targets, command lines of curl
     #[arg(long, value_name = "FILE", conflicts_with = "random_path", help_heading = REQUEST)]
     pub urls: Option<PathBuf>,
