@@ -181,7 +181,11 @@ mod tests {
         assert_eq!(hear(&["HTTP/1.1 200 OK\r\nContent-Length: 9\r\n"]), Ok(None));
         assert_eq!(hear(&["HTTP/1.1 200 OK\r\nContent-Length: 9\r\n", "\r\n"]), Ok(Some(2)));
         let refused = hear(&["HTTP/1.1 407 Who?\r\nContent-Length: 3\r\n\r\n"]).unwrap_err();
-        assert!(refused.contains("p:3128") && refused.contains("407") && refused.contains("a user and a password"));
+        assert!(
+            refused.contains("p:3128")
+                && refused.contains("407")
+                && refused.contains("a user and a password")
+        );
         assert!(hear(&["HTTP/1.1 503 No\r\n\r\n"]).unwrap_err().ends_with("with status 503"));
         assert!(hear(&["220 smtp ready\r\n"]).unwrap_err().contains("no HTTP"));
     }
