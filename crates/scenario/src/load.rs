@@ -114,6 +114,7 @@ impl Checker {
         let settings = Settings::read(root.get("settings"), source.base_dir, settings, sink);
         let reader = Reader { sink, settings: &settings, checker: self };
         check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
+        settings.forget_who_asked();
         let plan = compile::scenario(&root, source.name, source.base_dir, &reader);
         settings.warn_of_unused(sink);
         sink.mask(&settings.secrets());

@@ -151,6 +151,11 @@ impl Settings {
         (read, asked.map(|setting| setting.name.clone()).collect())
     }
 
+    /// Forgets which parts asked for them, as the check of shapes asks for all.
+    pub(crate) fn forget_who_asked(&self) {
+        self.all.iter().for_each(|setting| setting.used_elsewhere.set(false));
+    }
+
     /// Whether nothing but stores asked for a setting, so far.
     pub(crate) fn is_of_stores_only(&self, name: &str) -> bool {
         self.find(name).is_some_and(|setting| !setting.used_elsewhere.get())

@@ -129,7 +129,7 @@ fn mistakes_say_what_to_do() {
             "- {GET: 'http://x.test/', at: auth}",
             "an absolute URL says where it goes; leave one of the two out",
         ),
-        (BESIDE, "- GET: http://me:pw@x.test/", "it may hold only a host"),
+        (BESIDE, "- GET: http://me:pw@x.test/", "who comes does not stand in it"),
         (BESIDE, "- GET: http://shop.test/v2/x", "all of whose paths begin with /v1"),
         (
             BESIDE,
