@@ -137,9 +137,10 @@ fn few_numbers_are_no_two_users_at_once() {
 /// A post is in the outbound feed of its poster and in the inbound feed of every friend, once each, also where feeds are
 /// filled behind the answer.
 fn no_feed_lacks_a_post(fan_out: &str, fault: &str) {
+    // few posts: a start finds each word of each story anew, and the machine may be busy with other tests
     let settings =
-        ["broadcasters=16", "searchers=1", &format!("fan_out={fan_out}"), &format!("fault={fault}")];
-    let (status, json, text) = run_scenario("newsfeed", "18s", &settings);
+        ["broadcasters=4", "searchers=1", &format!("fan_out={fan_out}"), &format!("fault={fault}")];
+    let (status, json, text) = run_scenario("newsfeed", "24s", &settings);
     assert_eq!((status, json["faults"].as_array().map(Vec::len)), (0, Some(1)), "{text}");
     assert!(number(&json, "acknowledged") > 1_000, "{text}");
     assert_eq!(number(&json, "found"), number(&json, "acknowledged"), "{text}");
