@@ -12,9 +12,10 @@ use tidemark_record::{
 
 use crate::absence::{self, Absence, Look};
 use crate::clock::{SECOND_NS, microseconds};
-use crate::parts::Slowest;
+use crate::parts::Parts;
 use crate::run_queue::RunQueue;
 use crate::session::Connecting;
+use crate::slowest::Slowest;
 
 /// First failures of each step and outcome that a thread keeps as examples.
 pub(crate) const EXAMPLES_EACH: u8 = 3;
@@ -325,22 +326,22 @@ impl Recorder {
         let measured = self.is_measured(times.due_ns);
         let Some(place) = self.parts.get_mut(label as usize * 2 + usize::from(measured)) else { return };
         let spare = &mut self.spare_parts;
-        let parts = place.get_or_insert_with(|| match spare.pop() {
+        let series = place.get_or_insert_with(|| match spare.pop() {
             Some(parts) => PartSeries { label, measured, ..parts },
             None => PartSeries::empty(label, measured),
         });
-        if let Some(Connecting { connect_ns, handshake_ns, .. }) = connecting {
-            parts.connect_us.saturating_record(microseconds(connect_ns));
-            if handshake_ns > 0 {
-                parts.handshake_us.saturating_record(microseconds(handshake_ns));
-            }
+        let parts = Parts::of(times, connecting, begun_ns);
+        if let Some(connect_us) = parts.connect_us {
+            series.connect_us.saturating_record(connect_us);
         }
-        if let Some((begun_ns, sent_ns)) = begun_ns.zip(times.sent_ns) {
-            let begun_ns = begun_ns.max(sent_ns).min(times.end_ns.max(sent_ns));
+        if let Some(handshake_us) = parts.handshake_us {
+            series.handshake_us.saturating_record(handshake_us);
+        }
+        if let (Some(_), Some(sent_ns)) = (begun_ns, times.sent_ns) {
             let service_ns = times.end_ns.saturating_sub(sent_ns);
-            parts.pieces_service_us.saturating_record(microseconds(service_ns));
-            parts.first_byte_us.saturating_record(microseconds(begun_ns - sent_ns));
-            parts.transfer_us.saturating_record(microseconds(times.end_ns.saturating_sub(begun_ns)));
+            series.pieces_service_us.saturating_record(microseconds(service_ns));
+            series.first_byte_us.saturating_record(parts.first_byte_us);
+            series.transfer_us.saturating_record(parts.transfer_us);
         }
     }
 
@@ -360,9 +361,7 @@ impl Recorder {
         (outcome, status, connection): (Outcome, u16, u32),
     ) {
         let Times { due_ns, end_ns, .. } = *times;
-        let sent_ns = times.sent_ns.unwrap_or(end_ns);
-        let begun_ns = begun_ns.unwrap_or(end_ns).max(sent_ns).min(end_ns.max(sent_ns));
-        let handshake_ns = connecting.map(|of| of.handshake_ns).filter(|ns| *ns > 0);
+        let parts = Parts::of(times, connecting, begun_ns);
         self.slowest.keep(SlowRequest {
             label,
             due_us: due_ns / 1_000,
@@ -371,10 +370,10 @@ impl Recorder {
             status,
             thread: self.current.thread,
             connection,
-            connect_us: connecting.map(|of| microseconds(of.connect_ns)),
-            handshake_us: handshake_ns.map(microseconds),
-            first_byte_us: microseconds(begun_ns - sent_ns),
-            transfer_us: microseconds(end_ns.saturating_sub(begun_ns)),
+            connect_us: parts.connect_us,
+            handshake_us: parts.handshake_us,
+            first_byte_us: parts.first_byte_us,
+            transfer_us: parts.transfer_us,
         });
     }
 
