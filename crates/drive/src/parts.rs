@@ -41,8 +41,7 @@ impl Parts {
 mod tests {
     use super::*;
 
-    const TIMES: Times =
-        Times { due_ns: 1_000_000, sent_ns: Some(4_000_600), end_ns: 9_000_000, own_ns: 0 };
+    const TIMES: Times = Times { due_ns: 1_000_000, sent_ns: Some(4_000_600), end_ns: 9_000_000, own_ns: 0 };
 
     #[test]
     fn all_parts_are_rounded_to_the_nearest() {

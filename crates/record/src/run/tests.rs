@@ -57,10 +57,8 @@ fn a_run_of_before_has_its_percentiles_by_the_rule() {
     let dir = tempfile::tempdir().unwrap();
     let mut one = interval(0, 0, 1);
     one.in_window = true;
-    one.series = vec![
-        series(0, Outcome::Ok, true, &[(1_000, 90)]),
-        series(0, Outcome::Timeout, true, &[(9_000, 10)]),
-    ];
+    one.series =
+        vec![series(0, Outcome::Ok, true, &[(1_000, 90)]), series(0, Outcome::Timeout, true, &[(9_000, 10)])];
     write(dir.path(), 1, &[one]);
     let path = dir.path().join(files::MANIFEST);
     let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -107,8 +105,7 @@ fn any_interval() -> impl Strategy<Value = ThreadInterval> {
         one.absent_us = offered * 7;
         one.read_lag_us.record_n(offered, 1 + second as u32).unwrap();
         for (label, outcome, measured, times) in all {
-            let capped: Vec<_> =
-                times.iter().map(|&(us, n)| (us.min(crate::HISTOGRAM_HIGH_US), n)).collect();
+            let capped: Vec<_> = times.iter().map(|&(us, n)| (us.min(crate::HISTOGRAM_HIGH_US), n)).collect();
             one.series.push(series(label, outcome, measured, &capped));
         }
         one
