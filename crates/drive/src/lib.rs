@@ -103,6 +103,7 @@ mod rpc;
 mod run_queue;
 mod session;
 mod several;
+mod slowest;
 mod spread;
 mod stream_fault;
 mod target;
@@ -130,6 +131,7 @@ pub use http2::Http2;
 pub use io::{Handshakes, IoChoice, Timestamps};
 pub use ledger::{ONCE_THREAD, forms};
 pub use memcached::Memcached;
+pub use parts::Parts;
 pub use postgres::Postgres;
 pub use protocol::Protocol;
 pub use proxy::{Proxy, Tunnel};
@@ -140,7 +142,7 @@ pub use spread::{Server, Sharding, Spread};
 pub use target::{Stream, Target};
 pub use tls::{Tls, TlsError};
 pub use told::{Checked, Extracted, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
-pub use trace::{Parts, TRACED_BYTES, TraceCounts, Traced, Tracing};
+pub use trace::{TRACED_BYTES, TraceCounts, Traced, Tracing};
 pub use transport::{EventCounts, Redirects};
 // Named in the prose above.
 #[cfg(doc)]

@@ -1,89 +1,70 @@
-//! The slowest requests that a thread has seen.
+//! Where the time of a request went.
 
-use tidemark_record::SlowRequest;
+use crate::clock::microseconds;
+use crate::record::Times;
+use crate::session::Connecting;
 
-/// So many are kept of each label.
-pub(crate) const SLOWEST_EACH: usize = 10;
-
-/// The slowest requests of each label, the slowest first.
-#[derive(Debug, Default)]
-pub(crate) struct Slowest {
-    /// By label: what a further one must take longer than, microseconds.
-    least_us: Vec<Option<u64>>,
-    kept: Vec<Vec<SlowRequest>>,
+/// Where the time of a request went, microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// Until it was sent, or a connection was begun for it.
+    pub wait_us: u64,
+    /// Until its socket was there; none where none was made for it.
+    pub connect_us: Option<u64>,
+    /// What was spoken on that first.
+    pub handshake_us: Option<u64>,
+    /// From first byte sent to first byte received, or to its end.
+    pub first_byte_us: u64,
+    /// From there to its last byte.
+    pub transfer_us: u64,
 }
 
-impl Slowest {
-    /// Of so many labels.
-    pub fn of(labels: usize) -> Self {
-        // room for one more, so that nothing is allocated later
-        let room = (0..labels).map(|_| Vec::with_capacity(SLOWEST_EACH + 1));
-        Slowest { least_us: vec![None; labels], kept: room.collect() }
-    }
-
-    /// Whether one that took so long is among them.
-    pub fn takes(&self, label: u16, response_time_us: u64) -> bool {
-        match self.least_us.get(usize::from(label)) {
-            Some(Some(least_us)) => response_time_us > *least_us,
-            Some(None) => true,
-            None => false,
+impl Parts {
+    /// Of a request with these times, the making of its connection, and when the first bytes of its answer came, where it was
+    /// not whole by them. What was never sent has no first byte.
+    pub(crate) fn of(times: &Times, connecting: Option<Connecting>, begun_ns: Option<u64>) -> Parts {
+        let sent_ns = times.sent_ns.unwrap_or(times.end_ns).min(times.end_ns);
+        let begun_ns = begun_ns.unwrap_or(times.end_ns).clamp(sent_ns, times.end_ns);
+        let made_ns = connecting.map_or(0, |made| made.connect_ns + made.handshake_ns);
+        let handshake_ns = connecting.map(|made| made.handshake_ns).filter(|ns| *ns > 0);
+        Parts {
+            wait_us: microseconds(sent_ns.saturating_sub(times.due_ns).saturating_sub(made_ns)),
+            connect_us: connecting.map(|made| microseconds(made.connect_ns)),
+            handshake_us: handshake_ns.map(microseconds),
+            first_byte_us: microseconds(begun_ns - sent_ns),
+            transfer_us: microseconds(times.end_ns - begun_ns),
         }
-    }
-
-    /// Keeps one that is.
-    pub fn keep(&mut self, request: SlowRequest) {
-        let label = usize::from(request.label);
-        let Some(kept) = self.kept.get_mut(label) else { return };
-        let at = kept.partition_point(|known| known.response_time_us >= request.response_time_us);
-        kept.insert(at, request);
-        kept.truncate(SLOWEST_EACH);
-        if kept.len() == SLOWEST_EACH {
-            self.least_us[label] = kept.last().map(|last| last.response_time_us);
-        }
-    }
-
-    /// All of them.
-    pub fn take(&mut self) -> Vec<SlowRequest> {
-        std::mem::take(&mut self.kept).into_iter().flatten().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tidemark_record::Outcome;
-
     use super::*;
 
-    fn request(label: u16, response_time_us: u64) -> SlowRequest {
-        SlowRequest {
-            label,
-            due_us: response_time_us,
-            response_time_us,
-            outcome: Outcome::Ok,
-            status: 200,
-            thread: 0,
-            connection: 0,
-            connect_us: None,
-            handshake_us: None,
-            first_byte_us: response_time_us,
-            transfer_us: 0,
-        }
+    const TIMES: Times = Times { due_ns: 1_000_000, sent_ns: Some(4_000_600), end_ns: 9_000_000, own_ns: 0 };
+
+    #[test]
+    fn all_parts_are_rounded_to_the_nearest() {
+        let connecting = Some(Connecting { begun_ns: 0, connect_ns: 1_000_500, handshake_ns: 500_400 });
+        let parts = Parts {
+            wait_us: 1_500,
+            connect_us: Some(1_001),
+            handshake_us: Some(500),
+            first_byte_us: 2_000,
+            transfer_us: 2_999,
+        };
+        assert_eq!(Parts::of(&TIMES, connecting, Some(6_000_900)), parts);
     }
 
     #[test]
-    fn the_slowest_of_each_label_are_kept() {
-        let mut slowest = Slowest::of(2);
-        for us in (0..1_000).map(|n| n * 7 % 1_000) {
-            if slowest.takes(0, us) {
-                slowest.keep(request(0, us));
-            }
-        }
-        slowest.keep(request(1, 3));
-        assert!(
-            !slowest.takes(0, 990) && slowest.takes(0, 991) && slowest.takes(1, 0) && !slowest.takes(2, 9)
-        );
-        let kept: Vec<(u16, u64)> = slowest.take().iter().map(|of| (of.label, of.response_time_us)).collect();
-        let expected: Vec<(u16, u64)> = (990..1_000).rev().map(|us| (0, us)).chain([(1, 3)]).collect();
-        assert_eq!(kept, expected);
+    fn an_answer_that_came_at_once_has_no_transfer_and_what_was_never_sent_only_a_wait() {
+        let parts = Parts::of(&TIMES, None, None);
+        assert_eq!((parts.first_byte_us, parts.transfer_us), (4_999, 0));
+        assert_eq!((parts.connect_us, parts.handshake_us), (None, None));
+        let parts = Parts::of(&Times { sent_ns: None, ..TIMES }, None, None);
+        assert_eq!(parts, Parts { wait_us: 8_000, ..Parts::default() });
+        // times of different sources
+        let parts = Parts::of(&TIMES, None, Some(3_000_000));
+        assert_eq!((parts.first_byte_us, parts.transfer_us), (0, 4_999));
     }
 }

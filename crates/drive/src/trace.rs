@@ -13,6 +13,7 @@ use tidemark_scenario::template::Encoding;
 use tidemark_scenario::{Plan, Value};
 
 use crate::answer::{Answer, Flaw, Probe, Variables, words};
+use crate::parts::Parts;
 use crate::record::Times;
 use crate::session::Connecting;
 use crate::told::{ToldAnswer, start};
@@ -79,37 +80,6 @@ pub struct Traced {
     pub parts: Parts,
     /// Driving thread, and socket of that.
     pub connection: (u16, u32),
-}
-
-/// Where the time of a request went, microseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// Until it was sent, or a connection was begun for it.
-    pub wait_us: u64,
-    /// Until its socket was there; none where none was made for it.
-    pub connect_us: Option<u64>,
-    /// What was spoken on that first.
-    pub handshake_us: Option<u64>,
-    /// From first byte sent to first byte received, or to its end.
-    pub first_byte_us: u64,
-    /// From there to its last byte.
-    pub transfer_us: u64,
-}
-
-impl Parts {
-    fn new(times: Times, connecting: Option<Connecting>, begun_ns: Option<u64>) -> Parts {
-        let us = |ns: u64| ns / 1_000;
-        let sent_ns = times.sent_ns.unwrap_or(times.end_ns).min(times.end_ns);
-        let begun_ns = begun_ns.unwrap_or(times.end_ns).clamp(sent_ns, times.end_ns);
-        let made_ns = connecting.map_or(0, |made| made.connect_ns + made.handshake_ns);
-        Parts {
-            wait_us: us(sent_ns.saturating_sub(times.due_ns).saturating_sub(made_ns)),
-            connect_us: connecting.map(|made| us(made.connect_ns)),
-            handshake_us: connecting.map(|made| us(made.handshake_ns)).filter(|us| *us > 0),
-            first_byte_us: us(begun_ns - sent_ns),
-            transfer_us: us(times.end_ns - begun_ns),
-        }
-    }
 }
 
 /// How a request ended.
@@ -254,7 +224,7 @@ impl Tracer {
             outcome: end.outcome,
             fault,
             secrets,
-            parts: Parts::new(end.times, end.connecting, end.begun_ns),
+            parts: Parts::of(&end.times, end.connecting, end.begun_ns),
             connection: (self.thread, end.socket),
         };
         if self.sink.try_send(traced).is_err() {

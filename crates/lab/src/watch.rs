@@ -149,15 +149,15 @@ impl Watches {
         let mut local = Local::new();
         let names = plan.watched_names();
         for (name, watch) in names.iter().zip(&plan.watch).filter(|(_, watch)| watch.agent.is_none()) {
-            let found = match &watch.what {
+            let (found, is_machine) = match &watch.what {
                 Watched::Metrics { url, series } => {
-                    let (page, found) = WatchedPage::find(name, url, series, stop_request)?;
+                    let (page, found, is_machine) = WatchedPage::find(name, url, series, stop_request)?;
                     watches.pages.push(page);
-                    found
+                    (found, is_machine)
                 }
-                _ => watches.find_processes(&mut local, name, watch)?,
+                _ => (watches.find_processes(&mut local, name, watch)?, false),
             };
-            watches.told.push(Told { name: name.clone(), what: watch.what.to_string(), found });
+            watches.told.push(Told { name: name.clone(), what: watch.what.to_string(), found, is_machine });
         }
         watches.local = (!local.is_empty()).then_some(local);
         watches.start_agents(plan, &names, run_dir, stop_request)?;

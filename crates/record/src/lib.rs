@@ -130,8 +130,8 @@ pub use stretches::{Stretch, StretchOfLabel, stretches};
 pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
-    DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, ThreadTotals, Totals, Window,
-    summarize,
+    DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, ThreadTotals, Totals,
+    Window, summarize,
 };
 pub use unfinished::rebuild;
 pub use writer::{Mask, RunWriter};

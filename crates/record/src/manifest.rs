@@ -123,6 +123,9 @@ pub struct Watched {
     pub what: String,
     /// What was found there: `nginx, pid 123`.
     pub found: String,
+    /// Whether its figures are of a whole machine, and so have those of processes in them that are counted already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_machine: bool,
 }
 
 /// A phase of the load, as it came to pass.

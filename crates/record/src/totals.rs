@@ -29,7 +29,7 @@ const STALL_S: f64 = 0.05;
 /// The name under which the whole machine is sampled; it is no process.
 pub const MACHINE: &str = "machine";
 /// The name under which the driver is.
-const DRIVER: &str = "driver";
+pub const DRIVER: &str = "driver";
 
 /// The measured window, microseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

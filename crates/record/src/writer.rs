@@ -164,11 +164,6 @@ impl<'s> RunWriter<'s> {
         &self.dir
     }
 
-    /// The directory for what the started processes say.
-    pub fn logs_dir(&self) -> PathBuf {
-        self.dir.join(files::LOGS)
-    }
-
     /// Takes what one thread did in one interval. Intervals with the same bounds are merged, and written when all
     /// threads have reported one or a later one is whole.
     pub fn add_interval(&mut self, interval: &ThreadInterval) -> Result<(), RecordError> {

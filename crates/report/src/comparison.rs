@@ -21,6 +21,7 @@ use tidemark_record::{
 use crate::page::curve;
 use crate::statistics::LEAST;
 pub use crate::statistics::Looks;
+use crate::watched::counted_processes;
 pub use claims::{Asked, Claim, Claims, Covers, SIDES_MAX, ShownSide, Side, SideRun};
 pub use figure::{Figure, Reading};
 pub use rule::{Judged, Rule};
@@ -28,8 +29,6 @@ pub(crate) use words::{CLOSE, change, off, range};
 
 /// The process whose CPU time is compared.
 const SYSTEM: &str = "system";
-/// The process that drives.
-const DRIVER: &str = "driver";
 
 /// A comparison in figures: the object that `--json` prints for one.
 #[derive(Debug, Clone, Serialize)]
@@ -90,7 +89,7 @@ pub struct Figures {
     pub system_cpu_share: Option<f64>,
     /// Most memory of the system, bytes; null where it was not started here.
     pub system_rss_bytes_max: Option<u64>,
-    /// What each store that was started took, by its name.
+    /// What each store that was started took, and what was watched beside the system, by its name; no whole machines.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stores: BTreeMap<String, StoreFigures>,
     /// CPU time of the driver for each request, microseconds.
@@ -104,7 +103,7 @@ pub struct Figures {
     pub(crate) curve: Vec<(f64, u64)>,
 }
 
-/// What a store took, all nodes and rounds together.
+/// What a store took, or what was watched, all nodes and rounds together.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct StoreFigures {
     /// CPU time for each request to the system, microseconds.
@@ -225,8 +224,8 @@ impl Figures {
         };
         let per_request = |cpu_s: f64| cpu_s * 1e6 / requests.max(1) as f64;
         let mut stores: BTreeMap<String, StoreFigures> = BTreeMap::new();
-        let processes = summaries.iter().flat_map(|summary| &summary.processes);
-        for process in processes.filter(|process| process.name != SYSTEM && process.name != DRIVER) {
+        let processes = runs.iter().flat_map(|(_, run)| counted_processes(&run.manifest));
+        for process in processes.filter(|process| process.name != SYSTEM) {
             let of = stores.entry(process.name.clone()).or_default();
             of.cpu_us_per_request += per_request(process.cpu_s);
             of.cpu_share += process.cpu_s / measured_s;

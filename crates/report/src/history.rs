@@ -224,7 +224,7 @@ impl Line {
         runs.sort_by(|(dir, a), (other, b)| began(a).cmp(&began(b)).then_with(|| dir.cmp(other)));
         let points: Vec<Point> = runs.iter().map(|(dir, manifest)| point(dir, manifest)).collect();
         let trend = |figure: Figure| {
-            let reading = |(_, manifest): &(PathBuf, Manifest)| figure.read(&manifest.summary, None);
+            let reading = |(_, manifest): &(PathBuf, Manifest)| figure.read(manifest, None);
             Trend::of(figure, &runs.iter().map(reading).collect::<Vec<_>>(), &points)
         };
         let trends = Figure::OF_ALL.into_iter().filter_map(trend).collect();

@@ -2,11 +2,24 @@
 
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{FigureSummary, Process, Summary};
+use tidemark_record::{DRIVER, MACHINE};
 
 /// What samples call the system that is driven.
 const SYSTEM: &str = "system";
 /// Most series that have a line.
 pub(crate) const SERIES_MAX: usize = 30;
+
+/// The processes whose CPU and memory count together as what a run took: all that it started or watched, but the driver. A
+/// whole machine is left out: what runs on it would count twice.
+pub(crate) fn counted_processes(manifest: &Manifest) -> impl Iterator<Item = &Process> {
+    manifest.summary.processes.iter().filter(|process| is_counted(manifest, &process.name))
+}
+
+/// Whether what has this name in samples is one of them.
+pub(crate) fn is_counted(manifest: &Manifest, name: &str) -> bool {
+    let is_other = name == DRIVER || name == MACHINE;
+    !is_other && !manifest.watched.iter().any(|watched| watched.is_machine && watched.name == name)
+}
 
 /// Good answers in the measured window for each second of a process' CPU time.
 pub(crate) fn good_per_cpu_s(summary: &Summary, process: &Process) -> Option<f64> {
@@ -30,4 +43,36 @@ pub(crate) fn series(manifest: &Manifest) -> impl Iterator<Item = (&str, &str, &
     let of_watched = manifest.summary.stores_figures.iter().filter(move |of| is_watched(&of.store));
     of_watched
         .flat_map(|of| of.figures.iter().map(|(figure, values)| (of.store.as_str(), figure.as_str(), values)))
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_record::manifest::Watched;
+
+    use super::*;
+    use crate::comparison::{Figure, Reading};
+    use crate::test_run;
+
+    #[test]
+    fn a_machine_does_not_count_beside_what_runs_on_it() {
+        let (_dir, run) = test_run::airline();
+        let mut manifest = run.manifest;
+        let process = |name: &str, cpu_s, rss_bytes_max| {
+            let (cpu_share, core_wait_share, good_per_cpu_s) = (0.1, None, None);
+            Process { name: name.into(), cpu_s, cpu_share, core_wait_share, rss_bytes_max, good_per_cpu_s }
+        };
+        manifest.summary.requests = 1_000;
+        manifest.summary.processes =
+            vec![process(DRIVER, 9.0, 900), process("db2", 5.0, 500), process("postgres", 2.0, 200)];
+        let read = |manifest: &Manifest| [Figure::Cpu, Figure::Memory].map(|of| of.read(manifest, None));
+        let watched = |name: &str, is_machine| {
+            let (what, found) = (String::new(), String::new());
+            Watched { name: name.into(), what, found, is_machine }
+        };
+        manifest.watched = vec![watched("db2", true), watched("postgres", false)];
+        assert_eq!(read(&manifest), [Reading::Value(2_000.0), Reading::Value(200.0)]);
+        assert!(!is_counted(&manifest, MACHINE));
+        manifest.watched[0].is_machine = false;
+        assert_eq!(read(&manifest), [Reading::Value(7_000.0), Reading::Value(700.0)]);
+    }
 }

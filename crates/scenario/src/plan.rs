@@ -2,8 +2,6 @@
 //!
 //! A session kind is a flat array of [`Op`]s over [slots](crate::slot::Slot); every control step has become jumps.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tidemark_wire::json;
@@ -26,6 +24,7 @@ mod persistence;
 mod proxy;
 mod statement;
 mod store;
+mod system;
 mod upload;
 mod verify;
 mod watch;
@@ -48,6 +47,7 @@ pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
 pub use statement::Statement;
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
+pub use system::{HttpVersion, Resolve, SYSTEM_TARGET, System, SystemOrigin, Target, TlsSettings};
 pub use upload::{FileBody, FileChange, UploadPiece};
 pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
@@ -627,150 +627,4 @@ pub enum TextTest {
     Contains(Template),
     /// It matches.
     Matches(regex::bytes::Regex),
-}
-
-/// Something that runs already, to which requests go beside the system.
-#[derive(Debug, Clone, Default)]
-pub struct Target {
-    /// What the scenario calls it; the origin (`http://host:port`) of one that is named by absolute URLs only.
-    pub name: String,
-    /// Where it is, and how it is spoken with: a [`SystemOrigin::Url`].
-    pub at: System,
-}
-
-/// What the system is called where it stands beside other targets.
-pub const SYSTEM_TARGET: &str = "system";
-
-/// What is driven.
-#[derive(Debug, Clone, Default)]
-pub struct System {
-    /// Where it comes from.
-    pub origin: SystemOrigin,
-    /// Settings handed to the system (`--set`), the scenario's own settings written out.
-    pub settings: BTreeMap<String, String>,
-    /// Whether it is known to keep no data.
-    pub keeps_nothing: bool,
-    /// Whether it is known to tell of its operations one by one.
-    pub tells_operations: bool,
-    /// `synced`, `buffered` or `memory`, where the scenario says.
-    pub durability: Option<String>,
-    /// What a command has around it; nothing of any other system.
-    pub launch: Launch,
-    /// When it is ready, of one that is started.
-    pub ready: Ready,
-    /// Longest time until it is.
-    pub ready_within: Duration,
-    /// Which of the addresses of a URL's host is driven.
-    pub resolve: Resolve,
-    /// Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.
-    pub connect_to: Option<String>,
-    /// The HTTP proxy that is between, if one is: its URL, or [`PROXY_OF_ENVIRONMENT`].
-    pub proxy: Option<String>,
-    /// Options of TLS for an `https` URL.
-    pub tls: TlsSettings,
-    /// Which version of HTTP is spoken.
-    pub http: HttpVersion,
-    /// Where remote calls are taken; [`RPC_PATH`] where a scenario does not say.
-    pub rpc: Option<String>,
-}
-
-/// A version of HTTP.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum HttpVersion {
-    /// HTTP/1.1.
-    #[default]
-    One,
-    /// HTTP/2: over TLS by ALPN, without it by prior knowledge.
-    Two,
-    /// Over TLS what the server prefers, without it HTTP/1.1.
-    Auto,
-}
-
-impl HttpVersion {
-    /// The words that scenarios and the command line use.
-    pub const WORDS: [&'static str; 3] = ["1.1", "2", "auto"];
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        HttpVersion::WORDS[self as usize]
-    }
-
-    /// By its word.
-    pub fn from_word(word: &str) -> Option<HttpVersion> {
-        let index = HttpVersion::WORDS.iter().position(|one| *one == word)?;
-        Some([HttpVersion::One, HttpVersion::Two, HttpVersion::Auto][index])
-    }
-}
-
-/// How TLS is spoken.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct TlsSettings {
-    /// Accept any certificate.
-    pub insecure: bool,
-    /// A PEM file of the only authorities that are trusted; else those of the machine.
-    pub ca: Option<PathBuf>,
-    /// The name that the server's certificate must have, and that it is asked for; else the URL's host.
-    pub server_name: Option<String>,
-    /// A PEM file with the client's own certificate, for a server that asks for one.
-    pub certificate: Option<PathBuf>,
-    /// A PEM file with its key; else it is in the same file.
-    pub key: Option<PathBuf>,
-    /// Whether a new connection resumes the session of an earlier one.
-    pub resumption: bool,
-}
-
-impl Default for TlsSettings {
-    fn default() -> Self {
-        TlsSettings {
-            insecure: false,
-            ca: None,
-            server_name: None,
-            certificate: None,
-            key: None,
-            resumption: true,
-        }
-    }
-}
-
-/// Which of a name's addresses is driven. It is chosen once, before the load.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Resolve {
-    /// The first IPv4 address, or the first of any kind: servers of `localhost` often listen on it only.
-    #[default]
-    Ipv4,
-    /// The first IPv6 address, or the first of any kind.
-    Ipv6,
-    /// The first that the system's resolver names.
-    First,
-}
-
-impl Resolve {
-    /// The words that scenarios and the command line use.
-    pub const WORDS: [&'static str; 3] = ["ipv4", "ipv6", "first"];
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        Resolve::WORDS[self as usize]
-    }
-
-    /// By its word.
-    pub fn from_word(word: &str) -> Option<Resolve> {
-        let index = Resolve::WORDS.iter().position(|one| *one == word)?;
-        Some([Resolve::Ipv4, Resolve::Ipv6, Resolve::First][index])
-    }
-}
-
-/// Where a system comes from.
-#[derive(Debug, Clone, Default)]
-pub enum SystemOrigin {
-    /// One of ours: `tidemark serve NAME` is started.
-    Shipped(String),
-    /// A command that is started; `{port}` in it stands for a free port.
-    Command(Vec<String>),
-    /// It is there already.
-    Url(String),
-    /// Not said (only a URL on the command line can help).
-    #[default]
-    Unknown,
 }

@@ -7,6 +7,7 @@ mod list;
 mod pattern;
 mod recipe;
 mod redis;
+mod shell;
 mod target;
 
 use std::path::Path;

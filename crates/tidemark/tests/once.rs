@@ -36,6 +36,9 @@ class Shop(http.server.BaseHTTPRequestHandler):
             self.answer(200, gzip.compress(b"hello"), Content_Encoding="gzip")
         elif self.path == "/cookies":
             self.answer(200, b"hello", Set_Cookie="abroad=c00kie-value; Domain=shop.example")
+        elif self.path == "/who":
+            cookie, token = self.headers["Cookie"].split("=")[1], self.headers["X-Mine"]
+            self.answer(200, f"{cookie} is who has {token}".encode())
         elif self.path == "/odd":
             self.answer(200, b"hello", Content_Encoding="rot13")
         elif self.path == "/me":
@@ -70,6 +73,20 @@ fn tried(folder: &Path, steps: &str, flags: &[&str]) -> Output {
     );
     fs::write(folder.join("shop.yaml"), text).unwrap();
     run(folder, &[&["run", "shop.yaml", "--once"], flags].concat())
+}
+
+#[test]
+fn a_trace_has_no_cookie_and_no_token_either_wherever_an_answer_repeats_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = "      - POST: /login\n        json: {user: ann}\n        extract: {mine: $.token}\n      - GET: /who\n        \
+                 headers: {X-Mine: \"${mine}\"}\n";
+    let output = tried(folder.path(), steps, &["--trace", "once.har"]);
+    assert_eq!(code(&output), 0, "{}\n{}", stdout(&output), stderr(&output));
+    let har = fs::read_to_string(folder.path().join("once.har")).unwrap();
+    assert!(har.contains("*** is who has ***"), "{har}");
+    for secret in ["c00kie-value", "t0p-s3cret-token"] {
+        assert!(!har.contains(secret), "{secret} in {har}");
+    }
 }
 
 #[test]

@@ -7,6 +7,8 @@ use tidemark_scenario::plan::MetricSeries;
 
 use crate::monitor::Reading;
 
+/// The series by which a page is one of a machine.
+const CPU: &str = "node_cpu_seconds_total";
 /// Modes of a CPU in which it does nothing for anybody here; `guest` time is in `user` as well.
 const IDLE: [&str; 5] = ["idle", "iowait", "steal", "guest", "guest_nice"];
 /// Modes in which it works in the kernel.
@@ -100,9 +102,15 @@ impl<'p> Page<'p> {
         self.machine().or_else(|| self.process())
     }
 
+    /// Whether that is of a whole machine.
+    pub fn is_machine(&self) -> bool {
+        self.of(CPU).next().is_some()
+    }
+
     fn machine(&self) -> Option<Reading> {
-        const CPU: &str = "node_cpu_seconds_total";
-        self.of(CPU).next()?;
+        if !self.is_machine() {
+            return None;
+        }
         let mode = |point: &Point<'_>| {
             point
                 .labels

@@ -45,7 +45,7 @@ pub struct WatchedPage {
 }
 
 impl WatchedPage {
-    /// Looks whether it is there, and has all that is wanted of it; says what it has.
+    /// Looks whether it is there, and has all that is wanted of it; says what it has, and whether of a whole machine.
     ///
     /// # Errors
     /// What is missing; [`LabError::Interrupted`] on a stop request.
@@ -54,7 +54,7 @@ impl WatchedPage {
         url: &str,
         series: &[MetricSeries],
         stop_request: &dyn Fn() -> StopRequest,
-    ) -> Result<(WatchedPage, String), LabError> {
+    ) -> Result<(WatchedPage, String, bool), LabError> {
         let (whole, query) =
             url.split_once('?').map_or((url, String::new()), |(url, query)| (url, format!("?{query}")));
         let target = target(whole, &System::default())?;
@@ -96,7 +96,7 @@ impl WatchedPage {
             }
             None => format!("{} series", series.len()),
         };
-        Ok((page, told))
+        Ok((page, told, read.is_machine()))
     }
 
     /// What it is called.
@@ -227,7 +227,7 @@ mod tests {
         format!("http://{address}/metrics")
     }
 
-    fn find(url: &str, series: &[&str]) -> Result<(WatchedPage, String), LabError> {
+    fn find(url: &str, series: &[&str]) -> Result<(WatchedPage, String, bool), LabError> {
         let series: Vec<MetricSeries> =
             series.iter().map(|text| MetricSeries::parse(text).unwrap()).collect();
         WatchedPage::find("it", url, &series, &|| StopRequest::None)
@@ -247,13 +247,15 @@ mod tests {
         }
         let error = find("http://127.0.0.1:1/metrics", &[]).err().unwrap();
         assert!(error.to_string().contains("cannot be watched: no connection"), "{error}");
-        let (_, told) = find(&serving(&["process_cpu_seconds_total 1\na 1\n"]), &["a"]).unwrap();
-        assert_eq!(told, "CPU and memory, 1 series");
+        let (_, told, is_machine) = find(&serving(&["process_cpu_seconds_total 1\na 1\n"]), &["a"]).unwrap();
+        assert_eq!((told.as_str(), is_machine), ("CPU and memory, 1 series", false));
+        let (.., is_machine) = find(&serving(&["node_cpu_seconds_total{mode=\"user\"} 1\n"]), &[]).unwrap();
+        assert!(is_machine);
     }
 
     #[test]
     fn what_is_too_large_for_a_figure_is_left_out_and_told() {
-        let (mut page, _) = find(&serving(&["g 1\nc_total 1\n"]), &["g", "c_total"]).unwrap();
+        let (mut page, ..) = find(&serving(&["g 1\nc_total 1\n"]), &["g", "c_total"]).unwrap();
         let told = RefCell::new(Vec::new());
         let tell = |what| told.borrow_mut().push(what);
         page.take(1_000_000, &Page::read("g{a=\"1\"} 1e308\ng{a=\"2\"} 1e308\nc_total 1\n"), &tell);
@@ -269,7 +271,7 @@ mod tests {
 
     #[test]
     fn gauges_stand_as_they_are_and_counters_as_rates() {
-        let (mut page, _) = find(&serving(&["g 1\nc_total 1\n"]), &["g", "c_total"]).unwrap();
+        let (mut page, ..) = find(&serving(&["g 1\nc_total 1\n"]), &["g", "c_total"]).unwrap();
         let told = RefCell::new(Vec::new());
         let tell = |what| told.borrow_mut().push(what);
         page.take(1_000_000, &Page::read("g 1\nc_total 10\nprocess_cpu_seconds_total 1\n"), &tell);

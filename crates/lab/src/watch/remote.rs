@@ -127,12 +127,14 @@ impl Remote {
             name: asked.machine.clone(),
             what: "machine".into(),
             found: format!("by the agent `{}`", remote.command),
+            is_machine: true,
         };
         let told = |(name, what): &(String, &Watched)| {
             let there = what.to_string();
             let found = found.found.iter().find(|found| found.what == there);
             let found = found.map_or_else(String::new, |found| shown(&found.found));
-            Told { name: name.clone(), what: format!("{there}, by the agent `{}`", remote.command), found }
+            let what = format!("{there}, by the agent `{}`", remote.command);
+            Told { name: name.clone(), what, found, is_machine: false }
         };
         let told = std::iter::once(of_machine).chain(asked.processes.iter().map(told)).collect();
         Ok((remote, told))

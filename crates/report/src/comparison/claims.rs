@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tidemark_record::summary::Status;
-use tidemark_record::{ComparedRun, Comparison, MACHINE, Manifest, Part, RecordError, Stretch, stretches};
+use tidemark_record::{ComparedRun, Comparison, Manifest, Part, RecordError, Stretch, stretches};
 
 use super::figure::{Figure, Reading};
 use super::rule::{Judged, Rule};
 use super::words;
 use crate::statistics::within::{BLOCKS, Block, Measure, NEVER, Within};
 use crate::statistics::{Estimate, Interval, LEAST, LEVEL, is_settled, together};
+use crate::watched::is_counted;
 
 /// Most sides of a comparison.
 pub const SIDES_MAX: usize = 24;
@@ -112,7 +113,7 @@ impl Side {
     /// What its runs say of a figure; of one round, or all.
     fn readings(&self, label: Option<&str>, figure: Figure, round: Option<u64>) -> Vec<Reading> {
         let runs = self.runs.iter().filter(|run| round.is_none() || run.round == round);
-        runs.map(|run| figure.read(&run.manifest.summary, label)).collect()
+        runs.map(|run| figure.read(&run.manifest, label)).collect()
     }
 }
 
@@ -427,7 +428,7 @@ fn seconds(run: &SideRun) -> Result<Vec<(Option<String>, Within)>, RecordError> 
         let good = stretch.labels.iter().flat_map(|of| of.times.iter());
         let mut times: Vec<(u64, u64)> = good.chain((failed > 0).then_some((NEVER, failed))).collect();
         times.sort_unstable();
-        let started = stretch.cpu_s.iter().filter(|(name, _)| name != "driver" && name != MACHINE);
+        let started = stretch.cpu_s.iter().filter(|(name, _)| is_counted(&run.manifest, name));
         Block {
             length_s: stretch.length_s,
             answered: stretch.labels.iter().map(|of| of.answered).sum(),

@@ -1,10 +1,11 @@
 //! The figures that are compared, read from what a run came to.
 
 use serde::Serialize;
-use tidemark_record::summary::{Latency, Summary};
+use tidemark_record::Manifest;
+use tidemark_record::summary::Latency;
 
-/// The process that drives; all others were started for the run, or are watched by it.
-const DRIVER: &str = "driver";
+use crate::watched::counted_processes;
+
 /// How finely a histogram tells times apart, as a share.
 const HISTOGRAM_STEP: f64 = 1e-3;
 
@@ -110,7 +111,8 @@ impl Figure {
     }
 
     /// What a run says of it: of all requests, or of those of a label.
-    pub fn read(self, summary: &Summary, label: Option<&str>) -> Reading {
+    pub fn read(self, manifest: &Manifest, label: Option<&str>) -> Reading {
+        let summary = &manifest.summary;
         if let Some(label) = label {
             let Some(step) = summary.steps.iter().find(|step| step.label == label) else {
                 return Reading::Unknown;
@@ -122,14 +124,16 @@ impl Figure {
                 None => Reading::Unknown,
             };
         }
-        let started = || summary.processes.iter().filter(|process| process.name != DRIVER);
         match self {
             Figure::Rate => rate(summary.achieved_per_s, summary.due()),
             Figure::Cpu => {
-                let cpu_s: f64 = started().map(|process| process.cpu_s).sum();
+                let cpu_s: f64 = counted_processes(manifest).map(|process| process.cpu_s).sum();
                 Reading::of(cpu_s * 1e6 / summary.requests.max(1) as f64)
             }
-            Figure::Memory => Reading::of(started().map(|process| process.rss_bytes_max).sum::<u64>() as f64),
+            Figure::Memory => {
+                let bytes: u64 = counted_processes(manifest).map(|process| process.rss_bytes_max).sum();
+                Reading::of(bytes as f64)
+            }
             Figure::P50 | Figure::P90 | Figure::P99 => {
                 let share = self.quantile().unwrap_or(1.0);
                 percentile(share, &summary.response_time_us, summary.due(), summary.failed)
@@ -171,37 +175,37 @@ mod tests {
     #[test]
     fn no_good_answer_is_a_rate_that_is_not_reached() {
         let (_dir, run) = test_run::airline();
-        let mut summary = run.manifest.summary;
-        (summary.achieved_per_s, summary.steps[0].achieved_per_s) = (0.0, 0.0);
-        let label = summary.steps[0].label.clone();
-        assert_eq!(Figure::Rate.read(&summary, None), Reading::NotReached);
-        assert_eq!(Figure::Rate.read(&summary, Some(&label)), Reading::NotReached);
-        summary.steps[0].requests = 0;
-        assert_eq!(Figure::Rate.read(&summary, Some(&label)), Reading::Unknown, "nobody asked");
+        let mut manifest = run.manifest;
+        (manifest.summary.achieved_per_s, manifest.summary.steps[0].achieved_per_s) = (0.0, 0.0);
+        let label = manifest.summary.steps[0].label.clone();
+        assert_eq!(Figure::Rate.read(&manifest, None), Reading::NotReached);
+        assert_eq!(Figure::Rate.read(&manifest, Some(&label)), Reading::NotReached);
+        manifest.summary.steps[0].requests = 0;
+        assert_eq!(Figure::Rate.read(&manifest, Some(&label)), Reading::Unknown, "nobody asked");
     }
 
     #[test]
     fn figures_are_those_of_the_summary() {
         let (_dir, run) = test_run::airline();
-        let mut summary = run.manifest.summary;
-        assert_eq!(Figure::Rate.read(&summary, None), Reading::Value(summary.achieved_per_s));
-        let p50 = summary.response_time_us.p50.unwrap() as f64;
-        assert_eq!(Figure::P50.read(&summary, None), Reading::Value(p50));
+        let mut manifest = run.manifest;
+        assert_eq!(Figure::Rate.read(&manifest, None), Reading::Value(manifest.summary.achieved_per_s));
+        let p50 = manifest.summary.response_time_us.p50.unwrap() as f64;
+        assert_eq!(Figure::P50.read(&manifest, None), Reading::Value(p50));
         assert_eq!(
-            Figure::P99.read(&summary, None),
+            Figure::P99.read(&manifest, None),
             Reading::NotReached,
             "more than one of a hundred failed"
         );
-        let label = summary.steps[0].label.clone();
-        let rate = summary.steps[0].achieved_per_s;
-        assert_eq!(Figure::Rate.read(&summary, Some(&label)), Reading::Value(rate));
-        assert_eq!(Figure::Cpu.read(&summary, Some(&label)), Reading::Unknown);
-        assert_eq!(Figure::Rate.read(&summary, Some("no such")), Reading::Unknown);
-        summary.processes.retain(|process| process.name == DRIVER);
-        assert_eq!(Figure::Memory.read(&summary, None), Reading::Unknown, "nothing was started");
-        summary.response_time_us.p99 = None;
-        summary.failed = 0;
-        assert_eq!(Figure::P99.read(&summary, None), Reading::Unknown, "too few requests");
+        let label = manifest.summary.steps[0].label.clone();
+        let rate = manifest.summary.steps[0].achieved_per_s;
+        assert_eq!(Figure::Rate.read(&manifest, Some(&label)), Reading::Value(rate));
+        assert_eq!(Figure::Cpu.read(&manifest, Some(&label)), Reading::Unknown);
+        assert_eq!(Figure::Rate.read(&manifest, Some("no such")), Reading::Unknown);
+        manifest.summary.processes.retain(|process| process.name == tidemark_record::DRIVER);
+        assert_eq!(Figure::Memory.read(&manifest, None), Reading::Unknown, "nothing was started");
+        manifest.summary.response_time_us.p99 = None;
+        manifest.summary.failed = 0;
+        assert_eq!(Figure::P99.read(&manifest, None), Reading::Unknown, "too few requests");
     }
 
     #[test]

@@ -10,7 +10,7 @@ fn run() -> (tempfile::TempDir, Run) {
     let (dir, mut run) = test_run::airline();
     test_run::with_operations(dir.path());
     let [name, what, found] = ["db", "port 5432", "postgres, pid 7"].map(String::from);
-    run.manifest.watched = vec![Watched { name, what, found }];
+    run.manifest.watched = vec![Watched { name, what, found, is_machine: true }];
     (dir, run)
 }
 

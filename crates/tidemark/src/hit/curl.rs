@@ -29,110 +29,6 @@ pub struct Curl {
     pub no_keepalive: bool,
 }
 
-/// The words of a command line, as a shell has them, with bash's `$'…'`, which browsers write.
-pub fn words(line: &str) -> Result<Vec<String>, String> {
-    let open = || "its quotes are not closed".to_owned();
-    shlex::split(&without_dollar_quotes(line).ok_or_else(open)??).ok_or_else(open)
-}
-
-/// The line with `$'…'` in ordinary quotes; nothing where one is not closed.
-fn without_dollar_quotes(line: &str) -> Option<Result<String, String>> {
-    let mut out = String::new();
-    let mut rest = line;
-    while let Some(c) = rest.chars().next() {
-        // a line that goes on; of `shlex` it would be an empty word
-        if let Some(next) = rest.strip_prefix("\\\n").or_else(|| rest.strip_prefix("\\\r\n")) {
-            rest = next;
-            continue;
-        }
-        let length = match c {
-            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            '\'' => 2 + rest[1..].find('\'')?,
-            '"' => 2 + end_of(&rest[1..], '"')?,
-            '$' if rest[1..].starts_with('\'') => {
-                let end = end_of(&rest[2..], '\'')?;
-                let quoted = unescaped(&rest[2..2 + end]).and_then(|text| {
-                    Ok(shlex::try_quote(&text).map_err(|error| error.to_string())?.into_owned())
-                });
-                match quoted {
-                    Ok(quoted) => out += &quoted,
-                    Err(reason) => return Some(Err(reason)),
-                }
-                rest = &rest[3 + end..];
-                continue;
-            }
-            other => other.len_utf8(),
-        };
-        out += &rest[..length];
-        rest = &rest[length..];
-    }
-    Some(Ok(out))
-}
-
-/// The byte of the first such mark without a backslash before it.
-fn end_of(text: &str, mark: char) -> Option<usize> {
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            c if c == mark => return Some(at),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// What stands between `$'` and `'`.
-fn unescaped(text: &str) -> Result<String, String> {
-    let mut out: Vec<u8> = Vec::new();
-    let mut rest = text;
-    let push = |out: &mut Vec<u8>, c: char| out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-    while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
-        if c != '\\' {
-            push(&mut out, c);
-            continue;
-        }
-        let Some(kind) = rest.chars().next() else { break };
-        let behind = &rest[kind.len_utf8()..];
-        let (radix, most, digits) = match kind {
-            'x' => (16, 2, behind),
-            'u' => (16, 4, behind),
-            'U' => (16, 8, behind),
-            '0'..='7' => (8, 3, rest),
-            _ => {
-                let plain = match kind {
-                    'n' => '\n',
-                    't' => '\t',
-                    'r' => '\r',
-                    'a' => '\u{7}',
-                    'b' => '\u{8}',
-                    'e' | 'E' => '\u{1b}',
-                    'f' => '\u{c}',
-                    'v' => '\u{b}',
-                    other => other,
-                };
-                push(&mut out, plain);
-                rest = behind;
-                continue;
-            }
-        };
-        let length = digits.chars().take(most).take_while(|c| c.is_digit(radix)).count();
-        let code = u32::from_str_radix(&digits[..length], radix)
-            .map_err(|_| format!("there are no digits behind \\{kind}"))?;
-        rest = &digits[length..];
-        match (kind, u8::try_from(code & 0xff)) {
-            ('u' | 'U', _) => push(&mut out, char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)),
-            (_, Ok(byte)) => out.push(byte),
-            (_, Err(_)) => {}
-        }
-    }
-    String::from_utf8(out).map_err(|_| {
-        "a text between $' and ' is not UTF-8; put the body into a file: --data-binary @FILE".into()
-    })
-}
-
 /// What a flag takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Takes {
@@ -140,76 +36,80 @@ enum Takes {
     Value,
 }
 
-/// Flags that say something here; a space stands for no short form.
-const KNOWN: &[(char, &str, Takes)] = &[
-    ('X', "request", Takes::Value),
-    ('H', "header", Takes::Value),
-    ('d', "data", Takes::Value),
-    (' ', "data-ascii", Takes::Value),
-    (' ', "data-raw", Takes::Value),
-    (' ', "data-binary", Takes::Value),
-    (' ', "data-urlencode", Takes::Value),
-    (' ', "json", Takes::Value),
-    ('G', "get", Takes::Nothing),
-    ('I', "head", Takes::Nothing),
-    ('T', "upload-file", Takes::Value),
-    ('F', "form", Takes::Value),
-    (' ', "form-string", Takes::Value),
-    ('u', "user", Takes::Value),
-    (' ', "basic", Takes::Nothing),
-    (' ', "oauth2-bearer", Takes::Value),
-    ('A', "user-agent", Takes::Value),
-    ('e', "referer", Takes::Value),
-    ('b', "cookie", Takes::Value),
-    ('L', "location", Takes::Nothing),
-    ('k', "insecure", Takes::Nothing),
-    (' ', "cacert", Takes::Value),
-    ('E', "cert", Takes::Value),
-    (' ', "key", Takes::Value),
-    (' ', "url", Takes::Value),
-    (' ', "connect-to", Takes::Value),
-    (' ', "resolve", Takes::Value),
-    (' ', "unix-socket", Takes::Value),
-    ('4', "ipv4", Takes::Nothing),
-    ('6', "ipv6", Takes::Nothing),
-    (' ', "http1.1", Takes::Nothing),
-    (' ', "http2", Takes::Nothing),
-    (' ', "http2-prior-knowledge", Takes::Nothing),
-    ('m', "max-time", Takes::Value),
-    (' ', "connect-timeout", Takes::Value),
-    ('x', "proxy", Takes::Value),
-    (' ', "compressed", Takes::Nothing),
-    (' ', "no-keepalive", Takes::Nothing),
-    (' ', "tlsv1", Takes::Nothing),
-    (' ', "tlsv1.0", Takes::Nothing),
-    (' ', "tlsv1.1", Takes::Nothing),
-    (' ', "tlsv1.2", Takes::Nothing),
-    (' ', "tlsv1.3", Takes::Nothing),
+/// A flag: its short form, if it has one, its name, and what it takes.
+type Flag = (Option<char>, &'static str, Takes);
+
+/// Flags that say something here.
+const KNOWN: &[Flag] = &[
+    (Some('X'), "request", Takes::Value),
+    (Some('H'), "header", Takes::Value),
+    (Some('d'), "data", Takes::Value),
+    (None, "data-ascii", Takes::Value),
+    (None, "data-raw", Takes::Value),
+    (None, "data-binary", Takes::Value),
+    (None, "data-urlencode", Takes::Value),
+    (None, "json", Takes::Value),
+    (Some('G'), "get", Takes::Nothing),
+    (Some('I'), "head", Takes::Nothing),
+    (Some('T'), "upload-file", Takes::Value),
+    (Some('F'), "form", Takes::Value),
+    (None, "form-string", Takes::Value),
+    (Some('u'), "user", Takes::Value),
+    (None, "oauth2-bearer", Takes::Value),
+    (Some('A'), "user-agent", Takes::Value),
+    (Some('e'), "referer", Takes::Value),
+    (Some('b'), "cookie", Takes::Value),
+    (Some('L'), "location", Takes::Nothing),
+    (Some('k'), "insecure", Takes::Nothing),
+    (None, "cacert", Takes::Value),
+    (Some('E'), "cert", Takes::Value),
+    (None, "key", Takes::Value),
+    (None, "url", Takes::Value),
+    (None, "connect-to", Takes::Value),
+    (None, "resolve", Takes::Value),
+    (None, "unix-socket", Takes::Value),
+    (Some('4'), "ipv4", Takes::Nothing),
+    (Some('6'), "ipv6", Takes::Nothing),
+    (None, "http1.1", Takes::Nothing),
+    (None, "http2", Takes::Nothing),
+    (None, "http2-prior-knowledge", Takes::Nothing),
+    (Some('m'), "max-time", Takes::Value),
+    (None, "connect-timeout", Takes::Value),
+    (Some('x'), "proxy", Takes::Value),
+    (None, "compressed", Takes::Nothing),
+    (None, "no-keepalive", Takes::Nothing),
 ];
 
-/// Flags that are about what curl shows and keeps of the answer.
-const PASSED_OVER: &[(char, &str, Takes)] = &[
-    ('s', "silent", Takes::Nothing),
-    ('S', "show-error", Takes::Nothing),
-    ('i', "include", Takes::Nothing),
-    (' ', "show-headers", Takes::Nothing),
-    ('v', "verbose", Takes::Nothing),
-    ('f', "fail", Takes::Nothing),
-    (' ', "fail-with-body", Takes::Nothing),
-    ('#', "progress-bar", Takes::Nothing),
-    (' ', "no-progress-meter", Takes::Nothing),
-    ('N', "no-buffer", Takes::Nothing),
-    ('g', "globoff", Takes::Nothing),
-    ('O', "remote-name", Takes::Nothing),
-    ('J', "remote-header-name", Takes::Nothing),
-    (' ', "tcp-nodelay", Takes::Nothing),
-    ('o', "output", Takes::Value),
-    ('w', "write-out", Takes::Value),
-    ('D', "dump-header", Takes::Value),
-    (' ', "stderr", Takes::Value),
-    (' ', "trace", Takes::Value),
-    (' ', "trace-ascii", Takes::Value),
-    (' ', "max-redirs", Takes::Value),
+/// Flags that are about what curl shows and keeps of the answer, or say what is so anyway: versions of TLS are agreed on, and
+/// `--basic` is how `-u` is meant.
+const PASSED_OVER: &[Flag] = &[
+    (None, "basic", Takes::Nothing),
+    (None, "tlsv1", Takes::Nothing),
+    (None, "tlsv1.0", Takes::Nothing),
+    (None, "tlsv1.1", Takes::Nothing),
+    (None, "tlsv1.2", Takes::Nothing),
+    (None, "tlsv1.3", Takes::Nothing),
+    (Some('s'), "silent", Takes::Nothing),
+    (Some('S'), "show-error", Takes::Nothing),
+    (Some('i'), "include", Takes::Nothing),
+    (None, "show-headers", Takes::Nothing),
+    (Some('v'), "verbose", Takes::Nothing),
+    (Some('f'), "fail", Takes::Nothing),
+    (None, "fail-with-body", Takes::Nothing),
+    (Some('#'), "progress-bar", Takes::Nothing),
+    (None, "no-progress-meter", Takes::Nothing),
+    (Some('N'), "no-buffer", Takes::Nothing),
+    (Some('g'), "globoff", Takes::Nothing),
+    (Some('O'), "remote-name", Takes::Nothing),
+    (Some('J'), "remote-header-name", Takes::Nothing),
+    (None, "tcp-nodelay", Takes::Nothing),
+    (Some('o'), "output", Takes::Value),
+    (Some('w'), "write-out", Takes::Value),
+    (Some('D'), "dump-header", Takes::Value),
+    (None, "stderr", Takes::Value),
+    (None, "trace", Takes::Value),
+    (None, "trace-ascii", Takes::Value),
+    (None, "max-redirs", Takes::Value),
 ];
 
 /// Headers that the driver writes itself: those that a browser copied say what it writes anyway.
@@ -232,7 +132,7 @@ pub fn parse(words: &[String]) -> Result<Curl, String> {
             }
             Some(shorts) => {
                 for (at, short) in shorts.char_indices() {
-                    let (_, name, takes) = find(&format!("-{short}"), |(known, ..)| *known == short)?;
+                    let (_, name, takes) = find(&format!("-{short}"), |(known, ..)| *known == Some(short))?;
                     if takes == Takes::Nothing {
                         line.apply(name, "")?;
                         continue;
@@ -251,17 +151,15 @@ pub fn parse(words: &[String]) -> Result<Curl, String> {
 }
 
 /// The flag that is so; one that is passed over is among them.
-fn find(
-    flag: &str,
-    is_so: impl Fn(&&(char, &'static str, Takes)) -> bool,
-) -> Result<(char, &'static str, Takes), String> {
-    let mut all = KNOWN.iter().chain(PASSED_OVER);
-    all.find(|known| flag != "- " && is_so(known)).copied().ok_or_else(|| {
-        format!(
-            "curl's flag {flag} is not understood here; leave it out if it says nothing about the request. Flags of hit stand \
-             before the word curl"
-        )
-    })
+fn find(flag: &str, is_so: impl Fn(&&Flag) -> bool) -> Result<Flag, String> {
+    KNOWN.iter().chain(PASSED_OVER).find(is_so).copied().ok_or_else(|| not_understood(flag))
+}
+
+fn not_understood(flag: &str) -> String {
+    format!(
+        "curl's flag {flag} is not understood here; leave it out if it says nothing about the request. Flags of hit stand before \
+         the word curl"
+    )
 }
 
 /// What has been read of a command line.
@@ -294,6 +192,9 @@ const RESOLVE: usize = 1;
 
 impl Line {
     fn apply(&mut self, name: &str, value: &str) -> Result<(), String> {
+        if PASSED_OVER.iter().any(|(_, passed_over, _)| *passed_over == name) {
+            return Ok(());
+        }
         match name {
             "request" => self.method = Some(value.to_owned()),
             "header" if value.starts_with('@') => {
@@ -360,8 +261,7 @@ impl Line {
             "proxy" => self.reach.proxy = Some(format!("http://{value}")),
             "compressed" => self.compressed = true,
             "no-keepalive" => self.no_keepalive = true,
-            // versions of TLS are agreed on, --basic is how -u is meant, and the rest is about what is shown
-            _ => {}
+            _ => return Err(not_understood(&format!("--{name}"))),
         }
         Ok(())
     }
@@ -501,6 +401,7 @@ pub(super) fn file_of(name: &str) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hit::shell::words;
 
     fn curl(line: &str) -> Result<Curl, String> {
         parse(&words(line)?)
@@ -587,9 +488,20 @@ mod tests {
     }
 
     #[test]
+    fn every_known_flag_says_something_and_what_is_passed_over_nothing() {
+        for (_, name, takes) in KNOWN {
+            let value = if *takes == Takes::Value { "1" } else { "" };
+            let told = Line::default().apply(name, value);
+            assert_ne!(told, Err(not_understood(&format!("--{name}"))));
+        }
+        assert_eq!(target("curl --basic --tlsv1.2 -s -u a:b h").login, Some(("a".into(), "b".into())));
+    }
+
+    #[test]
     fn what_is_not_understood_is_named() {
         for (line, says) in [
             ("curl --sslv2 h", "curl's flag --sslv2 is not understood here"),
+            ("curl '- ' h", "curl's flag -  is not understood here"),
             ("curl -K config h", "curl's flag -K"),
             ("curl h -c 100", "Flags of hit stand before the word curl"),
             ("curl -X", "-X has no value"),
@@ -607,19 +519,5 @@ mod tests {
             let told = curl(line).unwrap_err();
             assert!(told.contains(says), "{line}: {told}");
         }
-    }
-
-    #[test]
-    fn quotes_are_bashs() {
-        for (line, wanted) in [
-            ("a 'b c' \"d 'e\" f\\ g", vec!["a", "b c", "d 'e", "f g"]),
-            ("$'a\\tb' '$'\\''x'", vec!["a\tb", "$'x"]),
-            ("\"$'a'\"", vec!["$'a'"]),
-            ("$'\\x41\\102\\u00df\\\\'", vec!["AB\u{df}\\"]),
-            ("x$''y", vec!["xy"]),
-        ] {
-            assert_eq!(words(line).unwrap(), wanted, "{line}");
-        }
-        assert!(words("$'\\xff'").unwrap_err().contains("not UTF-8"));
     }
 }

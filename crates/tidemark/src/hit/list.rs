@@ -28,6 +28,7 @@ use tidemark_scenario::source::Method;
 use url::Url;
 
 use super::curl::{self, Curl};
+use super::shell;
 use super::target::{Target, header, method, read};
 use crate::failure::Failure;
 
@@ -115,7 +116,7 @@ impl Reader<'_> {
     fn entry(&mut self, line: &str, lines: &mut Lines<'_>) -> Result<(), String> {
         let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let target = if first == "curl" {
-            let curl = curl::parse(&curl::words(&whole_command(line, lines))?)?;
+            let curl = curl::parse(&shell::words(&whole_command(line, lines))?)?;
             let target = curl.target.clone();
             self.list.curls.push(curl);
             Target { url: self.url(target.url.as_str())?, ..target }

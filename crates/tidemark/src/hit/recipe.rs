@@ -19,6 +19,7 @@ use super::curl::{self, Curl};
 use super::list::{List, Usual, list};
 use super::pattern;
 use super::redis;
+use super::shell;
 use super::target::{Target, header, method, origin, parse_url, read};
 use crate::failure::Failure;
 use crate::quantities::RateRange;
@@ -137,7 +138,7 @@ impl Asked {
             no_keepalive: arguments.disable_keepalive,
         };
         let line = match &arguments.url {
-            Some(line) if line.starts_with("curl ") => Some(curl::words(line).map_err(Failure::usage)?),
+            Some(line) if line.starts_with("curl ") => Some(shell::words(line).map_err(Failure::usage)?),
             _ => (!arguments.curl.is_empty()).then(|| arguments.curl.clone()),
         };
         if let Some(words) = line {
