@@ -11,6 +11,7 @@
 //! - [`estimate`]: the limit and its interval; for a percentile by a regression that minds how requests depend on each
 //!   other.
 //! - [`found`]: what breaks first, what the limit is, the curve, what is odd.
+//! - [`Searches`]: all of it as it is kept.
 //!
 //! It is a crate of its own, and on the lowest floor, because the lab carries searches out and the report shows them, and
 //! neither knows the other; and so that it can be tested against theory alone.
@@ -47,6 +48,7 @@ mod fit;
 mod found;
 mod math;
 mod odd;
+mod record;
 mod search;
 mod tail;
 mod trial;
@@ -56,6 +58,7 @@ pub use cause::{Cause, Room};
 pub use estimate::{Estimate, estimate};
 pub use found::{Found, Point, found};
 pub use odd::Oddity;
+pub use record::{Search, Searches};
 pub use search::{Ending, Next, Options, Trials, next, search, spent_s, told};
 pub use tail::Tail;
 pub use trial::{Ask, Cores, Figures, Goal, Moment, Obstacle, Percentile, Purpose, Seen, Trial};

@@ -1,6 +1,7 @@
 //! Searches in virtual time, against what is known.
 
 mod coverage;
+mod kept;
 mod oddities;
 #[allow(dead_code, reason = "the example that makes the table uses the rest")]
 mod queues;

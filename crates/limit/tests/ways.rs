@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use tidemark_limit::{
-    Ask, Ending, Figures, Goal, Next, Obstacle, Options, Percentile, Purpose, Room, Seen, Trial, Trials,
+    Ask, Ending, Figures, Goal, Next, Obstacle, Options, Percentile, Purpose, Room, Seen, Tail, Trial, Trials,
     Watch, estimate, found, next, search, spent_s, told,
 };
 
@@ -149,5 +149,31 @@ fn the_budget_is_kept_and_the_last_trial_is_the_longest() {
             assert_eq!(last.ask.purpose, Purpose::Last);
             assert!(trials.iter().all(|trial| trial.ask.most_s <= last.ask.most_s));
         }
+    }
+}
+
+/// Answers take a millisecond, and a second beyond the limit: nothing is in between.
+#[test]
+fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
+    let percentile = Percentile { allowed: 0.01, bound_s: 0.05 };
+    let goals = [goal(percentile)];
+    for limit in [730.0, 41_300.0, 3.3] {
+        let jumps = |ask: &Ask, _: u64| {
+            let fast = ask.level <= limit;
+            let mut tail = Tail::default();
+            tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * 3.0) as u64);
+            let seen = Seen { met: fast, measured: String::new(), tail: Some(tail) };
+            let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
+            // far beyond, it is soon sure
+            Trial { measured_s: 3.0, took_s: 5.0, ..Trial::new(*ask, vec![seen], figures) }
+        };
+        let mut trials = Vec::new();
+        let Ok(ending) = search(&goals, &Options::new(limit / 9.0, 300.0), &mut trials, &mut Does(jumps));
+        assert_eq!(ending, Ending::Precise, "{limit}");
+        let found = estimate(&goals, &told(&trials)).unwrap();
+        assert!((found.level / limit - 1.0).abs() < 0.02, "{limit}: {found:?}");
+        let (low, high) = (found.low.unwrap(), found.high.unwrap());
+        assert!(low <= limit && limit <= high && high / low < 1.05, "{limit}: {found:?}");
+        assert!(spent_s(&trials) < 200.0, "{limit}: {}", spent_s(&trials));
     }
 }

@@ -1,5 +1,6 @@
 //! The load while it goes on: its intervals are taken, everything is looked at, and what ends it early is minded.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,8 @@ pub struct Load {
     pub system_ended: Option<String>,
     /// The objective that cut it short.
     pub unreachable: Option<Unreachable>,
+    /// Whether it ended before its time because enough was known.
+    pub enough: bool,
     /// When requests succeeded and failed.
     pub silence: Silence,
     /// What there was while no fault was felt, where there are faults.
@@ -66,6 +69,7 @@ pub struct Load {
 enum Reason {
     Interrupted,
     Unreachable,
+    Enough,
     Exited,
 }
 
@@ -75,6 +79,7 @@ impl Reason {
         match self {
             Reason::Interrupted => "interrupted",
             Reason::Unreachable => "unreachable",
+            Reason::Enough => "enough",
             Reason::Exited => "exited",
         }
     }
@@ -86,6 +91,8 @@ struct Watching<'a, 'w> {
     /// The run's zero.
     epoch: Instant,
     stop_request: &'a dyn Fn() -> StopRequest,
+    /// Set once enough is known.
+    enough: Option<&'a AtomicBool>,
     record: &'a mut Record<'w>,
     environment: &'a mut Environment,
     faults: &'a mut Faults,
@@ -102,6 +109,7 @@ struct Seen<'p> {
     /// Whether the load was told to end before its time.
     stopping: bool,
     unreachable: Option<Unreachable>,
+    enough: bool,
     system_ended: Option<String>,
 }
 
@@ -125,6 +133,7 @@ impl<'p> Seen<'p> {
             neighbours: Neighbours::default(),
             stopping: false,
             unreachable: None,
+            enough: false,
             system_ended: None,
         }
     }
@@ -152,6 +161,7 @@ impl Experiment {
             plan: &self.plan,
             epoch,
             stop_request: &|| self.stop_request(),
+            enough: self.options.enough.as_deref(),
             record,
             environment: &mut environment,
             faults: &mut faults,
@@ -206,8 +216,8 @@ impl Watching<'_, '_> {
         let told = self.figures.end();
         self.tell_figures(told, &seen)?;
         let end = drive.join().map_err(driven)?;
-        let Seen { system_ended, unreachable, silence, undisturbed, neighbours, .. } = seen;
-        Ok(Load { end, system_ended, unreachable, silence, undisturbed, neighbours })
+        let Seen { system_ended, unreachable, enough, silence, undisturbed, neighbours, .. } = seen;
+        Ok(Load { end, system_ended, unreachable, enough, silence, undisturbed, neighbours })
     }
 
     fn tell_faults(&mut self) -> Result<(), LabError> {
@@ -272,6 +282,11 @@ impl Watching<'_, '_> {
             seen.stopping = true;
             self.stop(drive, now_us, Reason::Unreachable, found.reason.clone())?;
             seen.unreachable = Some(found);
+        }
+        let enough = self.enough.is_some_and(|enough| enough.load(Ordering::Relaxed));
+        if enough && !seen.stopping {
+            (seen.stopping, seen.enough) = (true, true);
+            self.stop(drive, now_us, Reason::Enough, "enough is known".into())?;
         }
         if seen.system_ended.is_none()
             && let Some((ending, reason)) = self.gone(now_us)
