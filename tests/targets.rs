@@ -23,7 +23,11 @@ struct Giving {
 
 impl Giving {
     fn start(cookie: &'static str) -> Giving {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Giving::at("127.0.0.1:0", cookie)
+    }
+
+    fn at(place: &str, cookie: &'static str) -> Giving {
+        let listener = TcpListener::bind(place).expect("a port");
         let giving = Giving { address: listener.local_addr().expect("an address"), asked: Arc::default() };
         let asked = giving.asked.clone();
         std::thread::spawn(move || {
@@ -106,7 +110,7 @@ fn of<'a>(result: &'a Value, list: &str, key: &str, name: &str) -> &'a Value {
 #[test]
 fn one_session_goes_to_four_servers_by_three_protocols() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (api, images, redis) = (Giving::start("api"), Giving::start("images"), Redis::start());
+    let (api, images, redis) = (Giving::start("api"), Giving::at("127.0.0.2:0", "images"), Redis::start());
     let trade = Served::start("trade", &[]);
     let secured = Secured::in_front_of(&trade.authority, &folder.path().join("ca.pem"));
     let scenario = format!(

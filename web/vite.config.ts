@@ -25,6 +25,7 @@ const PAGES: Record<string, Page> = {
     licence: () => `Charts are drawn by uPlot:\n${readFileSync(new URL('./node_modules/uplot/LICENSE', import.meta.url), 'utf8').trim()}`,
   },
   newsfeed: { file: 'newsfeed.html', policy: SERVED },
+  ui: { file: 'ui.html', policy: SERVED },
   'newsfeed-docs': { file: 'newsfeed-docs.html', policy: SERVED },
 };
 

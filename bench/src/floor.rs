@@ -1,6 +1,7 @@
 //! The least server: an event loop in each thread that counts bytes and writes one fixed answer. Nothing is parsed but
 //! the first request of a connection, for its length; all that follow on it must be as long. It tells what a load
-//! generator and this machine's sockets allow any server at most. As `tidemark serve`, it takes no core from others.
+//! generator and this machine's sockets allow any server at most. As `tidemark serve`, it takes no core from others. With
+//! `--work` it computes for each answer: a server whose cost is known (bench/compare).
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -34,6 +35,9 @@ pub struct Options {
     /// What it answers, byte by byte: head and body, as `curl -si` prints those of the server it is the floor of
     #[arg(long)]
     answer: PathBuf,
+    /// Steps of a computation before each answer; some thousand are a few microseconds
+    #[arg(long, default_value_t = 0)]
+    work: u64,
 }
 
 /// Serves until it is killed.
@@ -42,8 +46,9 @@ pub fn run(options: &Options) -> std::io::Result<()> {
     let answer: Arc<[u8]> = std::fs::read(&options.answer)?.into();
     take_no_core_from_others();
     let listener = TcpListener::bind(options.listen)?;
-    let workers: Vec<_> =
-        (0..options.threads.max(1)).map(|_| start(answer.clone())).collect::<std::io::Result<_>>()?;
+    let workers: Vec<_> = (0..options.threads.max(1))
+        .map(|_| start(answer.clone(), options.work))
+        .collect::<std::io::Result<_>>()?;
     println!("listening http://{}", listener.local_addr()?);
     // connections in turn, so that each thread has as many
     for (given, waker) in workers.iter().cycle() {
@@ -55,12 +60,12 @@ pub fn run(options: &Options) -> std::io::Result<()> {
 }
 
 /// Starts a thread; where it is given connections.
-fn start(answer: Arc<[u8]>) -> std::io::Result<(Sender<std::net::TcpStream>, Waker)> {
+fn start(answer: Arc<[u8]>, work: u64) -> std::io::Result<(Sender<std::net::TcpStream>, Waker)> {
     let poll = Poll::new()?;
     let waker = Waker::new(poll.registry(), WAKER)?;
     let (given, taken) = channel();
     std::thread::Builder::new().name("floor".into()).spawn(move || {
-        if let Err(error) = serve(poll, &taken, &answer) {
+        if let Err(error) = serve(poll, &taken, &answer, work) {
             eprintln!("bench: {error}");
         }
     })?;
@@ -75,7 +80,12 @@ struct Connection {
     begun_bytes: usize,
 }
 
-fn serve(mut poll: Poll, taken: &Receiver<std::net::TcpStream>, answer: &[u8]) -> std::io::Result<()> {
+fn serve(
+    mut poll: Poll,
+    taken: &Receiver<std::net::TcpStream>,
+    answer: &[u8],
+    work: u64,
+) -> std::io::Result<()> {
     let mut connections: Slab<Connection> = Slab::new();
     let (mut events, mut buffer) = (Events::with_capacity(EVENTS), vec![0; READ_BYTES]);
     loop {
@@ -96,7 +106,8 @@ fn serve(mut poll: Poll, taken: &Receiver<std::net::TcpStream>, answer: &[u8]) -
                 continue;
             }
             let key = event.token().0;
-            if connections.get_mut(key).is_some_and(|connection| !turn(connection, &mut buffer, answer)) {
+            if connections.get_mut(key).is_some_and(|connection| !turn(connection, &mut buffer, answer, work))
+            {
                 connections.remove(key);
             }
         }
@@ -105,7 +116,7 @@ fn serve(mut poll: Poll, taken: &Receiver<std::net::TcpStream>, answer: &[u8]) -
 
 /// Reads and answers; false when the connection is of no more use. A socket that does not take an answer at once, which
 /// a client that waits for each does not let happen, is given up.
-fn turn(connection: &mut Connection, buffer: &mut [u8], answer: &[u8]) -> bool {
+fn turn(connection: &mut Connection, buffer: &mut [u8], answer: &[u8], work: u64) -> bool {
     loop {
         let read = match connection.stream.read(buffer) {
             Ok(0) => return false,
@@ -120,6 +131,7 @@ fn turn(connection: &mut Connection, buffer: &mut [u8], answer: &[u8]) -> bool {
         connection.begun_bytes += read;
         while connection.begun_bytes >= connection.request_bytes {
             connection.begun_bytes -= connection.request_bytes;
+            compute(work);
             if connection.stream.write_all(answer).is_err() {
                 return false;
             }
@@ -129,4 +141,13 @@ fn turn(connection: &mut Connection, buffer: &mut [u8], answer: &[u8]) -> bool {
             return true;
         }
     }
+}
+
+/// So many steps, each of which needs the one before.
+fn compute(steps: u64) {
+    let mut state = steps;
+    for step in 0..steps {
+        state = std::hint::black_box(state.rotate_left(5) ^ step).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    std::hint::black_box(state);
 }

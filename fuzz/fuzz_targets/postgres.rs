@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use tidemark_wire::json;
-use tidemark_wire::postgres::{Columns, Kind, PostgresError, ReplyDecoder, ReplyLimits};
+use tidemark_wire::postgres::{Columns, Kind, PostgresError, ReplyDecoder, ReplyLimits, Types};
 
 const LIMITS: ReplyLimits = ReplyLimits { body_bytes: 4096 };
 
@@ -38,6 +38,9 @@ fn understand(columns: Option<&Arc<Columns>>, bytes: &[u8], keep: bool, piece_by
 fuzz_target!(|data: &[u8]| {
     let [options, piece_bytes, columns_bytes, bytes @ ..] = data else { return };
     let Some((told, bytes)) = bytes.split_at_checked(usize::from(*columns_bytes)) else { return };
+    if let Ok(types) = Types::read(told) {
+        let _ = types.each_value(bytes, |value| assert!(value.len() <= bytes.len()));
+    }
     let columns = Columns::read(told).ok().map(Arc::new);
     let keep = options & 1 == 0;
     let whole = understand(columns.as_ref(), bytes, keep, bytes.len().max(1));

@@ -31,3 +31,9 @@ test('what is claimed is as it was told, and what was dropped failed too', () =>
   expect(part?.ratios[0]?.p50.difference).toBeNull();
   expect(part?.ratios[0]?.no_claim).toBe('needs 3 rounds, has 1');
 });
+
+test('a comparison leads to nothing but pages beside it', () => {
+  const pages = ['1-a/report.html', '/runs/a%3Ab/report.html', 'javascript:alert(1)//report.html', ' JavaScript:x/report.html', '//elsewhere/report.html', '\\\\elsewhere/report.html', 'data:text/html,x'];
+  const read = readComparison(JSON.stringify({ comparison: { parts: [{ variants: [{ pages }] }] } }));
+  expect(read?.parts[0]?.variants[0]?.pages).toEqual(pages.slice(0, 2));
+});

@@ -1,7 +1,8 @@
 /** What a comparison is, as the page gets it; a missing part becomes empty, as in a run. */
 
+import { list, number, object, text } from './loose';
 import {
-  latencyOf, list, number, object, operationFiguresOf, pointsOf, series, text,
+  latencyOf, operationFiguresOf, pointsOf, series,
   type Latency, type OperationFigures, type PercentilePoint, type Series, type Status,
 } from './run';
 
@@ -96,6 +97,9 @@ export interface Comparison {
   parts: Part[];
 }
 
+/** Whether a link is to a place beside the page, and nothing else: no scheme, no other server. */
+const isPlace = (link: string): boolean => !/^[\s\u0000-\u001f]*(?:[a-z][a-z\d+.-]*:|[\\/]{2})/i.test(link);
+
 /** The comparison that stands in the page; null where something else does. */
 export function readComparison(source: string): Comparison | null {
   let it;
@@ -123,7 +127,7 @@ export function readComparison(source: string): Comparison | null {
           system_cpu_us_per_request: maybe(of.system_cpu_us_per_request), system_cpu_share: maybe(of.system_cpu_share), system_rss_bytes_max: maybe(of.system_rss_bytes_max),
           stores: Object.fromEntries(Object.entries(object(of.stores)).map(([name, store]) => [name, storeOf(object(store))])),
           driver_cpu_us_per_request: number(of.driver_cpu_us_per_request), driver_cpu_share: number(of.driver_cpu_share),
-          curve: pointsOf(of.curve), pages: list(of.pages).map(text),
+          curve: pointsOf(of.curve), pages: list(of.pages).map(text).filter(isPlace),
         };
       }),
       ratios: list(part.ratios).map(object).map((of): Ratios => ({

@@ -28,7 +28,7 @@ export function comparisonPage(it: Comparison): HTMLElement[] {
       it.parts.map((part) => section(part, it)),
       el('section', { class: 'definitions', 'aria-labelledby': 'words' },
         el('h2', { id: 'words', class: 'quiet-heading' }, 'How to read it'),
-        el('p', {}, 'Ratios are against the first column; the small numbers say where the ratio lies 95 of 100 times, all ratios of a table together, by how the rounds differ. Where 1 lies between them, or a ratio is nearer to 1 than 2\u202f%, no difference was seen. ',
+        el('p', {}, 'Ratios are against the first column; the small numbers say where the ratio lies 95 of 100 times, corrected for how many there are, by how the rounds differ. Where 1 lies between them, or a ratio is nearer to 1 than 1\u202f%, no difference was seen. ',
           noClaim.length > 0 && `Where a column says “no claim”, nothing is claimed: what differs from run to run is not known by so few rounds; give them with “rounds” in the scenario. `,
           rounds === 1 ? 'Each ran once.' : `Each ran ${count(rounds)} times, in turn; its rounds count as one longer run.`,
           ' Response times are of all requests that were due: one without a good answer is slower than every bound, and a time that falls among those is not reached (–). Latencies compare only where all had the same to do.')),

@@ -84,6 +84,13 @@ describe('what the cost is of', () => {
     expect(of('kv', 'driver')).toMatchObject({ name: 'Store', of: 'kv', processes: [{ name: 'kv' }] });
     expect(of('kv.1', 'kv.2', 'driver')).toMatchObject({ name: 'Stores', of: '2 store processes' });
   });
+  it('is what was watched where the run started nothing', () => {
+    const watched = (...names: string[]) => served(names.map((name) => ({ name, cpu_s: 1, cpu_share: 0.5, rss_bytes_max: 1 })), [{ name: 'nginx' }, { name: 'db1' }]);
+    expect(watched('driver', 'nginx')).toMatchObject({ name: 'Watched', of: 'nginx' });
+    expect(watched('driver', 'nginx', 'db1')).toMatchObject({ name: 'Watched', of: 'all 2 that were watched' });
+    expect(watched('driver', 'nginx', 'redis')).toMatchObject({ name: 'Store', of: 'redis', processes: [{ name: 'redis' }] });
+    expect(watched('driver', 'nginx', 'system')).toMatchObject({ name: 'System' });
+  });
 });
 
 it('a share within a time, or not reached', () => {

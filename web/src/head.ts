@@ -105,6 +105,8 @@ export function whatRan(manifest: Manifest): HTMLElement {
         system.spoken.map((how) => el('span', { class: 'sub' }, how))]],
       ['Beside it', manifest.targets.length > 0 && manifest.targets.map((it) =>
         el('div', {}, it.name, el('span', { class: 'sub' }, [it.url === it.name ? '' : it.url, it.protocol].filter(Boolean).join(' · '))))],
+      ['Watched', manifest.watched.length > 0 && manifest.watched.map((it) =>
+        el('div', {}, it.name, el('span', { class: 'sub' }, [it.what === it.name ? '' : it.what, it.found].filter(Boolean).join(' · '))))],
       ['Durability', [
         system.durability ?? 'not stated by the system',
         sync && el('span', { class: 'sub' }, `disk sync in the same run: median ${duration(sync.p50_us)}, p99 ${duration(sync.p99_us)}, longest ${duration(sync.max_us)} (${count(sync.count)} syncs)`),
@@ -141,11 +143,13 @@ export function percentileNote(summary: Summary): string {
   ].filter(Boolean).join(' ');
 }
 
-/** What the cost is of: the system, or, where that was not watched, the stores that the run started, one of which may be what is driven. */
-export function served(processes: readonly ProcessSummary[]): { name: string; of: string; processes: ProcessSummary[] } {
+/** What the cost is of: the system, or, where that was not watched, the stores that the run started, one of which may be what is driven; else what was watched. */
+export function served(processes: readonly ProcessSummary[], watched: readonly { name: string }[] = []): { name: string; of: string; processes: ProcessSummary[] } {
   const system = processes.filter((process) => process.name === SYSTEM);
-  const stores = processes.filter((process) => process.name !== DRIVER);
-  if (system.length > 0 || stores.length === 0) return { name: 'System', of: 'the system', processes: system };
+  const others = processes.filter((process) => process.name !== DRIVER);
+  const stores = others.filter((process) => !watched.some((it) => it.name === process.name));
+  if (system.length > 0 || others.length === 0) return { name: 'System', of: 'the system', processes: system };
+  if (stores.length === 0) return { name: 'Watched', of: others.length === 1 ? others[0]?.name ?? '' : `all ${others.length} that were watched`, processes: others };
   return stores.length === 1 ? { name: 'Store', of: stores[0]?.name ?? 'the store', processes: stores } : { name: 'Stores', of: plural(stores.length, 'store process', 'store processes'), processes: stores };
 }
 
@@ -163,7 +167,7 @@ interface Tile {
 export function tiles(manifest: Manifest): HTMLElement {
   const { summary, machine } = manifest;
   const { ledger } = summary;
-  const { name: who, of: whose, processes: system } = served(summary.processes);
+  const { name: who, of: whose, processes: system } = served(summary.processes, manifest.watched);
   const cpu_s = system.reduce((sum, process) => sum + process.cpu_s, 0);
   const cpu_share = system.reduce((sum, process) => sum + process.cpu_share, 0);
   const attained = summary.offered_per_s > 0 ? summary.achieved_per_s / summary.offered_per_s : 0;

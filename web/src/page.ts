@@ -13,7 +13,8 @@ import { toldParts } from './part-bars';
 import { partsPart } from './parts';
 import { percentileChart } from './percentiles';
 import type { Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
-import { storesPart } from './stores';
+import { split } from './store-lines';
+import { storesPart, watchedPart } from './stores';
 import { errorSection, groupTable, labelTable, table, targetTable, time } from './table';
 import { themeButton } from './theme';
 import { timeline, type Timeline } from './timeline';
@@ -34,14 +35,17 @@ export function page(run: RunPage, source: string): HTMLElement[] {
   const went: Part[] = toldParts(where) || slowest.length > 0 ? [{ id: 'parts', title: 'Where the time went', short: 'Parts', content: partsPart(run) }] : [];
   const own: Part[] = metrics.length > 0 ? [{ id: 'own', title: 'Own metrics', short: 'Metrics', content: ownPart(run, line) }] : [];
   const broken: Part[] = faults.length > 0 ? [{ id: 'faults', title: 'Faults', short: 'Faults', content: faultsPart(faults) }] : [];
-  const stores: Part[] = run.stores.length + maintenance.length > 0 ? [{ id: 'stores', title: 'What the stores say', short: 'Stores', content: storesPart(run, line) }] : [];
+  const told = split(run);
+  const watched: Part[] = told.watched.length > 0 ? [{ id: 'watched', title: 'What was watched beside it', short: 'Watched', content: watchedPart(run, line) }] : [];
+  const stores: Part[] = told.stores.length + maintenance.length > 0 ? [{ id: 'stores', title: 'What the stores say', short: 'Stores', content: storesPart(run, line) }] : [];
   const lost: Part[] = ledger ? [{ id: 'ledger', title: 'Nothing lost?', short: 'Ledger', content: ledgerPart(ledger, run.manifest) }] : [];
-  const told: Part[] = run.operations.length > 0 ? [{ id: 'operations', title: 'Operations', short: 'Operations', content: operationsPart(run, line) }] : [];
+  const operations: Part[] = run.operations.length > 0 ? [{ id: 'operations', title: 'Operations', short: 'Operations', content: operationsPart(run, line) }] : [];
   const parts: Part[] = [
     { id: 'over-time', title: 'Throughput and latency over time', short: 'Over time', content: loadCharts(run, line) },
     ...broken,
     ...stores,
-    ...told,
+    ...watched,
+    ...operations,
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
     { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: [percentileChart(run) ?? empty('No request had a good answer in the measured window.'), latencyTable(run)] },
     ...went,

@@ -4,6 +4,8 @@
  * runs lack parts; a missing part becomes empty, never an exception.
  */
 
+import { list, number, numberOrNull, object, text, type Loose } from './loose';
+
 export type Status = 'pass' | 'fail' | 'invalid';
 
 /** One entry for each bin of time; null where there is nothing to say. */
@@ -315,6 +317,13 @@ export interface ObjectiveResult {
   undecided: boolean;
 }
 
+/** What was looked for, and what was found there. */
+export interface Watched {
+  name: string;
+  what: string;
+  found: string;
+}
+
 export interface Manifest {
   format: number;
   id: string;
@@ -334,6 +343,8 @@ export interface Manifest {
   labels: string[];
   /** Where requests went beside the system. */
   targets: { name: string; url: string; protocol: string }[];
+  /** What the run did not start, and looked at all the same. */
+  watched: Watched[];
   objectives: ObjectiveResult[];
   interrupted: boolean;
   /** Why it ended before its time by itself; empty where it did not. */
@@ -395,7 +406,7 @@ export type OperationSeries = Record<(typeof OPERATION_SERIES)[number], Series> 
   driver: OperationFigures | null;
 };
 
-/** What a store says of itself over time. */
+/** What a store says of itself over time, or a page of metrics that was watched. */
 export interface StoreSeries {
   name: string;
   figures: { figure: string; values: Series }[];
@@ -446,17 +457,7 @@ export interface RunPage {
   scenario: string;
 }
 
-type Loose = Record<string, unknown>;
-
-export const object = (value: unknown): Loose =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : {};
-export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-export const text = (value: unknown): string =>
-  typeof value === 'string' ? value : typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 const textOrNull = (value: unknown): string | null => (value === null || value === undefined ? null : text(value));
-const numberOrNull = (value: unknown): number | null =>
-  typeof value === 'number' && Number.isFinite(value) ? value : null;
-export const number = (value: unknown): number => numberOrNull(value) ?? 0;
 const numbers = (value: unknown): number[] => list(value).map(number);
 const texts = (value: unknown): string[] => list(value).map(text);
 
@@ -713,6 +714,10 @@ function readManifest(value: unknown, source: string): Manifest {
     targets: list(it.targets).map((entry) => {
       const target = object(entry);
       return { name: text(target.name), url: text(target.url), protocol: text(target.protocol) };
+    }),
+    watched: list(it.watched).map((entry) => {
+      const watched = object(entry);
+      return { name: text(watched.name), what: text(watched.what), found: text(watched.found) };
     }),
     objectives: list(it.objectives).map((entry) => {
       const objective = object(entry);

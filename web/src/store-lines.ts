@@ -2,7 +2,7 @@
 
 import type { Line } from './chart';
 import { duration, quantity, rate, size, tick } from './format';
-import type { StoreSeries } from './run';
+import type { RunPage, StoreSeries } from './run';
 import { SIZE_STEPS } from './scale';
 
 export interface StoreChart {
@@ -59,18 +59,30 @@ const UNITS: Record<Unit, Pick<StoreChart, 'format' | 'tick' | 'steps'>> = {
   microseconds: { format: duration, tick: tick.duration },
 };
 
-/** A chart for each group that has something to show, and one for each figure that is in no group. */
-export function storeCharts(stores: readonly StoreSeries[]): StoreChart[] {
+/** Series of pages that were watched, and of stores. */
+export function split(run: RunPage): { watched: StoreSeries[]; stores: StoreSeries[] } {
+  const isWatched = (name: string) => run.manifest.watched.some((it) => it.name === name);
+  return { watched: run.stores.filter((it) => isWatched(it.name)), stores: run.stores.filter((it) => !isWatched(it.name)) };
+}
+
+/** A chart for each group that has something to show, and one for each figure that is in no group; `who` says those. */
+export function storeCharts(stores: readonly StoreSeries[], who = 'the store'): StoreChart[] {
   const known = new Set(GROUPS.flatMap(({ figures }) => figures.map(([figure]) => figure)));
   const others = [...new Set(stores.flatMap((store) => store.figures.map(({ figure }) => figure)))].filter((figure) => !known.has(figure) && !UNDRAWN.has(figure));
   const own = others.map((figure): Group => ({
-    title: figure.replace(/_per_s$/, '').replaceAll('_', ' '), note: figure.endsWith('_per_s') ? 'per second' : 'as the store says it',
-    unit: figure.endsWith('_per_s') ? 'rate' : 'quantity', figures: [[figure, '']],
+    title: titleOf(figure), note: figure.endsWith('_per_s') ? 'per second' : `as ${who} says it`,
+    unit: /_bytes(_total)?(\{.*\})?(_per_s)?$/.test(figure) ? 'size' : figure.endsWith('_per_s') ? 'rate' : 'quantity', figures: [[figure, '']],
   }));
   return [...GROUPS, ...own].flatMap((group): StoreChart[] => {
     const lines = linesOf(group, stores);
     return lines.length === 0 ? [] : [{ title: group.title, note: group.note, lines, ...UNITS[group.unit] }];
   });
+}
+
+/** Words of a name; labels of a series stay as they are. */
+function titleOf(figure: string): string {
+  const [name = '', ...labels] = figure.replace(/_per_s$/, '').split('{');
+  return [name.replaceAll('_', ' '), ...labels].join('{');
 }
 
 function linesOf(group: Group, stores: readonly StoreSeries[]): Line[] {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { bands, inWords } from './faults';
 import { hasBand, maintenanceBands, maintenanceCells } from './maintenance';
 import { readRun } from './run';
-import { storeCharts } from './store-lines';
+import { split, storeCharts } from './store-lines';
 
 const DIP = { before_per_s: 1000, lowest_per_s: 860, depth: 0.14, length_s: 2, recovery_s: 0.2, errors: 0, dropped: 0, backlog_max: 4, seen_s: 9 };
 const BUMP = { before_p99_us: 2100, highest_p99_us: 38_000, ratio: 18.1, rise_us: 35_900, length_s: 3, seen_s: 9 };
@@ -15,6 +15,19 @@ const read = (changed: object) => {
   if (!one) throw new Error('nothing read');
   return one;
 };
+
+it('series of pages that were watched stand by themselves', () => {
+  const page = run({}, { stores: [
+    { name: 'db1', figures: [{ figure: 'node_load1', values: [1] }, { figure: 'net_bytes_total{device="eth0"}_per_s', values: [2] }] },
+    { name: 'cache', figures: [{ figure: 'bytes', values: [1] }] },
+  ] });
+  page.manifest.watched.push({ name: 'db1', what: 'http://db1:9100/metrics', found: '2 series' });
+  const { watched, stores } = split(page);
+  expect(stores.map((it) => it.name)).toEqual(['cache']);
+  const charts = storeCharts(watched, 'the page');
+  expect(charts.map((it) => [it.title, it.note])).toEqual([['node load1', 'as the page says it'], ['net bytes total{device="eth0"}', 'per second']]);
+  expect(charts[1]?.format(2048)).toContain('KiB');
+});
 
 describe('what stores did beside their work', () => {
   it('is read whatever stands there', () => {

@@ -191,7 +191,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
             timeout: Duration::from_secs(10),
             extractions: Vec::new(),
             checks: Vec::new(),
-            keeps_body: false,
+            shown_body_bytes: 0,
             follow: None,
         }],
         sessions: vec![SessionKind {
@@ -227,7 +227,9 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
             base_path: String::new(),
             tls: secure.then(|| Tls::new(&settings, "localhost")).transpose()?,
             protocol: Protocol::Http1,
+            proxy: None,
         }],
+        trace: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };

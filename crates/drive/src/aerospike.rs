@@ -4,12 +4,14 @@
 //! neither leave when it is due nor be timed to its last byte.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use tidemark_scenario::plan::{AerospikeRequest, Ask, Limits};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::aerospike::{
-    Action, Extra, Form, InfoDecoder, Kind, ReplyDecoder, ReplyError, ReplyLimits, Wanted, ask, end,
+    Action, EXPIRES_S, Extra, Form, GENERATIONS, InfoDecoder, Kind, ReplyDecoder, ReplyError, ReplyLimits,
+    Wanted, ask, end,
 };
 
 use crate::answer::{Answer, Wrote};
@@ -128,8 +130,7 @@ enum Number {
 /// What a whole number must be.
 #[derive(Debug, Clone)]
 struct Whole {
-    least: i64,
-    most: i64,
+    within: RangeInclusive<i64>,
     /// What it is called where it is wrong, and why.
     name: Arc<str>,
     reason: &'static str,
@@ -139,7 +140,7 @@ impl Whole {
     fn read(&self, text: &[u8]) -> Result<i64, Unmet> {
         let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
         number
-            .filter(|number| (self.least..=self.most).contains(number))
+            .filter(|number| self.within.contains(number))
             .ok_or_else(|| Unmet::Expression { text: Arc::clone(&self.name), reason: self.reason })
     }
 }
@@ -191,8 +192,7 @@ impl Request {
         let names: Vec<&str> = bins.iter().map(|(name, _)| name.as_str()).collect();
         let value = |(name, value): &(String, Option<Template>)| {
             let whole = Whole {
-                least: i64::MIN,
-                most: i64::MAX,
+                within: i64::MIN..=i64::MAX,
                 name: format!("what is added to {name}").into(),
                 reason: "this is not a whole number of 64 bits",
             };
@@ -204,11 +204,11 @@ impl Request {
         };
         let expires = expires.as_ref().map(|expires| {
             let (name, reason) = ("`expires`".into(), "this is not a whole number of seconds, -1 or -2");
-            Number::new(expires, Whole { least: -2, most: i32::MAX.into(), name, reason })
+            Number::new(expires, Whole { within: EXPIRES_S, name, reason })
         });
         let generation = generation.as_ref().map(|generation| {
             let (name, reason) = ("`generation`".into(), "this is not a whole number from 1 to 65535");
-            Number::new(generation, Whole { least: 1, most: 65_535, name, reason })
+            Number::new(generation, Whole { within: GENERATIONS, name, reason })
         });
         Request {
             form: Form::new(*action, namespace, set, &names),
@@ -332,7 +332,7 @@ impl Answer for ReplyDecoder {
             Kind::Done => Wrote::Yes,
             Kind::NotDone | Kind::Miss => Wrote::No,
             // a time-out within the server, for example: it may be carried out yet
-            Kind::Error => Wrote::Untold,
+            Kind::Error => Wrote::Unknown,
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What is made of an answer: the status judged, values kept, checks made.
 
-mod words;
+pub(crate) mod words;
 
 use std::cmp::Ordering;
 
 use regex::bytes::CaptureLocations;
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{
-    Check, Extraction, Follow, RequestPlan, SlotIndex, Source, TextTest, WhenMissing,
+    Check, Extraction, Follow, JsonTest, JsonType, RequestPlan, SlotIndex, Source, TextTest, WhenMissing,
 };
 use tidemark_scenario::template::Encoding;
 use tidemark_scenario::value::{self, Wrong};
@@ -15,7 +15,6 @@ use tidemark_scenario::{Context, Slot, Unmet, Value};
 use tidemark_wire::json;
 
 use crate::content::ENCODING;
-use crate::jar::Jar;
 use crate::redirect::{is_redirect, write_location};
 use crate::session::Environment;
 use crate::told::{self, Checked, Extracted};
@@ -50,7 +49,7 @@ pub(crate) enum Wrote {
     /// It certainly was not.
     No,
     /// It may have been, or may yet be.
-    Untold,
+    Unknown,
 }
 
 impl Flaw {
@@ -76,6 +75,7 @@ pub(crate) struct Probe {
     /// Whether the body is kept.
     pub needs_body: bool,
     looks_at_body: bool,
+    looks_at_json: bool,
     judges_status: bool,
     follows: bool,
     /// How many good answers were redirects that nobody follows and no check is about.
@@ -96,18 +96,22 @@ pub(crate) trait Answer {
     }
     /// Its headers, one after the other, by name and value.
     fn each_header(&self, _tell: &mut dyn FnMut(&[u8], &[u8])) {}
-    /// The value of a cookie that it sets.
-    fn cookie(&self, _name: &str) -> Option<&[u8]> {
+    /// The value of a cookie that it sets; none of one that it takes away, `now_s` seconds after 1970 UTC.
+    fn cookie(&self, _name: &str, _now_s: i64) -> Option<&[u8]> {
         None
     }
     /// Path and query of the request that it answers, where that is of interest later.
     fn asked(&self) -> &[u8] {
         b"/"
     }
-    /// Puts the cookies that it sets into a session's jar.
-    fn keep_cookies(&self, _jar: &mut Jar) {}
+    /// What its `Set-Cookie` headers say, one after the other.
+    fn each_set_cookie(&self, _take: &mut dyn FnMut(&[u8])) {}
     /// The body, or the message.
     fn body(&self) -> &[u8];
+    /// Bytes of all of the body as it came, also where it is not kept.
+    fn received_bytes(&self) -> u64 {
+        self.body().len() as u64
+    }
     /// What it says of what was to be written; of one that is not good nothing is believed but `No`.
     fn wrote(&self) -> Wrote {
         Wrote::Yes
@@ -136,6 +140,8 @@ pub(crate) struct Scratch {
     expected: Vec<u8>,
     /// What the last check lacked.
     unmet: Option<Unmet>,
+    /// Why the last body is not JSON, where it is not and something looks into it.
+    not_json: Option<json::JsonError>,
 }
 
 /// A session's variables with their names.
@@ -161,6 +167,8 @@ impl Probe {
             not_found: vec![(0, false); request.extractions.len()],
             needs_body: request.needs_body(),
             looks_at_body: request.looks_at_body(),
+            looks_at_json: request.extractions.iter().any(|e| is_into_json(&e.source))
+                || request.checks.iter().any(is_of_json),
             judges_status: request.checks.iter().any(|check| matches!(check, Check::Status(_))),
             follows: request.follow.is_some(),
             unfollowed: 0,
@@ -189,9 +197,14 @@ impl Probe {
         if self.looks_at_body && answer.unreadable().is_some() {
             return Err(Flaw::Unreadable);
         }
+        self.read_json(answer, scratch);
+        let is_json = scratch.not_json.is_none();
         for (index, extraction) in self.extractions.iter().enumerate() {
             let slot = &mut slots[extraction.slot as usize];
-            let found = extract(&extraction.source, &mut self.groups[index], answer, slot, &mut scratch.text);
+            let groups = &mut self.groups[index];
+            let now_s = environment.epoch_ms / 1_000;
+            let found = (is_json || !is_into_json(&extraction.source))
+                && extract(&extraction.source, groups, (answer, now_s), slot, &mut scratch.text);
             self.not_found[index].1 = !found;
             if !found {
                 match extraction.when_missing {
@@ -227,8 +240,14 @@ impl Probe {
     ) -> Result<(), Flaw> {
         let of_answer =
             |index: &usize| !matches!(self.checks[*index], Check::Holds(..) | Check::Value { .. });
+        self.read_json(answer, scratch);
         let mut indices = (0..self.checks.len()).filter(of_answer);
         indices.try_for_each(|index| self.check(index, answer, &mut environment.context(slots), scratch))
+    }
+
+    /// Reads a body to its end where something looks into its JSON: values are looked for no further than they stand.
+    fn read_json(&self, answer: &dyn Answer, scratch: &mut Scratch) {
+        scratch.not_json = self.looks_at_json.then(|| json::check(answer.body()).err()).flatten();
     }
 
     fn check(
@@ -238,6 +257,9 @@ impl Probe {
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Flaw> {
+        if scratch.not_json.is_some() && is_of_json(&self.checks[index]) {
+            return Err(Flaw::Check(index));
+        }
         match holds(&self.checks[index], answer, cx, scratch) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Flaw::Check(index)),
@@ -286,7 +308,7 @@ impl Probe {
     /// What each check saw in an answer with this flaw, or with none: the status is looked at first, then what is kept,
     /// then everything else, up to the first thing that is wrong.
     pub fn checked(&self, answer: &dyn Answer, variables: Variables<'_>, flaw: Option<Flaw>) -> Vec<Checked> {
-        let by_itself = (!self.judges_status).then(|| Checked {
+        let by_itself = (!self.judges_status && answer.status() > 0).then(|| Checked {
             what: format!("check status: below {FIRST_WRONG_STATUS}, as nothing else is said"),
             saw: answer.status_words(),
             held: Some(answer.status() < FIRST_WRONG_STATUS),
@@ -374,6 +396,14 @@ impl Probe {
     }
 }
 
+fn is_into_json(source: &Source) -> bool {
+    matches!(source, Source::Json(_) | Source::JsonAll(_) | Source::JsonCount(_))
+}
+
+fn is_of_json(check: &Check) -> bool {
+    matches!(check, Check::Json(..) | Check::JsonValue(..))
+}
+
 fn is_in(ranges: &[(u16, u16)], status: u16) -> bool {
     ranges.iter().any(|(low, high)| (*low..=*high).contains(&status))
 }
@@ -400,11 +430,11 @@ fn keep_number(token: &[u8], slot: &mut Slot, text: &mut Vec<u8>) -> bool {
     text == token
 }
 
-/// Keeps a value; false if there is none.
+/// Keeps a value of an answer that came at this time; false if there is none.
 fn extract(
     source: &Source,
     groups: &mut Option<CaptureLocations>,
-    answer: &dyn Answer,
+    (answer, now_s): (&dyn Answer, i64),
     slot: &mut Slot,
     text: &mut Vec<u8>,
 ) -> bool {
@@ -434,7 +464,7 @@ fn extract(
             Some(value) => slot.set_text(value),
             None => return false,
         },
-        Source::Cookie(name) => match answer.cookie(name) {
+        Source::Cookie(name) => match answer.cookie(name, now_s) {
             Some(value) => slot.set_text(value),
             None => return false,
         },
@@ -479,7 +509,30 @@ fn holds(
             if let Some(token) = token {
                 json::write_text(token, &mut scratch.text);
             }
-            passes(test, token.map(|_| scratch.text.as_slice()), cx, &mut scratch.expected)
+            let (text, expected) = (scratch.text.as_slice(), &mut scratch.expected);
+            match (test, token) {
+                // a number is the same however it is written
+                (TextTest::Equals(template), Some(token)) => rendered(template, cx, expected, |wanted| {
+                    text == wanted || json::is_same_number(token, wanted)
+                }),
+                _ => passes(test, token.map(|_| text), cx, expected),
+            }
+        }
+        Check::JsonValue(path, test) => {
+            let token = path.find(answer.body());
+            match test {
+                JsonTest::Is(template) => rendered(
+                    template,
+                    cx,
+                    &mut scratch.expected,
+                    |wanted| matches!(token, Ok(Some(token)) if json::equal(token, wanted)),
+                ),
+                JsonTest::Type(of) => {
+                    Ok(matches!(token, Ok(Some(token)) if JsonType::of(token) == Some(*of)))
+                }
+                JsonTest::Absent => Ok(matches!(token, Ok(None))),
+                JsonTest::Empty => Ok(matches!(token, Ok(None | Some(b"null")))),
+            }
         }
         Check::Value { number, least, values } => {
             Ok(judge_value(answer.body(), cx.slots, (*number, *least), *values).is_ok())

@@ -191,9 +191,11 @@ impl Schedule {
     /// A session has ended: the next one of its user, if it has one, which it then begins.
     pub fn again(&mut self, origin: Origin, ended: Ended, random: &mut fastrand::Rng) -> Option<Again> {
         let user = origin.user.filter(|_| !self.once && self.left > 0)?;
-        let again = self.sources[origin.source as usize].again(user, ended, random)?;
-        self.take_from_bound(1);
-        Some(again)
+        let again = self.sources[origin.source as usize].again(user, ended, random);
+        if again.is_some() {
+            self.take_from_bound(1);
+        }
+        again
     }
 
     /// A session has ended, and no other of its user follows.

@@ -15,6 +15,7 @@ use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
 use crate::prefetch::prefetch;
 use crate::transport::{Event, Sent, Setup, Transport};
+use crate::upload::Upload;
 
 /// What a call to [`Codec::decode`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,10 @@ pub(crate) trait Codec {
         out: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
     ) -> Result<(), Unmet>;
+    /// What is to be sent behind what was written, where that is read from files.
+    fn upload(&mut self) -> Option<Upload> {
+        None
+    }
     /// Takes bytes from the front of `received`, up to the end of the answer.
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation>;
     /// The peer closed the connection. Well where that is how the answer ends.
@@ -67,6 +72,8 @@ pub(crate) trait Codec {
     fn keeps_open(&self) -> bool;
     /// The answer, once it is whole.
     fn answer(&self) -> &dyn Answer;
+    /// Fetches what is looked at soon and does not lie in itself.
+    fn prefetch(&self) {}
 }
 
 struct Connection<C> {
@@ -75,6 +82,10 @@ struct Connection<C> {
     is_awaited: bool,
     /// When the first bytes of its answer came, where it was not whole by them.
     begun: Option<Instant>,
+    /// What is still to be read and sent of its request.
+    upload: Option<Upload>,
+    /// Whether its request is sent in pieces and one has been taken, so that not all of it is unsent if the next is not.
+    is_begun: bool,
 }
 
 /// Carries the requests of a codec.
@@ -89,6 +100,8 @@ pub(crate) struct ByteTransport<I, C: Codec> {
     /// Where the last answer ends in what was received.
     pub answer_end: usize,
     scratch: Vec<u8>,
+    /// Answers that came before the body of their request, which is sent in pieces, was sent whole.
+    uploads_cut: u64,
     /// What was written last, where somebody wants to know.
     written: Option<Vec<u8>>,
 }
@@ -120,6 +133,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             connections,
             answer_end: 0,
             scratch: Vec::new(),
+            uploads_cut: 0,
             written: None,
         }
     }
@@ -150,39 +164,66 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         let is_awaited = self.connections[c].is_awaited;
         Some(match event {
             back_end::Event::Opened => Event::Opened,
-            back_end::Event::Received { closing } if is_awaited => return self.read(c, closing),
+            back_end::Event::Received { closing } if is_awaited => match self.read(c, closing) {
+                Ok(keeps_open) => Event::Answered { keeps_open: keeps_open? },
+                Err(violation) => Event::Wrong(Fault::Protocol(violation)),
+            },
+            back_end::Event::Taken => return self.go_on(c),
             back_end::Event::Ended if is_awaited => self.finish(c),
             back_end::Event::Received { .. } | back_end::Event::Ended => Event::Ended { within: false },
+            back_end::Event::Unsent(error) if self.connections[c].is_begun => Event::Failed(error),
             back_end::Event::Unsent(error) => Event::Unsent(error),
             back_end::Event::Failed(error) => Event::Failed(error),
         })
     }
 
-    /// Bytes of an answer came; nothing if it is not whole by them.
-    fn read(&mut self, c: usize, closing: bool) -> Option<Event> {
+    /// What was sent has been taken: the next piece of the request's body follows, where there is one.
+    fn go_on(&mut self, c: usize) -> Option<Event> {
         let connection = &mut self.connections[c];
-        let decoded = match connection.codec.decode(self.io.received()) {
-            Ok(decoded) if decoded.complete => decoded,
-            Ok(_) => {
-                connection.begun.get_or_insert_with(Instant::now);
-                return None;
-            }
-            Err(violation) => return Some(Event::Wrong(Fault::Protocol(violation))),
-        };
+        let upload = connection.upload.as_mut()?;
+        connection.is_begun = true;
+        if let Err(error) = upload.read(self.io.output(c)) {
+            return Some(Event::Failed(error));
+        }
+        let is_over = upload.is_over();
+        // What the peer said before it went, or its end, is told when that is read.
+        let is_sent = self.io.send(c).is_ok();
+        if is_over || !is_sent {
+            connection.upload = None;
+            return None;
+        }
+        self.io.tell_taken(c).err().map(Event::Failed)
+    }
+
+    /// Bytes of an answer came: whether the connection can carry another request, once it is whole; nothing if it is not
+    /// whole by them.
+    fn read(&mut self, c: usize, closing: bool) -> Result<Option<bool>, Violation> {
+        let connection = &mut self.connections[c];
+        let decoded = connection.codec.decode(self.io.received())?;
+        if !decoded.complete {
+            connection.begun.get_or_insert_with(Instant::now);
+            return Ok(None);
+        }
         connection.is_awaited = false;
         self.answer_end = decoded.consumed;
         // Bytes behind the answer, or a part of the request that the server did not want: out of step.
-        let is_sent = !self.io.is_sending(c);
+        let is_upload = connection.is_begun || connection.upload.is_some();
+        let is_sent = connection.upload.take().is_none() && !self.io.is_sending(c);
+        self.uploads_cut += u64::from(is_upload && !is_sent);
         let in_step = self.io.answered(c, decoded.consumed) && is_sent;
-        Some(Event::Answered { keeps_open: in_step && !closing && connection.codec.keeps_open() })
+        Ok(Some(in_step && !closing && connection.codec.keeps_open()))
     }
 
     /// The peer closed a connection of which an answer was to come.
     fn finish(&mut self, c: usize) -> Event {
         let connection = &mut self.connections[c];
         connection.is_awaited = false;
+        let is_cut = connection.upload.take().is_some();
         match connection.codec.finish() {
-            Ok(()) => Event::Answered { keeps_open: false },
+            Ok(()) => {
+                self.uploads_cut += u64::from(is_cut);
+                Event::Answered { keeps_open: false }
+            }
             Err(closed) => Event::Ended { within: closed == Closed::Within },
         }
     }
@@ -192,17 +233,27 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn open(&mut self, c: usize) -> io::Result<()> {
         while self.connections.len() <= c {
             let codec = C::new(self.body_bytes);
-            self.connections.push(Connection { codec, is_awaited: false, begun: None });
+            self.connections.push(Connection {
+                codec,
+                is_awaited: false,
+                begun: None,
+                upload: None,
+                is_begun: false,
+            });
         }
-        self.connections[c].is_awaited = false;
-        self.connections[c].codec.opened();
+        let connection = &mut self.connections[c];
+        (connection.is_awaited, connection.upload, connection.is_begun) = (false, None, false);
+        connection.codec.opened();
         self.io.open(c)
     }
 
     fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
         let (request, out) = (&self.requests[request], self.io.output(c));
         let begin = out.len();
-        self.connections[c].codec.write(request, cx, jar, out, &mut self.scratch).map_err(Fault::Unmet)?;
+        let connection = &mut self.connections[c];
+        connection.codec.write(request, cx, jar, out, &mut self.scratch).map_err(Fault::Unmet)?;
+        connection.upload = connection.codec.upload().filter(|upload| !upload.is_over());
+        connection.is_begun = false;
         if let Some(written) = &mut self.written {
             written.clear();
             written.extend_from_slice(&out[begin..]);
@@ -222,12 +273,15 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         self.io.send(c)?;
         let connection = &mut self.connections[c];
         (connection.is_awaited, connection.begun) = (true, None);
+        if connection.upload.is_some() {
+            self.io.tell_taken(c)?;
+        }
         Ok(Sent::Awaiting)
     }
 
     fn close(&mut self, c: usize) {
         if let Some(connection) = self.connections.get_mut(c) {
-            connection.is_awaited = false;
+            (connection.is_awaited, connection.upload) = (false, None);
         }
         self.io.close(c);
     }
@@ -243,8 +297,20 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
             let (c, event) = self.io.next()?;
-            if let Some(event) = self.on_io(c, event) {
-                return Some((c, event));
+            match event {
+                // an answer, which most are, is not moved about as other events are
+                back_end::Event::Received { closing } if self.connections[c].is_awaited => {
+                    match self.read(c, closing) {
+                        Ok(Some(keeps_open)) => return Some((c, Event::Answered { keeps_open })),
+                        Ok(None) => {}
+                        Err(violation) => return Some((c, Event::Wrong(Fault::Protocol(violation)))),
+                    }
+                }
+                event => {
+                    if let Some(event) = self.on_io(c, event) {
+                        return Some((c, event));
+                    }
+                }
             }
         }
     }
@@ -264,6 +330,9 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn prefetch_upcoming(&self, nth: usize) -> Option<usize> {
         let c = self.io.upcoming(nth)?;
         prefetch(self.connections.get(c)?);
+        // found only through what was fetched before
+        let sooner = self.io.upcoming(nth.saturating_sub(1)).and_then(|c| self.connections.get(c));
+        sooner.inspect(|sooner| sooner.codec.prefetch());
         Some(c)
     }
 
@@ -281,5 +350,9 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn sockets(&self) -> &dyn Io {
         &self.io
+    }
+
+    fn uploads_cut(&self) -> u64 {
+        self.uploads_cut
     }
 }

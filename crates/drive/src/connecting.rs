@@ -24,7 +24,7 @@ impl Thread<'_> {
             Err(error) => {
                 self.close(c);
                 self.pools.get(c).refused(now_ns);
-                Placed::Failed(Fault::Connect(error))
+                Placed::failed(Fault::Connect(error))
             }
         }
     }

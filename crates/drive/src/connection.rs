@@ -12,6 +12,9 @@ const FIRST_BACK_OFF_NS: u64 = MILLISECOND_NS;
 /// Longest back-off.
 const LONGEST_BACK_OFF_NS: u64 = 100 * MILLISECOND_NS;
 
+/// No connection.
+const NONE: u32 = u32::MAX;
+
 /// What a connection is good for right now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ConnectionState {
@@ -95,6 +98,9 @@ pub(crate) struct Pool {
     /// system, which finds what it keeps for a connection fastest where it goes through them in order, then spends a
     /// third more on each request, for no reason but the driver's choice.
     free_open: BinaryHeap<Reverse<(u32, u64, u32)>>,
+    /// The only one of these, where there is no other; then none is above. It is ranked once there are more.
+    /// [`NONE`] where there is none, as two stores of an option are slow to be read as one.
+    alone: u32,
     /// Counts what was taken.
     turn: u64,
     /// Free and closed, the longest closed in front.
@@ -113,6 +119,7 @@ impl Pool {
             choose,
             sockets: sockets.max(1),
             free_open: BinaryHeap::new(),
+            alone: NONE,
             turn: 0,
             free_closed: VecDeque::new(),
         }
@@ -168,7 +175,11 @@ impl Pool {
     }
 
     fn take_open(&mut self) -> Option<u32> {
-        while let Some(Reverse((.., index))) = self.free_open.pop() {
+        let next = |pool: &mut Pool| match std::mem::replace(&mut pool.alone, NONE) {
+            NONE => pool.free_open.pop().map(|Reverse((.., index))| index),
+            alone => Some(alone),
+        };
+        while let Some(index) = next(self) {
             if self.get(index as usize).state == ConnectionState::Open {
                 return Some(index);
             }
@@ -187,17 +198,29 @@ impl Pool {
         );
         freed.session = None;
         match freed.state {
+            ConnectionState::Open if self.alone == NONE && self.free_open.is_empty() => {
+                self.alone = connection;
+            }
             ConnectionState::Open => {
-                let (own, sockets) = (connection - self.first, self.sockets as u32);
-                let (rank, order) = match self.choose {
-                    Choose::InTurn => (own / sockets, freed.turn),
-                    Choose::FirstFree => (own / sockets, connection.into()),
-                    Choose::Fill => (own % sockets, connection.into()),
-                };
-                self.free_open.push(Reverse((rank, order, connection)));
+                let other = std::mem::replace(&mut self.alone, NONE);
+                if other != NONE {
+                    self.rank(other);
+                }
+                self.rank(connection);
             }
             ConnectionState::Closed | ConnectionState::Connecting => self.free_closed.push_back(connection),
         }
+    }
+
+    /// Puts one where it is found when its turn comes.
+    fn rank(&mut self, connection: u32) {
+        let (own, sockets) = (connection - self.first, self.sockets as u32);
+        let (rank, order) = match self.choose {
+            Choose::InTurn => (own / sockets, self.connections[own as usize].turn),
+            Choose::FirstFree => (own / sockets, connection.into()),
+            Choose::Fill => (own % sockets, connection.into()),
+        };
+        self.free_open.push(Reverse((rank, order, connection)));
     }
 }
 
@@ -219,6 +242,9 @@ impl Pools {
     /// Which target a connection goes to.
     pub fn target_of(&self, connection: usize) -> usize {
         // of one target nothing is looked at
+        if self.0.len() == 1 {
+            return 0;
+        }
         self.0.iter().skip(1).take_while(|pool| pool.first as usize <= connection).count()
     }
 

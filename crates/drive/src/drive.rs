@@ -16,6 +16,7 @@ use crate::DriveOptions;
 use crate::ahead::Ahead;
 use crate::arrivals::{Schedule, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
+use crate::cookies::CookieCounts;
 use crate::error::{DriveError, OnceError};
 use crate::io::{Handshakes, Io, IoChoice, Poller, Timestamps, Waker};
 use crate::ledger::ONCE_THREAD;
@@ -28,10 +29,12 @@ use crate::several::Place;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
 use crate::told::{Teller, ToldStep};
+use crate::trace::{TraceCounts, Tracer};
 use crate::transport::{EventCounts, Redirects};
 use crate::waiting::{most_slots, most_waiting};
+use crate::witness::Witness;
 pub use allotment::Raised;
-use allotment::{Allotment, allot, dialer, origins, plans, pools, single, transport};
+use allotment::{Allotment, allot, dialer, origins, plans, pools, single, sites, transport};
 use check::{check, check_ops};
 
 /// Intervals that may lie untaken, for each thread: two minutes.
@@ -86,6 +89,11 @@ pub struct DriveEnd {
     pub untaken: Vec<Part>,
     /// Turns of sessions that were ended because they only computed: a sign of an endless loop in the scenario.
     pub spent_turns: u64,
+    /// Requests that were sent again over another connection, because the server had ended theirs in order (GOAWAY of HTTP/2)
+    /// and said that it had not taken them.
+    pub sent_again: u64,
+    /// Answers that came before the body of their request, a file's, was sent whole; the rest was not sent.
+    pub uploads_cut: u64,
     /// TLS handshakes.
     pub handshakes: Handshakes,
     /// Sessions that had to wait because as many as allowed were in flight.
@@ -100,6 +108,10 @@ pub struct DriveEnd {
     pub redirects: Redirects,
     /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
     pub rows_not_alone: u64,
+    /// Cookies that servers set and that are not sent back to them.
+    pub cookies: CookieCounts,
+    /// Requests that the trace lacks.
+    pub trace: TraceCounts,
     /// The slowest requests that were answered: of each label the first few of each thread.
     pub slowest: Vec<SlowRequest>,
     /// Extractions that found nothing.
@@ -234,6 +246,8 @@ impl Drive {
             end.lost_intervals += one.lost_intervals;
             end.untaken.extend(one.untaken);
             end.spent_turns += one.spent_turns;
+            end.sent_again += one.sent_again;
+            end.uploads_cut += one.uploads_cut;
             end.handshakes.add(one.handshakes);
             end.sessions_waited += one.limited.0;
             end.sessions_dropped += one.limited.1;
@@ -244,6 +258,8 @@ impl Drive {
             end.connections_used += one.connections_used;
             end.connections_made += one.connections_made;
             end.rows_not_alone += one.rows_not_alone;
+            end.cookies += one.cookies;
+            end.trace += one.trace;
             one.hops.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.hops));
             one.unfollowed.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.unfollowed));
             end.slowest.extend(one.slowest);
@@ -308,7 +324,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         (0..options.threads).map(|thread| allotments.iter().map(|to| to.shares[thread]).sum()).collect();
     let (io, pollers) = Poller::all(options.io, &shares).map_err(no_poller(options.io))?;
     for poller in pollers {
-        parts.push((poller, Prepared::all(&plan)));
+        parts.push((poller, Prepared::all(&plan, &options.targets)));
     }
     let control = Arc::new(Control::default());
     let wakers = parts.iter().map(|(poller, ..)| poller.waker()).collect();
@@ -344,6 +360,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (allotments, threads) = (allotments.clone(), options.threads);
+        let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, &plan, (index, threads)));
         // Users who wait for answers make as many requests as the driver's CPU allows, of which it is the less the better;
         // arrivals come when they come.
         let is_open = plan.load.streams().iter().all(|stream| !stream.model.is_closed());
@@ -358,15 +375,21 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 Ok(io) => io,
                 Err(error) => return ThreadEnd { broken: Some(error), ..ThreadEnd::default() },
             };
+            let mut transport = transport(io, &plan, &places, &mut random);
+            let witness = Witness::of(None, tracer);
+            if witness.is_some() {
+                transport.keep_written();
+            }
             let thread = Thread {
                 clock,
-                transport: transport(io, &plan, &places, &mut random),
+                transport,
                 control,
                 shared: &shared,
                 kinds: &plan.sessions,
                 weights: Weights::new(&plan.sessions),
                 flow: Flow {
                     slots: most_slots(&plan.sessions),
+                    binds: prepared.iter().any(|request| request.is_of_binding),
                     open: vec![0; places.len()],
                     ..Flow::default()
                 },
@@ -375,12 +398,13 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 timers: Timers::default(),
                 recorder,
                 origins: origins(&places),
+                sites: sites(&places),
                 pools: pools(&places, &plan.limits),
                 ahead: allotments
                     .iter()
                     .map(|to| Ahead::new(if ahead { to.shares[index] } else { 0 }))
                     .collect(),
-                teller: None,
+                witness,
                 bounds: bounds(&plan, index, threads),
                 random,
                 ledger_seed: options.ledger_seed,
@@ -421,7 +445,7 @@ pub fn run_told(
     number: u16,
     steps: Sender<ToldStep>,
 ) -> Result<Part, OnceError> {
-    let teller = Some(Box::new(Teller::new(steps, &plan.labels)));
+    let teller = Some(Teller::new(steps, &plan.labels));
     one_session(plan, kind, shared, options, (number % ONCE_THREAD, teller))
 }
 
@@ -430,7 +454,7 @@ fn one_session(
     kind: &SessionKind,
     shared: &Shared,
     options: &DriveOptions,
-    (number, teller): (u16, Option<Box<Teller>>),
+    (number, teller): (u16, Option<Teller>),
 ) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
     let places = single(&plans, &options.targets);
@@ -438,8 +462,10 @@ fn one_session(
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
     let io = dialer(&places, 1).and_then(|dialer| poller.into_io(dialer, sockets, false));
     let io = io.map_err(no_poller(options.io))?;
-    let mut thread = Thread { teller, ..once(plan, kind, shared, options, &places, number, io)? };
-    if thread.teller.is_some() {
+    let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, plan, (number.into(), 1)));
+    let witness = Witness::of(teller, tracer);
+    let mut thread = Thread { witness, ..once(plan, kind, shared, options, &places, number, io)? };
+    if thread.witness.is_some() {
         thread.transport.keep_written();
     }
     let end_ns = thread.schedule.end_ns();
@@ -473,6 +499,7 @@ fn once<'a>(
     let now_ns = clock.now_ns();
     let kinds = std::slice::from_ref(kind);
     let mut random = fastrand::Rng::with_seed(options.seed);
+    let prepared = Prepared::all(plan, &options.targets);
     Ok(Thread {
         clock,
         transport: transport(io, plan, places, &mut random),
@@ -480,21 +507,27 @@ fn once<'a>(
         shared,
         kinds,
         weights: Weights::new(kinds),
-        prepared: Prepared::all(plan),
+        flow: Flow {
+            slots: kind.slots,
+            binds: prepared.iter().any(|request| request.is_of_binding),
+            open: vec![0; places.len()],
+            ..Flow::default()
+        },
+        prepared,
         schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
         timers: Timers::default(),
         recorder: Recorder::new(number.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None)
             .with_groups(plan.groups.len()),
         origins: origins(places),
+        sites: sites(places),
         pools: pools(places, &plan.limits),
         ahead: Vec::new(),
-        teller: None,
+        witness: None,
         bounds: bounds(plan, 0, 1),
         random,
         ledger_seed: options.ledger_seed,
         spin: false,
         timestamps: Timestamps::Read,
-        flow: Flow { slots: kind.slots, open: vec![0; places.len()], ..Flow::default() },
     })
 }
 

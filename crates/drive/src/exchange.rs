@@ -3,16 +3,18 @@
 use tidemark_record::Outcome;
 use tidemark_scenario::Unmet;
 
+use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
 use crate::connection::ConnectionState;
 use crate::fault::Fault;
 use crate::prefetch::prefetch;
+use crate::record::Recorder;
 use crate::session::{Environment, Session, SessionState, Turn};
 use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
 use crate::transport::{Event, Sent};
-use crate::{keys, ledger};
+use crate::{keys, ledger, stream_fault};
 
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
@@ -30,11 +32,16 @@ pub(crate) enum Placed {
     UnderWay,
     /// It is over already, and well.
     Done,
-    Failed(Fault),
+    /// In a box: what nearly always is something else is so returned in registers.
+    Failed(Box<Fault>),
     Dropped,
 }
 
 impl Placed {
+    pub fn failed(fault: Fault) -> Placed {
+        Placed::Failed(fault.into())
+    }
+
     /// Whether it is over already, without anything that bounds how soon the next one is.
     fn is_over_unsent(&self) -> bool {
         match self {
@@ -43,6 +50,12 @@ impl Placed {
             Placed::UnderWay | Placed::Dropped => false,
         }
     }
+}
+
+/// A session's request leaves, or never will: how late that is by the driver's own doing is written down.
+fn leave(session: &mut Session, now_ns: u64, recorder: &mut Recorder) {
+    session.own_ns = session.lag_ns(now_ns);
+    recorder.lag(session.due_ns, session.own_ns);
 }
 
 impl Thread<'_> {
@@ -66,13 +79,17 @@ impl Thread<'_> {
         let mut steps_done = 0;
         loop {
             let session = &mut self.flow.sessions[s];
-            let epoch_ms = self.clock.wall_ms(now_ns);
-            let mut environment = Environment { shared: self.shared, random: &mut self.random, epoch_ms };
             let ops = &self.kinds[session.kind].ops;
-            let turn = match self.flow.draining {
+            let turn = match session.next_at_once(ops) {
                 // the load is over: only what completes a group that has begun still becomes due
-                true if !session.groups.any_begun() => Turn::End,
-                _ => session.advance(ops, &mut environment, &mut self.flow.scratch.slot),
+                _ if self.flow.draining && !session.groups.any_begun() => Turn::End,
+                Some(turn) => turn,
+                None => {
+                    let epoch_ms = self.clock.wall_ms(now_ns);
+                    let random = &mut self.random;
+                    let mut environment = Environment { shared: self.shared, random, epoch_ms };
+                    session.advance(ops, &mut environment, &mut self.flow.scratch.slot)
+                }
             };
             match turn {
                 Turn::Request(request) => {
@@ -161,17 +178,20 @@ impl Thread<'_> {
             if session.hops == 0 {
                 self.left(s, now_ns);
             }
-            return Placed::Failed(Fault::Timeout);
+            return Placed::failed(Fault::Timeout);
         }
-        if let Some(refusal) = self.transport.refusal(session.connection, session.sends.into()) {
+        if self.flow.binds
+            && let Some(refusal) = self.transport.refusal(session.connection, session.sends.into())
+        {
             if refusal.ends_session {
                 self.flow.sessions[s].finish();
             }
-            return Placed::Failed(refusal.fault);
+            return Placed::failed(refusal.fault);
         }
         if session.connection.is_none() {
-            let pool = self.pools.to(self.flow.sessions[s].target());
-            let free = match std::mem::take(&mut self.flow.sessions[s].is_new_user) {
+            let session = &mut self.flow.sessions[s];
+            let pool = self.pools.to(session.target());
+            let free = match std::mem::take(&mut session.is_new_user) {
                 true => pool.take_for_new_user(now_ns),
                 false => pool.take(now_ns),
             };
@@ -179,12 +199,13 @@ impl Thread<'_> {
                 self.lend(s, now_ns);
                 return self.queue_up(s);
             };
-            self.pools.get(connection as usize).session = Some(s as u32);
-            self.flow.sessions[s].connection = Some(connection);
+            pool.get(connection as usize).session = Some(s as u32);
+            session.connection = Some(connection);
         }
         let placed = self.go(s, now_ns);
-        if matches!(placed, Placed::UnderWay) && self.flow.sessions[s].state != SessionState::Connecting {
-            self.timers.set(s, Alarm::Timeout, self.flow.sessions[s].deadline_ns);
+        let session = &self.flow.sessions[s];
+        if matches!(placed, Placed::UnderWay) && session.state != SessionState::Connecting {
+            self.timers.set(s, Alarm::Timeout, session.deadline_ns);
         }
         placed
     }
@@ -204,9 +225,11 @@ impl Thread<'_> {
 
     /// A session that is over gives a connection back.
     fn give_back(&mut self, s: usize, connection: u32, now_ns: u64) {
-        self.lose(s, connection as usize, now_ns);
-        if !self.transport.leave(connection as usize) {
-            self.close(connection as usize);
+        if self.flow.binds {
+            self.lose(s, connection as usize, now_ns);
+            if !self.transport.leave(connection as usize) {
+                self.close(connection as usize);
+            }
         }
         self.release(connection, now_ns);
     }
@@ -281,7 +304,7 @@ impl Thread<'_> {
         let is_hop = self.flow.sessions[s].hops > 0;
         if !is_hop && let Err(unmet) = self.enter(s, now_ns) {
             self.withdraw(s, was_entered);
-            return Placed::Failed(Fault::Unmet(unmet));
+            return Placed::failed(Fault::Unmet(unmet));
         }
         let session = &mut self.flow.sessions[s];
         let mut environment = Environment {
@@ -293,10 +316,11 @@ impl Thread<'_> {
         let jar = &session.jars[session.target()];
         if let Err(fault) = self.transport.write(c, session.sends.into(), &mut cx, jar) {
             self.withdraw(s, was_entered);
-            return Placed::Failed(fault);
+            return Placed::failed(fault);
         }
-        if let Some(teller) = &mut self.teller {
-            teller.sent(self.transport.written(c));
+        if let Some(witness) = &mut self.witness {
+            let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+            witness.sent(s, session.request, self.transport.written(c), variables);
         }
         let connection = self.pools.get(c);
         let sent_ns = self.clock.now_ns();
@@ -309,7 +333,7 @@ impl Thread<'_> {
             }
             Err(error) => {
                 self.close(c);
-                return Placed::Failed(Fault::Broken(error));
+                return Placed::failed(Fault::Broken(error));
             }
         };
         connection.exchanging = true;
@@ -317,7 +341,7 @@ impl Thread<'_> {
         let due_ns = session.due_ns;
         if !is_hop {
             session.sent_ns = Some(sent_ns);
-            self.left(s, sent_ns);
+            leave(session, sent_ns, &mut self.recorder);
         }
         self.recorder.used(self.transport.socket_of(c), due_ns);
         let judged = match sent {
@@ -332,7 +356,7 @@ impl Thread<'_> {
         }
         match judged {
             Ok(()) => Placed::Done,
-            Err(flaw) => Placed::Failed(Fault::Flawed(flaw)),
+            Err(flaw) => Placed::failed(Fault::Flawed(flaw)),
         }
     }
 
@@ -343,9 +367,7 @@ impl Thread<'_> {
 
     /// A session's request has left, or never will: how late that was by the driver's own doing is known.
     pub fn left(&mut self, s: usize, now_ns: u64) {
-        let session = &mut self.flow.sessions[s];
-        session.own_ns = session.lag_ns(now_ns);
-        self.recorder.lag(session.due_ns, session.own_ns);
+        leave(&mut self.flow.sessions[s], now_ns, &mut self.recorder);
     }
 
     /// Whether the session goes on at once.
@@ -359,7 +381,7 @@ impl Thread<'_> {
                 true
             }
             Placed::Failed(fault) => {
-                self.fail(s, fault, now_ns);
+                self.fail(s, *fault, now_ns);
                 true
             }
             Placed::Dropped => {
@@ -373,10 +395,12 @@ impl Thread<'_> {
     /// Ends a session; true if its user begins the next one at once.
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
         self.leave_groups(s, now_ns);
-        if let Some(connection) = self.flow.sessions[s].connection.take() {
+        let session = &mut self.flow.sessions[s];
+        let others = session.elsewhere.len();
+        if let Some(connection) = session.connection.take() {
             self.give_back(s, connection, now_ns);
         }
-        for target in 0..self.flow.sessions[s].elsewhere.len() {
+        for target in 0..others {
             if let Some(connection) = self.flow.sessions[s].elsewhere[target].take() {
                 self.give_back(s, connection, now_ns);
             }
@@ -499,6 +523,17 @@ impl Thread<'_> {
         self.fail(s, Fault::CutOff, now_ns);
     }
 
+    /// A connection has brought an answer: what happens most, and is not moved about as [other events](Self::on_event) are.
+    pub fn on_answer(&mut self, c: usize, keeps_open: bool) {
+        self.prefetch_upcoming();
+        let now_ns = self.event_ns();
+        let connection = self.pools.get(c);
+        match connection.session {
+            Some(s) if connection.exchanging => self.answered(s as usize, c, keeps_open, now_ns),
+            _ => self.on_event(c, Event::Answered { keeps_open }),
+        }
+    }
+
     /// Something happened on a connection.
     pub fn on_event(&mut self, c: usize, event: Event) {
         self.prefetch_upcoming();
@@ -514,9 +549,6 @@ impl Thread<'_> {
                 }
                 session.held_until(now_ns);
                 self.go_on(s, now_ns);
-            }
-            (Event::Answered { keeps_open }, Some(s)) if connection.exchanging => {
-                self.answered(s, c, keeps_open, now_ns);
             }
             (Event::Offered, Some(s)) if connection.exchanging => self.offered(s, c, now_ns),
             (Event::Sent, Some(s)) if connection.exchanging => {
@@ -567,10 +599,11 @@ impl Thread<'_> {
     /// Prefetches what is kept of the users whose answers come next, in two steps, as a session is found only through its
     /// connection.
     fn prefetch_upcoming(&mut self) {
-        if let Some(c) = self.transport.prefetch_upcoming(PREFETCHED_BEFORE + 1) {
+        let next = self.transport.prefetch_upcoming(PREFETCHED_BEFORE + 1);
+        if let Some(c) = next {
             prefetch(self.pools.get(c));
         }
-        let Some(c) = self.transport.prefetch_upcoming(PREFETCHED_BEFORE) else { return };
+        let Some(c) = std::mem::replace(&mut self.flow.upcoming, next) else { return };
         let Some(s) = self.pools.get(c).session.map(|s| s as usize) else { return };
         prefetch(&self.flow.sessions[s]);
         self.timers.prefetch(s);
@@ -581,6 +614,7 @@ impl Thread<'_> {
         if !self.may_go_again(c) {
             return self.broke(s, c, Fault::Broken(error), now_ns);
         }
+        self.flow.sent_again += u64::from(stream_fault::is_untaken(&error));
         self.close(c);
         if self.flow.sessions[s].hops == 0 {
             self.flow.sessions[s].sent_ns = None;

@@ -146,6 +146,10 @@ impl<I: Io, C: Conversation, N: Fn() -> C> Io for GreetedIo<I, C, N> {
         self.inner.is_sending(connection)
     }
 
+    fn tell_taken(&mut self, connection: usize) -> io::Result<()> {
+        self.inner.tell_taken(connection)
+    }
+
     fn close(&mut self, connection: usize) {
         self.conversations[connection] = None;
         self.inner.close(connection);

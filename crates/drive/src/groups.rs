@@ -35,7 +35,7 @@ impl Groups {
     }
 
     /// A request of theirs has ended.
-    pub fn ended(&mut self, outcome: Outcome, of: Times) {
+    pub fn ended(&mut self, outcome: Outcome, of: &Times) {
         for group in &mut self.0 {
             let Some(times) = &mut group.times else { continue };
             times.sent_ns = times.sent_ns.or(of.sent_ns);
@@ -95,17 +95,17 @@ mod tests {
         assert!(groups.leave().is_none(), "nothing of it was due");
         groups.begin(3);
         assert_eq!(groups.fall_due(100), 1);
-        groups.ended(Outcome::Ok, of(100, None, 150));
+        groups.ended(Outcome::Ok, &of(100, None, 150));
         groups.begin(7);
         assert!(groups.any_begun() && !groups.last_begun());
         assert_eq!(groups.fall_due(180), 1, "the outer one has begun already");
-        groups.ended(Outcome::Status, of(180, Some(185), 200));
-        groups.ended(Outcome::Timeout, of(200, Some(201), 300));
+        groups.ended(Outcome::Status, &of(180, Some(185), 200));
+        groups.ended(Outcome::Timeout, &of(200, Some(201), 300));
         let inner = groups.leave().unwrap();
         assert_eq!((inner.group, inner.outcome), (7, Outcome::Status));
         assert_eq!((inner.times.due_ns, inner.times.sent_ns, inner.times.end_ns), (180, Some(185), 300));
         assert_eq!(groups.fall_due(310), 0);
-        groups.ended(Outcome::Ok, of(310, Some(311), 400));
+        groups.ended(Outcome::Ok, &of(310, Some(311), 400));
         let outer = groups.leave().unwrap();
         assert_eq!((outer.group, outer.outcome), (3, Outcome::Status));
         assert_eq!((outer.times.due_ns, outer.times.sent_ns, outer.times.end_ns), (100, Some(185), 400));
@@ -117,13 +117,13 @@ mod tests {
         let mut groups = Groups::default();
         groups.begin(0);
         groups.fall_due(10);
-        groups.ended(Outcome::Ok, of(10, Some(11), 20));
+        groups.ended(Outcome::Ok, &of(10, Some(11), 20));
         groups.cut_off(90);
         let end = groups.leave().unwrap();
         assert_eq!((end.outcome, end.times.end_ns), (Outcome::Unfinished, 90));
         groups.begin(0);
         groups.fall_due(10);
-        groups.ended(Outcome::Reset, of(10, Some(11), 20));
+        groups.ended(Outcome::Reset, &of(10, Some(11), 20));
         groups.cut_off(90);
         assert_eq!(groups.leave().unwrap().outcome, Outcome::Reset);
     }

@@ -32,7 +32,11 @@ impl HeldRows {
     }
 
     /// Gives everything back, as the session is over.
+    #[inline]
     pub fn give_back(&mut self, shared: &Shared) {
+        if self.rows.is_empty() {
+            return;
+        }
         for (feeder, row) in self.rows.drain(..) {
             shared.give_back(feeder, row);
         }

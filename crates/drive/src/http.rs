@@ -16,7 +16,7 @@ pub(crate) fn has_header(request: &HttpRequest, name: &str) -> bool {
 
 /// Whether a request without a body says so.
 pub(crate) fn says_no_body(request: &HttpRequest) -> bool {
-    request.body.is_none() && BODY_METHODS.contains(&request.method.as_str())
+    request.body.is_none() && request.upload.is_empty() && BODY_METHODS.contains(&request.method.as_str())
 }
 
 /// That a text with holes is not what it is to be.

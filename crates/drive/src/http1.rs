@@ -42,6 +42,7 @@ impl Client for Http1 {
             let body_use = match &request.ask {
                 Ask::EventStream(EventStreamStep::Connect(_)) => BodyUse::Streamed,
                 _ if request.needs_body() => BodyUse::Kept,
+                _ if request.shown_body_bytes > 0 => BodyUse::Shown(request.shown_body_bytes),
                 _ => BodyUse::Counted,
             };
             let looked_at = (body_use, request.needs_target());

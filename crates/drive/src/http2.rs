@@ -6,7 +6,8 @@
 //!
 //! What is said about one stream ends that one: a reset, a time-out (which cancels it). What is said about the
 //! connection ends all of them, each with its own failure. After a GOAWAY, or when nothing at all came for the whole
-//! time of a request that is given up, a connection takes no further request.
+//! time of a request that is given up, a connection takes no further request. What a server had not taken when it ended
+//! the connection in order goes over another one.
 
 mod answer;
 mod bell;
@@ -121,7 +122,10 @@ impl<I: Io> Streams<I> {
     fn new(inner: I, setup: &Setup<'_>) -> Self {
         let Setup { plan, origin, sockets: connections, depth: each, .. } = *setup;
         let requests = plan.requests.iter().map(|request| match &request.ask {
-            Ask::Http(http) => Prepared::new(http, request.needs_body(), origin),
+            Ask::Http(http) => Prepared::new(http, request.needs_body(), origin).map(|mut one| {
+                one.shown_bytes = request.shown_body_bytes;
+                one
+            }),
             _ => Err("it is not an HTTP request".to_owned()),
         });
         let (rung_links, rung_streams) = (Rung::default(), Rung::default());
@@ -213,7 +217,12 @@ impl<I: Io> Streams<I> {
                 // Looked at once, so that it can ring.
                 self.woken.push_back(s as u32);
             }
-            Err(error) => self.notices.push_back((s as u32, Event::Failed(fault::told(error)), false)),
+            Err(error) => {
+                let was_not_taken = fault::was_not_taken(&error);
+                let error = fault::told(error);
+                let event = if was_not_taken { Event::Unsent(error) } else { Event::Failed(error) };
+                self.notices.push_back((s as u32, event, false));
+            }
         }
         self.dirty.push(l as u32);
     }
@@ -246,6 +255,13 @@ impl<I: Io> Streams<I> {
             // The stream goes on until it is closed, which cancels it.
             Poll::Ready(Err(Unanswered::Violation(violation))) => {
                 return Some(Event::Wrong(Fault::Protocol(violation)));
+            }
+            Poll::Ready(Err(Unanswered::Error(error))) if fault::was_not_taken(&error) => {
+                match exchange.has_head() {
+                    // It was taken, whatever the GOAWAY says: sent again, it would be done twice.
+                    true => Event::Failed(fault::left_within()),
+                    false => Event::Unsent(fault::untaken()),
+                }
             }
             Poll::Ready(Err(Unanswered::Error(_))) if link.loss.is_some() => Event::Failed(link.lost()),
             Poll::Ready(Err(Unanswered::Error(error))) => Event::Failed(fault::told(error)),
@@ -287,6 +303,8 @@ impl<I: Io> Streams<I> {
                     self.lose(l, ended());
                 }
             }
+            // nobody has asked
+            back_end::Event::Taken => {}
             back_end::Event::Failed(error) | back_end::Event::Unsent(error) => self.lose(l, error),
         }
     }
@@ -336,7 +354,7 @@ impl<I: Io> Streams<I> {
         for s in std::mem::take(&mut link.held) {
             let words = "the connection takes no further request";
             let error = io::Error::new(ErrorKind::ConnectionReset, words);
-            self.notices.push_back((s, Event::Failed(error), false));
+            self.notices.push_back((s, Event::Unsent(error), false));
         }
     }
 
@@ -354,9 +372,9 @@ impl<I: Io> Streams<I> {
                     self.woken.push_back(*s);
                     continue;
                 }
-                None if was == LinkState::Connecting || held.contains(s) => {
-                    Event::Failed(stream_fault::again(&why))
-                }
+                // nothing of it was sent
+                None if held.contains(s) => Event::Unsent(stream_fault::again(&why)),
+                None if was == LinkState::Connecting => Event::Failed(stream_fault::again(&why)),
                 None => Event::Ended { within: false },
             };
             self.notices.push_back((*s, event, false));

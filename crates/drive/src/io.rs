@@ -45,6 +45,8 @@ pub(crate) enum Event {
         /// Whether the peer has already closed behind them.
         closing: bool,
     },
+    /// All of its output has been taken, of which somebody [wanted to be told](Io::tell_taken).
+    Taken,
     /// The peer closed it in order.
     Ended,
     /// It was gone before anything of its output was taken, which [`Io::send`] could not know yet.
@@ -72,6 +74,17 @@ pub(crate) trait Io {
     }
     /// Whether a part of the output has not been taken yet.
     fn is_sending(&self, connection: usize) -> bool;
+    /// [`Event::Taken`] follows once all of the output has been taken: never within this call, also where it is taken
+    /// already, so that who sends much gives others their turn.
+    ///
+    /// # Errors
+    /// Nobody can be told: several share the socket.
+    fn tell_taken(&mut self, _connection: usize) -> io::Result<()> {
+        Err(io::Error::new(
+            ErrorKind::Unsupported,
+            "a body is sent in pieces over connections of one request at a time only",
+        ))
+    }
     /// Closes a connection; no event of it follows.
     fn close(&mut self, connection: usize);
     /// Waits until something happens or the time is over (forever without one).
@@ -168,6 +181,8 @@ struct Connection<S> {
     is_unread: bool,
     output: Vec<u8>,
     written: usize,
+    /// Whether somebody wants to be told when all of it is written.
+    tells_taken: bool,
 }
 
 /// Sockets over a [`Selector`].
@@ -187,6 +202,9 @@ pub(crate) struct Readiness<S: Selector> {
     unread: VecDeque<usize>,
     /// How many of them are still to have their turn before the next wait.
     unread_left: usize,
+    /// Connections of which it is to be told that all was taken, and how many of them before the next wait.
+    taken: VecDeque<usize>,
+    taken_left: usize,
     traffic: (u64, u64),
 }
 
@@ -201,6 +219,7 @@ impl<S: Selector> Readiness<S> {
             is_unread: false,
             output: Vec::new(),
             written: 0,
+            tells_taken: false,
         };
         Readiness {
             selector,
@@ -213,6 +232,8 @@ impl<S: Selector> Readiness<S> {
             reading: None,
             unread: VecDeque::with_capacity(connections),
             unread_left: 0,
+            taken: VecDeque::new(),
+            taken_left: 0,
             traffic: (0, 0),
         }
     }
@@ -311,14 +332,37 @@ impl<S: Selector> Readiness<S> {
             }
             return Some((index, Event::Opened));
         }
+        // who sends much may have been answered before it was not taken, which is read below
+        let is_in_pieces = connection.tells_taken;
         if ready.writable
             && connection.written < connection.output.len()
             && let Err(error) = self.write(index)
+            && !is_in_pieces
         {
             return Some((index, Event::Failed(error)));
         }
         if ready.readable || ready.closing {
             self.begin_reading(index, ready.closing);
+        }
+        self.is_taken(index).then_some((index, Event::Taken))
+    }
+
+    /// Whether all of a connection's output is taken, and somebody waits to be told.
+    fn is_taken(&mut self, index: usize) -> bool {
+        let connection = &mut self.connections[index];
+        connection.tells_taken
+            && connection.written == connection.output.len()
+            && std::mem::take(&mut connection.tells_taken)
+    }
+
+    /// The next of those that were taken as they were sent.
+    fn next_taken(&mut self) -> Option<usize> {
+        while self.taken_left > 0 {
+            self.taken_left -= 1;
+            let index = self.taken.pop_front()?;
+            if self.is_taken(index) {
+                return Some(index);
+            }
         }
         None
     }
@@ -359,8 +403,17 @@ impl<S: Selector> Io for Readiness<S> {
         connection.written < connection.output.len()
     }
 
+    fn tell_taken(&mut self, index: usize) -> io::Result<()> {
+        self.connections[index].tells_taken = true;
+        if !self.is_sending(index) {
+            self.taken.push_back(index);
+        }
+        Ok(())
+    }
+
     fn close(&mut self, index: usize) {
         let connection = &mut self.connections[index];
+        connection.tells_taken = false;
         connection.stream = None;
         connection.connecting = false;
         connection.output.clear();
@@ -381,7 +434,9 @@ impl<S: Selector> Io for Readiness<S> {
         debug_assert!(self.reading.is_none(), "every event is taken before the next wait");
         self.cursor = 0;
         self.unread_left = self.unread.len();
-        let at_most = if self.unread_left == 0 { at_most } else { Some(Duration::ZERO) };
+        self.taken_left = self.taken.len();
+        let is_idle = self.unread_left == 0 && self.taken_left == 0;
+        let at_most = if is_idle { at_most } else { Some(Duration::ZERO) };
         match self.selector.wait(at_most) {
             Err(e) if e.kind() == ErrorKind::Interrupted => Ok(()),
             other => other,
@@ -397,6 +452,9 @@ impl<S: Selector> Io for Readiness<S> {
             }
             if self.go_on_reading() {
                 continue;
+            }
+            if let Some(index) = self.next_taken() {
+                return Some((index, Event::Taken));
             }
             let ready = self.selector.ready(self.cursor)?;
             self.cursor += 1;

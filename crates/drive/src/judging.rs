@@ -11,15 +11,16 @@ use crate::record::Times;
 use crate::session::{Environment, SessionState};
 use crate::thread::Thread;
 use crate::timers::Alarm;
+use crate::trace::Ending;
 
 impl Thread<'_> {
     /// Tells of an answer that has been judged, where somebody wants to know.
     fn tell_answer(&mut self, s: usize, c: usize, flaw: Option<Flaw>) {
-        let Some(teller) = &mut self.teller else { return };
+        let Some(witness) = &mut self.witness else { return };
         let session = &self.flow.sessions[s];
         let probe = &self.prepared[session.request as usize].probe;
         let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
-        teller.answered(self.transport.answer(c), probe, variables, flaw);
+        witness.answered(s, self.transport.answer(c), probe, variables, flaw);
     }
 
     /// Looks for the answer among what is offered; what came of the request, if it is there.
@@ -63,17 +64,21 @@ impl Thread<'_> {
         }
     }
 
+    /// Whether a connection is bound to the session that holds it.
+    fn is_bound(&self, c: usize) -> bool {
+        self.flow.binds && self.transport.is_bound(c)
+    }
+
     /// The answer is whole.
     pub fn answered(&mut self, s: usize, c: usize, keeps_open: bool, now_ns: u64) {
         self.pools.get(c).fresh = false;
         let end_ns = self.read(s, now_ns);
+        let is_bound = self.is_bound(c);
         let session = &mut self.flow.sessions[s];
-        let is_bound = self.transport.is_bound(c);
         let mut keep = keeps_open && (self.pools.to(self.pools.target_of(c)).keep_alive || is_bound);
         let mut judged = Ok(());
         if end_ns <= session.deadline_ns {
-            let answer = self.transport.answer(c);
-            answer.keep_cookies(session.jar());
+            self.keep_cookies(s, c, now_ns);
             if let Some(followed) = self.follow(s, c) {
                 return self.hop(s, c, keep, followed, end_ns);
             }
@@ -87,8 +92,8 @@ impl Thread<'_> {
             };
             let probe = &mut self.prepared[session.request as usize].probe;
             judged = probe.judge(answer, &mut session.slots, &mut environment, &mut self.flow.scratch);
-            let wrote = answer.wrote();
-            if session.is_writing() && wrote != Wrote::Yes {
+            let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
+            if wrote != Wrote::Yes {
                 // perhaps good, and yet no acknowledgement
                 session.entered = None;
                 if keys::end_unwritten(self.shared, session, wrote) && judged.is_ok() {
@@ -109,11 +114,11 @@ impl Thread<'_> {
     /// The answer says where else to ask: the step's next request goes there, if it can be followed.
     fn hop(&mut self, s: usize, c: usize, keep: bool, followed: Result<(), Fault>, now_ns: u64) {
         self.pools.get(c).exchanging = false;
-        match &mut self.teller {
-            Some(teller) if followed.is_ok() => {
+        match &mut self.witness {
+            Some(witness) if followed.is_ok() => {
                 let answer = self.transport.answer(c);
                 let location = answer.header(Follow::LOCATION_HEADER).unwrap_or_default();
-                teller.redirected(answer.status(), location);
+                witness.redirected(s, answer.status(), location);
             }
             _ => self.tell_answer(s, c, Some(Flaw::Status)),
         }
@@ -134,12 +139,11 @@ impl Thread<'_> {
     /// The answer is whole, and refuses what the connection was to become.
     pub fn refused(&mut self, s: usize, c: usize, fault: Fault, now_ns: u64) {
         let end_ns = self.read(s, now_ns);
-        let session = &mut self.flow.sessions[s];
-        let is_late = end_ns > session.deadline_ns;
+        let is_late = end_ns > self.flow.sessions[s].deadline_ns;
         if !is_late {
-            let answer = self.transport.answer(c);
-            answer.keep_cookies(session.jar());
-            self.recorder.answered(answer.status(), session.due_ns);
+            self.keep_cookies(s, c, now_ns);
+            let due_ns = self.flow.sessions[s].due_ns;
+            self.recorder.answered(self.transport.answer(c).status(), due_ns);
             self.tell_answer(s, c, Some(Flaw::Status));
         }
         self.close(c);
@@ -163,7 +167,7 @@ impl Thread<'_> {
     pub fn conclude(&mut self, s: usize, c: usize, judged: Result<(), Flaw>, end_ns: u64) {
         self.pools.get(c).exchanging = false;
         let is_late = end_ns > self.flow.sessions[s].deadline_ns;
-        if is_late && self.transport.is_bound(c) {
+        if is_late && self.is_bound(c) {
             self.close(c);
         }
         match judged {
@@ -180,7 +184,8 @@ impl Thread<'_> {
         let request = &self.prepared[session.request as usize];
         let outcome = fault.outcome();
         let wants_example = self.recorder.wants_example(request.label, outcome);
-        if wants_example || self.teller.is_some() {
+        let is_seen = self.witness.as_ref().is_some_and(|witness| witness.wants_words(s));
+        if wants_example || is_seen {
             let names = &self.kinds[session.kind].slot_names;
             let detail = match (&fault, session.connection) {
                 (Fault::Flawed(flaw), Some(c)) => {
@@ -192,8 +197,8 @@ impl Thread<'_> {
                 (Fault::Unmet(unmet), _) => unmet.describe(names),
                 _ => fault.to_string(),
             };
-            if let Some(teller) = &mut self.teller {
-                teller.failed(&detail);
+            if let Some(witness) = &mut self.witness {
+                witness.failed(s, &detail);
             }
             if wants_example {
                 self.recorder.example(now_ns, request.label, outcome, detail);
@@ -214,8 +219,8 @@ impl Thread<'_> {
             self.recorder.example(now_ns, label, outcome, fault.to_string());
         }
         let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };
-        self.recorder.ended(label, outcome, times);
-        self.flow.sessions[s].groups.ended(outcome, times);
+        self.recorder.ended(label, outcome, &times);
+        self.flow.sessions[s].groups.ended(outcome, &times);
         self.flow.sessions[s].has_lost = true;
         self.close(c);
     }
@@ -246,26 +251,37 @@ impl Thread<'_> {
         }
         let times =
             Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
-        self.recorder.ended(request.label, outcome, times);
-        session.groups.ended(outcome, times);
-        if let Some(teller) = &mut self.teller {
+        self.recorder.ended(request.label, outcome, &times);
+        session.groups.ended(outcome, &times);
+        if let Some(witness) = &mut self.witness {
             let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
-            let took_ns = session.sent_ns.map(|sent_ns| end_ns.saturating_sub(sent_ns));
-            teller.over(request.label, took_ns, variables);
+            let c = session.connection.filter(|_| outcome.is_answered()).map(|c| c as usize);
+            let begun = c.and_then(|c| self.transport.answer_begun(c));
+            let end = Ending {
+                label: request.label,
+                target: session.target() as u16,
+                outcome,
+                times,
+                connecting: session.connecting,
+                begun_ns: begun.map(|begun| self.clock.at(begun)),
+                socket: c.map_or(0, |c| self.transport.socket_of(c) as u32),
+                due_ms: self.clock.wall_ms(session.due_ns),
+            };
+            witness.over(s, &end, variables);
         }
         if outcome.is_answered() {
             let c = session.connection.map(|c| c as usize);
             let begun = c.and_then(|c| self.transport.answer_begun(c));
             if outcome == Outcome::Ok && (begun.is_some() || session.connecting.is_some()) {
                 let begun_ns = begun.map(|begun| self.clock.at(begun));
-                self.recorder.parted(request.label, times, session.connecting, begun_ns);
+                self.recorder.parted(request.label, &times, session.connecting, begun_ns);
             }
-            if self.recorder.is_slow(request.label, times) {
+            if self.recorder.is_slow(request.label, &times) {
                 let begun_ns = begun.map(|begun| self.clock.at(begun));
                 let status = c.map_or(0, |c| self.transport.answer(c).status());
                 let socket = c.map_or(0, |c| self.transport.socket_of(c) as u32);
                 let answer = (outcome, status, socket);
-                self.recorder.slow(request.label, times, session.connecting, begun_ns, answer);
+                self.recorder.slow(request.label, &times, session.connecting, begun_ns, answer);
             }
         }
         if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {

@@ -59,7 +59,7 @@ pub(crate) fn end_unwritten(shared: &Shared, session: &mut Session, wrote: Wrote
     let end = match wrote {
         Wrote::No if write.is_insert() => WriteEnd::Taken,
         Wrote::No => WriteEnd::Unsent,
-        Wrote::Yes | Wrote::Untold => WriteEnd::Open,
+        Wrote::Yes | Wrote::Unknown => WriteEnd::Open,
     };
     if let Some(keys) = shared.keys(write.keys) {
         keys.end(write, end);

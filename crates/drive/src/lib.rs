@@ -41,7 +41,9 @@
 //!         base_path: String::new(),
 //!         tls: None,
 //!         protocol: Protocol::Http1,
+//!         proxy: None,
 //!     }],
+//!     trace: None,
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
 //! };
@@ -68,6 +70,7 @@ mod codec;
 mod connecting;
 mod connection;
 mod content;
+mod cookies;
 mod drive;
 mod error;
 mod exchange;
@@ -90,6 +93,7 @@ mod parts;
 mod postgres;
 mod prefetch;
 mod protocol;
+mod proxy;
 mod record;
 mod redirect;
 mod redis;
@@ -108,14 +112,18 @@ mod thread;
 mod timers;
 mod tls;
 mod told;
+mod trace;
 mod transport;
+mod upload;
 mod waiting;
+mod witness;
 
 use std::time::{Instant, SystemTime};
 
 pub use address::Address;
 pub use aerospike::Aerospike;
 pub use cassandra::Cassandra;
+pub use cookies::CookieCounts;
 pub use drive::{Drive, DriveEnd, NotFound, PhaseTimes, Raised, Stopper, run_once, run_told, start};
 pub use error::{DriveError, OnceError};
 pub use http2::Http2;
@@ -124,13 +132,15 @@ pub use ledger::{ONCE_THREAD, forms};
 pub use memcached::Memcached;
 pub use postgres::Postgres;
 pub use protocol::Protocol;
+pub use proxy::{Proxy, Tunnel};
 pub use redis::Redis;
 pub use room::Bound;
 pub use rpc::Rpc;
 pub use spread::{Server, Sharding, Spread};
 pub use target::{Stream, Target};
 pub use tls::{Tls, TlsError};
-pub use told::{Checked, Extracted, TOLD_BYTES, ToldAnswer, ToldStep};
+pub use told::{Checked, Extracted, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
+pub use trace::{Parts, TRACED_BYTES, TraceCounts, Traced, Tracing};
 pub use transport::{EventCounts, Redirects};
 // Named in the prose above.
 #[cfg(doc)]
@@ -156,6 +166,8 @@ pub struct DriveOptions {
     pub timestamps: Timestamps,
     /// Where to, by the plan's numbers: the system, and behind it the plan's other targets.
     pub targets: Vec<Target>,
+    /// What is traced, if that is wanted.
+    pub trace: Option<Tracing>,
     /// The run's zero on the monotonic clock, shared with whoever watches.
     pub epoch: Instant,
     /// The same moment on the wall clock: the one anchor.

@@ -357,7 +357,7 @@ impl Answer for ReplyDecoder {
         match self.kind() {
             Kind::Fine => Wrote::Yes,
             Kind::NotStored | Kind::Miss => Wrote::No,
-            Kind::Error => Wrote::Untold,
+            Kind::Error => Wrote::Unknown,
         }
     }
 
@@ -421,7 +421,7 @@ mod tests {
         for (reply, wrote) in [
             ("STORED\r\n", Wrote::Yes),
             ("NOT_STORED\r\n", Wrote::No),
-            ("SERVER_ERROR out of memory storing object\r\n", Wrote::Untold),
+            ("SERVER_ERROR out of memory storing object\r\n", Wrote::Unknown),
         ] {
             let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 64 });
             decoder.start(Form::Stored, b"", true);

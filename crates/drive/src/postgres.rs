@@ -282,7 +282,7 @@ impl Answer for ReplyDecoder {
     }
 
     fn wrote(&self) -> Wrote {
-        if self.kind() == Kind::Error { Wrote::Untold } else { Wrote::Yes }
+        if self.kind() == Kind::Error { Wrote::Unknown } else { Wrote::Yes }
     }
 }
 

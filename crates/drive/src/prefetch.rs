@@ -7,18 +7,23 @@
 /// Asks for all lines of the cache that a value lies in. It changes nothing but how long looking at it takes.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
+    prefetch_at((&raw const *value).cast(), size_of::<T>());
+}
+
+/// The same of so many bytes, whatever lies there.
+#[inline]
+pub(crate) fn prefetch_at(first: *const u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let first = (&raw const *value).cast::<i8>();
-        for offset in (0..size_of::<T>()).step_by(64) {
+        for offset in (0..bytes).step_by(64) {
             // SAFETY: a prefetch is a hint, which reads and faults nothing, whatever the address.
             #[allow(unsafe_code)]
             unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(offset));
+                _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(offset).cast());
             }
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = (first, bytes);
 }

@@ -231,6 +231,10 @@ impl Recorder {
     pub fn offered(&mut self, due_ns: u64) {
         self.current.offered += 1;
         self.current.measured_offered += u64::from(self.is_measured(due_ns));
+        if due_ns < self.start_ns {
+            let end_us = self.edge_after(due_ns) / 1_000;
+            self.current.offered_late(end_us.saturating_sub(1));
+        }
         self.outstanding += 1;
     }
 
@@ -296,7 +300,7 @@ impl Recorder {
     }
 
     /// A request ended. Intervals that ended before it have been [cut](Recorder::cut) before.
-    pub fn ended(&mut self, label: u16, outcome: Outcome, times: Times) {
+    pub fn ended(&mut self, label: u16, outcome: Outcome, times: &Times) {
         debug_assert!(self.outstanding > 0, "only what was offered ends");
         self.outstanding -= 1;
         let measured = self.is_measured(times.due_ns);
@@ -314,7 +318,7 @@ impl Recorder {
     pub fn parted(
         &mut self,
         label: u16,
-        times: Times,
+        times: &Times,
         connecting: Option<Connecting>,
         begun_ns: Option<u64>,
     ) {
@@ -341,7 +345,7 @@ impl Recorder {
     }
 
     /// Whether a request is among the slowest so far.
-    pub fn is_slow(&self, label: u16, times: Times) -> bool {
+    pub fn is_slow(&self, label: u16, times: &Times) -> bool {
         self.is_measured(times.due_ns)
             && self.slowest.takes(label, microseconds(times.end_ns.saturating_sub(times.due_ns)))
     }
@@ -350,12 +354,12 @@ impl Recorder {
     pub fn slow(
         &mut self,
         label: u16,
-        times: Times,
+        times: &Times,
         connecting: Option<Connecting>,
         begun_ns: Option<u64>,
         (outcome, status, connection): (Outcome, u16, u32),
     ) {
-        let Times { due_ns, end_ns, .. } = times;
+        let Times { due_ns, end_ns, .. } = *times;
         let sent_ns = times.sent_ns.unwrap_or(end_ns);
         let begun_ns = begun_ns.unwrap_or(end_ns).max(sent_ns).min(end_ns.max(sent_ns));
         let handshake_ns = connecting.map(|of| of.handshake_ns).filter(|ns| *ns > 0);
@@ -389,7 +393,7 @@ impl Recorder {
         debug_assert!(self.groups_open > 0, "only what has begun ends");
         self.groups_open -= 1;
         let measured = self.is_measured(end.times.due_ns);
-        add(&mut self.groups, &mut self.pool, (end.group, end.outcome, measured), end.times);
+        add(&mut self.groups, &mut self.pool, (end.group, end.outcome, measured), &end.times);
     }
 
     /// A number of the scenario's own was measured.
@@ -616,7 +620,7 @@ fn add(
     all: &mut [Option<Series>],
     pool: &mut Vec<Series>,
     (label, outcome, measured): (u16, Outcome, bool),
-    times: Times,
+    times: &Times,
 ) {
     let index = (label as usize * Outcome::ALL.len() + outcome as usize) * 2 + usize::from(measured);
     let series = all[index].get_or_insert_with(|| fresh(pool, label, outcome, measured));
@@ -701,7 +705,7 @@ mod tests {
         for (due, end) in [(S - 1, S + 5_000), (S, S + 9_000), (2 * S - 1, 3 * S)] {
             recorder.offered(due);
             recorder.cut(end, Gauges::default());
-            recorder.ended(1, Outcome::Ok, times(due, end));
+            recorder.ended(1, Outcome::Ok, &times(due, end));
         }
         recorder.finish(3 * S + 1, Gauges::default());
         drop(recorder);
@@ -783,7 +787,7 @@ mod tests {
         for own_ns in [0, 300_000, 2_000_000] {
             recorder.offered(7_000);
             let times = Times { due_ns: 7_000, sent_ns: None, end_ns: 1_007_000, own_ns };
-            recorder.ended(0, Outcome::Ok, times);
+            recorder.ended(0, Outcome::Ok, &times);
         }
         recorder.finish(S / 2, Gauges::default());
         drop(recorder);
@@ -795,13 +799,34 @@ mod tests {
     }
 
     #[test]
+    fn what_the_driver_turned_to_late_is_told_with_the_interval_in_which_it_was_due() {
+        let (sink, intervals) = sync_channel(16);
+        let (_back, returned) = sync_channel(16);
+        let window = (2 * S + S / 4, 9 * S);
+        let mut recorder = Recorder::new(0, 1, 0, window, Some(Exchange { sink, returned }));
+        recorder.offered(S / 2);
+        recorder.cut(4 * S + S / 10, Gauges::default());
+        for due_ns in [3 * S - 1, 2 * S + S / 4, 2 * S, S + 1, S, 4 * S] {
+            recorder.offered(due_ns);
+        }
+        recorder.finish(5 * S, Gauges::default());
+        drop(recorder);
+        let all: Vec<ThreadInterval> = intervals.iter().collect();
+        assert!(all[..5].iter().all(|interval| interval.offered_earlier.is_empty()));
+        let last = all.last().unwrap();
+        assert_eq!(last.offered, 6);
+        // with the edges of the window the second of it is two intervals
+        assert_eq!(last.offered_earlier, [(2_999_999, 2), (2_249_999, 1), (1_999_999, 2)]);
+    }
+
+    #[test]
     fn what_comes_back_is_used_again_empty() {
         let (sink, intervals) = sync_channel(16);
         let (back, returned) = sync_channel(16);
         let mut recorder = Recorder::new(0, 1, 0, (0, 100 * S), Some(Exchange { sink, returned }));
         for second in 0..20 {
             recorder.offered(second * S);
-            recorder.ended(0, Outcome::Ok, times(second * S, second * S + 5_000_000));
+            recorder.ended(0, Outcome::Ok, &times(second * S, second * S + 5_000_000));
             recorder.cut((second + 1) * S, Gauges::default());
             let interval = intervals.try_recv().unwrap();
             assert_eq!(interval.offered, 1);

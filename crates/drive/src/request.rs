@@ -5,6 +5,7 @@ use tidemark_scenario::plan::{Ask, Follow, KeyStep, LedgerPlan, RequestPlan};
 
 use crate::answer::Probe;
 use crate::clock::nanoseconds;
+use crate::target::Target;
 
 /// A request as one thread makes it; how it is written is its transport's affair.
 #[derive(Debug)]
@@ -25,18 +26,24 @@ pub(crate) struct Prepared {
     pub key: Option<KeyStep>,
     /// How it follows redirects, if it does.
     pub follow: Option<Follow>,
+    /// The path of cookies for which its answer says none, where that does not vary.
+    pub cookie_path: Option<Vec<u8>>,
     /// How many it has followed.
     pub hops: u64,
 }
 
 impl Prepared {
-    /// Prepares all requests of a plan.
-    pub fn all(plan: &Plan) -> Vec<Self> {
-        plan.requests.iter().map(Prepared::new).collect()
+    /// Prepares all requests of a plan for its targets.
+    pub fn all(plan: &Plan, targets: &[Target]) -> Vec<Self> {
+        let base_path = |request: &RequestPlan| {
+            targets.get(usize::from(request.target)).map_or("", |target| target.base_path.as_str())
+        };
+        plan.requests.iter().map(|request| Prepared::new(request, base_path(request))).collect()
     }
 
-    fn new(request: &RequestPlan) -> Self {
+    fn new(request: &RequestPlan, base_path: &str) -> Self {
         Prepared {
+            cookie_path: request.http().and_then(|http| http.cookie_path(base_path)),
             label: request.label,
             target: request.target,
             timeout_ns: nanoseconds(request.timeout),

@@ -287,6 +287,8 @@ impl<I: Io> CallStreams<I> {
             back_end::Event::Ended => {
                 self.lose(l, broken("the server closed the connection of the calls").into());
             }
+            // nobody has asked
+            back_end::Event::Taken => {}
             back_end::Event::Failed(error) | back_end::Event::Unsent(error) => self.lose(l, error.into()),
         }
     }

@@ -98,7 +98,7 @@ pub(crate) struct Session {
     pub groups: Groups,
     /// The rows that it holds.
     pub rows: HeldRows,
-    /// Its cookies, by the target that set them; no other is sent them.
+    /// Its cookies, by the target that is sent them.
     pub jars: Vec<Jar>,
     /// The connection to its request's target that it holds.
     pub connection: Option<u32>,
@@ -203,7 +203,7 @@ impl Session {
         self.target = target;
     }
 
-    /// The cookies that its request's target has set.
+    /// The cookies that its request's target is sent.
     pub fn jar(&mut self) -> &mut Jar {
         let target = self.target();
         if self.jars.len() <= target {
@@ -248,6 +248,19 @@ impl Session {
     /// Nothing more is to be done.
     pub fn finish(&mut self) {
         self.next_op = u32::MAX;
+    }
+
+    /// What comes next, where nothing is to be computed before; it has then gone on.
+    #[inline]
+    pub fn next_at_once(&mut self, ops: &[Op]) -> Option<Turn> {
+        match ops.get(self.next_op as usize) {
+            Some(Op::Request(request)) => {
+                self.next_op += 1;
+                Some(Turn::Request(*request))
+            }
+            Some(Op::End) | None => Some(Turn::End),
+            Some(_) => None,
+        }
     }
 
     /// Goes on until it needs something that is not there at once.
@@ -385,12 +398,12 @@ mod tests {
     #[test]
     fn connections_and_cookies_are_those_of_the_target() {
         let mut session = Session { connection: Some(3), ..Session::default() };
-        session.jar().take(b"a=1");
+        crate::testing::put(session.jar(), "a=1");
         session.turn_to(0);
         assert!(session.elsewhere.is_empty(), "of one target nothing is kept apart");
         session.turn_to(2);
         assert_eq!((session.connection, session.target()), (None, 2));
-        assert!(session.jar().is_empty(), "another host's cookies");
+        assert!(session.jar().is_empty(), "another target's cookies");
         session.connection = Some(8);
         session.turn_to(0);
         assert_eq!(session.connection, Some(3));

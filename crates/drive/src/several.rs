@@ -299,6 +299,10 @@ impl<I: Io + 'static> Transport for Several<I> {
         transport.decline(own)
     }
 
+    fn uploads_cut(&self) -> u64 {
+        self.members.iter().map(|member| member.transport.uploads_cut()).sum()
+    }
+
     fn unclaimed(&self) -> u64 {
         self.members.iter().map(|member| member.transport.unclaimed()).sum()
     }

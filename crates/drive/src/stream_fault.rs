@@ -8,6 +8,8 @@ use std::io::{self, ErrorKind};
 pub(crate) struct StreamFault {
     /// Whether it is against the protocol.
     pub is_violation: bool,
+    /// Whether the request was sent and the server said that it did nothing about it.
+    is_untaken: bool,
     words: String,
 }
 
@@ -18,17 +20,37 @@ pub(crate) fn of(error: &io::Error) -> Option<&StreamFault> {
 
 /// Something against the protocol.
 pub(crate) fn violation(words: impl Into<String>) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, StreamFault { is_violation: true, words: words.into() })
+    io::Error::new(
+        ErrorKind::InvalidData,
+        StreamFault { is_violation: true, is_untaken: false, words: words.into() },
+    )
 }
 
 /// A request that could not be sent.
 pub(crate) fn unsendable(words: impl Into<String>) -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, StreamFault { is_violation: true, words: words.into() })
+    io::Error::new(
+        ErrorKind::InvalidInput,
+        StreamFault { is_violation: true, is_untaken: false, words: words.into() },
+    )
 }
 
 /// The end of a stream or of its connection.
 pub(crate) fn broken(words: impl Into<String>) -> io::Error {
-    io::Error::new(ErrorKind::ConnectionReset, StreamFault { is_violation: false, words: words.into() })
+    io::Error::new(
+        ErrorKind::ConnectionReset,
+        StreamFault { is_violation: false, is_untaken: false, words: words.into() },
+    )
+}
+
+/// A request that was sent, and about which the server did nothing as it says.
+pub(crate) fn untaken(words: impl Into<String>) -> io::Error {
+    let fault = StreamFault { is_violation: false, is_untaken: true, words: words.into() };
+    io::Error::new(ErrorKind::ConnectionReset, fault)
+}
+
+/// Whether an error is of an [untaken] request.
+pub(crate) fn is_untaken(error: &io::Error) -> bool {
+    of(error).is_some_and(|fault| fault.is_untaken)
 }
 
 /// The same error for one more of those whom it concerns.

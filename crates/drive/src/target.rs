@@ -5,13 +5,16 @@ use std::io::{self, Read, Write};
 use tidemark_scenario::plan::HttpVersion;
 
 use crate::address::Address;
+use crate::greeted::GreetedIo;
+use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::io::Io;
 use crate::io::tls::TlsIo;
 use crate::protocol::Protocol;
+use crate::proxy::Proxy;
 use crate::rpc::{self, Rpc};
 use crate::tls::{ALPN_2, Tls};
-use crate::transport::{Origin, Setup, Transport};
+use crate::transport::{Client, Origin, Setup, Transport};
 
 /// A connection that blocks.
 pub trait Stream: Read + Write {}
@@ -21,7 +24,7 @@ impl<S: Read + Write> Stream for S {}
 /// Where the requests go.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The resolved address.
+    /// The resolved address: the proxy's where there is one.
     pub address: Address,
     /// The `Host` header.
     pub authority: String,
@@ -31,19 +34,59 @@ pub struct Target {
     pub tls: Option<Tls>,
     /// What is spoken there.
     pub protocol: Protocol,
+    /// What stands between, where HTTP is spoken.
+    pub proxy: Option<Proxy>,
 }
 
 impl Target {
     /// What requests say of it.
     pub(crate) fn origin(&self) -> Origin<'_> {
-        Origin { authority: &self.authority, base_path: &self.base_path, is_secured: self.tls.is_some() }
+        Origin {
+            authority: &self.authority,
+            base_path: &self.base_path,
+            is_secured: self.tls.is_some(),
+            proxy: self.proxy.as_ref(),
+        }
     }
 
     /// What carries a thread's requests over its sockets, secured where that is wanted.
     pub(crate) fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+        let needs_tunnel =
+            self.tls.is_some() || self.protocol != Protocol::Http1 || setup.plan.has_websockets();
+        match (&self.proxy, &self.tls) {
+            (Some(proxy), _) if needs_tunnel => self.through(proxy, io, setup),
+            (_, None) => self.protocol.transport(io, setup),
+            (_, Some(tls)) => self.protocol.transport(TlsIo::new(io, tls, setup.sockets), setup),
+        }
+    }
+
+    /// The same through a tunnel, which each connection asks the proxy for.
+    fn through<I: Io + 'static>(&self, proxy: &Proxy, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+        let (tunnel, sockets) = (proxy.tunnel(&self.authority, self.tls.is_some()), setup.sockets);
+        let io = GreetedIo::new(io, sockets, move || tunnel.again());
+        // in the tunnel requests are as if there were none
+        let setup = Setup { origin: Origin { proxy: None, ..setup.origin }, ..setup };
         match &self.tls {
-            None => self.protocol.transport(io, setup),
-            Some(tls) => self.protocol.transport(TlsIo::new(io, tls, setup.sockets), setup),
+            None => self.http(io, setup),
+            Some(tls) => self.http(TlsIo::new(io, tls, sockets), setup),
+        }
+    }
+
+    /// What carries requests of HTTP.
+    fn http<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+        match &self.protocol {
+            Protocol::Http2(server) => server.transport(io, setup),
+            Protocol::Calls(server) => server.transport(io, setup),
+            // a proxy stands before no other
+            _ => Http1.transport(io, setup),
+        }
+    }
+
+    /// Asks the proxy for a tunnel, where there is one, over a connection that blocks.
+    fn tunnel(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
+        match &self.proxy {
+            Some(proxy) => proxy.connect(&self.authority, self.tls.is_some(), stream),
+            None => Ok(()),
         }
     }
 
@@ -55,6 +98,9 @@ impl Target {
     pub fn greet(&mut self, version: HttpVersion, stream: &mut (impl Read + Write)) -> io::Result<()> {
         if !matches!(self.protocol, Protocol::Http1 | Protocol::Http2(_)) {
             return self.speak(stream, |_| ());
+        }
+        if self.tls.is_some() {
+            self.tunnel(stream)?;
         }
         let Some(tls) = &mut self.tls else {
             let speaks_2 = version == HttpVersion::Two;
@@ -110,6 +156,7 @@ impl Target {
         methods: impl Iterator<Item = &'m str>,
         stream: &mut (impl Read + Write),
     ) -> io::Result<()> {
+        self.tunnel(stream)?;
         let path = format!("{}{path}", self.base_path);
         let greeting = match &mut self.tls {
             None => rpc::greet(stream, &self.authority, &path, methods)?,

@@ -2,8 +2,10 @@
 
 use tidemark_scenario::plan::{Ask, HttpRequest, Limits, Load, LoadModel, Op, RequestPlan, SessionKind};
 use tidemark_scenario::{Plan, Template};
+use tidemark_wire::http1::cookie;
 
 use crate::address::Address;
+use crate::jar::{Jar, Place};
 use crate::protocol::Protocol;
 use crate::target::Target;
 
@@ -15,7 +17,15 @@ pub(crate) fn target() -> Target {
         base_path: String::new(),
         tls: None,
         protocol: Protocol::Http1,
+        proxy: None,
     }
+}
+
+/// Puts what a `Set-Cookie` says into a jar, for all paths where it says none.
+pub(crate) fn put(jar: &mut Jar, text: &str) {
+    let set = cookie::parse(text.as_bytes()).expect("a cookie");
+    let place = Place { name: set.name, domain: b"h", path: set.path.unwrap_or(b"/") };
+    assert!(jar.put(place, &set, 0));
 }
 
 /// A GET of a path.

@@ -18,15 +18,17 @@ use crate::answer::Scratch;
 use crate::arrivals::{Arrival, Due, Origin, Schedule};
 use crate::clock::{Clock, MILLISECOND_NS};
 use crate::connection::Pools;
+use crate::cookies::{CookieCounts, Site};
 use crate::io::{Handshakes, Timestamps};
 use crate::record::{Gauges, Recorder};
 use crate::redirect::KnownOrigin;
 use crate::request::Prepared;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
-use crate::told::Teller;
-use crate::transport::{EventCounts, Redirects, Transport};
+use crate::trace::TraceCounts;
+use crate::transport::{Event, EventCounts, Redirects, Transport};
 use crate::waiting::Queue;
+use crate::witness::Witness;
 
 /// Most arrivals that are begun before sockets have their turn again.
 const ARRIVALS_PER_TURN: usize = 64;
@@ -76,6 +78,10 @@ pub(crate) struct ThreadEnd {
     pub untaken: Option<Part>,
     /// Turns of sessions that were ended because they did nothing but compute.
     pub spent_turns: u64,
+    /// Requests that were sent again after a GOAWAY.
+    pub sent_again: u64,
+    /// Answers that came before the body of their request was sent whole.
+    pub uploads_cut: u64,
     /// Handshakes of its connections.
     pub handshakes: Handshakes,
     /// Arrivals that the limit of sessions in flight let wait, and those that it dropped.
@@ -88,6 +94,10 @@ pub(crate) struct ThreadEnd {
     pub redirects: Redirects,
     /// Rows that sessions were given though others held them, because all were held.
     pub rows_not_alone: u64,
+    /// Cookies that are not sent back.
+    pub cookies: CookieCounts,
+    /// Requests that the trace lacks.
+    pub trace: TraceCounts,
     /// Requests that waited in the driver, because the server took fewer streams than was thought.
     pub held: u64,
     /// Connections that carried requests which were due in the measured window.
@@ -131,6 +141,8 @@ pub(crate) struct Thread<'a> {
     pub recorder: Recorder,
     /// Where targets are, by number.
     pub origins: Vec<KnownOrigin>,
+    /// What cookies look at in them.
+    pub sites: Vec<Site>,
     /// Connections, by target.
     pub pools: Pools,
     pub bounds: Bounds,
@@ -141,8 +153,8 @@ pub(crate) struct Thread<'a> {
     pub timestamps: Timestamps,
     /// What is made ahead, by target.
     pub ahead: Vec<Ahead>,
-    /// Who is told of each step, if anybody is.
-    pub teller: Option<Box<Teller>>,
+    /// Who sees requests as they were, if anybody does.
+    pub witness: Option<Box<Witness>>,
     pub flow: Flow,
 }
 
@@ -157,16 +169,22 @@ pub(crate) struct Flow {
     pub queue: Queue,
     /// Variables of the kind that has most.
     pub slots: usize,
+    /// Whether any request may bind a connection to its session; where none does, nothing is asked about that.
+    pub binds: bool,
     /// Open connections, by target.
     pub open: Vec<u64>,
     /// Whether nothing new begins any more.
     pub draining: bool,
     /// Turns that were ended because the session did nothing but compute.
     pub spent_turns: u64,
+    /// Requests that were sent again, over another connection, because the server had not taken them.
+    pub sent_again: u64,
     /// How much had come that answers no request, when that was looked at last.
     pub heard: u64,
     /// The reading that brought the last event, where several events may come of one.
     pub reading: Option<u64>,
+    /// The connection whose answer comes after those for which everything is fetched.
+    pub upcoming: Option<usize>,
     /// When the last event's bytes were read.
     pub read_ns: u64,
     /// How late that was. None: not asked yet; Some(None): the kernel does not tell.
@@ -175,6 +193,8 @@ pub(crate) struct Flow {
     pub scratch: Scratch,
     /// Where a redirect leads.
     pub path: Vec<u8>,
+    /// Cookies that were not kept.
+    pub cookies: CookieCounts,
 }
 
 impl Thread<'_> {
@@ -235,6 +255,8 @@ impl Thread<'_> {
         end.untaken = (end.lost_intervals > 0).then(|| self.recorder.take_ledger());
         end.slowest = self.recorder.take_slowest();
         end.spent_turns = self.flow.spent_turns;
+        end.sent_again = self.flow.sent_again;
+        end.uploads_cut = self.transport.uploads_cut();
         end.handshakes = self.transport.handshakes();
         end.held = self.transport.held();
         end.limited = self.schedule.limited();
@@ -243,6 +265,8 @@ impl Thread<'_> {
         end.unexpected_messages = self.transport.unclaimed();
         end.events = self.transport.events();
         end.redirects = self.transport.redirects();
+        end.cookies = self.flow.cookies;
+        end.trace = self.witness.as_ref().map(|witness| witness.trace_counts()).unwrap_or_default();
         (end, self.recorder)
     }
 
@@ -276,7 +300,8 @@ impl Thread<'_> {
     /// A single session is done when it is over, or something failed; one that is told goes on as under a load.
     fn is_done(&self) -> bool {
         let over = self.schedule.is_over() && self.flow.free.len() == self.flow.sessions.len();
-        over || (self.teller.is_none() && self.recorder.first_failure().is_some())
+        let is_told = self.witness.as_ref().is_some_and(|witness| witness.tells());
+        over || (!is_told && self.recorder.first_failure().is_some())
     }
 
     fn turn(&mut self, now_ns: u64, drain_end_ns: u64) -> std::io::Result<()> {
@@ -303,8 +328,12 @@ impl Thread<'_> {
             at_most = Duration::from_nanos(until_ns.saturating_sub(now_ns));
         }
         self.transport.wait(Some(at_most))?;
-        while let Some((connection, event)) = self.transport.next() {
-            self.on_event(connection, event);
+        loop {
+            match self.transport.next() {
+                Some((connection, Event::Answered { keeps_open })) => self.on_answer(connection, keeps_open),
+                Some((connection, event)) => self.on_event(connection, event),
+                None => break,
+            }
             self.run_granted();
         }
         let now_ns = self.clock.now_ns();

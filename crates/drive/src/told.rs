@@ -30,6 +30,8 @@ pub struct ToldStep {
     pub extracted: Vec<Extracted>,
     /// What was looked at in the answer.
     pub checks: Vec<Checked>,
+    /// Cookies that are not sent back, by name, and why.
+    pub cookies: Vec<(String, &'static str)>,
     /// Why it failed, if it did.
     pub fault: Option<String>,
     /// From its first byte to the end of the answer, microseconds; none if it was never sent.
@@ -49,12 +51,36 @@ pub struct ToldAnswer {
     pub is_unfollowed: bool,
     /// The headers, where there are any.
     pub headers: Vec<(String, String)>,
-    /// The body, or the message; no more than [`TOLD_BYTES`] of it.
+    /// The body, or the message; no more than [`TOLD_BYTES`] of it, in a trace [`TRACED_BYTES`](crate::TRACED_BYTES).
     pub body: Vec<u8>,
     /// Bytes of all of it.
     pub body_bytes: usize,
+    /// Bytes of the body as it came, encoded or not.
+    pub received_bytes: u64,
+    /// Whether `body` is what it was before it was encoded, where it is.
+    pub is_decoded: bool,
     /// Why it cannot be read, where it cannot; it is empty then.
     pub unreadable: Option<String>,
+}
+
+impl ToldAnswer {
+    /// With so many bytes of its body at most.
+    pub(crate) fn of(answer: &dyn Answer, probe: &Probe, body_bytes_max: usize) -> ToldAnswer {
+        let mut headers = Vec::new();
+        let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        answer.each_header(&mut |name, value| headers.push((lossy(name), lossy(value))));
+        ToldAnswer {
+            status: answer.status(),
+            status_words: answer.status_words(),
+            is_unfollowed: probe.is_unfollowed(answer),
+            headers,
+            body: start(answer.body(), body_bytes_max),
+            body_bytes: answer.body().len(),
+            received_bytes: answer.received_bytes(),
+            is_decoded: probe.needs_body,
+            unreadable: answer.unreadable().map(str::to_owned),
+        }
+    }
 }
 
 /// A value that was to be kept from an answer.
@@ -95,14 +121,20 @@ impl Teller {
 
     /// This is about to be sent; what was before was not, or it was a redirect.
     pub fn sent(&mut self, bytes: &[u8]) {
-        let hops = std::mem::take(&mut self.current.hops);
-        self.current = ToldStep { sent: start(bytes), sent_bytes: bytes.len(), hops, ..ToldStep::default() };
+        let ToldStep { hops, cookies, .. } = std::mem::take(&mut self.current);
+        let (sent, sent_bytes) = (start(bytes, TOLD_BYTES), bytes.len());
+        self.current = ToldStep { sent, sent_bytes, hops, cookies, ..ToldStep::default() };
     }
 
     /// The answer was a redirect, which is followed.
     pub fn redirected(&mut self, status: u16, location: &[u8]) {
-        let location = String::from_utf8_lossy(&start(location)).into_owned();
+        let location = String::from_utf8_lossy(&start(location, TOLD_BYTES)).into_owned();
         self.current.hops.push((status, location));
+    }
+
+    /// A cookie that an answer sets is not sent back.
+    pub fn cookie_not_kept(&mut self, name: &[u8], why: &'static str) {
+        self.current.cookies.push((String::from_utf8_lossy(&start(name, TOLD_BYTES)).into_owned(), why));
     }
 
     /// This was the answer.
@@ -113,18 +145,7 @@ impl Teller {
         variables: Variables<'_>,
         flaw: Option<Flaw>,
     ) {
-        let mut headers = Vec::new();
-        let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-        answer.each_header(&mut |name, value| headers.push((lossy(name), lossy(value))));
-        self.current.answer = Some(ToldAnswer {
-            status: answer.status(),
-            status_words: answer.status_words(),
-            is_unfollowed: probe.is_unfollowed(answer),
-            headers,
-            body: start(answer.body()),
-            body_bytes: answer.body().len(),
-            unreadable: answer.unreadable().map(str::to_owned),
-        });
+        self.current.answer = Some(ToldAnswer::of(answer, probe, TOLD_BYTES));
         self.current.extracted = probe.extracted(variables, flaw);
         self.current.checks = probe.checked(answer, variables, flaw);
     }
@@ -148,17 +169,22 @@ impl Teller {
 }
 
 /// The beginning; what is cut off is marked, so that what is secret is also known by its beginning.
-fn start(bytes: &[u8]) -> Vec<u8> {
-    if bytes.len() <= TOLD_BYTES {
+pub(crate) fn start(bytes: &[u8], most: usize) -> Vec<u8> {
+    if bytes.len() <= most {
         return bytes.to_vec();
     }
-    let beginning = &bytes[..TOLD_BYTES];
-    // a character that the cut would part is left out
-    let whole = match std::str::from_utf8(beginning) {
-        Err(error) if error.error_len().is_none() => &beginning[..error.valid_up_to()],
-        _ => beginning,
-    };
+    let beginning = &bytes[..most];
+    let whole = text_of(beginning).map_or(beginning, str::as_bytes);
     [whole, "…".as_bytes()].concat()
+}
+
+/// Bytes as text, less a character at their end that a cut has parted; none where they are no text.
+pub fn text_of(bytes: &[u8]) -> Option<&str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok(),
+        Err(_) => None,
+    }
 }
 
 /// A value in words; none of one that is missing.

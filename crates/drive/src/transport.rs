@@ -15,6 +15,7 @@ use crate::error::DriveError;
 use crate::fault::Fault;
 use crate::io::{Handshakes, Io};
 use crate::jar::Jar;
+use crate::proxy::Proxy;
 use crate::spread::Spread;
 
 /// What happened on a connection.
@@ -224,6 +225,10 @@ pub(crate) trait Transport {
     fn unclaimed(&self) -> u64 {
         0
     }
+    /// How many answers came so far before the body of their request was sent whole; the rest was not sent.
+    fn uploads_cut(&self) -> u64 {
+        0
+    }
     /// What came for the request under way that was not its answer, in words, where the protocol tells.
     fn instead(&self, _connection: usize) -> Option<String> {
         None
@@ -279,6 +284,8 @@ pub(crate) struct Origin<'a> {
     pub base_path: &'a str,
     /// Whether TLS is spoken.
     pub is_secured: bool,
+    /// The proxy that requests are sent to in its place, which they name their server to.
+    pub proxy: Option<&'a Proxy>,
 }
 
 /// What a transport is made for.

@@ -90,7 +90,8 @@ fn measured(name: &str, plan: Plan, options: DriveOptions) -> Option<(u64, u64)>
             match before {
                 None => before = Some(after),
                 Some(_) => {
-                    assert!(interval.series.iter().all(|one| one.outcome == Outcome::Ok));
+                    let failed = interval.series.iter().find(|one| one.outcome != Outcome::Ok);
+                    assert!(failed.is_none(), "{name}: {failed:?}, {:?}", interval.examples);
                     assert!(name != "entered" || interval.ledger.acknowledged() > 0);
                     requests += interval.series.iter().map(|one| one.response_time_us.len()).sum::<u64>();
                 }
@@ -289,7 +290,7 @@ fn of_memcached() -> Plan {
 fn of_aerospike() -> Plan {
     let text = "system: {url: aerospike://127.0.0.1/test}\nsessions:\n  a:\n    steps:\n      - aerospike: [put, s, \"k:${random(0, 99)}\", n, \"v${random(0, 99)}\"]\n        \
                 expires: \"${random(0, 99)}\"\n      - aerospike: [add, s, k, n, \"${random(0, 99)}\"]\n      - aerospike: [get, s, k, n]\n        \
-                extract: {got: body, kept: {header: generation}}\n        check: {that: got == 77}\n      - aerospike: [get, s, k]\n        check: {json: {$.n: 77}}\n\
+                extract: {got: body, kept: {header: generation}}\n        check: {that: got == 77}\n      - aerospike: [get, s, k]\n        check: {json: {$.n: \"77\"}}\n\
                 load: {users: 8, hold: 1s}\nlimits: {connections: 2, pipeline: 4}\n";
     let mut plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
     plan.load = Load::new(LoadModel::Closed, phases(8.0, 8.0));

@@ -50,7 +50,7 @@ fn redirecting(request: &Request, stream: &mut TcpStream) -> Next {
             answer(
                 stream,
                 &format!("{status} Elsewhere"),
-                &format!("Location: {to}\r\nSet-Cookie: at{status}=1\r\n"),
+                &format!("Location: {to}\r\nSet-Cookie: at{status}=1; Path=/\r\n"),
                 "gone",
             )
         }
@@ -221,6 +221,16 @@ fn redirects_that_nobody_follows_are_told_where_no_check_is_about_them() {
     assert_eq!(sum.outcome(Outcome::Ok), 16, "{:?}", details(&sum));
     assert_eq!(sum.end.unfollowed, [("Silent".to_owned(), 4)]);
     assert_eq!(sum.end.hops, []);
+}
+
+#[test]
+fn what_stands_behind_a_hash_is_not_sent() {
+    let (server, asked) = serving(|_, stream| answer(stream, "200 OK", "", "/b?c=d#there"));
+    let steps = "- GET: \"/a?b=c#top\"\n  label: A\n  query: {d: \"e#f\"}\n  extract: {found: body}\n\
+                 - GET: \"${path(found)}\"\n  label: B\n- GET: \"/#${found}\"\n  label: C";
+    let sum = run(&server, None, 1, steps);
+    assert_eq!(sum.outcome(Outcome::Ok), 3, "{:?}", details(&sum));
+    assert_eq!(*asked.lock().unwrap(), ["GET /a?b=c&d=e%23f", "GET /b?c=d", "GET /"]);
 }
 
 #[test]

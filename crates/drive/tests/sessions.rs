@@ -115,7 +115,7 @@ fn choices_and_kinds_go_by_weight() {
     let mut plan = plan(requests, LoadModel::Closed, vec![phase(60_000, 8.0)]);
     let ways = vec![(25, 1), (100, 3)];
     let ops = vec![
-        Op::Choose { ways, total: 100 },
+        Op::Choose { ways, total: 100, counter: None },
         Op::Request(0),
         Op::Jump(4),
         Op::Request(1),

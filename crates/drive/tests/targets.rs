@@ -12,7 +12,7 @@ use rustls::{ServerConnection, StreamOwned};
 use support::frames;
 use support::identity::{Identity, NAME, identity_13};
 use support::{Nobody, Server, Sum, answer, begin, finish, get, kind, options, phase, plan, whole_sessions};
-use tidemark_drive::{Address, DriveOptions, Http2, Protocol, Redis, Target, Tls, run_once};
+use tidemark_drive::{Address, CookieCounts, DriveOptions, Http2, Protocol, Redis, Target, Tls, run_once};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Ask, LoadModel, Op, RedisCommand, RequestPlan, Spacing};
 use tidemark_scenario::{Plan, Shared, Template};
@@ -196,4 +196,20 @@ fn connections_are_made_ahead_to_each() {
     (plan.limits.connections, plan.limits.connections_named) = (10, true);
     let sum = finish(begin(plan, beside(options(one.address, 1), two.address)));
     assert_eq!((sum.end.connections_ahead, sum.connects(), sum.end.connections_used), (Some(20), 20, 20));
+}
+
+#[test]
+fn a_cookie_of_a_domain_goes_to_all_its_hosts_and_a_secure_one_to_none_in_plain() {
+    let ((one, of_one), (two, of_two)) =
+        (giving("all=1; Domain=shop.example; x"), giving("own=2; Secure; x"));
+    let requests = vec![get(0, "/one"), at(1, get(1, "/two")), get(2, "/one"), at(1, get(3, "/two"))];
+    let mut options = beside(options(one.address, 1), two.address);
+    options.targets[0].authority = "www.shop.example".into();
+    options.targets[1].authority = "api.shop.example:8080".into();
+    let sum = finish(begin(whole_sessions(requests, 10), options));
+    assert_eq!(sum.outcome(Outcome::Ok), 40);
+    let sent = |asked: &Asked| asked.lock().unwrap().iter().map(|(_, sent)| sent.clone()).collect::<Vec<_>>();
+    assert_eq!(sent(&of_one), ["", "all=1"]);
+    assert_eq!(sent(&of_two), ["all=1"]);
+    assert_eq!(sum.end.cookies, CookieCounts { insecure: 20, ..CookieCounts::default() });
 }

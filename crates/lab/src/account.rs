@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, Handshakes, NotFound, Protocol, Timestamps};
-use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target};
+use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched};
 use tidemark_record::{Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, EventStreamStep, Op, RequestPlan};
@@ -16,11 +16,12 @@ use crate::stores::Stores;
 use crate::sync::SyncProbe;
 use crate::system::Running;
 use crate::verdict::duration_text;
+use crate::watch::Watches;
 use crate::{load_text, machine, own, target};
 
 use notes::{
-    bounds_only, called, connections_used, missed, never_requested, raised, redirected, spoken, stood_still,
-    streamed, waited,
+    answered_behind, bounds_only, called, connections_used, missed, never_requested, raised, redirected,
+    spoken, stood_still, streamed, waited,
 };
 
 /// A hypervisor that takes more than this many cores' worth away is worth a note.
@@ -42,12 +43,14 @@ pub struct Account {
     system: System,
     targets: Vec<Target>,
     stores: Vec<Store>,
+    watched: Vec<Watched>,
     /// Whether any certificate was good enough.
     unchecked: bool,
     timestamps: Timestamps,
     /// Whether the driving threads never sleep.
     spin: bool,
     driver_io: String,
+    uploads_cut: u64,
     /// Streams of a connection of HTTP/2, or calls at once, that are asked for.
     streams: usize,
     /// Whether sessions arrive and take connections that are kept; users have one each.
@@ -61,17 +64,19 @@ impl Account {
         Account {
             notes: Vec::new(),
             machine: machine::look(),
-            git_revision: machine::git_revision(&folder),
+            git_revision: options.revision.clone().or_else(|| machine::git_revision(&folder)),
             seed,
             started_at: String::new(),
             unchecked: plan.system.tls.insecure || plan.targets.iter().any(|target| target.at.tls.insecure),
             timestamps: options.timestamps,
             spin: options.spin,
             driver_io: String::new(),
+            uploads_cut: 0,
             streams: plan.limits.streams,
             arrives: plan.limits.keep_alive && plan.load.streams().iter().any(|one| !one.model.is_closed()),
             targets: Vec::new(),
             stores: Vec::new(),
+            watched: Vec::new(),
             system: System {
                 settings: plan.system.settings.clone(),
                 pinned_to: options.pins.system.clone(),
@@ -87,6 +92,7 @@ impl Account {
         self.system.name = system.name.clone();
         self.system.url = system.url.clone();
         self.system.address = system.target.address.to_string();
+        self.system.lookup_us = system.lookup.map(|took| took.as_micros() as u64);
         self.system.http = system.target.protocol.name().into();
         let spoken = match &system.target.protocol {
             Protocol::Calls(server) => Some((called(server, self.streams), server.most_calls)),
@@ -95,12 +101,14 @@ impl Account {
             }
             _ => None,
         };
+        let through = system.target.proxy.as_ref().map(|proxy| format!("through the proxy {}", proxy.name));
+        self.system.spoken.extend(through);
         if let Some((how, most)) = spoken {
             // only what was not as it was asked for is to be noted
             let to = if most < self.streams { &mut self.notes } else { &mut self.system.spoken };
             to.push(how);
         }
-        self.notes.extend(target::remark(&system.url, &system.target.address));
+        self.notes.extend(target::remark(&system.url, &system.target));
         self.system.command = system.command.clone();
         self.system.durability = system.durability.clone();
         if system.command.is_empty() {
@@ -117,13 +125,13 @@ impl Account {
     pub fn targets(&mut self, plan: &Plan, others: &[Running]) {
         for (target, found) in plan.targets.iter().zip(others) {
             self.notes.extend(
-                target::remark(&found.url, &found.target.address)
-                    .map(|note| format!("{}: {note}", target.name)),
+                target::remark(&found.url, &found.target).map(|note| format!("{}: {note}", target.name)),
             );
             self.targets.push(Target {
                 name: target.name.clone(),
                 url: found.url.clone(),
                 address: found.target.address.to_string(),
+                lookup_us: found.lookup.map(|took| took.as_micros() as u64),
                 protocol: found.target.protocol.name().into(),
             });
         }
@@ -133,6 +141,11 @@ impl Account {
     pub fn stores(&mut self, stores: &Stores) {
         self.notes.extend(stores.notes());
         self.stores = stores.manifest();
+    }
+
+    /// What is watched, as it was found.
+    pub fn watched(&mut self, watches: &Watches) {
+        self.watched = watches.manifest();
     }
 
     /// How a node of a store ended when it was asked to.
@@ -182,6 +195,14 @@ impl Account {
                 "turns of sessions were ended because they only computed; is there an endless loop?",
             ),
             (
+                end.sent_again,
+                "requests were sent again after a GOAWAY, by which the server said that it had not taken them; they count once",
+            ),
+            (
+                end.uploads_cut,
+                "answers came before the body of their request was sent whole, and the rest of it was not sent; over the whole run",
+            ),
+            (
                 end.sessions_waited,
                 "sessions had to wait, because as many as the limit allows were in flight; their wait counts",
             ),
@@ -224,6 +245,18 @@ impl Account {
                 "requests waited in the driver because all connections to their server were busy; the wait is in their response time",
             ),
             (
+                end.cookies.foreign,
+                "cookies were not kept: their Domain is none that their host is in, or one without a dot",
+            ),
+            (
+                end.cookies.insecure,
+                "cookies are `Secure` and were set over plain HTTP, over which they are not sent back",
+            ),
+            (
+                end.cookies.no_room,
+                "cookies were not kept: at most 64 are, of 4 KiB each, in a session for each target",
+            ),
+            (
                 end.rows_not_alone,
                 "times a session was given a row that another one held, because all rows of its feeder were held; give it more",
             ),
@@ -233,6 +266,7 @@ impl Account {
         );
         self.notes.extend(streamed(&end.events));
         self.driver_io = end.io.to_string();
+        self.uploads_cut = end.uploads_cut;
         self.secured(&end.handshakes);
         if let Some((connections, bound)) = end.connections_capped_to {
             self.notes.push(format!(
@@ -323,7 +357,11 @@ impl Account {
         }
         self.notes.extend(never_requested(plan, totals));
         self.notes.extend(missed(plan, totals));
+        self.notes.extend(answered_behind(totals));
         self.notes.extend(own::notes(plan, totals));
+        // a shorter one is the verdict's
+        let changed = plan.changed_files().into_iter().filter(|change| !change.is_shorter);
+        self.notes.extend(changed.map(|change| change.words));
         let shared = !self.system.command.is_empty()
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
         if shared {
@@ -348,9 +386,11 @@ impl Account {
         manifest.system = self.system;
         manifest.targets = self.targets;
         manifest.stores = self.stores;
+        manifest.watched = self.watched;
         manifest.load = load_text::load(plan);
         manifest.driver_pinned_to = options.pins.driver.clone();
         manifest.driver_io = self.driver_io;
+        manifest.uploads_cut = Some(self.uploads_cut).filter(|count| *count > 0);
         manifest.error_examples = totals.error_examples.clone();
         manifest.notes = self.notes;
         manifest
@@ -462,6 +502,21 @@ mod tests {
     }
 
     #[test]
+    fn bodies_that_were_not_sent_whole_and_requests_that_were_sent_again_are_told() {
+        let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+        let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+        let totals = Totals::new(&plan.labels);
+        let summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
+        account.drove(&DriveEnd { uploads_cut: 3, sent_again: 2, ..DriveEnd::default() }, &summary);
+        for told in ["3 answers came before the body", "2 requests were sent again after a GOAWAY"] {
+            assert!(account.notes.iter().any(|note| note.starts_with(told)), "{:?}", account.notes);
+        }
+        let manifest = account.manifest(&plan, &RunOptions::default(), summary, &totals);
+        assert_eq!(manifest.uploads_cut, Some(3));
+    }
+
+    #[test]
     fn a_stream_that_is_left_is_no_request() {
         let text = "sessions: {a: {steps: [{sse connect: /s, label: S}, {think: 1s}, {sse close: now, label: L}]}}\nload: {users: 1, hold: 1s}\n";
         let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
@@ -473,6 +528,21 @@ mod tests {
         });
         assert!(totals.all.ended > 0);
         assert_eq!(never_requested(&plan, &totals), None);
+    }
+
+    #[test]
+    fn service_times_of_what_was_answered_behind_the_window_are_told_to_be_such() {
+        let interval = |in_window, second: u64| tidemark_record::ThreadInterval {
+            in_window,
+            series: vec![crate::test_plan::series(0, Outcome::Ok, 50, 7)],
+            ..tidemark_record::ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000)
+        };
+        let mut totals = Totals::new(&["A".into()]);
+        assert_eq!(answered_behind(&totals), None);
+        totals.add_interval(&interval(false, 1));
+        assert!(answered_behind(&totals).unwrap().contains("are of the 7 requests"));
+        totals.add_interval(&interval(true, 0));
+        assert_eq!(answered_behind(&totals), None);
     }
 
     #[test]

@@ -30,14 +30,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes at the end of a log that an error quotes from.
 const TAIL_BYTES: u64 = 16 * 1024;
-/// Lines of a log that an error quotes.
-pub const TAIL_LINES: usize = 15;
+/// Lines of a log that an error quotes: Node says what is wrong above some fifteen lines of a trace.
+pub const TAIL_LINES: usize = 25;
 /// Longest quoted line, characters.
 const TAIL_LINE_CHARS: usize = 300;
 /// Most bytes of a log that are looked through at once.
 const LOG_READ_BYTES: u64 = 1 << 20;
 /// What stands by while a process group is frozen: its standard input ends when we do.
 const WATCHDOG: &str = "read -r _ || kill -s KILL -- \"-$0\" \"$@\"";
+/// What stands by while others' processes stand still, which are to go on then.
+const WATCHDOG_OF_FROZEN: &str = "read -r _ || kill -s CONT -- \"$0\" \"$@\"";
 /// The same for a mount.
 const WATCHDOG_OF_MOUNT: &str = "read -r _ || { umount -l \"$0\"; rmdir \"$0\" \"${0%/*}\"; }";
 
@@ -135,6 +137,17 @@ impl Watchdog {
         let words = std::iter::once(&group).chain(others).map(|id| id.as_raw_nonzero().to_string());
         let words: Vec<String> = words.collect();
         Watchdog::start(WATCHDOG, words.iter().map(OsStr::new))
+    }
+
+    /// Lets processes go on that stand still.
+    pub fn over_frozen<'a>(ids: impl IntoIterator<Item = &'a OsStr>) -> io::Result<Watchdog> {
+        Watchdog::start(WATCHDOG_OF_FROZEN, ids)
+    }
+
+    /// Has it do what it stands by for.
+    #[cfg(test)]
+    pub fn as_if_we_died(&mut self) {
+        drop(self.0.stdin.take());
     }
 
     /// Detaches what is mounted at a folder, and removes that.
@@ -441,7 +454,7 @@ fn ending_text(status: ExitStatus) -> String {
     }
 }
 
-fn log_tail(log: &Path, lines: usize) -> String {
+pub(crate) fn log_tail(log: &Path, lines: usize) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(log)?;
         let length = file.metadata()?.len();

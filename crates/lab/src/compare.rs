@@ -3,12 +3,16 @@
 //! Latencies of two systems compare only where both have the same to do. So after each has run with its own load,
 //! each runs again at a share of what the slowest did: at that rate all of them can.
 
+mod in_rounds;
+
 use std::path::{Path, PathBuf};
 
 use tidemark_record::{ComparedRun, Comparison as Record, Part};
 use tidemark_scenario::{Comparison, Plan, Variant};
 
 use crate::stores;
+pub use in_rounds::{Bounds, Looked, compare_in_rounds};
+
 use crate::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, RunOptions};
 
 /// A run of a comparison that is about to begin.
@@ -48,6 +52,15 @@ pub fn compare<E: From<LabError> + std::fmt::Display>(
     equal_rate_per_s: Option<f64>,
     run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
 ) -> Result<Compared, E> {
+    recorded(comparison, options, &mut |series| series.all(equal_rate_per_s, run))
+}
+
+/// Makes the directory of a comparison, has its runs made, and writes down which is which.
+fn recorded<E: From<LabError> + std::fmt::Display>(
+    comparison: &Comparison,
+    options: &RunOptions,
+    make_runs: &mut dyn FnMut(&mut Series<'_>) -> Result<(), E>,
+) -> Result<Compared, E> {
     if options.url.is_some() && comparison.variants.iter().any(|variant| variant.plan.drives_a_store()) {
         let reason = "--url would drive one server under the names of several stores; drive it by itself, with the scenario of one \
                       of them (`tidemark scenario` shows which)";
@@ -70,7 +83,7 @@ pub fn compare<E: From<LabError> + std::fmt::Display>(
     record.command = comparison.secrets.masked_command(&options.command_line);
     Record::write_source(&dir, &comparison.source).map_err(unwritten)?;
     let mut series = Series { comparison, options, dir: &dir, record, rates: Vec::new(), status: EXIT_PASS };
-    let result = series.all(equal_rate_per_s, run);
+    let result = make_runs(&mut series);
     if let Err(error) = &result {
         series.record.stopped = Some(comparison.secrets.masked(&error.to_string()));
     }
@@ -236,7 +249,7 @@ mod tests {
     use tidemark_record::summary::Status;
     use tidemark_scenario::{Experiment, load_experiment_text};
 
-    fn comparison(dir: &Path, more: &str) -> Comparison {
+    pub(super) fn comparison(dir: &Path, more: &str) -> Comparison {
         let text = "sessions: {s: {steps: [{GET: /x}, {GET: /y}]}}\nload: {users: 4, hold: 1s}\n";
         std::fs::write(dir.join("a.yaml"), text).unwrap();
         let text = format!("compare: {{One thing: a.yaml, two: a.yaml}}\n{more}");
@@ -247,7 +260,7 @@ mod tests {
     }
 
     /// A run that is said to have been: `achieved_per_s`, a tenth of it wrong.
-    fn finished(dir: &Path, achieved_per_s: f64, status: Status, interrupted: bool) -> Finished {
+    pub(super) fn finished(dir: &Path, achieved_per_s: f64, status: Status, interrupted: bool) -> Finished {
         let mut writer = tidemark_record::RunWriter::create(dir, &[], "").unwrap();
         writer.threads(1);
         let mut summary = tidemark_record::summarize(writer.totals(), dir);
@@ -258,7 +271,7 @@ mod tests {
         let mut manifest = Manifest::new("x", Vec::new(), summary);
         manifest.interrupted = interrupted;
         writer.finish(&manifest).unwrap();
-        Finished { run_dir: dir.to_owned(), manifest, verify_stopped: false }
+        Finished { run_dir: dir.to_owned(), manifest, verify_stopped: false, trace_unwritten: None }
     }
 
     #[test]

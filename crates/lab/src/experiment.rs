@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, DriveError, PhaseTimes};
+use tidemark_drive::{DriveEnd, DriveError, PhaseTimes, TRACED_BYTES};
 use tidemark_record::fault;
 use tidemark_record::{Event, Manifest, RunWriter, summarize};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Store, SystemOrigin};
+use tidemark_scenario::plan::{RequestPlan, Store, SystemOrigin};
 
 pub use self::once::{Once, once};
 use self::preparing::Prepared;
@@ -32,6 +32,7 @@ use crate::interrupt::{Interrupt, StopRequest};
 use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
 use crate::sinks::ProgressSink;
+use crate::trace::{self, Trace};
 use crate::{finished, machine, own, pin, secret, slowest, steady, verdict, verify};
 
 /// Seeds stay below this, so that every reader of JSON keeps them whole.
@@ -87,6 +88,13 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
         let reason = "--pin system=… pins what this run starts, but the system is there already; pin it where it is started";
         return Err(LabError::Usage(reason.into()));
     }
+    if let Some(wanted) = &options.trace {
+        trace::check(wanted, &plan)?;
+        let shown = |request: &mut RequestPlan| {
+            request.shown_body_bytes = request.shown_body_bytes.max(TRACED_BYTES);
+        };
+        plan.requests.iter_mut().for_each(shown);
+    }
     let seed = options.seed.or(plan.seed).unwrap_or_else(|| fastrand::u64(..SEED_END));
     // A thread without a connection would be of no use, and with one more than the scenario says.
     let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores));
@@ -102,6 +110,8 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
 struct Record<'a> {
     account: Account,
     writer: RunWriter<'a>,
+    /// What is kept of requests, where that is wanted and the load has begun.
+    trace: Option<Trace>,
 }
 
 impl Record<'_> {
@@ -153,7 +163,7 @@ impl Experiment {
         if plan.entered().next().is_some() {
             writer.keep_ledger(self.ledger_seed, tidemark_drive::forms(plan)).map_err(written)?;
         }
-        let mut record = Record { account, writer };
+        let mut record = Record { account, writer, trace: None };
         self.begun(&mut record, &[])?;
         Ok(record)
     }
@@ -161,9 +171,14 @@ impl Experiment {
     /// Begins the load and the faults: the run's zero.
     fn start(&self, prepared: Prepared, record: &mut Record<'_>) -> Result<Started, LabError> {
         // dropped from the last to the first
-        let Prepared { environment, ready, shared, injectors, targets } = prepared;
+        let Prepared { mut environment, ready, shared, injectors, targets } = prepared;
         let plan = &self.plan;
-        let options = self.drive_options(&environment.system, &environment.others);
+        let mut options = self.drive_options(&environment.system, &environment.others);
+        if let Some(wanted) = &self.options.trace {
+            let systems = std::iter::once(&environment.system).chain(&environment.others);
+            let (trace, tracing) = Trace::begin(wanted, None, plan, systems)?;
+            (record.trace, options.trace) = (Some(trace), Some(tracing));
+        }
         let epoch = options.epoch;
         record.account.started(options.wall_epoch, &environment.system);
         record.account.targets(plan, &environment.others);
@@ -178,13 +193,14 @@ impl Experiment {
         self.begun(record, drive.phases())?;
         let window_us = window_start_us(drive.phases());
         let figures = Figures::begin(&injectors.endpoints, epoch).map_err(driven)?;
+        environment.watches.begin(epoch).map_err(driven)?;
         let faults = Faults::begin(&plan.faults, targets, injectors, epoch, window_us).map_err(driven)?;
         Ok(Started { drive, faults, figures, epoch, environment })
     }
 
     /// Notes what is known of the run by now, for the case that it does not come to its end.
     fn begun(&self, record: &mut Record<'_>, phases: &[PhaseTimes]) -> Result<(), LabError> {
-        let Record { account, writer } = record;
+        let Record { account, writer, .. } = record;
         let summary = summarize(writer.totals(), &self.run_dir);
         let mut manifest = account.clone().manifest(&self.plan, &self.options, summary, writer.totals());
         let planned = DriveEnd { phases: phases.to_vec(), ..DriveEnd::default() };
@@ -202,9 +218,12 @@ impl Experiment {
     }
 
     fn finish(&self, record: Record<'_>, verified: Verified) -> Result<Finished, LabError> {
-        let Record { mut account, mut writer } = record;
+        let Record { mut account, mut writer, trace } = record;
         let Verified { load, faults, maintenance, ledger } = verified;
         let plan = &self.plan;
+        let trace = trace.map(|trace| trace.end(&load.end.trace)).transpose();
+        let trace_unwritten = trace.as_ref().err().cloned();
+        account.notes.extend(trace.unwrap_or_else(Some));
         account.notes.extend(writer.settle().map_err(written)?);
         let totals = writer.totals();
         let mut summary = summarize(totals, &self.run_dir);
@@ -224,6 +243,10 @@ impl Experiment {
             system_ended: load.system_ended.as_deref(),
             outage: outage.as_ref(),
             spin: self.options.spin,
+            cores: match self.options.pins.system.len() {
+                0 => pin::available_cores().len(),
+                pinned => pinned,
+            },
         });
         if let Some(unreachable) = &load.unreachable {
             unreachable.apply(&mut verdict, &mut objectives);
@@ -252,7 +275,7 @@ impl Experiment {
         let verify_stopped = manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);
         let manifest = self.clean(&manifest)?;
         writer.finish(&manifest).map_err(written)?;
-        Ok(Finished { run_dir: self.run_dir.clone(), manifest, verify_stopped })
+        Ok(Finished { run_dir: self.run_dir.clone(), manifest, verify_stopped, trace_unwritten })
     }
 }
 

@@ -33,6 +33,8 @@ const FELT_AFTER_US: u64 = 5_000_000;
 
 /// How often a disk that is to be full is filled up again: what a system removes makes room.
 const FILL_EVERY: Duration = Duration::from_millis(20);
+/// How often it is looked whether what was killed is there again; it is looked for once a second.
+const BACK_EVERY: Duration = Duration::from_millis(100);
 
 /// What happened to a fault.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ enum News {
     Began,
     Healed(&'static str),
     Ready(Duration),
+    /// Somebody else started it again.
+    Back,
     Failed(String),
 }
 
@@ -116,7 +120,8 @@ impl Faults {
         let broken = || plan.iter().filter(|fault| !fault.kind.is_maintenance());
         match broken().find(|fault| find(started, &fault.target).is_empty() && !is_linked(fault)) {
             Some(fault) => Err(LabError::Usage(format!(
-                "`{fault}` is not possible: this run does not start `{}`, and only what it starts can be broken",
+                "`{fault}` is not possible: this run does not start `{}`, and only what it starts can be broken, and what it \
+                 watches with `faults: true`",
                 fault.target
             ))),
             None => Ok(()),
@@ -187,6 +192,10 @@ impl Faults {
                 News::Ready(after) => {
                     record.ready_us = Some(at_us);
                     ("healed", format!("{target} is ready, {:.2} s after its start", after.as_secs_f64()))
+                }
+                News::Back => {
+                    (record.healed_us, record.ready_us) = (Some(at_us), Some(at_us));
+                    ("healed", format!("{target} is there again"))
                 }
                 News::Failed(reason) => {
                     let text = format!("{}: {}", record.fault, reason.lines().next().unwrap_or_default());
@@ -260,6 +269,9 @@ impl Faults {
         let mut events = Vec::new();
         for handle in &self.started {
             let mut handle = held(handle);
+            if !handle.is_ours() {
+                continue;
+            }
             let name = handle.name().to_owned();
             let comes_back =
                 |fault: &Fault| fault.kind.ends_processes() && fault.lasts.is_some() && fault.is_about(&name);
@@ -310,7 +322,7 @@ fn find(started: &[Handle], target: &str) -> Vec<Handle> {
     let is_one = |handle: &&Handle| {
         let handle = held(handle);
         let rest = handle.name().strip_prefix(target);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        rest.is_some_and(|rest| rest.is_empty() || handle.is_ours() && rest.starts_with('.'))
     };
     started.iter().filter(is_one).cloned().collect()
 }
@@ -386,6 +398,9 @@ impl Breaker {
                 _ => held(handle).stop(patience),
             };
         }
+        if self.handles.iter().any(|handle| !held(handle).is_ours()) {
+            return self.await_return(tell);
+        }
         if !self.lasts(fault) {
             return;
         }
@@ -395,6 +410,15 @@ impl Breaker {
             Ok(()) => tell(Instant::now(), News::Ready(at.elapsed())),
             Err(LabError::Interrupted(_)) => {}
             Err(error) => tell(Instant::now(), News::Failed(error.to_string())),
+        }
+    }
+
+    /// Waits until whoever looks after what was only watched has started it again.
+    fn await_return(&self, tell: &dyn Fn(Instant, News)) {
+        while self.over.wait_until(Instant::now() + BACK_EVERY) {
+            if self.handles.iter().all(|handle| held(handle).process_id().is_some()) {
+                return tell(Instant::now(), News::Back);
+            }
         }
     }
 

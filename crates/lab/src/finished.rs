@@ -17,6 +17,8 @@ pub struct Finished {
     pub manifest: Manifest,
     /// Whether the user stopped it while it was verified.
     pub verify_stopped: bool,
+    /// Why the trace is not whole, where it is not.
+    pub trace_unwritten: Option<String>,
 }
 
 /// A run of which a part is missing is no pass, whatever the rest of it came to.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tidemark_scenario::plan::{Hook, Launch, PORT};
 
@@ -72,11 +73,20 @@ fn one(
     context: &LaunchContext,
     stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<(), LabError> {
-    let spec = context.spec(name, &hook.command)?;
-    let mut child = Child::spawn(&spec)
+    to_end(&context.spec(name, &hook.command)?, hook.within, "`within`", stop_request)
+}
+
+/// Runs a command to its end, which must come with status 0 within so long; `key` is what says how long.
+pub fn to_end(
+    spec: &Spec,
+    within: Duration,
+    key: &str,
+    stop_request: &dyn Fn() -> StopRequest,
+) -> Result<(), LabError> {
+    let mut child = Child::spawn(spec)
         .and_then(|mut child| child.guard().map(|()| child))
         .map_err(|error| LabError::Start(format!("cannot be started: {error}")))?;
-    let deadline = Deadline::new(hook.within);
+    let deadline = Deadline::new(within);
     loop {
         match child.ending() {
             Some(_) if child.exit_code() == Some(0) => return Ok(()),
@@ -85,9 +95,9 @@ fn one(
             }
             None if deadline.is_over() => {
                 child.kill();
-                let (within, tail) = (hook.within, child.log_tail(TAIL_LINES));
+                let tail = child.log_tail(TAIL_LINES);
                 return Err(LabError::Start(format!(
-                    "was not over within {within:?} and was killed; `within` says how long it may take; {tail}"
+                    "was not over within {within:?} and was killed; {key} says how long it may take; {tail}"
                 )));
             }
             None => {

@@ -11,11 +11,11 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use tidemark_drive::{Address, Target, Tls};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tidemark_drive::{Address, Proxy, Target, Tls};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -163,9 +163,16 @@ impl<'a> Client<'a> {
         body: Bytes,
     ) -> Result<Request<Full<Bytes>>, String> {
         let told = |error: hyper::http::Error| format!("it cannot be asked: {error}");
-        let request = Request::builder().method(method).uri(format!("{}{path}", self.target.base_path));
+        let Target { authority, base_path, .. } = self.target;
+        // what goes through a tunnel does not know of it
+        let proxy = self.target.proxy.as_ref().filter(|_| self.target.tls.is_none());
+        let server = proxy.map_or_else(String::new, |_| format!("http://{authority}"));
+        let request = Request::builder().method(method).uri(format!("{server}{base_path}{path}"));
         let mut request = request.body(Full::new(body)).map_err(told)?;
         let all = request.headers_mut();
+        if let Some(says) = proxy.and_then(|proxy| proxy.authorization.as_deref()) {
+            all.insert(PROXY_AUTHORIZATION, HeaderValue::from_str(says).map_err(|error| told(error.into()))?);
+        }
         all.insert(HOST, HeaderValue::from_str(&self.target.authority).map_err(|error| told(error.into()))?);
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| told(error.into()))?;
@@ -233,6 +240,10 @@ async fn connect(target: &Target) -> io::Result<SendRequest<Full<Bytes>>> {
         let stream: Box<dyn Stream> = match &target.tls {
             None => stream,
             Some(tls) => {
+                let stream = match &target.proxy {
+                    Some(proxy) => tunnel(stream, proxy, &target.authority).await?,
+                    None => stream,
+                };
                 let (config, name) = tls.of_http1();
                 let secured = TlsConnector::from(config).connect(name, stream).await;
                 Box::new(secured.map_err(Tls::explained)?)
@@ -248,6 +259,22 @@ async fn connect(target: &Target) -> io::Result<SendRequest<Full<Bytes>>> {
     in_time.unwrap_or_else(|_| {
         Err(io::Error::new(io::ErrorKind::TimedOut, format!("none within {CONNECT_MAX:?}")))
     })
+}
+
+/// A connection to a proxy becomes one to a server behind it, with which TLS is spoken.
+async fn tunnel(mut stream: Box<dyn Stream>, proxy: &Proxy, authority: &str) -> io::Result<Box<dyn Stream>> {
+    let mut tunnel = proxy.tunnel(authority, true);
+    stream.write_all(tunnel.ask()).await?;
+    let mut buffer = [0; 4096];
+    loop {
+        let read = stream.read(&mut buffer).await?;
+        if read == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the proxy closed the connection"));
+        }
+        if tunnel.answered(&buffer[..read])?.is_some() {
+            return Ok(stream);
+        }
+    }
 }
 
 /// An error of hyper with its cause, which its own words leave out.
@@ -285,7 +312,7 @@ mod tests {
 
     fn target(address: Address) -> Target {
         let (authority, base_path) = ("here:1".into(), "/base".into());
-        Target { address, authority, base_path, tls: None, protocol: Default::default() }
+        Target { address, authority, base_path, tls: None, protocol: Default::default(), proxy: None }
     }
 
     #[test]

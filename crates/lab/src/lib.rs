@@ -23,6 +23,7 @@
 //! ```
 
 mod account;
+pub mod agent;
 pub mod child;
 mod compare;
 mod descendants;
@@ -33,6 +34,7 @@ mod experiment;
 pub mod faults;
 mod figures;
 mod finished;
+mod groups;
 mod hooks;
 mod http;
 mod interrupt;
@@ -40,16 +42,20 @@ mod limit;
 mod link;
 mod load_text;
 mod machine;
+pub mod masked;
 mod memcached;
 pub mod monitor;
 mod neighbours;
 mod operations;
 mod own;
+pub mod page_server;
 mod pin;
 mod proc;
 mod process;
 mod progress;
+mod proxy;
 mod resp;
+pub mod revisions;
 mod run_options;
 mod secret;
 mod served;
@@ -65,11 +71,13 @@ mod target;
 #[cfg(test)]
 mod test_plan;
 mod timetable;
+mod trace;
 pub mod unreachable;
 pub mod verdict;
 pub mod verify;
+mod watch;
 
-pub use compare::{Compared, Turn, compare};
+pub use compare::{Bounds, Compared, Looked, Turn, compare, compare_in_rounds};
 pub use error::LabError;
 pub use experiment::{Once, once, run};
 pub use finished::Finished;
@@ -78,7 +86,8 @@ pub use limit::{LimitOptions, Limited, Member, Trying, limit};
 pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::RunOptions;
-pub use tidemark_drive::{IoChoice, TOLD_BYTES, Timestamps, ToldAnswer, ToldStep};
+pub use tidemark_drive::{IoChoice, TOLD_BYTES, Timestamps, ToldAnswer, ToldStep, text_of};
+pub use trace::TraceOptions;
 
 /// Exit status: every objective was met.
 pub const EXIT_PASS: u8 = 0;

@@ -1,13 +1,15 @@
 //! Looks at processes once a second: what they used since the look before.
 //!
-//! Everything is read from `/proc`; where there is none, [`Monitor::look`] gives no samples and [`Monitor::note`]
+//! Everything is read from `/proc`, and of a control group from where those are mounted; where there is no `/proc`, [`Monitor::look`] gives no samples and [`Monitor::note`]
 //! says so.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 use tidemark_record::Sample;
 
+use crate::groups::Group;
 use crate::proc;
 
 /// Most processes followed below one that was started; further ones are left out.
@@ -24,36 +26,50 @@ pub const DRIVER: &str = "driver";
 
 /// Counters since the process began, and sizes right now.
 #[derive(Debug, Clone, Copy, Default)]
-struct Reading {
-    cpu_us: u64,
-    cpu_system_us: u64,
-    rss_bytes: u64,
-    threads: u64,
-    voluntary_switches: u64,
-    involuntary_switches: u64,
-    disk_read_bytes: u64,
-    disk_written_bytes: u64,
-    net_received_bytes: u64,
-    net_sent_bytes: u64,
-    steal_us: u64,
+#[allow(missing_docs)]
+pub struct Reading {
+    pub cpu_us: u64,
+    pub cpu_system_us: u64,
+    pub rss_bytes: u64,
+    pub threads: u64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub disk_read_bytes: u64,
+    pub disk_written_bytes: u64,
+    pub net_received_bytes: u64,
+    pub net_sent_bytes: u64,
+    pub steal_us: u64,
+    pub core_wait_us: u64,
 }
 
-/// One process or machine that is looked at.
+/// What is looked at under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// The whole machine.
+    Machine,
+    /// Processes with all below them, as one.
+    Processes(Vec<u32>),
+    /// A control group.
+    Group(Group),
+}
+
+/// One subject, and what it had used by the last look.
 #[derive(Debug)]
-struct Watched {
+struct Looked {
     name: String,
-    /// None for the machine.
-    process: Option<u32>,
-    /// Whether it is down on purpose, and its number nobody's.
+    subject: Subject,
+    /// Whether it is not there: down on purpose, and its number nobody's.
     down: bool,
     before: Option<(u64, Reading)>,
+    /// When it was told of last.
+    told_us: Option<u64>,
 }
 
 /// Looks at processes and at the machine.
 #[derive(Debug)]
 pub struct Monitor {
     root: PathBuf,
-    watched: Vec<Watched>,
+    all: Vec<Looked>,
     tick_us: u64,
     page_bytes: u64,
 }
@@ -61,33 +77,47 @@ pub struct Monitor {
 impl Monitor {
     /// Looks at the machine and at this process, the driver.
     pub fn new() -> Self {
-        let mut monitor = Monitor {
-            root: PathBuf::from("/proc"),
-            watched: Vec::new(),
-            tick_us: 1_000_000 / rustix::param::clock_ticks_per_second().max(1),
-            page_bytes: rustix::param::page_size() as u64,
-        };
-        monitor.watch(DRIVER, Some(std::process::id()));
-        monitor.watch(MACHINE, None);
+        let mut monitor = Monitor::of_nothing();
+        monitor.look_at(DRIVER, Some(Subject::Processes(vec![std::process::id()])));
+        monitor.look_at(MACHINE, Some(Subject::Machine));
         monitor
     }
 
-    /// Looks at a process and all its children from now on, under a name that may have had another one before.
-    /// None: it is down on purpose, and uses nothing.
-    pub fn follow(&mut self, name: &str, process: Option<u32>) {
-        match (self.watched.iter_mut().find(|watched| watched.name == name), process) {
-            (Some(watched), Some(id)) if watched.process == Some(id) => {}
-            (Some(watched), Some(_)) => {
-                *watched = Watched { name: name.to_owned(), process, down: false, before: None };
-            }
-            (Some(watched), None) => (watched.down, watched.before) = (true, None),
-            (None, Some(_)) => self.watch(name, process),
-            (None, None) => {}
+    /// Looks at nothing yet.
+    pub fn of_nothing() -> Self {
+        Monitor {
+            root: PathBuf::from("/proc"),
+            all: Vec::new(),
+            tick_us: 1_000_000 / rustix::param::clock_ticks_per_second().max(1),
+            page_bytes: rustix::param::page_size() as u64,
         }
     }
 
-    fn watch(&mut self, name: &str, process: Option<u32>) {
-        self.watched.push(Watched { name: name.to_owned(), process, down: false, before: None });
+    /// Looks at a process and all its children from now on, under a name that may have had another one before, which it then
+    /// was started in place of: all that it used counts, from when that name was told of last.
+    /// None: it is down on purpose, and uses nothing.
+    pub fn follow(&mut self, name: &str, process: Option<u32>) {
+        let told_us = self.all.iter().find(|looked| looked.name == name).and_then(|looked| looked.told_us);
+        self.look_at(name, process.map(|id| Subject::Processes(vec![id])));
+        let is_new = |looked: &&mut Looked| looked.name == name && looked.told_us.is_none() && !looked.down;
+        if let Some(looked) = self.all.iter_mut().find(is_new) {
+            looked.told_us = told_us;
+            looked.before = told_us.map(|us| (us, Reading::default()));
+        }
+    }
+
+    /// Looks at a subject from now on, under a name that may have had another one before. None: it is not there, and uses
+    /// nothing.
+    pub fn look_at(&mut self, name: &str, subject: Option<Subject>) {
+        let looked =
+            |subject| Looked { name: name.to_owned(), subject, down: false, before: None, told_us: None };
+        match (self.all.iter_mut().find(|looked| looked.name == name), subject) {
+            (Some(known), Some(subject)) if known.subject == subject && !known.down => {}
+            (Some(known), Some(subject)) => *known = looked(subject),
+            (Some(known), None) => (known.down, known.before) = (true, None),
+            (None, Some(subject)) => self.all.push(looked(subject)),
+            (None, None) => {}
+        }
     }
 
     /// What a reader of the run must know, where there is nothing to look at.
@@ -98,26 +128,32 @@ impl Monitor {
         })
     }
 
-    /// What everything watched used since the look before. The first look at a process only sets where it counts from.
+    /// What everything used since the look before. The first look at a process only sets where it counts from.
     pub fn look(&mut self, at_us: u64) -> Vec<Sample> {
-        let mut samples = Vec::with_capacity(self.watched.len());
-        for index in 0..self.watched.len() {
-            if self.watched[index].down {
-                let process = self.watched[index].name.clone();
-                samples.push(Sample { at_us, process, ..Sample::default() });
+        let mut samples = Vec::with_capacity(self.all.len());
+        for index in 0..self.all.len() {
+            let looked = &mut self.all[index];
+            if looked.down {
+                looked.told_us = Some(at_us);
+                samples.push(Sample { at_us, process: looked.name.clone(), ..Sample::default() });
                 continue;
             }
-            let reading = match self.watched[index].process {
-                Some(id) if self.watched[index].name == DRIVER => self.read_ourselves(id),
-                Some(id) => self.read_tree(id),
-                None => self.read_machine(),
+            let looked = &self.all[index];
+            let reading = match &looked.subject {
+                Subject::Processes(ids) if looked.name == DRIVER => {
+                    ids.first().and_then(|id| self.read_ourselves(*id))
+                }
+                Subject::Processes(ids) => self.read_trees(ids),
+                Subject::Group(group) => self.read_group(group),
+                Subject::Machine => self.read_machine(),
             };
-            let watched = &mut self.watched[index];
-            let before = std::mem::replace(&mut watched.before, reading.map(|reading| (at_us, reading)));
-            if let (Some(before), Some(after)) = (before, watched.before)
+            let looked = &mut self.all[index];
+            looked.told_us = reading.map(|_| at_us).or(looked.told_us);
+            let before = std::mem::replace(&mut looked.before, reading.map(|reading| (at_us, reading)));
+            if let (Some(before), Some(after)) = (before, looked.before)
                 && after.0 > before.0
             {
-                samples.push(difference(&watched.name, before, after));
+                samples.push(difference(&looked.name, before, after));
             }
         }
         samples
@@ -135,20 +171,56 @@ impl Monitor {
         Some(reading)
     }
 
-    /// A process with all processes below it as one.
-    fn read_tree(&self, id: u32) -> Option<Reading> {
-        let mut sum = self.read_process(id)?;
-        let mut queue = self.children(id);
+    /// Processes with all processes below them as one; none where not one of them is there.
+    fn read_trees(&self, ids: &[u32]) -> Option<Reading> {
+        let mut sum: Option<Reading> = None;
+        let mut queue = ids.to_vec();
+        let mut seen = HashSet::new();
         let mut index = 0;
         while index < queue.len() && index < PROCESSES_MAX {
-            // a child may be gone by now; its time has then gone to its parent's sum
-            if let Some(reading) = self.read_process(queue[index]) {
-                sum.add(&reading);
-            }
-            queue.extend(self.children(queue[index]));
+            let id = queue[index];
             index += 1;
+            if !seen.insert(id) {
+                continue;
+            }
+            // a child may be gone by now; its time has then gone to its parent's sum
+            if let Some(reading) = self.read_process(id) {
+                sum.get_or_insert_default().add(&reading);
+            }
+            queue.extend(self.children(id));
         }
+        let mut sum = sum?;
+        (sum.net_received_bytes, sum.net_sent_bytes) = self.own_network(ids);
         Some(sum)
+    }
+
+    /// What the first of these sent and received where it has a network of its own, as in a container.
+    fn own_network(&self, ids: &[u32]) -> (u64, u64) {
+        let namespace = |of: &str| std::fs::read_link(self.root.join(of).join("ns/net")).ok();
+        let Some(id) = ids.first() else { return (0, 0) };
+        match (namespace("self"), namespace(&id.to_string())) {
+            (Some(ours), Some(its)) if ours != its => {
+                proc::network_bytes(&read(&self.root.join(format!("{id}/net/dev"))).unwrap_or_default())
+            }
+            _ => (0, 0),
+        }
+    }
+
+    /// A control group: what it counts itself, else its processes' sum. Its processes that have ended count as well.
+    fn read_group(&self, group: &Group) -> Option<Reading> {
+        let ids = group.processes()?;
+        let mut reading = Reading::default();
+        let readings = ids.iter().take(PROCESSES_MAX).filter_map(|id| self.read_process(*id));
+        readings.for_each(|one| reading.add(&one));
+        if let Some((cpu_us, cpu_system_us)) = group.cpu_us() {
+            (reading.cpu_us, reading.cpu_system_us) = (cpu_us, cpu_system_us);
+        }
+        reading.rss_bytes = group.memory_bytes().unwrap_or(reading.rss_bytes);
+        if let Some((read, written)) = group.disk_bytes() {
+            (reading.disk_read_bytes, reading.disk_written_bytes) = (read, written);
+        }
+        (reading.net_received_bytes, reading.net_sent_bytes) = self.own_network(&ids);
+        Some(reading)
     }
 
     fn read_process(&self, id: u32) -> Option<Reading> {
@@ -165,13 +237,14 @@ impl Monitor {
             reading.disk_read_bytes = proc::keyed(&io, "read_bytes").unwrap_or(0);
             reading.disk_written_bytes = proc::keyed(&io, "write_bytes").unwrap_or(0);
         }
-        // the status of a process counts its first thread only
-        for status in
-            entries(&folder.join("task")).take(THREADS_MAX).filter_map(|task| read(&task.join("status")))
-        {
+        // those files of a process count its first thread only
+        for task in entries(&folder.join("task")).take(THREADS_MAX) {
+            let Some(status) = read(&task.join("status")) else { continue };
             let count = |key| proc::keyed(&status, key).unwrap_or(0);
             reading.voluntary_switches += count("voluntary_ctxt_switches");
             reading.involuntary_switches += count("nonvoluntary_ctxt_switches");
+            let waited_us = read(&task.join("schedstat")).as_deref().and_then(proc::core_wait_us);
+            reading.core_wait_us = reading.core_wait_us.saturating_add(waited_us.unwrap_or(0));
         }
         Some(reading)
     }
@@ -223,11 +296,16 @@ impl Reading {
         self.involuntary_switches = self.involuntary_switches.saturating_add(other.involuntary_switches);
         self.disk_read_bytes = self.disk_read_bytes.saturating_add(other.disk_read_bytes);
         self.disk_written_bytes = self.disk_written_bytes.saturating_add(other.disk_written_bytes);
+        self.core_wait_us = self.core_wait_us.saturating_add(other.core_wait_us);
     }
 }
 
 /// What happened between two readings. A counter that fell (a thread that ended) counts as nothing.
-fn difference(name: &str, (before_us, before): (u64, Reading), (after_us, after): (u64, Reading)) -> Sample {
+pub fn difference(
+    name: &str,
+    (before_us, before): (u64, Reading),
+    (after_us, after): (u64, Reading),
+) -> Sample {
     let elapsed_us = (after_us - before_us) as f64;
     let share = |after: u64, before: u64| after.saturating_sub(before) as f64 / elapsed_us;
     Sample {
@@ -244,6 +322,7 @@ fn difference(name: &str, (before_us, before): (u64, Reading), (after_us, after)
         net_received_bytes: after.net_received_bytes.saturating_sub(before.net_received_bytes),
         net_sent_bytes: after.net_sent_bytes.saturating_sub(before.net_sent_bytes),
         steal_share: share(after.steal_us, before.steal_us),
+        core_wait_share: share(after.core_wait_us, before.core_wait_us),
     }
 }
 
@@ -268,11 +347,12 @@ mod tests {
         fs::write(root.join(format!("{id}/io")), "read_bytes: 4096\nwrite_bytes: 100\n").unwrap();
         fs::write(task.join("status"), "voluntary_ctxt_switches: 7\nnonvoluntary_ctxt_switches: 2\n")
             .unwrap();
+        fs::write(task.join("schedstat"), format!("5 {} 9\n", user_ticks * 4_000_000)).unwrap();
         fs::write(task.join("children"), children).unwrap();
     }
 
     fn fake(root: &Path) -> Monitor {
-        Monitor { root: root.to_owned(), watched: Vec::new(), tick_us: 10_000, page_bytes: 4096 }
+        Monitor { root: root.to_owned(), all: Vec::new(), tick_us: 10_000, page_bytes: 4096 }
     }
 
     #[test]
@@ -316,7 +396,55 @@ mod tests {
             sample.cpu_share
         );
         assert_eq!(sample.cpu_system_share, 0.0);
+        assert!(
+            (sample.core_wait_share - 0.4).abs() < 1e-9,
+            "50 + 50 times 4 ms: {}",
+            sample.core_wait_share
+        );
         assert_eq!((sample.threads, sample.rss_bytes), (9, 3 * 50 * 4096));
+    }
+
+    #[test]
+    fn several_processes_are_one_and_none_counts_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write_process(root, 10, 0, "11");
+        write_process(root, 11, 0, "");
+        write_process(root, 20, 0, "");
+        let mut monitor = fake(root);
+        monitor.look_at("x", Some(Subject::Processes(vec![10, 11, 20, 99])));
+        monitor.look(0);
+        [10, 11, 20].iter().for_each(|id| write_process(root, *id, 50, if *id == 10 { "11" } else { "" }));
+        let sample = monitor.look(1_000_000).remove(0);
+        assert!((sample.cpu_share - 1.5).abs() < 1e-9, "{}", sample.cpu_share);
+        assert_eq!(sample.threads, 9);
+    }
+
+    #[test]
+    fn a_process_with_a_network_of_its_own_has_its_traffic() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write_process(root, 10, 0, "");
+        fs::create_dir_all(root.join("self/ns")).unwrap();
+        fs::create_dir_all(root.join("10/ns")).unwrap();
+        fs::create_dir_all(root.join("10/net")).unwrap();
+        std::os::unix::fs::symlink("net:[1]", root.join("self/ns/net")).unwrap();
+        std::os::unix::fs::symlink("net:[2]", root.join("10/ns/net")).unwrap();
+        let write = |bytes: u64| {
+            fs::write(root.join("10/net/dev"), format!("eth0: {bytes} 0 0 0 0 0 0 0 5 0\n")).unwrap();
+        };
+        let mut monitor = fake(root);
+        monitor.follow("x", Some(10));
+        write(100);
+        monitor.look(0);
+        write(350);
+        let sample = monitor.look(1_000_000).remove(0);
+        assert_eq!((sample.net_received_bytes, sample.net_sent_bytes), (250, 0));
+        fs::remove_file(root.join("10/ns/net")).unwrap();
+        std::os::unix::fs::symlink("net:[1]", root.join("10/ns/net")).unwrap();
+        monitor.look(2_000_000);
+        write(900);
+        assert_eq!(monitor.look(3_000_000)[0].net_received_bytes, 0, "that is the machine's");
     }
 
     #[test]
@@ -337,7 +465,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         write_process(root, 10, 100, "");
-        write_process(root, 20, 5_000, "");
+        write_process(root, 20, 20, "");
         let mut monitor = fake(root);
         monitor.follow("system", None);
         monitor.follow("system", Some(10));
@@ -346,11 +474,24 @@ mod tests {
         let down = monitor.look(2_000_000);
         assert_eq!((down[0].process.as_str(), down[0].rss_bytes, down[0].cpu_share), ("system", 0, 0.0));
         monitor.follow("system", Some(20));
-        assert!(monitor.look(3_000_000).is_empty(), "another process counts from its own begin");
-        write_process(root, 20, 5_050, "");
+        let up = monitor.look(3_000_000);
+        assert!(
+            (up[0].cpu_share - 0.3).abs() < 1e-9,
+            "all of it, as it was started since: {}",
+            up[0].cpu_share
+        );
+        write_process(root, 20, 70, "");
         monitor.follow("system", Some(20));
         let up = monitor.look(4_000_000);
         assert!((up[0].cpu_share - 0.5).abs() < 1e-9, "{}", up[0].cpu_share);
+        // one that nobody saw down, and looks that saw neither of them
+        fs::remove_dir_all(root.join("20")).unwrap();
+        monitor.follow("system", Some(20));
+        assert!(monitor.look(5_000_000).is_empty());
+        write_process(root, 30, 90, "");
+        monitor.follow("system", Some(30));
+        let up = monitor.look(6_000_000);
+        assert!((up[0].cpu_share - 0.5).abs() < 1e-9, "a second in two: {}", up[0].cpu_share);
     }
 
     #[test]
@@ -365,7 +506,7 @@ mod tests {
             fs::write(root.join("vmstat"), format!("pgpgin {bytes}\npgpgout 0\n")).unwrap();
         };
         let mut monitor = fake(root);
-        monitor.watch(MACHINE, None);
+        monitor.look_at(MACHINE, Some(Subject::Machine));
         write(100, 1000);
         monitor.look(0);
         write(300, 3000);

@@ -37,6 +37,12 @@ pub fn own_ticks(text: &str) -> Option<(u64, u64)> {
     Some((ticks(14)?.saturating_add(ticks(15)?), ticks(22)?))
 }
 
+/// How long a thread was ready to run but had no core since it began, microseconds, from `/proc/PID/task/TID/schedstat`:
+/// nanoseconds on a CPU, nanoseconds without one, how often it was put on one.
+pub fn core_wait_us(text: &str) -> Option<u64> {
+    text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|ns| ns / 1_000)
+}
+
 /// The number after `key` in a file of `key: number` lines, such as `/proc/PID/status` and `/proc/PID/io`.
 pub fn keyed(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {
@@ -138,6 +144,13 @@ mod tests {
     }
 
     #[test]
+    fn waits_for_a_core_are_read() {
+        assert_eq!(core_wait_us("123456 7890123 42\n"), Some(7_890));
+        assert_eq!(core_wait_us("123456"), None);
+        assert_eq!(core_wait_us("1 -2 3"), None);
+    }
+
+    #[test]
     fn the_machine_is_read() {
         let text = "cpu  100 2 30 4000 5 6 7 8 0 0\ncpu0 1 1 1 1\nintr 5 5\nctxt 12345\nbtime 1\n";
         let stat = machine_stat(text).unwrap();
@@ -206,6 +219,7 @@ mod tests {
         #[test]
         fn odd_content_never_panics(text in odd_text()) {
             process_stat(&text);
+            core_wait_us(&text);
             machine_stat(&text);
             memory_used(&text);
             network_bytes(&text);

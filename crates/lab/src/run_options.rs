@@ -8,6 +8,7 @@ use tidemark_drive::{IoChoice, Timestamps};
 use tidemark_record::Sinks;
 
 use crate::pin::Pins;
+use crate::trace::TraceOptions;
 
 /// How an experiment is carried out.
 #[derive(Debug, Clone)]
@@ -32,6 +33,10 @@ pub struct RunOptions {
     pub command_line: Vec<String>,
     /// Drive the system at this URL instead of starting the scenario's.
     pub url: Option<String>,
+    /// The git revision of the system, where it is not that of the folder that this runs in.
+    pub revision: Option<String>,
+    /// Which requests are kept as they were, and where, if that is wanted.
+    pub trace: Option<TraceOptions>,
     /// Whether `last` becomes this run.
     pub remember: bool,
     /// The `tidemark` executable that serves shipped systems.
@@ -58,6 +63,8 @@ impl Default for RunOptions {
             keep_data: false,
             command_line: std::env::args().collect(),
             url: None,
+            revision: None,
+            trace: None,
             remember: true,
             executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
             before_exit: None,

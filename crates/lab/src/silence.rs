@@ -23,22 +23,25 @@ const HUNG: u64 = 2;
 const USUAL: u64 = 2;
 
 /// A silence that counts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Outage {
     /// What is said of it.
     pub reason: String,
     /// Whether most of what failed in it was answered: those answers the driver read, so it was not the driver that missed
     /// them.
     pub was_answered: bool,
+    /// The share of it in which every driving thread waited for a core, as far as that is known, 0 to 1: it heard nothing
+    /// then.
+    pub unheard_share: f64,
 }
 
 impl Outage {
     /// One in which most failed by this kind; `told` goes on behind what the system did.
-    fn new(most: &str, told: &str) -> Outage {
+    fn new(most: &str, told: &str, unheard_share: f64) -> Outage {
         let was_answered =
             [Outcome::Status, Outcome::Check, Outcome::Protocol].iter().any(|outcome| outcome.name() == most);
         let did = if was_answered { "gave no good answer" } else { "stopped answering" };
-        Outage { reason: format!("the system {did}{told}"), was_answered }
+        Outage { reason: format!("the system {did}{told}"), was_answered, unheard_share }
     }
 }
 
@@ -50,6 +53,8 @@ struct Slice {
     start_us: u64,
     /// How long a thread was not there; the longest.
     absent_us: u64,
+    /// How long each thread waited for a core at least; none before the first has told.
+    waited_us: Option<u64>,
     failed: Failed,
     /// When the first and the last failed.
     failed_us: Option<(u64, u64)>,
@@ -115,6 +120,9 @@ impl Silence {
         let slice = self.slices.entry(end_us).or_default();
         slice.start_us = start_us;
         slice.absent_us = slice.absent_us.max(interval.absent_us);
+        // who does not tell waited for nothing
+        let waited_us = interval.core_waits.map_or(0, |waits| waits.waited_us);
+        slice.waited_us = Some(slice.waited_us.map_or(waited_us, |least_us| least_us.min(waited_us)));
         if let Some((first_us, last_us)) = interval.failed_us {
             slice.failed_us = Some(both(slice.failed_us, first_us, last_us));
         }
@@ -185,6 +193,19 @@ impl Silence {
         self.overlapping(from_us, to_us).map(|slice| slice.absent_us).sum()
     }
 
+    /// In what share of this time every thread waited for a core, to the interval.
+    fn unheard_share(&self, from_us: u64, to_us: u64) -> f64 {
+        let (mut waited_us, mut length_us) = (0, 0);
+        for (end_us, slice) in self.slices.range(from_us + 1..) {
+            if slice.start_us >= to_us {
+                break;
+            }
+            waited_us += slice.waited_us.unwrap_or(0);
+            length_us += end_us - slice.start_us;
+        }
+        waited_us as f64 / length_us.max(1) as f64
+    }
+
     fn overlapping(&self, from_us: u64, to_us: u64) -> impl Iterator<Item = &Slice> {
         self.slices
             .range(from_us + 1..)
@@ -221,7 +242,7 @@ impl Silence {
             let last_s = all_us as f64 / 1e6;
             let told =
                 format!(": in the last {last_s:.1} s no request succeeded and {all} failed, most by {most}");
-            return Some(Outage::new(most, &told));
+            return Some(Outage::new(most, &told, self.unheard_share(quiet.begin_us, end_us)));
         }
         let hung_us = silent_us.max(HUNG * self.longest_good_us);
         let is_hang = is_no_chance && silent_us >= QUIET_US && self.longest_good_after_us > hung_us;
@@ -233,6 +254,7 @@ impl Silence {
                 self.longest_good_after_us as f64 / 1e6
             ),
             was_answered: false,
+            unheard_share: self.unheard_share(quiet.begin_us, window_end_us),
         })
     }
 
@@ -242,13 +264,14 @@ impl Silence {
         let (silent_us, missed) = self.in_window(quiet)?;
         let share = silent_us as f64 / (window_end_us - window_begin_us).max(1) as f64;
         let counts = self.judges_breaks && silent_us >= QUIET_US && missed >= MISSED && share >= SHARE;
-        let failed = self.failed(quiet.begin_us, quiet.end_us?);
+        let end_us = quiet.end_us?;
+        let failed = self.failed(quiet.begin_us, end_us);
         let all: u64 = failed.values().sum();
         let most = most(&failed).filter(|_| counts && (!is_usual || all >= FAILURES))?;
         let silent_s = silent_us as f64 / 1e6;
         let told =
             format!(" for {silent_s:.1} s: no request succeeded then and {all} failed, most by {most}");
-        Some(Outage::new(most, &told))
+        Some(Outage::new(most, &told, self.unheard_share(quiet.begin_us, end_us)))
     }
 }
 
@@ -411,6 +434,15 @@ mod tests {
         assert!(told.contains("stopped answering for 1.7 s") && told.contains("3 failed"), "{told}");
         assert_eq!(broken(false, 0), None);
         assert_eq!(broken(true, 400_000), None, "the driver was not there");
+        let mut starved = Run::new(4);
+        starved.busy(0).second(1, &[1, 150_000], 1_000, (Outcome::Reset, 1), 50);
+        starved.failed_us = Some(2 * S + 500_000);
+        starved.second(2, &[850_000, 999_999], 1_000, (Outcome::Connect, 2), 50).busy(3);
+        for slice in starved.silence.slices.values_mut() {
+            slice.waited_us = Some(600_000);
+        }
+        let unheard_share = starved.silence.outage().unwrap().unheard_share;
+        assert!((unheard_share - 0.6).abs() < 1e-9, "{unheard_share}");
         let mut long = Run::new(2_000);
         (0..2_000).for_each(|second| match second {
             9 => drop(long.second(9, &[], 0, (Outcome::Connect, 1), 50)),
@@ -461,6 +493,25 @@ mod tests {
         let mut after = Run::new(1);
         after.busy(0).second(1, &[], 0, NONE, 50).second(2, &[], 0, NONE, 50);
         assert_eq!(after.reason(), None, "the window was over");
+    }
+
+    #[test]
+    fn only_where_every_thread_waited_for_a_core_nobody_heard() {
+        let waited = |thread, waited_us| {
+            let mut interval = ThreadInterval::empty(thread, 0, S);
+            interval.in_window = true;
+            interval.core_waits = Some(tidemark_record::CoreWaits { waited_us, sleeps: 1 });
+            interval
+        };
+        let unheard_share = |threads: &[ThreadInterval]| {
+            let mut silence = Silence::new(true);
+            threads.iter().for_each(|interval| silence.add(interval));
+            silence.unheard_share(0, S)
+        };
+        assert_eq!(unheard_share(&[waited(0, 900_000)]), 0.9);
+        assert_eq!(unheard_share(&[waited(0, 900_000), waited(1, 200_000)]), 0.2);
+        let untold = ThreadInterval { core_waits: None, ..waited(1, 0) };
+        assert_eq!(unheard_share(&[waited(0, 900_000), untold]), 0.0);
     }
 
     #[test]

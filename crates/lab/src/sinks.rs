@@ -30,7 +30,7 @@ fn looked_at(figures: &SharedFigures) -> MutexGuard<'_, Figures> {
 }
 
 /// A thread that stays away from the driving threads' cores, if there are others.
-fn beside_the_driver<T: Send + 'static>(
+pub(crate) fn beside_the_driver<T: Send + 'static>(
     name: &str,
     pins: &Pins,
     run: impl FnOnce() -> T + Send + 'static,

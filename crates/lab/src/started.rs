@@ -16,6 +16,11 @@ pub trait Started: Send {
     /// What a scenario's faults call it: `system`, `cassandra`, `cassandra.2`.
     fn name(&self) -> &str;
 
+    /// Whether the lab started it, and starts it again; else it is only [watched](crate::watch).
+    fn is_ours(&self) -> bool {
+        true
+    }
+
     /// Its process, up or down.
     fn process(&self) -> &Process;
 

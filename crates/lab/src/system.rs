@@ -17,7 +17,7 @@ use crate::hooks::{self, AfterHooks, LaunchContext};
 use crate::interrupt::StopRequest;
 use crate::served::{self, ANY_PORT, ASK_EVERY, Deadline, Served, cannot_write, check_stop_request};
 use crate::started::{Handle, Started, held, try_held};
-use crate::target::{greet_calls, knock, target};
+use crate::target::{greet_calls, knock, looked_up, target};
 
 /// How long a URL is tried that nobody answers at.
 const URL_PATIENCE: Duration = Duration::from_secs(2);
@@ -54,6 +54,8 @@ pub struct Running {
     pub name: String,
     /// Where it is driven.
     pub target: Target,
+    /// How long it took to look its name up, where it has one.
+    pub lookup: Option<Duration>,
     /// The same for a person.
     pub url: String,
     /// The command that started it; empty if it was there already.
@@ -213,6 +215,7 @@ fn start_shipped(
         data,
         name: name.to_owned(),
         target,
+        lookup: None,
         command,
         durability: Some(durability),
     })
@@ -256,6 +259,7 @@ fn start_command(
         data: None,
         name,
         target,
+        lookup: None,
         url,
         command,
         durability: system.durability.clone(),
@@ -264,7 +268,7 @@ fn start_command(
 
 /// A system that is there already need not have our health path; that somebody answers is enough.
 fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> Result<Running, LabError> {
-    let mut target = target(url, system)?;
+    let (mut target, lookup) = looked_up(url, system)?;
     let deadline = Deadline::new(system.ready_within.min(URL_PATIENCE));
     loop {
         check_stop_request(stop_request)?;
@@ -296,6 +300,7 @@ fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> R
         data: None,
         name: url.to_owned(),
         target,
+        lookup,
         url: url.trim_end_matches('/').to_owned(),
         command: Vec::new(),
         // what the scenario says is for what it starts; nobody asked this one

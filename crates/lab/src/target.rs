@@ -1,7 +1,7 @@
 //! A URL becomes the address that is driven. Names are looked up here, once, before anything is measured.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,11 @@ use tidemark_drive::{
     Target, Tls,
 };
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
+use tidemark_scenario::secrets::without_password;
 use tidemark_scenario::system_url::{Spoken, SystemUrl};
 
 use crate::error::LabError;
+use crate::proxy;
 
 /// What a `connect to` that names a unix socket begins with.
 const UNIX: &str = "unix:";
@@ -28,7 +30,13 @@ const AEROSPIKE_PORT: u16 = 3000;
 /// Reads a URL and resolves its host by the system's policy. Where the system says what to connect to, the host is only
 /// spoken of, not looked up.
 pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
-    let wrong = |reason: String| LabError::Usage(format!("`{text}` cannot be driven: {reason}"));
+    looked_up(text, system).map(|(target, _)| target)
+}
+
+/// The same, and how long it took to look the name up, where there is one.
+pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration>), LabError> {
+    let wrong =
+        |reason: String| LabError::Usage(format!("`{}` cannot be driven: {reason}", without_password(text)));
     let url = SystemUrl::read(text).map_err(wrong)?;
     let (protocol, own_port, authority, base_path) = match url.spoken.clone() {
         Spoken::Http { base_path } => {
@@ -62,13 +70,33 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
             (Protocol::Memcached(memcached), MEMCACHED_PORT, url.host.clone(), String::new())
         }
     };
-    Ok(Target {
-        address: address(&url.host, url.port.unwrap_or(own_port), system).map_err(wrong)?,
+    let between = proxy::before(&url, &authority, system).map_err(wrong)?;
+    let begin = Instant::now();
+    let address = match &between {
+        // its own resolver finds the URL's host
+        Some(between) => resolve(&between.host, between.port, system.resolve).map(Address::from),
+        None => address(&url.host, url.port.unwrap_or(own_port), system),
+    };
+    let took = begin.elapsed();
+    let host = match (&between, &system.connect_to) {
+        (Some(between), _) => between.host.as_str(),
+        (None, Some(place)) => place.rsplit_once(':').map_or("", |(host, _)| host),
+        (None, None) => url.host.as_str(),
+    };
+    let target = Target {
+        address: address.map_err(wrong)?,
         tls: tls(&url.host, url.is_secure, system).map_err(wrong)?,
         protocol,
         authority,
         base_path,
-    })
+        proxy: between.as_ref().map(|between| between.proxy.clone()),
+    };
+    let is_name = matches!(target.address, Address::Tcp(_)) && !is_address(host);
+    Ok((target, is_name.then_some(took)))
+}
+
+fn is_address(host: &str) -> bool {
+    host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
 }
 
 /// The servers of a URL.
@@ -328,7 +356,17 @@ pub fn greet_calls<'m>(
 }
 
 /// Where connections went, if the URL alone does not say it.
-pub fn remark(url: &str, address: &Address) -> Option<String> {
+pub fn remark(url: &str, target: &Target) -> Option<String> {
+    match &target.proxy {
+        Some(proxy) => Some(format!(
+            "all connections went to the proxy {} ({}), chosen once before the load; its time is in every response time",
+            proxy.name, target.address
+        )),
+        None => elsewhere(url, &target.address),
+    }
+}
+
+fn elsewhere(url: &str, address: &Address) -> Option<String> {
     let evident = match address {
         Address::Tcp(address) => {
             url.contains(&address.ip().to_string())
@@ -448,10 +486,35 @@ mod tests {
     #[test]
     fn an_address_is_remarked_where_the_url_does_not_say_it() {
         let address = |text: &str| Address::from(text.parse::<SocketAddr>().unwrap());
-        assert_eq!(remark("http://127.0.0.1", &address("127.0.0.1:80")), None);
-        assert_eq!(remark("http://[::1]:9", &address("[::1]:9")), None);
-        let text = remark("http://localhost", &address("[::1]:80")).unwrap();
+        assert_eq!(elsewhere("http://127.0.0.1", &address("127.0.0.1:80")), None);
+        assert_eq!(elsewhere("http://[::1]:9", &address("[::1]:9")), None);
+        assert_eq!(elsewhere("http://localhost", &address("[::1]:80")), None);
+        let text = elsewhere("http://shop.test", &address("[::1]:80")).unwrap();
         assert!(text.contains("to [::1]:80"), "{text}");
-        assert!(remark("http://localhost", &Address::Unix("/x".into())).unwrap().contains("unix:/x"));
+        assert!(elsewhere("http://localhost", &Address::Unix("/x".into())).unwrap().contains("unix:/x"));
+    }
+
+    #[test]
+    fn only_a_name_is_looked_up() {
+        let lookup = |url: &str, system: &System| looked_up(url, system).unwrap().1.is_some();
+        assert!(lookup("http://localhost:81/a", &System::default()));
+        assert!(!lookup("http://127.0.0.1:81", &System::default()));
+        assert!(!lookup("http://[::1]", &System::default()));
+        let elsewhere = |place: &str| System { connect_to: Some(place.into()), ..System::default() };
+        assert!(lookup("http://shop.invalid", &elsewhere("localhost:1")));
+        assert!(!lookup("http://shop.invalid", &elsewhere("127.0.0.1:1")));
+        assert!(!lookup("http://shop.invalid", &elsewhere("unix:/run/x.sock")));
+    }
+
+    #[test]
+    fn connections_go_to_the_proxy_and_requests_to_the_server() {
+        let system = System { proxy: Some("http://me:mine@127.0.0.1:3128".into()), ..System::default() };
+        let target = super::target("http://shop.invalid:81/a", &system).unwrap();
+        assert_eq!(
+            (target.address.to_string().as_str(), target.authority.as_str()),
+            ("127.0.0.1:3128", "shop.invalid:81")
+        );
+        let told = remark("http://shop.invalid:81/a", &target).unwrap();
+        assert!(told.contains("the proxy 127.0.0.1:3128") && !told.contains("mine"), "{told}");
     }
 }

@@ -10,6 +10,9 @@ use crate::load_text;
 /// Time between two looks of the monitor.
 const SECOND_US: u64 = 1_000_000;
 
+/// How long before its end a process is looked at once more: who looks comes by several times meanwhile.
+const BEFORE_END: Duration = Duration::from_millis(150);
+
 /// A phase that will come to pass.
 pub struct Planned {
     /// Its name.
@@ -24,11 +27,14 @@ pub struct Planned {
     pub measured: bool,
 }
 
-/// When phases begin, and when the monitor looks: at every whole second.
+/// When phases begin, and when the monitor looks: at every whole second, and before a fault ends a process, as nobody
+/// knows afterwards what that used.
 pub struct Timetable {
     phases: Vec<Planned>,
     next_phase: usize,
     next_look_us: u64,
+    /// Looks in between, the next one last.
+    last_looks_us: Vec<u64>,
 }
 
 impl Timetable {
@@ -42,7 +48,13 @@ impl Timetable {
             measured: times.measured,
         };
         let phases = times.iter().zip(load_text::levels(plan)).map(planned).collect();
-        Timetable { phases, next_phase: 0, next_look_us: SECOND_US }
+        let zero_us = times.iter().filter(|phase| phase.measured).map(|phase| phase.start_us).min();
+        let ending = plan.faults.iter().filter(|fault| fault.kind.ends_processes());
+        let before =
+            |at: Duration| (zero_us.unwrap_or(0) + microseconds(at)).saturating_sub(microseconds(BEFORE_END));
+        let mut last_looks_us: Vec<u64> = ending.map(|fault| before(fault.at)).collect();
+        last_looks_us.sort_unstable_by(|a, b| b.cmp(a));
+        Timetable { phases, next_phase: 0, next_look_us: SECOND_US, last_looks_us }
     }
 
     /// Length of the measured window as planned, seconds.
@@ -68,9 +80,12 @@ impl Timetable {
 
     /// Whether a look of the monitor is due; asking takes it.
     pub fn look_is_due(&mut self, now_us: u64) -> bool {
-        let due = now_us >= self.next_look_us;
+        let mut due = now_us >= self.next_look_us;
         if due {
             self.next_look_us = (now_us / SECOND_US + 1) * SECOND_US;
+        }
+        while self.last_looks_us.pop_if(|at_us| *at_us <= now_us).is_some() {
+            due = true;
         }
         due
     }
@@ -113,6 +128,28 @@ mod tests {
         // one that comes late does not make up for what it missed
         assert!(timetable.look_is_due(9_100_000) && !timetable.look_is_due(9_900_000));
         assert!(timetable.look_is_due(10_000_000));
+    }
+
+    #[test]
+    fn it_looks_once_more_before_a_process_is_ended() {
+        use tidemark_scenario::plan::{Fault, FaultKind};
+        let fault = |at_ms, kind| Fault {
+            at: Duration::from_millis(at_ms),
+            share: None,
+            target: "system".into(),
+            kind,
+            lasts: None,
+        };
+        let mut plan = plan(LoadModel::Closed);
+        plan.faults =
+            vec![fault(900, FaultKind::Kill), fault(200, FaultKind::Stop), fault(500, FaultKind::Freeze)];
+        let times =
+            [(0, 1_500_000, false), (1_500_000, 4_000_000, true)].map(|(start_us, end_us, measured)| {
+                PhaseTimes { name: String::new(), start_us, end_us, measured }
+            });
+        let mut timetable = Timetable::new(&plan, &times);
+        let looks: Vec<u64> = (0..3_500).step_by(50).filter(|ms| timetable.look_is_due(ms * 1000)).collect();
+        assert_eq!(looks, [1000, 1550, 2000, 2250, 3000]);
     }
 
     #[test]

@@ -9,10 +9,10 @@
 //! | status | when |
 //! | --- | --- |
 //! | `fail` | an objective is missed either way; the system, or a store, ended or stopped answering by itself; or for one of the other reasons in docs/verdict.md |
-//! | `invalid` | else, where an objective is not decided; nothing was due in the measured window for another reason; or a fault that was asked for could not be carried out, or not be put right within the load |
+//! | `invalid` | else, where an objective is not decided, as of the driver or of a [machine without cores](machine); nothing was due in the measured window for another reason; a fault that was asked for could not be carried out, or not be put right within the load; or, whatever failed, the file of a body became shorter |
 //! | `pass` | else |
 //!
-//! `fail` comes first: a driver that was late can slow an answer, but it cannot make a server refuse a connection.
+//! But for that file, `fail` comes first: a driver that was late can slow an answer, but it cannot make a server refuse a connection.
 //!
 //! # What nobody asked for
 //!
@@ -22,6 +22,7 @@
 
 mod driver;
 mod figure;
+mod machine;
 mod own;
 
 pub use driver::limits;
@@ -53,6 +54,8 @@ pub struct Evidence<'a> {
     pub outage: Option<&'a Outage>,
     /// Whether the driving threads never sleep.
     pub spin: bool,
+    /// Cores that what the run started may use.
+    pub cores: usize,
 }
 
 /// The verdict on a run, and every objective with what was measured, those that nobody asked for last.
@@ -79,19 +82,30 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         }
         ObjectiveResult { default: true, ..of_it }
     }));
-
-    let outage = evidence.outage.filter(|_| evidence.system_ended.is_none());
-    // a driver without a core may have missed answers, but not those that it read
-    let is_unheard = |outage: &&Outage| driver::had_no_core(&summary.driver) && !outage.was_answered;
-    let (unheard, heard) = outage.into_iter().partition::<Vec<_>, _>(is_unheard);
-    let ended = evidence.system_ended.into_iter();
-    let mut failed: Vec<String> =
-        ended.chain(heard.iter().map(|outage| outage.reason.as_str())).map(str::to_owned).collect();
     // what the ledger decides is known only once it was held against the store: `verify`
     let of_the_ledger =
         |text: &str| plan.objectives.iter().any(|of| of.text == text && of.metric.is_of_the_ledger());
     // of nothing there is no share that could be too large
     let is_empty = totals.all.due() == 0;
+    if is_empty && !limits.is_empty() {
+        // a driver that was held up may be why
+        let unmet = results.iter_mut().filter(|of| !of.met && !of.default && !of_the_ledger(&of.objective));
+        unmet.for_each(|of| of.undecided = true);
+    }
+    let undecided = results.iter().filter(|of| of.undecided);
+    let undecided: Vec<String> =
+        undecided.map(|of| format!("{} is not decided: {}", of.objective, of.measured)).collect();
+    let machine_bound = machine_bound(evidence, &mut results);
+
+    let outage = evidence.outage.filter(|_| evidence.system_ended.is_none());
+    // a driver without a core may have missed answers, but not those that it read
+    let unheard_share =
+        |outage: &Outage| summary.driver.waited_share.unwrap_or(0.0).max(outage.unheard_share);
+    let is_unheard = |outage: &&Outage| unheard_share(outage) > driver::NO_CORE_SHARE && !outage.was_answered;
+    let (unheard, heard) = outage.into_iter().partition::<Vec<_>, _>(is_unheard);
+    let ended = evidence.system_ended.into_iter();
+    let mut failed: Vec<String> =
+        ended.chain(heard.iter().map(|outage| outage.reason.as_str())).map(str::to_owned).collect();
     let missed = results.iter().filter(|of| !of.met && !of.undecided && !of_the_ledger(&of.objective));
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{} missed: {}", of.objective, of.measured)));
@@ -109,13 +123,13 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             (name, false) => format!("all {due} groups `{name}` failed"),
         }));
     }
-    let undecided: Vec<&ObjectiveResult> = results.iter().filter(|of| of.undecided).collect();
-    if !is_empty && undecided.is_empty() && totals.all.good_in_window == 0 && failed.is_empty() {
+    let is_decided = undecided.is_empty() && machine_bound.is_empty();
+    if !is_empty && is_decided && totals.all.good_in_window == 0 && failed.is_empty() {
         failed.push("no good answer came within the measured window".into());
     }
     let mut invalid = Vec::new();
     invalid.extend(unheard.iter().map(|outage| {
-        let waited = summary.driver.waited_share.unwrap_or(0.0) * 100.0;
+        let waited = unheard_share(outage) * 100.0;
         let Outage { reason, .. } = outage;
         format!("driver-bound: {reason}; or it was not heard, as the driver waited for a core for {waited:.0} % of the time")
     }));
@@ -128,7 +142,10 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         });
         let none_due = format!("no request was due in the measured window of {length_s:.1} s");
         match all.unanswered(phases.max().unwrap_or_default()) {
-            (0, _) => invalid.push(format!("nothing measured: {none_due}")),
+            (0, _) => {
+                is_driver_bound |= !limits.is_empty();
+                invalid.push(format!("nothing measured: {none_due}"));
+            }
             (count, 0) => {
                 is_driver_bound = true;
                 invalid.push(format!(
@@ -140,12 +157,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             )),
         }
     }
-    invalid.extend(
-        undecided.iter().map(|of| format!("driver-bound: {} is not decided: {}", of.objective, of.measured)),
-    );
+    invalid.extend(undecided.iter().map(|told| format!("driver-bound: {told}")));
     if is_driver_bound {
         invalid.extend(limits.iter().map(|limit| format!("driver-bound: {limit}")));
     }
+    invalid.extend(machine_bound.iter().map(|told| format!("machine-bound: {told}")));
     let never = summary.faults.iter().filter(|fault| fault.begin_us.is_none());
     invalid
         .extend(never.filter_map(|fault| Some(format!("no `{}`: {}", fault.fault, fault.error.as_ref()?))));
@@ -161,6 +177,15 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             record.fault, record.target
         )
     }));
+    // the driver had not what it was to send, whatever came of that
+    let changed = plan.changed_files();
+    let shorter = changed.iter().filter(|change| change.is_shorter);
+    let shorter: Vec<String> =
+        shorter.map(|change| format!("not everything could be sent: {}", change.words)).collect();
+    if !shorter.is_empty() {
+        invalid.splice(0..0, shorter);
+        invalid.append(&mut failed);
+    }
     let status = match (failed.is_empty(), invalid.is_empty()) {
         (false, _) => Status::Fail,
         (true, false) => Status::Invalid,
@@ -168,6 +193,32 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     };
     (Verdict { status, reasons: failed.into_iter().chain(invalid).collect() }, results)
 }
+
+/// What is missed in time or in rate is not decided where a process of the run had no core, as others used them: which
+/// objectives those are, and why. Nothing where there is no such.
+fn machine_bound(evidence: &Evidence<'_>, results: &mut [ObjectiveResult]) -> Vec<String> {
+    let Evidence { plan, summary, cores, .. } = *evidence;
+    let watched = plan.watched_names();
+    let is_started = |name: &str| !watched.iter().any(|other| other == name);
+    let short = machine::short_of_cores(summary, cores, is_started).filter(|_| has_a_rate(&plan.load));
+    let Some(process) = short else { return Vec::new() };
+    let defaults = defaults(plan);
+    let metrics = plan.objectives.iter().chain(&defaults).map(|of| of.metric);
+    let mut told = Vec::new();
+    for (of, metric) in results.iter_mut().zip(metrics) {
+        if !of.met && !of.undecided && machine::is_of_time(metric) && of.measured != NOT_MEASURED {
+            of.undecided = true;
+            told.push(format!("{} is not decided: {}", of.objective, of.measured));
+        }
+    }
+    if !told.is_empty() {
+        told.push(machine::in_words(process, summary));
+    }
+    told
+}
+
+/// What is said of a figure where there was nothing to measure it on.
+const NOT_MEASURED: &str = "not measured";
 
 /// More answers than were due by this share are told.
 const BACKLOG_TOLD: f64 = 0.05;
@@ -252,7 +303,7 @@ fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
         return own::result(objective, metric, figure, of);
     }
     let Some(Both { measured, without_driver }) = of.figure(objective) else {
-        let (objective, measured) = (objective.text.clone(), "not measured".into());
+        let (objective, measured) = (objective.text.clone(), NOT_MEASURED.into());
         return ObjectiveResult { objective, measured, ..ObjectiveResult::default() };
     };
     let meets = |value| holds(value, objective.comparison, objective.bound);

@@ -36,7 +36,7 @@ pub use judge::judge;
 pub use pages::Pages;
 use pages::ask_number;
 pub use recipe::{Known, Recipe};
-pub use search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
+pub use search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 
 use crate::LabError;
 use crate::interrupt::{Interrupt, StopRequest};
@@ -117,8 +117,15 @@ pub fn verify(
         .and_then(|()| {
             search::search(&ledger, &forms, contents, recipe.parallel, &bounds, goes_on, &mut tell)
         });
-    Ok(match searched {
-        Ok((search, counted)) => summary::Ledger {
+    Ok(match (searched, contents.unread()) {
+        (Ok((search, _)), Some(unread)) => {
+            let found = search.findings().found;
+            let reason = format!(
+                "{unread}; the others hold {found} of {of} acknowledged writes, and whether the rest is lost nobody knows"
+            );
+            unverified(&ledger, reason)
+        }
+        (Ok((search, counted)), None) => summary::Ledger {
             sent: ledger.sent(),
             acknowledged: of,
             verified: Some(Verified {
@@ -129,7 +136,7 @@ pub fn verify(
             not_verified: None,
             torn: ledger.torn(),
         },
-        Err(reason) => unverified(&ledger, reason.to_string()),
+        (Err(reason), _) => unverified(&ledger, reason.to_string()),
     })
 }
 

@@ -24,6 +24,19 @@ pub enum Part {
     OwnRate,
 }
 
+/// How a comparison went that ran as many rounds as it needed. In each round every variant ran twice, in an order that was
+/// drawn and then the other way round.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct InRounds {
+    /// How often, of all such comparisons, one claims a difference that is not there, 0 to 1: what its looks on the way
+    /// have left of it.
+    pub level: f64,
+    /// How long it took, seconds.
+    pub took_s: f64,
+    /// How long it was allowed to take, seconds.
+    pub budget_s: f64,
+}
+
 /// A run of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComparedRun {
@@ -54,6 +67,9 @@ pub struct Comparison {
     /// The share of its own rate at which each ran again; absent where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_rate: Option<f64>,
+    /// How it went, where it ran as many rounds as it needed; absent where it was told how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_rounds: Option<InRounds>,
     /// The runs that have ended, in the order in which they ran.
     pub runs: Vec<ComparedRun>,
     /// What was to be compared and is not here, with why.
@@ -76,6 +92,7 @@ impl Comparison {
             variants,
             equal_rate_per_s: None,
             own_rate: None,
+            in_rounds: None,
             runs: Vec::new(),
             left_out: Vec::new(),
             stopped: None,
@@ -86,6 +103,33 @@ impl Comparison {
     /// Whether a directory is one of a comparison.
     pub fn is_at(dir: &Path) -> bool {
         dir.join(files::COMPARISON).is_file()
+    }
+
+    /// Reads it, and none of its runs.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or does not say what it should.
+    pub fn open(dir: &Path) -> Result<Comparison, RecordError> {
+        let path = dir.join(files::COMPARISON);
+        let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
+        let damaged = |reason: String| RecordError::Damaged { path: dir.join(files::COMPARISON), reason };
+        let comparison: Comparison =
+            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if comparison.format > FORMAT {
+            return Err(RecordError::TooNew { path, found: comparison.format, known: FORMAT });
+        }
+        for of in &comparison.runs {
+            if of.variant >= comparison.variants.len() {
+                return Err(damaged(format!("there is no variant {}", of.variant)));
+            }
+            let mut parts = Path::new(&of.dir).components();
+            let is_within =
+                matches!(parts.next(), Some(std::path::Component::Normal(_))) && parts.next().is_none();
+            if !is_within {
+                return Err(damaged(format!("{} is not a directory within it", of.dir)));
+            }
+        }
+        Ok(comparison)
     }
 
     /// Writes it into its directory; at every moment either the old or the new one is there, whole.
@@ -126,27 +170,9 @@ impl ComparedRuns {
     /// # Errors
     /// Where the file or a run cannot be read, or does not say what it should.
     pub fn open(dir: &Path) -> Result<ComparedRuns, RecordError> {
-        let path = dir.join(files::COMPARISON);
-        let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
-        let damaged = |reason: String| RecordError::Damaged { path: dir.join(files::COMPARISON), reason };
-        let comparison: Comparison =
-            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
-        if comparison.format > FORMAT {
-            return Err(RecordError::TooNew { path, found: comparison.format, known: FORMAT });
-        }
-        let mut runs = Vec::new();
-        for of in &comparison.runs {
-            if of.variant >= comparison.variants.len() {
-                return Err(damaged(format!("there is no variant {}", of.variant)));
-            }
-            let mut parts = Path::new(&of.dir).components();
-            let is_within =
-                matches!(parts.next(), Some(std::path::Component::Normal(_))) && parts.next().is_none();
-            if !is_within {
-                return Err(damaged(format!("{} is not a directory within it", of.dir)));
-            }
-            runs.push(Run::open(&dir.join(&of.dir))?);
-        }
+        let comparison = Comparison::open(dir)?;
+        let runs = comparison.runs.iter().map(|of| Run::open(&dir.join(&of.dir)));
+        let runs = runs.collect::<Result<_, _>>()?;
         let source = fs::read_to_string(dir.join(files::SCENARIO)).unwrap_or_default();
         Ok(ComparedRuns { dir: dir.to_owned(), comparison, source, runs })
     }

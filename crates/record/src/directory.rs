@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,8 @@ use crate::{Manifest, files};
 pub const RUNS_DIR: &str = "runs";
 /// The word for the run that finished last; also the file in the runs directory that names it.
 pub const LAST: &str = "last";
+/// Most entries of a folder that are looked at.
+const ENTRIES_MAX: usize = 100_000;
 /// Runs of one name that may begin within one second.
 const SAME_SECOND_MAX: u32 = 1_000;
 
@@ -100,6 +103,57 @@ pub fn resolve(run: &str, runs_dir: &Path) -> Result<PathBuf, RecordError> {
     }
 }
 
+/// The runs right in a folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunsIn {
+    /// Those that have ended, by name.
+    pub runs: Vec<PathBuf>,
+    /// Directories with the figures of a run, and nothing that says what it was or came to, by name.
+    pub damaged: Vec<PathBuf>,
+    /// Directories of several runs that are compared.
+    pub comparisons: Vec<PathBuf>,
+    /// Runs that go on, or were killed and not looked at since, by name.
+    pub unfinished: Vec<PathBuf>,
+    /// Entries of the folder that were not looked at, as there are more than 100,000.
+    pub left_out: usize,
+}
+
+/// Finds the runs right in a folder; nothing of them is read or changed, and links are not followed.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn runs_in(folder: &Path) -> Result<RunsIn, RecordError> {
+    let mut found = RunsIn::default();
+    let mut entries = fs::read_dir(folder).map_err(io_error("read", folder))?;
+    for entry in entries.by_ref().take(ENTRIES_MAX) {
+        let entry = entry.map_err(io_error("read", folder))?;
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let dir = entry.path();
+        if dir.join(files::COMPARISON).is_file() {
+            found.comparisons.push(dir);
+        } else if dir.join(files::MANIFEST).is_file() {
+            found.runs.push(dir);
+        } else if is_unfinished(&dir) {
+            found.unfinished.push(dir);
+        } else if [files::SERIES, files::LOAD].iter().any(|name| dir.join(name).is_file()) {
+            found.damaged.push(dir);
+        }
+    }
+    found.left_out = entries.count();
+    for dirs in [&mut found.runs, &mut found.comparisons, &mut found.unfinished, &mut found.damaged] {
+        dirs.sort();
+    }
+    Ok(found)
+}
+
+/// When a run ended, or began where it has not ended: when the file that makes its directory one was written.
+pub fn changed(dir: &Path) -> Option<SystemTime> {
+    let begun = || Some(dir.join(files::BEGUN)).filter(|path| path.is_file());
+    fs::metadata(manifest_of(dir).or_else(begun)?).ok()?.modified().ok()
+}
+
 /// The file that makes a directory one of a run, of several that are compared, or of a search for a limit.
 fn manifest_of(dir: &Path) -> Option<PathBuf> {
     let names = [files::MANIFEST, files::COMPARISON, files::LIMIT];
@@ -111,7 +165,7 @@ fn is_run(dir: &Path) -> bool {
 }
 
 /// Whether this directory holds a run that has not come to its end.
-pub(crate) fn is_unfinished(dir: &Path) -> bool {
+pub fn is_unfinished(dir: &Path) -> bool {
     dir.join(files::BEGUN).is_file()
         && dir.join(files::JOURNAL).is_file()
         && !dir.join(files::MANIFEST).is_file()
@@ -191,6 +245,28 @@ mod tests {
             (0..5).map(|_| fresh_dir(&runs, "Airline: 50 % / day").unwrap()).collect();
         assert_eq!(made.len(), 5);
         assert!(made.first().unwrap().to_str().unwrap().contains("-airline-50-day"), "{made:?}");
+    }
+
+    #[test]
+    fn the_runs_of_a_folder_are_found_and_nothing_else() {
+        let temp = tempfile::tempdir().unwrap();
+        finished(&temp.path().join("b"));
+        finished(&temp.path().join("a"));
+        finished(&temp.path().join("c/deeper"));
+        fs::write(temp.path().join("last"), "b\n").unwrap();
+        fs::create_dir(temp.path().join("both")).unwrap();
+        fs::write(temp.path().join("both/comparison.json"), "{}").unwrap();
+        fs::create_dir(temp.path().join("torn")).unwrap();
+        fs::write(temp.path().join("torn/load.parquet"), "").unwrap();
+        let found = runs_in(temp.path()).unwrap();
+        assert_eq!(found.damaged, [temp.path().join("torn")]);
+        assert_eq!(found.runs, ["a", "b"].map(|name| temp.path().join(name)));
+        assert_eq!(found.comparisons, [temp.path().join("both")]);
+        assert_eq!((found.unfinished.len(), found.left_out), (0, 0));
+        std::os::unix::fs::symlink(temp.path().join("a"), temp.path().join("link")).unwrap();
+        assert_eq!(runs_in(temp.path()).unwrap(), found, "links are not followed");
+        assert!(changed(&temp.path().join("a")).is_some() && changed(temp.path()).is_none());
+        assert!(runs_in(&temp.path().join("none")).is_err());
     }
 
     #[test]

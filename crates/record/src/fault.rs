@@ -1,7 +1,7 @@
 //! What was broken on purpose, and the dip that it made.
 //!
-//! The dip is looked for in the requests that succeeded, second by second. Before it counts the mean of up to
-//! [`BEFORE_S`] seconds, without those in the dip of an earlier fault. It begins with the second in which the fault
+//! The dip is looked for in the requests that succeeded, second by second. Before it counts the median of up to
+//! [`BEFORE_S`] seconds, so that one in which a backlog was made up for is no measure, without those in the dip of an earlier fault. It begins with the second in which the fault
 //! began, and is over with the first of [`RECOVERED_S`] seconds in a row that reach [`RECOVERED_SHARE`] of the rate
 //! before and in which hardly more fails than before ([`RECOVERED_FAILED`]), or with the next fault: where only some
 //! kinds of requests fail, the others may be as many as ever. A dip is as fine as the series: whole seconds.
@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::interval::SECOND_US;
 use crate::live::Second;
+use crate::summary::ratio;
 
-/// Seconds before a fault whose mean is what the dip is held against.
+/// Seconds before a fault whose median is what the dip is held against.
 pub const BEFORE_S: usize = 10;
 /// A rate that is back at this share of what it was is recovered,
 pub const RECOVERED_SHARE: f64 = 0.9;
@@ -133,17 +134,14 @@ pub(crate) fn undisturbed(start_us: u64, before_us: u64, earlier: &[(u64, u64)])
 }
 
 impl Before {
-    /// The mean of the last seconds before a fault in which no other one is felt.
+    /// The median of the last seconds before a fault in which no other one is felt.
     pub(crate) fn of(begin_us: u64, seconds: &[Second], earlier: &[(u64, u64)]) -> Option<Self> {
         let own = seconds.iter().rev().filter(|second| undisturbed(second.start_us, begin_us, earlier));
-        let (mut count, mut achieved, mut failed) = (0.0, 0.0, 0.0);
-        for second in own.take(BEFORE_S) {
-            count += 1.0;
-            achieved += second.achieved_per_s;
-            failed += bad(second);
-        }
-        (achieved > 0.0)
-            .then(|| Before { achieved_per_s: achieved / count, failed: failed / (achieved + failed) })
+        let own: Vec<&Second> = own.take(BEFORE_S).collect();
+        let failed_share = |second: &&Second| ratio(bad(second), second.achieved_per_s + bad(second));
+        let achieved_per_s = median(own.iter().map(|second| second.achieved_per_s).collect());
+        let failed = median(own.iter().map(failed_share).collect());
+        (achieved_per_s > 0.0).then_some(Before { achieved_per_s, failed })
     }
 
     /// Whether a second is as it was before.
@@ -151,6 +149,16 @@ impl Before {
         let ended = second.achieved_per_s + bad(second);
         second.achieved_per_s >= RECOVERED_SHARE * self.achieved_per_s
             && bad(second) <= 1.0 + (self.failed + RECOVERED_FAILED) * ended
+    }
+}
+
+/// 0 of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.as_slice() {
+        [] => 0.0,
+        all if all.len() % 2 == 1 => all[all.len() / 2],
+        all => f64::midpoint(all[all.len() / 2 - 1], all[all.len() / 2]),
     }
 }
 
@@ -259,6 +267,17 @@ mod tests {
         assert_eq!(recovery_s(kind("kill")), Some(0.5));
         assert_eq!(recovery_s(Fault { ready_us: None, ..kind("stop") }), None, "it never was");
         assert_eq!(recovery_s(Fault { ready_us: None, ..kind("freeze") }), Some(2.0));
+    }
+
+    /// A stall and what was made up for behind it, both before the fault.
+    #[test]
+    fn a_second_of_catching_up_is_no_measure_of_what_was_before() {
+        let ok = [100, 0, 350, 100, 100, 50, 95, 100, 100, 100];
+        let dip = found(&ok, vec![fault(15.0, 16.0)])[0].unwrap();
+        assert_eq!((dip.before_per_s, dip.depth, dip.length_s), (100.0, 0.5, Some(1.0)));
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0]), 2.5);
+        assert_eq!(median(Vec::new()), 0.0);
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub(crate) const PART_FIELDS: [Field; 10] = [
 ];
 
 /// Columns of `load.parquet`: a row for each interval.
-pub(crate) const LOAD_FIELDS: [Field; 18] = [
+pub(crate) const LOAD_FIELDS: [Field; 19] = [
     ("start_us", Kind::Int),
     ("end_us", Kind::Int),
     ("in_window", Kind::Bool),
@@ -127,6 +127,7 @@ pub(crate) const LOAD_FIELDS: [Field; 18] = [
     (READ_LAG, Kind::Bytes),
     (MEASURED_OFFERED, Kind::Int),
     (MEASURED_DROPPED, Kind::Int),
+    (OFFERED_EARLIER, Kind::Ints),
 ];
 /// How late answers were read.
 pub(crate) const READ_LAG: &str = "read_lag_us";
@@ -138,11 +139,14 @@ pub(crate) const ABSENT: &str = "absent_us_by_thread";
 pub(crate) const MEASURED_OFFERED: &str = "measured_offered";
 /// How many of those given up were due within the measured window.
 pub(crate) const MEASURED_DROPPED: &str = "measured_dropped";
+/// How many of those offered were due in earlier intervals: a moment within each (microseconds), and the count, in turn.
+pub(crate) const OFFERED_EARLIER: &str = "offered_earlier";
 /// Those that runs of earlier versions lack.
-pub(crate) const LATER: [&str; 6] = [LESS_LAG, READ_LAG, WAITED, ABSENT, MEASURED_OFFERED, MEASURED_DROPPED];
+pub(crate) const LATER: [&str; 8] =
+    [LESS_LAG, READ_LAG, WAITED, ABSENT, MEASURED_OFFERED, MEASURED_DROPPED, OFFERED_EARLIER, CORE_WAIT];
 
 /// Columns of `monitor.parquet`: those of [`crate::Sample`].
-pub(crate) const MONITOR_FIELDS: [Field; 13] = [
+pub(crate) const MONITOR_FIELDS: [Field; 14] = [
     ("at_us", Kind::Int),
     ("process", Kind::Text),
     ("cpu_share", Kind::Float),
@@ -156,7 +160,10 @@ pub(crate) const MONITOR_FIELDS: [Field; 13] = [
     ("net_received_bytes", Kind::Int),
     ("net_sent_bytes", Kind::Int),
     ("steal_share", Kind::Float),
+    (CORE_WAIT, Kind::Float),
 ];
+/// How long a process waited for a core.
+pub(crate) const CORE_WAIT: &str = "core_wait_share";
 
 /// Columns of `stores.parquet`: a row for each look and figure.
 pub(crate) const STORES_FIELDS: [Field; 4] =

@@ -67,7 +67,7 @@ impl Encoded {
 
     /// Decodes it into one that can be merged further.
     pub fn decode(&self) -> Result<Merged, String> {
-        self.check_head()?;
+        Encoded::check_head(&self.0)?;
         let mut decoded: Merged = Deserializer::new()
             .deserialize(&mut &self.0[..])
             .map_err(|error| format!("histogram cannot be decoded: {error}"))?;
@@ -75,23 +75,24 @@ impl Encoded {
         Ok(decoded)
     }
 
-    /// Holds the head against the bounds before the library allocates what the head asks for.
-    fn check_head(&self) -> Result<(), String> {
+    /// Holds the head against the bounds before anything is allocated for what it asks for; gives the length of what follows
+    /// it, bytes.
+    pub(crate) fn check_head(encoded: &[u8]) -> Result<usize, String> {
         let number = |at: usize, len: usize| {
-            self.0.get(at..at + len).map(|b| b.iter().fold(0u64, |n, &byte| (n << 8) | u64::from(byte)))
+            encoded.get(at..at + len).map(|b| b.iter().fold(0u64, |n, &byte| (n << 8) | u64::from(byte)))
         };
         let (Some(payload), Some(digits), Some(low), Some(high)) =
             (number(4, 4), number(12, 4), number(16, 8), number(24, 8))
         else {
-            return Err(format!("histogram of {} bytes is cut off", self.0.len()));
+            return Err(format!("histogram of {} bytes is cut off", encoded.len()));
         };
-        if self.0.len() > ENCODED_BYTES_MAX || payload as usize > self.0.len() {
-            return Err(format!("histogram says it is {payload} bytes long, but has {}", self.0.len()));
+        if encoded.len() > ENCODED_BYTES_MAX || payload as usize > encoded.len() {
+            return Err(format!("histogram says it is {payload} bytes long, but has {}", encoded.len()));
         }
         if digits != u64::from(HISTOGRAM_DIGITS) || low != HISTOGRAM_LOW_US || high > DECODED_HIGH_MAX {
             return Err(format!("histogram with foreign bounds: {low} to {high}, {digits} digits"));
         }
-        Ok(())
+        Ok(payload as usize)
     }
 }
 

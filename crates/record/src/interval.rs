@@ -134,8 +134,11 @@ pub struct ThreadInterval {
     pub own: Vec<OwnSeries>,
     /// Where the time of good answers went, by step.
     pub parts: Vec<PartSeries>,
-    /// Requests that became due (started or dropped).
+    /// Requests that became due (started or dropped), as the driver turned to them.
     pub offered: u64,
+    /// How many of them were due in an interval before this one: a moment within that, microseconds since the run began, and
+    /// the count; of the first [`EARLIER_MAX`] such intervals.
+    pub offered_earlier: Vec<(u64, u64)>,
     /// Those that were due within the measured window, told of in this interval. Each of them ends as a measured
     /// outcome or as a measured drop, unless the drive is aborted.
     pub measured_offered: u64,
@@ -185,6 +188,10 @@ pub struct ThreadInterval {
     pub last_good_us: u64,
 }
 
+/// Most intervals of before in which requests were due that a thread turned to in one interval, each told by itself: a minute
+/// of a driver that was held up. Beyond them they count where it turned to them.
+pub const EARLIER_MAX: usize = 64;
+
 /// A shorter time without a good answer is not told by itself, microseconds.
 pub const QUIET_US: u64 = 1_000_000;
 
@@ -201,6 +208,7 @@ impl ThreadInterval {
             own: Vec::new(),
             parts: Vec::new(),
             offered: 0,
+            offered_earlier: Vec::with_capacity(EARLIER_MAX),
             measured_offered: 0,
             dropped: 0,
             measured_dropped: 0,
@@ -225,6 +233,15 @@ impl ThreadInterval {
         }
     }
 
+    /// One of those offered was due in an interval before this one, in which this moment lies.
+    pub fn offered_late(&mut self, within_us: u64) {
+        match self.offered_earlier.iter().rposition(|(known_us, _)| *known_us == within_us) {
+            Some(at) => self.offered_earlier[at].1 += 1,
+            None if self.offered_earlier.len() < EARLIER_MAX => self.offered_earlier.push((within_us, 1)),
+            None => {}
+        }
+    }
+
     /// Makes it as [`empty`](Self::empty) has it, at time 0, and keeps all room: each series stays, with no request in it.
     pub fn clear(&mut self) {
         // every field by name: one that is added has to be thought of here
@@ -238,6 +255,7 @@ impl ThreadInterval {
             own,
             parts,
             offered,
+            offered_earlier,
             measured_offered,
             dropped,
             measured_dropped,
@@ -263,6 +281,7 @@ impl ThreadInterval {
         (*start_us, *end_us, *in_window, *core_waits) = (0, 0, false, None);
         (*offered, *dropped, *waiting, *in_flight) = (0, 0, 0, 0);
         (*measured_offered, *measured_dropped) = (0, 0);
+        offered_earlier.clear();
         (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);
         (*cpu_us, *absent_us, *last_good_us) = (0, 0, 0);
         for one in series.iter_mut().chain(groups) {

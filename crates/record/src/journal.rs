@@ -68,6 +68,8 @@ struct Head {
     #[serde(default)]
     measured_dropped: Option<u64>,
     #[serde(default)]
+    offered_earlier: Vec<(u64, u64)>,
+    #[serde(default)]
     read_lag_bytes: Option<usize>,
     #[serde(default)]
     core_waits: Option<CoreWaits>,
@@ -161,6 +163,7 @@ impl Journal {
             read_lag_bytes: Some(encode(&interval.read_lag_us)),
             measured_offered: Some(interval.measured_offered),
             measured_dropped: Some(interval.measured_dropped),
+            offered_earlier: interval.offered_earlier.clone(),
             core_waits: interval.core_waits,
             absent_us: interval.absent_us,
             groups: interval
@@ -224,6 +227,12 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, RecordError> {
     }
 }
 
+/// Whether somebody writes it right now.
+pub(crate) fn is_written(path: &Path) -> bool {
+    // shared: another reader is none who writes
+    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 /// Reads what was written, up to the first record that is not whole.
 pub(crate) fn entries(
     file: &File,
@@ -236,7 +245,8 @@ pub(crate) fn entries(
     Ok(())
 }
 
-fn next(reader: &mut impl Read) -> Option<Entry> {
+/// The next record; none where it is not whole.
+pub(crate) fn next(reader: &mut impl Read) -> Option<Entry> {
     let mut fixed = [0; 9];
     reader.read_exact(&mut fixed).ok()?;
     let length = |at: usize| fixed[at..at + 4].try_into().map(u32::from_le_bytes).ok();
@@ -324,6 +334,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         own,
         parts,
         offered: head.offered,
+        offered_earlier: head.offered_earlier,
         measured_offered: measured(head.measured_offered, head.offered),
         dropped: head.dropped,
         measured_dropped: measured(head.measured_dropped, head.dropped),

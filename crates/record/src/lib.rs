@@ -53,19 +53,20 @@
 //! | `metrics.parquet` | where the scenario measures something itself: a row for each interval and metric |
 //! | `load.parquet` | a row for each interval: offered, dropped, waiting, connections, bytes, lag, CPU by thread |
 //! | `monitor.parquet` | the [`Sample`]s |
-//! | `stores.parquet` | where stores of the run were asked for them: their own figures ([`StoreLook`]), a figure a row |
+//! | `stores.parquet` | where stores of the run were asked for them, or pages of metrics watched: their own figures ([`StoreLook`]), a figure a row |
 //! | `operations.parquet` | where the system tells them: the [`Operation`]s that it carried out itself; `operations.told` while it tells |
 //! | `latency.hlog` | HdrHistogram interval log: response times in microseconds, a line for each interval and label |
 //! | `events.jsonl` | an [`Event`] a line |
 //! | `ledger/` | what was sent and what was acknowledged, where a step [enters its writes](ledger) |
 //! | `scenario.yaml` | the scenario as it was |
 //! | `logs/` | what the started processes said |
-//! | `unfinished.*` | while a run goes on: all that it has recorded, from which [`rebuild`] makes a run of one that was killed |
+//! | `unfinished.*` | while a run goes on: all that it has recorded, by which it is [followed](Following), and from which [`rebuild`] makes a run of one that was killed |
 //!
 //! Histograms in the tables are in HdrHistogram's V2 encoding, not its compressed form (the files are compressed
 //! themselves), so any HdrHistogram library decodes them. All times are microseconds since the run began.
 
 mod comparison;
+mod counts;
 mod directory;
 mod distribution;
 mod error;
@@ -73,6 +74,7 @@ pub mod event;
 pub mod fault;
 mod figures;
 mod files;
+mod following;
 mod histogram;
 pub mod interval;
 mod journal;
@@ -89,6 +91,7 @@ mod parts;
 mod run;
 pub mod sample;
 pub mod sink;
+mod stretches;
 pub mod summary;
 mod table;
 mod tables;
@@ -99,8 +102,11 @@ mod totals;
 mod unfinished;
 mod writer;
 
-pub use comparison::{ComparedRun, ComparedRuns, Comparison, Part};
-pub use directory::{LAST, RUNS_DIR, mark_last, new_run_dir, resolve, write_manifest};
+pub use comparison::{ComparedRun, ComparedRuns, Comparison, InRounds, Part};
+pub use counts::Counts;
+pub use directory::{
+    LAST, RUNS_DIR, RunsIn, changed, is_unfinished, mark_last, new_run_dir, resolve, runs_in, write_manifest,
+};
 pub use distribution::{Distribution, latency, rank};
 pub use error::RecordError;
 pub use event::Event;
@@ -108,8 +114,9 @@ pub use fault::Fault;
 pub use figures::{FigureSeries, StoreLook};
 pub use files::LOGS as LOGS_DIR;
 pub use files::OPERATIONS_TOLD;
+pub use following::{FOLLOWED_SECONDS, Following, goes_on};
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
-pub use interval::{CoreWaits, ErrorExample, Outcome, QUIET_US, Series, ThreadInterval};
+pub use interval::{CoreWaits, EARLIER_MAX, ErrorExample, Outcome, QUIET_US, Series, ThreadInterval};
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use maintenance::{Bump, Maintenance};
 pub use manifest::Manifest;
@@ -120,6 +127,7 @@ pub use parts::{PartSeries, PartTimes, SlowRequest};
 pub use run::{Run, StoredLoad, StoredOwn, StoredParts, StoredSeries};
 pub use sample::Sample;
 pub use sink::{Facts, Sink, Sinks};
+pub use stretches::{Stretch, StretchOfLabel, stretches};
 pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{

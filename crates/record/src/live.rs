@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use hdrhistogram::serialization::V2Serializer;
+use serde::Serialize;
 
 use crate::Distribution;
 use crate::histogram::{Encoded, Merged, merge_merged, new_merged};
@@ -18,7 +19,7 @@ const KEPT_S: usize = 30;
 const MARKS_MAX: usize = 1_000;
 
 /// The last whole second of a run, and what it came to so far.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Live {
     /// End of the second, seconds since the run began.
     pub at_s: f64,
@@ -45,6 +46,7 @@ pub struct Live {
     pub max_us: Option<u64>,
     /// How the response times of the good answers spread: class `i` counts those from 2^i microseconds (class 0: from 0)
     /// to below 2^(i+1). What failed is slower than every class, see `errors_per_s` and `dropped_per_s`.
+    #[serde(skip)]
     pub spread: [u64; SPREAD_CLASSES],
     /// Requests under way at its end.
     pub in_flight: u64,
@@ -59,6 +61,7 @@ pub struct Live {
     /// Arrivals given up since the run began.
     pub dropped: u64,
     /// Requests that ended since the run began, by [`Outcome`].
+    #[serde(skip)]
     pub by_outcome: [u64; Outcome::ALL.len()],
 }
 

@@ -56,6 +56,9 @@ pub struct System {
     /// The one address that connections were made to: `127.0.0.1:9080`, `[::1]:80`, `unix:/run/system.sock`.
     #[serde(default)]
     pub address: String,
+    /// How long it took to look its name up, once, before the load, microseconds; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookup_us: Option<u64>,
     /// The version of HTTP that was spoken: `HTTP/1.1`, `HTTP/2`; or how calls were made, `RPC over WebSocket (JSON)`.
     #[serde(default)]
     pub http: String,
@@ -85,6 +88,9 @@ pub struct Target {
     pub url: String,
     /// The one address that connections were made to.
     pub address: String,
+    /// How long it took to look its name up, once, before the load, microseconds; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookup_us: Option<u64>,
     /// What was spoken there: `HTTP/1.1`, `Redis (RESP2)`.
     pub protocol: String,
 }
@@ -106,6 +112,17 @@ pub struct Store {
     pub heap_bytes: u64,
     /// The command that started its first node.
     pub command: Vec<String>,
+}
+
+/// What was watched though the run did not start it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Watched {
+    /// What it is called in samples and figures; `system` where it is what was driven.
+    pub name: String,
+    /// What was looked for: `port 8080`, the URL of a page.
+    pub what: String,
+    /// What was found there: `nginx, pid 123`.
+    pub found: String,
 }
 
 /// A phase of the load, as it came to pass.
@@ -171,6 +188,9 @@ pub struct Manifest {
     /// Stores that were started for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<Store>,
+    /// What was watched though the run did not start it, in the scenario's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<Watched>,
     /// Load model for a person: `closed, 100 users`, `open, Poisson arrivals`.
     pub load: String,
     /// Cores that the driver was pinned to; empty if not pinned.
@@ -178,6 +198,10 @@ pub struct Manifest {
     /// The back end that carried the driver's sockets: `io_uring`, `epoll`, `portable`; empty where it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub driver_io: String,
+    /// Answers over the whole run that came before the body of their request, a file's, was sent whole; the rest of it was not
+    /// sent. Absent where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uploads_cut: Option<u64>,
     /// Phases as they came to pass.
     pub phases: Vec<Phase>,
     /// Labels, in the scenario's order; series name them by index.
@@ -224,9 +248,11 @@ impl Manifest {
             system: System::default(),
             targets: Vec::new(),
             stores: Vec::new(),
+            watched: Vec::new(),
             load: String::new(),
             driver_pinned_to: Vec::new(),
             driver_io: String::new(),
+            uploads_cut: None,
             phases: Vec::new(),
             labels,
             groups: Vec::new(),
@@ -239,5 +265,10 @@ impl Manifest {
             notes: Vec::new(),
             summary,
         }
+    }
+
+    /// What tells a run from all others, and not from copies of it, wherever they are: its name, when it began, and its seed.
+    pub fn identity(&self) -> (String, String, u64) {
+        (self.id.clone(), self.started_at.clone(), self.seed)
     }
 }

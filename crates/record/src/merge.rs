@@ -6,6 +6,9 @@ use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{CoreWaits, Outcome, ThreadInterval};
 use crate::{OwnValues, PartTimes};
 
+/// Intervals that may wait for slower threads. A thread that reports later still gets rows of its own.
+pub(crate) const PENDING_MAX: usize = 8;
+
 /// The label, how the requests ended, whether they were due in the measured window.
 pub type SeriesKey = (u16, Outcome, bool);
 
@@ -39,6 +42,8 @@ pub struct MergedInterval {
     /// By label, and whether they were due in the measured window.
     pub parts: BTreeMap<(u16, bool), PartTimes>,
     pub offered: u64,
+    /// How many of them were due in intervals before, by a moment within each.
+    pub offered_earlier: BTreeMap<u64, u64>,
     pub measured_offered: u64,
     pub dropped: u64,
     pub measured_dropped: u64,
@@ -81,6 +86,9 @@ impl MergedInterval {
             self.parts.entry((series.label, series.measured)).or_default().add(series);
         }
         self.offered += interval.offered;
+        for (within_us, count) in &interval.offered_earlier {
+            *self.offered_earlier.entry(*within_us).or_default() += count;
+        }
         self.measured_offered += interval.measured_offered;
         self.dropped += interval.dropped;
         self.measured_dropped += interval.measured_dropped;
@@ -113,5 +121,75 @@ impl MergedInterval {
             }
             _ => self.waited_us_by_thread.clear(),
         }
+    }
+}
+
+/// Intervals that wait until all threads have reported them.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    /// By their bounds.
+    waiting: BTreeMap<(u64, u64), MergedInterval>,
+    /// The last of those that all threads have reported.
+    whole: Option<(u64, u64)>,
+}
+
+impl Pending {
+    /// Adds what one of so many threads did.
+    pub(crate) fn add(&mut self, interval: &ThreadInterval, threads: usize) {
+        let bounds = (interval.start_us, interval.end_us);
+        let merged = self.waiting.entry(bounds).or_default();
+        merged.add(interval);
+        if merged.reported >= threads {
+            self.whole = self.whole.max(Some(bounds));
+        }
+    }
+
+    /// Takes the first interval that waits no longer: all threads have reported it or a later one, or too many wait. To be
+    /// called after each addition until there is none.
+    pub(crate) fn take_whole(&mut self) -> Option<MergedInterval> {
+        match self.waiting.first_key_value() {
+            Some((first, _)) if Some(*first) <= self.whole || self.waiting.len() > PENDING_MAX => {
+                self.take_first()
+            }
+            _ => {
+                self.whole = None;
+                None
+            }
+        }
+    }
+
+    /// Takes the first interval, whole or not.
+    pub(crate) fn take_first(&mut self) -> Option<MergedInterval> {
+        self.waiting.pop_first().map(|(_, interval)| interval)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(pending: &mut Pending) -> Vec<(u64, usize)> {
+        std::iter::from_fn(|| pending.take_whole()).map(|of| (of.start_us, of.reported)).collect()
+    }
+
+    #[test]
+    fn an_interval_is_whole_with_its_threads_or_with_a_later_one() {
+        let mut pending = Pending::default();
+        let add = |pending: &mut Pending, thread: u16, start_us: u64| {
+            pending.add(&ThreadInterval::empty(thread, start_us, start_us + 1), 2);
+            taken(pending)
+        };
+        assert_eq!(add(&mut pending, 0, 0), []);
+        assert_eq!(add(&mut pending, 1, 0), [(0, 2)]);
+        assert_eq!(add(&mut pending, 0, 1), []);
+        assert_eq!(add(&mut pending, 0, 2), []);
+        assert_eq!(add(&mut pending, 1, 2), [(1, 1), (2, 2)]);
+        // who is late waits again
+        assert_eq!(add(&mut pending, 1, 1), []);
+        for start_us in 3..10 {
+            assert_eq!(add(&mut pending, 0, start_us), []);
+        }
+        assert_eq!(add(&mut pending, 0, 10), [(1, 1)], "no more than so many wait");
+        assert_eq!(pending.take_first().map(|of| of.start_us), Some(3));
     }
 }

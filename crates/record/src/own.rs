@@ -1,6 +1,7 @@
 //! Metrics of a scenario's own: numbers that it measures, of which the driver knows the name and nothing else.
 
 use hdrhistogram::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::HISTOGRAM_DIGITS;
@@ -16,7 +17,7 @@ pub const OWN_VALUE_MAX: f64 = 1e12;
 const UNITS_MAX: u64 = 1 << 60;
 
 /// What becomes of a metric's numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnKind {
     /// Their distribution is told.
@@ -27,7 +28,7 @@ pub enum OwnKind {
 }
 
 /// A metric of the scenario's own.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnMetric {
     /// Its name.
     pub name: String,

@@ -96,7 +96,7 @@ pub struct StoredLoad {
     pub end_us: u64,
     /// Whether it lies within the measured window.
     pub in_window: bool,
-    /// Requests that became due.
+    /// Requests that became due in it, whenever the driver turned to them.
     pub offered: u64,
     /// Those that were due within the measured window.
     pub measured_offered: u64,
@@ -265,6 +265,18 @@ impl Run {
     pub fn merge(&self, into: &mut Merged, histogram: &Encoded) -> Result<(), RecordError> {
         merge_merged(into, &self.decode(histogram)?);
         Ok(())
+    }
+}
+
+impl Manifest {
+    /// Reads what a run was and what it came to, and nothing of its seconds: enough to compare several. A run that was killed
+    /// is first [built again](crate::rebuild).
+    ///
+    /// # Errors
+    /// Where there is no run, or it does not say what it should.
+    pub fn open(dir: &Path) -> Result<Manifest, RecordError> {
+        unfinished::rebuild(dir, false)?;
+        read_manifest(dir)
     }
 }
 
@@ -471,11 +483,29 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
         waited_us_by_thread: waited.next().unwrap_or_default(),
         absent_us_by_thread: absent.next().unwrap_or_default(),
     };
-    Ok(lag.into_iter().enumerate().zip(cpu).map(row).collect())
+    let mut rows: Vec<StoredLoad> = lag.into_iter().enumerate().zip(cpu).map(row).collect();
+    count_by_due_time(&mut rows, &later(files::OFFERED_EARLIER)?);
+    Ok(rows)
+}
+
+/// Counts what a row had to be told of in the row before in which it was due. What is due in none that is there stays.
+fn count_by_due_time(rows: &mut [StoredLoad], earlier: &[Vec<u64>]) {
+    for (index, told) in earlier.iter().enumerate() {
+        for (within_us, count) in
+            told.as_chunks::<2>().0.iter().map(|[within_us, count]| (*within_us, *count))
+        {
+            let is_due = |row: &StoredLoad| row.start_us <= within_us && within_us < row.end_us;
+            let Some(due) = rows[..index].iter().rposition(is_due) else { continue };
+            // no more than there are, whatever a damaged file says
+            let count = count.min(rows[index].offered);
+            rows[index].offered -= count;
+            rows[due].offered += count;
+        }
+    }
 }
 
 fn read_samples(path: &Path) -> Result<Vec<Sample>, RecordError> {
-    let table = Table::read(path, &MONITOR_FIELDS)?;
+    let table = Table::read_with(path, &MONITOR_FIELDS, &files::LATER)?;
     let at_us = table.ints("at_us")?;
     let (cpu, cpu_system) = (table.floats("cpu_share")?, table.floats("cpu_system_share")?);
     let (rss, threads) = (table.ints("rss_bytes")?, table.ints("threads")?);
@@ -483,6 +513,7 @@ fn read_samples(path: &Path) -> Result<Vec<Sample>, RecordError> {
     let (disk_read, disk_written) = (table.ints("disk_read_bytes")?, table.ints("disk_written_bytes")?);
     let (net_received, net_sent) = (table.ints("net_received_bytes")?, table.ints("net_sent_bytes")?);
     let steal = table.floats("steal_share")?;
+    let core_wait = table.has(files::CORE_WAIT).then(|| table.floats(files::CORE_WAIT)).transpose()?;
     let row = |(i, process): (usize, String)| Sample {
         at_us: at_us[i],
         process,
@@ -497,6 +528,7 @@ fn read_samples(path: &Path) -> Result<Vec<Sample>, RecordError> {
         net_received_bytes: net_received[i],
         net_sent_bytes: net_sent[i],
         steal_share: steal[i],
+        core_wait_share: core_wait.map_or(0.0, |of| of[i]),
     };
     Ok(table.texts("process")?.into_iter().enumerate().map(row).collect())
 }
@@ -540,6 +572,31 @@ mod tests {
         let manifest = Manifest::new("test", labels(), summarize(writer.totals(), dir));
         writer.finish(&manifest).unwrap();
         manifest
+    }
+
+    #[test]
+    fn what_is_offered_counts_in_the_second_in_which_it_was_due() {
+        let dir = tempfile::tempdir().unwrap();
+        let second = |thread, at, offered, earlier: &[(u64, u64)]| {
+            let mut one = interval(thread, at, at + 1);
+            (one.offered, one.offered_earlier) = (offered, earlier.to_vec());
+            one
+        };
+        let intervals = [
+            second(0, 0, 100, &[]),
+            second(1, 0, 50, &[]),
+            second(0, 1, 0, &[]),
+            second(1, 1, 50, &[(999_999, 3)]),
+            second(0, 2, 200, &[(1_999_999, 99), (7_000_000, 9)]),
+            second(1, 2, 50, &[(1_999_999, 1)]),
+        ];
+        write(dir.path(), 2, &intervals);
+        let run = Run::open(dir.path()).unwrap();
+        let offered: Vec<u64> = run.load.iter().map(|row| row.offered).collect();
+        assert_eq!(offered, [153, 147, 150]);
+        let mut rows = run.load;
+        count_by_due_time(&mut rows, &[vec![], vec![999_999, u64::MAX, 5], vec![]]);
+        assert_eq!(rows.iter().map(|row| row.offered).collect::<Vec<_>>(), [300, 0, 150]);
     }
 
     #[test]

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 /// One look at one process, or at the whole machine (`process` is `machine`).
 /// Counters are differences since the look before.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Sample {
     /// Microseconds since the run began.
     pub at_us: u64,
-    /// Which process: `system`, `driver`, `machine`, a store's name.
+    /// Which process: `system`, `driver`, `machine`, a store's name, that of what was watched.
     pub process: String,
     /// CPU used since the look before, in cores (1.0 is one core fully used).
     pub cpu_share: f64,
@@ -32,4 +33,7 @@ pub struct Sample {
     pub net_sent_bytes: u64,
     /// Cores' worth of time that the hypervisor took away (machine only).
     pub steal_share: f64,
+    /// How long its threads, all together, were ready to run but had no core since the look before, as a share of that time;
+    /// 0 where the system does not tell.
+    pub core_wait_share: f64,
 }

@@ -84,7 +84,7 @@ pub struct Step {
 }
 
 /// Where the time of the good answers went. The means are of all of them, and add up to their mean response time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
     /// Until it was sent, or a connection was begun for it: for a free connection, or for the driver.
     pub wait: Part,
@@ -99,7 +99,7 @@ pub struct Parts {
 }
 
 /// A part of the time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// Over all good answers, microseconds.
     pub mean_us: f64,
@@ -130,7 +130,7 @@ impl Parts {
 }
 
 /// One of the slowest requests that were answered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slow {
     /// Its label.
     pub label: String,
@@ -201,7 +201,7 @@ pub struct Group {
 }
 
 /// What the scenario measured itself within the measured window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Own {
     /// The metric's name.
     pub metric: String,
@@ -227,7 +227,7 @@ pub struct Own {
 }
 
 /// Numbers in few of them; null of none.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Spread {
     pub min: Option<f64>,
@@ -243,14 +243,21 @@ pub struct Spread {
 /// One process over the measured window.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
-    /// `system`, `driver`, a store's name.
+    /// `system`, `driver`, a store's name, that of what was watched.
     pub name: String,
     /// CPU time, seconds.
     pub cpu_s: f64,
     /// Mean CPU use in cores.
     pub cpu_share: f64,
+    /// How long its threads, all together, were ready to run but had no core, as a share of the time; absent where they never
+    /// were, or the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_wait_share: Option<f64>,
     /// Highest resident memory, bytes.
     pub rss_bytes_max: u64,
+    /// Good answers in the measured window for each second of its CPU time; absent of the driver, and where it used none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good_per_cpu_s: Option<f64>,
 }
 
 /// The driver's look at itself over the measured window.

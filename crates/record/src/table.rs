@@ -409,6 +409,14 @@ impl Table {
         }
     }
 
+    /// The same where they are, for whoever is done with them before the table is gone.
+    pub(crate) fn slices(&self, name: &str) -> Result<impl Iterator<Item = &[u8]>, RecordError> {
+        match self.column(name)? {
+            Column::Bytes(values) => Ok(values.iter().map(ByteArray::data)),
+            _ => Err(self.wrong_kind(name)),
+        }
+    }
+
     /// Texts.
     pub(crate) fn texts(&self, name: &str) -> Result<Vec<String>, RecordError> {
         let Column::Bytes(values) = self.column(name)? else { return Err(self.wrong_kind(name)) };

@@ -198,6 +198,8 @@ impl Sink for Tables {
         let none = new_merged();
         let lag_us = interval.lag_us.as_ref().unwrap_or(&none);
         let read_lag_us = interval.read_lag_us.as_ref().unwrap_or(&none);
+        let earlier: Vec<u64> =
+            interval.offered_earlier.iter().flat_map(|(within_us, count)| [*within_us, *count]).collect();
         self.load.push([
             Cell::Int(start_us),
             Cell::Int(end_us),
@@ -217,6 +219,7 @@ impl Sink for Tables {
             Cell::Bytes(Encoded::of(read_lag_us, &mut self.serializer).0),
             Cell::Int(interval.measured_offered),
             Cell::Int(interval.measured_dropped),
+            Cell::Ints(&earlier),
         ])
     }
 
@@ -236,6 +239,7 @@ impl Sink for Tables {
                 Cell::Int(sample.net_received_bytes),
                 Cell::Int(sample.net_sent_bytes),
                 Cell::Float(sample.steal_share),
+                Cell::Float(sample.core_wait_share),
             ])
         })
     }

@@ -28,6 +28,8 @@ const UNQUEUED_SHARE: f64 = 0.1;
 const STALL_S: f64 = 0.05;
 /// The name under which the whole machine is sampled; it is no process.
 pub const MACHINE: &str = "machine";
+/// The name under which the driver is.
+const DRIVER: &str = "driver";
 
 /// The measured window, microseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,7 @@ struct Look {
     at_us: u64,
     cpu_share: f64,
     steal_share: f64,
+    core_wait_share: f64,
     rss_bytes: u64,
 }
 
@@ -291,6 +294,7 @@ impl Totals {
             at_us: sample.at_us,
             cpu_share: sample.cpu_share,
             steal_share: sample.steal_share,
+            core_wait_share: sample.core_wait_share,
             rss_bytes: sample.rss_bytes,
         };
         match self.looks.iter_mut().find(|(name, _)| *name == sample.process) {
@@ -305,13 +309,18 @@ impl Totals {
         let Some(window) = self.window else { return Vec::new() };
         let processes = self.looks.iter().filter(|(name, _)| name != MACHINE);
         let process = |(name, looks): &(String, Vec<Look>)| {
-            let (mut cpu_s, mut seen_s, mut rss_bytes_max) = (0.0, 0.0, 0);
+            let (mut cpu_s, mut waited_s, mut seen_s, mut rss_bytes_max) = (0.0, 0.0, 0.0, 0);
             for (look, within_s) in within(looks, window) {
                 cpu_s += look.cpu_share * within_s;
+                waited_s += look.core_wait_share * within_s;
                 seen_s += within_s;
                 rss_bytes_max = rss_bytes_max.max(look.rss_bytes);
             }
-            Process { name: name.clone(), cpu_s, cpu_share: ratio(cpu_s, seen_s), rss_bytes_max }
+            let good = self.all.good_in_window as f64;
+            let good_per_cpu_s = (name != DRIVER && cpu_s > 0.0).then(|| good / cpu_s);
+            let cpu_share = ratio(cpu_s, seen_s);
+            let core_wait_share = (waited_s > 0.0).then(|| ratio(waited_s, seen_s));
+            Process { name: name.clone(), cpu_s, cpu_share, core_wait_share, rss_bytes_max, good_per_cpu_s }
         };
         processes.map(process).collect()
     }

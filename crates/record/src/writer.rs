@@ -1,7 +1,6 @@
 //! Recording a run while it goes on: the threads' intervals are merged and handed to the sinks, of which the run
 //! directory is the first.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,14 +13,11 @@ use crate::interval::ThreadInterval;
 use crate::journal::Journal;
 use crate::ledger::{Form, Forms, LedgerWriter, Part};
 use crate::live::{Live, LiveTracker, Second};
-use crate::merge::MergedInterval;
+use crate::merge::{MergedInterval, Pending};
 use crate::sink::{Facts, Sink};
 use crate::tables::Tables;
 use crate::totals::{Entered, Totals};
 use crate::{Event, Fault, Maintenance, Manifest, OwnMetric, Sample, StoreLook, maintenance};
-
-/// Intervals that may wait for slower threads. A thread that reports later still gets rows of its own.
-const PENDING_MAX: usize = 8;
 
 /// Writes a run directory, and hands what happens to further [sinks](Sink). Memory stays bounded however long the run is: an interval is encoded as soon as all
 /// threads have reported it.
@@ -36,7 +32,7 @@ pub struct RunWriter<'s> {
     metrics: usize,
     threads: usize,
     runs_dir: Option<PathBuf>,
-    pending: BTreeMap<(u64, u64), MergedInterval>,
+    pending: Pending,
     tables: Tables,
     /// All others.
     sinks: Vec<Box<dyn Sink + 's>>,
@@ -64,7 +60,7 @@ impl<'s> RunWriter<'s> {
             metrics: 0,
             threads: 1,
             runs_dir: directory::runs_dir_of(dir),
-            pending: BTreeMap::new(),
+            pending: Pending::default(),
             tables: Tables::create(dir, labels)?,
             sinks: Vec::new(),
             journal: Journal::create(&dir.join(files::JOURNAL))?,
@@ -194,30 +190,17 @@ impl<'s> RunWriter<'s> {
         self.add_to_ledger(&interval.ledger, interval.end_us)?;
         self.journal.interval(interval)?;
         self.totals.add_interval(interval);
-        let bounds = (interval.start_us, interval.end_us);
-        let merged = self.pending.entry(bounds).or_default();
-        merged.add(interval);
-        if merged.reported >= self.threads {
-            self.write_up_to(bounds)?;
-        }
-        while self.pending.len() > PENDING_MAX {
-            self.write_first()?;
+        self.pending.add(interval, self.threads);
+        while let Some(interval) = self.pending.take_whole() {
+            self.write(&interval)?;
         }
         Ok(())
     }
 
-    fn write_up_to(&mut self, bounds: (u64, u64)) -> Result<(), RecordError> {
-        while self.pending.first_key_value().is_some_and(|(first, _)| *first <= bounds) {
-            self.write_first()?;
-        }
-        Ok(())
-    }
-
-    fn write_first(&mut self) -> Result<(), RecordError> {
-        let Some((_, interval)) = self.pending.pop_first() else { return Ok(()) };
-        let second = self.live.add(&interval).then(|| self.live.last());
+    fn write(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
+        let second = self.live.add(interval).then(|| self.live.last());
         self.each(|sink| {
-            sink.interval(&interval)?;
+            sink.interval(interval)?;
             second.as_ref().map_or(Ok(()), |second| sink.second(second))
         })
     }
@@ -290,16 +273,16 @@ impl<'s> RunWriter<'s> {
     /// Hands over what still waits for slower threads, and returns what the sinks have to [note](Sink::notes). Called
     /// when all intervals are in.
     pub fn settle(&mut self) -> Result<Vec<String>, RecordError> {
-        while !self.pending.is_empty() {
-            self.write_first()?;
+        while let Some(interval) = self.pending.take_first() {
+            self.write(&interval)?;
         }
         Ok(self.sinks.iter_mut().flat_map(|sink| sink.notes()).collect())
     }
 
     /// Writes what is held and the footers; `run.json` last and at once, so that a directory with it is whole.
     pub fn finish(mut self, manifest: &Manifest) -> Result<(), RecordError> {
-        while !self.pending.is_empty() {
-            self.write_first()?;
+        while let Some(interval) = self.pending.take_first() {
+            self.write(&interval)?;
         }
         self.each(|sink| sink.end(manifest))?;
         match &self.runs_dir {
@@ -313,6 +296,7 @@ impl<'s> RunWriter<'s> {
 mod tests {
     use super::*;
     use crate::Outcome;
+    use crate::merge::PENDING_MAX;
     use crate::test_run::{interval, series};
 
     #[test]
@@ -371,7 +355,6 @@ mod tests {
         writer.threads(2);
         for second in 0..100 {
             writer.add_interval(&interval(0, second, second + 1)).unwrap();
-            assert!(writer.pending.len() <= PENDING_MAX);
         }
         assert_eq!(writer.live().at_s, (100 - PENDING_MAX) as f64);
     }

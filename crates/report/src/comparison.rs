@@ -2,28 +2,34 @@
 //! the terminal.
 //!
 //! Everything is made from the runs of a comparison's directory. Rounds of one scenario count as one longer run: their
-//! histograms are merged. How sure a ratio is, is told by how much the rounds differ; with fewer than three nothing is
-//! claimed.
+//! histograms are merged. What differs and how sure that is are its [`Claims`]: told by how much the rounds differ; with
+//! fewer than three nothing is claimed.
 
-mod resample;
+mod claims;
+mod figure;
+mod rule;
+mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tidemark_record::summary::{Latency, Status, Summary, Verdict};
 use tidemark_record::{
-    ComparedRuns, Distribution, Outcome, Part, RecordError, Run, merge_merged, new_merged,
+    ComparedRuns, Distribution, Merged, Outcome, Part, RecordError, Run, merge_merged, new_merged,
 };
 
 use crate::page::curve;
-use resample::{Bounds, MEASURES, Measure, ROUNDS_MIN, Round};
+use crate::statistics::LEAST;
+pub use crate::statistics::Looks;
+pub use claims::{Asked, Claim, Claims, Covers, SIDES_MAX, ShownSide, Side, SideRun};
+pub use figure::{Figure, Reading};
+pub use rule::{Judged, Rule};
+pub(crate) use words::{CLOSE, change, off, range};
 
 /// The process whose CPU time is compared.
 const SYSTEM: &str = "system";
 /// The process that drives.
 const DRIVER: &str = "driver";
-/// A ratio that is nearer to 1 than this is no difference, however sure it is.
-const FLOOR: f64 = 0.02;
 
 /// A comparison in figures: the object that `--json` prints for one.
 #[derive(Debug, Clone, Serialize)]
@@ -96,8 +102,6 @@ pub struct Figures {
     /// Percentile (0 to 100) and response time (microseconds), ascending.
     #[serde(skip)]
     pub(crate) curve: Vec<(f64, u64)>,
-    #[serde(skip)]
-    by_round: Vec<Round>,
 }
 
 /// What a store took, all nodes and rounds together.
@@ -130,7 +134,7 @@ pub struct Ratios {
     pub no_claim: Option<String>,
 }
 
-/// A ratio and between which bounds it lies, 95 of 100 times for all of a part together; null what cannot be told.
+/// A ratio and between which bounds it lies, held together with all others of its part; null what cannot be told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Ratio {
     /// The ratio.
@@ -139,23 +143,20 @@ pub struct Ratio {
     pub low: Option<f64>,
     /// Upper bound.
     pub high: Option<f64>,
-    /// Whether there is a difference: 1 lies outside the bounds, and the ratio is not nearer to 1 than 2 %. Null where
+    /// Whether there is a difference: 1 lies outside the bounds, and the ratio is not nearer to 1 than 1 %. Null where
     /// nothing is claimed.
     pub difference: Option<bool>,
 }
 
 impl Ratio {
-    fn of(ratio: Option<f64>, bounds: Option<Bounds>) -> Ratio {
-        let ratio = ratio.filter(|ratio| ratio.is_finite());
-        let is_one = |bounds: Bounds| bounds.low <= 1.0 && bounds.high >= 1.0;
-        let difference =
-            ratio.zip(bounds).map(|(ratio, bounds)| !is_one(bounds) && (ratio - 1.0).abs() >= FLOOR);
-        Ratio {
-            ratio,
-            low: bounds.map(|bounds| bounds.low),
-            high: bounds.map(|bounds| bounds.high),
-            difference,
-        }
+    /// What is claimed of a figure; nothing where it was not measured.
+    fn of(claim: Option<&Claim>) -> Ratio {
+        claim.map_or_else(Ratio::default, |claim| Ratio {
+            ratio: claim.ratio.filter(|ratio| ratio.is_finite()),
+            low: claim.low,
+            high: claim.high,
+            difference: claim.difference,
+        })
     }
 }
 
@@ -174,10 +175,9 @@ impl Compared {
                     variants.push(Figures::of(name, &of)?);
                 }
             }
-            if let Some((first, others)) = variants.split_first() {
+            if !variants.is_empty() {
                 // at rates of their own times are not held against each other
-                let others = if part == Part::OwnRate { &[] } else { others };
-                let ratios = others.iter().map(|other| Ratios::of(other, first)).collect();
+                let ratios = if part == Part::OwnRate { Vec::new() } else { ratios(runs, part, &variants)? };
                 parts.push(ComparedPart { part, ratios, variants });
             }
         }
@@ -201,11 +201,10 @@ impl Compared {
 
 impl Figures {
     fn of(name: &str, runs: &[(u64, &Run)]) -> Result<Figures, RecordError> {
-        let mut times = new_merged();
-        let mut by_round = Vec::new();
-        for (number, run) in runs {
-            let (round, histogram) = round(*number, run)?;
-            by_round.push(round);
+        let (mut times, mut answered) = (new_merged(), 0);
+        for (_, run) in runs {
+            let (count, histogram) = good(run)?;
+            answered += count;
             merge_merged(&mut times, &histogram);
         }
         let summaries: Vec<&Summary> = runs.iter().map(|(_, run)| &run.manifest.summary).collect();
@@ -218,7 +217,6 @@ impl Figures {
         }
         let failed = summaries.iter().map(|summary| summary.failed).sum();
         let all = Distribution::new(&times, failed);
-        let answered: u64 = by_round.iter().map(|round| round.answered).sum();
         let system = |of: &dyn Fn(&tidemark_record::summary::Process) -> f64| {
             let each = summaries
                 .iter()
@@ -237,7 +235,7 @@ impl Figures {
         let system_cpu_s = system(&|process| process.cpu_s).map(|all| all.iter().sum::<f64>());
         Ok(Figures {
             name: name.to_owned(),
-            rounds: runs.len() as u64,
+            rounds: runs.iter().map(|(round, _)| round).collect::<BTreeSet<_>>().len() as u64,
             verdict: worst(&summaries),
             answered_per_s: answered as f64 / measured_s,
             offered_per_s: total(&|summary| summary.offered_per_s * summary.measured_s) / measured_s,
@@ -254,7 +252,6 @@ impl Figures {
             driver_cpu_share: total(&|summary| summary.driver.cpu_s) / measured_s,
             run_dirs: runs.iter().map(|(_, run)| run.dir.display().to_string()).collect(),
             curve: curve(all),
-            by_round,
         })
     }
 }
@@ -265,16 +262,13 @@ fn rounds(runs: &ComparedRuns, variant: usize, part: Part) -> Vec<(u64, &Run)> {
     of.map(|run| run.round).zip(runs.of(variant, part)).collect()
 }
 
-/// What was answered in a run's measured window as it should, and how long that took; and the histogram of it.
-fn round(number: u64, run: &Run) -> Result<(Round, tidemark_record::Merged), RecordError> {
-    let mut window: BTreeMap<u64, u64> = BTreeMap::new();
-    for load in run.load.iter().filter(|load| load.in_window) {
-        let end_us = window.entry(load.start_us).or_default();
-        *end_us = load.end_us.max(*end_us);
-    }
+/// What was answered in a run's measured window as it should, and the response times of what was due in it.
+fn good(run: &Run) -> Result<(u64, Merged), RecordError> {
+    let window: BTreeSet<u64> =
+        run.load.iter().filter(|load| load.in_window).map(|load| load.start_us).collect();
     let (mut answered, mut times) = (0, new_merged());
     for series in run.series.iter().filter(|series| series.outcome == Outcome::Ok) {
-        if series.in_window && window.contains_key(&series.start_us) {
+        if series.in_window && window.contains(&series.start_us) {
             answered += series.count;
         }
         // what was due in the window and ended behind it belongs to it
@@ -282,9 +276,7 @@ fn round(number: u64, run: &Run) -> Result<(Round, tidemark_record::Merged), Rec
             run.merge(&mut times, &series.response_time_us)?;
         }
     }
-    let length_us: u64 = window.iter().map(|(start_us, end_us)| end_us - start_us).sum();
-    let failed = run.manifest.summary.failed;
-    Ok((Round::new(number, length_us as f64 / 1e6, answered, Distribution::new(&times, failed)), times))
+    Ok((answered, times))
 }
 
 fn worst(summaries: &[&Summary]) -> Verdict {
@@ -303,30 +295,42 @@ fn worst(summaries: &[&Summary]) -> Verdict {
     Verdict { status: status.unwrap_or(Status::Invalid), reasons }
 }
 
-impl Ratios {
-    fn of(other: &Figures, first: &Figures) -> Ratios {
-        let measures: [Measure; MEASURES] =
-            [Measure::AnsweredPerS, Measure::Quantile(0.5), Measure::Quantile(0.99)];
-        let pairs = resample::pairs(&other.by_round, &first.by_round);
-        let [answered, p50, p99] = resample::bounds(&pairs, measures);
-        let (of, to) = (&other.response_time_us, &first.response_time_us);
-        let times = |of: Option<u64>, to: Option<u64>, bounds| match (of, to) {
-            (Some(of), Some(to)) => Ratio::of(Some(of as f64 / to as f64), bounds),
-            // one of them was not reached
-            _ => Ratio::default(),
+/// The others of a part against the first.
+fn ratios(runs: &ComparedRuns, part: Part, variants: &[Figures]) -> Result<Vec<Ratios>, RecordError> {
+    let side = |figures: &Figures| {
+        let index = runs.comparison.variants.iter().position(|name| *name == figures.name);
+        let of = rounds(runs, index.unwrap_or(0), part).into_iter();
+        let run = |(round, run): (u64, &Run)| SideRun {
+            dir: run.dir.clone(),
+            round: Some(round),
+            manifest: run.manifest.clone(),
         };
+        Side { name: figures.name.clone(), runs: of.map(run).collect() }
+    };
+    let sides: Vec<Side> = variants.iter().map(side).collect();
+    let level = runs.comparison.in_rounds.map(|of| of.level);
+    let claims = Claims::of(&sides, Asked { level, ..Asked::default() })?;
+    let of = |index: usize| {
+        let letter = claims::letter(index);
+        let claim =
+            |figure| claims.of_side(&letter).find(|claim| claim.label.is_none() && claim.figure == figure);
+        let (other, first) = (&variants[index], &variants[0]);
         let cpu = other.system_cpu_us_per_request.zip(first.system_cpu_us_per_request);
+        let beside = sides[index].rounds_beside(&sides[0]).len();
         Ratios {
             variant: other.name.clone(),
             to: first.name.clone(),
-            answered_per_s: Ratio::of(Some(other.answered_per_s / first.answered_per_s), answered),
-            p50: times(of.p50, to.p50, p50),
-            p99: times(of.p99, to.p99, p99),
-            system_cpu_per_request: Ratio::of(cpu.map(|(of, to)| of / to), None),
-            no_claim: (pairs.len() < ROUNDS_MIN)
-                .then(|| format!("needs {ROUNDS_MIN} rounds, has {}", pairs.len())),
+            answered_per_s: Ratio::of(claim(Figure::Rate)),
+            p50: Ratio::of(claim(Figure::P50)),
+            p99: Ratio::of(claim(Figure::P99)),
+            system_cpu_per_request: Ratio {
+                ratio: cpu.map(|(of, to)| of / to).filter(|ratio| ratio.is_finite()),
+                ..Ratio::default()
+            },
+            no_claim: (beside < LEAST).then(|| format!("needs {LEAST} rounds, has {beside}")),
         }
-    }
+    };
+    Ok((1..variants.len()).map(of).collect())
 }
 
 #[cfg(test)]
@@ -371,7 +375,9 @@ pub(crate) mod tests {
             name: SYSTEM.into(),
             cpu_s,
             cpu_share: cpu_s / seconds as f64,
+            core_wait_share: None,
             rss_bytes_max: 10 << 20,
+            good_per_cpu_s: None,
         }];
         writer.finish(&Manifest::new("x", vec!["Trade".into()], summary)).unwrap();
     }

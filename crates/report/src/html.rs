@@ -11,6 +11,8 @@ use crate::page::ReportPage;
 
 /// The page built from `web/`, with [`TOKEN`] where the run goes.
 const TEMPLATE: &str = include_str!("../../../web/dist/report.html");
+/// The page that lists the runs of a folder and shows one that goes on. It asks whoever serves it.
+pub const UI: &str = include_str!("../../../web/dist/ui.html");
 /// What stands in the template for the run, once.
 const TOKEN: &str = "__TIDEMARK_RUN__";
 

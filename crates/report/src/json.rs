@@ -3,7 +3,7 @@
 //! | key | is |
 //! | --- | --- |
 //! | those of a [`Summary`](tidemark_record::Summary) | the figures |
-//! | `objectives`, `notes` | what became of each objective; what is to be said beside |
+//! | `objectives`, `watched`, `notes` | what became of each objective; what was only looked at; what is to be said beside |
 //! | `run` | what was run, on what, and how: the rest of `run.json` |
 //! | `page` | what the page's charts are made from: everything over time, percentile curves, examples of failures, events, the scenario |
 //!
@@ -22,7 +22,7 @@ use crate::page::ReportPage;
 pub use schema::schema;
 
 /// What stands beside the figures, of `run.json`.
-const BESIDE: [&str; 2] = ["objectives", "notes"];
+const BESIDE: [&str; 3] = ["objectives", "watched", "notes"];
 /// The figures, in `run.json`.
 const SUMMARY: &str = "summary";
 /// `run.json`, in a page.

@@ -7,6 +7,9 @@
 //! - [`json::summary`] is what a machine reads: one object with all that the page has, units in its names;
 //!   [`json::schema`] says what is in it.
 //! - [`html::page`] is one file that opens anywhere, offline.
+//! - [`comparison::Claims`] say what differs between two sides, and [`history::History`] how figures went over many runs;
+//!   each is text, Markdown, JSON, and a [page without a script](still).
+//! - [`folder`] is of many runs: a list, one that goes on, two compared.
 //! - [`junit::xml`], [`markdown::summary`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever
 //!   calculates on.
 //!
@@ -28,8 +31,10 @@ pub mod comparison;
 pub mod csv;
 pub mod cube;
 mod faults;
+pub mod folder;
 pub mod github;
 mod heatmap;
+pub mod history;
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -40,9 +45,12 @@ mod own;
 pub mod page;
 mod parts;
 mod processes;
+mod statistics;
+pub mod still;
 mod stores;
 mod table;
 #[cfg(test)]
 mod test_run;
 pub mod text;
 pub mod units;
+mod watched;

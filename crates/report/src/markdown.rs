@@ -1,5 +1,7 @@
 //! The run as Markdown with tables (GitHub's flavour), for a comment or the summary of a CI job: the verdict first.
 
+pub mod claims;
+
 use std::fmt::Write;
 
 use tidemark_record::Run;
@@ -8,8 +10,8 @@ use tidemark_record::summary::{Status, Summary};
 
 use crate::text::ledger::sent_at;
 use crate::text::{dashes, drift, good_elsewhere, time};
-use crate::units::{count, duration, percent, three_digits, trim_zeros};
-use crate::{faults, maintenance, own, page, parts};
+use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
+use crate::{faults, maintenance, own, page, parts, watched};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
 const ROWS_MAX: usize = 100;
@@ -26,7 +28,7 @@ pub fn summary(run: &Run) -> String {
     let mut out = String::new();
     verdict(&mut out, manifest);
     figures(&mut out, run);
-    time_parts(&mut out, &manifest.summary);
+    time_parts(&mut out, manifest);
     objectives(&mut out, manifest);
     targets(&mut out, &manifest.summary);
     labels(&mut out, &manifest.summary);
@@ -36,6 +38,8 @@ pub fn summary(run: &Run) -> String {
     errors(&mut out, manifest);
     faults(&mut out, &manifest.summary);
     maintenance(&mut out, &manifest.summary);
+    processes(&mut out, manifest);
+    watched_series(&mut out, manifest);
     ledger(&mut out, manifest);
     driver(&mut out, &manifest.summary);
     notes(&mut out, manifest);
@@ -118,8 +122,8 @@ fn figures(out: &mut String, run: &Run) {
 }
 
 /// Where the time of the good answers went.
-fn time_parts(out: &mut String, summary: &Summary) {
-    let Some(of) = parts::told(summary) else { return };
+fn time_parts(out: &mut String, manifest: &Manifest) {
+    let Some(of) = parts::told(&manifest.summary) else { return };
     let _ = writeln!(
         out,
         "\n| where the time went | {} |\n| --- {}|",
@@ -128,6 +132,9 @@ fn time_parts(out: &mut String, summary: &Summary) {
     );
     for (name, figures) in parts::rows(of) {
         let _ = writeln!(out, "| {name} | {} |", figures.join(" | "));
+    }
+    if let Some(told) = parts::lookups(&manifest.system, &manifest.targets) {
+        let _ = writeln!(out, "\n{}", plain(&told));
     }
 }
 
@@ -296,6 +303,42 @@ fn targets(out: &mut String, summary: &Summary) {
         );
     }
     left_out(out, summary.targets.len());
+}
+
+fn processes(out: &mut String, manifest: &Manifest) {
+    let processes = &manifest.summary.processes;
+    if processes.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n| process | CPU time | cores used | memory, most | good answers per CPU-second |\n\
+         | --- | ---: | ---: | ---: | ---: |\n",
+    );
+    for process in processes.iter().take(ROWS_MAX) {
+        let cost = process.good_per_cpu_s.map_or_else(String::new, three_digits);
+        let _ = writeln!(
+            out,
+            "| {} | {} | {:.2} | {} | {cost} |",
+            plain(&process.name),
+            time(Some(process.cpu_s * 1e6)),
+            process.cpu_share,
+            bytes(process.rss_bytes_max),
+        );
+    }
+    left_out(out, processes.len());
+}
+
+fn watched_series(out: &mut String, manifest: &Manifest) {
+    let count = watched::series(manifest).count();
+    if count == 0 {
+        return;
+    }
+    out.push_str("\n| watched | series | mean | most | last |\n| --- | --- | ---: | ---: | ---: |\n");
+    for (name, series, of) in watched::series(manifest).take(ROWS_MAX) {
+        let values = [of.mean, of.max, of.last].map(compact).join(" | ");
+        let _ = writeln!(out, "| {} | {} | {values} |", plain(name), code(series));
+    }
+    left_out(out, count);
 }
 
 fn left_out(out: &mut String, rows: usize) {

@@ -1,5 +1,6 @@
 //! What a scenario measured itself: as a table for people, and over time.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::summary::{Own, Spread, Summary};
 use tidemark_record::{OwnKind, RecordError, Run, StoredOwn};
@@ -42,7 +43,7 @@ fn number(value: Option<f64>) -> String {
 pub(crate) const SERIES_EACH: u64 = 4;
 
 /// One metric over time; null where nothing was measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct OwnOverTime {
     pub metric: String,

@@ -1,5 +1,6 @@
 //! Where the time of the good answers went, and the slowest requests, for people.
 
+use tidemark_record::manifest::{System, Target};
 use tidemark_record::summary::{Parts, Slow, Summary};
 
 use crate::text::time;
@@ -23,6 +24,16 @@ pub(crate) fn rows(parts: &Parts) -> Vec<(&'static str, [String; 6])> {
         (name, [duration(part.mean_us), percent(share), p50, p99, max, count(part.count)])
     };
     parts.named().into_iter().filter(|(_, part)| part.count > 0).map(row).collect()
+}
+
+/// How long names were looked up, which no request waited for; nothing where there were none.
+pub(crate) fn lookups(system: &System, targets: &[Target]) -> Option<String> {
+    let system = (system.url.as_str(), system.lookup_us);
+    let targets = targets.iter().map(|target| (target.name.as_str(), target.lookup_us));
+    let all = std::iter::once(system).chain(targets);
+    let took = all.filter_map(|(name, us)| Some(format!("{} for {name}", duration(us? as f64))));
+    let took: Vec<String> = took.collect();
+    (!took.is_empty()).then(|| format!("names were looked up once, before the load: {}", took.join(", ")))
 }
 
 /// What is said of a slow request behind its time and label: when, over which connection, with which status, and where its
@@ -53,6 +64,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lookups_are_told_by_name_where_there_were_any() {
+        assert_eq!(lookups(&System::default(), &[Target::default()]), None);
+        let system = System { url: "http://shop.test".into(), lookup_us: Some(1_300), ..System::default() };
+        let auth = Target { name: "auth".into(), lookup_us: Some(250), ..Target::default() };
+        let told = lookups(&system, &[Target::default(), auth]).unwrap();
+        assert_eq!(
+            told,
+            "names were looked up once, before the load: 1.30ms for http://shop.test, 250µs for auth"
+        );
+    }
+
+    #[test]
     fn parts_are_told_where_there_are_any_and_add_up() {
         let part = |mean_us, count| Part {
             mean_us,
@@ -70,8 +93,8 @@ mod tests {
         let rows = rows(&parts);
         let of = |row: usize| (rows[row].0, rows[row].1.each_ref().map(String::as_str));
         assert_eq!(rows.len(), 3, "what never was has no row");
-        assert_eq!(of(0), ("wait", ["100µs", "10%", "-", "-", "-", "10"]));
-        assert_eq!(of(2), ("transfer", ["600µs", "60%", "600µs", "-", "-", "2"]));
+        assert_eq!(of(0), ("wait", ["100µs", "10.0%", "-", "-", "-", "10"]));
+        assert_eq!(of(2), ("transfer", ["600µs", "60.0%", "600µs", "-", "-", "2"]));
     }
 
     #[test]

@@ -123,10 +123,15 @@ pub(crate) fn cut(text: &str, width: usize, ellipsis: &str) -> String {
     kept.trim_end().to_owned() + ellipsis
 }
 
-/// Breaks a text between words; a longer word gets a line of its own.
+/// Breaks a text between words; a longer word begins a line, and is broken where that ends.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for mut word in text.split_whitespace() {
+        while let Some((at, _)) = word.char_indices().nth(width) {
+            lines.push(word[..at].to_owned());
+            word = &word[at..];
+        }
         match lines.last_mut() {
             Some(line) if length(line) + 1 + length(word) <= width => {
                 line.push(' ');
@@ -209,7 +214,7 @@ mod tests {
     #[test]
     fn words_are_kept_whole() {
         assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
-        assert_eq!(wrap("incomprehensible a", 4), ["incomprehensible", "a"]);
+        assert_eq!(wrap("a übergroße b", 4), ["a", "über", "groß", "e b"]);
         let parts = ["a b", "", "c d", "e f g h"].map(String::from);
         assert_eq!(wrap_parts(&parts, " · ", 9), ["a b · c d", "e f g h"]);
         assert_eq!(wrap_parts(&parts, " · ", 5), ["a b", "c d", "e f g", "h"]);

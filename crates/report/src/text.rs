@@ -1,7 +1,9 @@
 //! The report for the terminal: the verdict first.
 
+pub mod claims;
 pub mod comparison;
 mod driver;
+pub mod history;
 pub(crate) mod ledger;
 mod percentiles;
 pub mod quick;
@@ -14,7 +16,7 @@ use tidemark_record::{Outcome, RecordError, Run};
 use self::percentiles::Times;
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
-use crate::{faults, maintenance, own, page, parts};
+use crate::{faults, maintenance, own, page, parts, watched};
 
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
@@ -69,7 +71,7 @@ fn of(run: &Run, style: Style, times: Option<&Times>) -> String {
     if let Some(times) = times {
         percentiles::table(&mut text, times);
     }
-    time_parts(&mut text, &manifest.summary);
+    time_parts(&mut text, manifest);
     slowest(&mut text, &manifest.summary);
     targets(&mut text, &manifest.summary);
     labels(&mut text, &manifest.summary);
@@ -78,7 +80,8 @@ fn of(run: &Run, style: Style, times: Option<&Times>) -> String {
     errors(&mut text, manifest);
     faults(&mut text, &manifest.summary);
     maintenance(&mut text, &manifest.summary);
-    cpu(&mut text, &manifest.summary);
+    cpu(&mut text, manifest);
+    watched_series(&mut text, manifest);
     driver::driver(&mut text, manifest);
     objectives(&mut text, manifest);
     ledger::ledger(&mut text, manifest);
@@ -278,6 +281,9 @@ fn what_ran(text: &mut Text, manifest: &Manifest) {
         let at = if target.name == target.url { "" } else { &target.url };
         text.named("beside it", &[&target.name, at, &target.protocol]);
     }
+    for watched in &manifest.watched {
+        text.named("watched", &[&watched.name, &watched.what, &watched.found]);
+    }
     if let Some(durability) = &system.durability {
         let sync = system.sync_latency.as_ref().map(|sync| {
             let [p50, p99, max] = [sync.p50_us, sync.p99_us, sync.max_us].map(|us| duration(us as f64));
@@ -384,8 +390,8 @@ fn latency(text: &mut Text, summary: &Summary) {
 }
 
 /// Where the time of the good answers went.
-fn time_parts(text: &mut Text, summary: &Summary) {
-    let Some(of) = parts::told(summary) else { return };
+fn time_parts(text: &mut Text, manifest: &Manifest) {
+    let Some(of) = parts::told(&manifest.summary) else { return };
     text.heading("Where the time went");
     let head: Vec<&str> = [""].into_iter().chain(parts::HEAD).collect();
     let mut table = Table::new(&head).dispensable(&["count", "p50"]).whole_names();
@@ -393,6 +399,12 @@ fn time_parts(text: &mut Text, summary: &Summary) {
         table.row([name.to_owned()].into_iter().chain(figures).collect());
     }
     text.table(&table);
+    if let Some(told) = parts::lookups(&manifest.system, &manifest.targets) {
+        for line in wrap(&clean(&told), text.width - INDENT) {
+            let line = text.paint(QUIET, &line);
+            text.line(&format!("{:INDENT$}{line}", ""));
+        }
+    }
 }
 
 /// The slowest requests that were answered.
@@ -590,7 +602,8 @@ fn maintenance(text: &mut Text, summary: &Summary) {
     }
 }
 
-fn cpu(text: &mut Text, summary: &Summary) {
+fn cpu(text: &mut Text, manifest: &Manifest) {
+    let summary = &manifest.summary;
     if summary.processes.is_empty() {
         return;
     }
@@ -605,15 +618,27 @@ fn cpu(text: &mut Text, summary: &Summary) {
         ]);
     }
     text.table(&table);
-    let system = summary.processes.iter().find(|process| process.name == "system");
-    if let Some(cost) = system.and_then(|system| requests_per_cpu_s(summary, system.cpu_s)) {
-        text.paragraph(&format!("{} good answers for each CPU-second of the system", three_digits(cost)));
+    for (name, cost) in watched::costs(manifest) {
+        text.paragraph(&format!("{} good answers for each CPU-second of {name}", three_digits(cost)));
     }
 }
 
-/// Good answers in the measured window for each second of CPU time.
-fn requests_per_cpu_s(summary: &Summary, cpu_s: f64) -> Option<f64> {
-    (cpu_s > 0.0).then(|| summary.achieved_per_s * summary.measured_s / cpu_s)
+/// What pages of metrics told.
+fn watched_series(text: &mut Text, manifest: &Manifest) {
+    let count = watched::series(manifest).count();
+    if count == 0 {
+        return;
+    }
+    text.heading("Series that were watched");
+    let mut table = Table::new(&["", "mean", "most", "last"]);
+    for (name, series, of) in watched::series(manifest).take(watched::SERIES_MAX) {
+        let [mean, max, last] = [of.mean, of.max, of.last].map(compact);
+        table.row(vec![clean(&format!("{name} {series}")), mean, max, last]);
+    }
+    text.table(&table);
+    if let Some(more) = count.checked_sub(watched::SERIES_MAX).filter(|more| *more > 0) {
+        text.paragraph(&format!("and {more} more, in run.json"));
+    }
 }
 
 fn objectives(text: &mut Text, manifest: &Manifest) {

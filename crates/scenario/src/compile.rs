@@ -20,23 +20,25 @@ mod system;
 mod targets;
 mod text;
 mod verify;
+mod watch;
 
 use std::path::Path;
 
 pub(crate) use self::define::split_each;
+pub(crate) use self::launch::split as split_command;
 pub(crate) use self::load::window;
 pub(crate) use self::rates::are_few;
 use self::requests::Requests;
 use self::scope::{Scope, SessionNames, SharedNames};
+pub(crate) use self::system::READY_WITHIN;
 use self::targets::Aim;
 pub(crate) use self::targets::split_origin;
 use crate::objective;
 use crate::plan::{
-    About, Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, Plan, Preparation, SessionKind,
-    SessionLimit, SlotIndex, Store, System,
+    About, Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, PLACES_MAX, Plan, Preparation,
+    SESSIONS_MAX, STREAMS_MAX, SessionKind, SessionLimit, SlotIndex, Store, System, Target, USERS_MAX,
 };
 use crate::reader::Reader;
-use crate::secrets::Secrets;
 use crate::steps::{self, STEPS};
 use crate::yaml::{Node, Position};
 
@@ -74,6 +76,10 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let name_given = root.get("name").and_then(|node| reader.text(node));
     let system = system::read(root.get("system"), base, reader);
     let load = load?;
+    let users = load.most_users();
+    if let Some(node) = root.get("load").filter(|_| users > USERS_MAX) {
+        reader.sink.error(node, format!("{users} users are too many; at most {USERS_MAX}"));
+    }
     verify::warn_of_unentered(root, &requests, &objectives, reader);
     let limits = limits(root.get("limits"), &load, binds, reader);
     let mut system = system.unwrap_or_default();
@@ -85,14 +91,15 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         steps::bound::check_paths(&kind.ops, &requests.plans, uses, reader.sink);
     }
     let is_alone = targets.is_empty();
-    steps::check_beside(&Whole { root, requests: &requests, system: &system, reader, is_alone });
+    let whole = Whole { root, requests: &requests, system: &system, targets: &targets, reader, is_alone };
+    steps::check_beside(&whole);
     let stores = store::read(root.get("stores"), reader);
     stores.tell(root.get("system"), &mut system, reader);
     for (_, node) in root.get("targets").map(Node::entries).unwrap_or_default() {
         stores.tell(Some(node), &mut System::default(), reader);
     }
     stores.check_faults(root.get("faults"), reader);
-    let stores = stores.wanted;
+    let store::Stores { wanted: stores, settings: mut store_settings, .. } = stores;
     verify::check_store(root, verify.as_ref().map(|verify| &verify.from), &system, &stores, reader);
     if let Some(verify) = &mut verify
         && let Some(at) = verify::at(root, &targets, reader)
@@ -102,8 +109,17 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         verify::set_defaults(&mut verify.from, &system, reader);
     }
     let started: Vec<String> = stores.iter().flat_map(Store::names).collect();
-    let faults = fault::read(root.get("faults"), &system, &started, &load, reader);
-    Some(Plan {
+    let watch = watch::read(root.get("watch"), reader);
+    let mut plan = Plan { system, stores, watch, ..Plan::new(name, load) };
+    if let (Some(node), Err(message)) = (root.get("watch"), plan.check_watched()) {
+        reader.sink.error(node, message);
+    }
+    let named = plan.watched_names();
+    let watched: Vec<(&str, bool)> =
+        named.iter().zip(&plan.watch).map(|(name, watch)| (name.as_str(), watch.faults)).collect();
+    let there = fault::There { system: &plan.system, started: &started, watched: &watched };
+    plan.faults = fault::read(root.get("faults"), &there, &plan.load, reader);
+    let mut plan = Plan {
         name: name_given.unwrap_or_else(|| stem(name)),
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
         labels: requests.label_names(),
@@ -114,21 +130,20 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         prepare,
         preparation,
         limits,
-        load,
         counters: shared.counters(),
         feeders: shared.feeders,
         keys: shared.keys,
         verify,
         objectives,
-        system,
         targets,
-        stores,
-        faults,
         seed: root.get("seed").and_then(|node| reader.whole(node, 0)),
         source_name: name.to_owned(),
         source: reader.sink.text().to_owned(),
-        secrets: Secrets::default(),
-    })
+        ..plan
+    };
+    store_settings.retain(|(_, setting)| reader.settings.is_of_stores_only(setting));
+    plan.store_settings = store_settings;
+    Some(plan)
 }
 
 /// By how many users `prepare` is done, and how often.
@@ -216,19 +231,26 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
 
 fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) -> Limits {
     let get = |key: &str| node.and_then(|node| node.get(key));
-    let whole = |key, least| get(key).and_then(|node| reader.whole(node, least)).map(|count| count as usize);
+    let whole = |key, least, most| get(key).and_then(|node| bounded(node, least, most, reader));
     let time = |key| get(key).and_then(|node| reader.duration(node));
     let usual = Limits::default();
     let keep_alive = get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(usual.keep_alive);
     let pipeline = get("pipeline").map_or(usual.pipeline, |node| pipeline(node, keep_alive, binds, reader));
-    let streams = whole("streams", 1).unwrap_or(usual.streams);
+    let streams = whole("streams", 1, STREAMS_MAX).unwrap_or(usual.streams);
     let needed = load.most_users().div_ceil(pipeline.max(streams));
+    let connections = whole("connections", 1, USERS_MAX).unwrap_or(usual.connections).max(needed);
+    if let Some(node) = get("pipeline").filter(|_| connections.saturating_mul(pipeline) > PLACES_MAX) {
+        let message = format!(
+            "{connections} connections with {pipeline} requests at once each are too many; at most {PLACES_MAX} together"
+        );
+        reader.sink.error(node, message);
+    }
     Limits {
         streams,
-        connections: whole("connections", 1).unwrap_or(usual.connections).max(needed),
+        connections,
         connections_named: get("connections").is_some(),
         choose: get("choose").and_then(|node| choose(node, reader)).unwrap_or(usual.choose),
-        waiting: whole("waiting", 0),
+        waiting: whole("waiting", 0, SESSIONS_MAX),
         in_flight: session_limit(node, load, reader),
         connect_timeout: time("connect timeout").unwrap_or(usual.connect_timeout),
         body_bytes: get("body")
@@ -240,6 +262,16 @@ fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) ->
         pipeline,
         batch: get("batch").map_or(usual.batch, |node| batch(node, pipeline, reader)),
     }
+}
+
+/// A count within bounds; what is too large is told, and as large as it may be.
+fn bounded(node: &Node, least: u64, most: usize, reader: &Reader<'_>) -> Option<usize> {
+    let count = reader.whole(node, least)?;
+    let within = usize::try_from(count).ok().filter(|count| *count <= most);
+    if within.is_none() {
+        reader.sink.error(node, format!("{count} is too large; at most {most}"));
+    }
+    Some(within.unwrap_or(most))
 }
 
 /// How many requests leave together over a connection whose answers are to come.
@@ -264,11 +296,7 @@ fn choose(node: &Node, reader: &Reader<'_>) -> Option<Choose> {
 
 /// How many requests a connection carries at once.
 fn pipeline(node: &Node, keep_alive: bool, binds: bool, reader: &Reader<'_>) -> usize {
-    let Some(depth) = reader.whole(node, 1) else { return 1 };
-    let depth = usize::try_from(depth).unwrap_or(usize::MAX);
-    if depth > PIPELINE_MAX {
-        reader.sink.error(node, format!("{depth} is too large; at most {PIPELINE_MAX}"));
-    }
+    let Some(depth) = bounded(node, 1, PIPELINE_MAX, reader) else { return 1 };
     if depth > 1 && binds {
         let reason = "sessions share connections where requests are pipelined, and a WebSocket has its own, as an event stream has; leave out";
         reader.sink.error(node, format!("{reason} one of the two"));
@@ -277,7 +305,7 @@ fn pipeline(node: &Node, keep_alive: bool, binds: bool, reader: &Reader<'_>) -> 
         let reason = "a connection that is closed after each request carries one at a time; leave out";
         reader.sink.error(node, format!("{reason} \"keep alive: false\", or this"));
     }
-    depth.min(PIPELINE_MAX)
+    depth
 }
 
 fn session_limit(node: Option<&Node>, load: &Load, reader: &Reader<'_>) -> Option<SessionLimit> {
@@ -295,7 +323,7 @@ fn session_limit(node: Option<&Node>, load: &Load, reader: &Reader<'_>) -> Optio
             "users are their own limit: sessions in flight are limited where they arrive at a rate",
         );
     }
-    let most = reader.whole(sessions, 1)? as usize;
+    let most = bounded(sessions, 1, SESSIONS_MAX, reader)?;
     let at_limit = if at_limit == Some("drop") { AtLimit::Drop } else { AtLimit::Wait };
     Some(SessionLimit { most, at_limit })
 }
@@ -305,6 +333,8 @@ pub(crate) struct Whole<'a> {
     pub(crate) root: &'a Node,
     pub(crate) requests: &'a Requests,
     pub(crate) system: &'a System,
+    /// What is driven beside it.
+    pub(crate) targets: &'a [Target],
     pub(crate) reader: &'a Reader<'a>,
     /// Whether nothing is driven beside the system.
     pub(crate) is_alone: bool,

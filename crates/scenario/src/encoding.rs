@@ -11,7 +11,7 @@ pub enum Encoding {
     Raw,
     /// One path segment or query value of a URL, percent-encoded.
     Url,
-    /// A path with its slashes and its query; only what cannot stand in a request line is encoded.
+    /// A path with its slashes and its query, without a fragment (`#…`); only what cannot stand in a request line is encoded.
     Path,
     /// `application/x-www-form-urlencoded`, space as `+`.
     Form,
@@ -29,7 +29,11 @@ impl Encoding {
         match self {
             Encoding::Raw => out.extend_from_slice(text),
             Encoding::Url => text.iter().for_each(|byte| push_url_byte(*byte, out)),
-            Encoding::Path => text.iter().for_each(|byte| push_path_byte(*byte, out)),
+            Encoding::Path => {
+                // what follows is never sent
+                let sent = text.split(|byte| *byte == b'#').next().unwrap_or_default();
+                sent.iter().for_each(|byte| push_path_byte(*byte, out));
+            }
             Encoding::Form => text.iter().for_each(|byte| push_form_byte(*byte, out)),
             Encoding::JsonText => push_json_text(text, out),
             Encoding::JsonValue => {
@@ -144,6 +148,7 @@ mod tests {
         assert_eq!(encoded(Encoding::Form, text), "a+b%26c%3Dd%2F%C3%A9%22%5C%0A%01uid0%40x.com");
         assert_eq!(encoded(Encoding::JsonText, text), "a b&c=d/é\\\"\\\\\\n\\u0001uid0@x.com");
         assert_eq!(encoded(Encoding::JsonValue, "x\"y"), "\"x\\\"y\"");
+        assert_eq!(encoded(Encoding::Path, "/a b/c?d=e/f#top?x"), "/a%20b/c?d=e/f");
         assert_eq!(encoded(Encoding::Header, "a\r\nSet-Cookie: b"), "aSet-Cookie: b");
     }
 

@@ -20,6 +20,7 @@ use crate::context::Context;
 use crate::encoding::Encoding;
 use crate::slot::{Slot, SlotIndex, Value};
 
+pub(crate) use digest::base64_of;
 pub use error::{ExprError, Unmet};
 pub(crate) use eval::PPB;
 use eval::{Absent, Machine, Number};
@@ -148,6 +149,9 @@ impl Expr {
                 }
             };
         }
+        if self.write_drawn(cx.random, encoding, out) {
+            return Ok(());
+        }
         Machine::with(cx, |machine| {
             match machine.eval(&self.node) {
                 Ok(got) => encoding.write_value(machine.value(&got), out),
@@ -159,6 +163,23 @@ impl Expr {
             }
             Ok(())
         })
+    }
+
+    /// Writes what is but a number that is drawn, padded or not: digits, which every encoding leaves as they are. False, and
+    /// nothing is drawn, where it is more.
+    fn write_drawn(&self, random: &mut fastrand::Rng, encoding: Encoding, out: &mut Vec<u8>) -> bool {
+        let (node, width) = match &self.node {
+            // a text is quoted there
+            Node::Pad { .. } if encoding == Encoding::JsonValue => return false,
+            Node::Pad { inner, width } => (&**inner, *width),
+            node => (node, 0),
+        };
+        let Some(number) = node.drawn(random) else { return false };
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(number).as_bytes();
+        out.resize(out.len() + width.saturating_sub(digits.len()), b'0');
+        out.extend_from_slice(digits);
+        true
     }
 }
 

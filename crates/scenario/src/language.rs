@@ -13,6 +13,7 @@ mod load;
 mod store;
 mod system;
 mod verify;
+pub(crate) mod watch;
 
 /// The default of a setting, or all that it may be.
 pub(crate) static SETTING: Shape = Either(&[Scalar(Value), List(&Scalar(Value), 1)]);
@@ -75,6 +76,11 @@ pub(crate) static SCENARIO: Record = Record {
             "How everything is read back after the load, and compared with the ledger.",
         ),
         key("limits", Of(&limits::LIMITS), "Bounds of the driver."),
+        key(
+            "watch",
+            List(&Of(&watch::WATCH), 0),
+            "What the run does not start and looks at all the same: processes, pages of metrics, other machines.",
+        ),
         key("faults", List(&Of(&faults::FAULT), 0), "What is broken on purpose while the load is on."),
         key("seed", Scalar(Whole(0)), "Fixes the random numbers; another run draws the same."),
     ],

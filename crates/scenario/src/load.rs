@@ -123,6 +123,8 @@ impl Checker {
 
 /// A plan whose texts can be written down.
 fn without_secrets(mut plan: Plan, root: &Node, mut secrets: Secrets) -> Plan {
+    let systems = plan.targets.iter().map(|target| &target.at).chain([&plan.system]);
+    systems.filter_map(|at| at.proxy.as_deref()).for_each(|proxy| secrets.add_password_of(proxy));
     let origins = plan.targets.iter().map(|target| &target.at.origin).chain([&plan.system.origin]);
     for origin in origins {
         if let SystemOrigin::Url(url) = origin {

@@ -23,9 +23,12 @@ mod load;
 mod measure;
 mod memcached;
 mod persistence;
+mod proxy;
 mod statement;
 mod store;
+mod upload;
 mod verify;
+mod watch;
 
 pub use crate::context::Feeder;
 pub use crate::objective::{About, Comparison, Metric, Objective, OwnFigure};
@@ -35,22 +38,29 @@ pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm,
 pub use fault::{Fault, FaultKind};
 pub use follow::{Follow, Hops};
 pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
-pub use limits::{AtLimit, Choose, Limits, PIPELINE_MAX, SessionLimit};
+pub use limits::{
+    AtLimit, Choose, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX, SessionLimit, USERS_MAX,
+};
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use measure::{METRICS_MAX, MetricKind, MetricPlan};
 pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
+pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
 pub use statement::Statement;
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
+pub use upload::{FileBody, FileChange, UploadPiece};
 pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
     ReadFrom, Verify,
 };
+pub use watch::{Agent, MetricSeries, SERIES_MAX, WATCHED_MAX, Watch, Watched, is_harmless};
 
 /// What stands in front of a called method in labels.
 pub const CALL: &str = "CALL";
 /// Where remote calls are taken if a scenario does not say.
 pub const RPC_PATH: &str = "/rpc";
+/// That all of an answer's body is kept to be seen.
+pub const ALL_SHOWN: usize = usize::MAX;
 /// Most groups of steps that are within each other.
 pub const GROUPS_DEEP: usize = 4;
 
@@ -95,6 +105,10 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Stores that are started before the system, and stopped after it.
     pub stores: Vec<Store>,
+    /// Settings given from outside that say of a store and of nothing else, each with the store's name.
+    pub store_settings: Vec<(String, String)>,
+    /// What nobody here starts, and is looked at all the same.
+    pub watch: Vec<Watch>,
     /// What is broken on purpose, in order of time.
     pub faults: Vec<Fault>,
     /// Seed of the random numbers, where the scenario fixes one.
@@ -130,6 +144,8 @@ impl Plan {
             system: System::default(),
             targets: Vec::new(),
             stores: Vec::new(),
+            store_settings: Vec::new(),
+            watch: Vec::new(),
             faults: Vec::new(),
             seed: None,
             source_name: String::new(),
@@ -165,7 +181,8 @@ impl Plan {
     /// started.
     ///
     /// # Errors
-    /// In words: a fault is about such a store, so that what is broken would not be what is driven.
+    /// In words: a fault is about such a store, so that what is broken would not be what is driven; or a setting given from
+    /// outside says of nothing else, so that it would be of no effect.
     pub fn drive_instead(&mut self, url: &str) -> Result<(), String> {
         self.secrets.add_password_of(url);
         let before = std::mem::replace(&mut self.system.origin, SystemOrigin::Url(url.to_owned()));
@@ -186,6 +203,24 @@ impl Plan {
         };
         let driven: Vec<&str> =
             store_facts(&before).map(|fact| fact.store).filter(|name| !is_named(name)).collect();
+        let is_driven = |store: &str| driven.contains(&store);
+        // what says how another one is started that there is, too
+        let is_kept = |setting: &str| {
+            let is_another = |store: &str| !is_driven(store) && self.stores.iter().any(|of| of.name == store);
+            self.store_settings.iter().any(|(store, other)| other == setting && is_another(store))
+        };
+        let lost =
+            self.store_settings.iter().filter(|(store, setting)| is_driven(store) && !is_kept(setting));
+        let mut lost: Vec<String> = lost.map(|(_, setting)| format!("--set {setting}")).collect();
+        lost.dedup();
+        if !lost.is_empty() {
+            return Err(format!(
+                "{} would be of no effect: only the store \"{}\" is started so, and --url replaces it by what runs already; \
+                 leave that out, or --url",
+                lost.join(" and "),
+                driven.join("\", \"")
+            ));
+        }
         self.stores.retain(|store| !driven.contains(&store.name.as_str()));
         Ok(())
     }
@@ -373,8 +408,9 @@ pub struct RequestPlan {
     pub extractions: Vec<Extraction>,
     /// What must hold of the answer; without a status check, any status below 400 is right.
     pub checks: Vec<Check>,
-    /// Whether the answer's body is kept though nothing looks at it: for whoever wants to see it.
-    pub keeps_body: bool,
+    /// Bytes of the answer's body that are kept, from its beginning on, though nothing looks at it: for whoever wants to see
+    /// it. All of it is read where it is encoded, if these are [`ALL_SHOWN`].
+    pub shown_body_bytes: usize,
     /// How redirects are followed, if they are; then these are of the last answer.
     pub follow: Option<Follow>,
 }
@@ -403,26 +439,28 @@ impl RequestPlan {
         }
     }
 
-    /// Whether it is of interest later which target an answer is to: where a location leads depends on that.
+    /// Whether it is of interest later which target an answer is to: where a location leads, and which paths a cookie is
+    /// for, depends on that.
     pub fn needs_target(&self) -> bool {
         let is_location =
             |e: &Extraction| matches!(&e.source, Source::Header(name) if name == Follow::LOCATION_HEADER);
         self.follow.is_some()
-            || self.http().is_some_and(|request| request.form == TargetForm::Whole)
+            || self
+                .http()
+                .is_some_and(|request| request.form == TargetForm::Whole || request.cookie_path("").is_none())
             || self.extractions.iter().any(is_location)
     }
 
     /// Whether an answer's body is needed as a whole.
     pub fn needs_body(&self) -> bool {
-        self.keeps_body || self.looks_at_body()
+        self.shown_body_bytes == ALL_SHOWN || self.looks_at_body()
     }
 
     /// Whether an extraction or a check looks at an answer's body.
     pub fn looks_at_body(&self) -> bool {
         let from_body =
             |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
-        self.extractions.iter().any(|e| from_body(&e.source))
-            || self.checks.iter().any(|c| matches!(c, Check::Body(_) | Check::Json(..) | Check::Value { .. }))
+        self.extractions.iter().any(|e| from_body(&e.source)) || self.checks.iter().any(Check::looks_at_body)
     }
 }
 
@@ -492,8 +530,10 @@ pub enum Check {
     Header(String, TextTest),
     /// The body.
     Body(TextTest),
-    /// The first JSON value at a path.
+    /// The first JSON value at a path, as text; null counts as nothing.
     Json(json::Path, TextTest),
+    /// The same with its type.
+    JsonValue(json::Path, JsonTest),
     /// It holds so many values of the number that a variable has, and no older version than another has (docs/kv.md).
     Value {
         /// The variable with the number.
@@ -505,6 +545,75 @@ pub enum Check {
     },
     /// An expression over the variables, evaluated after the extractions; with its source text.
     Holds(Expr, String),
+}
+
+impl Check {
+    /// Whether it looks at an answer's body.
+    pub fn looks_at_body(&self) -> bool {
+        match self {
+            Check::Body(_) | Check::Json(..) | Check::JsonValue(..) | Check::Value { .. } => true,
+            Check::Status(_) | Check::Header(..) | Check::Holds(..) => false,
+        }
+    }
+}
+
+/// What must hold of a value of JSON.
+#[derive(Debug, Clone)]
+pub enum JsonTest {
+    /// It is this one, which is written as JSON: numbers by their size, members in any order.
+    Is(Template),
+    /// It is of this type.
+    Type(JsonType),
+    /// Nothing is there.
+    Absent,
+    /// Nothing is there, or null.
+    Empty,
+}
+
+/// A type of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonType {
+    /// A text.
+    String,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// Null.
+    Null,
+    /// A list.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl JsonType {
+    /// The words that scenarios use: JSON's own.
+    pub const WORDS: [&'static str; 6] = ["string", "number", "boolean", "null", "array", "object"];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        JsonType::WORDS[self as usize]
+    }
+
+    /// By its word.
+    pub fn from_word(word: &str) -> Option<JsonType> {
+        use JsonType::{Array, Boolean, Null, Number, Object, String};
+        let index = JsonType::WORDS.iter().position(|one| *one == word)?;
+        Some([String, Number, Boolean, Null, Array, Object][index])
+    }
+
+    /// Of a raw token.
+    pub fn of(token: &[u8]) -> Option<JsonType> {
+        Some(match token.first()? {
+            b'"' => JsonType::String,
+            b't' | b'f' => JsonType::Boolean,
+            b'n' => JsonType::Null,
+            b'[' => JsonType::Array,
+            b'{' => JsonType::Object,
+            _ => JsonType::Number,
+        })
+    }
 }
 
 /// What must hold of a text.
@@ -555,6 +664,8 @@ pub struct System {
     pub resolve: Resolve,
     /// Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.
     pub connect_to: Option<String>,
+    /// The HTTP proxy that is between, if one is: its URL, or [`PROXY_OF_ENVIRONMENT`].
+    pub proxy: Option<String>,
     /// Options of TLS for an `https` URL.
     pub tls: TlsSettings,
     /// Which version of HTTP is spoken.

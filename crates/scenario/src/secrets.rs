@@ -23,6 +23,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::encoding::Encoding;
+use crate::expr::base64_of;
+use crate::system_url::OF_HTTP;
 pub use pattern::{MASK, is_secret, is_secret_name};
 
 /// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
@@ -43,6 +45,9 @@ const FORMS: [(&str, Encoding); 6] = [
     (":json", Encoding::JsonText),
     (":header", Encoding::Header),
 ];
+
+/// The same by the functions that put it into another alphabet.
+const BASE64: [&str; 2] = [":base64", ":base64url"];
 
 /// Where a secret's value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,11 +184,24 @@ impl Secrets {
     }
 }
 
+/// Whether what was looked at there is secret by its name: a cookie, a header such as Authorization, a field `$.token`.
+pub fn comes_from_a_secret(place: &str) -> bool {
+    let words = place.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
+    place.starts_with("cookie ") || words.filter(|word| !word.is_empty()).any(is_secret_name)
+}
+
 /// The password in a URL, as it stands there.
 pub fn password_in(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let (login, _) = rest.split('/').next()?.rsplit_once('@')?;
+    let (scheme, rest) = url.split_once("://")?;
+    // what speaks no HTTP has no @ in its path: whatever stands before one is of a login, also where it is wrong
+    let rest = if OF_HTTP.contains(&scheme) { rest.split('/').next()? } else { rest };
+    let (login, _) = rest.rsplit_once('@')?;
     login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
+}
+
+/// A URL without its password.
+pub fn without_password(url: &str) -> String {
+    password_in(url).map_or_else(|| url.to_owned(), |password| url.replacen(password, MASK, 1))
 }
 
 /// How many bytes of a value's beginning a text ends with, where those are too many to be chance.
@@ -195,6 +213,11 @@ fn beginning_at_end(text: &str, value: &str) -> Option<usize> {
 
 /// A value in a form of which [`Secrets::replaced`] told the word.
 pub fn in_form(value: &str, form: &str) -> String {
+    match form {
+        ":base64" => return base64_of(value, false),
+        ":base64url" => return base64_of(value, true),
+        _ => {}
+    }
     let encoding =
         FORMS.iter().find(|(word, _)| *word == form).map_or(Encoding::Raw, |(_, encoding)| *encoding);
     let mut out = Vec::new();
@@ -205,7 +228,7 @@ pub fn in_form(value: &str, form: &str) -> String {
 /// The forms of a value that differ.
 fn forms(value: &str) -> Vec<(&'static str, String)> {
     let mut forms: Vec<(&str, String)> = Vec::new();
-    for (word, _) in FORMS {
+    for word in FORMS.into_iter().map(|(word, _)| word).chain(BASE64) {
         let text = in_form(value, word);
         if forms.iter().all(|(_, known)| *known != text) {
             forms.push((word, text));
@@ -260,13 +283,28 @@ mod tests {
     #[test]
     fn the_password_of_a_url_is_known_as_it_stands_and_as_the_server_knows_it() {
         let mut secrets = Secrets::default();
-        for url in
-            ["redis://:horse%40battery@h:1/2", "redis://me@h", "http://h/a:b@c", "redis://:${env('PW')}@h"]
-        {
+        for url in [
+            "redis://:horse%40battery@h:1/2",
+            "redis://me@h",
+            "redis://:horse%40battery@h/x",
+            "http://h/a:b@c",
+            "redis://:${env('PW')}@h",
+        ] {
             secrets.add_password_of(url);
         }
         assert_eq!(secrets.iter().count(), 2);
         assert_eq!(secrets.masked("you are horse@battery, not horse%40battery"), "you are ***, not ***");
+    }
+
+    #[test]
+    fn what_comes_from_a_secret_is_known_by_its_name() {
+        for place in ["cookie sid", "header authorization", "$.token", "$.user.apiKey", "all of $.secrets[*]"]
+        {
+            assert!(comes_from_a_secret(place), "{place}");
+        }
+        for place in ["$.id", "header location", "the body", "count of $.items"] {
+            assert!(!comes_from_a_secret(place), "{place}");
+        }
     }
 
     fn secrets(values: &[&str]) -> Secrets {
@@ -282,6 +320,8 @@ mod tests {
             assert_eq!(secrets.masked(text), "x***x", "{text}");
         }
         assert_eq!(secrets.masked("longer-pa ss/w\"rd"), "***");
+        // as base64() and base64url() have it
+        assert_eq!(secrets.masked("X-Key: cGEgc3MvdyJyZA==, cGEgc3MvdyJyZA."), "X-Key: ***, ***.");
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     secrets: RefCell<Secrets>,
     /// Where files are looked for.
     base: PathBuf,
+    /// Whether what says of a store is being read.
+    in_store: Cell<bool>,
 }
 
 #[derive(Debug)]
@@ -34,7 +36,13 @@ struct Setting {
     value: expr::Node,
     default: expr::Node,
     position: Position,
+    /// Whether its value came from outside.
+    given: bool,
     used: Cell<bool>,
+    /// Whether the store that was read last asked for it.
+    used_in_store: Cell<bool>,
+    /// Whether anything but stores asked for it.
+    used_elsewhere: Cell<bool>,
 }
 
 /// The names of the settings that a file has, whatever else is in it.
@@ -101,7 +109,10 @@ impl Settings {
                 value,
                 default,
                 position: key.position,
+                given: given.is_some(),
                 used: Cell::new(false),
+                used_in_store: Cell::new(false),
+                used_elsewhere: Cell::new(false),
             });
         }
         for (key, _) in outside {
@@ -125,7 +136,24 @@ impl Settings {
     pub(crate) fn value(&self, name: &str) -> Option<expr::Node> {
         let setting = self.find(name)?;
         setting.used.set(true);
+        let user = if self.in_store.get() { &setting.used_in_store } else { &setting.used_elsewhere };
+        user.set(true);
         Some(setting.value.clone())
+    }
+
+    /// Reads what says of a store; beside it the names of the settings given from outside that it asks for.
+    pub(crate) fn of_store<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<String>) {
+        self.all.iter().for_each(|setting| setting.used_in_store.set(false));
+        self.in_store.set(true);
+        let read = read();
+        self.in_store.set(false);
+        let asked = self.all.iter().filter(|setting| setting.given && setting.used_in_store.get());
+        (read, asked.map(|setting| setting.name.clone()).collect())
+    }
+
+    /// Whether nothing but stores asked for a setting, so far.
+    pub(crate) fn is_of_stores_only(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|setting| !setting.used_elsewhere.get())
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
@@ -244,9 +272,14 @@ impl Settings {
         }
     }
 
+    /// Where a file beside the scenario is.
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
+        self.base.join(name)
+    }
+
     /// What a file beside the scenario holds, which is a secret where its name is one's.
     pub(crate) fn file(&self, name: &str) -> Result<Vec<u8>, String> {
-        let path = self.base.join(name);
+        let path = self.path_of(name);
         let failed = |why: &dyn std::fmt::Display| format!("cannot read {}: {why}", path.display());
         if !path.is_file() {
             return Err(failed(&"there is no such file"));

@@ -101,6 +101,8 @@ record! {
         objectives: Vec<Value> = "objectives",
         /// How everything is read back after the load.
         verify: Map = "verify",
+        /// What the run does not start and looks at all the same.
+        watch: Vec<Value> = "watch",
         /// What is broken on purpose.
         faults: Vec<Value> = "faults",
         /// Fixes the random numbers.

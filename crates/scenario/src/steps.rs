@@ -26,6 +26,7 @@ mod sql;
 mod statement;
 mod take;
 pub(crate) mod think;
+mod upload;
 mod websocket;
 mod when;
 
@@ -130,7 +131,12 @@ pub(crate) fn spoken_by(ask: &Ask) -> Option<&'static Spoken> {
 /// Whether this key of a step maps names of the author's to values.
 pub(crate) fn has_values(key: &str) -> bool {
     let is_such = |shape: &Shape| {
-        matches!(shape, Shape::Tree | Shape::Map(_, Shape::Scalar(Scalar::Value | Scalar::Template)))
+        matches!(
+            shape,
+            Shape::Tree
+                | Shape::Map(_, Shape::Scalar(Scalar::Value | Scalar::Template))
+                | Shape::Map(_, Shape::Either([Shape::Scalar(Scalar::Template), ..]))
+        )
     };
     kinds().flat_map(|kind| kind.record.all_keys()).any(|known| known.name == key && is_such(&known.shape))
 }

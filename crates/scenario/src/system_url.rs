@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use tidemark_wire::aerospike::is_namespace;
+use tidemark_wire::aerospike::{NAMESPACE_BYTES_MAX, is_namespace};
 use url::{ParseError, Url};
 
 /// What the URL of a system says. Nothing is looked up.
@@ -108,6 +108,7 @@ impl SystemUrl {
     /// # Errors
     /// Why it cannot be driven, without the URL itself.
     pub fn read(text: &str) -> Result<SystemUrl, String> {
+        check_login(text)?;
         let (text, others) = servers(text)?;
         let url = Url::parse(&text).map_err(|error| match error {
             ParseError::InvalidPort => NO_PORT.to_owned(),
@@ -150,6 +151,24 @@ impl SystemUrl {
     }
 }
 
+/// Refuses a user or a password that would end before it does.
+fn check_login(text: &str) -> Result<(), String> {
+    let Some((scheme, rest)) = text.split_once("://") else { return Ok(()) };
+    if OF_HTTP.contains(&scheme) {
+        return Ok(());
+    }
+    match rest.find(['/', '?', '#']) {
+        Some(end) if rest[end..].contains('@') => Err(
+            "there is a / ? or # before an @: in a user, a password or a name these are written percent-encoded, / as %2F, ? as \
+             %3F, # as %23 and @ as %40"
+                .into(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Schemes of HTTP, in whose paths anything may stand.
+pub(crate) const OF_HTTP: [&str; 4] = ["http", "https", "ws", "wss"];
 /// What is wrong with a port.
 const NO_PORT: &str = "its port is not valid; use a number from 1 to 65535";
 /// What a server has whose port is not said.
@@ -297,8 +316,11 @@ fn aerospike(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, S
     }
     let namespace = percent_encoding::percent_decode_str(url.path().trim_matches('/')).decode_utf8();
     let namespace = namespace.ok().filter(|namespace| is_namespace(namespace)).map(Cow::into_owned);
-    let namespace =
-        namespace.ok_or("it names no namespace, of 1 to 31 bytes; write aerospike://HOST:PORT/NAMESPACE")?;
+    let namespace = namespace.ok_or_else(|| {
+        format!(
+            "it names no namespace, of 1 to {NAMESPACE_BYTES_MAX} bytes; write aerospike://HOST:PORT/NAMESPACE"
+        )
+    })?;
     let spoken = Spoken::Aerospike { namespace };
     Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure: false, spoken })
 }
@@ -328,7 +350,12 @@ fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, St
 }
 
 fn http(url: &Url) -> Result<Spoken, String> {
-    if url.query().is_some() || url.fragment().is_some() || !url.username().is_empty() {
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "who comes does not stand in it; say it with `auth: {basic: {user: …, password: …}}`".into()
+        );
+    }
+    if url.query().is_some() || url.fragment().is_some() {
         return Err("it may hold only a host, a port and the beginning of the path".into());
     }
     Ok(Spoken::Http { base_path: url.path().trim_end_matches('/').to_owned() })
@@ -437,6 +464,10 @@ mod tests {
             ("redis://h/abc", "`abc` is not the number"),
             ("redis://h?protocol=4", "`protocol=4` is not known"),
             ("redis://h#a", "no fragment"),
+            ("redis://:pa/ss@h", "/ as %2F"),
+            ("postgres://u:p#w@h/db", "# as %23"),
+            ("cql://u:p@ss?w@h", "? as %3F"),
+            ("http://u:p@h", "auth: {basic"),
             ("redis://a:1,", "among its servers"),
             ("redis://a:1,b:x", "`b:x` among"),
             ("redis://a?sharding=hash", "`sharding=hash` is not known"),

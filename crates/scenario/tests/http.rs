@@ -1,8 +1,8 @@
-//! Authentication of HTTP requests, and which requests follow redirects.
+//! Authentication of HTTP requests, which requests follow redirects, and bodies from files.
 
 use std::path::Path;
 
-use tidemark_scenario::plan::{HttpRequest, TargetForm};
+use tidemark_scenario::plan::{HttpRequest, TargetForm, UploadPiece};
 use tidemark_scenario::{Plan, check_text, load_text};
 
 fn text(steps: &str, more: &str) -> String {
@@ -153,4 +153,107 @@ fn what_stands_behind_the_equals_sign_of_a_query_is_encoded() {
     let plan = plan(steps, "settings: {base: /b/c, sum: 'a+b&c', rest: 'p=1&q=2'}");
     let target = http(&plan, 0).target.as_literal().unwrap().to_owned();
     assert_eq!(String::from_utf8(target).unwrap(), "/a/b/c?x=a%2Bb%26c&y=YT8%2B&p=1&q=2");
+}
+
+/// A folder with a small file and one that is too large to be held.
+fn files() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("small.bin"), b"\x00\xffhello").unwrap();
+    std::fs::File::create(folder.path().join("large.bin")).unwrap().set_len(3 << 20).unwrap();
+    std::fs::write(folder.path().join("empty"), b"").unwrap();
+    folder
+}
+
+fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a [u8]> {
+    let (_, value) = request.headers.iter().find(|(header, _)| header.eq_ignore_ascii_case(name))?;
+    value.as_literal()
+}
+
+#[test]
+fn a_file_is_a_body_and_a_large_one_is_read_while_it_is_sent() {
+    let folder = files();
+    let steps = "- POST: /a\n  body: {file: small.bin}\n- PUT: /b\n  body: {file: \"${name}.bin\"}\n  headers: {content-type: video/mp4}\n\
+                 - PUT: /c\n  body: {file: empty}";
+    let text = text(steps, "settings: {name: large}");
+    let plan = load_text("t.yaml", &text, folder.path(), &[]).unwrap();
+    let [small, large, empty] = [0, 1, 2].map(|index| http(&plan, index));
+    assert_eq!(small.body.as_ref().unwrap().as_literal(), Some(&b"\x00\xffhello"[..]));
+    assert!(small.upload.is_empty() && large.body.is_none());
+    assert!(matches!(&large.upload[..], [UploadPiece::File(file)] if file.bytes == 3 << 20), "{large:?}");
+    assert_eq!(header(small, "content-type"), Some(&b"application/octet-stream"[..]));
+    assert_eq!(header(large, "content-type"), Some(&b"video/mp4"[..]));
+    assert_eq!(empty.body.as_ref().unwrap().as_literal(), Some(&b""[..]), "it says that it is empty");
+}
+
+#[test]
+fn a_form_has_parts_of_texts_and_files() {
+    let folder = files();
+    let steps = "- POST: /a\n  multipart:\n    title: Of ${who}\n    \"a\\\"b\": {text: x, type: text/markdown}\n    small: {file: small.bin}\n\
+                 - POST: /b\n  multipart:\n    title: Of ${who}\n    film: {file: large.bin, name: film.mp4, type: video/mp4}\n    last: ${uuid()}\n  follow: 1";
+    let plan = load_text("t.yaml", &text(steps, "settings: {who: ann}"), folder.path(), &[]).unwrap();
+    let (small, large) = (http(&plan, 0), http(&plan, 1));
+    let content_type = String::from_utf8_lossy(header(small, "content-type").unwrap()).into_owned();
+    let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
+    let wanted = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nOf ann\r\n\
+         --{boundary}\r\nContent-Disposition: form-data; name=\"a%22b\"\r\nContent-Type: text/markdown\r\n\r\nx\r\n\
+         --{boundary}\r\nContent-Disposition: form-data; name=\"small\"; filename=\"small.bin\"\r\n\
+         Content-Type: application/octet-stream\r\n\r\n"
+    );
+    let wanted = [wanted.as_bytes(), b"\x00\xffhello", format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
+    let body = small.body.as_ref().unwrap().as_literal().unwrap();
+    assert_eq!(String::from_utf8_lossy(body), String::from_utf8_lossy(&wanted));
+
+    let [UploadPiece::Text(before), UploadPiece::File(file), UploadPiece::Text(behind)] = &large.upload[..]
+    else {
+        panic!("{:?}", large.upload);
+    };
+    let before = String::from_utf8_lossy(before.as_literal().unwrap());
+    assert!(before.ends_with("; filename=\"film.mp4\"\r\nContent-Type: video/mp4\r\n\r\n"), "{before}");
+    assert_eq!((file.bytes, behind.as_literal()), (3 << 20, None), "the last text varies");
+    // the hop that sends it again has the same texts, and the one by GET none
+    let follow = plan.requests[1].follow.as_ref().unwrap();
+    assert_eq!(follow.fixed.len(), 1, "what varies by itself is made once");
+    assert_eq!(http(&plan, usize::from(follow.hops[0].same)).upload.len(), 3);
+    assert!(http(&plan, usize::from(follow.hops[0].get)).upload.is_empty());
+}
+
+#[test]
+fn mistakes_about_bodies_are_told() {
+    let folder = files();
+    let told =
+        |steps: &str, more: &str| check_text("t.yaml", &text(steps, more), folder.path(), &[]).1.to_string();
+    let large = "- POST: /a\n  body: {file: large.bin}";
+    let elsewhere = format!("{large}\n  at: other");
+    for (steps, more, wanted) in [
+        ("- POST: /a\n  body: {file: none.bin}", "", "none.bin: there is no such file"),
+        ("- POST: /a\n  body: {file: .}", "", "there is no such file"),
+        ("- POST: /a\n  body: {fil: small.bin}", "", "did you mean file?"),
+        ("- POST: /a\n  body: {}", "", "needs the key \"file\""),
+        ("- POST: /a\n  body: {file: \"${id}\"}", "", "only settings can be used here"),
+        ("- POST: /a\n  multipart: {a: {type: x}}", "", "needs one of the keys file, text"),
+        ("- POST: /a\n  multipart: {a: {file: small.bin, text: x}}", "", "not both"),
+        ("- POST: /a\n  multipart: {a: b}\n  body: c", "", "either \"multipart\" or \"body\""),
+        (large, "limits: {pipeline: 4}", "limits: pipeline"),
+        (large, "system: {url: 'https://shop.example', http: 2}", "http: 2"),
+        (elsewhere.as_str(), "targets: {other: {url: 'https://o.example', http: 2}}", "HTTP/1.1"),
+    ] {
+        let told = told(steps, more);
+        assert!(told.contains(wanted), "{steps}\n{more}\n{told}");
+    }
+    assert_eq!(
+        told("- POST: /a\n  body: {file: small.bin}", "limits: {pipeline: 4}"),
+        "",
+        "it is held in memory"
+    );
+}
+
+#[test]
+fn a_fragment_is_not_sent() {
+    let system = "system: {url: 'http://h.example'}";
+    let plan = plan("- GET: /a?b=c#there${1}/x\n- GET: /a%23b", system);
+    assert_eq!(http(&plan, 0).target.as_literal(), Some(&b"/a?b=c"[..]));
+    assert_eq!(http(&plan, 1).target.as_literal(), Some(&b"/a%23b"[..]));
+    let said = mistakes("- GET: /a?b=c#there", system);
+    assert!(said.contains("warning: what stands behind a `#`"), "{said}");
 }

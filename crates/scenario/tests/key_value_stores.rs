@@ -158,6 +158,47 @@ fn a_command_for_one_user_does_not_go_where_connections_are_shared() {
 }
 
 #[test]
+fn nor_does_it_go_to_a_target_of_several_servers() {
+    let told = |target: &str, command: &str| {
+        let text = format!(
+            "stores: {{b: {{product: redis, nodes: 2}}}}\nsystem: {{url: 'http://h'}}\ntargets: {{cache: {{{target}}}}}\n\
+             sessions: {{a: {{steps: [{{GET: /}}, {{redis: [{command}], at: cache}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        (plan.is_some(), told.to_string())
+    };
+    for target in ["url: 'redis://a:1,b:2'", "url: 'redis-cluster://a:1'", "store: b"] {
+        let (is_right, told) = told(target, "MULTI");
+        assert!(!is_right && told.contains("where there are several servers"), "{target}: {told}");
+    }
+    assert!(told("url: 'redis://a:1,b:2'", "GET, k").0);
+    assert!(told("url: 'redis://a:1'", "MULTI").0);
+    assert!(told("url: 'redis://a:1'", "SUBSCRIBE, k").1.contains("exactly one reply"));
+}
+
+#[test]
+fn a_misspelt_command_is_warned_of_and_one_of_a_module_is_not() {
+    let told = |command: &str| {
+        let text = format!(
+            "system: {{url: 'redis://a'}}\nsessions: {{a: {{steps: [{{redis: [{command}, k]}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        let (plan, told) = check_text("t.yaml", &text, Path::new("."), &[]);
+        (plan.is_some(), told.to_string())
+    };
+    let (is_right, warned) = told("GTE");
+    assert!(
+        is_right
+            && warned.contains(
+                "2:33: warning: \"GTE\" is no command of Redis that is known here; did you mean GET?"
+            ),
+        "{warned}"
+    );
+    for command in ["GET", "hgetall", "JSON.SET", "FT.SEARCH", "NEWLYINVENTED"] {
+        assert_eq!(told(command), (true, String::new()), "{command}");
+    }
+}
+
+#[test]
 fn systems_find_what_speaks_redis_as_their_redis() {
     let told = |store: &str| with(store, "system: {serve: airline}");
     let (plan, why) = told("{product: valkey}");
@@ -214,4 +255,34 @@ fn mistakes_have_a_way_out() {
     let (plan, told) = with("{product: mariadb}", "system: {store: kv}");
     assert!(plan.is_none() && told.contains("\"kv\" is MariaDB; drive a system in front of it"), "{told}");
     assert_eq!(Product::from_word("memcached"), Some(Product::Memcached));
+}
+
+#[test]
+fn settings_of_a_store_that_a_url_replaces_are_refused() {
+    let text = "settings: {shards: 1, append_only: 'off', users: 3, both: 2, product: [redis, valkey]}\n\
+                system: {store: \"${if(product == 'redis', 'kv', 'kv')}\"}\n\
+                stores:\n  kv: {product: \"${product}\", nodes: \"${shards}\", threads: \"${both}\", \
+                durability: \"${if(append_only == 'off', 'memory', 'buffered')}\", persistence: {append only: \"${append_only}\"}}\n\
+                sessions: {a: {steps: [{redis: [PING]}]}}\n\
+                load: {users: \"${users}\", hold: 9s}\nlimits: {pipeline: \"${both}\"}\n";
+    let instead = |given: &[(&str, &str)]| {
+        let given: Vec<(String, String)> =
+            given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let (plan, told) = check_text("t.yaml", text, Path::new("."), &given);
+        plan.unwrap_or_else(|| panic!("{told}")).drive_instead("redis://127.0.0.1:1")
+    };
+    assert_eq!(instead(&[]), Ok(()));
+    assert_eq!(instead(&[("users", "9"), ("both", "4")]), Ok(()), "they say of something else, too");
+    let told = instead(&[("shards", "2"), ("append_only", "no"), ("users", "4")]).unwrap_err();
+    assert!(told.starts_with("--set shards and --set append_only would be of no effect"), "{told}");
+    assert!(told.contains("\"kv\""), "{told}");
+    let told = instead(&[("product", "valkey")]).unwrap_err();
+    assert!(told.starts_with("--set product would"), "also where the system says which store it is: {told}");
+    // what another target is stays
+    let text = text.replace("sessions:", "targets: {other: {store: kv}}\nsessions:");
+    let text = text.replace("[PING]}", "[PING]}, {redis: [PING], at: other}");
+    let text = text.replace("\"${product}\"", "redis");
+    let given = [("shards".to_owned(), "2".to_owned())];
+    let (plan, told) = check_text("t.yaml", &text, Path::new("."), &given);
+    assert_eq!(plan.unwrap_or_else(|| panic!("{told}")).drive_instead("redis://127.0.0.1:1"), Ok(()));
 }

@@ -219,6 +219,54 @@ fn values_are_kept_from_everywhere_and_checked() {
 }
 
 #[test]
+fn values_of_json_are_checked_with_their_types() {
+    use tidemark_scenario::plan::{Check, JsonTest, JsonType, TextTest};
+    let plan = with_steps(
+        r#"      - GET: /
+        check:
+          json:
+            $.a: 3
+            $.b: "3"
+            $.c: null
+            $.d: [1, "x", null]
+            $.e: {equals: {k: 18446744073709551616}}
+            $.f: {absent: true}
+            $.g: {exists: false}
+            $.h: {type: array}
+            $.i: ${1 + 2}
+            $.j: true"#,
+    );
+    let text = |template: &tidemark_scenario::Template| {
+        String::from_utf8(template.as_literal().unwrap().to_vec()).unwrap()
+    };
+    let told: Vec<String> = plan.requests[0]
+        .checks
+        .iter()
+        .map(|check| match check {
+            Check::Json(_, TextTest::Equals(wanted)) => format!("text {}", text(wanted)),
+            Check::JsonValue(_, JsonTest::Is(wanted)) => format!("is {}", text(wanted)),
+            Check::JsonValue(_, JsonTest::Absent) => "absent".into(),
+            Check::JsonValue(_, JsonTest::Empty) => "empty".into(),
+            Check::JsonValue(_, JsonTest::Type(JsonType::Array)) => "a list".into(),
+            other => format!("{other:?}"),
+        })
+        .collect();
+    let wanted = [
+        "is 3",
+        "text 3",
+        "is null",
+        "is [1,\"x\",null]",
+        "is {\"k\":18446744073709551616}",
+        "absent",
+        "empty",
+        "a list",
+        "text 3",
+        "is true",
+    ];
+    assert_eq!(told, wanted);
+}
+
+#[test]
 fn failed_checks_are_seen() {
     let plan = with_steps(
         "      - GET: /
@@ -398,6 +446,35 @@ fn pipelined_users_share_connections() {
     assert!(told.contains("one at a time"), "{told}");
     let told = wrong(text.replace("{GET: /}", "{GET: /}, {ws connect: /w}"));
     assert!(told.contains("a WebSocket has its own"), "{told}");
+}
+
+#[test]
+fn counts_that_no_machine_has_room_for_are_told_where_they_stand() {
+    let told = |load: &str, limits: &str| {
+        let text = format!("sessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {load}\nlimits: {limits}\n");
+        load_text("t.yaml", &text, Path::new("."), &[])
+            .map_or_else(|told| told.to_string(), |_| String::new())
+    };
+    let users = "{users: 1, hold: 1s}";
+    for (limits, wanted) in [
+        ("{connections: 99999999999}", "t.yaml:3:23: 99999999999 is too large; at most 1000000"),
+        ("{pipeline: 99999999999}", "99999999999 is too large; at most 1024"),
+        ("{streams: 99999999999}", "99999999999 is too large; at most 65535"),
+        ("{waiting: 99999999999}", "99999999999 is too large; at most 10000000"),
+        ("{batch: 99999999999}", "99999999999 is too large; a connection carries 1 at once"),
+        (
+            "{connections: 1M, pipeline: 1024}",
+            "1000000 connections with 1024 requests at once each are too many",
+        ),
+    ] {
+        let told = told(users, limits);
+        assert!(told.contains(wanted), "{limits}: {told}");
+    }
+    let told_of_users = told("{users: 99999999999, hold: 1s}", "{pipeline: 1024}");
+    assert!(told_of_users.contains("99999999999 users are too many; at most 1000000"), "{told_of_users}");
+    let in_flight = told("{rate: 9/s, hold: 1s}", "{in flight: 99999999999}");
+    assert!(in_flight.contains("at most 10000000"), "{in_flight}");
+    assert_eq!(told("{users: 1M, hold: 1s}", "{connections: 1M, pipeline: 10}"), "");
 }
 
 #[test]
@@ -583,7 +660,7 @@ fn numbers_are_measured_at_requests_and_by_themselves() {
     let plan = plan(&text);
     let metric = |name: &str, kind| MetricPlan { name: name.into(), kind, unit: "pcs".into() };
     assert_eq!(plan.metrics, [metric("seen", MetricKind::Counter), metric("items", MetricKind::Histogram)]);
-    let ops: Vec<_> = plan.sessions[0].ops.iter().map(|op| match op {
+    let ops = plan.sessions[0].ops.iter().map(|op| match op {
         Op::Request(request) => format!("request {request}"),
         Op::Measure { metric, text, if_good, .. } => format!("{metric} {text} {if_good}"),
         other => format!("{other:?}"),

@@ -22,4 +22,5 @@ mod stores;
 mod support;
 mod targets;
 mod verify;
+mod watch;
 mod websocket;

@@ -78,7 +78,7 @@ fn every_step() {
         std::str::from_utf8(head.as_literal().unwrap()).unwrap(),
         "GET /chat?room=5 HTTP/1.1\r\nX-A: b\r\nUser-Agent: tidemark\r\nSec-WebSocket-Protocol: v2, v1\r\n"
     );
-    assert!(matches!(plan.requests[2].checks[..], [Check::Json(..), Check::Holds(..)]));
+    assert!(matches!(plan.requests[2].checks[..], [Check::JsonValue(..), Check::Holds(..)]));
     assert!(plan.requests[3].checks.is_empty());
 }
 

@@ -9,8 +9,12 @@ use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_report::cube::{Dimension, Filter, Measure};
+use tidemark_scenario::plan::{Watch, Watched};
 
+use crate::compare::args::CompareArguments;
+use crate::display::DisplayOptions;
 use crate::failure::Failure;
+use crate::history::HistoryArguments;
 use crate::hit::args::HitArguments;
 use crate::init::InitArguments;
 use crate::install::{CompletionArguments, ManArguments};
@@ -18,7 +22,7 @@ use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
-use crate::watch::WatchOptions;
+use crate::trace::TraceArguments;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -50,10 +54,18 @@ pub enum Verb {
     Init(InitArguments),
     /// Show a run again
     Report(ReportArguments),
+    /// Hold two sides against each other: stored runs, settings, commands, revisions
+    Compare(Box<CompareArguments>),
+    /// Show how the figures of a folder's runs went, and where they changed
+    History(HistoryArguments),
     /// Check again whether a run lost anything
     Verify(VerifyArguments),
     /// Break down the system's own operations by minute, entity and operation
     Cube(CubeArguments),
+    /// Show the runs of a folder in a browser, live while one is on
+    Ui(UiArguments),
+    /// Report this machine's resource use to a run elsewhere, a line of JSON each second
+    Agent(AgentArguments),
     /// Print the JSON Schema of scenario files, for editors
     Schema,
     /// Print what completes this program's verbs and flags in a shell
@@ -71,8 +83,11 @@ Examples:
   tidemark run airline
   tidemark run kv-redis --help   with the settings of that scenario
   tidemark run airline --for 60s --pin system=0,1 --pin driver=2,3
-  tidemark run my.yaml --url http://127.0.0.1:8080 -r 5k -d 60s --until 'p99<50ms' --json
+  tidemark run my.yaml -r 5k -d 60s --until 'p99<50ms' --json
   tidemark run my.yaml --once -v
+  tidemark run my.yaml --watch port=8080 --watch name=postgres
+  tidemark run my.yaml --watch 'http://db1:9100/metrics#node_load1'
+  tidemark run my.yaml --trace requests.har --trace-every 1000
   tidemark run my.yaml --junit results.xml --github
   tidemark run my.yaml --url http://shop --connect-to unix:/run/shop.sock")]
 pub struct RunArguments {
@@ -100,6 +115,9 @@ pub struct RunArguments {
     /// How that URL is reached
     #[command(flatten)]
     pub reach: ReachArguments,
+    /// What nobody here starts and is looked at beside the load: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME, container=NAME, or the URL of a page of metrics, with series behind a # (repeatable)
+    #[arg(long, value_name = "WHAT", value_parser = watch)]
+    pub watch: Vec<Watch>,
     /// Cores for a side: driver=2,3 or system=0-1 (repeatable)
     #[arg(long = "pin", value_name = "SIDE=CORES")]
     pub pins: Vec<String>,
@@ -151,6 +169,9 @@ pub struct RunArguments {
     /// Metrics while it runs.
     #[command(flatten)]
     pub sinks: SinkArguments,
+    /// A sample of the requests as they were.
+    #[command(flatten)]
+    pub trace: TraceArguments,
 }
 
 /// `tidemark serve`
@@ -221,6 +242,45 @@ pub struct CheckArguments {
     /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
+}
+
+/// `tidemark ui`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The list has the newest first; each run has its page, two of them can be compared, and one that is on is shown live. It reads \
+the folder and changes nothing but a run that was killed, which becomes one that can be read. Once it listens it prints one \
+line: listening http://ADDRESS.
+
+Nobody has to log in: name an address that others can reach only where everybody there may read the runs.
+
+Examples:
+  tidemark ui
+  tidemark ui results --listen 127.0.0.1:0")]
+pub struct UiArguments {
+    /// The folder that the runs are in
+    #[arg(value_name = "FOLDER", default_value = tidemark_record::RUNS_DIR)]
+    pub folder: PathBuf,
+    /// Address and port; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9470")]
+    pub listen: SocketAddr,
+    /// A name of this machine under which it may be asked, beside localhost and addresses (repeatable)
+    #[arg(long = "host", value_name = "NAME")]
+    pub hosts: Vec<String>,
+}
+
+/// `tidemark agent`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A run starts it with the command of `agent` in its scenario, like ssh HOST, and holds its standard input open; it ends when \
+that does. What it prints is of `watch` in docs/scenario.md.
+
+Examples:
+  ssh db1 tidemark agent --watch name=postgres
+  tidemark agent --watch port=8080   until Ctrl-D")]
+pub struct AgentArguments {
+    /// What is looked at beside the machine: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME or container=NAME (repeatable)
+    #[arg(long, value_name = "WHAT", value_parser = watch)]
+    pub watch: Vec<Watch>,
 }
 
 /// `tidemark cube`
@@ -354,8 +414,8 @@ pub struct VerifyArguments {
 
 impl RunArguments {
     /// How it is to be watched.
-    pub fn watch_options(&self) -> WatchOptions {
-        WatchOptions { tui: self.tui, quiet: self.quiet, goal: None }
+    pub fn display_options(&self) -> DisplayOptions {
+        DisplayOptions { tui: self.tui, quiet: self.quiet, goal: None }
     }
 
     /// The one rate that is asked for.
@@ -367,11 +427,17 @@ impl RunArguments {
     }
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+/// `KEY=VALUE`.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
         _ => Err("write it as KEY=VALUE".into()),
     }
+}
+
+/// What `--watch` names.
+pub fn watch(text: &str) -> Result<Watch, String> {
+    Watched::parse(text).map(Watch::of)
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use tidemark_report::html;
 use tidemark_scenario::Plan;
 
 use crate::args::RunArguments;
+use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
-use crate::watch::{Watch, WatchOptions};
 
 /// Name of the page in the run directory.
 pub const PAGE: &str = "report.html";
@@ -25,7 +25,12 @@ pub fn ask(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Failure> {
     if arguments.abort_early {
         plan.objectives.iter_mut().for_each(|objective| objective.abort_early = true);
     }
+    plan.watch.extend(arguments.watch.iter().cloned());
     arguments.reach.apply(&mut plan.system);
+    if let Some(proxy) = &arguments.reach.proxy {
+        let through = plan.go_through(proxy, arguments.url.as_deref());
+        through.map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
+    }
     if let Some(streams) = arguments.reach.streams {
         plan.limits.streams = streams.into();
     }
@@ -44,7 +49,8 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
         seed: arguments.seed,
         keep_data: arguments.keep_data,
         url: arguments.url.clone(),
-        before_exit: Watch::before_exit(),
+        trace: arguments.trace.options()?,
+        before_exit: Display::before_exit(),
         ..RunOptions::default()
     })
 }
@@ -53,11 +59,11 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
 pub fn carry_out(
     plan: Plan,
     options: RunOptions,
-    watch_options: WatchOptions,
+    display_options: DisplayOptions,
 ) -> Result<(Finished, Run), Failure> {
     let finished = {
-        let mut watch = Watch::new(watch_options, &plan.name)?;
-        tidemark_lab::run(plan, options, &mut |progress| watch.show(progress))?
+        let mut display = Display::new(display_options, &plan.name)?;
+        tidemark_lab::run(plan, options, &mut |progress| display.show(progress))?
     };
     let run = open(&finished.run_dir)?;
     html::write(&run, &finished.run_dir.join(PAGE))

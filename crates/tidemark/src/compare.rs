@@ -1,9 +1,16 @@
-//! Comparisons: `tidemark run` of a file that names several scenarios, and `tidemark report` of what it left.
+//! Comparisons: `tidemark compare`; `tidemark run` of a file that names several scenarios, and `tidemark report` of what
+//! either left.
+
+pub mod args;
+mod fresh;
+mod shown;
+mod sides;
+mod stored;
 
 use std::path::Path;
 
 use tidemark_lab::{EXIT_PASS, Turn};
-use tidemark_record::{ComparedRuns, Part};
+use tidemark_record::{ComparedRuns, Comparison as Record, Part};
 use tidemark_report::comparison::Compared;
 use tidemark_report::{html, text, units};
 use tidemark_scenario::Comparison;
@@ -13,6 +20,24 @@ use crate::failure::Failure;
 use crate::output::Place;
 use crate::results::ResultArguments;
 use crate::{carry_out, output, results};
+use args::CompareArguments;
+
+/// `tidemark compare`: holds runs that are there against each other, or has sides run in turn.
+pub fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
+    arguments.check()?;
+    match &arguments.what[..] {
+        [one] if arguments.has_sides() => fresh::compare(one, arguments),
+        [one] => match stored::comparison(one)? {
+            Some(dir) => stored::show(&dir, arguments),
+            None => fresh::compare(one, arguments),
+        },
+        _ if arguments.has_sides() => Err(Failure::usage(
+            "--vs, --command, --url, --revision and --baseline are for one scenario, and these are several; runs that are there are \
+             compared by their names alone",
+        )),
+        sides => stored::compare(sides, arguments),
+    }
+}
 
 /// Carries out all that is compared, and shows how they compare.
 pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Failure> {
@@ -39,7 +64,7 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
         if !arguments.quiet && !arguments.tui {
             output::remark(&announced(turn));
         }
-        carry_out::carry_out(plan, options, arguments.watch_options()).map(|(finished, _)| finished)
+        carry_out::carry_out(plan, options, arguments.display_options()).map(|(finished, _)| finished)
     })?;
     sinks.remark();
     let (figures, runs) = open(&compared.dir)?;
@@ -50,6 +75,10 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
 
 /// Shows a comparison again.
 pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
+    let record = Record::open(dir).map_err(|error| Failure::usage(error.to_string()))?;
+    if record.in_rounds.is_some() {
+        return shown::report(dir, &record, arguments);
+    }
     check(arguments.results.any_but_json().or(arguments.latency.then_some("--latency")))?;
     let (figures, runs) = open(dir)?;
     match &arguments.html {

@@ -17,10 +17,10 @@ use tidemark_report::html;
 use tidemark_report::text::quick::{self, Quick};
 use tidemark_scenario::{Diagnostics, Plan, check_text};
 
+use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
 use crate::output::{OwnDir, Place};
-use crate::watch::{Watch, WatchOptions};
-use crate::{carry_out, output};
+use crate::{carry_out, output, trace};
 
 /// What the scenario is called in messages.
 const NAME: &str = "hit";
@@ -35,8 +35,9 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         output::print(&text)?;
         return Ok(tidemark_lab::EXIT_PASS);
     }
-    let watch_options = WatchOptions { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
-    let mut watch = Watch::new(watch_options, &plan.name)?;
+    let display_options =
+        DisplayOptions { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
+    let mut display = Display::new(display_options, &plan.name)?;
     let dir = run_dir(arguments)?;
     let pins = pins(&arguments.pins)?;
     let shown = arguments.sinks.start(&pins)?;
@@ -49,13 +50,15 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         spin: arguments.spin,
         timestamps: arguments.timestamps,
         seed: arguments.seed,
+        trace: arguments.trace.options()?,
         remember: !dir.temporary,
-        before_exit: Watch::before_exit(),
+        before_exit: Display::before_exit(),
         ..RunOptions::default()
     };
-    let finished = tidemark_lab::run(plan, options, &mut |progress| watch.show(in_words_of_a_hit(progress)));
+    let finished =
+        tidemark_lab::run(plan, options, &mut |progress| display.show(in_words_of_a_hit(progress)));
     // the terminal is given back before anything is said
-    drop(watch);
+    drop(display);
     shown.remark();
     let finished = finished.map_err(|error| match error {
         LabError::Interrupted(_) if dir.temporary => LabError::Interrupted(None),
@@ -78,6 +81,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()))?;
     place.tell(&text, arguments.quiet)?;
     written?;
+    trace::whole(finished.trace_unwritten.as_deref())?;
     Ok(finished.exit_status())
 }
 

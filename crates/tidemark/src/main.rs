@@ -3,20 +3,23 @@
 //! | status | means |
 //! | --- | --- |
 //! | 0 | done; for a run: every objective was met |
-//! | 1 | an objective was missed, something was lost, or the system is unreachable |
+//! | 1 | an objective was missed, something was lost, a comparison fails a rule, or the system is unreachable |
 //! | 2 | wrong use, or input that cannot be read |
 //! | 3 | no measurement that can be trusted |
 //! | 70 | an internal error |
 //! | 74 | there is a result, but it cannot be written: the disk is full, say |
 //! | 130 | stopped by the user |
 
+mod agent;
 mod args;
 mod carry_out;
 mod check;
 mod compare;
 mod crash;
 mod cube;
+mod display;
 mod failure;
+mod history;
 mod hit;
 mod init;
 mod install;
@@ -38,10 +41,11 @@ mod serve;
 mod settings;
 mod sinks;
 mod systems;
+mod trace;
 #[cfg(feature = "tui")]
 mod tui;
+mod ui;
 mod verify;
-mod watch;
 mod words;
 
 use std::process::ExitCode;
@@ -105,9 +109,13 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Serve(arguments)) => serve::serve(arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments),
         Some(Verb::Report(arguments)) => report::report(&arguments),
+        Some(Verb::Compare(arguments)) => compare::compare(&arguments),
+        Some(Verb::History(arguments)) => history::history(&arguments),
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),
+        Some(Verb::Ui(arguments)) => ui::ui(&arguments),
+        Some(Verb::Agent(arguments)) => agent::agent(&arguments),
         Some(Verb::Schema) => check::schema(),
         Some(Verb::Completions(arguments)) => install::completions(&arguments),
         Some(Verb::Man(arguments)) => install::man(&arguments),

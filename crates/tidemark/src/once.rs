@@ -2,16 +2,19 @@
 
 use std::cell::RefCell;
 
-use tidemark_lab::{EXIT_FAIL, EXIT_PASS, TOLD_BYTES, ToldAnswer, ToldStep};
-use tidemark_scenario::secrets::{MASK, Origin, is_secret, is_secret_name};
-use tidemark_scenario::{Plan, Secrets};
+use tidemark_lab::masked::{Learned, Named, cookies_set, head_end};
+use tidemark_lab::{EXIT_FAIL, EXIT_PASS, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
+use tidemark_scenario::Plan;
+use tidemark_scenario::secrets::{MASK, comes_from_a_secret, is_secret};
 
 use crate::args::RunArguments;
+use crate::display::Display;
 use crate::failure::Failure;
 use crate::output::OwnDir;
-use crate::watch::Watch;
-use crate::{carry_out, output};
+use crate::{carry_out, output, trace};
 
+/// Cookies and tokens that are looked for in all that is shown later, the latest.
+const LEARNED_MAX: usize = 1_000;
 /// Characters of a value, and of what a check saw, that are shown.
 const VALUE_CHARS: usize = 200;
 
@@ -29,37 +32,48 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
         None => OwnDir::temporary("once", "--out DIR")?,
     };
     options.out = dir.path.clone();
-    let mut told = Told { secrets: plan.secrets.clone(), verbose: arguments.verbose, ..Told::default() };
+    let mut told = Told {
+        learned: Learned::new(&plan.secrets, LEARNED_MAX),
+        verbose: arguments.verbose,
+        ..Told::default()
+    };
     let mut unwritten = None;
     let kind = arguments.once.as_deref().filter(|kind| !kind.is_empty());
-    let watch = RefCell::new(Some(Watch::new(arguments.watch_options(), &plan.name)?));
+    let display = RefCell::new(Some(Display::new(arguments.display_options(), &plan.name)?));
     let mut show = |kind: &str, step: ToldStep| {
         // what is shown in place has to go first
-        drop(watch.take());
+        drop(display.take());
         if unwritten.is_none() {
             unwritten = output::print(&told.step(kind, &step)).err();
         }
     };
     let mut progress = |progress| {
-        if let Some(watch) = watch.borrow_mut().as_mut() {
-            watch.show(progress);
+        if let Some(display) = display.borrow_mut().as_mut() {
+            display.show(progress);
         }
     };
     let once = tidemark_lab::once(plan, options, kind, &mut progress, &mut show);
-    drop(watch.take());
+    drop(display.take());
     let once = once.inspect_err(|error| keep_where_named(&mut dir, &error.to_string()))?;
     once.notes.iter().for_each(|note| keep_where_named(&mut dir, note));
     if let Some(failure) = unwritten {
         return Err(failure);
     }
-    let Told { steps, failed, .. } = told;
-    let notes: String = once.notes.iter().map(|note| format!("note: {}\n", clean_lines(note))).collect();
+    let Told { steps, failed, learned, .. } = told;
+    let mut notes: String = once.notes.iter().map(|note| format!("note: {}\n", clean_lines(note))).collect();
+    if learned.forgotten() > 0 {
+        let forgotten = learned.forgotten();
+        notes += &format!(
+            "note: cookies and tokens: the latest {LEARNED_MAX} are masked, {forgotten} older ones are not\n"
+        );
+    }
     let says = match (steps, failed) {
         (0, _) => "no request was sent\n".to_owned(),
         (_, 0) if once.is_good => format!("\n{}: all good\n", counted(steps)),
         _ => format!("\n{}: {failed} failed\n", counted(steps)),
     };
     output::print(&format!("{notes}{says}"))?;
+    trace::whole(once.trace_unwritten.as_deref())?;
     Ok(if once.is_good && steps > 0 { EXIT_PASS } else { EXIT_FAIL })
 }
 
@@ -76,7 +90,7 @@ fn counted(steps: usize) -> String {
 /// What has been shown so far, and what must not be.
 #[derive(Default)]
 struct Told {
-    secrets: Secrets,
+    learned: Learned,
     verbose: bool,
     /// The kind of session whose steps are being shown.
     kind: String,
@@ -102,6 +116,9 @@ impl Told {
         for hint in step.answer.iter().flat_map(|answer| hints(answer, step.fault.is_none())) {
             out += &self.line("!", &self.masked_text(&hint));
         }
+        for (name, why) in &step.cookies {
+            out += &self.line("!", &format!("cookie {}: {why}", clean(name)));
+        }
         if self.verbose {
             out += &self.details(step);
         }
@@ -117,17 +134,18 @@ impl Told {
 
     /// Values that turn up under the name of a secret are one wherever they turn up later.
     fn learn(&mut self, step: &ToldStep) {
-        for (name, value) in &step.variables {
-            if let Some(value) = value.as_ref().filter(|value| is_secret(name, value)) {
-                self.secrets.add(name, Origin::Setting, value);
-            }
-        }
-        for extracted in &step.extracted {
-            let Some(value) = &extracted.value else { continue };
-            if comes_from_a_secret(&extracted.source) || is_secret(&extracted.variable, value) {
-                self.secrets.add(&extracted.variable, Origin::Setting, value);
-            }
-        }
+        let of = |name: &String, value: &String| (name.clone(), value.clone());
+        let variables = step.variables.iter().filter_map(|(name, value)| {
+            value.as_ref().filter(|value| is_secret(name, value)).map(|value| of(name, value))
+        });
+        let extracted = step.extracted.iter().filter_map(|extracted| {
+            let (name, value) = (&extracted.variable, extracted.value.as_ref()?);
+            let is_secret = comes_from_a_secret(&extracted.source) || is_secret(name, value);
+            is_secret.then(|| of(name, value))
+        });
+        let cookies = step.answer.iter().flat_map(cookies_set);
+        let found: Vec<Named> = variables.chain(cookies).chain(extracted).collect();
+        self.learned.learn(found);
     }
 
     /// All that is known of a step beside its one line.
@@ -182,8 +200,11 @@ impl Told {
 
     /// A request or a body, line by line; the head of a request of HTTP without its secrets.
     fn message(&self, mark: &str, bytes: &[u8], of: usize, out: &mut String) {
-        let Some(text) = readable(bytes) else {
-            *out += &self.line(mark, &format!("({of} bytes that are no text)"));
+        // of a body that is no text the head is shown all the same
+        let (head, whole) = (head(bytes), readable(bytes));
+        let is_cut = whole.is_none();
+        let Some(text) = whole.or_else(|| readable(head).filter(|head| !head.is_empty())) else {
+            *out += &self.line(mark, &format!("({of} bytes of binary data)"));
             return;
         };
         let mut in_head = text.lines().next().is_some_and(|line| line.contains(" HTTP/"));
@@ -195,23 +216,23 @@ impl Told {
             shown.push('\n');
         }
         self.masked_text(&shown).lines().for_each(|line| *out += &self.line(mark, line));
-        if of > TOLD_BYTES {
+        if is_cut {
+            *out += &self.line(mark, &format!("({} bytes of binary data)", of - head.len()));
+        } else if of > TOLD_BYTES {
             *out += &self.line(mark, &format!("… {} more bytes", of - bytes.len()));
         }
     }
 
     fn header(&self, name: &str, value: &str) -> String {
-        let value = if is_secret_name(name) { MASK.to_owned() } else { self.secrets.masked(value) };
-        format!("{name}: {value}")
+        format!("{name}: {}", self.learned.header(name, value))
     }
 
     fn value(&self, name: &str, value: &str) -> String {
-        let value = if is_secret(name, value) { MASK.to_owned() } else { self.masked_text(value) };
-        shortened(&value)
+        shortened(&self.learned.value(name, value))
     }
 
     fn masked_text(&self, text: &str) -> String {
-        self.secrets.masked(text)
+        self.learned.masked(text)
     }
 
     fn line(&self, mark: &str, text: &str) -> String {
@@ -267,10 +288,11 @@ fn hints(answer: &ToldAnswer, is_good: bool) -> Vec<String> {
     hints
 }
 
-/// Whether what was looked at there is secret by its name: a cookie, a header such as Authorization, a field `$.token`.
-fn comes_from_a_secret(place: &str) -> bool {
-    let words = place.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
-    place.starts_with("cookie ") || words.filter(|word| !word.is_empty()).any(is_secret_name)
+/// The head of a request of HTTP with the blank line behind it; nothing of anything else.
+fn head(bytes: &[u8]) -> &[u8] {
+    let end = head_end(bytes).unwrap_or(0);
+    let first = bytes[..end].split(|byte| *byte == b'\r').next().unwrap_or_default();
+    if first.windows(6).any(|six| six == b" HTTP/") { &bytes[..end] } else { &[] }
 }
 
 /// Bytes as text; a command of Redis' protocol as its words. None where they are neither.
@@ -281,14 +303,7 @@ fn readable(bytes: &[u8]) -> Option<String> {
             return Some(words.join(" "));
         }
     }
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        // the bound may have cut a character
-        Err(error) if error.error_len().is_none() => {
-            std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?
-        }
-        Err(_) => return None,
-    };
+    let text = text_of(bytes)?;
     let is_text = !text.chars().any(|c| c.is_control() && !matches!(c, '\r' | '\n' | '\t'));
     is_text.then(|| text.to_owned())
 }
@@ -309,23 +324,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_from_a_secret_is_known_by_its_name() {
-        for place in ["cookie sid", "header authorization", "$.token", "$.user.apiKey", "all of $.secrets[*]"]
-        {
-            assert!(comes_from_a_secret(place), "{place}");
-        }
-        for place in ["$.id", "header location", "the body", "count of $.items"] {
-            assert!(!comes_from_a_secret(place), "{place}");
-        }
-    }
-
-    #[test]
     fn commands_are_shown_as_words_and_binary_data_not_at_all() {
         assert_eq!(readable(b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n").as_deref(), Some("GET k"));
         assert_eq!(readable("grün".as_bytes()).as_deref(), Some("grün"));
         assert_eq!(readable(&"grü".as_bytes()[..3]).as_deref(), Some("gr"));
         assert_eq!((readable(b"\0\x01"), readable(b"\xff\xfe ")), (None, None));
         assert_eq!(milliseconds(1_234), "1.23 ms");
+    }
+
+    #[test]
+    fn of_a_body_that_is_no_text_the_head_is_shown() {
+        let (told, mut out) = (Told::default(), String::new());
+        let sent = b"PUT /a HTTP/1.1\r\nCookie: sid=abcdefgh; b=c\r\n\r\n\0\xff\xfe";
+        told.message(">", sent, sent.len(), &mut out);
+        assert_eq!(
+            out,
+            "     > PUT /a HTTP/1.1\n     > Cookie: sid=***; b=***\n     >\n     > (3 bytes of binary data)\n"
+        );
+        out.clear();
+        told.message("<", b"\0\r\n\r\n", 5, &mut out);
+        assert_eq!(out, "     < (5 bytes of binary data)\n");
     }
 
     #[test]

@@ -14,8 +14,12 @@ Tidemark measures how much load a system really holds, at what latency and cost.
   tidemark init http://127.0.0.1:8080/    write a first scenario of your own
   tidemark check my.yaml                  look for mistakes without running
   tidemark report last --html last.html   show a run again
+  tidemark compare runs/a runs/b          hold two runs against each other
+  tidemark compare my.yaml --vs pool=20   two settings, in turn until it is sure
+  tidemark history                        how figures went over all runs
   tidemark verify last                    check again whether it lost anything
   tidemark cube last                      what its system says that it did
+  tidemark ui                             all runs in a browser, live
   tidemark serve airline --data ./data    only serve a system, on 127.0.0.1:9080
 
 Every verb has --help.

@@ -82,7 +82,7 @@ impl Drop for ProgressLine {
 
 fn line(progress: &Progress) -> String {
     match progress {
-        Progress::Starting { system } => format!("starting {system}"),
+        Progress::Starting { system } => starting(system),
         Progress::Store { text } => text.clone(),
         Progress::Probing => "measuring the disk's sync latency".into(),
         Progress::Preparing => "loading data".into(),
@@ -99,6 +99,11 @@ fn line(progress: &Progress) -> String {
         Progress::Stopping { interrupted: true } => "stopping; Ctrl-C again stops at once".into(),
         Progress::Stopping { interrupted: false } => "what was started ended by itself; stopping".into(),
     }
+}
+
+/// `starting airline`; a system at a URL is there already.
+pub fn starting(system: &str) -> String {
+    if system.contains("://") { format!("reaching {system}") } else { format!("starting {system}") }
 }
 
 /// `verifying: 12,000,000 read of 31,145,914 acknowledged; Ctrl-C ends it`

@@ -61,7 +61,7 @@ pub fn count(text: &str) -> Result<u64, String> {
 }
 
 /// Most connections, or users.
-const USERS_MAX: u32 = 1_000_000;
+const USERS_MAX: u32 = tidemark_scenario::plan::USERS_MAX as u32;
 
 /// A number of connections, or of users.
 pub fn users(text: &str) -> Result<u32, String> {

@@ -26,6 +26,10 @@ pub struct ReachArguments {
     /// Connect to this unix socket: --connect-to unix:/PATH
     #[arg(long, value_name = "PATH", conflicts_with = "connect_to")]
     pub unix_socket: Option<PathBuf>,
+    /// Go through this HTTP proxy: http://[USER:PASSWORD@]HOST[:PORT], `env` (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and
+    /// NO_PROXY say which), or `none` [default: none]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["connect_to", "unix_socket"])]
+    pub proxy: Option<String>,
     /// Version of HTTP: 1.1, 2 (over TLS by ALPN, else by prior knowledge), or auto (over TLS as the server prefers)
     /// [default: 1.1]
     #[arg(long, visible_alias = "http-version", value_name = "VERSION", value_parser = http_version)]
@@ -95,6 +99,7 @@ impl ReachArguments {
             ipv6: self.ipv6 || (!says_which && other.ipv6),
             connect_to: if says_where { self.connect_to } else { other.connect_to },
             unix_socket: if says_where { self.unix_socket } else { other.unix_socket },
+            proxy: self.proxy.or(other.proxy),
             http: self.http.or(other.http),
             streams: self.streams.or(other.streams),
             tls: self.tls.or(other.tls),

@@ -160,7 +160,7 @@ impl ResultArguments {
             write("--markdown", file, &summary)?;
         }
         if self.github {
-            append(Path::new(&step_summary()?), &format!("{summary}\n"))?;
+            to_step_summary(&summary)?;
             let annotations = github::annotations(run);
             if self.take_stdout() { output::remark(&annotations) } else { output::print(&annotations)? }
         }
@@ -168,7 +168,13 @@ impl ResultArguments {
     }
 }
 
-fn step_summary() -> Result<OsString, Failure> {
+/// Adds Markdown to the summary of a step of GitHub Actions.
+pub fn to_step_summary(markdown: &str) -> Result<(), Failure> {
+    append(Path::new(&step_summary()?), &format!("{markdown}\n"))
+}
+
+/// Where that summary is.
+pub fn step_summary() -> Result<OsString, Failure> {
     std::env::var_os(STEP_SUMMARY).filter(|file| !file.is_empty()).ok_or_else(|| {
         let reason = "--github is for a step of GitHub Actions, but GITHUB_STEP_SUMMARY is not set; elsewhere use --markdown FILE";
         Failure::usage(reason)

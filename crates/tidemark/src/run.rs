@@ -5,7 +5,7 @@ use tidemark_scenario::{Experiment, Plan};
 use crate::args::RunArguments;
 use crate::failure::Failure;
 use crate::output::Place;
-use crate::{carry_out, compare, once, output, scenario};
+use crate::{carry_out, compare, once, output, scenario, trace};
 
 /// Carries a scenario out, or several that are compared, and shows what came of it.
 pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
@@ -17,6 +17,9 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
         }
         Experiment::Comparison(_) if arguments.once.is_some() => Err(Failure::usage(
             "--once is of one scenario, and this compares several; give it one of those that stand under `compare:`",
+        )),
+        Experiment::Comparison(_) if arguments.trace.trace.is_some() => Err(Failure::usage(
+            "--trace is of one run, and this compares several; give it one of those that stand under `compare:`",
         )),
         Experiment::One(plan) => one(*plan, arguments),
         Experiment::Comparison(comparison) => compare::run(comparison, arguments),
@@ -31,7 +34,7 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let mut options = carry_out::options(&arguments)?;
     let shown = arguments.sinks.start(&options.pins)?;
     options.sinks = shown.sinks();
-    let carried_out = carry_out::carry_out(plan, options, arguments.watch_options());
+    let carried_out = carry_out::carry_out(plan, options, arguments.display_options());
     shown.remark();
     let results = &arguments.results;
     let (finished, run) = carried_out.map_err(|failure| results.without_a_run(&name, failure))?;
@@ -40,5 +43,6 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let place = Place::beside(results.take_stdout());
     place.tell(&output::summary(&run, place, arguments.latency)?, arguments.quiet)?;
     written?;
+    trace::whole(finished.trace_unwritten.as_deref())?;
     Ok(finished.exit_status())
 }

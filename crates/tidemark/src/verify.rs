@@ -7,10 +7,10 @@ use tidemark_record::{RUNS_DIR, resolve};
 use tidemark_report::html;
 
 use crate::args::VerifyArguments;
+use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
 use crate::output::Place;
 use crate::results::ResultArguments;
-use crate::watch::{Watch, WatchOptions};
 use crate::{carry_out, output};
 
 /// Verifies a run and shows it.
@@ -21,9 +21,10 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
     let mut run = carry_out::open(&dir)?;
     let status = {
-        let watch_options = WatchOptions { quiet: arguments.quiet, ..WatchOptions::default() };
-        let mut watch = Watch::new(watch_options, &run.manifest.scenario)?;
-        let mut tell = |step: verify::Step| watch.show(Progress::Verifying { read: step.read, of: step.of });
+        let display_options = DisplayOptions { quiet: arguments.quiet, ..DisplayOptions::default() };
+        let mut display = Display::new(display_options, &run.manifest.scenario)?;
+        let mut tell =
+            |step: verify::Step| display.show(Progress::Verifying { read: step.read, of: step.of });
         verify::again(&mut run, arguments.url.as_deref(), &arguments.secrets, &mut tell)?
     };
     let page = dir.join(carry_out::PAGE);

@@ -441,12 +441,20 @@ fn every_flag_is_in_the_printed_scenario() {
             &["headers: {X-One: \"a: $${b} # c\", Accept: \"*/*\"}\n", "\n        timeout: 2s\n"],
         ),
         (
-            &["h:1/", "-b", "{\"a\": 1}", "--content-type", "application/json"],
+            &["h:1/", "-b", "{\"a\": 1}"],
             &["- POST: /\n        headers: {Content-Type: application/json}\n        body: '{\"a\": 1}'\n"],
         ),
         (
+            &["h:1/", "-b", "{\"a\": 1}", "--content-type", "text/x"],
+            &["- POST: /\n        headers: {Content-Type: text/x}\n        body: '{\"a\": 1}'\n"],
+        ),
+        (&["h:1/", "-b", "{a: 1}"], &["- POST: /\n        body: "]),
+        (
             &["h:1/", "-B", "item.json", "-m", "PUT"],
-            &["- PUT: /\n        body: |\n          {\n            \"id\": \"$${id}\"\n          }\n"],
+            &[
+                "- PUT: /\n        headers: {Content-Type: application/json}\n        body: |\n          {\n            \
+                 \"id\": \"$${id}\"\n          }\n",
+            ],
         ),
         (&["h:1/", "-b", "@item.json"], &["        body: |\n"]),
         (

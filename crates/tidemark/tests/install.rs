@@ -51,9 +51,21 @@ fn every_verb_has_a_page() {
     let output = run(folder.path(), &["man", "share/man1"]);
     assert_eq!((code(&output), stdout(&output).as_str()), (0, ""), "{}", stderr(&output));
     let page = |name: &str| fs::read_to_string(folder.path().join("share/man1").join(name)).unwrap();
-    for verb in
-        ["run", "hit", "serve", "check", "init", "report", "verify", "cube", "schema", "completions", "man"]
-    {
+    for verb in [
+        "run",
+        "hit",
+        "serve",
+        "check",
+        "init",
+        "report",
+        "compare",
+        "history",
+        "verify",
+        "cube",
+        "schema",
+        "completions",
+        "man",
+    ] {
         assert!(page("tidemark.1").contains(&format!("tidemark\\-{verb}(1)")), "{verb}");
         assert!(page(&format!("tidemark-{verb}.1")).starts_with(".ie"), "{verb}");
     }
@@ -175,7 +187,7 @@ fn the_action_runs_a_scenario_and_comments_once() {
         Path::new(PROGRAM).parent().unwrap().display(),
         std::env::var("PATH").unwrap_or_default()
     );
-    let step = |name: &str| {
+    let named = |name: &str, artifact: &str| {
         let mut bash = Command::new("bash");
         bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script(name)])
             .current_dir(folder.path());
@@ -183,10 +195,12 @@ fn the_action_runs_a_scenario_and_comments_once() {
         bash.env("GITHUB_STEP_SUMMARY", path("summary"))
             .env("SCENARIO", "airline")
             .env("NUMBER", "7")
-            .env("GH_REPO", "a/b");
-        bash.env("ARGUMENTS", "--for=1s\n\n--set=durability=memory\n--set=users=2\n");
+            .env("GH_REPO", "a/b")
+            .env("JOB", "load-0-1");
+        bash.env("ARGUMENTS", "--for=1s\n\n--set=durability=memory\n--set=users=2\n").env("NAME", artifact);
         output_of(&mut bash)
     };
+    let step = |name: &str| named(name, "");
     let ran = step("Run the scenario");
     assert_eq!(code(&ran), 0, "{}", stderr(&ran));
     let output = fs::read_to_string(path("output")).unwrap();
@@ -194,6 +208,12 @@ fn the_action_runs_a_scenario_and_comments_once() {
     assert!(["0", "1", "3"].contains(&status), "{output}: {}", stderr(&ran));
     let report = output.lines().find_map(|line| line.strip_prefix("report=")).unwrap();
     assert!(Path::new(report).exists(), "{output}");
+    // the same action once more in the same job, and with a name
+    step("Run the scenario");
+    named("Run the scenario", "mine");
+    let output = fs::read_to_string(path("output")).unwrap();
+    let artifacts: Vec<&str> = output.lines().filter_map(|line| line.strip_prefix("artifact=")).collect();
+    assert_eq!(artifacts, ["tidemark-load-0-1", "tidemark-load-0-1-2", "mine"]);
     let summary = fs::read_to_string(path("summary")).unwrap();
     assert!(summary.contains("airline"), "{summary}");
 

@@ -34,6 +34,8 @@ class Shop(http.server.BaseHTTPRequestHandler):
             self.answer(200, b"you are there")
         elif self.path == "/packed":
             self.answer(200, gzip.compress(b"hello"), Content_Encoding="gzip")
+        elif self.path == "/cookies":
+            self.answer(200, b"hello", Set_Cookie="abroad=c00kie-value; Domain=shop.example")
         elif self.path == "/odd":
             self.answer(200, b"hello", Content_Encoding="rot13")
         elif self.path == "/me":
@@ -91,7 +93,8 @@ fn each_step_is_shown_with_all_that_came_of_it() {
         "name is ann",
         "variables token = ***, name = ann, age is not set",
         "> Authorization: ***",
-        "> Cookie: ***",
+        "> Cookie: sid=***",
+        "< set-cookie: sid=***; path=/",
         "held check status: below 400, as nothing else is said; saw status 200",
         "held check body: contains ann; saw you are ann",
         "2 requests: all good",
@@ -121,6 +124,7 @@ fn what_goes_wrong_and_what_is_easily_overlooked_is_named() {
     let steps = r#"      - GET: /moved
         extract: {who: $.who}
       - GET: /odd
+      - GET: /cookies
       - GET: /broken?api_key=abcdefgh
       - GET: "/hello/${who}"
 "#;
@@ -133,9 +137,10 @@ fn what_goes_wrong_and_what_is_easily_overlooked_is_named() {
         "! the body is encoded with \"rot13\", which is not known here: gzip, deflate, br and zstd are; no step looks at it",
         "FAILED\n     ! status 500: broken for",
         "FAILED check status: below 400, as nothing else is said; saw status 500",
-        "4. GET /hello/${who}: not sent, FAILED\n     ! ",
+        "! cookie abroad: its Domain does not cover this host",
+        "5. GET /hello/${who}: not sent, FAILED\n     ! ",
         "variable \"who\" is not set",
-        "4 requests: 2 failed",
+        "5 requests: 2 failed",
     ] {
         assert!(text.contains(line), "no {line} in\n{text}");
     }

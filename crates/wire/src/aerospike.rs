@@ -39,6 +39,8 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+use std::ops::RangeInclusive;
+
 pub use crate::reply::ReplyLimits;
 pub use code::{Kind, NOT_AUTHENTICATED, words};
 pub use frame::{ReplyError, end};
@@ -53,6 +55,11 @@ pub const NAMESPACE_BYTES_MAX: usize = 31;
 pub const SET_BYTES_MAX: usize = 63;
 /// The longest name of a bin.
 pub const BIN_BYTES_MAX: usize = 15;
+
+/// What [`Extra::expires_s`] may be.
+pub const EXPIRES_S: RangeInclusive<i64> = -2..=i32::MAX as i64;
+/// What [`Extra::generation`] may be: a server counts it in 16 bits.
+pub const GENERATIONS: RangeInclusive<i64> = 1..=u16::MAX as i64;
 
 /// Whether this can name a set, or nothing: records need not be in one.
 pub fn is_set(name: &str) -> bool {

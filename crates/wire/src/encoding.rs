@@ -24,6 +24,10 @@ const MAX_MEMBERS: usize = 1_000;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Of a body that goes on where it should have ended.
 const BEHIND: &str = "there are bytes behind its end";
+/// How a frame of zstd begins (RFC 8878, 3.1.1).
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The largest window of zstd that a body may ask for (RFC 9659): so much has to be kept while it is read.
+const ZSTD_WINDOW_MAX: u64 = 8 << 20;
 /// Bytes of the buffer that brotli reads its input through.
 const INPUT_BYTES: usize = 4096;
 /// Of a buffer that grew beyond this, the rest is given back before the next body.
@@ -147,6 +151,16 @@ fn read_zstd(mut body: &[u8], most: u64, out: &mut Vec<u8>) -> io::Result<()> {
         if frames == MAX_MEMBERS {
             return Err(io::Error::other(format!("it has more than {MAX_MEMBERS} frames")));
         }
+        match memory_asked_by(body) {
+            Some(Memory::Window(bytes)) if bytes > ZSTD_WINDOW_MAX => {
+                let reason = format!("its window has {bytes} bytes, and may have {ZSTD_WINDOW_MAX}");
+                return Err(io::Error::other(reason));
+            }
+            Some(Memory::Content(bytes)) if bytes >= most - out.len() as u64 => {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            _ => {}
+        }
         // a new one for each: one that is used again reserves as much as the frame asks for
         let mut decoder = FrameDecoder::new();
         match decoder.init(&mut body) {
@@ -163,6 +177,35 @@ fn read_zstd(mut body: &[u8], most: u64, out: &mut Vec<u8>) -> io::Result<()> {
         frames += 1;
     }
     Ok(())
+}
+
+/// What has to be kept while a frame of zstd is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// So many of the last bytes.
+    Window(u64),
+    /// All of it, which is so many bytes.
+    Content(u64),
+}
+
+/// As a frame's header says it (RFC 8878, 3.1.1.1); none where it is no frame, or not all of it there.
+fn memory_asked_by(frame: &[u8]) -> Option<Memory> {
+    let (descriptor, rest) = frame.strip_prefix(&ZSTD)?.split_first()?;
+    let is_single_segment = descriptor & 0x20 != 0;
+    if !is_single_segment {
+        let window = u64::from(*rest.first()?);
+        let base = 1u64 << (10 + (window >> 3));
+        return Some(Memory::Window(base + base / 8 * (window & 7)));
+    }
+    let id_bytes = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let rest = rest.get(id_bytes..)?;
+    Some(Memory::Content(match descriptor >> 6 {
+        0 => u64::from(*rest.first()?),
+        // one byte says it up to here
+        1 => 256 + u64::from(u16::from_le_bytes(*rest.first_chunk()?)),
+        2 => u64::from(u32::from_le_bytes(*rest.first_chunk()?)),
+        _ => u64::from_le_bytes(*rest.first_chunk()?),
+    }))
 }
 
 /// What follows a frame's header, up to `most` bytes in `out`.
@@ -258,6 +301,10 @@ pub fn decode<'h>(
         let name = encoding.name();
         let error = match read {
             _ if out.len() > limit_bytes => EncodingError::TooLarge { name, limit_bytes },
+            // it says so itself
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                EncodingError::TooLarge { name, limit_bytes }
+            }
             Err(error) if is_early_end(&error) => {
                 EncodingError::Broken { name, reason: "it ends too early".to_owned() }
             }

@@ -1,7 +1,7 @@
 //! Finding values in JSON text by path, without building a tree.
 //!
 //! A [`Path`] is compiled once and then walks over the text, passing over what it does not want. It looks no further
-//! than it must: text behind the last match is not read, hence not checked. What it does read is checked for being
+//! than it must: text behind the last match is not read, hence not checked; [`check`] reads all of it. What it does read is checked for being
 //! JSON, except that strings are not checked for being UTF-8.
 //!
 //! Matches are raw tokens, as they stand in the text; [`write_text`] makes text of them.
@@ -19,11 +19,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod equal;
 mod escape;
 mod scan;
 mod text;
 mod walk;
 
+pub use equal::{equal, is_number, is_same_number};
 pub use escape::write_string;
 pub(crate) use escape::{escape, needs_escape};
 pub use text::write_text;

@@ -18,6 +18,7 @@
 
 mod messages;
 mod rows;
+mod values;
 
 pub use crate::reply::ReplyLimits;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::http1::Decoded;
 
 pub use messages::{Authentication, Message, Messages, error_words, write};
 pub use rows::Columns;
+pub use values::Types;
 
 /// What a reply is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

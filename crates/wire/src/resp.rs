@@ -26,6 +26,8 @@ pub use crate::reply::ReplyLimits;
 pub const MAX_LINE_BYTES: usize = 64 << 10;
 /// How deep arrays and maps may lie in each other.
 pub const MAX_DEPTH: usize = 32;
+/// The lengths of strings that are read at once have so many digits at most.
+const SHORT_DIGITS: usize = 7;
 /// What is kept of a reply that is passed by: its beginning.
 pub const BEGINNING_BYTES: usize = 512;
 
@@ -100,6 +102,39 @@ pub fn write_word(word: &[u8], out: &mut Vec<u8>) {
     write_length(b'$', word.len(), out);
     out.extend_from_slice(word);
     out.extend_from_slice(b"\r\n");
+}
+
+/// Writes one of a command's words that `write` appends.
+///
+/// # Errors
+/// What `write` says; what is appended then is no word.
+///
+/// ```
+/// use tidemark_wire::resp::write_word_by;
+///
+/// let mut out = Vec::new();
+/// write_word_by(&mut out, |out| Ok::<(), ()>(out.extend_from_slice(b"key:42")))?;
+/// assert_eq!(out, b"$6\r\nkey:42\r\n");
+/// # Ok::<(), ()>(())
+/// ```
+pub fn write_word_by<E>(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
+    // most lengths have two digits
+    let at = out.len();
+    out.extend_from_slice(b"$00\r\n");
+    let begin = out.len();
+    write(out)?;
+    let bytes = out.len() - begin;
+    if let 10..100 = bytes {
+        out[at + 1] = b'0' + (bytes / 10) as u8;
+        out[at + 2] = b'0' + (bytes % 10) as u8;
+    } else {
+        out.splice(at + 1..at + 3, itoa::Buffer::new().format(bytes).bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(())
 }
 
 fn write_length(kind: u8, length: usize, out: &mut Vec<u8>) {
@@ -261,12 +296,44 @@ impl ReplyDecoder {
     /// # Errors
     /// The bytes are no reply, or one that is kept and larger than the limits; repeated until `start`.
     pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, RespError> {
+        if let Some(consumed) = self.take_string(input) {
+            return Ok(Decoded { consumed, complete: true });
+        }
         if let Some(error) = self.failed {
             return Err(error);
         }
         let result = self.advance(input);
         self.failed = result.err();
         result
+    }
+
+    /// Takes a reply that is a string, and there as a whole: most are. None, and nothing is taken, where it is not.
+    fn take_string(&mut self, input: &[u8]) -> Option<usize> {
+        if self.has_begun || input.first() != Some(&b'$') {
+            return None;
+        }
+        let mut bytes = 0;
+        let mut at = 1;
+        loop {
+            let digit = input.get(at)?.wrapping_sub(b'0');
+            if digit > 9 || at > SHORT_DIGITS {
+                break;
+            }
+            bytes = bytes * 10 + usize::from(digit);
+            at += 1;
+        }
+        let (end, text) = input.get(at..at + bytes + 4)?.split_at(2);
+        let (text, text_end) = text.split_at(bytes);
+        if at == 1 || end != b"\r\n" || text_end != b"\r\n" {
+            return None;
+        }
+        let kept = if self.keep_body { self.limits.body_bytes } else { BEGINNING_BYTES };
+        if self.keep_body && bytes > kept {
+            return None;
+        }
+        self.body.extend_from_slice(&text[..bytes.min(kept)]);
+        (self.has_begun, self.reading) = (true, Reading::Done);
+        Some(at + bytes + 4)
     }
 
     fn advance(&mut self, input: &[u8]) -> Result<Decoded, RespError> {

@@ -258,7 +258,7 @@ proptest! {
             }
         }
         let _ = decoder.finish();
-        let _ = cookie::parse(&bytes);
+        let _ = cookie::parse(&bytes).map(|cookie| cookie.is_removed(0));
     }
 
     #[test]
@@ -268,7 +268,7 @@ proptest! {
         prop_assert_eq!(cookie.name, name.as_bytes());
         prop_assert_eq!(cookie.value, value.as_bytes());
         prop_assert_eq!(cookie.path, Some(path.as_bytes()));
-        prop_assert!(!cookie.removed);
+        prop_assert!(!cookie.is_removed(0) && !cookie.is_secure && cookie.domain.is_none());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tidemark_wire::http1::{DecoderLimits, ResponseDecoder};
 use super::*;
 
 const JSON: &[u8] =
-    b"HTTP/1.1 200 OK\r\nX-Id: seven\r\nSet-Cookie: sid=abc; Path=/\r\nContent-Length: 59\r\n\r\n\
+    b"HTTP/1.1 200 OK\r\nX-Id: seven\r\nSet-Cookie: sid=abc; Path=/\r\nContent-Length: 60\r\n\r\n\
     {\"a\": [{\"n\": 1}, {\"n\": \"tw\\u006f\"}], \"none\": null, \"t\": \"x\"}";
 
 fn path(text: &str) -> json::Path {
@@ -35,7 +35,7 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
         timeout: Duration::from_secs(1),
         extractions,
         checks,
-        keeps_body: false,
+        shown_body_bytes: 0,
         follow: None,
     };
     let mut probe = Probe::new(&request);
@@ -104,7 +104,7 @@ fn every_source() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(kept(Source::Body).value(), Value::Text(body) if body.len() == 59));
+    assert!(matches!(kept(Source::Body).value(), Value::Text(body) if body.len() == 60));
 }
 
 #[test]
@@ -164,7 +164,93 @@ fn every_check() {
 }
 
 #[test]
+fn values_of_json_are_told_apart_by_type_null_and_absence() {
+    const BODY: &str = r#"{"n": 3.0, "big": 18446744073709551616, "s": "3", "t": true, "none": null,
+        "l": [1, 2.50, {"b": null, "a": "x"}], "e": []}"#;
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{BODY}", BODY.len());
+    let is = |value: &str| JsonTest::Is(Template::literal(value));
+    let right = [
+        ("$.n", is("3")),
+        ("$.n", JsonTest::Type(JsonType::Number)),
+        ("$.big", is("18446744073709551616")),
+        ("$.t", is("true")),
+        ("$.none", is("null")),
+        ("$.none", JsonTest::Empty),
+        ("$.gone", JsonTest::Empty),
+        ("$.gone", JsonTest::Absent),
+        ("$.l", is(r#"[1.0, 2.5, {"a": "x", "b": null}]"#)),
+        ("$.e", is("[]")),
+        ("$.e", JsonTest::Type(JsonType::Array)),
+    ];
+    for (at, test) in right {
+        let judged = judged(answer.as_bytes(), Vec::new(), vec![Check::JsonValue(path(at), test.clone())]);
+        assert_eq!(judged.result, Ok(()), "{at} {test:?}");
+    }
+    let wrong = [
+        ("$.s", is("3"), "check $.s: expected 3, got \"3\""),
+        ("$.s", JsonTest::Type(JsonType::Number), "expected a value of type number, got \"3\""),
+        ("$.big", is("18446744073709551617"), "expected 18446744073709551617"),
+        ("$.t", is("false"), "expected false, got true"),
+        ("$.gone", is("null"), "expected null, got nothing"),
+        ("$.none", JsonTest::Absent, "expected nothing at all, got null"),
+        ("$.n", JsonTest::Empty, "expected nothing, or null, got 3.0"),
+        ("$.l", is("[1]"), "expected [1], got [1, 2.50"),
+    ];
+    for (at, test, words) in wrong {
+        let judged = judged(answer.as_bytes(), Vec::new(), vec![Check::JsonValue(path(at), test)]);
+        assert_eq!(judged.result, Err(Flaw::Check(0)), "{at}");
+        assert!(judged.detail.as_ref().unwrap().contains(words), "{:?}", judged.detail);
+    }
+    // as texts: a number is the same however it is written
+    for (at, text, holds) in
+        [("$.n", "3", true), ("$.n", "3.00", true), ("$.s", "3", true), ("$.s", "3.0", false)]
+    {
+        let check = Check::Json(path(at), TextTest::Equals(Template::literal(text)));
+        let judged = judged(answer.as_bytes(), Vec::new(), vec![check]);
+        assert_eq!(judged.result.is_ok(), holds, "{at} {text}");
+    }
+    let no_json = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let absent = judged(no_json, Vec::new(), vec![Check::JsonValue(path("$.a"), JsonTest::Absent)]);
+    assert!(
+        absent.detail.unwrap().contains("not JSON"),
+        "no JSON has nothing in it, and is not right for that"
+    );
+}
+
+#[test]
 fn a_long_body_is_cut_in_its_example() {
     assert_eq!(shown(&[b'x'; 500]).chars().count(), EXAMPLE_BODY_BYTES + 1);
     assert_eq!(shown(b""), "(no body)");
+}
+
+#[test]
+fn a_body_that_is_json_only_at_its_beginning_is_none() {
+    let n_is = || vec![Check::JsonValue(path("$.n"), JsonTest::Is(Template::literal("3")))];
+    let as_text = || vec![Check::Json(path("$.n"), TextTest::Equals(Template::literal("3")))];
+    let there = || vec![Check::Json(path("$.n"), TextTest::Exists)];
+    let answer = |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    for (body, is_json) in [
+        ("{\"n\":3}", true),
+        (" {\"n\":3, \"x\": [1]} \r\n", true),
+        ("{\"n\":3", false),
+        ("{\"n\":3}<html></html>", false),
+        ("{\"n\":3}{\"n\":4}", false),
+        ("{\"n\":3,\"x\":nope}", false),
+    ] {
+        let bytes = answer(body);
+        for checks in [n_is(), as_text(), there()] {
+            let judged = judged(bytes.as_bytes(), Vec::new(), checks);
+            assert_eq!(judged.result.is_ok(), is_json, "{body}");
+            let says = judged.detail.is_none_or(|detail| detail.contains("the body is not JSON: "));
+            assert!(says, "{body}");
+        }
+        // nothing is taken out of it either; what does not look into JSON does not mind
+        for source in
+            [Source::Json(path("$.n")), Source::JsonAll(path("$.n")), Source::JsonCount(path("$.n"))]
+        {
+            let judged = judged(bytes.as_bytes(), vec![(source, WhenMissing::Fail)], Vec::new());
+            assert_eq!(judged.result, if is_json { Ok(()) } else { Err(Flaw::Extraction(0)) }, "{body}");
+        }
+        assert!(judged(bytes.as_bytes(), vec![(Source::Body, WhenMissing::Fail)], Vec::new()).result.is_ok());
+    }
 }

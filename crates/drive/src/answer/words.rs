@@ -2,11 +2,12 @@
 
 use tidemark_scenario::Template;
 use tidemark_scenario::Value;
-use tidemark_scenario::plan::{Check, SlotIndex, Source, TextTest};
+use tidemark_scenario::plan::{Check, JsonTest, SlotIndex, Source, TextTest};
 use tidemark_scenario::template::Encoding;
 use tidemark_scenario::value::Wrong;
+use tidemark_wire::json;
 
-use super::{Answer, Scratch, Variables, found, judge_value, shown};
+use super::{Answer, Scratch, Variables, found, is_of_json, judge_value, shown};
 use crate::told;
 
 /// Most variables of a condition that are shown with their values.
@@ -18,7 +19,7 @@ pub(super) fn subject(check: &Check) -> String {
         Check::Status(_) => "check status".to_owned(),
         Check::Header(name, _) => format!("check header {name}"),
         Check::Body(_) => "check body".to_owned(),
-        Check::Json(path, _) => format!("check {path}"),
+        Check::Json(path, _) | Check::JsonValue(path, _) => format!("check {path}"),
         Check::Value { .. } => "read".to_owned(),
         Check::Holds(_, text) => format!("check {text}"),
     }
@@ -29,9 +30,12 @@ pub(super) fn wanted(check: &Check) -> String {
     let test = match check {
         Check::Status(ranges) => return format!("{}: {}", subject(check), statuses(ranges)),
         Check::Header(_, test) | Check::Body(test) | Check::Json(_, test) => test,
+        Check::JsonValue(_, test) => {
+            return format!("{}: {}", subject(check), json_test(test, b"what varies"));
+        }
         Check::Value { .. } | Check::Holds(..) => return subject(check),
     };
-    let text = |template: &Template| template.as_literal().map_or_else(|| "what varies".to_owned(), shown);
+    let text = |template: &Template| template.as_literal().map_or_else(|| "what varies".to_owned(), value);
     let test = match test {
         TextTest::Exists => "exists".to_owned(),
         TextTest::Equals(template) => text(template),
@@ -43,18 +47,24 @@ pub(super) fn wanted(check: &Check) -> String {
 
 /// What a check looks at in an answer.
 pub(super) fn saw(check: &Check, answer: &dyn Answer, variables: Variables<'_>) -> String {
+    if is_of_json(check)
+        && let Err(error) = json::check(answer.body())
+    {
+        return format!("a body that is {error}");
+    }
     let got = match check {
         Check::Status(_) => return answer.status_words(),
-        Check::Header(name, _) => answer.header(name).map(shown),
+        Check::Header(name, _) => answer.header(name).map(value),
         Check::Body(_) | Check::Value { .. } => Some(shown(answer.body())),
-        Check::Json(path, _) => found(path, answer.body()).map(shown),
+        Check::Json(path, _) => found(path, answer.body()).map(value),
+        Check::JsonValue(path, _) => path.find(answer.body()).ok().flatten().map(shown),
         Check::Holds(condition, _) => Some(values(&condition.variables(), variables)),
     };
     got.unwrap_or_else(|| "nothing".to_owned())
 }
 
 /// Where a value is looked for.
-pub(super) fn source(source: &Source) -> String {
+pub(crate) fn source(source: &Source) -> String {
     match source {
         Source::Json(path) => path.to_string(),
         Source::JsonAll(path) => format!("all of {path}"),
@@ -65,6 +75,11 @@ pub(super) fn source(source: &Source) -> String {
         Source::Body => "the body".to_owned(),
         Source::Status => "the status".to_owned(),
     }
+}
+
+/// A value that may be empty.
+fn value(text: &[u8]) -> String {
+    if text.is_empty() { "\"\"".to_owned() } else { shown(text) }
 }
 
 /// Variables with their values.
@@ -99,11 +114,22 @@ pub(super) fn check(
     variables: Variables<'_>,
     scratch: &Scratch,
 ) -> String {
+    if let Some(error) = scratch.not_json.filter(|_| is_of_json(check)) {
+        return format!("{}: the body is {error}: {}", subject(check), shown(answer.body()));
+    }
     let (test, got) = match check {
         Check::Status(ranges) => return status(ranges, answer.status(), ""),
         Check::Header(name, test) => (test, answer.header(name)),
         Check::Body(test) => (test, Some(answer.body())),
         Check::Json(path, test) => (test, found(path, answer.body()).map(|_| scratch.text.as_slice())),
+        Check::JsonValue(path, test) => {
+            let got = match path.find(answer.body()) {
+                Ok(token) => token.map_or_else(|| "nothing".to_owned(), shown),
+                Err(error) => format!("a body that is {error}"),
+            };
+            let wanted = json_test(test, &scratch.expected);
+            return format!("{}: expected {wanted}, got {got}", subject(check));
+        }
         Check::Value { number, least, values } => {
             let text = |slot: &u16| {
                 let mut text = Vec::new();
@@ -131,12 +157,26 @@ pub(super) fn check(
             return format!("{}: {values}{does_not}", subject(check));
         }
     };
-    let got = got.map_or_else(|| "nothing".to_owned(), shown);
+    let got = match (check, got) {
+        (_, None) => "nothing".to_owned(),
+        (Check::Body(_), Some(body)) => shown(body),
+        (_, Some(text)) => value(text),
+    };
     format!("{}: expected {}, got {got}", subject(check), expectation(test, scratch))
 }
 
+/// What must hold of a value of JSON; `varying` is what a text with holes has become.
+fn json_test(test: &JsonTest, varying: &[u8]) -> String {
+    match test {
+        JsonTest::Is(template) => shown(template.as_literal().unwrap_or(varying)),
+        JsonTest::Type(of) => format!("a value of type {}", of.word()),
+        JsonTest::Absent => "nothing at all".to_owned(),
+        JsonTest::Empty => "nothing, or null".to_owned(),
+    }
+}
+
 fn expectation(test: &TextTest, scratch: &Scratch) -> String {
-    let text = |template: &Template| shown(template.as_literal().unwrap_or(&scratch.expected));
+    let text = |template: &Template| value(template.as_literal().unwrap_or(&scratch.expected));
     match test {
         TextTest::Exists => "anything".to_owned(),
         TextTest::Equals(template) => text(template),

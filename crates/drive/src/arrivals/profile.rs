@@ -135,6 +135,21 @@ impl Piece {
     }
 }
 
+/// A time in which the level stays the same.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Steady {
+    from_ns: u64,
+    until_ns: u64,
+    level: f64,
+}
+
+impl Steady {
+    /// Whether user `k` is certainly at work at a moment.
+    pub fn has_at_work(&self, k: u32, at_ns: u64) -> bool {
+        (self.from_ns..self.until_ns).contains(&at_ns) && self.level > f64::from(k)
+    }
+}
+
 /// The level over time.
 #[derive(Debug, Clone)]
 pub(crate) struct Profile {
@@ -196,6 +211,17 @@ impl Profile {
         // A piece without arrivals shares its `before` with the next: partition_point already took the later one.
         let piece = &self.pieces[last];
         Some(piece.inverse(n - piece.before))
+    }
+
+    /// How it is from this moment on for a time, where the level stays the same.
+    pub fn steady_at(&self, at_ns: u64) -> Option<Steady> {
+        let piece = self.pieces.get(self.pieces.partition_point(|p| p.end_ns <= at_ns))?;
+        let is_steady = matches!(piece.shape, Shape::Line) && piece.from == piece.to;
+        (is_steady && piece.start_ns <= at_ns).then_some(Steady {
+            from_ns: at_ns,
+            until_ns: piece.end_ns,
+            level: piece.from,
+        })
     }
 
     /// First moment at or after `from_ns` at which user `k` is at work.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidemark_scenario::plan::{LoadModel, Pause, Spacing, Stream};
 
-use super::profile::Profile;
+use super::profile::{Profile, Steady};
 use crate::clock::nanoseconds;
 
 /// Most searches for a paced user's next moment; whoever is not at work for so long comes no more.
@@ -38,6 +38,8 @@ pub(crate) struct Source {
     /// The kind of its sessions; drawn by weight if none.
     pub kind: Option<usize>,
     profile: Profile,
+    /// When the level was the same all the time that was looked at last.
+    steady: Steady,
     model: LoadModel,
     threads: usize,
     /// Number of the next arrival of an open model, with fractions where Poisson.
@@ -62,6 +64,7 @@ impl Source {
         let mut source = Source {
             kind: stream.kind,
             profile: Profile::new(stream.phases, begin_ns),
+            steady: Steady::default(),
             model: stream.model,
             threads,
             position: match stream.model {
@@ -86,6 +89,7 @@ impl Source {
         Source {
             kind: None,
             profile: Profile::nothing(now_ns),
+            steady: Steady::default(),
             model: LoadModel::Closed,
             threads: 1,
             position: 0.0,
@@ -119,10 +123,11 @@ impl Source {
     }
 
     /// A user's next session after one has ended; none if it has no more.
-    pub fn again(&self, user: u32, ended: Ended, random: &mut fastrand::Rng) -> Option<Again> {
+    #[inline]
+    pub fn again(&mut self, user: u32, ended: Ended, random: &mut fastrand::Rng) -> Option<Again> {
         let due_ns = match self.model {
             LoadModel::Closed => {
-                let at_ns = self.profile.when_above(user, ended.earliest_ns)?;
+                let at_ns = self.at_work_ns(user, ended.earliest_ns)?;
                 if at_ns <= ended.earliest_ns { ended.end_ns } else { at_ns }
             }
             LoadModel::Thinking(pause) => {
@@ -136,6 +141,16 @@ impl Source {
             LoadModel::Open(_) => return None,
         };
         Some(Again { due_ns, ready_ns: due_ns.max(ended.end_ns), at_ns: due_ns.max(ended.earliest_ns) })
+    }
+
+    /// First moment at or after `from_ns` at which a user is at work.
+    #[inline]
+    fn at_work_ns(&mut self, user: u32, from_ns: u64) -> Option<u64> {
+        if self.steady.has_at_work(user, from_ns) {
+            return Some(from_ns);
+        }
+        self.steady = self.profile.steady_at(from_ns).unwrap_or_default();
+        self.profile.when_above(user, from_ns)
     }
 
     /// When a user should have begun sessions after the one that was due at `due_ns`, and before `until_ns`.

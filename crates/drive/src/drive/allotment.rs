@@ -11,6 +11,7 @@ use crate::DriveOptions;
 use crate::address::Dialer;
 use crate::arrivals::share;
 use crate::connection::{Pool, Pools};
+use crate::cookies::Site;
 use crate::error::DriveError;
 use crate::io::Io;
 use crate::protocol::Protocol;
@@ -165,6 +166,15 @@ pub(super) fn origins(places: &[Place<'_>]) -> Vec<KnownOrigin> {
         KnownOrigin { is_secured, authority: authority.to_owned() }
     };
     places.iter().map(origin).collect()
+}
+
+/// What cookies look at in the targets of a thread.
+pub(super) fn sites(places: &[Place<'_>]) -> Vec<Site> {
+    let site = |place: &Place<'_>| {
+        let Origin { authority, is_secured, .. } = place.target.origin();
+        Site::new(authority, is_secured)
+    };
+    places.iter().map(site).collect()
 }
 
 /// The connections of a thread.

@@ -78,7 +78,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         timeout: TIMEOUT,
         extractions: Vec::new(),
         checks: Vec::new(),
-        keeps_body: false,
+        shown_body_bytes: 0,
         follow: None,
     }]);
     let target = Target { address: address.clone(), ..testing::target() };
@@ -91,6 +91,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         spin: false,
         timestamps: Timestamps::Read,
         targets: vec![target],
+        trace: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{HttpRequest, TargetForm};
+use tidemark_scenario::plan::{HttpRequest, TargetForm, UploadPiece};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::http1::{DecoderLimits, HttpError, ResponseDecoder, cookie};
 use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
@@ -15,8 +15,10 @@ use crate::content::{Content, ENCODING};
 use crate::fault::{Fault, Violation};
 use crate::http::{HEADERS, has_header, says_no_body, unmet};
 use crate::jar::Jar;
+use crate::proxy::Proxy;
 use crate::redirect::locate;
 use crate::transport::{Origin, Setup};
+use crate::upload::Upload;
 
 /// Most bytes of an answer's head.
 const HEAD_BYTES: usize = 64 << 10;
@@ -38,6 +40,8 @@ pub(super) struct Answers {
     handshake: Option<(Key, Rc<[String]>)>,
     /// The answer's head is all that is awaited; its body goes on.
     is_streamed: bool,
+    /// What follows the head of the request that was written last.
+    upload: Option<Upload>,
 }
 
 impl Codec for Answers {
@@ -55,6 +59,7 @@ impl Codec for Answers {
             asks_upgrade: false,
             handshake: None,
             is_streamed: false,
+            upload: None,
         }
     }
 
@@ -69,10 +74,10 @@ impl Codec for Answers {
         let Some(request) = request else { return Ok(()) };
         let key = request.protocols.as_ref().map(|_| handshake::key(cx.random.u128(..).to_ne_bytes()));
         let begin = out.len();
-        request.write(key.as_ref(), cx, jar, out, scratch)?;
+        self.upload = request.write(key.as_ref(), cx, jar, out, scratch)?;
         if request.needs_target {
             self.asked.clear();
-            self.asked.extend_from_slice(&out[target(out, begin)]);
+            self.asked.extend_from_slice(&out[target(out, begin, request.server_bytes)]);
         }
         self.handshake = key.zip(request.protocols.clone());
         self.asks_upgrade = request.asks_upgrade;
@@ -81,9 +86,14 @@ impl Codec for Answers {
         self.content.forget();
         match request.body_use {
             BodyUse::Streamed => self.decoder.start_streamed(),
+            BodyUse::Shown(most) => self.decoder.start_keeping(request.is_head, most),
             used => self.decoder.start(request.is_head, used == BodyUse::Kept),
         }
         Ok(())
+    }
+
+    fn upload(&mut self) -> Option<Upload> {
+        self.upload.take()
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
@@ -128,6 +138,8 @@ impl Codec for Answers {
 pub(super) enum BodyUse {
     /// It is counted.
     Counted,
+    /// It is counted, and so many bytes of it are there to be seen.
+    Shown(usize),
     /// It is kept.
     Kept,
     /// It is read as it comes.
@@ -180,16 +192,16 @@ impl Answer for ResponseDecoder {
         self.headers().for_each(|(name, value)| tell(name, value));
     }
 
-    fn cookie(&self, name: &str) -> Option<&[u8]> {
+    fn cookie(&self, name: &str, now_s: i64) -> Option<&[u8]> {
         let set = self.headers().filter(|(header, _)| header.eq_ignore_ascii_case(b"set-cookie"));
         let set = set.filter_map(|(_, value)| cookie::parse(value));
-        set.filter(|c| c.name == name.as_bytes() && !c.removed).last().map(|cookie| cookie.value)
+        set.filter(|c| c.name == name.as_bytes() && !c.is_removed(now_s)).last().map(|cookie| cookie.value)
     }
 
-    fn keep_cookies(&self, jar: &mut Jar) {
+    fn each_set_cookie(&self, take: &mut dyn FnMut(&[u8])) {
         for (name, value) in self.headers() {
             if name.len() == 10 && name.eq_ignore_ascii_case(b"set-cookie") {
-                jar.take(value);
+                take(value);
             }
         }
     }
@@ -218,20 +230,24 @@ impl Answer for Answers {
         self.decoder.each_header(tell);
     }
 
-    fn cookie(&self, name: &str) -> Option<&[u8]> {
-        self.decoder.cookie(name)
+    fn cookie(&self, name: &str, now_s: i64) -> Option<&[u8]> {
+        self.decoder.cookie(name, now_s)
     }
 
     fn asked(&self) -> &[u8] {
         &self.asked
     }
 
-    fn keep_cookies(&self, jar: &mut Jar) {
-        self.decoder.keep_cookies(jar);
+    fn each_set_cookie(&self, take: &mut dyn FnMut(&[u8])) {
+        self.decoder.each_set_cookie(take);
     }
 
     fn body(&self) -> &[u8] {
         self.content.body(self.decoder.body())
+    }
+
+    fn received_bytes(&self) -> u64 {
+        self.decoder.body_bytes()
     }
 
     fn unreadable(&self) -> Option<&str> {
@@ -252,7 +268,11 @@ pub(super) struct Request {
     location: Option<Location>,
     /// Whether the head has its own cookies, which stand in place of the session's.
     own_cookies: bool,
+    /// Bytes by which a target names its server to a proxy.
+    server_bytes: usize,
     body: Option<Template>,
+    /// The body in pieces, where it is read from files while it is sent.
+    upload: Box<[UploadPiece]>,
     /// What stands for an absent body: `Content-Length: 0` where one is expected, and the blank line.
     bare_end: &'static [u8],
     /// The whole request, where nothing varies but cookies.
@@ -267,10 +287,11 @@ pub(super) struct Request {
     body_use: BodyUse,
 }
 
-/// A target that a server has named, and the method in front of it.
+/// A target that a server has named, and what stands in front of it.
 #[derive(Debug)]
 struct Location {
-    method: String,
+    /// The method, and the server where that is named to a proxy.
+    before: String,
     target: Template,
     is_secured: bool,
     authority: String,
@@ -278,9 +299,9 @@ struct Location {
 
 impl Location {
     /// Of a request whose target is one.
-    fn of(request: &HttpRequest, origin: Origin<'_>) -> Option<Location> {
+    fn of(request: &HttpRequest, origin: Origin<'_>, server: &str) -> Option<Location> {
         (request.form == TargetForm::Location).then(|| Location {
-            method: format!("{} ", request.method),
+            before: format!("{} {server}", request.method),
             target: request.target.clone(),
             is_secured: origin.is_secured,
             authority: origin.authority.to_owned(),
@@ -291,7 +312,7 @@ impl Location {
         scratch.clear();
         self.target.render(cx, scratch)?;
         let begin = out.len();
-        out.extend_from_slice(self.method.as_bytes());
+        out.extend_from_slice(self.before.as_bytes());
         locate(self.is_secured, self.authority.as_bytes(), scratch, out).map_err(|reason| {
             out.truncate(begin);
             unmet(&self.target, reason)
@@ -306,19 +327,20 @@ impl Request {
         protocols: Option<Rc<[String]>>,
         setup: &Setup<'_>,
     ) -> Self {
-        let Origin { authority, base_path, .. } = setup.origin;
+        let Origin { authority, base_path, proxy, .. } = setup.origin;
+        let server = proxy.map_or_else(String::new, |_| format!("http://{authority}"));
         // Where connections are not kept, a WebSocket's and a stream's are all the same.
         let is_streamed = body_use == BodyUse::Streamed;
         let is_kept = setup.plan.limits.keep_alive || protocols.is_some() || is_streamed;
         let close = if is_kept { "" } else { "Connection: close\r\n" };
-        let own = format!("Host: {authority}\r\n{close}");
-        let location = Location::of(request, setup.origin);
+        let own = format!("Host: {authority}\r\n{}{close}", proxy.map_or_else(String::new, Proxy::head));
+        let location = Location::of(request, setup.origin, &server);
         let head = match location {
-            None => request.head(base_path, &own),
+            None => request.head_to(&server, base_path, &own),
             Some(_) => request.behind_target(&own),
         };
         let bare_end: &[u8] = if says_no_body(request) { b"Content-Length: 0\r\n\r\n" } else { b"\r\n" };
-        let is_fixed = protocols.is_none() && location.is_none();
+        let is_fixed = protocols.is_none() && location.is_none() && request.upload.is_empty();
         let whole = head.as_literal().filter(|_| is_fixed).and_then(|head| {
             let mut whole = head.to_vec();
             match &request.body {
@@ -331,7 +353,9 @@ impl Request {
             head,
             location,
             own_cookies: has_header(request, "cookie"),
+            server_bytes: server.len(),
             body: request.body.clone(),
+            upload: request.upload.clone().into_boxed_slice(),
             bare_end,
             whole,
             asks_upgrade: protocols.is_some() || has_header(request, "upgrade"),
@@ -342,8 +366,8 @@ impl Request {
         }
     }
 
-    /// Appends the request to `out`; nothing of it where something that it needs is not there. With a key it asks for a
-    /// WebSocket.
+    /// Appends the request to `out`; nothing of it where something that it needs is not there. What of its body is read from
+    /// files is returned, and follows. With a key it asks for a WebSocket.
     fn write(
         &self,
         key: Option<&Key>,
@@ -351,10 +375,10 @@ impl Request {
         jar: &Jar,
         out: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
-    ) -> Result<(), Unmet> {
+    ) -> Result<Option<Upload>, Unmet> {
         if let (Some(whole), true) = (&self.whole, jar.is_empty() || self.own_cookies) {
             out.extend_from_slice(whole);
-            return Ok(());
+            return Ok(None);
         }
         let head_start = out.len();
         if let Some(location) = &self.location {
@@ -364,11 +388,17 @@ impl Request {
             out.truncate(head_start);
             return Err(unmet);
         }
-        if !self.own_cookies {
-            append_cookies(out, head_start, jar);
+        if !self.own_cookies && !jar.is_empty() {
+            let target = target(out, head_start, self.server_bytes);
+            append_cookies(out, target, jar, cx.epoch_ms / 1_000);
         }
         if let Some(key) = key {
             handshake::write_upgrade_headers(out, key);
+        }
+        if !self.upload.is_empty() {
+            let made = Upload::new(&self.upload, cx).inspect_err(|_| out.truncate(head_start))?;
+            append_length(out, made.1);
+            return Ok(Some(made.0));
         }
         match &self.body {
             None => out.extend_from_slice(self.bare_end),
@@ -381,32 +411,34 @@ impl Request {
                 append_body(out, scratch);
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 
-/// Appends the cookies for the request that begins at `head_start`, if there are any.
-fn append_cookies(out: &mut Vec<u8>, head_start: usize, jar: &Jar) {
-    if jar.is_empty() {
-        return;
-    }
-    let (before, target) = (out.len(), target(out, head_start));
+/// Appends the cookies for the request whose target stands there, if there are any.
+fn append_cookies(out: &mut Vec<u8>, target: Range<usize>, jar: &Jar, now_s: i64) {
+    let before = out.len();
     out.extend_from_slice(b"Cookie: ");
-    if jar.write(out, target) { out.extend_from_slice(b"\r\n") } else { out.truncate(before) }
+    if jar.write(out, target, now_s) { out.extend_from_slice(b"\r\n") } else { out.truncate(before) }
 }
 
-/// Where the target of a request line is: between its first two blanks.
-fn target(out: &[u8], head_start: usize) -> Range<usize> {
+/// Where path and query of a request line are: between its first two blanks, behind the name of the server.
+fn target(out: &[u8], head_start: usize, server_bytes: usize) -> Range<usize> {
     let blank = |from: usize| memchr::memchr(b' ', &out[from..]).map_or(out.len(), |at| from + at);
-    let begin = (blank(head_start) + 1).min(out.len());
+    let begin = (blank(head_start) + 1 + server_bytes).min(out.len());
     begin..blank(begin)
 }
 
 fn append_body(out: &mut Vec<u8>, body: &[u8]) {
-    out.extend_from_slice(b"Content-Length: ");
-    out.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
-    out.extend_from_slice(b"\r\n\r\n");
+    append_length(out, body.len() as u64);
     out.extend_from_slice(body);
+}
+
+/// Ends the head of a request with a body of so many bytes.
+fn append_length(out: &mut Vec<u8>, bytes: u64) {
+    out.extend_from_slice(b"Content-Length: ");
+    out.extend_from_slice(itoa::Buffer::new().format(bytes).as_bytes());
+    out.extend_from_slice(b"\r\n\r\n");
 }
 
 #[cfg(test)]
@@ -430,7 +462,7 @@ mod tests {
         cookie: Option<&str>,
         protocols: Option<Rc<[String]>>,
     ) -> String {
-        let origin = Origin { authority: "h:80", base_path, is_secured: false };
+        let origin = Origin { authority: "h:80", base_path, is_secured: false, proxy: None };
         let mut plan = crate::testing::plan(Vec::new());
         plan.limits.keep_alive = protocols.is_none();
         let mut random = fastrand::Rng::with_seed(1);
@@ -438,7 +470,7 @@ mod tests {
         let request = Some(Request::new(request, (BodyUse::Counted, false), protocols, &setup));
         let mut jar = Jar::default();
         if let Some(cookie) = cookie {
-            jar.take(cookie.as_bytes());
+            crate::testing::put(&mut jar, cookie);
         }
         let shared = Shared::new(0, Vec::new());
         let mut random = fastrand::Rng::with_seed(1);
@@ -468,6 +500,34 @@ mod tests {
         get.headers.push(("cookie".into(), Template::literal("own=1")));
         let expected = "GET /a?b=c HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\ncookie: own=1\r\n\r\n";
         assert_eq!(rendered(&get, "", Some("id=7")), expected);
+    }
+
+    #[test]
+    fn a_proxy_is_told_the_server_and_cookies_go_by_the_path() {
+        let mut get = request("GET", Template::literal("/a/b?c=d"), None);
+        let proxy = Proxy { name: "p".into(), authorization: Some("Basic eA==".into()) };
+        let origin = Origin { authority: "h:80", base_path: "/v1", is_secured: false, proxy: Some(&proxy) };
+        let plan = crate::testing::plan(Vec::new());
+        let shared = Shared::new(0, Vec::new());
+        let (mut random, mut others) = (fastrand::Rng::with_seed(1), fastrand::Rng::with_seed(1));
+        let mut jar = Jar::default();
+        crate::testing::put(&mut jar, "id=7; Path=/v1/a");
+        crate::testing::put(&mut jar, "no=1; Path=/a");
+        for form in [TargetForm::Below, TargetForm::Location] {
+            if form == TargetForm::Location {
+                get.target = Template::literal("http://h:80/v1/a/b?c=d");
+            }
+            get.form = form;
+            let setup = Setup { plan: &plan, origin, sockets: 1, depth: 1, random: &mut random };
+            let request = Some(Request::new(&get, (BodyUse::Counted, true), None, &setup));
+            let mut cx = Context { slots: &[], shared: &shared, random: &mut others, epoch_ms: 0 };
+            let (mut out, mut answers) = (b"before ".to_vec(), Answers::new(1_000));
+            answers.write(&request, &mut cx, &jar, &mut out, &mut Vec::new()).unwrap();
+            let expected = "before GET http://h:80/v1/a/b?c=d HTTP/1.1\r\nHost: h:80\r\nProxy-Authorization: Basic \
+                            eA==\r\nCookie: id=7\r\n\r\n";
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+            assert_eq!(answers.asked, b"/v1/a/b?c=d");
+        }
     }
 
     #[test]

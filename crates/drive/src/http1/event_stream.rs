@@ -200,9 +200,19 @@ impl Answer for EventStream {
         0
     }
 
+    fn status_words(&self) -> String {
+        if self.offered().is_some() { "an event".into() } else { "the end of the stream".into() }
+    }
+
     /// An event has its name, and no other header.
     fn header(&self, name: &str) -> Option<&[u8]> {
         self.offered().map(|(event, _)| event).filter(|_| name == EventStreamStep::NAME_HEADER)
+    }
+
+    fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        if let Some((event, _)) = self.offered() {
+            tell(EventStreamStep::NAME_HEADER.as_bytes(), event);
+        }
     }
 
     fn body(&self) -> &[u8] {

@@ -72,7 +72,7 @@ impl<I: Io + 'static> Messages<I> {
     fn on_io(&mut self, c: usize, event: back_end::Event) -> Option<Event> {
         if self.is_bound(c) {
             return match event {
-                back_end::Event::Opened => None,
+                back_end::Event::Opened | back_end::Event::Taken => None,
                 back_end::Event::Received { .. } => self.read(c, 0),
                 back_end::Event::Ended => {
                     let words = "the connection was closed without a close of the WebSocket";
@@ -357,6 +357,10 @@ impl<I: Io + 'static> Transport for Messages<I> {
         let was_kept = socket.is_kept_offered();
         self.unclaimed += socket.decline();
         was_kept && socket.offer_kept()
+    }
+
+    fn uploads_cut(&self) -> u64 {
+        self.http.uploads_cut()
     }
 
     fn unclaimed(&self) -> u64 {

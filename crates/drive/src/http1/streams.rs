@@ -75,7 +75,7 @@ impl<I: Io + 'static> EventStreams<I> {
     fn on_io(&mut self, c: usize, event: back_end::Event) -> Option<Event> {
         if self.is_bound(c) {
             match event {
-                back_end::Event::Opened => {}
+                back_end::Event::Opened | back_end::Event::Taken => {}
                 back_end::Event::Received { .. } => self.feed(c, true),
                 back_end::Event::Ended => {
                     let ending = match self.http.parts(c).1.streamed().finish() {
@@ -347,6 +347,10 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
 
     fn heard(&self) -> u64 {
         self.events.received
+    }
+
+    fn uploads_cut(&self) -> u64 {
+        self.http.uploads_cut()
     }
 
     fn events(&self) -> EventCounts {

@@ -172,6 +172,13 @@ impl Answer for WebSocket {
         0
     }
 
+    fn status_words(&self) -> String {
+        match self.inbox.offer {
+            Offer::None => "done".into(),
+            Offer::Received | Offer::Kept => "a message".into(),
+        }
+    }
+
     fn body(&self) -> &[u8] {
         match self.inbox.offer {
             Offer::None => &[],

@@ -8,7 +8,6 @@ use crate::answer::Answer;
 use crate::content::Content;
 use crate::fault::Violation;
 use crate::http::HEADERS;
-use crate::jar::Jar;
 
 /// Bytes of a body that nobody looks at which are kept for an example of a failure.
 const SEEN_BYTES: usize = 256;
@@ -26,6 +25,8 @@ pub(super) struct Reply {
     /// Bytes of the body, also where it is not kept.
     length_bytes: usize,
     is_kept: bool,
+    /// Of one that is not kept.
+    shown_bytes: usize,
     is_head: bool,
     /// Path and query of the request.
     asked: Vec<u8>,
@@ -33,13 +34,15 @@ pub(super) struct Reply {
 
 impl Reply {
     /// Another request is about to be sent.
-    pub fn begin(&mut self, method: &Method, needs_body: bool) {
+    /// A body that nobody needs is kept up to `shown_bytes`.
+    pub fn begin(&mut self, method: &Method, needs_body: bool, shown_bytes: usize) {
         self.headers.clear();
         self.content.forget();
         self.body.clear();
         self.body.shrink_to(RETAINED_BYTES);
         self.length_bytes = 0;
         self.is_kept = needs_body;
+        self.shown_bytes = shown_bytes.max(SEEN_BYTES);
         self.is_head = method == Method::HEAD;
     }
 
@@ -72,7 +75,7 @@ impl Reply {
         if self.length_bytes > body_bytes {
             return Err(HttpError::BodyTooLarge { limit_bytes: body_bytes }.into());
         }
-        let room = if self.is_kept { usize::MAX } else { SEEN_BYTES - self.body.len() };
+        let room = if self.is_kept { usize::MAX } else { self.shown_bytes.saturating_sub(self.body.len()) };
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
         Ok(())
     }
@@ -104,22 +107,26 @@ impl Answer for Reply {
         self.headers.iter().for_each(|(name, value)| tell(name.as_str().as_bytes(), value.as_bytes()));
     }
 
-    fn cookie(&self, name: &str) -> Option<&[u8]> {
+    fn cookie(&self, name: &str, now_s: i64) -> Option<&[u8]> {
         let mut set =
             self.headers.get_all(SET_COOKIE).iter().filter_map(|value| cookie::parse(value.as_bytes()));
-        set.rfind(|c| c.name == name.as_bytes() && !c.removed).map(|cookie| cookie.value)
+        set.rfind(|c| c.name == name.as_bytes() && !c.is_removed(now_s)).map(|cookie| cookie.value)
     }
 
     fn asked(&self) -> &[u8] {
         &self.asked
     }
 
-    fn keep_cookies(&self, jar: &mut Jar) {
-        self.headers.get_all(SET_COOKIE).iter().for_each(|value| jar.take(value.as_bytes()));
+    fn each_set_cookie(&self, take: &mut dyn FnMut(&[u8])) {
+        self.headers.get_all(SET_COOKIE).iter().for_each(|value| take(value.as_bytes()));
     }
 
     fn body(&self) -> &[u8] {
         self.content.body(&self.body)
+    }
+
+    fn received_bytes(&self) -> u64 {
+        self.length_bytes as u64
     }
 
     fn unreadable(&self) -> Option<&str> {
@@ -135,7 +142,7 @@ mod tests {
 
     fn reply(status: u16, method: &Method, needs_body: bool, pieces: &[&[u8]]) -> Reply {
         let mut reply = Reply::default();
-        reply.begin(method, needs_body);
+        reply.begin(method, needs_body, 0);
         let head = Response::builder().status(status).header("X-Id", "7").header("set-cookie", "a=b");
         reply.take_head(head.header("set-cookie", "c=d; Max-Age=0").body(()).unwrap(), MOST).unwrap();
         pieces.iter().for_each(|piece| reply.take_body(piece, MOST).unwrap());
@@ -150,11 +157,10 @@ mod tests {
             (whole.status(), whole.body(), whole.header("x-id")),
             (200, &b"hello"[..], Some(&b"7"[..]))
         );
-        assert_eq!((whole.cookie("a"), whole.cookie("c")), (Some(&b"b"[..]), None));
-        let mut jar = Jar::default();
-        whole.keep_cookies(&mut jar);
-        let mut cookies = Vec::new();
-        assert!(jar.write(&mut cookies, 0..0) && cookies == b"a=b");
+        assert_eq!((whole.cookie("a", 0), whole.cookie("c", 0)), (Some(&b"b"[..]), None));
+        let mut set = Vec::new();
+        whole.each_set_cookie(&mut |value| set.push(value.to_vec()));
+        assert_eq!(set, [&b"a=b"[..], b"c=d; Max-Age=0"]);
         assert_eq!(reply(404, &Method::GET, true, &[]).body(), b"");
         for (status, method) in [(200, Method::HEAD), (204, Method::GET), (304, Method::GET)] {
             assert_eq!(reply(status, &method, true, &pieces).body(), b"", "{status} {method}");
@@ -166,7 +172,7 @@ mod tests {
         let hello = b"\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\x00\x06\x2c\x02\x15";
         for (needs_body, encoding) in [(true, "deflate"), (false, "deflate"), (true, "rot13")] {
             let mut reply = Reply::default();
-            reply.begin(&Method::GET, needs_body);
+            reply.begin(&Method::GET, needs_body, 0);
             let head = Response::builder().header("content-encoding", encoding);
             reply.take_head(head.body(()).unwrap(), MOST).unwrap();
             reply.take_body(hello, MOST).unwrap();
@@ -176,7 +182,7 @@ mod tests {
                 (false, _) => assert_eq!((reply.body(), reply.unreadable()), (&hello[..], None)),
                 _ => assert!(reply.unreadable().is_some_and(|words| words.contains("\"rot13\""))),
             }
-            reply.begin(&Method::GET, true);
+            reply.begin(&Method::GET, true, 0);
             assert_eq!((reply.body(), reply.unreadable()), (&b""[..], None), "nothing is left of it");
         }
     }
@@ -191,7 +197,7 @@ mod tests {
         assert!(error.to_string().contains("that `limits: body` sets"), "{error}");
         let told = Response::builder().header("content-length", "1001").body(()).unwrap();
         assert!(Reply::default().take_head(told, MOST).unwrap_err().to_string().contains("limits: body"));
-        seen.begin(&Method::GET, true);
+        seen.begin(&Method::GET, true, 0);
         assert_eq!((seen.body(), seen.header("x-id")), (&b""[..], None), "nothing is left of the one before");
     }
 }

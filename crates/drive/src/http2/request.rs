@@ -45,11 +45,16 @@ pub(super) struct Prepared {
     whole: Option<Message>,
     /// Whether the answer's body is kept.
     pub needs_body: bool,
+    /// Bytes of it that are kept to be seen where it is not.
+    pub shown_bytes: usize,
 }
 
 impl Prepared {
     /// For this server; in words why it cannot be sent.
     pub fn new(request: &HttpRequest, needs_body: bool, origin: Origin<'_>) -> Result<Prepared, String> {
+        if !request.upload.is_empty() {
+            return Err(unsendable("a body that is read while it is sent, which goes over HTTP/1.1 only"));
+        }
         let path = request.path(origin.base_path);
         let headers = request
             .headers
@@ -72,6 +77,7 @@ impl Prepared {
             says_no_body: says_no_body(request),
             whole: None,
             needs_body,
+            shown_bytes: 0,
         };
         prepared.whole = prepared.fixed();
         Ok(prepared)
@@ -112,7 +118,7 @@ impl Prepared {
             let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
             scratch.extend_from_slice(path.as_bytes());
             let length = scratch.len();
-            if jar.write(scratch, 0..length) {
+            if jar.write(scratch, 0..length, cx.epoch_ms / 1_000) {
                 let cookies = header_value(&scratch[length..]).map_err(Fault::Unsendable)?;
                 request.headers_mut().append(COOKIE, cookies);
             }
@@ -199,10 +205,11 @@ mod tests {
     use tidemark_scenario::{Shared, Slot};
 
     use super::*;
+    use crate::testing::put;
 
     /// As it leaves where the session's variable has this value.
     fn message(request: &HttpRequest, value: &str, jar: &Jar) -> Result<Message, String> {
-        let origin = Origin { authority: "h:81", base_path: "/v1", is_secured: false };
+        let origin = Origin { authority: "h:81", base_path: "/v1", is_secured: false, proxy: None };
         let prepared = Prepared::new(request, true, origin)?;
         let shared = Shared::new(0, Vec::new());
         let mut slot = Slot::default();
@@ -251,14 +258,12 @@ mod tests {
             ..HttpRequest::default()
         };
         let mut jar = Jar::default();
-        jar.take(b"id=7");
-        jar.take(b"b=2; Path=/v1/a");
-        jar.take(b"c=3; Path=/other");
+        ["id=7", "b=2; Path=/v1/a", "c=3; Path=/other"].iter().for_each(|set| put(&mut jar, set));
         for value in ["42", "43"] {
             let sent = message(&varying, value, &jar).unwrap();
             assert_eq!(sent.0.uri().path(), format!("/v1/a/{value}"));
             assert_eq!(sent.0.headers()["x-v"], format!("v{value}"));
-            assert_eq!(sent.0.headers()["cookie"], "id=7; b=2");
+            assert_eq!(sent.0.headers()["cookie"], "b=2; id=7");
             assert_eq!((&sent.1[..], names(&sent).len()), (format!("n={value}").as_bytes(), 3));
         }
         let own = HttpRequest {

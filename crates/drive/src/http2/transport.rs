@@ -23,7 +23,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
         let prepared = self.requests[request].as_ref().map_err(|words| Fault::Unsendable(words.clone()))?;
         let message = prepared.make(cx, jar, &mut self.scratch)?;
         let stream = &mut self.streams[s];
-        stream.reply.begin(message.0.method(), prepared.needs_body);
+        stream.reply.begin(message.0.method(), prepared.needs_body, prepared.shown_bytes);
         let asked = message.0.uri().path_and_query();
         stream.reply.take_target(asked.map_or("/", |asked| asked.as_str()));
         stream.request = Some(message);

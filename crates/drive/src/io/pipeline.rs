@@ -29,11 +29,20 @@ enum LaneState {
 /// What the loop holds for a connection.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lane {
+    /// The pipe that it is of.
+    pipe: u32,
     state: LaneState,
     /// Whether it was the first to have the socket.
     is_first: bool,
     /// Whether an answer to it is to come.
     in_line: bool,
+}
+
+impl Lane {
+    /// It is in this state now, and nothing is known of it yet.
+    fn begin(&mut self, state: LaneState) {
+        *self = Lane { pipe: self.pipe, state, is_first: false, in_line: false };
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,7 +109,9 @@ impl<I: Io> PipelineIo<I> {
         PipelineIo {
             inner,
             batch,
-            lanes: vec![Lane::default(); pipes * depth],
+            lanes: (0..pipes * depth)
+                .map(|lane| Lane { pipe: (lane % pipes) as u32, ..Lane::default() })
+                .collect(),
             pipes: (0..pipes).map(|_| Pipe::default()).collect(),
             listed: Vec::new(),
             reading: None,
@@ -112,14 +123,15 @@ impl<I: Io> PipelineIo<I> {
     }
 
     fn pipe_of(&self, lane: usize) -> usize {
-        lane % self.pipes.len()
+        self.lanes[lane].pipe as usize
     }
 
     /// The socket is there.
     fn made(&mut self, pipe: usize) {
         self.pipes[pipe].state = PipeState::Open;
         for (index, lane) in std::mem::take(&mut self.pipes[pipe].waiting).into_iter().enumerate() {
-            self.lanes[lane as usize] = Lane { state: LaneState::Open, is_first: index == 0, in_line: false };
+            self.lanes[lane as usize].begin(LaneState::Open);
+            self.lanes[lane as usize].is_first = index == 0;
             self.following.push_back((lane as usize, Event::Opened));
         }
     }
@@ -148,7 +160,7 @@ impl<I: Io> PipelineIo<I> {
             if let Some(opened) = untold {
                 // It does not know yet that it was open, and waits on.
                 self.following.remove(opened);
-                self.lanes[lane] = Lane { state: LaneState::Waiting, ..Lane::default() };
+                self.lanes[lane].begin(LaneState::Waiting);
                 self.pipes[pipe].waiting.push(lane as u32);
             } else {
                 self.lanes[lane].state = LaneState::Closed;
@@ -223,7 +235,7 @@ impl<I: Io> PipelineIo<I> {
     }
 
     /// The lane in front has its turn at the bytes that are left; none if there are none, or they belong to nobody.
-    fn next_answer(&mut self) -> Option<(usize, Event)> {
+    fn next_answer(&mut self) -> Option<usize> {
         let reading = self.reading.as_mut()?;
         let left = self.inner.received().len() - reading.taken;
         let pipe = reading.pipe;
@@ -242,9 +254,7 @@ impl<I: Io> PipelineIo<I> {
         self.answer_at = reading.taken;
         let Pipe { line, unsent, .. } = &self.pipes[pipe];
         match line.front() {
-            Some(front) if line.len() > *unsent => {
-                Some((*front as usize, Event::Received { closing: false }))
-            }
+            Some(front) if line.len() > *unsent => Some(*front as usize),
             // those in line have not even left: whatever this answers, it is none of their requests
             Some(_) => {
                 self.end(pipe, &unasked);
@@ -269,6 +279,8 @@ impl<I: Io> PipelineIo<I> {
                 self.readings += 1;
                 self.answer_at = 0;
             }
+            // nobody asks where a socket is shared
+            Event::Taken => {}
             Event::Ended => self.end(pipe, &|| Event::Ended),
             // Of several, nobody knows which have been sent before.
             Event::Unsent(error) if self.pipes[pipe].line.len() == 1 => {
@@ -314,7 +326,7 @@ impl<I: Io> Io for PipelineIo<I> {
                 self.pipes[pipe].state = PipeState::Opening;
             }
             PipeState::Open => {
-                self.lanes[lane] = Lane { state: LaneState::Open, ..Lane::default() };
+                self.lanes[lane].begin(LaneState::Open);
                 self.following.push_back((lane, Event::Opened));
                 return Ok(());
             }
@@ -365,7 +377,8 @@ impl<I: Io> Io for PipelineIo<I> {
     fn close(&mut self, lane: usize) {
         let index = self.pipe_of(lane);
         self.following.retain(|(following, _)| *following != lane);
-        let closed = std::mem::take(&mut self.lanes[lane]);
+        let closed = self.lanes[lane];
+        self.lanes[lane].begin(LaneState::Closed);
         let pipe = &mut self.pipes[index];
         match closed.state {
             LaneState::Closed => {}
@@ -415,9 +428,9 @@ impl<I: Io> Io for PipelineIo<I> {
             if let Some(found) = self.following.pop_front() {
                 return Some(found);
             }
-            if let Some(found) = self.next_answer() {
+            if let Some(lane) = self.next_answer() {
                 self.is_of_reading = true;
-                return Some(found);
+                return Some((lane, Event::Received { closing: false }));
             }
             if self.reading.is_none() && self.following.is_empty() {
                 let (pipe, event) = self.inner.next()?;

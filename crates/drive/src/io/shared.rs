@@ -100,6 +100,10 @@ impl<I: Io> Io for PartIo<I> {
         self.common.borrow().io.is_sending(self.sockets.start + connection)
     }
 
+    fn tell_taken(&mut self, connection: usize) -> io::Result<()> {
+        self.common.borrow_mut().io.tell_taken(self.sockets.start + connection)
+    }
+
     fn close(&mut self, connection: usize) {
         let socket = self.sockets.start + connection;
         let common = &mut *self.common.borrow_mut();

@@ -230,6 +230,10 @@ impl Io for SystemIo {
         hand_on!(self, is_sending(connection))
     }
 
+    fn tell_taken(&mut self, connection: usize) -> io::Result<()> {
+        hand_on!(self, tell_taken(connection))
+    }
+
     fn close(&mut self, connection: usize) {
         hand_on!(self, close(connection))
     }

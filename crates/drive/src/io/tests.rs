@@ -93,6 +93,36 @@ fn converse(mut io: SystemIo, listener: &TcpListener) {
     io.close(2);
 }
 
+/// What is sent in pieces leaves as the peer takes it, one when all before it has been taken.
+#[test]
+fn tells_when_all_is_taken() {
+    const PIECE_BYTES: usize = 1 << 20;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().into();
+    each(1, address, |mut io, _| {
+        io.open(0).unwrap();
+        assert!(matches!(next(&mut io), (0, Event::Opened)));
+        let mut peer = accept(&listener);
+        let reader = std::thread::spawn(move || {
+            let mut got = vec![0; 16 * PIECE_BYTES];
+            peer.read_exact(&mut got).unwrap();
+            got
+        });
+        for piece in 0..16 {
+            io.output(0).resize(PIECE_BYTES, piece);
+            io.send(0).unwrap();
+            io.tell_taken(0).unwrap();
+            assert!(io.next().is_none(), "never within the call");
+            assert!(matches!(next(&mut io), (0, Event::Taken)));
+            assert!(!io.is_sending(0));
+        }
+        let got = reader.join().unwrap();
+        let right = |(piece, bytes): (usize, &[u8])| bytes.iter().all(|byte| usize::from(*byte) == piece);
+        assert!(got.chunks(PIECE_BYTES).enumerate().all(right));
+        io.close(0);
+    });
+}
+
 #[test]
 fn nobody_listens() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -113,6 +113,16 @@ impl<I: Io> TlsIo<I> {
         self.inner.send(index)
     }
 
+    /// What was handed over has been taken: what the session has kept back leaves before anybody is told. If the peer does not
+    /// take it, that is told when its end is read.
+    fn taken(&mut self, index: usize) -> Option<Event> {
+        self.flush(index).ok()?;
+        if !self.inner.is_sending(index) {
+            return Some(Event::Taken);
+        }
+        self.inner.tell_taken(index).err().map(Event::Failed)
+    }
+
     /// Bytes came.
     fn decrypt(&mut self, index: usize, mut closing: bool) -> Option<Event> {
         self.received_bytes = 0;
@@ -249,6 +259,10 @@ impl<I: Io> Io for TlsIo<I> {
         self.inner.is_sending(index)
     }
 
+    fn tell_taken(&mut self, index: usize) -> io::Result<()> {
+        self.inner.tell_taken(index)
+    }
+
     fn close(&mut self, index: usize) {
         let secured = &mut self.connections[index];
         if let Some(session) = secured.session.as_mut().filter(|_| secured.is_open) {
@@ -291,6 +305,7 @@ impl<I: Io> Io for TlsIo<I> {
                 Event::Opened => self.begin(index),
                 Event::Received { closing } => self.decrypt(index, closing),
                 Event::Ended => Some(self.cut_short(index)),
+                Event::Taken => self.taken(index),
                 // A word of the protocol was not taken: requests before it may have been.
                 Event::Unsent(error) if !self.connections[index].is_asked => Some(Event::Failed(error)),
                 other => Some(other),

@@ -30,7 +30,7 @@ use super::{Event, Io, OUTPUT_KEPT_BYTES, Waker};
 use crate::address::Dialer;
 use buffers::Buffers;
 use orders::{enter, is_passing, length};
-use slot::{CONNECT, GENERATIONS, Memory, SEND, Sending, SocketSlot, token};
+use slot::{CONNECT, GENERATIONS, Memory, SEND, Sending, SocketSlot, TAKEN, token};
 
 /// Room for orders.
 const ORDERS: u32 = 256;
@@ -173,6 +173,7 @@ impl Uring {
             slot.output.clear();
             slot.output.shrink_to(OUTPUT_KEPT_BYTES);
             slot.written = 0;
+            slot.tells_taken = false;
             slot.sending = Sending::Idle;
             self.free.push(number);
         }
@@ -268,6 +269,15 @@ impl Io for Uring {
             let slot = &self.memory.slots[number as usize];
             slot.sending != Sending::Idle || slot.written < slot.output.len()
         })
+    }
+
+    fn tell_taken(&mut self, connection: usize) -> io::Result<()> {
+        let Some(number) = self.slots_of[connection] else { return Ok(()) };
+        let slot = &mut self.memory.slots[number as usize];
+        slot.tells_taken = true;
+        // it is done behind the send, which has been tried then
+        let behind = opcode::Nop::new().build().user_data(token(TAKEN, slot.generation, number));
+        self.order(&behind)
     }
 
     fn close(&mut self, connection: usize) {

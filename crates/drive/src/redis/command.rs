@@ -13,7 +13,11 @@ use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded};
 use crate::fault::Violation;
 use crate::jar::Jar;
+use crate::prefetch::prefetch_at;
 use crate::spread::{self, Keyed, Redirect, Spread};
+
+/// So much of what a short reply is kept in is fetched before it comes.
+const PREFETCHED_BYTES: usize = 128;
 
 /// The status of a reply that is an error, or holds one.
 const ERROR: u16 = 500;
@@ -71,16 +75,14 @@ impl Command {
     }
 
     /// Appends the command to `out`; nothing of it where something that it needs is not there.
-    fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Result<(), Unmet> {
+    fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<(), Unmet> {
         let begin = out.len();
         out.extend_from_slice(&self.head);
         for (word, behind) in &self.rest {
-            scratch.clear();
-            if let Err(unmet) = word.render(cx, scratch) {
+            if let Err(unmet) = resp::write_word_by(out, |out| word.render(cx, out)) {
                 out.truncate(begin);
                 return Err(unmet);
             }
-            resp::write_word(scratch, out);
             out.extend_from_slice(behind);
         }
         Ok(())
@@ -130,9 +132,9 @@ impl Keyed for Replies {
         command: &Command,
         cx: &mut Context<'_>,
         out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
+        _: &mut Vec<u8>,
     ) -> Result<(), Unmet> {
-        command.write(cx, out, scratch)
+        command.write(cx, out)
     }
 
     fn keys<'w>(command: &Command, rendered: &'w [u8], tell: &mut dyn FnMut(&'w [u8])) {
@@ -192,25 +194,31 @@ impl Codec for Replies {
         cx: &mut Context<'_>,
         _: &Jar,
         out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
+        _: &mut Vec<u8>,
     ) -> Result<(), Unmet> {
         let begin = out.len();
-        command.write(cx, out, scratch)?;
+        command.write(cx, out)?;
         self.begin(Some(command), &out[begin..], 0);
         Ok(())
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
+        let violation = |error| match error {
+            RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
+            _ => Violation(error.to_string().into()),
+        };
+        // most commands have a reply, and nothing beside it
+        if self.passed_over == 0 && self.replicas == 0 {
+            let decoded = self.decoder.decode(received).map_err(violation)?;
+            return Ok(Decoded { consumed: decoded.consumed, complete: decoded.complete });
+        }
         let mut taken = 0;
         loop {
             let decoder = match &mut self.waiting {
                 Some(waiting) if self.is_waiting => &mut **waiting,
                 _ => &mut self.decoder,
             };
-            let decoded = decoder.decode(&received[taken..]).map_err(|error| match error {
-                RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
-                _ => Violation(error.to_string().into()),
-            })?;
+            let decoded = decoder.decode(&received[taken..]).map_err(violation)?;
             taken += decoded.consumed;
             if !decoded.complete {
                 return Ok(Decoded { consumed: taken, complete: false });
@@ -245,6 +253,10 @@ impl Codec for Replies {
     fn answer(&self) -> &dyn Answer {
         self
     }
+
+    fn prefetch(&self) {
+        prefetch_at(self.decoder.body().as_ptr(), PREFETCHED_BYTES);
+    }
 }
 
 impl Answer for Replies {
@@ -273,7 +285,7 @@ impl Answer for Replies {
 
     fn wrote(&self) -> Wrote {
         if self.complaint().is_some() {
-            return Wrote::Untold;
+            return Wrote::Unknown;
         }
         self.written.said_by(self.decoder.kind(), self.decoder.body())
     }
@@ -301,7 +313,7 @@ mod tests {
         let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
         let mut out = Vec::new();
         let command = RedisCommand { words, wait };
-        Command::new(&command, false).write(&mut cx, &mut out, &mut Vec::new()).unwrap();
+        Command::new(&command, false).write(&mut cx, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -328,10 +340,10 @@ mod tests {
         let mut replies = Replies::new(100);
         for (reply, status, seen, wrote) in [
             ("*2\r\n+OK\r\n:1\r\n", 200, "[\"OK\",1]", Wrote::Yes),
-            ("*3\r\n+OK\r\n-WRONGTYPE no\r\n-ERR b\r\n", 500, "WRONGTYPE no", Wrote::Untold),
-            ("-EXECABORT no\r\n", 500, "EXECABORT no", Wrote::Untold),
+            ("*3\r\n+OK\r\n-WRONGTYPE no\r\n-ERR b\r\n", 500, "WRONGTYPE no", Wrote::Unknown),
+            ("-EXECABORT no\r\n", 500, "EXECABORT no", Wrote::Unknown),
             ("*-1\r\n", 204, "", Wrote::No),
-            ("+QUEUED\r\n", 200, "QUEUED", Wrote::Untold),
+            ("+QUEUED\r\n", 200, "QUEUED", Wrote::Unknown),
             ("+OK\r\n", 200, "OK", Wrote::Yes),
         ] {
             replies.begin(Some(&command), b"", 0);

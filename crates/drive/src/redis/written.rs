@@ -16,7 +16,7 @@ pub(crate) enum Written {
     /// Where the answer is nil: nothing was there before, as there had to be.
     IfNil,
     /// The answer does not tell.
-    Untold,
+    Unknown,
 }
 
 /// Commands that answer 0, or -1, where they have written nothing.
@@ -70,7 +70,7 @@ impl Written {
                 options.next();
             } else if COMPARISONS.into_iter().any(is) {
                 options.next();
-                with_nil = Written::Untold;
+                with_nil = Written::Unknown;
             }
         }
         // without GET nil says that a condition did not hold
@@ -86,7 +86,7 @@ impl Written {
             if is(b"NX") {
                 written = Written::UnlessZero;
             } else if is(b"XX") || is(b"GT") || is(b"LT") {
-                written = Written::Untold;
+                written = Written::Unknown;
             } else if is(b"CH") {
                 with_changed = true;
             } else if is(b"INCR") {
@@ -95,21 +95,21 @@ impl Written {
                 break;
             }
         }
-        Some(if with_changed && written == Written::Untold { Written::UnlessZero } else { written })
+        Some(if with_changed && written == Written::Unknown { Written::UnlessZero } else { written })
     }
 
     /// What this answer says of whether its command has written.
     pub fn said_by(self, kind: Kind, body: &[u8]) -> Wrote {
         // within a transaction nothing is written before its EXEC
         if kind == Kind::Error || (kind == Kind::Scalar && body == b"QUEUED") {
-            return Wrote::Untold;
+            return Wrote::Unknown;
         }
         let has_written = match self {
             Written::UnlessNil => kind != Kind::Null,
             Written::UnlessZero => kind != Kind::Null && !matches!(body, b"0" | b"-1"),
             Written::Always => true,
             Written::IfNil => kind == Kind::Null,
-            Written::Untold => return Wrote::Untold,
+            Written::Unknown => return Wrote::Unknown,
         };
         if has_written { Wrote::Yes } else { Wrote::No }
     }
@@ -136,7 +136,7 @@ mod tests {
             ("SET k v KEEPTTL nx GET", Some(Written::IfNil)),
             ("SET k v XX GET", Some(Written::UnlessNil)),
             ("SET k v IFEQ NX", Some(Written::UnlessNil)),
-            ("SET k v IFEQ NX GET", Some(Written::Untold)),
+            ("SET k v IFEQ NX GET", Some(Written::Unknown)),
             ("SET ? ? EX ?", Some(Written::UnlessNil)),
             ("SET k v ?", None),
             ("? k v", None),
@@ -145,12 +145,12 @@ mod tests {
             ("LPUSHX ? ?", Some(Written::UnlessZero)),
             ("LINSERT k BEFORE ? ?", Some(Written::UnlessZero)),
             ("ZADD k 1 xx", Some(Written::UnlessNil)),
-            ("ZADD k XX 1 m", Some(Written::Untold)),
+            ("ZADD k XX 1 m", Some(Written::Unknown)),
             ("zadd k gt ch 1 m", Some(Written::UnlessZero)),
             ("ZADD k NX 1 m", Some(Written::UnlessZero)),
             ("ZADD k XX INCR 1 m", Some(Written::UnlessNil)),
             ("ZADD k ? m", None),
-            ("GEOADD k XX 1 1 m", Some(Written::Untold)),
+            ("GEOADD k XX 1 1 m", Some(Written::Unknown)),
             ("XADD k NOMKSTREAM * f v", Some(Written::UnlessNil)),
             ("SET", Some(Written::UnlessNil)),
             ("", Some(Written::UnlessNil)),
@@ -171,10 +171,10 @@ mod tests {
         assert_eq!(said(Written::UnlessZero), [no, no, no, yes]);
         assert_eq!(said(Written::Always), [yes; 4]);
         assert_eq!(said(Written::IfNil), [yes, no, no, no]);
-        assert_eq!(said(Written::Untold), [Wrote::Untold; 4]);
+        assert_eq!(said(Written::Unknown), [Wrote::Unknown; 4]);
         for written in [Written::UnlessNil, Written::UnlessZero, Written::Always, Written::IfNil] {
-            assert_eq!(written.said_by(Kind::Error, b"ERR"), Wrote::Untold);
-            assert_eq!(written.said_by(Kind::Scalar, b"QUEUED"), Wrote::Untold);
+            assert_eq!(written.said_by(Kind::Error, b"ERR"), Wrote::Unknown);
+            assert_eq!(written.said_by(Kind::Scalar, b"QUEUED"), Wrote::Unknown);
         }
     }
 }

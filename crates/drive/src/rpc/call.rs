@@ -118,7 +118,7 @@ mod tests {
             timeout: Duration::from_secs(1),
             extractions: Vec::new(),
             checks: Vec::new(),
-            keeps_body: false,
+            shown_body_bytes: 0,
             follow: None,
         }
     }

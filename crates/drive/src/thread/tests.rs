@@ -108,7 +108,7 @@ fn driven(spin: bool) -> Counts {
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),
-        keeps_body: false,
+        shown_body_bytes: 0,
         follow: None,
     };
     let plan = Plan {
@@ -132,11 +132,12 @@ fn driven(spin: bool) -> Counts {
         shared: &Shared::new(0, Vec::new()),
         kinds: &plan.sessions,
         weights: Weights::new(&plan.sessions),
-        prepared: Prepared::all(&plan),
+        prepared: Prepared::all(&plan, std::slice::from_ref(&target)),
         schedule: Schedule::new(&plan.load, &plan.limits, 0, 0, 1, &mut random),
         timers: Timers::default(),
         recorder: Recorder::new(0, 1, 0, window, None),
         origins: Vec::new(),
+        sites: Vec::new(),
         pools: Pools::new(vec![Pool::new(200, 200, plan.limits.choose)]),
         bounds: Bounds { waiting: 1_000, connect_timeout_ns: u64::MAX, drain_ns: 0 },
         random,
@@ -144,7 +145,7 @@ fn driven(spin: bool) -> Counts {
         spin,
         timestamps: Timestamps::Read,
         ahead: Vec::new(),
-        teller: None,
+        witness: None,
         flow: Flow { slots: 1, open: vec![0], ..Flow::default() },
     };
     while thread.clock.now_ns() < thread.schedule.end_ns() {

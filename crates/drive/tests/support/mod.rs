@@ -181,7 +181,7 @@ pub fn get(label: u16, target: &str) -> RequestPlan {
         timeout: Duration::from_secs(10),
         extractions: Vec::new(),
         checks: Vec::new(),
-        keeps_body: false,
+        shown_body_bytes: 0,
         follow: None,
     }
 }
@@ -250,7 +250,9 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
             base_path: String::new(),
             tls: None,
             protocol: Protocol::Http1,
+            proxy: None,
         }],
+        trace: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     }

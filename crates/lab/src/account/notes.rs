@@ -174,6 +174,18 @@ pub(super) fn redirected(end: &DriveEnd) -> Vec<String> {
     followed.chain(unfollowed).collect()
 }
 
+/// Where nothing that was due in the measured window was answered in it: the service times that there are, are of what was
+/// answered later.
+pub(super) fn answered_behind(totals: &Totals) -> Option<String> {
+    let good = totals.all.measured[Outcome::Ok as usize];
+    (good > 0 && good == totals.all.good_after_window).then(|| {
+        format!(
+            "nothing that was due in the measured window was answered in it: service times are of the {good} requests that \
+             were answered behind it, and say nothing of how fast the system is while the load is on"
+        )
+    })
+}
+
 /// Where most good answers of stores say that nothing is there: what does not exist is read faster than what does.
 pub(super) fn missed(plan: &Plan, totals: &Totals) -> Option<String> {
     let is_of_store = |ask: &Ask| matches!(ask, Ask::Redis(_) | Ask::Memcached(_) | Ask::Aerospike(_));

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
-use tidemark_drive::{OnceError, ToldStep};
+use tidemark_drive::{DriveOptions, OnceError, ToldStep, TraceCounts};
 use tidemark_scenario::Plan;
+use tidemark_scenario::plan::ALL_SHOWN;
 
 use super::preparing::LOOK_EVERY;
 use super::{Experiment, begin, driven};
@@ -12,6 +13,7 @@ use crate::error::LabError;
 use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
 use crate::secret;
+use crate::trace::Trace;
 
 /// What came of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub struct Once {
     pub is_good: bool,
     /// What else there is to know.
     pub notes: Vec<String>,
+    /// Why the trace is not whole, where it is not.
+    pub trace_unwritten: Option<String>,
 }
 
 /// Starts what a scenario starts, prepares it, and has each kind of session, or only the one of this name, done once by one
@@ -42,7 +46,11 @@ pub fn once(
             names.join(", ")
         )));
     }
-    plan.requests.iter_mut().for_each(|request| request.keeps_body = true);
+    plan.requests.iter_mut().for_each(|request| request.shown_body_bytes = ALL_SHOWN);
+    // there is no load beside which anything could be watched, or broken
+    let watched = plan.watched_names();
+    plan.faults.retain(|fault| !watched.contains(&fault.target));
+    plan.watch.clear();
     let experiment = begin(plan, options)?;
     let result = experiment.once(kind, &Watcher::new(progress), tell);
     let secrets = &experiment.plan.secrets;
@@ -62,10 +70,15 @@ impl Experiment {
         let prepared = self.prepare(&mut record, progress)?;
         let (mut environment, shared) = (prepared.environment, prepared.shared.followed(&self.plan));
         let shared = Arc::new(shared);
-        let mut once = Once { is_good: true, notes: Vec::new() };
+        let mut once = Once { is_good: true, ..Once::default() };
+        let systems = std::iter::once(&environment.system).chain(&environment.others);
+        // there are few requests: all of them
+        let begun = self.options.trace.as_ref().map(|to| Trace::begin(to, Some(1), &self.plan, systems));
+        let (trace, tracing) = begun.transpose()?.unzip();
         let kinds = self.plan.sessions.iter().enumerate();
         for (index, session) in kinds.filter(|(_, session)| kind.is_none_or(|kind| session.name == kind)) {
             let options = self.drive_options(&environment.system, &environment.others);
+            let options = DriveOptions { trace: tracing.clone(), ..options };
             let (plan, session, shared) = (Arc::clone(&self.plan), session.clone(), Arc::clone(&shared));
             let name = session.name.clone();
             let (sender, steps) = channel();
@@ -89,6 +102,11 @@ impl Experiment {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
+        // nobody has more
+        drop(tracing);
+        let trace = trace.map(|trace| trace.end(&TraceCounts::default())).transpose();
+        once.trace_unwritten = trace.as_ref().err().cloned();
+        once.notes.extend(trace.unwrap_or_else(Some));
         if let Some(ending) = environment.system.ended() {
             once.is_good = false;
             once.notes

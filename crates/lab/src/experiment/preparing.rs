@@ -27,6 +27,7 @@ use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup};
 use crate::verify::{Known, Recipe};
+use crate::watch::Watches;
 
 /// How often a preparing session is looked at.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -48,6 +49,8 @@ pub struct Environment {
     /// Where it tells of its operations.
     pub operations: Operations,
     pub stores: Stores,
+    /// What was there before, and is looked at.
+    pub watches: Watches,
     pub _disks: Arc<Disks>,
 }
 
@@ -99,7 +102,10 @@ impl Experiment {
         for (name, id) in stores.processes() {
             monitor.follow(&name, Some(id));
         }
-        let targets: Vec<Handle> = system.started().into_iter().chain(stores.started()).collect();
+        let watches = Watches::find(plan, &self.run_dir, &|| self.stop_request())?;
+        record.account.watched(&watches);
+        let ours = system.started().into_iter().chain(stores.started());
+        let targets: Vec<Handle> = ours.chain(watches.handles()).collect();
 
         let known = Known {
             system: Some(&told),
@@ -132,8 +138,17 @@ impl Experiment {
         if let Some(part) = self.prepare_data(&mut system, &others, &shared, progress)? {
             record.writer.add_to_ledger(&part, 0).map_err(written)?;
         }
-        let environment =
-            Environment { monitor, recipe, synced_before, system, others, operations, stores, _disks: disks };
+        let environment = Environment {
+            monitor,
+            recipe,
+            synced_before,
+            system,
+            others,
+            operations,
+            stores,
+            watches,
+            _disks: disks,
+        };
         Ok(Prepared { targets, injectors, ready, shared, environment })
     }
 
@@ -199,9 +214,11 @@ impl Experiment {
 
     /// Settles what is left to the server where only one version of HTTP will do.
     fn settle_http(&self, system: &mut System, target: usize) {
-        // A WebSocket begins with a request of HTTP/1.1.
-        let begins = |request: &RequestPlan| matches!(request.ask, Ask::WebSocket(_) | Ask::Call(_));
-        if system.http == HttpVersion::Auto && self.plan.requests_to(target).any(begins) {
+        // A WebSocket begins with a request of HTTP/1.1, and large files are sent by it only.
+        let needs_one = |request: &RequestPlan| {
+            matches!(request.ask, Ask::WebSocket(_) | Ask::Call(_)) || request.ask.is_upload()
+        };
+        if system.http == HttpVersion::Auto && self.plan.requests_to(target).any(needs_one) {
             system.http = HttpVersion::One;
         }
     }
@@ -263,6 +280,7 @@ impl Experiment {
             spin: self.options.spin,
             timestamps: self.options.timestamps,
             targets: std::iter::once(system).chain(others).map(|one| one.target.clone()).collect(),
+            trace: None,
             epoch: Instant::now(),
             wall_epoch: SystemTime::now(),
         }

@@ -39,10 +39,12 @@ impl Experiment {
     ) -> Result<Verified, LabError> {
         // dropped from the last to the first
         let Driven { mut environment, epoch, mut faults, figures, load } = driven;
-        let Environment { recipe, system, others, operations, stores, synced_before, .. } = &mut environment;
+        let Environment { recipe, system, others, operations, stores, watches, synced_before, .. } =
+            &mut environment;
         let now_us = || microseconds(epoch.elapsed()) as i64;
         record.account.notes.extend(faults.still_down());
         record.account.notes.extend(figures.notes());
+        record.account.notes.extend(watches.notes());
         let maintenance = figures.maintenance(faults.records());
         let needs_nodes = recipe.as_ref().is_some_and(|recipe| !recipe.is_of_a_directory());
         if needs_nodes && self.stop_request() == StopRequest::None {

@@ -5,7 +5,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{Drive, DriveEnd, PhaseTimes};
-use tidemark_record::{ThreadInterval, Totals};
+use tidemark_record::{Sample, StoreLook, ThreadInterval, Totals};
 use tidemark_scenario::Plan;
 
 use super::preparing::Environment;
@@ -22,6 +22,7 @@ use crate::started::try_held;
 use crate::timetable::{Timetable, microseconds};
 use crate::unreachable::{Unreachable, Watch};
 use crate::verdict;
+use crate::watch::Seen as SeenOfWatched;
 
 /// How often a stop request, the phase and the system are looked at.
 pub const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -97,6 +98,8 @@ struct Watching<'a, 'w> {
     environment: &'a mut Environment,
     faults: &'a mut Faults,
     figures: &'a mut Figures,
+    /// Samples of what is watched that have come since the last look.
+    samples: Vec<Sample>,
 }
 
 /// What was seen of it so far.
@@ -166,6 +169,7 @@ impl Experiment {
             environment: &mut environment,
             faults: &mut faults,
             figures: &mut figures,
+            samples: Vec::new(),
         };
         let load = watching.until_over(drive)?;
         for part in &load.end.untaken {
@@ -201,6 +205,8 @@ impl Watching<'_, '_> {
             self.tell_faults()?;
             let told = self.figures.news();
             self.tell_figures(told, &seen)?;
+            let told = self.environment.watches.news();
+            self.tell_watched(told, &seen)?;
             self.tell_phase(&mut seen, now_us)?;
             let in_window = seen.timetable.is_measured(now_us) && !seen.stopping;
             seen.neighbours.look(now_us, in_window);
@@ -211,6 +217,8 @@ impl Watching<'_, '_> {
             self.mind_the_end(&drive, &mut seen, now_us, looked)?;
         }
         let now_us = microseconds(self.epoch.elapsed());
+        let told = self.environment.watches.end();
+        self.tell_watched(told, &seen)?;
         self.look(now_us)?;
         seen.neighbours.look(now_us, false);
         let told = self.figures.end();
@@ -228,11 +236,22 @@ impl Watching<'_, '_> {
     }
 
     fn tell_figures(&mut self, told: SeenOfStores, seen: &Seen<'_>) -> Result<(), LabError> {
-        let SeenOfStores { mut looks, events, begun_us } = told;
-        looks.iter_mut().for_each(|look| look.measured = seen.timetable.is_measured(look.at_us));
+        let SeenOfStores { looks, events, begun_us } = told;
         begun_us.iter().for_each(|at_us| self.record.writer.mark(*at_us));
-        self.record.writer.add_store_looks(&looks).map_err(written)?;
+        self.add_looks(looks, seen)?;
         events.iter().try_for_each(|event| self.record.writer.add_event(event)).map_err(written)
+    }
+
+    fn tell_watched(&mut self, told: SeenOfWatched, seen: &Seen<'_>) -> Result<(), LabError> {
+        let SeenOfWatched { samples, looks, events } = told;
+        self.samples.extend(samples);
+        self.add_looks(looks, seen)?;
+        events.iter().try_for_each(|event| self.record.writer.add_event(event)).map_err(written)
+    }
+
+    fn add_looks(&mut self, mut looks: Vec<StoreLook>, seen: &Seen<'_>) -> Result<(), LabError> {
+        looks.iter_mut().for_each(|look| look.measured = seen.timetable.is_measured(look.at_us));
+        self.record.writer.add_store_looks(&looks).map_err(written)
     }
 
     fn tell_phase(&mut self, seen: &mut Seen<'_>, now_us: u64) -> Result<(), LabError> {
@@ -246,7 +265,7 @@ impl Watching<'_, '_> {
     fn look_around(&mut self, now_us: u64) -> Result<(), LabError> {
         for handle in self.faults.started() {
             // one that somebody is at work on is looked at next time
-            if let Some(handle) = try_held(handle) {
+            if let Some(handle) = try_held(handle).filter(|handle| handle.is_ours()) {
                 self.environment.monitor.follow(handle.name(), handle.process_id());
             }
         }
@@ -254,7 +273,9 @@ impl Watching<'_, '_> {
     }
 
     fn look(&mut self, now_us: u64) -> Result<(), LabError> {
-        self.record.writer.add_samples(&self.environment.monitor.look(now_us)).map_err(written)
+        let mut samples = self.environment.monitor.look(now_us);
+        samples.append(&mut self.samples);
+        self.record.writer.add_samples(&samples).map_err(written)
     }
 
     /// Ends the load where the user, an objective or the end of the system says so.

@@ -18,6 +18,8 @@ const EVENT_KINDS_MAX: usize = 32;
 const OWN_QUANTILES: [(&str, f64); 4] = [("0.5", 0.5), ("0.9", 0.9), ("0.99", 0.99), ("1", 1.0)];
 /// Processes that are shown.
 const PROCESSES_MAX: usize = 256;
+/// So long after it was last seen a process is shown, microseconds: not all are looked at in the same moment.
+const SHOWN_US: u64 = 1_900_000;
 
 /// Everything that was handed over since the run began, added up; cleared when another run begins.
 #[derive(Default)]
@@ -340,10 +342,11 @@ impl Sink for Figures {
     }
 
     fn samples(&mut self, samples: &[Sample]) -> Result<(), RecordError> {
-        // one that is gone is not shown any more
-        self.processes.clear();
         let kept = samples.iter().take(PROCESSES_MAX);
         self.processes.extend(kept.map(|sample| (sample.process.clone(), sample.clone())));
+        // one that is gone is not shown any more
+        let newest_us = self.processes.values().map(|sample| sample.at_us).max().unwrap_or(0);
+        self.processes.retain(|_, sample| sample.at_us + SHOWN_US >= newest_us);
         Ok(())
     }
 

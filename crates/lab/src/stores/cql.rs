@@ -37,6 +37,7 @@ impl Connection {
             base_path: String::new(),
             tls: None,
             protocol: Protocol::Cassandra(Cassandra::default()),
+            proxy: None,
         };
         target.speak(&mut stream, |_| ())?;
         Ok(Connection(stream))

@@ -7,9 +7,9 @@
 //! | closed | the busiest driving thread was on a CPU | more than 95 % of the time | it had nothing left to give: answers lay in its sockets, and what it measured is its own queue |
 //! | closed | a driving thread was on a CPU or waited for one | more than 95 % of the time | the same, where others took its core: a starved thread is at a small share of a CPU and yet never idle |
 //! | open, and less than 99 % of what was offered had a good answer | the busiest driving thread was on a CPU, or waited for one | more than 95 % of the time | it may have sent and read no faster: what waited for a connection waited for the driver to read the answers of others |
-//! | the same | the driving threads waited for a core | more than half of the time | the same |
+//! | the same, or nothing was even turned to | the driving threads waited for a core | more than half of the time | the same |
 //! | any | a driving thread was not there at all: stopped, suspended | more than 10 % of the time | nothing was sent or read then, which the rate has lost; users of a closed load have no due time that would show it, and who is stopped waits for no core |
-//! | open | 99th percentile of the lag | above 1 ms and above 10 % of the 99th percentile of the good answers' response time | requests left late by the driver's own fault, and that lateness is in the percentile that is reported |
+//! | open | 99th percentile of the lag | above 1 ms and above 10 % of the 99th percentile of the good answers' response time | requests left late by the driver's own fault, and that lateness is in the percentile that is reported. Where nothing was answered, above 1 s: for so long nothing left |
 //! | open | 99th percentile of late reading | the same | answers had come and were not read |
 //! | closed | mean lag | above 0.1 ms and above 10 % of the mean response time of the good answers | a user's next request follows its last answer, so the driver's lateness slows all users by that share, and with them the throughput |
 //! | closed | the driving threads waited for a core | more than 20 % of the time, and on average more than 0.1 ms and more than 20 % of the mean response time from when one woke until it slept again | answers lay unread, each for half of that wait on average, and a user's next request follows then: 10 % of the response time that is in no lag |
@@ -42,7 +42,9 @@ const LAG_SHARE_MAX: f64 = 0.10;
 /// moment of such a wait lies unread for half of it.
 const CORE_WAIT_SHARE_MAX: f64 = 0.20;
 /// A driver that waited for a core for a larger share of the time may have made whatever fell behind.
-const NO_CORE_SHARE: f64 = 0.5;
+pub(super) const NO_CORE_SHARE: f64 = 0.5;
+/// Lag beyond this is told even where nothing came back: for as long nothing left, microseconds.
+const WHOLE_SECOND_US: f64 = 1_000_000.0;
 /// Shorter windows are not judged by waits for a core, seconds.
 const WAITS_OVER_S: f64 = 0.2;
 /// Open model: a 99th percentile of the lag up to this is accepted always, microseconds.
@@ -98,9 +100,9 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
         true => ("p99", p99_us(&driver.lag_us), p99_us(good), OPEN_LAG_P99_US),
         false => ("mean", driver.lag_us.mean.unwrap_or(0.0), good.mean.unwrap_or(0.0), CLOSED_LAG_MEAN_US),
     };
-    // where nothing came back a lag slowed no answer
-    let answered = summary.good.requests > 0;
-    if answered && lag_us > always_us.max(LAG_SHARE_MAX * response_us) {
+    // where nothing came back a lag slowed no answer, but one of seconds may be why
+    let matters = summary.good.requests > 0 || lag_us > WHOLE_SECOND_US;
+    if matters && lag_us > always_us.max(LAG_SHARE_MAX * response_us) {
         limits.push(format!(
             "requests left late by the driver's own fault: the {name} of the lag is {}, that of the response time {}{who}; give it cores of its own (--pin), more \
              --threads, or less load",
@@ -142,20 +144,21 @@ pub(super) fn is_starved(summary: &Summary, totals: &Totals, load: &Load, spin: 
     let wanted = driver.wanted_share.unwrap_or(0.0);
     let never_idle = !spin && driver.busiest_thread_share.max(wanted) > THREAD_SHARE_MAX;
     let is_open = load.streams().iter().all(|stream| !stream.model.is_closed());
-    is_open
-        && summary.measured_s >= WAITS_OVER_S
-        && totals.offered > 0
-        && totals.achieved_share() < FELL_BEHIND_BELOW
-        && (never_idle || had_no_core(driver))
+    let fell_behind = match totals.offered {
+        // nothing was even turned to
+        0 => had_no_core(driver),
+        _ => totals.achieved_share() < FELL_BEHIND_BELOW && (never_idle || had_no_core(driver)),
+    };
+    is_open && summary.measured_s >= WAITS_OVER_S && fell_behind
 }
 
 /// Whether the driver had no core for most of the time, while it wanted one: it heard nothing then.
-pub(super) fn had_no_core(driver: &Driver) -> bool {
+fn had_no_core(driver: &Driver) -> bool {
     driver.waited_share.unwrap_or(0.0) > NO_CORE_SHARE
 }
 
 /// Who else used the machine during the window.
-fn who_had_the_cores(busiest: &[Busy], steal_share: f64) -> String {
+pub(super) fn who_had_the_cores(busiest: &[Busy], steal_share: f64) -> String {
     let mut who: Vec<String> =
         busiest.iter().map(|busy| format!("{} {:.2} cores", busy.name, busy.cores)).collect();
     if steal_share >= STEAL_NAMED {
@@ -283,6 +286,24 @@ mod tests {
         assert_eq!(told(CLOSED, |s| s.driver.lag_us.mean = Some(501.0)).len(), 1);
         // a tail of the lag slows nobody much
         assert!(told(CLOSED, |s| s.driver.lag_us.p99 = Some(15_000)).is_empty());
+    }
+
+    #[test]
+    fn an_open_load_of_which_nothing_was_turned_to_is_told_by_its_waits_for_a_core() {
+        assert!(told(OPEN, |s| s.driver.waited_share = Some(0.5)).is_empty());
+        let told = told(OPEN, |s| s.driver.waited_share = Some(0.51));
+        assert!(told[0].contains("waited for a core for 51 %"), "{told:?}");
+    }
+
+    #[test]
+    fn where_nothing_was_answered_a_lag_of_seconds_matters() {
+        let late = |lag| {
+            move |s: &mut Summary| {
+                (s.good, s.driver.lag_us.p99) = (tidemark_record::summary::Good::default(), Some(lag));
+            }
+        };
+        assert!(told(OPEN, late(1_000_000)).is_empty());
+        assert!(told(OPEN, late(1_000_001))[0].starts_with("requests left late"));
     }
 
     #[test]

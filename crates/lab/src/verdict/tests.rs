@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use tidemark_record::summary::Latency;
 use tidemark_record::{Outcome, RunWriter, ThreadInterval, summarize};
-use tidemark_scenario::plan::{LoadModel, Spacing};
+use tidemark_scenario::plan::{Ask, FileBody, LoadModel, Spacing, UploadPiece};
 
 use crate::test_plan::series;
 
@@ -51,7 +51,16 @@ fn judged(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> (Verdict, Vec
 }
 
 fn evidence<'a>(plan: &'a Plan, totals: &'a Totals, summary: &'a Summary) -> Evidence<'a> {
-    Evidence { plan, totals, summary, undisturbed: None, system_ended: None, outage: None, spin: false }
+    Evidence {
+        plan,
+        totals,
+        summary,
+        undisturbed: None,
+        system_ended: None,
+        outage: None,
+        spin: false,
+        cores: 2,
+    }
 }
 
 fn status(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> Status {
@@ -138,6 +147,43 @@ fn an_open_load_that_fell_behind_a_driver_with_nothing_left_is_not_decided() {
     assert_eq!(starved(&refused, &[], false, wanted(0.97)).status, Status::Fail);
 }
 
+/// A store that has a third of a core, beside a driver with room: the rest of the machine is others'.
+#[test]
+fn what_a_store_without_a_core_misses_in_time_is_the_machines_doing() {
+    let judged = |model, ran: &Ran<'_>, core_wait_share| {
+        let plan = plan(model, &["p99 < 50ms", "max < 1h"]);
+        let totals = totals(&plan, ran);
+        let mut summary = summarize(&totals, Path::new("x"));
+        let (name, cpu_share) = ("kv".to_owned(), 0.33);
+        summary.processes = vec![tidemark_record::summary::Process {
+            name,
+            cpu_share,
+            core_wait_share: Some(core_wait_share),
+            ..Default::default()
+        }];
+        judge(&evidence(&plan, &totals, &summary))
+    };
+    let behind = Ran { ended: &[ok(300_000, 600)], offered: Some(1_000), ..RAN };
+    let (verdict, results) = judged(OPEN, &behind, 0.67);
+    assert_eq!(verdict.status, Status::Invalid, "{verdict:?}");
+    assert_eq!(verdict.reasons[0], "machine-bound: p99 < 50ms is not decided: 300ms");
+    assert!(verdict.reasons[1].starts_with("machine-bound: achieved > 99% of offered is not decided"));
+    assert!(verdict.reasons[2].starts_with("machine-bound: kv was never idle"), "{verdict:?}");
+    let told: Vec<_> = results.iter().take(2).map(|of| (of.met, of.undecided)).collect();
+    assert_eq!(told, [(false, true), (true, false)]);
+    let (verdict, _) = judged(OPEN, &behind, 0.5);
+    assert_eq!(verdict.status, Status::Fail, "it had time left");
+    assert!(!verdict.reasons.iter().any(|reason| reason.starts_with("machine-bound")));
+    assert_eq!(
+        judged(CLOSED, &behind, 0.67).0.status,
+        Status::Fail,
+        "users wait for it, and it has no rate to keep"
+    );
+    // no want of a core makes an answer wrong
+    let wrong = Ran { ended: &[ok(300_000, 600), (Outcome::Check, 9, 400)], ..RAN };
+    assert_eq!(judged(OPEN, &wrong, 0.67).0.status, Status::Fail);
+}
+
 #[test]
 fn a_busy_driver_that_kept_up_excuses_nothing() {
     let slow = Ran { ended: &[ok(3_000_000, 995)], dropped: 5, ..RAN };
@@ -156,18 +202,29 @@ fn a_silence_that_a_driver_without_a_core_did_not_hear_is_never_a_pass() {
     let plan = plan(CLOSED, &[]);
     let totals = totals(&plan, &Ran { ended: &[ok(9, 100)], ..RAN });
     let mut summary = summarize(&totals, Path::new("x"));
-    let judged = |summary: &Summary, system_ended| {
-        let outage = Outage { reason: "the system stopped answering".into(), was_answered: false };
+    let of_a_silence = |summary: &Summary, system_ended, unheard_share| {
+        let outage =
+            Outage { reason: "the system stopped answering".into(), was_answered: false, unheard_share };
         judge(&Evidence { outage: Some(&outage), system_ended, ..evidence(&plan, &totals, summary) }).0
     };
+    let judged = |summary: &Summary, system_ended| of_a_silence(summary, system_ended, 0.0);
     assert_eq!(judged(&summary, None).status, Status::Fail);
+    // a silence of seconds in a run of minutes
+    assert_eq!(of_a_silence(&summary, None, 0.5).status, Status::Fail);
+    let verdict = of_a_silence(&summary, None, 0.9);
+    assert_eq!(verdict.status, Status::Invalid);
+    assert!(verdict.reasons[0].ends_with("waited for a core for 90 % of the time"), "{verdict:?}");
     summary.driver.waited_share = Some(0.6);
     let verdict = judged(&summary, None);
     assert_eq!(verdict.status, Status::Invalid);
     assert!(verdict.reasons[0].starts_with("driver-bound: the system stopped answering; or"), "{verdict:?}");
     assert_eq!(judged(&summary, Some("killed")).reasons, ["killed"]);
     // answers that were read were heard
-    let outage = Outage { reason: "the system gave no good answer for 1.5 s".into(), was_answered: true };
+    let outage = Outage {
+        reason: "the system gave no good answer for 1.5 s".into(),
+        was_answered: true,
+        unheard_share: 0.9,
+    };
     let verdict = judge(&Evidence { outage: Some(&outage), ..evidence(&plan, &totals, &summary) }).0;
     assert_eq!((verdict.status, verdict.reasons.len()), (Status::Fail, 1), "{verdict:?}");
 }
@@ -383,6 +440,25 @@ fn nothing_measured_is_invalid() {
 }
 
 #[test]
+fn nothing_measured_by_a_driver_without_a_core_decides_nothing() {
+    let limit = "its threads waited for a core for 100 % of the time";
+    for model in [OPEN, CLOSED] {
+        let ran = Ran { limits: &[limit], ..RAN };
+        let (verdict, results) = judged(model, &["errors = 0", "p99 < 1s", "rate > 9/s"], &ran);
+        assert_eq!(verdict.status, Status::Invalid, "{verdict:?}");
+        assert!(results.iter().take(3).all(|of| of.undecided && !of.met));
+        let told =
+            verdict.reasons.iter().any(|of| *of == "driver-bound: errors = 0 is not decided: not measured");
+        assert!(told, "{verdict:?}");
+        // also where nobody asked for anything
+        let (verdict, _) = judged(model, &[], &ran);
+        assert_eq!(verdict.reasons.last(), Some(&format!("driver-bound: {limit}")));
+    }
+    let (verdict, _) = judged(OPEN, &["lost = 0"], &Ran { limits: &[limit], ..RAN });
+    assert!(!verdict.reasons.iter().any(|of| of.contains("lost = 0")), "the ledger decides it: {verdict:?}");
+}
+
+#[test]
 fn nothing_was_due_because_nothing_was_answered() {
     let plan = plan(CLOSED, &[]);
     let judged = |outcome, waited_us, limits: &[&str]| {
@@ -524,4 +600,28 @@ fn numbers_are_for_persons() {
     }
     assert_eq!(significant(0.000_123_4), "0.000123");
     assert_eq!(significant(12_783.4), "12783");
+}
+
+#[test]
+fn a_body_whose_file_became_shorter_is_no_fault_of_the_system() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(100).unwrap();
+    let mut plan = plan(OPEN, &[]);
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+    plan.requests = tidemark_scenario::load_text("t.yaml", text, Path::new("."), &[]).unwrap().requests;
+    let Ask::Http(http) = &mut plan.requests[0].ask else { panic!("an HTTP request") };
+    http.upload = vec![UploadPiece::File(FileBody::open(file.path()).unwrap())];
+    let totals = totals(&plan, &Ran { ended: &[(Outcome::Reset, 1_000, 100)], ..RAN });
+    let summary = summarize(&totals, Path::new("x"));
+    let judged = || judge(&evidence(&plan, &totals, &summary)).0;
+    assert_eq!(judged().status, Status::Fail);
+    file.as_file().set_len(50).unwrap();
+    let verdict = judged();
+    assert_eq!(verdict.status, Status::Invalid);
+    assert!(verdict.reasons[0].contains("had 100 bytes when the run began and has 50 now"), "{verdict:?}");
+    // a longer one is sent as far as it was to be
+    file.as_file().set_len(200).unwrap();
+    assert_eq!(judged().status, Status::Fail);
+    let changed = plan.changed_files();
+    assert!(changed.len() == 1 && !changed[0].is_shorter, "{changed:?}");
 }

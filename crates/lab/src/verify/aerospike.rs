@@ -7,7 +7,7 @@ use tidemark_drive::{Protocol, Stream, Target};
 use tidemark_wire::aerospike::{Found, PARTITIONS, Records, scan, words};
 
 use super::answers::{Answers, failed, patiently};
-use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
+use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 use crate::target::speak;
 
 const SERVER: &str = "Aerospike";
@@ -36,7 +36,7 @@ impl<'a> Set<'a> {
 impl DirectStore for Set<'_> {}
 
 impl StoredContents for Set<'_> {
-    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
         Ok(Box::new(self))
     }
 
@@ -46,7 +46,7 @@ impl StoredContents for Set<'_> {
     }
 }
 
-impl Part for &Set<'_> {
+impl PartReader for &Set<'_> {
     fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
         let mut target = self.target.clone();
         let Protocol::Aerospike(aerospike) = &target.protocol else {

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tidemark_drive::Stream;
@@ -87,7 +88,76 @@ pub fn patiently<T>(
     attempt().map_err(|error| failed(server, "no connection", error))
 }
 
+/// Reads each of several servers. One that cannot be read keeps nobody from reading the others: it is noted in `unread`,
+/// unless none could be read.
+///
+/// # Errors
+/// If none could be read, or the search may not go on.
+pub fn each_readable<T>(
+    servers: &[T],
+    name: impl Fn(&T) -> String,
+    unread: &OnceLock<String>,
+    mut read: impl FnMut(&T) -> Result<(), Unfinished>,
+) -> Result<(), Unfinished> {
+    let mut gone = Vec::new();
+    for server in servers {
+        match read(server) {
+            Err(Unfinished::Failed(why)) if servers.len() > 1 => {
+                gone.push(format!("{} ({why})", name(server)));
+            }
+            read => read?,
+        }
+    }
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let told = format!("{} of {} servers could not be read: {}", gone.len(), servers.len(), gone.join(", "));
+    if gone.len() == servers.len() {
+        return Err(Unfinished::Failed(told));
+    }
+    let _ = unread.set(told);
+    Ok(())
+}
+
+/// What may be wrong with `keys`, where there is something else.
+pub fn no_key_matches(pattern: &str, there_is: &str) -> String {
+    format!("no key matches \"{pattern}\" (`keys` of `verify`): {there_is}")
+}
+
 /// Why a server could not be read.
 pub fn failed(server: &'static str, what: &str, why: impl Display) -> Unfinished {
     Unfinished::Failed(format!("{server}: {what}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_gone_keeps_nobody_from_reading_the_others() {
+        let unread = OnceLock::new();
+        let mut seen = Vec::new();
+        let name = |port: &u16| format!("h:{port}");
+        let read = |gone: &[u16], unread: &OnceLock<String>, seen: &mut Vec<u16>| {
+            each_readable(&[1, 2, 3], name, unread, |port| {
+                seen.push(*port);
+                match gone.contains(port) {
+                    true => Err(failed("Redis", "no connection", "refused")),
+                    false => Ok(()),
+                }
+            })
+        };
+        assert_eq!(read(&[], &unread, &mut seen), Ok(()));
+        assert_eq!(unread.get(), None);
+        assert_eq!(read(&[1], &unread, &mut seen), Ok(()));
+        assert_eq!(seen, [1, 2, 3, 1, 2, 3]);
+        let told = "1 of 3 servers could not be read: h:1 (Redis: no connection: refused)";
+        assert_eq!(unread.get().map(String::as_str), Some(told));
+        let none = read(&[1, 2, 3], &OnceLock::new(), &mut seen).unwrap_err().to_string();
+        assert!(none.starts_with("3 of 3 servers could not be read: h:1 ("), "{none}");
+        let stopped = each_readable(&[1, 2], name, &OnceLock::new(), |_| Err(Unfinished::Stopped));
+        assert_eq!(stopped, Err(Unfinished::Stopped));
+        let alone = each_readable(&[1], name, &OnceLock::new(), |_| Err(failed("Redis", "x", "y")));
+        assert_eq!(alone, Err(Unfinished::Failed("Redis: x: y".into())));
+    }
 }

@@ -4,7 +4,7 @@ use tidemark_store::StoreError;
 
 use self::client::Reader;
 use super::recipe::Table;
-use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
+use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 use crate::LabError;
 
 /// What a program without the client says.
@@ -59,12 +59,12 @@ impl StoredContents for Messages {
         self.reader.as_ref().map_or(1, Reader::parts)
     }
 
-    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
-        self.reader().map(|reader| Box::new(reader) as Box<dyn Part>)
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
+        self.reader().map(|reader| Box::new(reader) as Box<dyn PartReader>)
     }
 }
 
-impl Part for &Reader {
+impl PartReader for &Reader {
     fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
         let goes_on = || bounds.check().is_ok();
         self.payloads(part, &goes_on, visit).map(drop).map_err(|error: StoreError| {

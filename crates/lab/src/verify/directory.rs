@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tidemark_store::Durability;
 use tidemark_store::messages::TreeReader;
 
-use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
+use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 use crate::LabError;
 
 /// Contents between two looks whether to go on.
@@ -46,8 +46,8 @@ impl StoredContents for Directory {
         self.store.as_ref().map_or(1, TreeReader::parts)
     }
 
-    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
-        self.store().map(|store| Box::new(store) as Box<dyn Part>)
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
+        self.store().map(|store| Box::new(store) as Box<dyn PartReader>)
     }
 
     fn count(&self, _: &Bounds) -> Result<Option<u64>, Unfinished> {
@@ -56,7 +56,7 @@ impl StoredContents for Directory {
     }
 }
 
-impl Part for &TreeReader {
+impl PartReader for &TreeReader {
     fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
         for (index, payload) in self.payloads(part).enumerate() {
             if index % LOOK_CONTENTS == 0 {

@@ -37,14 +37,13 @@ pub fn kept(recipe: &impl Serialize, secrets: &Secrets) -> serde_json::Result<Va
             *text = take(name, Origin::Header, "");
         }
     }
-    let password =
-        value["url"].as_str().and_then(password_in).filter(|text| !text.contains(MASK)).map(str::to_owned);
-    if let (Some(password), Value::String(url)) = (password, &mut value["url"]) {
-        *url = url.replacen(
-            &format!(":{password}@"),
-            &format!(":{}@", take("password", Origin::Setting, "")),
-            1,
-        );
+    for key in ["url", "proxy"] {
+        let password = value[key].as_str().and_then(password_in);
+        let password = password.filter(|text| !text.contains(MASK)).map(str::to_owned);
+        if let (Some(password), Value::String(url)) = (password, &mut value[key]) {
+            let instead = format!(":{}@", take("password", Origin::Setting, ""));
+            *url = url.replacen(&format!(":{password}@"), &instead, 1);
+        }
     }
     let word =
         |origin: Origin| ORIGINS.iter().find(|(known, _)| *known == origin).map_or("", |(_, word)| *word);
@@ -98,7 +97,7 @@ pub fn given_back(mut kept: Value, given: &[(String, String)]) -> Result<(Value,
     }
     texts(&mut kept, &mut |text| {
         for (name, _, value) in &known {
-            for form in ["", ":url", ":path", ":form", ":json"] {
+            for form in ["", ":url", ":path", ":form", ":json", ":base64", ":base64url"] {
                 let place = place(name, form);
                 if text.contains(&place) {
                     *text = text.replace(&place, &in_form(value, form));

@@ -8,8 +8,8 @@ use tidemark_drive::{Stream, Target};
 use tidemark_wire::http1::Decoded;
 use tidemark_wire::memcached::{Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits};
 
-use super::answers::{Answers, failed, patiently};
-use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
+use super::answers::{Answers, each_readable, failed, no_key_matches, patiently};
+use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 use crate::memcached::stats;
 use crate::target::{each_server, speak};
 
@@ -36,44 +36,54 @@ pub struct Items<'a> {
     pattern: &'a str,
     /// What there is instead, where no key matches.
     unmatched: OnceLock<String>,
+    /// Which of several servers could not be read.
+    unread: OnceLock<String>,
 }
 
 impl<'a> Items<'a> {
     /// Those of this server whose keys match.
     pub fn new(target: &'a Target, pattern: &'a str) -> Items<'a> {
-        Items { target, pattern, unmatched: OnceLock::new() }
+        Items { target, pattern, unmatched: OnceLock::new(), unread: OnceLock::new() }
     }
 }
 
 impl DirectStore for Items<'_> {}
 
 impl StoredContents for Items<'_> {
-    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
         Ok(Box::new(self))
     }
 
+    fn unread(&self) -> Option<String> {
+        self.unread.get().cloned()
+    }
+
     fn hint(&self) -> Option<String> {
-        let there_is = self.unmatched.get()?;
-        Some(format!("no key matches \"{}\" (`keys` of `verify`): {there_is}", self.pattern))
+        Some(no_key_matches(self.pattern, self.unmatched.get()?))
     }
 }
 
-impl Part for &Items<'_> {
+impl PartReader for &Items<'_> {
     fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
         let servers = patiently(SERVER, bounds, || each_server(self.target, SILENCE))?;
         let (mut matching, mut others) = (0, Vec::new());
-        for server in &servers {
-            let keys = patiently(SERVER, bounds, || {
-                speak(&mut server.clone(), SILENCE, |stream| keys(stream, bounds))
-            })??;
-            let (wanted, rest): (Vec<_>, Vec<_>) =
-                keys.into_iter().partition(|key| matches(self.pattern.as_bytes(), key));
-            matching += wanted.len();
-            others.extend(rest.into_iter().take(1));
-            patiently(SERVER, bounds, || {
-                speak(&mut server.clone(), SILENCE, |stream| values(stream, &wanted, bounds, visit))
-            })??;
-        }
+        each_readable(
+            &servers,
+            |server| server.address.to_string(),
+            &self.unread,
+            |server| {
+                let keys = patiently(SERVER, bounds, || {
+                    speak(&mut server.clone(), SILENCE, |stream| keys(stream, bounds))
+                })??;
+                let (wanted, rest): (Vec<_>, Vec<_>) =
+                    keys.into_iter().partition(|key| matches(self.pattern.as_bytes(), key));
+                matching += wanted.len();
+                others.extend(rest.into_iter().take(1));
+                patiently(SERVER, bounds, || {
+                    speak(&mut server.clone(), SILENCE, |stream| values(stream, &wanted, bounds, visit))
+                })?
+            },
+        )?;
         if matching == 0 {
             let _ = self.unmatched.set(match others.first() {
                 Some(key) => format!("there are others, \"{}\" for example", String::from_utf8_lossy(key)),

@@ -10,7 +10,7 @@ use tidemark_wire::json::write_text;
 
 use super::client::{Client, failed};
 use super::recipe::{Contents, Numbers, Recipe};
-use super::search::{Bounds, Part, StoredContents, Unfinished};
+use super::search::{Bounds, PartReader, StoredContents, Unfinished};
 use crate::LabError;
 
 /// Most questions that are asked for numbers.
@@ -114,7 +114,7 @@ impl StoredContents for Pages<'_> {
         self.absent.load(Ordering::Relaxed)
     }
 
-    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
         Ok(Box::new(PageReader { pages: self, client: self.client(), text: Vec::new() }))
     }
 
@@ -138,7 +138,7 @@ struct PageReader<'a> {
     text: Vec<u8>,
 }
 
-impl Part for PageReader<'_> {
+impl PartReader for PageReader<'_> {
     fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
         let Contents { items, next, numbers, .. } = self.pages.contents;
         let first = &self.pages.path(part);

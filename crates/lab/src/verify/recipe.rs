@@ -28,6 +28,8 @@ pub struct Recipe {
     /// Where the system is.
     url: String,
     connect_to: Option<String>,
+    #[serde(default)]
+    proxy: Option<String>,
     resolve: Resolve,
     tls: TlsSettings,
     settle_ms: u64,
@@ -152,6 +154,7 @@ impl Recipe {
         Ok(Some(Recipe {
             url: url.to_owned(),
             connect_to: asked.connect_to.clone(),
+            proxy: asked.proxy.clone(),
             resolve: asked.resolve,
             tls: asked.tls.clone(),
             settle_ms: verify.settle.as_millis() as u64,
@@ -221,6 +224,7 @@ impl Recipe {
     pub fn move_to(&mut self, url: &str) {
         url.clone_into(&mut self.url);
         self.connect_to = None;
+        self.proxy = None;
         if !["https:", "wss:"].iter().any(|scheme| url.starts_with(scheme)) {
             self.tls = TlsSettings::default();
         }
@@ -233,6 +237,7 @@ impl Recipe {
     pub fn target(&self) -> Result<Target, LabError> {
         let system = System {
             connect_to: self.connect_to.clone(),
+            proxy: self.proxy.clone(),
             resolve: self.resolve,
             tls: self.tls.clone(),
             ..System::default()

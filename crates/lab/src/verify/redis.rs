@@ -12,8 +12,8 @@ use tidemark_drive::{Stream, Target};
 use tidemark_wire::json::{Path, write_text};
 use tidemark_wire::resp::Kind;
 
-use super::answers::{self, patiently};
-use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
+use super::answers::{self, each_readable, no_key_matches, patiently};
+use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 use crate::resp;
 use crate::target::{each_server, speak};
 
@@ -37,39 +37,50 @@ pub struct Keys<'a> {
     pub pattern: &'a str,
     /// What there is instead, where no key matches.
     unmatched: OnceLock<String>,
+    /// Which of several servers could not be read.
+    unread: OnceLock<String>,
 }
 
 impl<'a> Keys<'a> {
     /// Those of this server that match.
     pub fn new(target: &'a Target, pattern: &'a str) -> Keys<'a> {
-        Keys { target, pattern, unmatched: OnceLock::new() }
+        Keys { target, pattern, unmatched: OnceLock::new(), unread: OnceLock::new() }
     }
 }
 
 impl DirectStore for Keys<'_> {}
 
 impl StoredContents for Keys<'_> {
-    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
         Ok(Box::new(self))
     }
 
+    fn unread(&self) -> Option<String> {
+        self.unread.get().cloned()
+    }
+
     fn hint(&self) -> Option<String> {
-        let there_is = self.unmatched.get()?;
-        Some(format!("no key matches \"{}\" (`keys` of `verify`): {there_is}", self.pattern))
+        Some(no_key_matches(self.pattern, self.unmatched.get()?))
     }
 }
 
-impl Part for &Keys<'_> {
+impl PartReader for &Keys<'_> {
     fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
         let servers = patiently(SERVER, bounds, || each_server(self.target, SILENCE))?;
         let mut none = Vec::new();
-        for server in &servers {
-            let scanned = patiently(SERVER, bounds, || {
-                speak(&mut server.clone(), SILENCE, |stream| scan(stream, self.pattern, bounds, visit))
-            })?;
-            // what could be scanned in part is not scanned again, as it would be seen twice
-            none.extend(scanned?);
-        }
+        each_readable(
+            &servers,
+            |server| server.address.to_string(),
+            &self.unread,
+            |server| {
+                let scanned = patiently(SERVER, bounds, || {
+                    speak(&mut server.clone(), SILENCE, |stream| scan(stream, self.pattern, bounds, visit))
+                })?;
+                // what could be scanned in part is not scanned again, as it would be seen twice
+                none.extend(scanned?);
+                Ok(())
+            },
+        )?;
         if none.len() == servers.len() {
             let _ = self.unmatched.set(none.join("; "));
         }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tidemark_drive::{Protocol, Stream, Target};
 use tidemark_wire::cql::{self, CqlError, Frames, opcode};
-use tidemark_wire::postgres::{self, Messages, PostgresError};
+use tidemark_wire::postgres::{self, Messages, PostgresError, Types};
 
 use super::answers::{Answers, failed, patiently};
-use super::search::{Bounds, DirectStore, Part, StoredContents, Unfinished};
+use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 use crate::target::speak;
 
 /// Most bytes of a row, and of a page of them.
@@ -20,8 +20,6 @@ const PAGE_ROWS: i32 = 5_000;
 const POSTGRES: &str = "PostgreSQL";
 /// What is said before the statement: it is to read only, and bytes come as `\x` and hexadecimal digits.
 const SETTINGS: [&str; 2] = ["SET default_transaction_read_only = on", "SET bytea_output = hex"];
-/// The type of bytes, as PostgreSQL counts types.
-const BYTEA: i32 = 17;
 const CASSANDRA: &str = "Cassandra";
 
 /// Consistencies, as the protocol counts them.
@@ -49,7 +47,7 @@ impl<'a> Rows<'a> {
 impl DirectStore for Rows<'_> {}
 
 impl StoredContents for Rows<'_> {
-    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished> {
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
         Ok(Box::new(self))
     }
 
@@ -59,7 +57,7 @@ impl StoredContents for Rows<'_> {
     }
 }
 
-impl Part for &Rows<'_> {
+impl PartReader for &Rows<'_> {
     fn read(&mut self, _: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
         let mut seen = false;
         let mut shown = |value: &[u8]| {
@@ -121,15 +119,15 @@ fn carry_out(
     postgres::write::sync(&mut question);
     answers.ask(&question)?;
     let mut messages = Messages::new(MESSAGE_BYTES);
-    let mut columns = Vec::new();
+    let mut types = Types::default();
     // without its end nobody knows whether these are all rows
     let mut has_ended = false;
     let mut refusal = None;
     let taken = answers.take(bounds, |received| {
         messages.each(received, |message| {
             match message.kind {
-                b'T' => columns = types(message.payload)?,
-                b'D' => each_value(message.payload, &columns, visit)?,
+                b'T' => types = Types::read(message.payload)?,
+                b'D' => types.each_value(message.payload, &mut *visit)?,
                 b'E' => refusal = Some(postgres::error_words(message.payload)?),
                 // what was done, nothing to do
                 b'C' | b'I' => has_ended = true,
@@ -145,54 +143,6 @@ fn carry_out(
         Some(words) => Err(failed(POSTGRES, "the server answered", words)),
         None => taken,
     }
-}
-
-/// The types of the columns that rows have.
-fn types(told: &[u8]) -> Result<Vec<i32>, PostgresError> {
-    let (count, mut rest) = told.split_first_chunk::<2>().ok_or(PostgresError::Malformed)?;
-    let mut types = Vec::new();
-    for _ in 0..u16::from_be_bytes(*count) {
-        let end = rest.iter().position(|byte| *byte == 0).ok_or(PostgresError::Malformed)?;
-        // behind the name: table and column, the type, its size, its modifier, the format
-        let (of_column, behind) =
-            rest[end + 1..].split_first_chunk::<18>().ok_or(PostgresError::Malformed)?;
-        let [_, _, _, _, _, _, a, b, c, d, ..] = *of_column;
-        types.push(i32::from_be_bytes([a, b, c, d]));
-        rest = behind;
-    }
-    Ok(types)
-}
-
-/// The values of a row of columns of these types, those that are null left out.
-fn each_value(row: &[u8], columns: &[i32], visit: &mut dyn FnMut(&[u8])) -> Result<(), PostgresError> {
-    let (count, mut rest) = row.split_first_chunk::<2>().ok_or(PostgresError::Malformed)?;
-    if usize::from(u16::from_be_bytes(*count)) != columns.len() {
-        return Err(PostgresError::Columns);
-    }
-    for column in columns {
-        let (length, values) = rest.split_first_chunk::<4>().ok_or(PostgresError::Malformed)?;
-        rest = values;
-        if let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) {
-            let (value, behind) = rest.split_at_checked(length).ok_or(PostgresError::Malformed)?;
-            match *column {
-                BYTEA => visit(&bytes(value).ok_or(PostgresError::Malformed)?),
-                _ => visit(value),
-            }
-            rest = behind;
-        }
-    }
-    Ok(())
-}
-
-/// What `\x` and hexadecimal digits stand for; none where it is not that.
-fn bytes(text: &[u8]) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix(b"\\x")?;
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let pair = |pair: &[u8]| match *pair {
-        [high, low] => u8::try_from(16 * digit(high)? + digit(low)?).ok(),
-        _ => None,
-    };
-    digits.chunks(2).map(pair).collect()
 }
 
 fn of_cassandra(
@@ -233,41 +183,6 @@ fn of_cassandra(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_values_of_a_row_are_shown_and_what_is_no_row_is_told() {
-        let row = b"\0\x03\0\0\0\x02ab\xff\xff\xff\xff\0\0\0\0";
-        let mut shown: Vec<Vec<u8>> = Vec::new();
-        each_value(row, &[25; 3], &mut |value| shown.push(value.to_vec())).unwrap();
-        assert_eq!(shown, [b"ab".to_vec(), Vec::new()]);
-        for cut in 0..row.len() {
-            assert_eq!(
-                each_value(&row[..cut], &[25; 3], &mut |_| {}),
-                Err(PostgresError::Malformed),
-                "{cut}"
-            );
-        }
-        assert_eq!(each_value(row, &[25; 2], &mut |_| {}), Err(PostgresError::Columns));
-    }
-
-    #[test]
-    fn bytes_are_shown_as_they_are_and_text_that_looks_like_them_too() {
-        let row = b"\0\x02\0\0\0\x06\\x6eFf\0\0\0\x04\\x6e";
-        let mut shown: Vec<Vec<u8>> = Vec::new();
-        each_value(row, &[BYTEA, 25], &mut |value| shown.push(value.to_vec())).unwrap();
-        assert_eq!(shown, [b"n\xff".to_vec(), b"\\x6e".to_vec()]);
-        for wrong in ["", "6e", "\\x6", "\\x6g", "\\x+1"] {
-            assert_eq!(bytes(wrong.as_bytes()), None, "{wrong}");
-        }
-        assert_eq!(bytes(b"\\x"), Some(Vec::new()));
-        let one: &[u8] = b"a\0\0\0\0\x09\0\x01\0\0\0\x11\xff\xff\xff\xff\xff\xff\0\0";
-        let other: &[u8] = b"bc\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
-        let told = [&b"\0\x02"[..], one, other].concat();
-        assert_eq!(types(&told), Ok(vec![BYTEA, 25]));
-        for cut in 0..told.len() {
-            assert_eq!(types(&told[..cut]), Err(PostgresError::Malformed), "{cut}");
-        }
-    }
 
     /// Answers with the next of these to each question.
     struct Says(std::vec::IntoIter<&'static [u8]>, &'static [u8]);

@@ -64,7 +64,7 @@ pub trait StoredContents: Sync {
     ///
     /// # Errors
     /// If the store cannot be read at all.
-    fn reader(&self) -> Result<Box<dyn Part + '_>, Unfinished>;
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished>;
 
     /// How many writes were taken and cannot be seen yet; 0 where nobody says so.
     ///
@@ -87,6 +87,11 @@ pub trait StoredContents: Sync {
         0
     }
 
+    /// What of it could not be read, asked once all the rest was: nobody knows what was there.
+    fn unread(&self) -> Option<String> {
+        None
+    }
+
     /// What may be wrong with the question, asked once everything was read.
     fn hint(&self) -> Option<String> {
         None
@@ -105,7 +110,7 @@ pub trait DirectStore: StoredContents {
 }
 
 /// Reads parts of a store.
-pub trait Part {
+pub trait PartReader {
     /// Shows every content of a part to `visit`, once.
     ///
     /// # Errors

@@ -143,6 +143,42 @@ fn all_numbers_are_exact() {
     assert_eq!(when, [(0, 1_000_000, 4)]);
 }
 
+/// A store of which a part is gone.
+struct Half(Vec<Vec<u8>>);
+
+impl PartReader for &Half {
+    fn read(&mut self, _: usize, _: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
+        self.0.iter().for_each(|content| visit(content));
+        Ok(())
+    }
+}
+
+impl StoredContents for Half {
+    fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
+        Ok(Box::new(self))
+    }
+
+    fn unread(&self) -> Option<String> {
+        Some("1 of 2 servers could not be read: h:1 (gone)".into())
+    }
+}
+
+#[test]
+fn what_a_server_that_is_gone_held_is_not_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let entries = entered(dir.path(), 10, &[]);
+    for there in [12, 20] {
+        let half = Half(entries[..there].iter().map(|entry| content(*entry)).collect());
+        let recipe = recipe(PAGED, "http://127.0.0.1:1");
+        let found = verify(dir.path(), &recipe, &half, &|| true, &mut |_| {}).unwrap();
+        assert_eq!(found.verified, None, "never lost 0");
+        let told = found.not_verified.clone().unwrap();
+        let wanted = format!("h:1 (gone); the others hold {there} of 20 acknowledged writes");
+        assert!(told.contains(&wanted), "{told}");
+        assert_eq!(judged(&found, &["lost = 0"]).0.status, Status::Invalid);
+    }
+}
+
 #[test]
 fn a_store_that_counts_more_than_it_shows_is_told_so() {
     let dir = tempfile::tempdir().unwrap();

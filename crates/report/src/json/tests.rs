@@ -1,13 +1,16 @@
 use serde_json::{Map, Value};
 use tidemark_record::Run;
+use tidemark_record::manifest::Watched;
 
 use super::*;
 use crate::test_run;
 
 /// A run with something in every part of a page that a run of this crate's tests can have.
 fn run() -> (tempfile::TempDir, Run) {
-    let (dir, run) = test_run::airline();
+    let (dir, mut run) = test_run::airline();
     test_run::with_operations(dir.path());
+    let [name, what, found] = ["db", "port 5432", "postgres, pid 7"].map(String::from);
+    run.manifest.watched = vec![Watched { name, what, found }];
     (dir, run)
 }
 
@@ -35,6 +38,7 @@ fn the_published_names_are_there() {
         "service_time_us",
         "response_time_less_lag_us",
         "good",
+        "parts",
         "steps",
         "processes",
         "driver",
@@ -42,6 +46,7 @@ fn the_published_names_are_there() {
         "run_dir",
         "steady_state",
         "objectives",
+        "watched",
         "notes",
         "run",
         "page",
@@ -82,7 +87,7 @@ fn nothing_that_the_page_has_is_lost() {
                     same(&format!("manifest.summary.{name}"), value, printed.get(name));
                 }
             }
-            "objectives" | "notes" => same(&format!("manifest.{name}"), value, printed.get(name)),
+            name if BESIDE.contains(&name) => same(&format!("manifest.{name}"), value, printed.get(name)),
             _ => same(&format!("manifest.{name}"), value, printed["run"].get(name)),
         }
     }

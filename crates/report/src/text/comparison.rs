@@ -47,8 +47,8 @@ pub fn summary(compared: &Compared, style: Style) -> String {
         Some(why) => format!(
             "no claim: {why}. What differs from run to run is not known by fewer; give them with `rounds` in the scenario."
         ),
-        None => "In brackets: where all of these ratios lie 95 of 100 times, by how the rounds differ. Below 2 % no \
-                 difference is claimed."
+        None => "In brackets: where the ratios lie 95 of 100 times, by how the rounds differ. Below 1 % no difference is \
+                 claimed."
             .into(),
     });
     place(&mut text, compared);

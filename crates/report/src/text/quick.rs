@@ -43,11 +43,16 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     if quick.percentiles {
         percentiles::table(&mut text, &times);
     }
+    time_parts(&mut text, manifest);
     histogram(&mut text, &times.response);
     if manifest.summary.steps.len() > 1 {
         labels(&mut text, &manifest.summary);
     }
     errors(&mut text, manifest);
+    if !manifest.watched.is_empty() {
+        cpu(&mut text, manifest);
+        watched_series(&mut text, manifest);
+    }
     if full_driver {
         driver::driver(&mut text, manifest);
     }

@@ -22,14 +22,17 @@ const MEMORY: &str = "memory";
 /// Most faults of a run.
 const FAULTS_MAX: usize = 100;
 
-/// Reads the faults, in order of time. `started`: the names of what the lab starts beside the system.
-pub(super) fn read(
-    node: Option<&Node>,
-    system: &System,
-    started: &[String],
-    load: &Load,
-    reader: &Reader<'_>,
-) -> Vec<Fault> {
+/// What faults could be aimed at.
+pub(super) struct There<'a> {
+    pub(super) system: &'a System,
+    /// Names of what the lab starts beside the system.
+    pub(super) started: &'a [String],
+    /// Names of what is watched, and whether faults may be aimed at it.
+    pub(super) watched: &'a [(&'a str, bool)],
+}
+
+/// Reads the faults, in order of time.
+pub(super) fn read(node: Option<&Node>, there: &There<'_>, load: &Load, reader: &Reader<'_>) -> Vec<Fault> {
     let Some(list) = node else { return Vec::new() };
     if list.items().len() > FAULTS_MAX {
         reader.sink.error(list, format!("{} faults; at most {FAULTS_MAX}", list.items().len()));
@@ -42,8 +45,8 @@ pub(super) fn read(
             continue;
         }
         let Some((target, fault)) = one(node, window, reader) else { continue };
-        let fault = Fault { target: meant(&fault, system), ..fault };
-        check_target(target, &fault, system, started, reader);
+        let fault = Fault { target: meant(&fault, there.system), ..fault };
+        check_target(target, &fault, there, reader);
         check_time(node, &fault, measured, reader);
         if let Some((other, _)) = faults.iter().find(|(other, _)| fault.overlaps(other)) {
             let message = format!(
@@ -154,8 +157,18 @@ fn fill(node: &Node, reader: &Reader<'_>) -> FaultKind {
     FaultKind::Fill { disk_bytes: disk_bytes.unwrap_or(DISK_BYTES) }
 }
 
-fn check_target(node: &Node, fault: &Fault, system: &System, started: &[String], reader: &Reader<'_>) {
+fn check_target(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reader<'_>) {
+    let There { system, started, watched } = *there;
     let (target, fills) = (fault.target.as_str(), fault.kind.disk_bytes().is_some());
+    let watched = || watched.iter().filter(|(_, faults)| *faults).map(|(name, _)| *name);
+    if watched().any(|name| name == target) && !fault.kind.is_maintenance() {
+        return check_watched(node, fault, reader);
+    }
+    if there.watched.iter().any(|(name, _)| *name == target) && !fault.kind.is_maintenance() {
+        let message =
+            format!("\"{target}\" is only watched; `faults: true` beside it lets faults be aimed at it");
+        return reader.sink.error(node, message);
+    }
     let is_ours = matches!(system.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_));
     if target == SYSTEM && fault.kind.is_maintenance() {
         let speaks_redis =
@@ -176,12 +189,27 @@ fn check_target(node: &Node, fault: &Fault, system: &System, started: &[String],
         let message = "a system that keeps everything in memory does not feel a full disk";
         reader.sink.warn(node.position, message.into());
     } else if target != SYSTEM && !started.iter().any(|name| name == target) {
-        let names = || std::iter::once(SYSTEM).chain(started.iter().map(String::as_str));
+        let names = || std::iter::once(SYSTEM).chain(started.iter().map(String::as_str)).chain(watched());
         let mut hint = did_you_mean(target, names());
         if hint.is_empty() {
             hint = format!("; there is {}", names().collect::<Vec<_>>().join(", "));
         }
         reader.sink.error(node, format!("this run starts nothing named \"{target}\"{hint}"));
+    }
+}
+
+/// What a run does not start has no link and no disk of the lab's own, and nobody here starts it again.
+fn check_watched(node: &Node, fault: &Fault, reader: &Reader<'_>) {
+    let is_possible = fault.kind.ends_processes() || fault.kind == FaultKind::Freeze;
+    if !is_possible {
+        let message = format!(
+            "what is only watched can be frozen, stopped or killed; \"{}\" is for what this run starts",
+            fault.kind.word()
+        );
+        reader.sink.error(node, message);
+    } else if fault.kind.ends_processes() && fault.lasts.is_some() {
+        let message = "nobody here starts again what is only watched; leave \"restart after\" out: who supervises it may do so";
+        reader.sink.error(node, message);
     }
 }
 

@@ -4,7 +4,7 @@ use super::Session;
 use super::requests::Requests;
 use super::targets::speaks_http;
 use crate::expr::Expr;
-use crate::plan::{Ask, Follow, Hops, HttpRequest, RequestPlan, System, Target, TargetForm};
+use crate::plan::{Ask, Follow, Hops, HttpRequest, RequestPlan, System, Target, TargetForm, UploadPiece};
 use crate::reader::Reader;
 use crate::secrets::is_secret_name;
 use crate::steps::Step;
@@ -33,7 +33,12 @@ impl Session<'_, '_> {
             None => *self.location.insert(self.scope.hidden("location")),
         };
         let mut fixed = Vec::new();
-        for part in request.headers.iter_mut().map(|(_, value)| value).chain(&mut request.body) {
+        let of_upload = request.upload.iter_mut().filter_map(|piece| match piece {
+            UploadPiece::Text(text) => Some(text),
+            UploadPiece::File(_) => None,
+        });
+        let headers = request.headers.iter_mut().map(|(_, value)| value);
+        for part in headers.chain(&mut request.body).chain(of_upload) {
             if part.varies() {
                 let slot = self.scope.hidden("as it was sent");
                 let mut sent = Template::default();
@@ -107,5 +112,6 @@ fn hop_of(request: &HttpRequest, follow: &Follow, is_other: bool, as_get: bool) 
         form: TargetForm::Whole,
         headers: request.headers.iter().filter(goes).cloned().collect(),
         body: request.body.clone().filter(|_| !as_get),
+        upload: if as_get { Vec::new() } else { request.upload.clone() },
     }
 }

@@ -106,25 +106,35 @@ fn hooks(node: Option<&Node>, reader: &Reader<'_>) -> Vec<Hook> {
 pub(super) fn words(node: &Node, reader: &Reader<'_>) -> Option<Vec<String>> {
     let words: Vec<String> = one_or_many(node).iter().map(|node| reader.text(node)).collect::<Option<_>>()?;
     let words = match words.as_slice() {
-        [text] if node.text().is_some() => {
-            let words = shlex::split(text).or_else(|| {
-                reader.sink.error(node, "a quote in this command is not closed, or a \\ stands at its end");
-                None
-            })?;
-            if let Some(word) = of_shell(text, &words) {
-                let message = format!(
-                    "`{word}` is for a shell, and no shell runs this: write sh -c \"…\", or use cwd and env"
-                );
+        [text] if node.text().is_some() => match split(text) {
+            Ok(words) => words,
+            Err(message) => {
                 reader.sink.error(node, message);
+                // what else is wrong with them is told, too
+                shlex::split(text)?
             }
-            words
-        }
+        },
         _ => words,
     };
     if words.first().is_none_or(String::is_empty) {
         reader.sink.error(node, "this command is empty");
     }
     Some(words)
+}
+
+/// Splits a command as a shell does it.
+///
+/// # Errors
+/// In words: a quote is not closed, or only a shell could run it.
+pub(crate) fn split(text: &str) -> Result<Vec<String>, String> {
+    let words =
+        shlex::split(text).ok_or("a quote in this command is not closed, or a \\ stands at its end")?;
+    match of_shell(text, &words) {
+        Some(word) => Err(format!(
+            "`{word}` is for a shell, and no shell runs this: write sh -c \"…\", or use cwd and env"
+        )),
+        None => Ok(words),
+    }
 }
 
 /// The first word of a command that only a shell understands; none that is quoted, which the text has with its quotes.

@@ -60,7 +60,13 @@ impl Requests {
 
     /// Where the first request stands that goes to the system and is such a one.
     pub(crate) fn first(&self, is_one: impl Fn(&Ask) -> bool) -> Option<Position> {
-        let at = self.plans.iter().position(|plan| plan.target == 0 && is_one(&plan.ask))?;
+        self.first_to(0, is_one)
+    }
+
+    /// The same of a target; 0 is the system.
+    pub(crate) fn first_to(&self, target: usize, is_one: impl Fn(&Ask) -> bool) -> Option<Position> {
+        let is_there = |plan: &RequestPlan| usize::from(plan.target) == target && is_one(&plan.ask);
+        let at = self.plans.iter().position(is_there)?;
         self.places.get(at).copied()
     }
 
@@ -187,7 +193,7 @@ impl Session<'_, '_> {
             timeout: self.timeout(step),
             extractions: self.extractions(step.get("extract")),
             checks,
-            keeps_body: false,
+            shown_body_bytes: 0,
             follow: None,
         }
     }

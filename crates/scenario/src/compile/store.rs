@@ -33,6 +33,8 @@ const TAKEN: [&str; 3] = ["system", "driver", "machine"];
 pub(super) struct Stores {
     /// Those whose `when` holds.
     pub(super) wanted: Vec<Store>,
+    /// Settings given from outside that they ask for, each with the store's name.
+    pub(super) settings: Vec<(String, String)>,
     /// Names of the others.
     left_out: Vec<String>,
 }
@@ -43,14 +45,20 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Stores {
     if let Some((key, _)) = entries.get(STORES_MAX) {
         reader.sink.error(key, format!("{} stores; at most {STORES_MAX}", entries.len()));
     }
-    let mut stores = Stores { wanted: Vec::new(), left_out: Vec::new() };
+    let mut stores = Stores { wanted: Vec::new(), settings: Vec::new(), left_out: Vec::new() };
     for (key, node) in entries {
         let Some(name) = key.text() else { continue };
-        let is_wanted = node.get("when").and_then(|node| reader.bool(node)).unwrap_or(true);
-        // one that is not wanted is read nevertheless, for its mistakes
-        let store = product(name, key, node, reader).map(|product| store(name, product, node, reader));
+        let ((is_wanted, store), asked) = reader.settings.of_store(|| {
+            let is_wanted = node.get("when").and_then(|node| reader.bool(node)).unwrap_or(true);
+            // one that is not wanted is read nevertheless, for its mistakes
+            let product = product(name, key, node, reader);
+            (is_wanted, product.map(|product| store(name, product, node, reader)))
+        });
         match store {
-            Some(store) if is_wanted => stores.wanted.push(store),
+            Some(store) if is_wanted => {
+                stores.settings.extend(asked.into_iter().map(|setting| (name.to_owned(), setting)));
+                stores.wanted.push(store);
+            }
             _ => stores.left_out.push(name.to_owned()),
         }
     }
@@ -355,7 +363,7 @@ impl Stores {
 
     /// What `system: {store: …}` names must be something that the driver speaks to.
     fn check_driven(&self, node: &Node, reader: &Reader<'_>) {
-        let Some(name) = reader.text(node) else { return };
+        let (Some(name), _) = reader.settings.of_store(|| reader.text(node)) else { return };
         match self.wanted.iter().find(|store| store.name == name) {
             Some(store) if store.product.is_driven() => {}
             Some(store) => {

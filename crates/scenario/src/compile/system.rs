@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::plan::{HttpVersion, READY_STATUS, Ready, Resolve, System, SystemOrigin, TlsSettings};
+use crate::plan::{
+    HttpVersion, READY_STATUS, Ready, Resolve, System, SystemOrigin, TlsSettings, check_proxy,
+};
 use crate::reader::{Reader, WrongSetting};
+use crate::secrets::without_password;
 use crate::store_facts::{store_fact, store_facts};
 use crate::system_url::SystemUrl;
 use crate::yaml::Node;
@@ -16,7 +19,7 @@ const MEMORY: &str = "memory";
 /// Where a shipped system tells that it is ready.
 const HEALTH: &str = "/health";
 /// Longest time until a system is ready where a scenario says nothing.
-pub(super) const READY_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Reads what is driven; nothing if the scenario does not say.
 pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Option<System> {
@@ -33,7 +36,8 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         system.origin = SystemOrigin::Url(text);
     } else if let Some(node) = node.get("store") {
         // where it is, is known once it is started
-        system.origin = SystemOrigin::Url(store_fact(&reader.text(node)?, "url"));
+        let (name, _) = reader.settings.of_store(|| reader.text(node));
+        system.origin = SystemOrigin::Url(store_fact(&name?, "url"));
     }
     check_has_settings(node, &system.origin, reader);
     launch::read(node, base, &mut system, reader);
@@ -98,6 +102,17 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         }
         system.connect_to = Some(text);
     }
+    if let Some(position) = node.get("proxy") {
+        let text = reader.text(position)?;
+        match &system.origin {
+            SystemOrigin::Url(_) => {}
+            _ => reader.sink.error(position, "only a `url` is reached through a proxy"),
+        }
+        if let Err(reason) = check_proxy(&text) {
+            reader.sink.error(position, reason);
+        }
+        system.proxy = Some(text);
+    }
     if let Some(time) = node.get("ready within").and_then(|node| reader.duration(node)) {
         system.ready_within = time;
     }
@@ -133,6 +148,11 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
                 "a system that is started is driven over HTTP/1.1; another version belongs to a url",
             );
         }
+    }
+    if let (Some(position), SystemOrigin::Url(url)) = (node.get("proxy"), &system.origin)
+        && let Some(reason) = system.refuses_proxy(url)
+    {
+        reader.sink.error(position, reason);
     }
     Some(system)
 }
@@ -182,6 +202,7 @@ fn tls(node: &Node, base: &Path, reader: &Reader<'_>) -> TlsSettings {
 
 fn check_url(node: &Node, text: &str, reader: &Reader<'_>) {
     if let Err(reason) = SystemUrl::read(text) {
+        let text = without_password(text);
         reader.sink.error(node, format!("\"{text}\" cannot be driven: {reason}"));
     }
 }

@@ -259,6 +259,8 @@ fn by_origin(
     let at = System {
         origin: SystemOrigin::Url(url.to_owned()),
         ready_within: system::READY_WITHIN,
+        // what stands before the system stands before hosts that only URLs name, too
+        proxy: system.proxy.clone(),
         ..System::default()
     };
     targets.push(Target { name: url.to_owned(), at });
@@ -319,7 +321,7 @@ fn check_each(root: &Node, targets: &[Target], requests: &Requests, reader: &Rea
             continue;
         };
         let is_bound = matches!(plan.ask, Ask::WebSocket(_) | Ask::EventStream(_) | Ask::Call(_));
-        if is_bound && target.at.http == HttpVersion::Two {
+        if (is_bound || plan.ask.is_upload()) && target.at.http == HttpVersion::Two {
             let message = format!("this needs HTTP/1.1; leave out `http: 2` of \"{}\"", target.name);
             reader.sink.error_at(*place, message);
         }

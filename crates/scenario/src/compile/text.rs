@@ -1,11 +1,17 @@
 //! Texts with holes and expressions of a session.
 
+use tidemark_wire::json;
+
 use super::Session;
 use crate::expr::{self, Expr};
 use crate::pieces::{self, Piece};
 use crate::settings::literal;
 use crate::template::{Encoding, Template};
 use crate::yaml::{Content, Node};
+
+/// What is said of a `#` in a path.
+const UNSENT: &str =
+    "what stands behind a `#` is for a browser and is not sent; if it belongs to the path, write %23";
 
 impl Session<'_, '_> {
     /// Parses an expression that begins at byte `offset` of a node's text; mistakes are reported.
@@ -49,7 +55,7 @@ impl Session<'_, '_> {
     }
 
     /// A request's path: settings stand in it as they are, values of variables are encoded, unless they are paths. So is all
-    /// that stands behind the `=` of a query.
+    /// that stands behind the `=` of a query. What stands behind a `#` is for whoever shows the answer, and not sent.
     pub(crate) fn path(&mut self, node: &Node) -> Template {
         let mut template = Template::default();
         let (mut has_query, mut is_value) = (false, false);
@@ -59,12 +65,20 @@ impl Session<'_, '_> {
                     has_query |= literal.contains('?');
                     is_value = has_query && literal.ends_with('=');
                     template.push_literal(&url_literal(literal.as_bytes()));
+                    if literal.contains('#') {
+                        self.reader.sink.warn(node.position, UNSENT.into());
+                        break;
+                    }
                 }
                 Err(expr) => match expr.as_constant() {
                     Some(value) if !is_value => {
                         let mut bytes = Vec::new();
                         Encoding::Raw.write_value(value, &mut bytes);
                         template.push_literal(&url_literal(&bytes));
+                        if bytes.contains(&b'#') {
+                            self.reader.sink.warn(node.position, UNSENT.into());
+                            break;
+                        }
                     }
                     Some(_) => template.push_hole(expr, Encoding::Url),
                     None if is_path(&expr) => template.push_hole(expr, Encoding::Path),
@@ -121,6 +135,8 @@ impl Session<'_, '_> {
             if let Some(expr) = self.parsed(node, offset, text) {
                 out.push_hole(expr, Encoding::JsonValue);
             }
+        } else if plain && is_long(text) {
+            out.push_literal(text.as_bytes());
         } else if plain && !text.contains("${") {
             out.push_hole(Expr::new(literal(text, true)), Encoding::JsonValue);
         } else {
@@ -146,6 +162,12 @@ impl Session<'_, '_> {
         });
         compiled.collect()
     }
+}
+
+/// Whether a text is a whole number of JSON that is longer than the numbers of expressions: it is sent with all its digits.
+fn is_long(text: &str) -> bool {
+    let is_whole = !text.contains(['.', 'e', 'E']);
+    is_whole && text.parse::<i64>().is_err() && json::is_number(text.as_bytes())
 }
 
 /// Parts as one text. A function takes only so many values, hence the tree.

@@ -59,6 +59,13 @@ fn encode(engine: &GeneralPurpose, bytes: &[u8], out: &mut Vec<u8>) {
     out.truncate(start + length);
 }
 
+/// A text as `base64()` has it, or `base64url()`.
+pub(crate) fn base64_of(text: &str, is_for_urls: bool) -> String {
+    let mut out = Vec::new();
+    encode(if is_for_urls { &URL_SAFE_NO_PAD } else { &STANDARD }, text.as_bytes(), &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// Makes a text of another one, which may stand in the same buffer.
 fn made_of<'e>(
     m: &mut Machine<'e>,

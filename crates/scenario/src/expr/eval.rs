@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::choose::scrambled;
+use super::function::padded;
 use super::node::{Node, Operator};
 use crate::context::{Context, Shared};
 use crate::encoding::write_real;
@@ -165,7 +166,13 @@ impl<'e> Machine<'e> {
                 0 => return Err(Absent::Failed("nothing is inserted yet")),
                 newest => Got::Int(newest as i64 + 1 - ranks.pick_up_to(newest, self.random)),
             },
-            Node::Zipf(table) => Got::Int(table.pick(|| self.random.u64(..))),
+            Node::Zipf(_) | Node::Uniform { .. } => {
+                return node.drawn(self.random).map(Got::Int).ok_or(NO_NUMBER);
+            }
+            Node::Pad { inner, width } => {
+                let text = argument(self, inner)?;
+                return padded(self, text, *width);
+            }
             Node::Scrambled { ranks, n } => {
                 let n = whole(self, n)?;
                 Got::Int(scrambled(ranks.pick(|| self.random.u64(..)), n))
@@ -175,7 +182,6 @@ impl<'e> Machine<'e> {
             }
             Node::Chance { share_ppb } => Got::Bool(self.random.u64(..PPB) < *share_ppb),
             Node::Exponential { mean } => Got::Real(-mean * (1.0 - self.random.f64()).ln()),
-            Node::Uniform { low, high } => Got::Int(self.random.i64(*low..=*high)),
         })
     }
 

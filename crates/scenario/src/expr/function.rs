@@ -65,6 +65,7 @@ pub(crate) const PATH: &str = "path";
 
 /// The function of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
+    let name = if name == "url_encode" { "url" } else { name };
     FUNCTIONS.iter().find(|function| function.name == name)
 }
 
@@ -320,13 +321,8 @@ functions! {
         |m, a| digest::hmac(m, a);
     "pad" "pad(number, width)" "with zeros in front up to this width" 2..=2 pure |m, a| {
         let text = argument(m, &a[0])?;
-        let width = whole(m, &a[1])?.clamp(0, MADE_TEXT_MAX) as usize;
-        let missing = width.saturating_sub(m.bytes(&text).len());
-        make(m, |m| {
-            let zeros = m.made.len() + missing;
-            m.made.resize(zeros, b'0');
-            m.append(text);
-        })
+        let width = whole(m, &a[1])?;
+        padded(m, text, width_of(width))
     };
     "starts_with" "starts_with(text, start)" "whether it begins so" 2..=2 pure |m, a| {
         let (text, start) = (argument(m, &a[0])?, argument(m, &a[1])?);
@@ -339,7 +335,7 @@ functions! {
     "path" "path(text)" "the text; in a request's path it keeps its slashes and its query" 1..=1 pure |m, a| {
         Ok(Got::Text(argument(m, &a[0])?))
     };
-    "url" "url(text)" "percent-encoded for a URL" 1..=1 pure |m, a| {
+    "url" "url(text) or url_encode(text)" "percent-encoded for a URL" 1..=1 pure |m, a| {
         let text = argument(m, &a[0])?;
         make(m, |m| {
             // The text may lie in the same buffer, so it is taken byte by byte.
@@ -394,6 +390,21 @@ fn number<'e>(number: Number) -> Got<'e> {
 }
 
 /// A text that `write` appends to the machine's buffer.
+/// The width that a text is padded to, where it was said so.
+fn width_of(said: i64) -> usize {
+    said.clamp(0, MADE_TEXT_MAX) as usize
+}
+
+/// A text with zeros in front up to this width.
+pub(super) fn padded<'e>(m: &mut Machine<'e>, text: Bytes<'e>, width: usize) -> Made<'e> {
+    let missing = width.saturating_sub(m.bytes(&text).len());
+    make(m, |m| {
+        let zeros = m.made.len() + missing;
+        m.made.resize(zeros, b'0');
+        m.append(text);
+    })
+}
+
 pub(super) fn make<'e>(m: &mut Machine<'e>, write: impl FnOnce(&mut Machine<'e>)) -> Made<'e> {
     let start = m.made.len();
     write(m);
@@ -488,7 +499,7 @@ fn replace<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
     })
 }
 
-/// Evaluates a call whose arguments are all constants, and makes ready what has constant ones.
+/// Evaluates a call whose arguments are all constants, and makes ready what has some that are.
 pub(crate) fn fold(function: &'static Function, arguments: Box<[Node]>) -> Node {
     if let Some(ready) = ready(function.name, &arguments) {
         return ready;
@@ -498,7 +509,7 @@ pub(crate) fn fold(function: &'static Function, arguments: Box<[Node]>) -> Node 
     if constant { constant_value(&call).unwrap_or(call) } else { call }
 }
 
-/// A distribution whose shape is constant.
+/// A choice that a constant decides; a distribution whose shape is constant, or a width.
 fn ready(name: &str, arguments: &[Node]) -> Option<Node> {
     let exponent = arguments.get(1).map_or(Some(YCSB_EXPONENT), constant_number);
     let table = |n, exponent| Table::new(n, exponent).map(Arc::new);
@@ -511,6 +522,14 @@ fn ready(name: &str, arguments: &[Node]) -> Option<Node> {
             Value::Real(0.0) => Some(arguments[2].clone()),
             _ => Some(arguments[1].clone()),
         },
+        "random" => {
+            let (low, high) = (constant_whole(&arguments[0])?, constant_whole(&arguments[1])?);
+            Some(Node::Uniform { low, high: high.max(low) })
+        }
+        "pad" if arguments[0].as_literal().is_none() => {
+            let width = width_of(constant_whole(&arguments[1])?);
+            Some(Node::Pad { inner: Box::new(arguments[0].clone()), width })
+        }
         "zipf" => table(constant_number(&arguments[0])?.max(1.0).floor(), exponent?).map(Node::Zipf),
         "scrambled_zipf" => {
             let ranks = table(SCRAMBLED_RANKS, exponent?)?;
@@ -543,13 +562,21 @@ pub(crate) fn latest(keys: usize, most: u64, exponent: Option<&Node>) -> Result<
 }
 
 /// The number that a node is, or its text spells, every time.
-fn constant_number(node: &Node) -> Option<f64> {
+fn constant(node: &Node) -> Option<Number> {
     match node {
-        Node::Int(value) => Some(*value as f64),
-        Node::Real(value) => Some(*value),
-        Node::Text(text) => Number::parse(text).map(Number::as_f64),
+        Node::Int(value) => Some(Number::Int(*value)),
+        Node::Real(value) => Some(Number::Real(*value)),
+        Node::Text(text) => Number::parse(text),
         _ => None,
     }
+}
+
+fn constant_number(node: &Node) -> Option<f64> {
+    constant(node).map(Number::as_f64)
+}
+
+fn constant_whole(node: &Node) -> Option<i64> {
+    constant(node).map(Number::as_i64)
 }
 
 #[cfg(test)]

@@ -65,6 +65,11 @@ pub(crate) enum Node {
         low: i64,
         high: i64,
     },
+    /// The inner node's text with zeros in front up to this width.
+    Pad {
+        inner: Box<Node>,
+        width: usize,
+    },
 }
 
 /// What stands between two values.
@@ -93,7 +98,8 @@ impl Node {
             Node::Not(inner)
             | Node::Negate(inner)
             | Node::Cell { row: inner, .. }
-            | Node::Scrambled { n: inner, .. } => inner.each_variable(show),
+            | Node::Scrambled { n: inner, .. }
+            | Node::Pad { inner, .. } => inner.each_variable(show),
             Node::Binary(_, parts) | Node::Item(parts) => {
                 parts.iter().for_each(|part| part.each_variable(show));
             }
@@ -111,7 +117,10 @@ impl Node {
             | Node::Real(_)
             | Node::Text(_)
             | Node::Variable(_) => false,
-            Node::Not(inner) | Node::Negate(inner) | Node::Cell { row: inner, .. } => inner.varies(),
+            Node::Not(inner)
+            | Node::Negate(inner)
+            | Node::Cell { row: inner, .. }
+            | Node::Pad { inner, .. } => inner.varies(),
             Node::Binary(_, parts) | Node::Item(parts) => parts.iter().any(Node::varies),
             Node::Call(function, parts) => !function.pure || parts.iter().any(Node::varies),
             Node::Count(_)
@@ -125,6 +134,15 @@ impl Node {
             | Node::Chance { .. }
             | Node::Exponential { .. }
             | Node::Uniform { .. } => true,
+        }
+    }
+
+    /// A whole number, where nothing but random numbers is looked at for it.
+    pub(super) fn drawn(&self, random: &mut fastrand::Rng) -> Option<i64> {
+        match self {
+            Node::Uniform { low, high } => Some(random.i64(*low..=*high)),
+            Node::Zipf(table) => Some(table.pick(|| random.u64(..))),
+            _ => None,
         }
     }
 

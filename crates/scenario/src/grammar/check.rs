@@ -9,9 +9,7 @@ use crate::yaml::{Content, Node};
 
 /// Checks a node against a shape; `what` says what stands there.
 pub(crate) fn check(node: &Node, shape: &Shape, what: &str, reader: &Reader<'_>) {
-    if !shape.accepts(node)
-        || (node.is_null() && !matches!(shape, Shape::Scalar(Scalar::Value) | Shape::Tree))
-    {
+    if !shape.accepts(node) || (node.is_null() && !takes_null(shape)) {
         reader.sink.error(node, format!("{what} is {}; expected {}", node.kind(), shape.wanted()));
         return;
     }
@@ -43,6 +41,14 @@ pub(crate) fn check(node: &Node, shape: &Shape, what: &str, reader: &Reader<'_>)
             }
         }
         Shape::Tree => {}
+    }
+}
+
+fn takes_null(shape: &Shape) -> bool {
+    match shape {
+        Shape::Scalar(Scalar::Value) | Shape::Tree => true,
+        Shape::Either(shapes) => shapes.iter().any(takes_null),
+        _ => false,
     }
 }
 

@@ -17,6 +17,12 @@ const CONNECT_TO: Key = key(
     "Where connections are made to instead of the URL's host: `HOST:PORT` or `unix:PATH`.",
 );
 
+const PROXY: Key = key(
+    "proxy",
+    Scalar(Text),
+    "The HTTP proxy that requests to a `url` go through: `http://[USER:PASSWORD@]HOST[:PORT]`, or `env`: as the environment says (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY). None by default.",
+);
+
 const HTTP: Key = key(
     "http",
     Scalar(Word(&HttpVersion::WORDS)),
@@ -102,6 +108,7 @@ pub(super) static SYSTEM: Record = Record {
         key("ready within", Scalar(Duration), "Longest time until it is; 60s by default."),
         RESOLVE,
         CONNECT_TO,
+        PROXY,
         key("tls", Of(&TLS), "Options of TLS for an `https` URL."),
         HTTP,
         RPC,
@@ -148,6 +155,7 @@ pub(super) static TARGET: Record = Record {
         key("store", Scalar(Text), "Name of a store under `stores`."),
         RESOLVE,
         CONNECT_TO,
+        PROXY,
         key("tls", Of(&TLS), "Options of TLS for an `https` URL."),
         HTTP,
         RPC,

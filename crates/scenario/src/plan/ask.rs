@@ -1,11 +1,13 @@
 //! What a request asks for, by protocol.
 
+use tidemark_wire::http1::cookie;
 use tidemark_wire::websocket;
 
 use super::aerospike::AerospikeRequest;
 use super::memcached::MemcachedCommand;
 use super::statement::Statement;
-use crate::template::Template;
+use super::upload::UploadPiece;
+use crate::template::{Encoding, Part, Template};
 
 /// What is sent, and by which protocol.
 #[derive(Debug, Clone)]
@@ -39,6 +41,11 @@ impl Ask {
             | Ask::EventStream(EventStreamStep::Connect(request)) => Some(request),
             _ => None,
         }
+    }
+
+    /// Whether its body is read from files while it is sent.
+    pub fn is_upload(&self) -> bool {
+        matches!(self, Ask::Http(request) if !request.upload.is_empty())
     }
 
     /// Whether it is about a WebSocket or an event stream that there is.
@@ -125,6 +132,8 @@ pub struct HttpRequest {
     pub headers: Vec<(String, Template)>,
     /// Body, if any.
     pub body: Option<Template>,
+    /// Instead of that, what is sent piece by piece, as it is read from files.
+    pub upload: Vec<UploadPiece>,
 }
 
 /// What the target of a request is, once it is written.
@@ -143,7 +152,12 @@ impl HttpRequest {
     /// Request line and headers as HTTP/1.1 writes them, each line ended by CRLF: `base_path` in front of the path, and
     /// `own`, whole lines that are not the scenario's, behind the request line.
     pub fn head(&self, base_path: &str, own: &str) -> Template {
-        let mut head = Template::literal(format!("{} ", self.method));
+        self.head_to("", base_path, own)
+    }
+
+    /// The same as a proxy is told it: `server`, the beginning of its URL, stands in front of the path.
+    pub fn head_to(&self, server: &str, base_path: &str, own: &str) -> Template {
+        let mut head = Template::literal(format!("{} {server}", self.method));
         head.append(self.path(base_path));
         head.append(self.behind_target(own));
         head
@@ -157,6 +171,36 @@ impl HttpRequest {
         }
         path.append(self.target.clone());
         path
+    }
+
+    /// The path of cookies for which an answer says none (RFC 6265, 5.1.4), where it is the same each time.
+    pub fn cookie_path(&self, base_path: &str) -> Option<Vec<u8>> {
+        if self.form == TargetForm::Location {
+            return None;
+        }
+        let (mut known, mut varies) = (Vec::new(), false);
+        for part in &self.path(base_path).parts {
+            let text = match part {
+                Part::Literal(text) => text,
+                // a part of one segment: what stands before the last slash stays as it is
+                Part::Hole(_, Encoding::Url) => {
+                    varies = true;
+                    continue;
+                }
+                Part::Hole(..) => return None,
+            };
+            let query = text.iter().position(|byte| *byte == b'?');
+            let text = &text[..query.unwrap_or(text.len())];
+            match varies {
+                true if text.contains(&b'/') => return None,
+                true => {}
+                false => known.extend_from_slice(text),
+            }
+            if query.is_some() {
+                break;
+            }
+        }
+        Some(cookie::default_path(&known).to_vec())
     }
 
     /// What follows the target in the [head](HttpRequest::head).

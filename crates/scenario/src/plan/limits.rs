@@ -60,8 +60,16 @@ impl Default for Limits {
     }
 }
 
+/// Most users, and most connections: each has memory of its own.
+pub const USERS_MAX: usize = 1_000_000;
 /// Most requests at once on a connection.
 pub const PIPELINE_MAX: usize = 1_024;
+/// The same where the protocol tells them apart: streams of HTTP/2, calls.
+pub const STREAMS_MAX: usize = 65_535;
+/// Most requests at once over all connections where they are pipelined: each has a place, as far as the protocol gives it one.
+pub const PLACES_MAX: usize = 10_000_000;
+/// Most sessions that wait, or are in flight.
+pub const SESSIONS_MAX: usize = 10_000_000;
 
 /// Which of the free connections a session takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

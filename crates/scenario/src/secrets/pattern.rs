@@ -41,7 +41,10 @@ regexes! {
     PARAMETER r#"(?<before>(?:^|[?&\s;])(?:--)?(?<name>[A-Za-z0-9_.\-]{1,64})=)(?<secret>[^&\s"'`#]+)"#;
     FIELD r#"(?<before>"(?<name>[^"\\\s]{1,64})\\?"\s*:\s*\\?")(?<secret>(?:[^"\\]|\\[^"]|\\"[^,}\]\s])+)"#;
     HEADER r#"(?i)(?<before>\b(?:proxy-)?authorization:\s*(?:(?:bearer|basic|digest|token|apikey|negotiate)\s+)?|\b(?:set-)?cookie:\s*|\bx-(?:auth(?:-[a-z0-9_-]+)?|session-id|api-key):\s*)(?<secret>[^\s"',;]+(?:;\s*[^\s"',;]+)*)"#;
-    BEARER r#"(?i)(?<before>\bbearer\s+)(?<secret>[^\s"',]{8,})"#;
+    PART r#"(?is)(?<before>;\s*name="(?<name>[^"\r\n]{1,64})"[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n)(?<secret>.+?)(?:\r?\n--|$)"#;
+    ELEMENT r#"(?<before><(?:[A-Za-z0-9_.\-]{1,64}:)?(?<name>[A-Za-z0-9_.\-]{1,64})(?:\s[^<>]*)?>)(?<secret>[^<]+)(?:</|$)"#;
+    BELOW r#""(?<name>[^"\\\s]{1,64})"\s*:\s*[\[{]"#;
+    BEARER r#"(?i)(?<before>(?:^|[^\w/.\-])bearer\s+)(?<secret>[^\s"',]{8,})"#;
 }
 
 /// Whether a header, setting, field or parameter of this name holds a secret.
@@ -69,7 +72,8 @@ fn in_one(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Whether a value of this name is a secret: not the name once more, and beside a name such as `token_bytes` no number.
+/// Whether a value of this name is a secret: not the name once more, and beside a name such as `token_bytes` no number, nor
+/// the word of a scheme beside one such as `token_type`.
 pub fn is_secret(name: &str, value: &str) -> bool {
     let value = value.trim();
     let says_nothing = value.is_empty()
@@ -77,7 +81,8 @@ pub fn is_secret(name: &str, value: &str) -> bool {
         || value.starts_with('…')
         || value.eq_ignore_ascii_case(name)
         || ["true", "false", "null", "~"].contains(&value);
-    !says_nothing && is_secret_name(name) && (is_strong(name) || !is_quantity(value))
+    let is_word = || SCHEMES.contains(&value.to_ascii_lowercase().as_str());
+    !says_nothing && is_secret_name(name) && (is_strong(name) || !(is_quantity(value) || is_word()))
 }
 
 /// `1000`, `64KiB`, `1.5s`, `10%`.
@@ -105,13 +110,17 @@ fn words(name: &str) -> impl Iterator<Item = String> {
 
 /// A text of whatever kind without what stands in it beside a secret's name.
 pub(super) fn masked(text: &str) -> Cow<'_, str> {
-    masked_as(text, &|_| MASK.to_owned())
+    let mask = |_: &str| MASK.to_owned();
+    match below(text) {
+        Cow::Borrowed(text) => masked_as(text, &mask),
+        Cow::Owned(text) => Cow::Owned(masked_as(&text, &mask).into_owned()),
+    }
 }
 
 /// The same with something else in a secret's place.
 pub(super) fn masked_as<'t>(text: &'t str, mask: &dyn Fn(&str) -> String) -> Cow<'t, str> {
     let mut text = Cow::Borrowed(text);
-    for pattern in [&USER_INFO, &PARAMETER, &FIELD, &HEADER, &BEARER] {
+    for pattern in [&USER_INFO, &PARAMETER, &FIELD, &HEADER, &PART, &ELEMENT, &BEARER] {
         let Some(pattern) = pattern.as_ref() else { continue };
         if !pattern.is_match(&text) {
             continue;
@@ -133,6 +142,74 @@ pub(super) fn masked_as<'t>(text: &'t str, mask: &dyn Fn(&str) -> String) -> Cow
         }
     }
     text
+}
+
+/// A text without the leaves of objects and lists of JSON that stand below a secret's name.
+fn below(text: &str) -> Cow<'_, str> {
+    let Some(pattern) = BELOW.as_ref() else { return Cow::Borrowed(text) };
+    let (mut out, mut done) = (String::new(), 0);
+    for found in pattern.captures_iter(text) {
+        let Some(whole) = found.get(0).filter(|whole| whole.start() >= done) else { continue };
+        if !is_secret_name(&found["name"]) {
+            continue;
+        }
+        out.push_str(&text[done..whole.end()]);
+        done = whole.end() + leaves(&found["name"], &text[whole.end()..], &mut out);
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+/// Writes what is within an object or list, or its beginning, without its leaves; says how many bytes of the text that was.
+fn leaves(name: &str, text: &str, out: &mut String) -> usize {
+    let bytes = text.as_bytes();
+    let (mut at, mut depth) = (0, 1);
+    while at < bytes.len() && depth > 0 {
+        let begin = at;
+        match bytes[at] {
+            b'"' => {
+                let end = string_end(bytes, at);
+                let inside = &text[at + 1..end];
+                let is_name =
+                    bytes[end..].iter().skip(1).find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
+                let kept = is_name || inside.contains("${") || !is_secret(name, inside);
+                at = (end + 1).min(bytes.len());
+                match kept {
+                    true => out.push_str(&text[begin..at]),
+                    false => out.extend(["\"", MASK, &text[end..at]]),
+                }
+                continue;
+            }
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth -= 1,
+            b'-' | b'0'..=b'9' => {
+                let is_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                at += bytes[at..].iter().take_while(|byte| is_number(byte)).count();
+                match is_secret(name, &text[begin..at]) {
+                    true => out.extend(["\"", MASK, "\""]),
+                    false => out.push_str(&text[begin..at]),
+                }
+                continue;
+            }
+            _ => {}
+        }
+        // up to the next letter, which may have several bytes
+        at += text[at..].chars().next().map_or(1, char::len_utf8);
+        out.push_str(&text[begin..at]);
+    }
+    at
+}
+
+/// Where the quote stands that ends a text, or the end of all.
+fn string_end(bytes: &[u8], begin: usize) -> usize {
+    let mut at = begin + 1;
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    at.min(bytes.len())
 }
 
 /// An argument of a command, which may say by its name or by the argument before that it is a secret.
@@ -213,6 +290,25 @@ mod tests {
             ("the header Cookie (--set Cookie=…)", "the header Cookie (--set Cookie=…)"),
             ("mean 5 ms at me@host", "mean 5 ms at me@host"),
             ("key_bytes=64KiB token_count=1000", "key_bytes=64KiB token_count=1000"),
+            ("GET /bearer HTTP/1.1", "GET /bearer HTTP/1.1"),
+            ("said Bearer abcdefgh", "said Bearer ***"),
+            (r#"{"token_type": "bearer"}"#, r#"{"token_type": "bearer"}"#),
+            (
+                r#"{"password":{"plain":"a\"b","n":[12, "ü"]},"n":5}"#,
+                r#"{"password":{"plain":"***","n":["***", "***"]},"n":5}"#,
+            ),
+            (
+                r#"{"client_secret":["ab"],"tokens":["cd","ef"]}"#,
+                r#"{"client_secret":["***"],"tokens":["***","***"]}"#,
+            ),
+            (r#"{"password":{"cut":"ab"#, r#"{"password":{"cut":"***"#),
+            (r#"{"users":[{"id":"ab"}]}"#, r#"{"users":[{"id":"ab"}]}"#),
+            (
+                "form-data; name=\"password\"\r\n\r\nhunter2\r\n--b\r\nform-data; name=\"n\"\r\n\r\n5\r\n",
+                "form-data; name=\"password\"\r\n\r\n***\r\n--b\r\nform-data; name=\"n\"\r\n\r\n5\r\n",
+            ),
+            ("<a><password>ab</password><n>5</n></a>", "<a><password>***</password><n>5</n></a>"),
+            ("<s:password x=\"1\">ab</s:password>", "<s:password x=\"1\">***</s:password>"),
         ] {
             assert_eq!(masked(given), wanted);
         }
@@ -230,5 +326,7 @@ mod tests {
     fn a_value_that_says_nothing_is_no_secret() {
         assert!(is_secret("password", "1234") && is_secret("token", "a1b2"));
         assert!(!is_secret("password", "password") && !is_secret("token", "10s") && !is_secret("n", "x"));
+        assert!(!is_secret("token_type", "Bearer") && is_secret("password", "bearer"));
+        assert!(!is_secret("Access-Control-Allow-Credentials", "true"));
     }
 }

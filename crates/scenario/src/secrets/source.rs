@@ -97,7 +97,7 @@ impl Walk<'_> {
                 }
                 self.scalar(value, masked_value(text), text);
             }
-            (Names::Keys, Content::List(items)) if name == "command" => self.words(items),
+            (Names::Keys, Content::List(items)) if name == "command" || name == "agent" => self.words(items),
             (Names::Keys, Content::List(items)) if name == "before" || name == "after" => {
                 for item in items {
                     match &item.content {

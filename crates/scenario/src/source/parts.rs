@@ -13,6 +13,8 @@ record! {
         resolve: Option<Scalar> = "resolve",
         /// Where connections are made to instead of the URL's host.
         connect_to: Option<Scalar> = "connect to",
+        /// The HTTP proxy that is between.
+        proxy: Option<Scalar> = "proxy",
         /// The version of HTTP.
         http: Option<Scalar> = "http",
         /// How TLS is spoken.

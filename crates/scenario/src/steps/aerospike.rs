@@ -1,6 +1,10 @@
 //! Requests to Aerospike, and what cannot stand beside them.
 
-use tidemark_wire::aerospike::{Action, BIN_BYTES_MAX, SET_BYTES_MAX, is_bin, is_set};
+use std::ops::RangeInclusive;
+
+use tidemark_wire::aerospike::{
+    Action, BIN_BYTES_MAX, EXPIRES_S, GENERATIONS, SET_BYTES_MAX, is_bin, is_set,
+};
 
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Spoken};
@@ -197,20 +201,17 @@ fn request(session: &mut Session<'_, '_>, step: &Step<'_>, words: &[Node]) -> Op
         }
         bins.push((bin.unwrap_or_default(), value));
     }
-    let mut of_write = |name: &str, least: i64, most: i64, wrong: &str| {
+    let mut of_write = |name: &str, within: RangeInclusive<i64>, wrong: &str| {
         let node = step.get(name)?;
         let template = session.template(node, Encoding::Raw);
-        if template
-            .as_literal()
-            .is_some_and(|text| !number(text).is_some_and(|n| (least..=most).contains(&n)))
-        {
+        if template.as_literal().is_some_and(|text| !number(text).is_some_and(|n| within.contains(&n))) {
             session.reader.sink.error(node, wrong);
         }
         Some(template)
     };
     let seconds = "this is a whole number of seconds, 0, -1 for never or -2 for as before";
-    let expires = of_write("expires", -2, i32::MAX.into(), seconds);
-    let generation = of_write("generation", 1, 65_535, "this is a whole number from 1 to 65535");
+    let expires = of_write("expires", EXPIRES_S, seconds);
+    let generation = of_write("generation", GENERATIONS, "this is a whole number from 1 to 65535");
     Some(AerospikeRequest {
         action: *action,
         set: set.unwrap_or_default(),

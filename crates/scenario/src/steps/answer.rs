@@ -1,13 +1,17 @@
 //! Keys of all steps that wait for an answer: what is kept of it, and what must hold of it.
 
+use tidemark_wire::json;
+
 use super::Step;
 use crate::compile::Session;
-use crate::grammar::Scalar::{Condition, Duration, JsonPath, Regex, Status, Template, Text, Whole, Word};
-use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
+use crate::grammar::Scalar::{
+    Bool, Condition, Duration, JsonPath, Regex, Status, Template, Text, Whole, Word,
+};
+use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key};
-use crate::plan::{Check, Extraction, RequestPlan, Source, TextTest, WhenMissing};
-use crate::template::Encoding;
-use crate::yaml::{Node, one_or_many};
+use crate::plan::{Check, Extraction, JsonTest, JsonType, RequestPlan, Source, TextTest, WhenMissing};
+use crate::template::{self, Encoding};
+use crate::yaml::{Content, Node, one_or_many};
 
 pub(super) const LABEL: Key =
     key("label", Scalar(Text), "Name in the report; requests with the same one are counted together.");
@@ -57,7 +61,11 @@ pub(super) static CHECK: Record = Record {
         ),
         key("body", TEST, "The body: just this text, or a test."),
         key("header", Map(Keys::Text("header names"), &TEST), "Headers: just this text, or a test."),
-        key("json", Map(Keys::JsonPath, &TEST), "Values by JSON path: just this text, or a test."),
+        key(
+            "json",
+            Map(Keys::JsonPath, &JSON_TEST),
+            "Values by JSON path: this value (`3` is a number, `\"3\"` a text or what is written so), or a test.",
+        ),
         THAT,
     ],
     rule: Rule::Free,
@@ -69,6 +77,24 @@ pub(super) const THAT: Key = key(
     "Expressions over the variables, after the extractions.",
 );
 pub(super) const TEST: Shape = Either(&[Scalar(Template), Of(&TEXT_TEST)]);
+
+pub(super) static JSON_TEST: Shape = Either(&[Of(&VALUE_TEST), Tree]);
+
+static VALUE_TEST: Record = Record {
+    what: "a test of JSON",
+    schema: "json_test",
+    about: "What must hold of a value of JSON.",
+    verbs: &[],
+    keys: &[
+        key("equals", Tree, "It is this value: numbers by their size, lists in order, members in any order."),
+        key("contains", Scalar(Template), "This is somewhere in it, as a text."),
+        key("matches", Scalar(Regex), "This regular expression matches somewhere in it, as a text."),
+        key("exists", Scalar(Bool), "Whether it is there, and not null."),
+        key("absent", Scalar(Word(&["true"])), "Nothing is there, not even null."),
+        key("type", Scalar(Word(&JsonType::WORDS)), "Its type, in JSON's words."),
+    ],
+    rule: Rule::OneOf(&["equals", "contains", "matches", "exists", "absent", "type"]),
+};
 
 static TEXT_TEST: Record = Record {
     what: "a test",
@@ -189,9 +215,7 @@ impl Session<'_, '_> {
             checks.extend(self.test(body).map(Check::Body));
         }
         for (path, test) in node.get("json").map(Node::entries).unwrap_or_default() {
-            let path = self.reader.json_path(path);
-            let test = self.test(test);
-            checks.extend(path.zip(test).map(|(path, test)| Check::Json(path, test)));
+            checks.extend(self.reader.json_path(path).and_then(|path| self.json_check(path, test)));
         }
         for condition in node.get("that").map(one_or_many).unwrap_or_default() {
             let text = self.reader.expression(condition).map(|(_, text)| text.trim().to_owned());
@@ -199,6 +223,48 @@ impl Session<'_, '_> {
             checks.extend(expr.zip(text).map(|(expr, text)| Check::Holds(expr, text)));
         }
         checks
+    }
+
+    fn json_check(&mut self, path: json::Path, node: &Node) -> Option<Check> {
+        if !matches!(node.content, Content::Map(_)) {
+            return Some(self.json_value(path, node));
+        }
+        if let Some(value) = node.get("equals") {
+            Some(self.json_value(path, value))
+        } else if let Some(word) = node.get("type") {
+            let of_type = self.reader.word(word, &JsonType::WORDS).and_then(JsonType::from_word)?;
+            Some(Check::JsonValue(path, JsonTest::Type(of_type)))
+        } else if node.get("absent").is_some() {
+            Some(Check::JsonValue(path, JsonTest::Absent))
+        } else if let Some(exists) = node.get("exists") {
+            Some(match self.reader.bool(exists)? {
+                true => Check::Json(path, TextTest::Exists),
+                false => Check::JsonValue(path, JsonTest::Empty),
+            })
+        } else {
+            self.test(node).map(|test| Check::Json(path, test))
+        }
+    }
+
+    /// That a value of JSON is this one. A text, and what is put together of texts, is compared as one.
+    fn json_value(&mut self, path: json::Path, node: &Node) -> Check {
+        let word = match &node.content {
+            Content::Scalar { text, plain: true } => match text.as_str() {
+                "" | "~" | "null" => Some("null"),
+                text => Some(text)
+                    .filter(|text| matches!(*text, "true" | "false") || json::is_number(text.as_bytes())),
+            },
+            Content::Scalar { .. } => None,
+            Content::List(_) | Content::Map(_) => {
+                let mut tree = template::Template::default();
+                self.json(node, &mut tree);
+                return Check::JsonValue(path, JsonTest::Is(tree));
+            }
+        };
+        match word {
+            Some(word) => Check::JsonValue(path, JsonTest::Is(template::Template::literal(word))),
+            None => Check::Json(path, TextTest::Equals(self.template(node, Encoding::Raw))),
+        }
     }
 
     pub(super) fn test(&mut self, node: &Node) -> Option<TextTest> {

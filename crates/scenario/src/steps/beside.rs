@@ -20,7 +20,7 @@ pub(crate) struct Spoken {
 /// Reports what does not fit together: requests and another server, another step and this server. Whether it is one of the
 /// protocol.
 pub(super) fn check(whole: &Whole<'_>, spoken: &Spoken) -> bool {
-    let Whole { root, requests, system, reader, is_alone } = *whole;
+    let Whole { root, requests, system, reader, is_alone, .. } = *whole;
     let first = requests.first(spoken.is_ask);
     let is_such = match &system.origin {
         SystemOrigin::Url(_) => match whole.scheme() {

@@ -93,7 +93,7 @@ fn arguments(session: &mut Session<'_, '_>, node: Option<&Node>) -> Template {
 }
 
 fn check_beside(whole: &Whole<'_>) {
-    let Whole { root, requests, system, reader, is_alone } = *whole;
+    let Whole { root, requests, system, reader, is_alone, .. } = *whole;
     let get = |first: &str, second: &str| root.get(first)?.entry(second);
     let Some(place_of_call) = requests.first(|ask| matches!(ask, Ask::Call(_))) else {
         if let Some((key, _)) = get("system", "rpc") {

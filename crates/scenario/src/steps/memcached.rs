@@ -9,6 +9,7 @@ use super::ledger::LEDGER;
 use super::measure::MEASURE;
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
+use crate::diagnostic::did_you_mean;
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key};
@@ -166,7 +167,9 @@ fn command(session: &mut Session<'_, '_>, step: &Step<'_>, words: &[Node]) -> Op
     let Some((name, takes, usage, reply)) = known else {
         let names: Vec<&str> =
             COMMANDS.iter().map(|(name, ..)| *name).filter(|name| !is_refused(name)).collect();
-        sink.error(first, format!("this is not a command that can be driven; there is {}", names.join(", ")));
+        let hint = did_you_mean(first.text().unwrap_or_default(), names.iter().copied());
+        let known = if hint.is_empty() { format!("; there is {}", names.join(", ")) } else { hint };
+        sink.error(first, format!("this is not a command that can be driven{known}"));
         return None;
     };
     if is_refused(name) {

@@ -1,5 +1,7 @@
 //! Commands of Redis, and what cannot stand beside them.
 
+mod known;
+
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
@@ -10,12 +12,12 @@ use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::{Duration, Template, Whole as Number};
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key, required};
-use crate::plan::{Ask, RedisCommand, SystemOrigin, Wait};
+use crate::plan::{Ask, RedisCommand, System, SystemOrigin, Wait};
 use crate::reader::Reader;
 use crate::store_facts::store_facts;
 use crate::system_url::{self, Sharding, SystemUrl};
 use crate::template::Encoding;
-use crate::yaml::Node;
+use crate::yaml::{Node, Position};
 
 pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["redis", "rediss", "redis-cluster", "rediss-cluster"],
@@ -119,16 +121,28 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     session.push_request(step, plan);
 }
 
-/// Reports a command whose replies could not be told from those to others.
+/// Reports a command whose replies could not be told from those to others, and warns of one that is misspelt.
 fn check_command(words: &Node, reader: &Reader<'_>) {
+    let name = words.items().first().and_then(|first| Some((first.position, first.text()?)));
+    if let Some((position, name)) = name.filter(|(_, name)| !name.contains("${"))
+        && let Some(meant) = known::meant(name)
+    {
+        let message = format!(
+            "\"{name}\" is no command of Redis that is known here; did you mean {meant}? It is sent as it stands, as a module \
+             or a newer server may have it"
+        );
+        reader.sink.warn(position, message);
+    }
     let given: Vec<String> =
         words.items().iter().filter_map(Node::text).map(str::to_ascii_uppercase).collect();
     let begins =
         |with: &[&str]| given.len() >= with.len() && given.iter().zip(with).all(|(one, other)| one == other);
     let several = NOT_ONE_REPLY.iter().any(|name| begins(&[name]));
     if several || CHANGING.iter().any(|with| begins(with)) {
-        let message = "this command does not have exactly one reply, or changes the connection for others; it \
-                       cannot be driven";
+        let name = &given[0];
+        let message = format!(
+            "{name} does not have exactly one reply, or changes the connection for others; it cannot be driven"
+        );
         reader.sink.error(words, message);
     }
 }
@@ -147,9 +161,9 @@ fn are_several(url: &str) -> bool {
     })
 }
 
-/// The same of the system, which may be a store of the scenario.
-fn has_several(whole: &Whole<'_>) -> bool {
-    let SystemOrigin::Url(url) = &whole.system.origin else { return false };
+/// The same of the system or a target, which may be a store of the scenario.
+fn has_several(whole: &Whole<'_>, system: &System) -> bool {
+    let SystemOrigin::Url(url) = &system.origin else { return false };
     let Some(fact) = store_facts(url).next() else { return are_several(url) };
     let get = |key| whole.root.get("stores")?.get(fact.store)?.get(key);
     get("nodes").and_then(|node| whole.reader.whole(node, 1)).is_some_and(|nodes| nodes > 1)
@@ -161,19 +175,21 @@ fn check_beside(whole: &Whole<'_>) {
     let is_such = beside::check(whole, &SPOKEN);
     let pipeline = whole.root.get("limits").and_then(|limits| limits.get("pipeline"));
     let is_pipelined = pipeline.and_then(|node| whole.reader.whole(node, 1)).is_some_and(|depth| depth > 1);
-    let why = "this command changes its connection, or holds it up, and users share connections";
-    let (position, message) = match is_pipelined {
-        true => (
-            whole.requests.first_anywhere(is_for_one),
-            format!("{why} with `limits: pipeline`; leave that out"),
-        ),
-        false if is_such && has_several(whole) => (
-            whole.requests.first(is_for_one),
-            format!("{why} where there are several servers; drive one, or leave the command out"),
-        ),
-        false => return,
+    let tell = |position: Option<Position>, how: &str| {
+        let why = "this command changes its connection, or holds it up, and users share connections";
+        position
+            .into_iter()
+            .for_each(|position| whole.reader.sink.error_at(position, format!("{why} {how}")));
     };
-    if let Some(position) = position {
-        whole.reader.sink.error_at(position, message);
+    if is_pipelined {
+        return tell(whole.requests.first_anywhere(is_for_one), "with `limits: pipeline`; leave that out");
+    }
+    let driven = std::iter::once((0, whole.system)).filter(|_| is_such);
+    let others = whole.targets.iter().enumerate().map(|(target, of)| (target + 1, &of.at));
+    for (target, _) in driven.chain(others).filter(|(_, system)| has_several(whole, system)) {
+        tell(
+            whole.requests.first_to(target, is_for_one),
+            "where there are several servers; drive one, or leave the command out",
+        );
     }
 }

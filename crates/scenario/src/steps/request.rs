@@ -5,12 +5,13 @@ use super::auth::AUTH;
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
+use super::upload::{FILE_BODY, OF_FILE, OF_PARTS, PART};
 use super::{Step, StepKind};
-use crate::compile::{Session, split_origin};
+use crate::compile::{Session, Whole as Experiment, split_origin};
 use crate::grammar::Scalar::{Template, Whole};
-use crate::grammar::Shape::{Map, Record as Of, Scalar, Tree};
+use crate::grammar::Shape::{Either, Map, Record as Of, Scalar, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, key};
-use crate::plan::{Ask, HttpRequest, TargetForm};
+use crate::plan::{Ask, HttpRequest, HttpVersion, TargetForm, UploadPiece};
 use crate::source::step::Reading;
 use crate::template::{self, Encoding, Part};
 use crate::yaml::Node;
@@ -46,7 +47,12 @@ pub(super) static KIND: StepKind = StepKind {
             AUTH,
             key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
             key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
-            key("body", Scalar(Template), "The body as it is."),
+            key(
+                "multipart",
+                Map(Keys::Text("fields"), &Either(&[Scalar(Template), Of(&PART)])),
+                "The body as a form of parts, of which some may be files.",
+            ),
+            key("body", Either(&[Scalar(Template), Of(&FILE_BODY)]), "The body as it is, or from a file."),
             LEDGER,
             INSERT,
             WRITE,
@@ -61,11 +67,11 @@ pub(super) static KIND: StepKind = StepKind {
                 "What must hold; without a status check, any status below 400 is right.",
             ),
         ],
-        rule: Rule::AtMostOneOf(&["form", "json", "body"]),
+        rule: Rule::AtMostOneOf(&["form", "json", "multipart", "body"]),
     },
     source: Some(Reading::REQUEST),
     compile,
-    beside: None,
+    beside: Some(check_beside),
     example: "
 - POST: /orders
   label: Order
@@ -99,13 +105,32 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let words = || format!("{method} {}", step.value.text().unwrap_or_default());
     let Some(label) = session.label_or(step, step.value.position, words) else { return };
     let sent = session.entered(step, |session| {
-        let (body, content_type) = session.body(step);
-        Ask::Http(HttpRequest { body, ..session.http(step, method, content_type) })
+        let (body, upload, content_type) = session.body(step);
+        Ask::Http(HttpRequest { body, upload, ..session.http(step, method, content_type) })
     });
     let mut plan = session.request(step, label, sent, step.get("check"));
     plan.follow = session.follow(step, &mut plan.ask);
     session.push_request(step, plan);
 }
+
+/// What is read while it is sent goes over connections that carry nothing else meanwhile.
+fn check_beside(whole: &Experiment<'_>) {
+    let why = "a file of 1 MiB or more is read while it is sent, which goes over HTTP/1.1 only; leave out `http: 2`";
+    let is_two = whole.system.http == HttpVersion::Two;
+    if let Some(position) = whole.requests.first(Ask::is_upload).filter(|_| is_two) {
+        whole.reader.sink.error_at(position, why.to_owned());
+    }
+    let pipeline = whole.root.get("limits").and_then(|limits| limits.get("pipeline"));
+    let is_pipelined = pipeline.and_then(|node| whole.reader.whole(node, 1)).is_some_and(|depth| depth > 1);
+    if let Some(position) = whole.requests.first_anywhere(Ask::is_upload).filter(|_| is_pipelined) {
+        let message = "a file of 1 MiB or more is read while it is sent, and others would wait behind it; leave out \
+                       `limits: pipeline`";
+        whole.reader.sink.error_at(position, message.to_owned());
+    }
+}
+
+/// The body of a request: a text, or pieces that are read while they are sent; and its type where no header says one.
+type Body = (Option<template::Template>, Vec<UploadPiece>, Option<&'static str>);
 
 impl Session<'_, '_> {
     /// A request without a body.
@@ -139,7 +164,7 @@ impl Session<'_, '_> {
             target.append(self.template(value, Encoding::Url));
         }
         let headers = self.headers(step, content_type);
-        HttpRequest { method: method.to_owned(), target, form, headers, body: None }
+        HttpRequest { method: method.to_owned(), target, form, headers, ..HttpRequest::default() }
     }
 
     pub(crate) fn check_path(&self, node: &Node, path: &template::Template) {
@@ -188,23 +213,32 @@ impl Session<'_, '_> {
         }
     }
 
-    fn body(&mut self, step: &Step<'_>) -> (Option<template::Template>, Option<&'static str>) {
+    fn body(&mut self, step: &Step<'_>) -> Body {
         let mut body = template::Template::default();
-        if let Some(fields) = step.get("form") {
+        let content_type = if let Some(fields) = step.get("form") {
             for (index, (name, value)) in fields.entries().iter().enumerate() {
                 body.push_literal(if index > 0 { b"&" } else { b"" });
                 body.append(self.template(name, Encoding::Form));
                 body.push_literal(b"=");
                 body.append(self.template(value, Encoding::Form));
             }
-            (Some(body), Some("application/x-www-form-urlencoded"))
+            "application/x-www-form-urlencoded"
         } else if let Some(tree) = step.get("json") {
             self.json(tree, &mut body);
-            (Some(body), Some("application/json"))
+            "application/json"
+        } else if let Some(fields) = step.get("multipart") {
+            let (body, upload) = self.multipart(fields).into_body();
+            return (body, upload, Some(OF_PARTS));
         } else if let Some(raw) = step.get("body") {
-            (Some(self.template(raw, Encoding::Raw)), Some("text/plain; charset=utf-8"))
+            if raw.text().is_none() {
+                let (body, upload) = self.file_body(raw).into_body();
+                return (body, upload, Some(OF_FILE));
+            }
+            body = self.template(raw, Encoding::Raw);
+            "text/plain; charset=utf-8"
         } else {
-            (None, None)
-        }
+            return (None, Vec::new(), None);
+        };
+        (Some(body), Vec::new(), Some(content_type))
     }
 }

@@ -82,7 +82,7 @@ impl<'p> User<'p> {
                 Op::JumpUnless { condition, to } => {
                     self.at = if condition.is_true(&mut cx) { self.at + 1 } else { *to as usize };
                 }
-                Op::Choose { ways, total } => {
+                Op::Choose { ways, total, counter: _ } => {
                     let draw = world.random.u32(..*total);
                     let way = ways.iter().find(|(below, _)| draw < *below).expect("bounds reach the total");
                     self.at = way.1 as usize;
@@ -215,7 +215,7 @@ fn holds(check: &Check, answer: &Answer, cx: &mut Context<'_>) -> bool {
             }
             text_holds(test, token.map(|_| text.as_slice()), cx)
         }
-        Check::Value { .. } => true,
+        Check::Value { .. } | Check::JsonValue(..) => true,
         Check::Holds(expr, _) => expr.is_true(cx),
         Check::Header(..) => true,
     }

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use clap::Args;
 use tidemark_lab::{IoChoice, Timestamps};
+use tidemark_scenario::plan::Watch;
 
 use crate::quantities::{RateRange, count, rate, time, timeout, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
+use crate::trace::TraceArguments;
 
 /// The order in which a person thinks of the flags.
 const LOAD: &str = "Load";
@@ -31,10 +33,11 @@ Examples:
   tidemark hit :8080/ -r 5k --until 'p99<10ms' --until 'errors=0'
   tidemark hit :8080/ -r 100:5k -d 1m
   tidemark hit :8080/items -n 1000 -m POST -b @item.json
+  tidemark hit :8080/ --watch port=8080 --watch name=postgres
   tidemark hit :8080/ --random-path 'item-[0-9]{4}' --save
   tidemark hit :8080/ -r 1k/s --for 30s --print-scenario > first.yaml
   tidemark hit --urls targets.txt -r 500
-  tidemark hit -c 20 -d 30s curl -X POST -H 'A: b' --data-raw '{}' http://127.0.0.1:8080/
+  tidemark hit -c 20 curl -X POST --data-raw '{}' http://127.0.0.1:8080/
   tidemark hit https://shop.test/ --connect-to 127.0.0.1:8443 --cacert ca.pem")]
 pub struct HitArguments {
     /// What to send requests to; http:// may be left out. Or a command line of curl, behind all other flags
@@ -88,7 +91,7 @@ pub struct HitArguments {
     /// A file with the body; - reads standard input
     #[arg(short = 'B', short_alias = 'D', long, value_name = "FILE", help_heading = REQUEST)]
     pub body_file: Option<PathBuf>,
-    /// Content-Type of the body
+    /// Content-Type of the body [default: application/json, text/plain or application/octet-stream, as it is]
     #[arg(long, value_name = "TYPE", help_heading = REQUEST)]
     pub content_type: Option<String>,
     /// Longest time for an answer [default: 30s]
@@ -112,6 +115,9 @@ pub struct HitArguments {
           value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "disable_keepalive",
           help_heading = REQUEST)]
     pub pipeline: u16,
+    /// What is looked at beside the load: port=8080, pid=N, name=PROGRAM, cgroup=/PATH, unit=NAME, container=NAME, or the URL of a page of metrics, with series behind a # (repeatable)
+    #[arg(long, value_name = "WHAT", value_parser = crate::args::watch, help_heading = LOAD)]
+    pub watch: Vec<Watch>,
     /// An objective, which exit status 0 requires, like 'p99<10ms', 'errors<0.1%' or 'rate>5k/s' (repeatable)
     #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE", help_heading = OUTPUT)]
     pub objectives: Vec<String>,
@@ -143,4 +149,7 @@ pub struct HitArguments {
     /// Metrics while it runs.
     #[command(flatten)]
     pub sinks: SinkArguments,
+    /// A sample of the requests as they were.
+    #[command(flatten)]
+    pub trace: TraceArguments,
 }

@@ -40,6 +40,11 @@ fn without_dollar_quotes(line: &str) -> Option<Result<String, String>> {
     let mut out = String::new();
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
+        // a line that goes on; of `shlex` it would be an empty word
+        if let Some(next) = rest.strip_prefix("\\\n").or_else(|| rest.strip_prefix("\\\r\n")) {
+            rest = next;
+            continue;
+        }
         let length = match c {
             '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
             '\'' => 2 + rest[1..].find('\'')?,
@@ -172,6 +177,7 @@ const KNOWN: &[(char, &str, Takes)] = &[
     (' ', "http2-prior-knowledge", Takes::Nothing),
     ('m', "max-time", Takes::Value),
     (' ', "connect-timeout", Takes::Value),
+    ('x', "proxy", Takes::Value),
     (' ', "compressed", Takes::Nothing),
     (' ', "no-keepalive", Takes::Nothing),
     (' ', "tlsv1", Takes::Nothing),
@@ -350,6 +356,8 @@ impl Line {
             "http2-prior-knowledge" => self.reach.http = Some(HttpVersion::Two),
             "max-time" => self.timeout = Some(seconds(value)?),
             "connect-timeout" => self.connect_timeout = Some(seconds(value)?),
+            "proxy" if value.contains("://") => self.reach.proxy = Some(value.to_owned()),
+            "proxy" => self.reach.proxy = Some(format!("http://{value}")),
             "compressed" => self.compressed = true,
             "no-keepalive" => self.no_keepalive = true,
             // versions of TLS are agreed on, --basic is how -u is meant, and the rest is about what is shown
@@ -482,7 +490,7 @@ fn place(parts: usize, text: &str, target: &Target) -> Result<String, String> {
 fn seconds(text: &str) -> Result<Duration, String> {
     let time =
         units::parse_duration(&format!("{text}s")).map_err(|_| format!("{text} is no number of seconds"))?;
-    if time.is_zero() { Err("a time of 0 is none; leave it out".into()) } else { Ok(time) }
+    if time.is_zero() { Err("0 means no limit; leave it out".into()) } else { Ok(time) }
 }
 
 /// The bytes of a file that a flag names.
@@ -573,13 +581,16 @@ mod tests {
         assert_eq!(place("--connect-to ::other:2"), "other:2");
         assert_eq!(place("--connect-to h:1::2"), "h:2");
         assert_eq!(place("--resolve h:1:::1"), "[::1]:1");
+        let proxy = |flag: &str| curl(&format!("curl {flag} http://h/")).unwrap().reach.proxy.unwrap();
+        assert_eq!(proxy("-x me:mine@p:3128"), "http://me:mine@p:3128");
+        assert_eq!(proxy("--proxy http://p"), "http://p");
     }
 
     #[test]
     fn what_is_not_understood_is_named() {
         for (line, says) in [
             ("curl --sslv2 h", "curl's flag --sslv2 is not understood here"),
-            ("curl -x proxy h", "curl's flag -x"),
+            ("curl -K config h", "curl's flag -K"),
             ("curl h -c 100", "Flags of hit stand before the word curl"),
             ("curl -X", "-X has no value"),
             ("curl", "no URL"),

@@ -1,6 +1,11 @@
 //! Bodies of forms, as curl's `-F` and `--data-urlencode` make them.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
 use super::curl::file_of;
+
+/// What curl percent-encodes: all but letters, digits and these.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A field of a form with several parts.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,19 +96,14 @@ pub fn value_or_file(value: &str) -> Result<Vec<u8>, String> {
 pub fn encoded(text: &str) -> Result<Vec<u8>, String> {
     let (name, value) = match text.find(['=', '@']) {
         None => ("", text.as_bytes().to_vec()),
-        Some(at) if text[at..].starts_with('=') => (&text[..at], text[at + 1..].as_bytes().to_vec()),
+        Some(at) if text[at..].starts_with('=') => (&text[..at], text.as_bytes()[at + 1..].to_vec()),
         Some(at) => (&text[..at], file_of(&text[at + 1..])?),
     };
     let mut out = String::new();
     if !name.is_empty() {
         out = format!("{name}=");
     }
-    for byte in value {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            other => out += &format!("%{other:02X}"),
-        }
-    }
+    out.extend(percent_encode(&value, ENCODED));
     Ok(out.into_bytes())
 }
 

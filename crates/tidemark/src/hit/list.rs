@@ -176,10 +176,12 @@ impl Reader<'_> {
     fn url(&self, text: &str) -> Result<Url, String> {
         let known = self.base.as_ref().or(self.list.targets.first().map(|target| &target.url));
         let Some(base) = known else {
-            return super::target::parse_url(text).map_err(|reason| match text.starts_with('/') {
-                true => format!("{text} is of no server: give its URL before --urls, or a whole URL here"),
-                false => reason,
-            });
+            if text.starts_with('/') {
+                return Err(format!(
+                    "{text} is of no server: give its URL before --urls, or a whole URL here"
+                ));
+            }
+            return super::target::parse_url(text);
         };
         let url = base.join(text).map_err(|error| format!("{error}: {text}"))?;
         if url.origin() != base.origin() {
@@ -267,6 +269,11 @@ mod tests {
         for (text, says) in [
             ("/a\nhttp://elsewhere/b\n", "list:2: not on http://h:1"),
             ("GET /a\nX: 1\nX: 2\n", "list:1: the header X is given twice"),
+            (
+                "/a\n{\"method\":\"GET\",\"url\":\"/b\",\"header\":{\"X-One\":[\"1\\r\\nX-Two: 2\"]}}\n",
+                "list:2: the header X-One has a line break",
+            ),
+            ("GET /a\nX: 1\r2\n", "list:1: the header X has a line break"),
             ("\n{\"method\":\"GET\"}\n", "list:2: it is no target of vegeta's JSON"),
             ("POST /a\n@nowhere\n", "list:1: the body in "),
             ("curl --sslv2 http://h:1/\n", "list:1: curl's flag --sslv2"),

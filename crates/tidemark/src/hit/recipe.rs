@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidemark_lab::{IoChoice, Timestamps};
-use tidemark_scenario::plan::{Follow, HttpVersion, TlsSettings};
+use tidemark_scenario::plan::{Follow, HttpVersion, TlsSettings, Watched};
 use tidemark_scenario::source::{
     Choose, Feeder, Load, Map, Method, Named, Phase, Request, Scalar, Scenario, Session, Step, System, Value,
     Way, verbatim, verbatim_bytes,
@@ -38,7 +38,8 @@ const ANSWER_MAX: &str = "16GiB";
 const LABEL_CHARS: usize = 60;
 /// Most requests that have a line of the report each.
 const LINES_MAX: usize = 200;
-/// What a body is that is no text and of which nothing is said.
+/// What a body is of which nothing is said: JSON, or no text.
+const JSON: &str = "application/json";
 const BYTES: &str = "application/octet-stream";
 
 /// The scenario that the flags stand for.
@@ -85,10 +86,35 @@ fn whole(
         sessions: vec![("hit".into(), Session { steps, ..Session::default() })],
         load: Some(load(arguments)?),
         limits,
+        watch: arguments.watch.iter().map(|watch| watched(&watch.what)).collect(),
         objectives: arguments.objectives.iter().map(|objective| verbatim(objective).into()).collect(),
         seed: arguments.seed.map(Into::into),
         ..Scenario::default()
     })
+}
+
+/// What is looked at, as a scenario says it.
+fn watched(what: &Watched) -> Value {
+    let mut map = Map::new();
+    match (what, what.flag()) {
+        (Watched::Metrics { url, series }, _) => {
+            map.insert("metrics", verbatim(url));
+            let series: Vec<Value> =
+                series.iter().map(|series| verbatim(&series.to_string()).into()).collect();
+            if !series.is_empty() {
+                map.insert("series", Value::List(series));
+            }
+        }
+        (_, Some(flag)) => {
+            let (key, value) = flag.split_once('=').unwrap_or((&flag, ""));
+            match value.parse::<u64>() {
+                Ok(number) if matches!(what, Watched::Pid(_) | Watched::Port(_)) => map.insert(key, number),
+                _ => map.insert(key, verbatim(value)),
+            }
+        }
+        _ => {}
+    }
+    Value::Map(map)
 }
 
 /// What is to be sent, and how it gets there.
@@ -275,10 +301,9 @@ fn shortened(label: &str) -> String {
 
 /// A request as a step; its path may have holes.
 fn request(target: &Target, path: String, label: String, timeout: Option<Duration>) -> Request {
-    let is_text = target.body.as_deref().is_none_or(|body| std::str::from_utf8(body).is_ok());
-    let bytes = (!is_text && target.header("content-type").is_none())
-        .then(|| ("Content-Type".to_owned(), BYTES.to_owned()));
-    let headers = target.headers.iter().cloned().chain(bytes);
+    let kind = target.body.as_deref().filter(|_| target.header("content-type").is_none()).and_then(kind);
+    let typed = kind.map(|kind| ("Content-Type".to_owned(), kind.to_owned()));
+    let headers = target.headers.iter().cloned().chain(typed);
     let mut other = Map::new();
     if let Some((user, password)) = &target.login {
         let basic = Map::from([("user", verbatim(user)), ("password", verbatim(password))]);
@@ -296,6 +321,15 @@ fn request(target: &Target, path: String, label: String, timeout: Option<Duratio
         other,
         ..Request::new(target.method, path)
     }
+}
+
+/// What a body is, where it is not just a text: services often take JSON only by that name.
+fn kind(body: &[u8]) -> Option<&'static str> {
+    let may_be_json = matches!(body.trim_ascii_start().first(), Some(b'{' | b'['));
+    if may_be_json && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() {
+        return Some(JSON);
+    }
+    std::str::from_utf8(body).is_err().then_some(BYTES)
 }
 
 /// What stands at the top: where it is from, and the flags that are no part of a scenario.
@@ -353,6 +387,7 @@ fn system(
         url: Some(verbatim(origin(url)).into()),
         resolve: (reached.resolve != usual).then(|| reached.resolve.word().into()),
         connect_to: reached.connect_to.map(|place| verbatim(&place).into()),
+        proxy: proxy(reach)?.map(|proxy| verbatim(proxy).into()),
         http: (reached.http != HttpVersion::One).then(|| Scalar::unquoted(reached.http.word())),
         tls: tls(reached.tls)?,
         ..source::System::default()
@@ -361,6 +396,9 @@ fn system(
 
 /// A server of Redis' protocol, which its URL says most about.
 fn redis_system(arguments: &HitArguments, url: &str) -> Result<System, Failure> {
+    if arguments.reach.proxy.is_some() {
+        return Err(Failure::usage("--proxy is for http:// and https:// only"));
+    }
     let mut reached = plan::System::default();
     let usual = reached.resolve;
     arguments.reach.apply(&mut reached);
@@ -371,6 +409,15 @@ fn redis_system(arguments: &HitArguments, url: &str) -> Result<System, Failure> 
         tls: tls(reached.tls)?,
         ..source::System::default()
     })
+}
+
+/// The proxy that is between, if one is.
+fn proxy(reach: &ReachArguments) -> Result<Option<&str>, Failure> {
+    let Some(proxy) = reach.proxy.as_deref().filter(|proxy| *proxy != plan::NO_PROXY) else {
+        return Ok(None);
+    };
+    plan::check_proxy(proxy).map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
+    Ok(Some(proxy))
 }
 
 fn tls(settings: TlsSettings) -> Result<Map, Failure> {

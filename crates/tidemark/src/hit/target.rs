@@ -49,6 +49,12 @@ impl Target {
                 "the header {name} is given twice; put its values into one, with a comma between them"
             ));
         }
+        if name.chars().chain(value.chars()).any(|c| c.is_control() && c != '\t') {
+            return Err(format!(
+                "the header {} has a line break or another control character in it, which HTTP does not allow",
+                name.escape_debug()
+            ));
+        }
         if name.eq_ignore_ascii_case("connection") {
             return Err("'Connection: …' cannot be set as a header; see --disable-keepalive".into());
         }

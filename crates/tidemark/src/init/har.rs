@@ -229,6 +229,9 @@ impl Making {
         if let Some(target) = target {
             request.other.insert("at", target);
         }
+        if entry.lacks_body {
+            body::note(&mut request, "its body is not in the recording");
+        }
         if let Some(recorded) = entry.body {
             body::put(recorded, &mut request, &mut |name| secret(&mut self.settings, name));
         }

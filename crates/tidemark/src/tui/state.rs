@@ -8,11 +8,14 @@ use tidemark_record::{Live, Sample};
 use tidemark_report::units;
 
 pub use crate::progress::length;
+use crate::progress::starting;
 
 /// Seconds that are kept; a screen shows no more of them than it has columns.
 pub const SECONDS_MAX: usize = 1_024;
 /// Events that are kept.
 const EVENTS_MAX: usize = 64;
+/// So long after it was last seen a process is shown, microseconds.
+const KEPT_US: u64 = 1_900_000;
 /// Seconds that are room for where nobody knows how many there will be.
 const SPAN_MIN: usize = 30;
 
@@ -68,7 +71,7 @@ impl State {
     pub fn take(&mut self, progress: Progress, now: Instant) {
         match progress {
             Progress::Starting { system } => {
-                self.event(now, format!("starting {system}"));
+                self.event(now, starting(&system));
                 self.system = system;
             }
             Progress::Store { text } => {
@@ -91,7 +94,7 @@ impl State {
                 self.event(now, format!("{name}: {level} for {}", length(duration)));
                 (self.phase, self.level) = (name, level);
             }
-            Progress::Look { samples } => self.samples = samples,
+            Progress::Look { samples } => self.look(samples),
             Progress::Fault { text } => self.event(now, text),
             Progress::Second { phase, left, live } => {
                 let begun = *self.begun.get_or_insert(now);
@@ -181,6 +184,16 @@ impl State {
         let span = planned.max(self.seconds.len()).clamp(1, room.max(1));
         let skip = self.seconds.len().saturating_sub(span);
         (self.seconds.iter().skip(skip).enumerate().map(|(i, live)| (i as f64, live)), span)
+    }
+
+    /// Takes what was seen; not all are looked at in the same moment.
+    fn look(&mut self, samples: Vec<Sample>) {
+        let newest_us = samples.iter().map(|sample| sample.at_us).max().unwrap_or(0);
+        self.samples.retain(|known| {
+            known.at_us.saturating_add(KEPT_US) >= newest_us
+                && samples.iter().all(|sample| sample.process != known.process)
+        });
+        self.samples.extend(samples);
     }
 
     /// The last whole second.

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "tui")]
 pub mod pty;
+pub mod runs;
 pub mod server;
 pub mod store;
 

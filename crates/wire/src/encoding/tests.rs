@@ -219,6 +219,41 @@ fn a_bomb_is_not_read_further_than_the_limit() {
     assert!(matches!(read(&["gzip"], &just, MOST - 1), Err(EncodingError::TooLarge { .. })));
 }
 
+#[test]
+fn zstd_asks_for_no_more_memory_than_a_body_may_have() {
+    // a frame's header with this window, then a block of one byte `a`, the last
+    let windowed = |window: u8| [bytes("28b52ffd00"), vec![window], bytes("09000061")].concat();
+    assert_eq!(memory_asked_by(&windowed(0)), Some(Memory::Window(1 << 10)));
+    assert_eq!(memory_asked_by(&windowed(13 << 3)), Some(Memory::Window(8 << 20)));
+    assert_eq!(memory_asked_by(&windowed(255)), Some(Memory::Window((1 << 41) + 7 * (1 << 38))));
+    assert_eq!(read(&["zstd"], &windowed(13 << 3), MOST).unwrap().as_deref(), Some(&b"a"[..]));
+    for window in [(13 << 3) + 1, 17 << 3, 255] {
+        let error = read(&["zstd"], &windowed(window), MOST).unwrap_err();
+        assert!(error.to_string().ends_with("and may have 8388608"), "{error}");
+    }
+    // frames that are kept whole say how large they are, in 1, 2, 4 or 8 bytes
+    for (header, wanted) in [
+        ("28b52ffd2005", 5),
+        ("28b52ffd21ff05", 5),
+        ("28b52ffd600100", 257),
+        ("28b52ffda000000100", 1 << 16),
+        ("28b52ffde00000000000010000", 1 << 40),
+    ] {
+        assert_eq!(memory_asked_by(&bytes(header)), Some(Memory::Content(wanted)), "{header}");
+        for end in 0..bytes(header).len() {
+            assert_eq!(memory_asked_by(&bytes(header)[..end]), None, "{header} {end}");
+        }
+    }
+    let large = [bytes("28b52ffde00000000000010000"), bytes("09000061")].concat();
+    assert_eq!(
+        read(&["zstd"], &large, MOST),
+        Err(EncodingError::TooLarge { name: "zstd", limit_bytes: MOST })
+    );
+    // of as many bytes as there may be
+    assert!(read(&["zstd"], &bytes("28b52ffd200109000061"), 1).is_ok());
+    assert_eq!(memory_asked_by(b"plain text"), None);
+}
+
 proptest! {
     #[test]
     fn what_was_encoded_is_read(body in prop::collection::vec(any::<u8>(), 1..5_000), order in 0usize..3) {

@@ -61,7 +61,8 @@ enum State {
 pub(super) struct Body {
     state: State,
     kept: Vec<u8>,
-    keep: bool,
+    /// Most bytes that are kept, from its beginning on.
+    kept_max: usize,
     /// It is drained as it comes, and may go on for ever.
     is_streamed: bool,
     length_bytes: u64,
@@ -70,10 +71,10 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Forgets the message before.
-    pub fn reset(&mut self, keep: bool) {
+    /// Forgets the message before; of this one so many bytes are kept.
+    pub fn reset(&mut self, kept_max: usize) {
         self.state = State::Complete;
-        self.keep = keep;
+        self.kept_max = kept_max;
         self.is_streamed = false;
         self.length_bytes = 0;
         self.line_bytes = 0;
@@ -85,7 +86,7 @@ impl Body {
 
     /// Forgets the message before; this one has no bound, and whoever reads it drains it.
     pub fn reset_streamed(&mut self) {
-        self.reset(true);
+        self.reset(usize::MAX);
         self.is_streamed = true;
     }
 
@@ -110,9 +111,7 @@ impl Body {
                 if left > self.limit_bytes(limits) {
                     return Err(HttpError::BodyTooLarge { limit_bytes: limits.body_bytes });
                 }
-                if self.keep {
-                    self.kept.reserve((left as usize).min(RESERVED_BYTES));
-                }
+                self.kept.reserve((left as usize).min(RESERVED_BYTES).min(self.kept_max));
                 State::Fixed { left }
             }
             Framing::Chunked => State::Size { size: 0, digits: 0 },
@@ -165,8 +164,9 @@ impl Body {
         if self.length_bytes > self.limit_bytes(limits) {
             return Err(HttpError::BodyTooLarge { limit_bytes: limits.body_bytes });
         }
-        if self.keep {
-            self.kept.extend_from_slice(part);
+        let room = self.kept_max.saturating_sub(self.kept.len());
+        if room > 0 {
+            self.kept.extend_from_slice(&part[..part.len().min(room)]);
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ impl RequestDecoder {
     /// Forgets the request before and waits for the next.
     pub fn start(&mut self) {
         self.head.reset();
-        self.body.reset(true);
+        self.body.reset(usize::MAX);
         self.head_complete = false;
         self.complete = false;
         self.failed = None;

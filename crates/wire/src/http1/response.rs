@@ -41,7 +41,12 @@ impl ResponseDecoder {
     /// Begins the answer to a new request. `head_request`: the request was HEAD, so that no body follows whatever the
     /// headers say. `keep_body`: the body is kept; otherwise it is counted and dropped without being copied.
     pub fn start(&mut self, head_request: bool, keep_body: bool) {
-        self.body.reset(keep_body);
+        self.start_keeping(head_request, if keep_body { usize::MAX } else { 0 });
+    }
+
+    /// The same; of the body so many bytes are kept, from its beginning on.
+    pub fn start_keeping(&mut self, head_request: bool, kept_bytes_max: usize) {
+        self.body.reset(kept_bytes_max);
         self.begin(head_request);
     }
 

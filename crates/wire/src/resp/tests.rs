@@ -186,6 +186,22 @@ fn a_connection_that_ends_says_where() {
     assert_eq!(decoder.finish(), RespError::Truncated);
 }
 
+#[test]
+fn a_word_has_its_length_in_front_however_long_it_is() {
+    for bytes in [0, 1, 9, 10, 57, 99, 100, 12_345] {
+        let word = vec![b'w'; bytes];
+        let (mut at_once, mut by_another) = (b"*1\r\n".to_vec(), b"*1\r\n".to_vec());
+        write_word(&word, &mut at_once);
+        write_word_by(&mut by_another, |out| {
+            out.extend_from_slice(&word);
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        assert_eq!(at_once, by_another);
+    }
+    assert_eq!(write_word_by(&mut Vec::new(), |_| Err(7)), Err(7));
+}
+
 /// A value, as it is written and as JSON has it.
 fn value() -> impl Strategy<Value = (Vec<u8>, serde_json::Value)> {
     let text = |kind: char, text: String| format!("{kind}{}\r\n{text}\r\n", text.len()).into_bytes();

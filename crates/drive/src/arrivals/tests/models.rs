@@ -218,3 +218,22 @@ proptest! {
         }
     }
 }
+
+/// What is remembered of a level that stays the same is never taken for another time's.
+#[test]
+fn when_a_user_is_at_work_again_does_not_depend_on_what_was_asked_before() {
+    let phases = [
+        phase(1_000, 4.0, 4.0, true),
+        phase(1_000, 4.0, 0.0, true),
+        phase(500, 2.0, 2.0, true),
+        phase(500, 6.0, 6.0, true),
+    ];
+    let load = Load::new(LoadModel::Closed, phases.to_vec());
+    let fresh = || schedule(&load, 0, 1, &mut fastrand::Rng::with_seed(1));
+    let mut asked = fresh();
+    for n in 0..5_000 {
+        let (user, at_ns) = (n * 7 % 6, u64::from(n) * 7_919 % 3_100 * MS);
+        let expected = again(&mut fresh(), user, at_ns, at_ns);
+        assert_eq!(again(&mut asked, user, at_ns, at_ns), expected, "user {user} at {at_ns}");
+    }
+}

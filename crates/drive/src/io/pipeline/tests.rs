@@ -99,6 +99,7 @@ fn told(io: &mut PipelineIo<Scripted>) -> Vec<String> {
     while let Some((lane, event)) = io.next() {
         told.push(match event {
             Event::Opened => format!("{lane} opened"),
+            Event::Taken => format!("{lane} taken"),
             Event::Ended => format!("{lane} ended"),
             Event::Unsent(error) => format!("{lane} unsent: {error}"),
             Event::Failed(error) => format!("{lane} failed: {error}"),

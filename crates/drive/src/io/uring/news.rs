@@ -5,7 +5,9 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use super::orders::{error, is, is_refused};
-use super::slot::{CONNECT, GENERATIONS, RECEIVE, SEND, SEND_REST, STAMPED_HEAD_BYTES, Sending, WAKE, token};
+use super::slot::{
+    CONNECT, GENERATIONS, RECEIVE, SEND, SEND_REST, STAMPED_HEAD_BYTES, Sending, TAKEN, WAKE, token,
+};
 use super::{Received, Uring};
 use crate::io::Event;
 
@@ -30,6 +32,7 @@ impl Uring {
                 RECEIVE => self.look_received(number, entry, buffer),
                 SEND => self.not_sent(number, entry.result()),
                 SEND_REST => self.sent_rest(number, entry.result()),
+                TAKEN => self.taken(number),
                 _ => self.not_cancelled(number, entry.result()),
             },
             // News of an earlier socket: only of sends that failed and of orders that could not be taken back.
@@ -137,14 +140,26 @@ impl Uring {
         slot.written = (before + result.max(0) as usize).min(slot.output.len());
         self.traffic.0 += (slot.written - before) as u64;
         let connection = slot.connection? as usize;
+        let is_all = slot.written == slot.output.len();
+        if is_all && std::mem::take(&mut slot.tells_taken) {
+            return Some((connection, Event::Taken));
+        }
         let event = match result {
-            _ if slot.written == slot.output.len() => Ok(()),
+            _ if is_all => Ok(()),
             _ if is(result, Errno::INTR) || result > 0 => self.send_rest(number).map_err(Event::Failed),
             _ if before == 0 => Err(Event::Unsent(error(result))),
             // Something was taken: the socket's end is reported when it is read.
             _ => Ok(()),
         };
         event.err().map(|event| (connection, event))
+    }
+
+    /// What was sent before has been tried: whether all of it was taken. What waits for room is told of when that is done.
+    fn taken(&mut self, number: u32) -> Option<(usize, Event)> {
+        let slot = &mut self.memory.slots[number as usize];
+        let connection = slot.connection? as usize;
+        let is_all = slot.sending == Sending::Idle && slot.written == slot.output.len();
+        (is_all && std::mem::take(&mut slot.tells_taken)).then_some((connection, Event::Taken))
     }
 
     /// An order could not be taken back. Either it is done, or the end of the socket ends it.

@@ -14,6 +14,8 @@ pub(super) const SEND: u64 = 2;
 /// Of what found no room at first.
 pub(super) const SEND_REST: u64 = 3;
 pub(super) const CANCEL: u64 = 4;
+/// Comes behind a send, when that has been tried.
+pub(super) const TAKEN: u64 = 5;
 /// Generations have 28 bits between the kind and the slot.
 pub(super) const GENERATIONS: u32 = (1 << 28) - 1;
 /// Token of wake-ups; no socket has it, as no slot has this number.
@@ -54,6 +56,8 @@ pub(super) struct SocketSlot {
     pub sending: Sending,
     pub output: Vec<u8>,
     pub written: usize,
+    /// Whether somebody wants to be told when all of the output is taken.
+    pub tells_taken: bool,
 }
 
 impl SocketSlot {

@@ -71,6 +71,7 @@ impl Endpoint {
                 base_path: String::new(),
                 tls: self.tls.clone(),
                 protocol: Protocol::default(),
+                proxy: None,
             };
             match Client::new(&target).post(&self.path, &headers, body.clone(), ANSWER, &go_on) {
                 Ok(answer) if answer.status.is_success() => {

@@ -57,7 +57,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let plan = session.request(step, label, (ask, None), step.get("check"));
     let of_body = |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
     let looks_at_body = plan.extractions.iter().any(|extraction| of_body(&extraction.source))
-        || plan.checks.iter().any(|check| matches!(check, Check::Body(_) | Check::Json(..)));
+        || plan.checks.iter().any(Check::looks_at_body);
     if looks_at_body {
         session.reader.sink.error(step.verb, "the head is all that is waited for; use sse expect for events");
     }

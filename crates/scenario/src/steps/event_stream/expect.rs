@@ -6,7 +6,7 @@ use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Check, EventStreamStep, Source};
-use crate::steps::answer::{AT, EXTRACT, LABEL, TEST, THAT, TIMEOUT};
+use crate::steps::answer::{AT, EXTRACT, JSON_TEST, LABEL, TEST, THAT, TIMEOUT};
 use crate::steps::measure::MEASURE;
 use crate::steps::{Step, StepKind};
 
@@ -43,7 +43,7 @@ static EXPECTED_EVENT: Record = Record {
         key("body", TEST, "All of its data: just this text, or a test."),
         key(
             "json",
-            Map(Keys::JsonPath, &TEST),
+            Map(Keys::JsonPath, &JSON_TEST),
             "Values in its data by JSON path: just this text, or a test.",
         ),
         THAT,

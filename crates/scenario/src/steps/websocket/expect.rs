@@ -6,7 +6,7 @@ use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, Shape, key};
 use crate::plan::WebSocketStep;
-use crate::steps::answer::{AT, EXTRACT, LABEL, TEST, THAT, TIMEOUT};
+use crate::steps::answer::{AT, EXTRACT, JSON_TEST, LABEL, TEST, THAT, TIMEOUT};
 use crate::steps::measure::MEASURE;
 use crate::steps::{Step, StepKind};
 
@@ -37,7 +37,7 @@ static EXPECTED_MESSAGE: Record = Record {
     verbs: &[],
     keys: &[
         key("body", TEST, "The whole message: just this text, or a test."),
-        key("json", Map(Keys::JsonPath, &TEST), "Values by JSON path: just this text, or a test."),
+        key("json", Map(Keys::JsonPath, &JSON_TEST), "Values by JSON path: just this text, or a test."),
         THAT,
     ],
     rule: Rule::Free,

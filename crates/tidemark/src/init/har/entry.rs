@@ -45,6 +45,7 @@ struct Sent {
     url: String,
     headers: Option<Vec<Pair>>,
     post_data: Option<Body>,
+    body_size: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +80,8 @@ pub(super) struct Entry<'r> {
     /// The status that it must have again.
     pub(super) status: Option<u64>,
     pub(super) body: Option<&'r Body>,
+    /// Whether it had a body that the recording does not have.
+    pub(super) lacks_body: bool,
     headers: &'r [Pair],
 }
 
@@ -129,6 +132,12 @@ impl<'r> Entry<'r> {
             return Err("a request without an answer (blocked or given up)");
         }
         let milliseconds = recorded.time.filter(|time| *time > 0.0).unwrap_or(0.0).min(TOOK_MAX_MS);
+        let has_body = |body: &Body| {
+            let text = body.text.as_deref().is_some_and(|text| !text.is_empty());
+            text || body.params.as_deref().is_some_and(|params| !params.is_empty())
+        };
+        let lacks_body =
+            sent.body_size.is_some_and(|bytes| bytes > 0.0) && !sent.post_data.as_ref().is_some_and(has_body);
         let entry = Entry {
             method,
             url,
@@ -137,6 +146,7 @@ impl<'r> Entry<'r> {
             // what a browser had or asked for in part is asked for whole
             status: status.filter(|status| (200..600).contains(status) && ![206, 304].contains(status)),
             body: sent.post_data.as_ref(),
+            lacks_body,
             headers: sent.headers.as_deref().unwrap_or_default(),
         };
         match SystemUrl::read(&entry.origin()) {

@@ -1,4 +1,4 @@
-//! How a run is watched: by the full-screen view, by the progress line, or not at all.
+//! How a run is shown while it is on: by the full-screen view, by the progress line, or not at all.
 
 use tidemark_lab::Progress;
 use tidemark_report::units;
@@ -6,9 +6,9 @@ use tidemark_report::units;
 use crate::failure::Failure;
 use crate::progress::ProgressLine;
 
-/// How somebody wishes to watch.
+/// How somebody wishes to see it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct WatchOptions {
+pub struct DisplayOptions {
     /// On the whole screen.
     pub tui: bool,
     /// Not at all.
@@ -18,7 +18,7 @@ pub struct WatchOptions {
 }
 
 /// Whoever is shown the lab's progress.
-pub struct Watch {
+pub struct Display {
     #[cfg(feature = "tui")]
     view: View,
     line: ProgressLine,
@@ -33,29 +33,29 @@ enum View {
     Shown(crate::tui::Screen),
 }
 
-impl Watch {
+impl Display {
     /// With the view where it is wanted and can be had. `title` stands at its top.
     #[cfg(feature = "tui")]
-    pub fn new(watch_options: WatchOptions, title: &str) -> Result<Watch, Failure> {
-        if watch_options.tui {
+    pub fn new(display_options: DisplayOptions, title: &str) -> Result<Display, Failure> {
+        if display_options.tui {
             crate::tui::possible().map_err(Failure::usage)?;
         }
-        let view = if watch_options.tui { View::Wanted(title.to_owned()) } else { View::None };
-        Ok(Watch {
+        let view = if display_options.tui { View::Wanted(title.to_owned()) } else { View::None };
+        Ok(Display {
             view,
-            line: ProgressLine::new(watch_options.quiet || watch_options.tui),
-            goal: watch_options.goal,
+            line: ProgressLine::new(display_options.quiet || display_options.tui),
+            goal: display_options.goal,
         })
     }
 
     /// This build has no view.
     #[cfg(not(feature = "tui"))]
-    pub fn new(watch_options: WatchOptions, _title: &str) -> Result<Watch, Failure> {
-        if watch_options.tui {
+    pub fn new(display_options: DisplayOptions, _title: &str) -> Result<Display, Failure> {
+        if display_options.tui {
             let reason = "this program was built without the full-screen view; leave --tui out, or build it again with: cargo build --release --features tui";
             return Err(Failure::usage(reason));
         }
-        Ok(Watch { line: ProgressLine::new(watch_options.quiet), goal: watch_options.goal })
+        Ok(Display { line: ProgressLine::new(display_options.quiet), goal: display_options.goal })
     }
 
     /// Shows what happens.

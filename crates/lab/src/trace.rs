@@ -1,0 +1,179 @@
+//! A sample of the requests, with their answers, as a HAR file that browsers' tools open.
+//!
+//! The driving threads hand requests over and wait for nobody; a thread of its own writes each as it comes. How many of
+//! them there may be is bounded, and what is beyond a bound, or was lost, is counted and told.
+
+mod har;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+
+use tidemark_drive::{TraceCounts, Traced, Tracing};
+use tidemark_scenario::Plan;
+
+use crate::error::LabError;
+use crate::masked::Learned;
+use crate::system::Running;
+use har::Place;
+
+/// One request in so many where nobody says it.
+const EVERY: u64 = 100;
+/// Most requests that are kept as a sample, and most that failed.
+const SAMPLED_MAX: u64 = 10_000;
+const FAILED_MAX: u64 = 1_000;
+/// Cookies and tokens of other sessions that each entry is searched for, the latest; its own session's come on top.
+const LEARNED_MAX: usize = 64;
+/// Requests that wait to be written.
+const WAITING: usize = 256;
+
+/// What is traced, and where it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// The file.
+    pub file: PathBuf,
+    /// One request in so many, and all that failed; 0 for those alone. A sensible number where nothing is said.
+    pub every: Option<u64>,
+}
+
+/// A trace while it is written.
+pub struct Trace {
+    file: PathBuf,
+    every: u64,
+    thread: JoinHandle<io::Result<Written>>,
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+struct Written {
+    good: u64,
+    failed: u64,
+    /// Cookies and tokens of sessions that later entries were not searched for.
+    forgotten: u64,
+}
+
+/// Finds out whether the file can be written, before anything is started.
+///
+/// # Errors
+/// If it cannot, or the plan has no request that could stand in it.
+pub fn check(options: &TraceOptions, plan: &Plan) -> Result<(), LabError> {
+    if plan.requests.iter().all(|request| request.http().is_none()) {
+        let reason = "--trace writes requests of HTTP (as HAR), and this scenario makes none; leave it out";
+        return Err(LabError::Usage(reason.into()));
+    }
+    File::create(&options.file).map(drop).map_err(|error| unwritable(&options.file, &error))
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> LabError {
+    LabError::Usage(format!("--trace: cannot write {}: {error}", file.display()))
+}
+
+impl Trace {
+    /// Begins a trace of a plan's requests to these systems, and says what the driver is to hand over.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn begin<'r>(
+        options: &TraceOptions,
+        usual: Option<u64>,
+        plan: &Arc<Plan>,
+        systems: impl Iterator<Item = &'r Running>,
+    ) -> Result<(Trace, Tracing), LabError> {
+        let file = File::create(&options.file).map_err(|error| unwritable(&options.file, &error))?;
+        let every = options.every.or(usual).unwrap_or(EVERY);
+        let places: Vec<Place> = systems.map(|system| Place::of(&system.target)).collect();
+        let (sink, traced) = sync_channel(WAITING);
+        let plan = Arc::clone(plan);
+        let thread = std::thread::Builder::new()
+            .name("trace".into())
+            .spawn(move || write(BufWriter::new(file), &traced, &plan, &places))
+            .map_err(|error| LabError::Measure(format!("cannot start a thread: {error}")))?;
+        let trace = Trace { file: options.file.clone(), every, thread };
+        Ok((trace, Tracing { every, sampled_max: SAMPLED_MAX, failed_max: FAILED_MAX, sink }))
+    }
+
+    /// The driver is done: what stands in the file, and what it lacks.
+    ///
+    /// # Errors
+    /// Why it is not whole.
+    pub fn end(self, lacks: &TraceCounts) -> Result<String, String> {
+        let Trace { file, every, thread } = self;
+        let file = file.display();
+        let written = match thread.join() {
+            Ok(Ok(written)) => written,
+            Ok(Err(error)) => return Err(format!("the trace in {file} is not whole: {error}")),
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        let sample = match every {
+            0 => String::new(),
+            1 => format!("{} good requests and ", written.good),
+            every => format!("{} good requests (1 in {every}) and ", written.good),
+        };
+        let mut told = format!("trace: {file} has {sample}{} that failed", written.failed);
+        let lacking = [
+            (lacks.sampled_beyond, format!("beyond the first {SAMPLED_MAX}")),
+            (lacks.failed_beyond, format!("that failed beyond the first {FAILED_MAX}")),
+            (lacks.lost, "that came faster than they could be written".into()),
+        ];
+        for (count, which) in lacking.into_iter().filter(|(count, _)| *count > 0) {
+            told += &format!("; it lacks {count} {which}");
+        }
+        if written.forgotten > 0 {
+            told += &format!(
+                "; cookies and tokens of its own session are masked in each, and the latest {LEARNED_MAX} of others ({} older \
+                 ones are not)",
+                written.forgotten
+            );
+        }
+        Ok(told)
+    }
+}
+
+/// Writes what comes until nobody has more.
+fn write(
+    mut out: impl Write,
+    traced: &Receiver<Traced>,
+    plan: &Plan,
+    places: &[Place],
+) -> io::Result<Written> {
+    let creator = serde_json::json!({"name": "tidemark", "version": env!("CARGO_PKG_VERSION")});
+    write!(out, "{{\"log\": {{\"version\": \"1.2\", \"creator\": {creator}, \"entries\": [")?;
+    let mut written = Written::default();
+    let mut learned = Learned::new(&plan.secrets, LEARNED_MAX);
+    let mut separator = "\n";
+    for one in traced {
+        let entry = har::entry(&one, plan, places.get(usize::from(one.target)), &mut learned);
+        write!(out, "{separator}{entry}")?;
+        separator = ",\n";
+        match one.outcome.is_error() {
+            true => written.failed += 1,
+            false => written.good += 1,
+        }
+    }
+    writeln!(out, "\n]}}}}")?;
+    out.flush()?;
+    written.forgotten = learned.forgotten();
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_scenario::plan::LoadModel;
+
+    use super::*;
+    use crate::test_plan::plan;
+
+    #[test]
+    fn a_trace_without_requests_is_a_whole_file() {
+        let (sink, traced) = sync_channel(1);
+        drop(sink);
+        let mut out = Vec::new();
+        write(&mut out, &traced, &plan(LoadModel::Closed), &[]).unwrap();
+        let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(read["log"]["version"], "1.2");
+        assert_eq!(read["log"]["entries"].as_array().map(Vec::len), Some(0));
+    }
+}

@@ -1,0 +1,257 @@
+use tempfile::TempDir;
+use tidemark_record::summary::{Process, Status, Verdict};
+use tidemark_record::{Outcome, RunWriter, Sample, Series, ThreadInterval, new_histogram, summarize};
+
+use super::*;
+
+const LABELS: [&str; 2] = ["Search", "Checkout"];
+
+/// A run of so many seconds of two labels, each with a hundred answers a second; microseconds of each, and how many of a
+/// hundred checkouts fail.
+struct Recipe {
+    seconds: u64,
+    us: [u64; 2],
+    failed: u32,
+    cpu_s: f64,
+}
+
+const USUAL: Recipe = Recipe { seconds: 10, us: [10_000, 20_000], failed: 0, cpu_s: 2.0 };
+
+fn write(dir: &Path, of: &Recipe) {
+    let labels = LABELS.map(String::from);
+    let mut writer = RunWriter::create(dir, &labels, "").unwrap();
+    writer.threads(1);
+    for second in 0..of.seconds {
+        let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
+        one.in_window = true;
+        (one.offered, one.measured_offered) = (200, 200);
+        // a second differs from the next by a little
+        let off = second % 3 * 20;
+        let series = |label: u16, outcome, count: u32| {
+            let mut times = new_histogram();
+            times.record_n(of.us[usize::from(label)] + off, count).unwrap();
+            Series {
+                label,
+                outcome,
+                measured: true,
+                response_time_us: times.clone(),
+                response_time_less_lag_us: times.clone(),
+                service_time_us: times,
+            }
+        };
+        one.series = vec![series(0, Outcome::Ok, 100), series(1, Outcome::Ok, 100 - of.failed)];
+        if of.failed > 0 {
+            one.series.push(series(1, Outcome::Status, of.failed));
+        }
+        writer.add_interval(&one).unwrap();
+        let share = of.cpu_s / of.seconds as f64;
+        let at_us = (second + 1) * 1_000_000;
+        writer
+            .add_sample(&Sample { at_us, process: "system".into(), cpu_share: share, ..Sample::default() })
+            .unwrap();
+    }
+    let mut summary = summarize(writer.totals(), dir);
+    summary.verdict = Verdict { status: Status::Pass, reasons: Vec::new() };
+    summary.processes = vec![Process {
+        name: "system".into(),
+        cpu_s: of.cpu_s,
+        cpu_share: of.cpu_s / of.seconds as f64,
+        rss_bytes_max: 10 << 20,
+        ..Process::default()
+    }];
+    let mut manifest = Manifest::new("shop", labels.to_vec(), summary);
+    manifest.load = "closed, 2 users".into();
+    manifest.machine.cores = 2;
+    writer.finish(&manifest).unwrap();
+}
+
+/// A side of runs by themselves.
+fn side(temp: &TempDir, name: &str, recipes: &[Recipe]) -> Side {
+    let dirs: Vec<PathBuf> = (1..=recipes.len()).map(|n| temp.path().join(format!("{name}-{n}"))).collect();
+    dirs.iter().zip(recipes).for_each(|(dir, of)| write(dir, of));
+    Side::of_runs(name, &dirs).unwrap()
+}
+
+/// The same, each in a round.
+fn in_rounds(mut side: Side) -> Side {
+    (1..).zip(&mut side.runs).for_each(|(round, run)| run.round = Some(round));
+    side
+}
+
+/// Runs whose checkout takes so long, each off by some of these per mille.
+fn around(us: u64, per_mille: &[i64]) -> Vec<Recipe> {
+    let off = |us: u64, off: &i64| us.saturating_add_signed(us as i64 * off / 1_000);
+    let run = |of: &i64| Recipe { us: [off(10_000, of), off(us, of)], ..USUAL };
+    per_mille.iter().map(run).collect()
+}
+
+const SPREAD: [i64; 6] = [-5, 3, 0, 6, -4, 1];
+const OTHER: [i64; 6] = [-3, 2, 2, 5, -6, 0];
+
+fn claim<'c>(claims: &'c Claims, label: Option<&str>, figure: Figure) -> &'c Claim {
+    let is = |of: &&Claim| of.label.as_deref() == label && of.figure == figure;
+    claims.comparisons.iter().find(is).expect("it is compared")
+}
+
+#[test]
+fn a_difference_of_one_label_is_found_and_said_in_a_sentence() {
+    let temp = tempfile::tempdir().unwrap();
+    let a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD)));
+    let b = in_rounds(side(&temp, "b", &around(22_000, &OTHER)));
+    let rules =
+        ["Checkout p99>+5%", "Checkout p99>+20%", "Search p50>+5%"].map(|text| Rule::parse(text).unwrap());
+    let claims = Claims::of(&[a, b], Asked { took_s: Some(600.0), rules: &rules, level: None }).unwrap();
+    assert_eq!((claims.covers, claims.rounds), (Covers::BetweenRounds, 6));
+    let checkout = claim(&claims, Some("Checkout"), Figure::P50);
+    assert!(checkout.differs() && checkout.is_worse() && checkout.rounds.len() == 6, "{checkout:?}");
+    assert!((1.09..1.11).contains(&checkout.ratio.unwrap()), "{checkout:?}");
+    let search = claim(&claims, Some("Search"), Figure::P50);
+    assert!(!search.differs() && search.low < Some(1.0) && search.high > Some(1.0), "{search:?}");
+    let says = &claims.says[0];
+    assert!(says.starts_with("B is slower: ") && says.ends_with("elsewhere"), "{says}");
+    assert!(says.contains("no difference larger than "), "{says}");
+    let failed: Vec<Option<bool>> = claims.fail_if.iter().map(|judged| judged.failed).collect();
+    assert_eq!(failed, [Some(true), Some(false), Some(false)]);
+    assert!(claims.has_failed() && claims.is_settled(0.03));
+    let json: serde_json::Value = serde_json::from_str(&claims.json()).unwrap();
+    for key in ["label", "figure", "ratio", "low", "high", "says"] {
+        assert!(json["comparisons"][0].get(key).is_some(), "{key}");
+    }
+    assert_eq!(json["covers"], "between-rounds");
+    assert_eq!(json["comparisons"][0]["label"], serde_json::Value::Null);
+}
+
+#[test]
+fn one_against_itself_claims_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let [a, b] = [("a", SPREAD), ("b", OTHER)].map(|(name, off)| side(&temp, name, &around(20_000, &off)));
+    let claims = Claims::of(&[a, b], Asked::default()).unwrap();
+    assert_eq!(claims.covers, Covers::BetweenRuns);
+    assert!(claims.comparisons.iter().all(|of| !of.differs()), "{:?}", claims.says);
+    assert!(claims.says[0].starts_with("B against A: no difference larger than "), "{:?}", claims.says);
+    assert!(claims.notes.iter().any(|note| note.contains("did not run in turn")), "{:?}", claims.notes);
+}
+
+#[test]
+fn one_run_of_each_is_told_by_its_seconds_and_says_what_that_is_worth() {
+    let temp = tempfile::tempdir().unwrap();
+    let long = |us| Recipe { seconds: 40, us: [10_000, us], cpu_s: 8.0, ..USUAL };
+    let a = side(&temp, "a", &[long(20_000)]);
+    let b = side(&temp, "b", &[long(24_000)]);
+    let rules = ["Checkout p50>+5%", "Checkout p50>+50%"].map(|text| Rule::parse(text).unwrap());
+    let claims = Claims::of(&[a, b], Asked { rules: &rules, ..Asked::default() }).unwrap();
+    assert_eq!(claims.covers, Covers::WithinRuns);
+    assert!(claims.says[0].starts_with("Within these two runs, B is slower: "), "{:?}", claims.says);
+    for judged in &claims.fail_if {
+        assert_eq!(judged.failed, None, "{judged:?}");
+        assert!(judged.says.ends_with("give several runs of each side"), "{judged:?}");
+    }
+    assert!(claims.fail_if.len() == 2 && !claims.has_failed());
+    assert!(claim(&claims, Some("Checkout"), Figure::P50).differs());
+    assert!(!claim(&claims, Some("Search"), Figure::P50).differs());
+    assert!(claim(&claims, None, Figure::Cpu).low.is_some());
+    let memory = claim(&claims, None, Figure::Memory);
+    assert_eq!((memory.ratio, memory.low, memory.difference), (Some(1.0), None, None));
+    assert!(claims.notes[0].contains("from run to run is in none of them"), "{:?}", claims.notes);
+}
+
+#[test]
+fn only_the_side_with_a_single_run_is_never_sure() {
+    let temp = tempfile::tempdir().unwrap();
+    let long = |us| Recipe { seconds: 40, us: [10_000, us], cpu_s: 8.0, ..USUAL };
+    let a = side(&temp, "a", &[long(20_000)]);
+    let b = side(&temp, "b", &[long(24_000)]);
+    let c = side(&temp, "c", &around(40_000, &[0, 1, -1]));
+    let rules = [Rule::parse("Checkout p50>+5%").unwrap()];
+    let claims = Claims::of(&[a, b, c], Asked { rules: &rules, ..Asked::default() }).unwrap();
+    let failed: Vec<Option<bool>> = claims.fail_if.iter().map(|judged| judged.failed).collect();
+    assert_eq!(failed, [None, Some(true)], "{:?}", claims.fail_if);
+    assert!(
+        claims.says[0].starts_with("Within these two runs, ") && claims.says[1].starts_with("C is slower")
+    );
+}
+
+#[test]
+fn what_is_not_reached_on_one_side_only_is_worse() {
+    let temp = tempfile::tempdir().unwrap();
+    let failing = || Recipe { failed: 5, us: USUAL.us, ..USUAL };
+    let a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD[..3])));
+    let b = in_rounds(side(&temp, "b", &[failing(), failing(), failing()]));
+    let rules = [Rule::parse("p99>+5%").unwrap()];
+    let claims = Claims::of(&[a, b], Asked { rules: &rules, ..Asked::default() }).unwrap();
+    let p99 = claim(&claims, None, Figure::P99);
+    assert_eq!((p99.ratio, p99.value, p99.difference), (None, None, None));
+    assert!(p99.says.starts_with("worse: p99 is not reached"), "{}", p99.says);
+    assert_eq!(claims.fail_if[0].failed, Some(true));
+    assert!(claims.says[0].contains("p99 not reached"), "{:?}", claims.says);
+    let note = claims.notes.iter().find(|note| note.contains("without a good answer")).unwrap();
+    assert!(note.ends_with("A none, B 2.50%"), "{note}");
+}
+
+#[test]
+fn of_too_few_runs_nothing_is_claimed() {
+    let temp = tempfile::tempdir().unwrap();
+    let a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD[..2])));
+    let b = in_rounds(side(&temp, "b", &around(40_000, &OTHER[..2])));
+    let claims = Claims::of(&[a, b], Asked::default()).unwrap();
+    assert_eq!(claims.covers, Covers::Nothing);
+    assert!(claims.says[0].contains("there must be 3 rounds"), "{:?}", claims.says);
+    let checkout = claim(&claims, Some("Checkout"), Figure::P50);
+    assert!(checkout.ratio.unwrap() > 1.9 && checkout.difference.is_none());
+}
+
+#[test]
+fn what_cannot_be_told_has_no_figure_that_means_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let a = in_rounds(side(&temp, "a", &around(20_000, &[-990, 0, 900])));
+    let b = in_rounds(side(&temp, "b", &around(20_000, &OTHER[..3])));
+    let claims = Claims::of(&[a, b], Asked { took_s: Some(60.0), ..Asked::default() }).unwrap();
+    let p50 = claim(&claims, None, Figure::P50);
+    assert!(p50.high > Some(10.0) && p50.difference == Some(false), "{p50:?}");
+    assert_eq!(p50.says, "p50 cannot be told from so few runs");
+    let says = &claims.says[0];
+    assert!(says.contains("cannot be told from so few runs") && says.ends_with(" elsewhere"), "{says}");
+    assert!(!says.contains("too noisy") && !says.contains("would tell"), "{says}");
+}
+
+#[test]
+fn a_round_that_was_cut_short_does_not_count() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD)));
+    // twice in each round, but for the last
+    let rounds = [1, 1, 2, 2, 3, 4];
+    a.runs.iter_mut().zip(rounds).for_each(|(run, round)| run.round = Some(round));
+    assert_eq!(a.rounds(), [1, 2]);
+}
+
+#[test]
+fn other_machines_and_loads_are_told() {
+    let temp = tempfile::tempdir().unwrap();
+    let [a, mut b] = ["a", "b"].map(|name| side(&temp, name, &around(20_000, &SPREAD)));
+    b.runs[0].manifest.machine.cores = 64;
+    b.runs[0].manifest.load = "closed, 9 users".into();
+    b.runs[0].manifest.summary.verdict =
+        Verdict { status: Status::Invalid, reasons: vec!["driver-bound: it waited".into()] };
+    let notes = Claims::of(&[a, b], Asked::default()).unwrap().notes.join("\n");
+    for says in ["different machines", "64 cores", "different loads", "B: 1 of 6 runs invalid: driver-bound"]
+    {
+        assert!(notes.contains(says), "{says}: {notes}");
+    }
+}
+
+#[test]
+fn a_round_with_an_invalid_run_is_not_valid() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut sides = ["a", "b"].map(|name| side(&temp, name, &[USUAL, USUAL]));
+    assert!(Side::has_valid(&sides));
+    for side in &mut sides {
+        (1..).zip(&mut side.runs).for_each(|(round, run)| run.round = Some(round));
+    }
+    sides[1].runs[0].manifest.summary.verdict.status = Status::Invalid;
+    assert!(Side::has_valid(&sides), "the second round");
+    sides[0].runs[1].manifest.summary.verdict.status = Status::Invalid;
+    assert!(!Side::has_valid(&sides));
+    // where they did not run in rounds, a valid run of each is enough
+    sides.iter_mut().flat_map(|side| &mut side.runs).for_each(|run| run.round = None);
+    assert!(Side::has_valid(&sides));
+}

@@ -1,0 +1,221 @@
+//! The figures that are compared, read from what a run came to.
+
+use serde::Serialize;
+use tidemark_record::summary::{Latency, Summary};
+
+/// The process that drives; all others were started for the run, or are watched by it.
+const DRIVER: &str = "driver";
+/// How finely a histogram tells times apart, as a share.
+const HISTOGRAM_STEP: f64 = 1e-3;
+
+/// A figure of a run, by the words that objectives use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Figure {
+    /// Good answers per second.
+    Rate,
+    /// Median of the response time.
+    P50,
+    /// Its 90th percentile.
+    P90,
+    /// Its 99th percentile.
+    P99,
+    /// CPU time for each request, of all that was started for the run or is watched by it.
+    Cpu,
+    /// Most memory of the same.
+    Memory,
+}
+
+/// What a run says of a figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reading {
+    /// Its value, above 0: answers per second, microseconds, bytes.
+    Value(f64),
+    /// So many requests failed that there is none: a failure is slower than every bound.
+    NotReached,
+    /// Nothing: it was not watched, or there were too few requests.
+    Unknown,
+}
+
+impl Reading {
+    fn of(value: f64) -> Reading {
+        if value.is_finite() && value > 0.0 { Reading::Value(value) } else { Reading::Unknown }
+    }
+
+    /// The natural logarithm, where there is a value.
+    pub(crate) fn log(self) -> Option<f64> {
+        match self {
+            Reading::Value(value) => Some(value.ln()),
+            Reading::NotReached | Reading::Unknown => None,
+        }
+    }
+}
+
+impl Figure {
+    /// Those of all requests together.
+    pub const OF_ALL: [Figure; 6] =
+        [Figure::Rate, Figure::P50, Figure::P90, Figure::P99, Figure::Cpu, Figure::Memory];
+    /// Those of a label.
+    pub const OF_LABEL: [Figure; 4] = [Figure::Rate, Figure::P50, Figure::P90, Figure::P99];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Figure::Rate => "rate",
+            Figure::P50 => "p50",
+            Figure::P90 => "p90",
+            Figure::P99 => "p99",
+            Figure::Cpu => "cpu",
+            Figure::Memory => "memory",
+        }
+    }
+
+    /// By its word; `median` is one, too, as in objectives.
+    pub fn from_word(word: &str) -> Option<Figure> {
+        let word = if word == "median" { "p50" } else { word };
+        Figure::OF_ALL.into_iter().find(|figure| figure.word() == word)
+    }
+
+    /// What it is for a person.
+    pub fn name(self) -> &'static str {
+        match self {
+            Figure::Cpu => "CPU per request",
+            figure => figure.word(),
+        }
+    }
+
+    /// Whether more of it is worse.
+    pub fn more_is_worse(self) -> bool {
+        self != Figure::Rate
+    }
+
+    /// What is said where so many requests failed that it has no value.
+    pub(crate) fn not_reached(self) -> &'static str {
+        if self == Figure::Rate { "0, no good answer" } else { "not reached" }
+    }
+
+    /// Whether it says how fast answers are, or how many.
+    pub fn is_speed(self) -> bool {
+        !matches!(self, Figure::Cpu | Figure::Memory)
+    }
+
+    /// Which quantile of the response time it is, 0 to 1.
+    pub(crate) fn quantile(self) -> Option<f64> {
+        match self {
+            Figure::P50 => Some(0.5),
+            Figure::P90 => Some(0.9),
+            Figure::P99 => Some(0.99),
+            Figure::Rate | Figure::Cpu | Figure::Memory => None,
+        }
+    }
+
+    /// What a run says of it: of all requests, or of those of a label.
+    pub fn read(self, summary: &Summary, label: Option<&str>) -> Reading {
+        if let Some(label) = label {
+            let Some(step) = summary.steps.iter().find(|step| step.label == label) else {
+                return Reading::Unknown;
+            };
+            let failed = step.errors.values().sum();
+            return match self.quantile() {
+                Some(share) => percentile(share, &step.response_time_us, step.requests, failed),
+                None if self == Figure::Rate => rate(step.achieved_per_s, step.requests),
+                None => Reading::Unknown,
+            };
+        }
+        let started = || summary.processes.iter().filter(|process| process.name != DRIVER);
+        match self {
+            Figure::Rate => rate(summary.achieved_per_s, summary.due()),
+            Figure::Cpu => {
+                let cpu_s: f64 = started().map(|process| process.cpu_s).sum();
+                Reading::of(cpu_s * 1e6 / summary.requests.max(1) as f64)
+            }
+            Figure::Memory => Reading::of(started().map(|process| process.rss_bytes_max).sum::<u64>() as f64),
+            Figure::P50 | Figure::P90 | Figure::P99 => {
+                let share = self.quantile().unwrap_or(1.0);
+                percentile(share, &summary.response_time_us, summary.due(), summary.failed)
+            }
+        }
+    }
+
+    /// How much of a ratio may be that times are whole microseconds, and histograms tell them apart only so well; of the
+    /// logarithm. `values` are the least of both sides.
+    pub(crate) fn step(self, least: f64) -> f64 {
+        if self.quantile().is_some() { (1.0 / least.max(1.0)).max(HISTOGRAM_STEP) } else { 0.0 }
+    }
+}
+
+/// Good answers a second to so many requests; none at all are fewer than any number.
+fn rate(per_s: f64, due: u64) -> Reading {
+    if per_s == 0.0 && due > 0 { Reading::NotReached } else { Reading::of(per_s) }
+}
+
+fn percentile(share: f64, of: &Latency, due: u64, failed: u64) -> Reading {
+    let value = match share {
+        s if s < 0.6 => of.p50,
+        s if s < 0.95 => of.p90,
+        _ => of.p99,
+    };
+    match value {
+        // less than a microsecond is one
+        Some(us) => Reading::of(us.max(1) as f64),
+        None if failed as f64 > (1.0 - share) * due as f64 => Reading::NotReached,
+        None => Reading::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_run;
+
+    #[test]
+    fn no_good_answer_is_a_rate_that_is_not_reached() {
+        let (_dir, run) = test_run::airline();
+        let mut summary = run.manifest.summary;
+        (summary.achieved_per_s, summary.steps[0].achieved_per_s) = (0.0, 0.0);
+        let label = summary.steps[0].label.clone();
+        assert_eq!(Figure::Rate.read(&summary, None), Reading::NotReached);
+        assert_eq!(Figure::Rate.read(&summary, Some(&label)), Reading::NotReached);
+        summary.steps[0].requests = 0;
+        assert_eq!(Figure::Rate.read(&summary, Some(&label)), Reading::Unknown, "nobody asked");
+    }
+
+    #[test]
+    fn figures_are_those_of_the_summary() {
+        let (_dir, run) = test_run::airline();
+        let mut summary = run.manifest.summary;
+        assert_eq!(Figure::Rate.read(&summary, None), Reading::Value(summary.achieved_per_s));
+        let p50 = summary.response_time_us.p50.unwrap() as f64;
+        assert_eq!(Figure::P50.read(&summary, None), Reading::Value(p50));
+        assert_eq!(
+            Figure::P99.read(&summary, None),
+            Reading::NotReached,
+            "more than one of a hundred failed"
+        );
+        let label = summary.steps[0].label.clone();
+        let rate = summary.steps[0].achieved_per_s;
+        assert_eq!(Figure::Rate.read(&summary, Some(&label)), Reading::Value(rate));
+        assert_eq!(Figure::Cpu.read(&summary, Some(&label)), Reading::Unknown);
+        assert_eq!(Figure::Rate.read(&summary, Some("no such")), Reading::Unknown);
+        summary.processes.retain(|process| process.name == DRIVER);
+        assert_eq!(Figure::Memory.read(&summary, None), Reading::Unknown, "nothing was started");
+        summary.response_time_us.p99 = None;
+        summary.failed = 0;
+        assert_eq!(Figure::P99.read(&summary, None), Reading::Unknown, "too few requests");
+    }
+
+    #[test]
+    fn words_are_read_back() {
+        for figure in Figure::OF_ALL {
+            assert_eq!(Figure::from_word(figure.word()), Some(figure));
+            assert_eq!(serde_json::to_value(figure).unwrap(), figure.word());
+        }
+        assert_eq!((Figure::from_word("median"), Figure::from_word("p95")), (Some(Figure::P50), None));
+    }
+
+    #[test]
+    fn short_times_are_told_apart_by_whole_microseconds() {
+        assert_eq!((Figure::P50.step(50.0), Figure::P99.step(50_000.0)), (0.02, HISTOGRAM_STEP));
+        assert_eq!(Figure::Cpu.step(5.0), 0.0);
+    }
+}

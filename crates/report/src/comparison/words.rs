@@ -1,0 +1,319 @@
+//! Claims in plain sentences: `B is slower: p99 +8% to +12% on Checkout; no difference larger than 3% elsewhere`.
+
+use std::collections::BTreeSet;
+
+use super::claims::{Claim, Claims, Covers, Side, invalid, letter};
+use super::figure::Figure;
+use crate::statistics::{Estimate, LEAST};
+use crate::units::{percent, three_digits, trim_zeros};
+
+/// What is known to within this share is known: no difference larger than that.
+pub(crate) const CLOSE: f64 = 0.05;
+/// What may be off by more than this share, to ten times as much, is not told at all.
+const FAR: f64 = 9.0;
+/// A figure of which nothing is told.
+const NOT_TOLD: &str = "cannot be told from so few runs";
+/// Changes are shown up to this ratio.
+const RATIO_SHOWN_MAX: f64 = 1_000.0;
+/// Most claims that a sentence lists.
+const LISTED: usize = 4;
+/// Most figures that are named as too noisy.
+const NAMED: usize = 3;
+/// Failures that differ by less than this share of the requests are not told.
+const FAILED_NOTED: f64 = 1e-3;
+
+/// What is claimed of one figure.
+pub(crate) fn of_claim(claim: &Claim) -> String {
+    let name = claim.figure.name();
+    match (claim.low.zip(claim.high), claim.ratio) {
+        _ if claim.only_here_not_reached => {
+            format!("worse: {name} is {}, so many requests failed", claim.figure.not_reached())
+        }
+        _ if claim.ratio.is_none() => format!("{name} is not reached in every run"),
+        (Some(_), _) if claim.differs() => {
+            let word = if claim.is_worse() { "worse" } else { "better" };
+            format!("{word}: {name} {}", range(claim))
+        }
+        (Some(_), _) => match off(claim) {
+            Some(off) if off <= CLOSE => format!("no difference larger than {}", whole_percent(off)),
+            Some(off) if off > FAR => format!("{name} {NOT_TOLD}"),
+            off => format!("too noisy to tell less than {}", whole_percent(off.unwrap_or(0.0))),
+        },
+        (None, Some(ratio)) => format!("{name} {}, and nothing says how sure that is", change(ratio)),
+        (None, None) => String::new(),
+    }
+}
+
+/// The claims of one side in a sentence.
+pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
+    let all: Vec<&Claim> = claims.of_side(side).collect();
+    let found: Vec<&Claim> =
+        all.iter().copied().filter(|of| of.differs() || of.only_here_not_reached).collect();
+    let mut parts = Vec::new();
+    if !found.is_empty() {
+        parts.push(format!("{side} {}: {}", head(&found), list(&found)));
+    }
+    let open: Vec<&Claim> = all.iter().copied().filter(|of| of.difference == Some(false)).collect();
+    let is_close = |of: &&Claim| off(of).is_some_and(|off| off <= CLOSE);
+    let (close, noisy): (Vec<&Claim>, Vec<&Claim>) = open.into_iter().partition(is_close);
+    let is_far = |of: &&Claim| off(of).is_some_and(|off| off > FAR);
+    let (far, noisy): (Vec<&Claim>, Vec<&Claim>) = noisy.into_iter().partition(is_far);
+    let worst = |of: &[&Claim]| of.iter().filter_map(|of| off(of)).fold(0.0, f64::max);
+    let is_all = found.is_empty() && noisy.is_empty() && far.is_empty();
+    let elsewhere = if is_all { "" } else { " elsewhere" };
+    if !far.is_empty() {
+        parts.push(format!("{} {NOT_TOLD}", names(&far)));
+    }
+    if !noisy.is_empty() {
+        let least = whole_percent(worst(&noisy));
+        parts.push(format!("{} too noisy to tell less than {least}{}", names(&noisy), more(claims, &noisy)));
+    }
+    if !close.is_empty() {
+        parts.push(format!("no difference larger than {}{elsewhere}", whole_percent(worst(&close))));
+    }
+    if parts.is_empty() {
+        return format!("nothing can be said of {side}: {}", too_few(claims));
+    }
+    let text = parts.join("; ");
+    let text = if found.is_empty() { format!("{side} against {}: {text}", letter(0)) } else { text };
+    if claims.is_of_two_runs(side) { format!("Within these two runs, {text}") } else { text }
+}
+
+/// Why nothing is claimed.
+fn too_few(claims: &Claims) -> String {
+    match claims.covers {
+        Covers::Nothing => format!(
+            "there must be {LEAST} rounds, or {LEAST} runs of both sides together; what differs from run to run is not known by \
+             fewer"
+        ),
+        Covers::WithinRuns => {
+            "its run, or the other, is too short to be told by its seconds; give several runs of each side"
+                .into()
+        }
+        _ => "no figure was measured in every run".into(),
+    }
+}
+
+/// What it is, all in all.
+fn head(found: &[&Claim]) -> &'static str {
+    if found.iter().any(|of| of.only_here_not_reached) {
+        return "fails more often";
+    }
+    let any = |is_speed: bool, is_worse: bool| {
+        found.iter().any(|of| of.figure.is_speed() == is_speed && of.is_worse() == is_worse)
+    };
+    match [any(true, true), any(true, false), any(false, true), any(false, false)] {
+        [true, true, ..] => "is slower in some and faster in other figures",
+        [true, ..] => "is slower",
+        [_, true, ..] => "is faster",
+        [_, _, true, true] => "needs more of one and less of another",
+        [_, _, true, _] => "needs more",
+        _ => "needs less",
+    }
+}
+
+/// The claims: of all requests first, then of labels what those do not say already, the largest first.
+fn list(found: &[&Claim]) -> String {
+    let said = |figure: Figure| found.iter().any(|of| of.label.is_none() && of.figure == figure);
+    let mut listed: Vec<&Claim> =
+        found.iter().copied().filter(|of| of.label.is_none() || !said(of.figure)).collect();
+    let size = |of: &Claim| of.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
+    listed.sort_by(|a, b| (a.label.is_some().cmp(&b.label.is_some())).then(size(b).total_cmp(&size(a))));
+    let mut texts: Vec<String> = listed.iter().take(LISTED).map(|of| in_list(of)).collect();
+    if let Some(rest) = found.len().checked_sub(texts.len()).filter(|rest| *rest > 0) {
+        texts.push(format!("{rest} more in the table"));
+    }
+    texts.join(", ")
+}
+
+fn in_list(claim: &Claim) -> String {
+    let on = claim.label.as_ref().map_or_else(String::new, |label| format!(" on {label}"));
+    let what = if claim.ratio.is_some() { range(claim) } else { claim.figure.not_reached().into() };
+    format!("{} {what}{on}", claim.figure.name())
+}
+
+/// The figures of some claims, the noisiest first; each once, of all requests if it is among them.
+fn names(claims: &[&Claim]) -> String {
+    let mut sorted = claims.to_vec();
+    let noise = |claim: &Claim| off(claim).unwrap_or(0.0);
+    sorted.sort_by(|a, b| a.label.is_some().cmp(&b.label.is_some()).then(noise(b).total_cmp(&noise(a))));
+    let mut seen = BTreeSet::new();
+    sorted.retain(|claim| seen.insert(claim.figure));
+    sorted.sort_by(|a, b| noise(b).total_cmp(&noise(a)));
+    let name = |claim: &&Claim| match &claim.label {
+        Some(label) => format!("{} on {label}", claim.figure.name()),
+        None => claim.figure.name().to_owned(),
+    };
+    let names: Vec<String> = sorted.iter().map(name).collect();
+    match names.len().checked_sub(NAMED).filter(|rest| *rest > 0) {
+        Some(rest) => format!("{} and {rest} more", names[..NAMED].join(", ")),
+        None => names.join(", "),
+    }
+}
+
+/// What more of the same would tell: `: 12 more minutes would tell 8%`.
+fn more(claims: &Claims, noisy: &[&Claim]) -> String {
+    let worst = noisy.iter().max_by(|a, b| off(a).unwrap_or(0.0).total_cmp(&off(b).unwrap_or(0.0)));
+    let Some((now, estimate, interval)) = worst.and_then(|of| Some((off(of)?, of.estimate?, of.interval?)))
+    else {
+        return String::new();
+    };
+    let goal = (now * 50.0).ceil() / 100.0;
+    let Some(count) = estimate.count_for((1.0 + goal).ln(), interval.level) else { return String::new() };
+    let Estimate { count: have, .. } = estimate;
+    let missing = count.saturating_sub(have);
+    if missing == 0 {
+        return String::new();
+    }
+    let what = match (claims.covers, claims.took_s) {
+        (Covers::BetweenRounds, Some(took_s)) => {
+            let minutes = (missing as f64 * took_s / have as f64 / 60.0).ceil().max(1.0);
+            format!("{minutes:.0} more minute{}", if minutes > 1.0 { "s" } else { "" })
+        }
+        (Covers::BetweenRounds, None) => format!("{missing} more rounds"),
+        (Covers::BetweenRuns, _) => format!("{missing} more runs"),
+        // seconds of the same runs tell nothing of others
+        (Covers::WithinRuns | Covers::Nothing, _) => return String::new(),
+    };
+    format!(": {what} would tell {}", whole_percent(goal))
+}
+
+/// How far from 1 a ratio may lie, as a share.
+pub(crate) fn off(claim: &Claim) -> Option<f64> {
+    let (low, high) = claim.low.zip(claim.high)?;
+    Some((high - 1.0).max(1.0 - low))
+}
+
+/// Where a ratio lies, as what it changes: `+8.1% to +12%`.
+pub(crate) fn range(claim: &Claim) -> String {
+    match claim.low.zip(claim.high) {
+        Some((low, high)) => format!("{} to {}", change(low), change(high)),
+        None => claim.ratio.map_or_else(|| "-".into(), change),
+    }
+}
+
+/// What a ratio changes: `+8.1%`, `-12%`, `×14.2`, `over ×1,000`.
+pub(crate) fn change(ratio: f64) -> String {
+    let off = (ratio - 1.0) * 100.0;
+    let sign = if off < 0.0 { "-" } else { "+" };
+    match off.abs() {
+        _ if ratio > RATIO_SHOWN_MAX => format!("over ×{}", three_digits(RATIO_SHOWN_MAX)),
+        off if off >= 999.5 => format!("×{}", three_digits(ratio)),
+        off if off >= 9.95 => format!("{sign}{off:.0}%"),
+        off if off < 0.05 => "0%".into(),
+        off => format!("{sign}{}%", trim_zeros(&format!("{off:.1}"))),
+    }
+}
+
+/// A share in whole per cent, never less than it is.
+fn whole_percent(share: f64) -> String {
+    format!("{:.0}%", (share * 100.0 - 1e-9).ceil().max(1.0))
+}
+
+/// What a reader of the claims must know.
+pub(crate) fn notes(sides: &[Side], covers: Covers, labels: &[String]) -> Vec<String> {
+    let mut notes = Vec::new();
+    match covers {
+        Covers::WithinRuns => notes.push(
+            "one run of each: the intervals are of what differs within a run, by its seconds. What differs from run to run is \
+             in none of them, and is often more; give several runs of each side, or have them run in turn: `tidemark compare \
+             SCENARIO …`"
+                .into(),
+        ),
+        Covers::BetweenRuns => notes.push(
+            "the sides did not run in turn: what changed on the machine in between is taken for a difference between them"
+                .into(),
+        ),
+        Covers::BetweenRounds | Covers::Nothing => {}
+    }
+    notes.extend(machines(sides));
+    notes.extend(loads(sides));
+    let few: Vec<&str> = sides
+        .iter()
+        .flat_map(|side| &side.runs)
+        .flat_map(|run| &run.manifest.labels)
+        .filter(|label| !labels.is_empty() && !labels.contains(*label))
+        .map(String::as_str)
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    if !few.is_empty() {
+        notes.push(format!(
+            "labels that not every run has are in the figures of all requests only: {}",
+            few.join(", ")
+        ));
+    }
+    for (index, side) in sides.iter().enumerate() {
+        if let Some((count, reason)) = invalid(side) {
+            let of = side.runs.len();
+            notes.push(format!("{}: {count} of {of} runs invalid: {reason}", letter(index)));
+        }
+    }
+    notes.extend(failures(sides));
+    notes
+}
+
+/// Where the runs were made, if not all on one machine.
+fn machines(sides: &[Side]) -> Option<String> {
+    let of = |side: &Side| side.runs.iter().map(|run| crate::history::machine_of(&run.manifest)).collect();
+    let sets: Vec<BTreeSet<String>> = sides.iter().map(of).collect();
+    let all: BTreeSet<&String> = sets.iter().flatten().collect();
+    (all.len() > 1).then(|| {
+        let each = (0..).zip(&sets).map(|(index, set)| {
+            format!(
+                "{} on {}",
+                letter(index),
+                set.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
+            )
+        });
+        let each = each.collect::<Vec<_>>().join(", ");
+        format!(
+            "the runs are of different machines, and what differs between those is in the figures: {each}"
+        )
+    })
+}
+
+/// What the sides were loaded with, where that differs.
+fn loads(sides: &[Side]) -> Option<String> {
+    let of = |side: &Side| side.runs.iter().map(|run| run.manifest.load.clone()).collect();
+    let sets: Vec<BTreeSet<String>> = sides.iter().map(of).collect();
+    sets.iter().any(|set| *set != sets[0]).then(|| {
+        let each = (0..).zip(&sets).map(|(index, set)| {
+            format!("{}: {}", letter(index), set.iter().map(String::as_str).collect::<Vec<_>>().join(" and "))
+        });
+        let each = each.collect::<Vec<_>>().join("; ");
+        format!("the sides had different loads, so that latencies do not compare: {each}")
+    })
+}
+
+/// How much of what was due failed, where that differs.
+fn failures(sides: &[Side]) -> Option<String> {
+    let share = |side: &Side| {
+        let sum = |of: &dyn Fn(&super::claims::SideRun) -> u64| side.runs.iter().map(of).sum::<u64>() as f64;
+        sum(&|run| run.manifest.summary.failed) / sum(&|run| run.manifest.summary.due()).max(1.0)
+    };
+    let shares: Vec<f64> = sides.iter().map(share).collect();
+    let (least, most) = shares
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |(least, most), share| (least.min(*share), most.max(*share)));
+    (most - least >= FAILED_NOTED && most > 2.0 * least).then(|| {
+        let each = (0..).zip(&shares).map(|(index, share)| {
+            let share = if *share > 0.0 { percent(*share) } else { "none".into() };
+            format!("{} {share}", letter(index))
+        });
+        format!("requests without a good answer: {}", each.collect::<Vec<_>>().join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_short() {
+        let shown = [1.0812, 1.12, 0.5, 1.0, 0.9996, 2.0, 14.2, 1.004].map(change);
+        assert_eq!(shown, ["+8.1%", "+12%", "-50%", "0%", "0%", "+100%", "×14.2", "+0.4%"]);
+        assert_eq!([999.0, 1e34, f64::INFINITY].map(change), ["×999", "over ×1,000", "over ×1,000"]);
+        assert_eq!([0.0001, 0.0299, 0.03, 0.031, 2.5].map(whole_percent), ["1%", "3%", "3%", "4%", "250%"]);
+    }
+}

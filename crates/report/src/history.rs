@@ -1,0 +1,328 @@
+//! The runs of a folder over time: each figure of each scenario, and where it changed for good.
+//!
+//! Runs stand in one [`Line`] only where the same was done on the same machine. Revisions stand beside the runs, so that a
+//! change names the two between which it came.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tidemark_record::summary::Status;
+use tidemark_record::{Manifest, RecordError, runs_in};
+
+use crate::comparison::{Figure, Reading, change};
+use crate::statistics::change::{MOST, changes};
+
+/// Most runs that are read: the newest, by the names of their directories.
+const READ_MAX: usize = 2_000;
+/// Most damaged runs that are named.
+const NAMED_MAX: usize = 10;
+/// Characters of a revision that are shown.
+const REVISION: usize = 10;
+
+/// The runs of a folder.
+#[derive(Debug, Clone, Serialize)]
+pub struct History {
+    /// The folder.
+    pub folder: String,
+    /// What was done where, the latest last.
+    pub lines: Vec<Line>,
+    /// What is not in them, and why.
+    pub notes: Vec<String>,
+}
+
+/// Runs that did the same on the same machine, in order of time.
+#[derive(Debug, Clone, Serialize)]
+pub struct Line {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Load, system, durability and settings, for a person.
+    pub what: Vec<String>,
+    /// The machine: `AMD EPYC 7B13, 4 cores`.
+    pub machine: String,
+    /// The runs.
+    pub runs: Vec<Point>,
+    /// A figure each; those that any run has.
+    pub trends: Vec<Trend>,
+}
+
+/// A run of a line.
+#[derive(Debug, Clone, Serialize)]
+pub struct Point {
+    /// Its name.
+    pub run: String,
+    /// Where it is.
+    pub run_dir: String,
+    /// When it began, RFC 3339, UTC.
+    pub started_at: String,
+    /// Git revision that it ran at; null where it ran outside of a repository.
+    pub revision: Option<String>,
+    /// Version of Tidemark.
+    pub version: String,
+    /// What it is worth.
+    pub status: Status,
+}
+
+/// A figure over the runs of a line.
+#[derive(Debug, Clone, Serialize)]
+pub struct Trend {
+    /// Which.
+    pub figure: Figure,
+    /// By run: answers per second, microseconds or bytes; null where it was not reached or not measured.
+    pub values: Vec<Option<f64>>,
+    /// Where it changed for good.
+    pub changes: Vec<Changed>,
+}
+
+/// A change of a figure.
+#[derive(Debug, Clone, Serialize)]
+pub struct Changed {
+    /// Index of the first run behind it.
+    pub at: usize,
+    /// That run's name.
+    pub run: String,
+    /// The revision of the run before it, and its own.
+    pub revisions: [Option<String>; 2],
+    /// The ratio of what came behind it, up to the next change, to what came before.
+    pub ratio: f64,
+    /// Lower bound, 95 of 100 times.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+    /// Whether it is for the worse.
+    pub worse: bool,
+    /// The same for a person.
+    pub says: String,
+}
+
+/// The machine that a run was made on, as far as figures depend on it: `AMD EPYC 7B13, 4 cores`.
+pub fn machine_of(manifest: &Manifest) -> String {
+    let machine = &manifest.machine;
+    let cores = match machine.cores {
+        0 => String::new(),
+        1 => "1 core".into(),
+        n => format!("{n} cores"),
+    };
+    let parts = [machine.cpu_model.trim().to_owned(), cores];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { "a machine that is not known".into() } else { parts.join(", ") }
+}
+
+/// What a run did, so that another is comparable.
+fn what_of(manifest: &Manifest) -> Vec<String> {
+    let system = &manifest.system;
+    // the port of one that was started is another each time
+    let name = if system.name == system.url { system.url.clone() } else { system.name.clone() };
+    let settings = system.settings.iter().map(|(name, value)| format!("{name}={value}"));
+    let durability = system.durability.clone().unwrap_or_default();
+    let parts = [manifest.load.clone(), name, durability].into_iter().chain(settings);
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+impl History {
+    /// Reads the runs right in a folder.
+    ///
+    /// # Errors
+    /// The folder cannot be read. A run that cannot be read is left out, and told.
+    pub fn read(folder: &Path) -> Result<History, RecordError> {
+        let found = runs_in(folder)?;
+        let left_out = found.runs.len().saturating_sub(READ_MAX);
+        let (mut runs, mut notes) = (Vec::new(), Vec::new());
+        if left_out > 0 {
+            notes.push(format!("only the newest {READ_MAX} runs were read; {left_out} older ones were not"));
+        }
+        let (mut seen, mut copies) = (BTreeSet::new(), 0_usize);
+        for dir in found.runs.into_iter().skip(left_out) {
+            match Manifest::open(&dir) {
+                Ok(manifest) if seen.insert(manifest.identity()) => runs.push((dir, manifest)),
+                Ok(_) => copies += 1,
+                Err(error) => notes.push(format!("left out: {error}")),
+            }
+        }
+        if !found.damaged.is_empty() {
+            let named = found.damaged.iter().take(NAMED_MAX).map(|dir| dir.display().to_string());
+            let named = named.collect::<Vec<_>>().join(", ");
+            let more = match found.damaged.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            notes.push(format!("left out: figures of runs whose run.json is missing: {named}{more}"));
+        }
+        if copies > 0 {
+            notes.push(format!("counted once: runs that are there again, as copies ({copies})"));
+        }
+        let comparisons = found.comparisons.len();
+        if comparisons > 0 {
+            notes.push(format!("not shown: runs within comparisons ({comparisons})"));
+        }
+        if !found.unfinished.is_empty() {
+            notes.push(format!("not shown: {} unfinished runs", found.unfinished.len()));
+        }
+        if found.left_out > 0 {
+            notes.push(format!("{} entries of the folder were not looked at", found.left_out));
+        }
+        let (lines, more) = lines(runs);
+        notes.extend(more);
+        Ok(History { folder: folder.display().to_string(), lines, notes })
+    }
+
+    /// The line of runs that did what this one did, on the same machine.
+    pub fn line_of(&self, manifest: &Manifest) -> Option<&Line> {
+        let (what, machine) = (what_of(manifest), machine_of(manifest));
+        self.lines
+            .iter()
+            .find(|line| line.scenario == manifest.scenario && line.what == what && line.machine == machine)
+    }
+
+    /// As one JSON object, indented, with a line end.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a history is plain JSON") + "\n"
+    }
+}
+
+/// What a line is of: the scenario, what it did, the machine.
+type Key = (String, Vec<String>, String);
+
+/// Runs by what they did and where, with what is to be said of those that are not in a line.
+fn lines(runs: Vec<(PathBuf, Manifest)>) -> (Vec<Line>, Vec<String>) {
+    let mut of: BTreeMap<Key, Vec<(PathBuf, Manifest)>> = BTreeMap::new();
+    let (mut unfit, mut machines) = (0, BTreeMap::<String, Vec<String>>::new());
+    for (dir, manifest) in runs {
+        let is_whole = !manifest.interrupted && manifest.cut_short.is_none();
+        if !is_whole || manifest.summary.verdict.status == Status::Invalid {
+            unfit += 1;
+            continue;
+        }
+        let machine = machine_of(&manifest);
+        let on = machines.entry(manifest.scenario.clone()).or_default();
+        if !on.contains(&machine) {
+            on.push(machine.clone());
+        }
+        of.entry((manifest.scenario.clone(), what_of(&manifest), machine)).or_default().push((dir, manifest));
+    }
+    let line = |((scenario, what, machine), runs)| Line::of(scenario, what, machine, runs);
+    let mut lines: Vec<Line> = of.into_iter().map(line).collect();
+    let latest = |line: &Line| line.runs.last().map(|run| run.started_at.clone());
+    lines.sort_by_key(latest);
+    let mut notes = Vec::new();
+    if unfit > 0 {
+        notes.push(format!("not shown: {unfit} invalid or stopped early"));
+    }
+    for (scenario, on) in machines.iter().filter(|(_, on)| on.len() > 1) {
+        notes.push(format!(
+            "{scenario} ran on {} machines, each with a line of its own: {}",
+            on.len(),
+            on.join("; ")
+        ));
+    }
+    (lines, notes)
+}
+
+impl Line {
+    fn of(scenario: String, what: Vec<String>, machine: String, mut runs: Vec<(PathBuf, Manifest)>) -> Line {
+        let began = |manifest: &Manifest| manifest.started_at.parse::<jiff::Timestamp>().ok();
+        runs.sort_by(|(dir, a), (other, b)| began(a).cmp(&began(b)).then_with(|| dir.cmp(other)));
+        let points: Vec<Point> = runs.iter().map(|(dir, manifest)| point(dir, manifest)).collect();
+        let trend = |figure: Figure| {
+            let reading = |(_, manifest): &(PathBuf, Manifest)| figure.read(&manifest.summary, None);
+            Trend::of(figure, &runs.iter().map(reading).collect::<Vec<_>>(), &points)
+        };
+        let trends = Figure::OF_ALL.into_iter().filter_map(trend).collect();
+        Line { scenario, what, machine, runs: points, trends }
+    }
+}
+
+fn point(dir: &Path, manifest: &Manifest) -> Point {
+    let name = dir.file_name().map(|name| name.to_string_lossy().into_owned());
+    Point {
+        run: name.unwrap_or_else(|| manifest.id.clone()),
+        run_dir: dir.display().to_string(),
+        started_at: manifest.started_at.clone(),
+        revision: manifest.git_revision.clone(),
+        version: manifest.version.clone(),
+        status: manifest.summary.verdict.status,
+    }
+}
+
+impl Trend {
+    /// None where no run has it.
+    fn of(figure: Figure, readings: &[Reading], points: &[Point]) -> Option<Trend> {
+        let value = |reading: &Reading| match reading {
+            Reading::Value(value) => Some(*value),
+            Reading::NotReached | Reading::Unknown => None,
+        };
+        let values: Vec<Option<f64>> = readings.iter().map(value).collect();
+        // where those that there are stand
+        let places: Vec<usize> = (0..values.len()).filter(|at| values[*at].is_some()).collect();
+        let logs: Vec<f64> = values.iter().flatten().map(|value| value.ln()).collect();
+        if logs.is_empty() {
+            return None;
+        }
+        let changed = |of: crate::statistics::change::Change| {
+            let (at, before) = (places[of.at], places[of.at - 1]);
+            let worse = (of.ratio.ratio > 1.0) == figure.more_is_worse();
+            let revisions = [before, at].map(|at| points[at].revision.clone());
+            let says = format!(
+                "{} {} to {}{}",
+                figure.name(),
+                change(of.ratio.low),
+                change(of.ratio.high),
+                between(&revisions)
+            );
+            let (ratio, low, high) = (of.ratio.ratio, of.ratio.low, of.ratio.high);
+            Changed { at, run: points[at].run.clone(), revisions, ratio, low, high, worse, says }
+        };
+        let changes = changes(&logs).into_iter().map(changed).collect();
+        Some(Trend { figure, values, changes })
+    }
+}
+
+/// Between which revisions it came, where that says something.
+fn between(revisions: &[Option<String>; 2]) -> String {
+    let short = |revision: &String| revision.chars().take(REVISION).collect::<String>();
+    match revisions {
+        [Some(before), Some(behind)] if before == behind => {
+            format!(", at the same revision {}", short(behind))
+        }
+        [Some(before), Some(behind)] => format!(", from {} to {}", short(before), short(behind)),
+        [None, Some(behind)] => format!(", at {}", short(behind)),
+        _ => String::new(),
+    }
+}
+
+/// What is said of lines that are too long to be looked through whole.
+pub(crate) fn looked_at(line: &Line) -> Option<String> {
+    let runs = line.runs.len();
+    (runs > MOST).then(|| format!("changes are looked for in the last {MOST} of {runs} runs"))
+}
+
+/// Values as a row of small bars, a `|` before each of these places; at most so many, the last. Without characters beyond
+/// ASCII where that is wished.
+pub(crate) fn sparkline(values: &[Option<f64>], marks: &[usize], most: usize, ascii: bool) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const PLAIN: [char; 8] = ['_', '.', ',', '-', '~', '=', '*', '#'];
+    let bars = if ascii { PLAIN } else { BARS };
+    let first = values.len().saturating_sub(most);
+    let shown = &values[first..];
+    let (least, largest) =
+        shown.iter().flatten().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
+            (least.min(*value), most.max(*value))
+        });
+    let bar = |value: &Option<f64>| match value {
+        None => ' ',
+        // all alike: in the middle
+        Some(_) if largest <= least => bars[3],
+        Some(value) => bars[(((value - least) / (largest - least)) * 7.0).round() as usize],
+    };
+    let mut line = String::new();
+    for (at, value) in (first..).zip(shown) {
+        if at > first && marks.contains(&at) {
+            line.push('|');
+        }
+        line.push(bar(value));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests;

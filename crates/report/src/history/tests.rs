@@ -1,0 +1,127 @@
+use tidemark_record::summary::Verdict;
+use tidemark_record::{Outcome, RunWriter, Series, ThreadInterval, new_histogram, summarize};
+
+use super::*;
+
+/// A run of one second with a hundred answers after so long, on a machine of so many cores.
+fn write(dir: &Path, number: u32, us: u64, cores: u64, revision: &str, status: Status) {
+    let mut writer = RunWriter::create(dir, &["Ask".into()], "").unwrap();
+    writer.threads(1);
+    let mut one = ThreadInterval::empty(0, 0, 1_000_000);
+    (one.in_window, one.offered, one.measured_offered) = (true, 100, 100);
+    let mut times = new_histogram();
+    times.record_n(us, 100).unwrap();
+    one.series = vec![Series {
+        label: 0,
+        outcome: Outcome::Ok,
+        measured: true,
+        response_time_us: times.clone(),
+        response_time_less_lag_us: times.clone(),
+        service_time_us: times,
+    }];
+    writer.add_interval(&one).unwrap();
+    let mut summary = summarize(writer.totals(), dir);
+    summary.verdict = Verdict { status, reasons: Vec::new() };
+    let mut manifest = Manifest::new("shop", vec!["Ask".into()], summary);
+    manifest.machine.cores = cores;
+    manifest.load = "closed, 2 users".into();
+    manifest.started_at = format!("2026-03-{:02}T10:00:00Z", number % 28 + 1);
+    manifest.git_revision = Some(revision.repeat(40));
+    writer.finish(&manifest).unwrap();
+}
+
+/// Runs with a change after the sixth, one that is invalid, and two of another machine.
+fn folder() -> tempfile::TempDir {
+    let temp = tempfile::tempdir().unwrap();
+    for number in 0..14u32 {
+        let us = if number < 6 { 10_000 } else { 12_000 } + u64::from(number * 7 % 5) * 40;
+        let revision = if number < 6 { "a" } else { "b" };
+        // named the other way round: the times count
+        write(&temp.path().join(format!("{:02}-shop", 20 - number)), number, us, 4, revision, Status::Pass);
+    }
+    write(&temp.path().join("30-shop"), 20, 90_000, 4, "b", Status::Invalid);
+    for number in 21..23 {
+        write(&temp.path().join(format!("{number}-shop")), number, 5_000, 64, "b", Status::Fail);
+    }
+    std::fs::create_dir(temp.path().join("40-broken")).unwrap();
+    std::fs::write(temp.path().join("40-broken/run.json"), "{").unwrap();
+    temp
+}
+
+#[test]
+fn runs_without_their_manifest_are_named() {
+    let temp = folder();
+    std::fs::remove_file(temp.path().join("14-shop/run.json")).unwrap();
+    for number in 50..61 {
+        let dir = temp.path().join(number.to_string());
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("load.parquet"), "").unwrap();
+    }
+    let history = History::read(temp.path()).unwrap();
+    assert_eq!(history.lines[0].runs.len(), 13);
+    let note = history.notes.iter().find(|note| note.contains("whose run.json is missing")).unwrap();
+    assert!(note.contains("14-shop") && note.ends_with(" and 2 more"), "{note}");
+}
+
+#[test]
+fn a_copy_of_a_run_is_no_other_run() {
+    let temp = folder();
+    std::fs::create_dir(temp.path().join("50-copy")).unwrap();
+    std::fs::copy(temp.path().join("20-shop/run.json"), temp.path().join("50-copy/run.json")).unwrap();
+    let history = History::read(temp.path()).unwrap();
+    assert_eq!(history.lines[0].runs.len(), 14);
+    let says = "counted once: runs that are there again, as copies (1)";
+    assert!(history.notes.iter().any(|note| note == says), "{:?}", history.notes);
+}
+
+#[test]
+fn a_change_is_found_with_its_revisions_and_machines_are_not_mixed() {
+    let temp = folder();
+    let history = History::read(temp.path()).unwrap();
+    let [line, other] = &history.lines[..] else { panic!("{:?}", history.lines) };
+    assert_eq!((line.runs.len(), line.machine.as_str()), (14, "4 cores"));
+    assert_eq!((other.runs.len(), other.machine.as_str()), (2, "64 cores"));
+    let p50 = line.trends.iter().find(|trend| trend.figure == Figure::P50).unwrap();
+    let [changed] = &p50.changes[..] else { panic!("{:?}", p50.changes) };
+    assert_eq!((changed.at, changed.worse, changed.run.as_str()), (6, true, "14-shop"));
+    assert!(changed.low < 1.2 && 1.2 < changed.high, "{changed:?}");
+    assert!(changed.says.ends_with(", from aaaaaaaaaa to bbbbbbbbbb"), "{}", changed.says);
+    let rate = line.trends.iter().find(|trend| trend.figure == Figure::Rate).unwrap();
+    assert_eq!((rate.changes.len(), rate.values.len()), (0, 14));
+    assert!(!line.trends.iter().any(|trend| trend.figure == Figure::Memory), "nothing was watched");
+    let notes = history.notes.join("\n");
+    for says in ["left out: ", "not shown: 1 invalid", "shop ran on 2 machines, each with a line of its own"]
+    {
+        assert!(notes.contains(says), "{says}: {notes}");
+    }
+}
+
+#[test]
+fn the_published_names_are_there() {
+    let temp = folder();
+    let history = History::read(temp.path()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&history.json()).unwrap();
+    for pointer in [
+        "/lines/0/scenario",
+        "/lines/0/machine",
+        "/lines/0/runs/0/revision",
+        "/lines/0/runs/0/started_at",
+        "/lines/0/trends/1/figure",
+        "/lines/0/trends/1/values/13",
+        "/lines/0/trends/1/changes/0/revisions/1",
+        "/lines/0/trends/1/changes/0/says",
+    ] {
+        assert!(json.pointer(pointer).is_some_and(|value| !value.is_null()), "{pointer}");
+    }
+    let manifest = Manifest::open(&temp.path().join("14-shop")).unwrap();
+    assert_eq!(history.line_of(&manifest).map(|line| line.runs.len()), Some(14));
+}
+
+#[test]
+fn small_bars_show_where_it_changed() {
+    let values = [Some(1.0), Some(2.0), None, Some(8.0), Some(8.0)];
+    assert_eq!(sparkline(&values, &[3], 10, false), "▁▂ |██");
+    assert_eq!(sparkline(&values, &[3], 2, false), "▄▄", "all alike, and no mark before the first");
+    assert_eq!(sparkline(&values, &[], 3, true), " --");
+    assert_eq!(sparkline(&[], &[], 3, false), "");
+}

@@ -1,0 +1,161 @@
+//! What a comparison claims as Markdown (GitHub's flavour), for a pull request: the sentence first, the detail folded.
+
+use std::fmt::Write;
+
+use super::{ROWS_MAX, code, left_out, plain};
+use crate::comparison::{CLOSE, Claim, Claims, Figure, off, range};
+use crate::history::{Line, sparkline};
+use crate::text::claims::{covers, value};
+
+/// Most runs of the history that are shown.
+const HISTORY_MAX: usize = 40;
+
+/// The summary; with how the figures went before, where that is known.
+pub fn summary(claims: &Claims, history: Option<&Line>) -> String {
+    let mut out = String::new();
+    let worse =
+        claims.comparisons.iter().any(|of| (of.differs() || of.only_here_not_reached) && of.is_worse());
+    let better = claims.comparisons.iter().any(|of| of.differs() && !of.is_worse());
+    let mark = match (claims.has_failed(), worse, better) {
+        (true, ..) => "❌",
+        (false, true, _) => "⚠️",
+        (false, false, true) => "✅",
+        (false, false, false) => "➖",
+    };
+    let says: Vec<String> = claims.says.iter().map(|says| plain(says)).collect();
+    let _ = writeln!(out, "### {mark} {}\n", says.first().map_or("", String::as_str));
+    for says in says.iter().skip(1) {
+        let _ = writeln!(out, "{says}\n");
+    }
+    for of in &claims.fail_if {
+        let mark = match of.failed {
+            Some(true) => "❌",
+            Some(false) => "✅",
+            None => "⚠️",
+        };
+        let _ = writeln!(out, "- {mark} fails if {}: {}", code(&of.rule), plain(&of.says));
+    }
+    for side in &claims.sides {
+        let revisions: Vec<String> = side.revisions.iter().map(|of| code(of)).collect();
+        let at = if revisions.is_empty() { String::new() } else { format!(" at {}", revisions.join(", ")) };
+        let runs = side.runs.len();
+        let _ = writeln!(
+            out,
+            "- **{}** is {}{at} ({runs} run{})",
+            side.side,
+            code(&side.name),
+            if runs == 1 { "" } else { "s" }
+        );
+    }
+    let all = |of: &&Claim| of.label.is_none();
+    table(&mut out, &claims.comparisons.iter().filter(all).collect::<Vec<_>>());
+    for note in &claims.notes {
+        let _ = writeln!(out, "\n> {}", plain(note));
+    }
+    let labels: Vec<&Claim> = claims.comparisons.iter().filter(|of| of.label.is_some()).collect();
+    if !labels.is_empty() {
+        out.push_str("\n<details><summary>By label</summary>\n");
+        table(&mut out, &labels);
+        out.push_str("\n</details>\n");
+    }
+    if let Some(line) = history.filter(|line| line.runs.len() > 1) {
+        self::history(&mut out, line);
+    }
+    let _ = writeln!(out, "\n<sub>{}</sub>", plain(&covers(claims)));
+    out
+}
+
+fn table(out: &mut String, claims: &[&Claim]) {
+    if claims.is_empty() {
+        return;
+    }
+    out.push_str("\n| | A | other | change | |\n| --- | ---: | ---: | ---: | --- |\n");
+    for claim in claims.iter().take(ROWS_MAX) {
+        let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", plain(label)));
+        let word = match claim.difference {
+            Some(true) if claim.is_worse() => "**worse**",
+            Some(true) => "better",
+            Some(false) if off(claim).is_some_and(|off| off <= CLOSE) => "no difference",
+            Some(false) => "too noisy",
+            None if claim.only_here_not_reached => "**worse**",
+            None => "",
+        };
+        let _ = writeln!(
+            out,
+            "| {label}{} | {} | {} {} | {} | {word} |",
+            claim.figure.name(),
+            value(claim.figure, claim.value_to),
+            claim.side,
+            value(claim.figure, claim.value),
+            range(claim),
+        );
+    }
+    left_out(out, claims.len());
+}
+
+/// How the figures of the stored runs went, folded.
+fn history(out: &mut String, line: &Line) {
+    let runs = line.runs.len();
+    let _ = writeln!(
+        out,
+        "\n<details><summary>History of {} ({runs} runs on {})</summary>\n",
+        plain(&line.scenario),
+        plain(&line.machine)
+    );
+    let shown = |figure: &Figure| [Figure::Rate, Figure::P50, Figure::P99, Figure::Cpu].contains(figure);
+    for trend in line.trends.iter().filter(|trend| shown(&trend.figure)) {
+        let marks: Vec<usize> = trend.changes.iter().map(|changed| changed.at).collect();
+        let last = value(trend.figure, trend.values.iter().rev().flatten().next().copied());
+        let bars = sparkline(&trend.values, &marks, HISTORY_MAX, false);
+        let _ = writeln!(out, "- {} {} {last}", trend.figure.name(), code(&bars));
+        for changed in &trend.changes {
+            let _ = writeln!(out, "  - from {} on: {}", code(&changed.run), plain(&changed.says));
+        }
+    }
+    out.push_str("\n</details>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::{Asked, Rule, Side};
+    use crate::history::{Point, Trend};
+    use crate::test_run;
+    use tidemark_record::summary::Status;
+
+    #[test]
+    fn the_sentence_is_first_and_the_rest_is_folded() {
+        let (dir, _run) = test_run::airline();
+        let side = |name: &str| Side::of_runs(name, &[dir.path().to_owned()]).unwrap();
+        let rules = [Rule::parse("p50>+5%").unwrap()];
+        let asked = Asked { rules: &rules, ..Asked::default() };
+        let claims = Claims::of(&[side("a|b"), side("<b>")], asked).unwrap();
+        let point = |run: &str| Point {
+            run: run.into(),
+            run_dir: String::new(),
+            started_at: String::new(),
+            revision: None,
+            version: String::new(),
+            status: Status::Pass,
+        };
+        let values = vec![Some(1_000.0), Some(2_000.0)];
+        let line = Line {
+            scenario: "shop".into(),
+            what: Vec::new(),
+            machine: "4 cores".into(),
+            runs: vec![point("1"), point("2")],
+            trends: vec![Trend { figure: Figure::P99, values, changes: Vec::new() }],
+        };
+        let text = summary(&claims, Some(&line));
+        assert!(text.starts_with("### ➖ nothing can be said of B"), "{text}");
+        assert!(text.contains("- ⚠️ fails if `p50>+5%`: B: "), "{text}");
+        assert!(text.contains("- **A** is `a\\|b` (1 run)\n") && text.contains("`<b>`"), "{text}");
+        assert!(text.contains("<summary>By label</summary>\n\n| | A |"), "{text}");
+        assert!(
+            text.contains("History of shop (2 runs on 4 cores)") && text.contains("- p99 `▁█` 2.00ms"),
+            "{text}"
+        );
+        assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+        assert!(!summary(&claims, None).contains("History"));
+    }
+}

@@ -1,0 +1,315 @@
+//! Pages without a script, one file each: what a comparison claims, with every round, and the history of a folder.
+
+use std::fmt::Write;
+
+use crate::comparison::{Claim, Claims, change, range};
+use crate::history::{History, Line, Trend, looked_at};
+use crate::text::claims::{covers, value};
+
+/// Width of a drawing, pixels.
+const WIDTH: f64 = 720.0;
+/// Height of a figure's rounds.
+const ROW: f64 = 36.0;
+/// Height of a figure over time.
+const TREND: f64 = 96.0;
+/// Room beside what is drawn.
+const EDGE: f64 = 12.0;
+/// The least change that reaches the edge.
+const LEAST: f64 = 1.05;
+/// Most rows of a table.
+const ROWS_MAX: usize = 400;
+
+const STYLE: &str = "\
+:root{color-scheme:light dark;--ink:#1b1f24;--quiet:#626a73;--line:#d5dae0;--bad:#b42318;--good:#0b7a3b;--mark:#2457c5;--paper:#fff}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ed;--quiet:#9aa3ad;--line:#3a414a;--bad:#ff8a7a;--good:#5bd08d;--mark:#86a9ff;--paper:#15181c}}
+body{margin:2rem auto;max-width:48rem;padding:0 1rem;font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
+h1{font-size:1.1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;font-weight:600}.quiet,figcaption{color:var(--quiet)}
+.bad{color:var(--bad)}.good{color:var(--good)}table{border-collapse:collapse;width:100%}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line)}
+td:first-child,th:first-child{text-align:left}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
+a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.way{fill:none;stroke:var(--mark)}
+.cut{stroke:var(--quiet);stroke-dasharray:4 3}.cut.bad{stroke:var(--bad)}.cut.good{stroke:var(--good)}text{font-size:11px;fill:var(--quiet)}
+";
+
+/// The page of a comparison.
+pub fn claims(claims: &Claims) -> String {
+    claims_linked(claims, &[])
+}
+
+/// The same with links to the reports of the sides, as far as they have one.
+pub fn claims_linked(claims: &Claims, reports: &[String]) -> String {
+    let mut out = head("comparison");
+    for says in &claims.says {
+        let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(says));
+    }
+    for of in &claims.fail_if {
+        let (class, mark) = match of.failed {
+            Some(true) => ("bad", "✗"),
+            Some(false) => ("good", "✓"),
+            None => ("quiet", "?"),
+        };
+        let (rule, says) = (escape(&of.rule), escape(&of.says));
+        let _ = writeln!(out, "<p class=\"{class}\">{mark} fails if {rule}: {says}</p>");
+    }
+    out.push_str("<ul>\n");
+    for (index, side) in claims.sides.iter().enumerate() {
+        let at = if side.revisions.is_empty() { "" } else { " at " };
+        let (name, revisions) = (escape(&side.name), escape(&side.revisions.join(", ")));
+        let runs = match side.runs.len() {
+            1 => "1 run".to_owned(),
+            n => format!("{n} runs"),
+        };
+        let link = reports.get(index).map_or_else(String::new, |report| {
+            format!(", <a href=\"{}\">report of {}</a>", escape(report), side.side)
+        });
+        let _ = writeln!(out, "<li><b>{}</b> {name}{at}{revisions}, {runs}{link}</li>", side.side);
+    }
+    out.push_str("</ul>\n");
+    for side in claims.sides.iter().skip(1) {
+        let _ = writeln!(out, "<h2>{} against {}</h2>", side.side, claims.sides[0].side);
+        let all: Vec<&Claim> = claims.of_side(&side.side).filter(|of| of.label.is_none()).collect();
+        rounds(&mut out, &all);
+        table(&mut out, &claims.of_side(&side.side).collect::<Vec<_>>());
+    }
+    let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&covers(claims)));
+    for note in &claims.notes {
+        let _ = writeln!(out, "<p class=\"quiet\">! {}</p>", escape(note));
+    }
+    out + "</body></html>\n"
+}
+
+/// The page of a history.
+pub fn history(history: &History) -> String {
+    let mut out = head("history");
+    for line in &history.lines {
+        let _ = writeln!(out, "<h2>{}</h2>", escape(&line.scenario));
+        let what: Vec<&str> = line.what.iter().map(String::as_str).chain([line.machine.as_str()]).collect();
+        let _ =
+            writeln!(out, "<p class=\"quiet\">{}; {} runs</p>", escape(&what.join(" · ")), line.runs.len());
+        for trend in &line.trends {
+            self::trend(&mut out, line, trend);
+        }
+        if let Some(looked_at) = looked_at(line) {
+            let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&looked_at));
+        }
+    }
+    for note in &history.notes {
+        let _ = writeln!(out, "<p class=\"quiet\">! {}</p>", escape(note));
+    }
+    out + "</body></html>\n"
+}
+
+fn head(title: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><link rel=\"icon\" href=\"data:,\"><title>Tidemark: {title}</title><style>\n{STYLE}</style></head>\n<body><h1>Tidemark \
+         {title}</h1>\n"
+    )
+}
+
+/// Each figure with a dot for each round, and where its ratio lies.
+fn rounds(out: &mut String, claims: &[&Claim]) {
+    let ratios = |claim: &Claim| {
+        claim
+            .rounds
+            .iter()
+            .copied()
+            .chain(claim.low)
+            .chain(claim.high)
+            .chain(claim.ratio)
+            .collect::<Vec<f64>>()
+    };
+    let logs =
+        claims.iter().flat_map(|claim| ratios(claim)).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+    let edge = logs.map(|ratio| ratio.ln().abs()).fold(LEAST.ln(), f64::max);
+    let x = |ratio: f64| WIDTH / 2.0 + (WIDTH / 2.0 - EDGE) * (ratio.ln() / edge).clamp(-1.0, 1.0);
+    let middle = WIDTH / 2.0;
+    for claim in claims {
+        let _ = writeln!(
+            out,
+            "<figure><figcaption>{}: {}</figcaption><svg viewBox=\"0 0 {WIDTH} {ROW}\" role=\"img\" aria-label=\"{}\">",
+            claim.figure.name(),
+            escape(&range(claim)),
+            escape(&claim.says)
+        );
+        let half = ROW / 2.0;
+        let _ = writeln!(
+            out,
+            "<line class=\"axis\" x1=\"{EDGE}\" x2=\"{:.1}\" y1=\"{half}\" y2=\"{half}\"/>",
+            WIDTH - EDGE
+        );
+        let _ = writeln!(
+            out,
+            "<line class=\"axis\" x1=\"{middle}\" x2=\"{middle}\" y1=\"2\" y2=\"{:.1}\"/>",
+            ROW - 2.0
+        );
+        if let Some((low, high)) = claim.low.zip(claim.high) {
+            let _ = writeln!(
+                out,
+                "<line class=\"span\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{half}\" y2=\"{half}\"/>",
+                x(low),
+                x(high)
+            );
+        }
+        for (round, ratio) in (1..).zip(&claim.rounds) {
+            // one above the other, as rounds often lie close together
+            let y = 6.0 + (ROW - 12.0) * f64::from((round - 1) % 5) / 4.0;
+            let _ = writeln!(
+                out,
+                "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"3\"><title>round {round}: {}</title></circle>",
+                x(*ratio),
+                change(*ratio)
+            );
+        }
+        out.push_str("</svg></figure>\n");
+    }
+    let dots =
+        if claims.iter().any(|claim| !claim.rounds.is_empty()) { "A dot is a round, the" } else { "The" };
+    let _ = writeln!(
+        out,
+        "<p class=\"quiet\">{dots} bar is where the ratio lies; the middle is no difference, the edges {} and {}.</p>",
+        change((-edge).exp()),
+        change(edge.exp())
+    );
+}
+
+fn table(out: &mut String, claims: &[&Claim]) {
+    out.push_str(
+        "<table><thead><tr><th></th><th>A</th><th>other</th><th>change</th><th></th></tr></thead><tbody>\n",
+    );
+    for claim in claims.iter().take(ROWS_MAX) {
+        let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", escape(label)));
+        let (class, word) = match (claim.differs() || claim.only_here_not_reached, claim.is_worse()) {
+            (true, true) => ("bad", "worse"),
+            (true, false) => ("good", "better"),
+            (false, _) => ("quiet", ""),
+        };
+        let [value_to, value] = [claim.value_to, claim.value].map(|of| value(claim.figure, of));
+        let _ = writeln!(
+            out,
+            "<tr><td>{label}{}</td><td>{value_to}</td><td>{value}</td><td>{}</td><td class=\"{class}\">{word}</td></tr>",
+            claim.figure.name(),
+            escape(&range(claim))
+        );
+    }
+    out.push_str("</tbody></table>\n");
+    if claims.len() > ROWS_MAX {
+        let _ = writeln!(out, "<p class=\"quiet\">and {} more</p>", claims.len() - ROWS_MAX);
+    }
+}
+
+/// A figure over the runs of a line.
+fn trend(out: &mut String, line: &Line, trend: &Trend) {
+    let known = || trend.values.iter().flatten().copied();
+    let (least, most) =
+        known().fold((f64::INFINITY, 0.0f64), |(least, most), of| (least.min(of), most.max(of)));
+    let x = |at: usize| EDGE + (WIDTH - 2.0 * EDGE) * at as f64 / (trend.values.len().max(2) - 1) as f64;
+    // from 0, so that a change looks as large as it is
+    let y = |value: f64| TREND - EDGE - (TREND - 2.0 * EDGE) * value / most.max(f64::MIN_POSITIVE);
+    let name = |of: f64| value(trend.figure, Some(of));
+    let _ = writeln!(
+        out,
+        "<figure><figcaption>{} ({} to {})</figcaption><svg viewBox=\"0 0 {WIDTH} {TREND}\" role=\"img\" aria-label=\"{} over \
+         {} runs\">",
+        trend.figure.name(),
+        name(least),
+        name(most),
+        trend.figure.name(),
+        line.runs.len()
+    );
+    let floor = TREND - EDGE;
+    let _ = writeln!(
+        out,
+        "<line class=\"axis\" x1=\"{EDGE}\" x2=\"{:.1}\" y1=\"{floor}\" y2=\"{floor}\"/>",
+        WIDTH - EDGE
+    );
+    for changed in &trend.changes {
+        let (at, class) = (x(changed.at), if changed.worse { "bad" } else { "good" });
+        let _ = writeln!(
+            out,
+            "<line class=\"cut {class}\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"2\" y2=\"{floor}\"><title>{}: {}</title></line>",
+            escape(&changed.run),
+            escape(&changed.says)
+        );
+    }
+    let points = (0..).zip(&trend.values).filter_map(|(at, value)| Some((at, (*value)?)));
+    let way: Vec<String> =
+        points.clone().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
+    let _ = writeln!(out, "<polyline class=\"way\" points=\"{}\"/>", way.join(" "));
+    for (at, value) in points {
+        let run = &line.runs[at];
+        let revision = run.revision.as_deref().unwrap_or("no revision");
+        let _ = writeln!(
+            out,
+            "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\"><title>{} ({}): {}</title></circle>",
+            x(at),
+            y(value),
+            escape(&run.run),
+            escape(revision),
+            name(value)
+        );
+    }
+    out.push_str("</svg></figure>\n");
+    for changed in &trend.changes {
+        let (class, word) = if changed.worse { ("bad", "worse") } else { ("good", "better") };
+        let (run, says) = (escape(&changed.run), escape(&changed.says));
+        let _ = writeln!(out, "<p class=\"{class}\">{word} from {run} on: {says}</p>");
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::{Asked, Figure, Side};
+    use crate::history::{Changed, Point};
+    use crate::test_run;
+    use tidemark_record::summary::Status;
+
+    #[test]
+    fn a_comparison_has_a_dot_for_each_round_and_no_markup_of_others() {
+        let (dir, _run) = test_run::airline();
+        let side = |name: &str| Side::of_runs(name, &[dir.path().to_owned()]).unwrap();
+        let mut of = Claims::of(&[side("a"), side("<script>")], Asked::default()).unwrap();
+        of.comparisons[0].rounds = vec![1.0, 1.1, 0.9];
+        (of.comparisons[0].low, of.comparisons[0].high) = (Some(0.9), Some(1.2));
+        let page = claims(&of);
+        assert_eq!(page.matches("<circle").count(), 3);
+        assert!(page.contains("<title>round 2: +10%</title>") && page.contains("class=\"span\""), "{page}");
+        assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
+        assert!(page.ends_with("</html>\n"));
+    }
+
+    #[test]
+    fn a_history_has_a_dot_for_each_run_and_a_line_for_each_change() {
+        let point = |run: &str| Point {
+            run: run.into(),
+            run_dir: String::new(),
+            started_at: String::new(),
+            revision: None,
+            version: String::new(),
+            status: Status::Pass,
+        };
+        let revisions = [None, None];
+        let (ratio, low, high, says) = (2.0, 1.9, 2.1, "p99 +90% to +110%".to_owned());
+        let changed = Changed { at: 2, run: "c".into(), revisions, ratio, low, high, worse: true, says };
+        let values = vec![Some(1_000.0), None, Some(2_000.0)];
+        let line = Line {
+            scenario: "shop & co".into(),
+            what: vec!["closed".into()],
+            machine: "4 cores".into(),
+            runs: ["a", "b", "c"].map(point).to_vec(),
+            trends: vec![Trend { figure: Figure::P99, values, changes: vec![changed] }],
+        };
+        let page =
+            history(&History { folder: "runs".into(), lines: vec![line], notes: vec!["a < b".into()] });
+        assert_eq!((page.matches("<circle").count(), page.matches("class=\"cut bad\"").count()), (2, 1));
+        assert!(
+            page.contains("shop &amp; co") && page.contains("a &lt; b") && page.contains("1.00ms to 2.00ms"),
+            "{page}"
+        );
+        assert!(page.contains("worse from c on: p99 +90% to +110%"), "{page}");
+    }
+}

@@ -1,0 +1,211 @@
+//! Sides that run here: settings, commands, URLs, revisions, the scenarios of a file; or fresh runs against a baseline.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tidemark_lab::{Bounds, EXIT_INTERRUPTED, Finished, Looked, Pins, RunOptions, Turn, compare_in_rounds};
+use tidemark_record::{Comparison as Record, new_run_dir};
+use tidemark_report::comparison::{Asked, Looks, Side};
+use tidemark_scenario::units::Time;
+use tidemark_scenario::{Comparison, Experiment, Plan};
+
+use super::args::CompareArguments;
+use super::sides::{Sides, sides};
+use super::{shown, stored};
+use crate::display::{Display, DisplayOptions};
+use crate::failure::Failure;
+use crate::{output, scenario};
+
+/// Rounds without which nothing is claimed.
+const ROUNDS_MIN: u64 = 3;
+/// Rounds that should fit: runs are shortened for them, where nobody says how long they are to be.
+const ROUNDS_WANTED: u32 = 12;
+/// Shortest measured phase that runs are shortened to.
+const MEASURED_MIN: Duration = Duration::from_secs(5);
+/// Fresh runs against a baseline, where nobody says how many.
+const FRESH: u64 = 3;
+
+/// Has the sides of a scenario run in turn, and shows how they compare.
+pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> {
+    if let Some(baseline) = &arguments.baseline {
+        return against(baseline, word, arguments);
+    }
+    let options = options(arguments)?;
+    let Sides { mut comparison, revisions, trees } = sides(word, arguments)?;
+    for variant in &mut comparison.variants {
+        ask(&mut variant.plan, arguments)
+            .map_err(|failure| Failure { message: format!("{}: {failure}", variant.name), ..failure })?;
+    }
+    if arguments.duration.is_none() {
+        shorten(&mut comparison, arguments);
+    }
+    check_rules(&comparison, arguments)?;
+    let names: Vec<String> = comparison.variants.iter().map(|variant| variant.name.clone()).collect();
+    let begin = Instant::now();
+    let mut looks = Looks::default();
+    let bounds = Bounds { budget: arguments.budget, least: ROUNDS_MIN, most: arguments.rounds };
+    let compared = compare_in_rounds::<Failure>(
+        &comparison,
+        &options,
+        bounds,
+        &mut |turn, plan, options| {
+            tell(turn, names.len(), begin, arguments);
+            let side = names.iter().position(|name| *name == turn.variant);
+            let revision = side.and_then(|side| revisions[side].clone());
+            one(plan, RunOptions { revision, ..options })
+        },
+        &mut |record, dir, is_last| look(record, dir, is_last, &mut looks, arguments),
+    )?;
+    drop(trees);
+    let record = Record::open(&compared.dir).map_err(|error| Failure::broken(error.to_string()))?;
+    let shown_sides = shown::sides_of(&compared.dir, &record)?;
+    let claims = shown::of_directory(&compared.dir, &record, &shown_sides, None, &arguments.rules)?;
+    let status = shown::show(&claims, &shown_sides, arguments)?;
+    Ok(if compared.exit_status == EXIT_INTERRUPTED { EXIT_INTERRUPTED } else { status })
+}
+
+/// What is known after a round, and whether that is enough.
+fn look(
+    record: &Record,
+    dir: &Path,
+    is_last: bool,
+    looks: &mut Looks,
+    arguments: &CompareArguments,
+) -> Result<Looked, Failure> {
+    let round = record.runs.last().map_or(0, |run| run.round);
+    if is_last || !looks.is_due(round) {
+        return Ok(Looked { settled: is_last, level: looks.last() });
+    }
+    let level = looks.on_the_way();
+    let sides = shown::sides_of(dir, record)?;
+    let claims = shown::of_directory(dir, record, &sides, Some(level), &arguments.rules)?;
+    let settled = claims.is_settled(arguments.within);
+    Ok(Looked { settled, level: if settled { level } else { looks.last() } })
+}
+
+/// Runs a scenario as often as is asked for, and holds the runs against those of before.
+fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u8, Failure> {
+    let baseline = stored::side(baseline)?;
+    let Experiment::One(mut plan) = scenario::load(word, &arguments.settings)? else {
+        return Err(Failure::usage(
+            "--baseline is held against one scenario, and this file compares several",
+        ));
+    };
+    ask(&mut plan, arguments)?;
+    let labels: Vec<&str> = plan.labels.iter().map(String::as_str).collect();
+    let shared = if labels.len() > 1 { &labels[..] } else { &[] };
+    shown::check_labels(&arguments.rules, shared)?;
+    let count = arguments.rounds.unwrap_or(FRESH);
+    let folder = match (count, &arguments.out) {
+        // each in the directory of its own that any run has
+        (_, None) => None,
+        (1, Some(out)) => Some(out.clone()),
+        (_, Some(out)) => {
+            let made = new_run_dir(Some(out.as_path()), &plan.name);
+            Some(made.map_err(|error| Failure::usage(error.to_string()))?)
+        }
+    };
+    let (begin, mut dirs, mut interrupted) = (Instant::now(), Vec::new(), false);
+    for number in 1..=count {
+        let began = begin.elapsed();
+        let out =
+            folder.as_ref().map(|out| if count == 1 { out.clone() } else { out.join(number.to_string()) });
+        let run_options = RunOptions { out, ..options(arguments)? };
+        if !arguments.quiet {
+            output::remark(&format!("fresh run {number} of {count}"));
+        }
+        let finished = one((*plan).clone(), run_options)?;
+        interrupted = finished.manifest.interrupted;
+        dirs.push(finished.run_dir);
+        let longest = begin.elapsed() - began;
+        if interrupted || (number < count && begin.elapsed() + longest > arguments.budget) {
+            break;
+        }
+    }
+    let name = plan.name.clone();
+    let fresh = Side::of_runs(&name, &dirs).map_err(|error| Failure::broken(error.to_string()))?;
+    let sides = [baseline, fresh];
+    let claims = shown::of_sides(&sides, Asked { rules: &arguments.rules, ..Asked::default() })?;
+    let status = shown::show(&claims, &sides, arguments)?;
+    Ok(if interrupted { EXIT_INTERRUPTED } else { status })
+}
+
+/// Carries one run out, without its page: there are many.
+fn one(plan: Plan, options: RunOptions) -> Result<Finished, Failure> {
+    let mut display = Display::new(DisplayOptions { quiet: true, ..DisplayOptions::default() }, &plan.name)?;
+    Ok(tidemark_lab::run(plan, options, &mut |progress| display.show(progress))?)
+}
+
+/// Once a round: `round 3 of about 22; 1m10s of 10m`.
+fn tell(turn: &Turn, sides: usize, begin: Instant, arguments: &CompareArguments) {
+    let runs = 2 * sides;
+    if arguments.quiet || !turn.done.is_multiple_of(runs) {
+        return;
+    }
+    let whole = |time: Duration| Time(Duration::from_secs(time.as_secs()));
+    let [now, budget] = [begin.elapsed(), arguments.budget].map(whole);
+    output::remark(&format!("round {} of about {}; {now} of {budget}", turn.round, turn.of / runs));
+}
+
+/// What the command line asks of each plan.
+fn ask(plan: &mut Plan, arguments: &CompareArguments) -> Result<(), Failure> {
+    let usage = |error: tidemark_scenario::OverrideError| Failure::usage(error.to_string());
+    let rate = match arguments.rate.map(|range| range.constant()) {
+        Some(None) => {
+            return Err(Failure::usage("--rate: give one rate, which becomes the highest of the load"));
+        }
+        rate => rate.flatten(),
+    };
+    plan.override_load(rate, arguments.duration).map_err(usage)?;
+    arguments.users.map_or(Ok(()), |users| plan.override_users(users)).map_err(usage)
+}
+
+/// Makes runs shorter where too few rounds would fit, and says so.
+fn shorten(comparison: &mut Comparison, arguments: &CompareArguments) {
+    let runs = 2 * u32::try_from(comparison.variants.len()).unwrap_or(u32::MAX);
+    let each = arguments.budget / runs.saturating_mul(ROUNDS_WANTED);
+    let mut told = None;
+    for plan in comparison.variants.iter_mut().map(|variant| &mut variant.plan) {
+        let sum = |measured: bool| -> Duration {
+            let phases = plan.load.phases.iter().filter(|phase| phase.measured || !measured);
+            phases.map(|phase| phase.duration).sum()
+        };
+        let (all, measured) = (sum(false), sum(true));
+        let room = each.saturating_sub(all - measured).max(MEASURED_MIN);
+        // one whose load cannot be changed so runs as it is
+        if room < measured && plan.override_load(None, Some(room)).is_ok() {
+            told = Some(room);
+        }
+    }
+    if let Some(room) = told.filter(|_| !arguments.quiet) {
+        let (room, budget) = (Time(room), Time(arguments.budget));
+        output::remark(&format!(
+            "each run measures {room} and not as long as the scenario says, so that enough rounds fit into {budget}; --for says \
+             how long"
+        ));
+    }
+}
+
+/// Whether the labels of all rules are those of all sides.
+fn check_rules(comparison: &Comparison, arguments: &CompareArguments) -> Result<(), Failure> {
+    let plans = || comparison.variants.iter().map(|variant| &variant.plan);
+    let has_more = plans().any(|plan| plan.labels.len() > 1);
+    let first = plans().next().map(|plan| &plan.labels[..]).unwrap_or_default();
+    let shared = first.iter().filter(|label| has_more && plans().all(|plan| plan.labels.contains(label)));
+    let shared: Vec<&str> = shared.map(String::as_str).collect();
+    shown::check_labels(&arguments.rules, &shared)
+}
+
+/// How the command line wants each run carried out.
+fn options(arguments: &CompareArguments) -> Result<RunOptions, Failure> {
+    Ok(RunOptions {
+        out: arguments.out.clone(),
+        threads: arguments.threads.map(usize::from),
+        pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
+        io: arguments.io,
+        spin: arguments.spin,
+        timestamps: arguments.timestamps,
+        seed: arguments.seed,
+        ..RunOptions::default()
+    })
+}

@@ -1,0 +1,155 @@
+//! What a comparison claims, put where it is asked for.
+
+use std::path::Path;
+
+use tidemark_lab::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS};
+use tidemark_record::{Comparison as Record, RecordError};
+use tidemark_report::comparison::{Asked, Claims, Rule, Side};
+use tidemark_report::history::History;
+use tidemark_report::{markdown, still, text};
+
+use super::args::CompareArguments;
+use crate::args::ReportArguments;
+use crate::failure::Failure;
+use crate::output::Place;
+use crate::{carry_out, results};
+
+/// Where results go.
+#[derive(Clone, Copy)]
+struct Places<'a> {
+    json: Option<&'a Path>,
+    markdown: Option<&'a Path>,
+    html: Option<&'a Path>,
+    github: bool,
+    history: &'a Path,
+    quiet: bool,
+}
+
+/// The sides of a comparison's directory; two at least.
+pub fn sides_of(dir: &Path, record: &Record) -> Result<Vec<Side>, Failure> {
+    Side::of_comparison(dir, record).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// The claims of a comparison's directory; at another level than its own, if one is given.
+pub fn of_directory(
+    dir: &Path,
+    record: &Record,
+    sides: &[Side],
+    level: Option<f64>,
+    rules: &[Rule],
+) -> Result<Claims, Failure> {
+    checked(Claims::of_directory(dir, record, sides, level, rules), rules)
+}
+
+/// The claims of sides.
+pub fn of_sides(sides: &[Side], asked: Asked<'_>) -> Result<Claims, Failure> {
+    checked(Claims::of_measured(sides, asked), asked.rules)
+}
+
+fn checked(claims: Result<Claims, RecordError>, rules: &[Rule]) -> Result<Claims, Failure> {
+    let claims = claims.map_err(|error| Failure::usage(error.to_string()))?;
+    let labels: Vec<&str> = claims.comparisons.iter().filter_map(|claim| claim.label.as_deref()).collect();
+    check_labels(rules, &labels)?;
+    Ok(claims)
+}
+
+/// Whether each label that a rule names is there.
+pub fn check_labels(rules: &[Rule], labels: &[&str]) -> Result<(), Failure> {
+    for rule in rules {
+        let Some(label) = rule.label.as_deref().filter(|label| !labels.contains(label)) else { continue };
+        let mut known = labels.to_vec();
+        known.dedup();
+        let known = match known.is_empty() {
+            true => "there is only one, so leave it out".to_owned(),
+            false => format!("there are {}", known.join(", ")),
+        };
+        return Err(Failure::usage(format!(
+            "--fail-if '{}': no label \"{label}\" is compared; {known}",
+            rule.text
+        )));
+    }
+    Ok(())
+}
+
+/// Shows claims as the flags say; gives the exit status.
+pub fn show(claims: &Claims, sides: &[Side], arguments: &CompareArguments) -> Result<u8, Failure> {
+    let places = Places {
+        json: arguments.json.as_deref(),
+        markdown: arguments.markdown.as_deref(),
+        html: arguments.html.as_deref(),
+        github: arguments.github,
+        history: &arguments.history,
+        quiet: arguments.quiet,
+    };
+    put(claims, sides, places, Place::beside(arguments.take_stdout()))?;
+    Ok(match Side::has_valid(sides) {
+        _ if claims.has_failed() => EXIT_FAIL,
+        true => EXIT_PASS,
+        false => EXIT_INVALID,
+    })
+}
+
+/// Shows a comparison that ran in rounds again.
+pub fn report(dir: &Path, record: &Record, arguments: &ReportArguments) -> Result<u8, Failure> {
+    let of_one = &arguments.results;
+    let of_one = [("--junit", &of_one.junit), ("--csv", &of_one.csv), ("--hlog", &of_one.hlog)];
+    super::check(of_one.into_iter().find(|(_, file)| file.is_some()).map(|(flag, _)| flag))?;
+    let sides = sides_of(dir, record)?;
+    let claims = of_directory(dir, record, &sides, None, &[])?;
+    let places = Places {
+        json: arguments.results.json.as_deref(),
+        markdown: arguments.results.markdown.as_deref(),
+        html: arguments.html.as_deref(),
+        github: arguments.results.github,
+        history: Path::new(tidemark_record::RUNS_DIR),
+        // whoever asks for a file needs no text
+        quiet: arguments.html.is_some() || arguments.results.any(),
+    };
+    put(&claims, &sides, places, if places.quiet { Place::Stderr } else { Place::Stdout })?;
+    Ok(EXIT_PASS)
+}
+
+fn put(claims: &Claims, sides: &[Side], places: Places<'_>, place: Place) -> Result<(), Failure> {
+    if let Some(dir) = &claims.run_dir {
+        let page = Path::new(dir).join(carry_out::PAGE);
+        // a directory that can only be read stays as it is
+        let _ = std::fs::write(page, still::claims(claims));
+    }
+    if let Some(file) = places.json {
+        results::write("--json", file, &claims.json())?;
+    }
+    if let Some(file) = places.html {
+        results::write("--html", file, &still::claims(claims))?;
+    }
+    if places.markdown.is_some() || places.github {
+        // the history is of runs by themselves; where there is none nothing is missing
+        let history = History::read(places.history).ok();
+        let line = history.as_ref().and_then(|history| {
+            let runs = sides.iter().flat_map(|side| &side.runs);
+            runs.map(|run| &run.manifest).find_map(|manifest| history.line_of(manifest))
+        });
+        let summary = markdown::claims::summary(claims, line);
+        if let Some(file) = places.markdown {
+            results::write("--markdown", file, &summary)?;
+        }
+        if places.github {
+            results::to_step_summary(&summary)?;
+        }
+    }
+    place.tell(&text::claims::summary(claims, place.style()), places.quiet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_of_labels_that_are_there() {
+        let rules = [Rule::parse("p99>+5%").unwrap(), Rule::parse("Checkout p99>+5%").unwrap()];
+        assert!(check_labels(&rules, &["Search", "Checkout"]).is_ok());
+        let error = check_labels(&rules, &["Search", "Search", "Buy"]).unwrap_err().message;
+        assert!(error.contains("no label \"Checkout\" is compared; there are Search, Buy"), "{error}");
+        assert!(check_labels(&rules, &[]).unwrap_err().message.contains("only one"));
+        assert!(check_labels(&rules[..1], &[]).is_ok());
+    }
+}

@@ -1,0 +1,72 @@
+//! Whom an answer is for: a page of another's that gave its name our address (DNS rebinding) asks by that name.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use tidemark_lab::page_server::Headers;
+
+/// Names by which we may be asked: an address, `localhost`, or one that the user gave.
+#[derive(Debug, Clone, Default)]
+pub struct Hosts(Vec<String>);
+
+impl Hosts {
+    /// These beside addresses and `localhost`.
+    pub fn new(names: &[String]) -> Hosts {
+        Hosts(names.iter().map(|name| name.to_ascii_lowercase()).collect())
+    }
+
+    /// Why whoever sends these headers gets no answer, if so.
+    pub fn refuses(&self, headers: &Headers) -> Option<String> {
+        let mut hosts = headers.get_all("host").iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return Some("a request names one host".into());
+        };
+        let host = host.to_str().unwrap_or_default().to_ascii_lowercase();
+        let name = without_port(&host);
+        let is_ours = name == "localhost" || is_address(name) || self.0.iter().any(|known| known == name);
+        (!is_ours).then(|| {
+            "this is served under another name; --host NAME lets a name be used, where it is yours".to_owned()
+        })
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    }
+}
+
+fn is_address(name: &str) -> bool {
+    match name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(inner) => inner.parse::<Ipv6Addr>().is_ok(),
+        None => matches!(name.parse::<IpAddr>(), Ok(IpAddr::V4(_))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refuses(hosts: &[&str], names: &[&str]) -> bool {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut headers = Headers::new();
+        for host in hosts {
+            headers.append("host", host.parse().unwrap());
+        }
+        Hosts::new(&names).refuses(&headers).is_some()
+    }
+
+    #[test]
+    fn only_names_that_cannot_be_another_s_are_answered() {
+        for host in ["127.0.0.1:9470", "localhost", "LOCALHOST:1", "[::1]:9470", "[::1]", "192.168.0.9:80"] {
+            assert!(!refuses(&[host], &[]), "{host}");
+        }
+        for host in
+            ["evil.test", "evil.test:9470", "localhost.evil.test", "127.0.0.1.evil.test", "", "a:b", "[x]"]
+        {
+            assert!(refuses(&[host], &[]), "{host}");
+        }
+        assert!(!refuses(&["Lab.test:80"], &["lab.test"]) && refuses(&["other.test"], &["lab.test"]));
+        assert!(refuses(&[], &[]) && refuses(&["localhost", "localhost"], &[]));
+    }
+}

@@ -1,0 +1,150 @@
+//! `tidemark compare` of runs that are there.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use crate::program::runs::StoredRun;
+use crate::program::{assert_refused, code, run, stderr, stdout};
+use serde_json::Value;
+
+/// One run of each side, of which B's checkout takes a fifth longer; three of each, all alike; and three that take as long
+/// as B.
+fn write(folder: &Path) {
+    let long = |us| StoredRun { seconds: 40, us: [10_000, us], ..StoredRun::default() };
+    long(20_000).write(&folder.join("a"));
+    long(24_000).write(&folder.join("b"));
+    for (number, off) in (1..).zip([0, 40, 16]) {
+        let of = |us: u64| StoredRun { us: [10_000 + off, us], ..StoredRun::default() };
+        of(20_000 + off).write(&folder.join(format!("before/{number}")));
+        of(20_056 - off).write(&folder.join(format!("behind/{number}")));
+        of(24_000 + off).write(&folder.join(format!("slow/{number}")));
+    }
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
+}
+
+fn claim<'v>(claims: &'v Value, label: Option<&str>, figure: &str) -> &'v Value {
+    let all = claims["comparisons"].as_array().expect("a list");
+    let is = |of: &&Value| of["label"].as_str() == label && of["figure"] == figure;
+    all.iter().find(is).unwrap_or_else(|| panic!("{figure}: {claims}"))
+}
+
+#[test]
+fn a_planted_slowdown_is_found_and_fails_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let output = run(folder.path(), &["compare", "a", "b", "--json"]);
+    assert_eq!(code(&output), 0, "nobody asked that it fails: {}", stderr(&output));
+    let claims = json(&output);
+    assert_eq!(claims["covers"], "within-runs");
+    let checkout = claim(&claims, Some("Checkout"), "p50");
+    assert_eq!(checkout["difference"], true, "{checkout}");
+    assert!(checkout["low"].as_f64() > Some(1.15) && checkout["high"].as_f64() < Some(1.25), "{checkout}");
+    assert_eq!(claim(&claims, Some("Search"), "p50")["difference"], false);
+    let says = claims["says"][0].as_str().unwrap();
+    assert!(says.starts_with("Within these two runs, B is slower: "), "{says}");
+    // the text, and that one run of each says nothing of others
+    let text = stderr(&output);
+    assert!(text.contains("B is slower: ") && text.contains("one run of each"), "{text}");
+
+    let rules = |rule: &str| code(&run(folder.path(), &["compare", "before", "slow", "--fail-if", rule]));
+    assert_eq!(
+        ["Checkout p50>+5%", "Checkout p50>+50%", "rate<-50%", "cpu>+10%"].map(rules),
+        [1, 0, 0, 0],
+        "only what is sure fails"
+    );
+    // of one run of each nothing is, as what differs from run to run is not known
+    let output = run(folder.path(), &["compare", "a", "b", "--fail-if", "Checkout p50>+5%", "--json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let claims = json(&output);
+    let judged = &claims["fail_if"][0];
+    assert!(judged["failed"].is_null(), "{judged}");
+    assert!(judged["says"].as_str().unwrap().contains("give several runs of each side"), "{judged}");
+}
+
+#[test]
+fn runs_that_are_alike_show_no_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let one = run(folder.path(), &["compare", "a", "a", "--json", "--fail-if", "p99>+1%"]);
+    assert_eq!(code(&one), 0, "{}", stderr(&one));
+    let names: Vec<String> = fs::read_dir(folder.path().join("before"))
+        .unwrap()
+        .map(|entry| format!("before/{}", entry.unwrap().file_name().display()))
+        .collect();
+    let several = names.join(",");
+    let arguments =
+        ["compare", several.as_str(), "behind", "--json", "--markdown", "pr.md", "--html", "c.html"];
+    let output = run(folder.path(), &arguments);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let claims = json(&output);
+    assert_eq!(claims["covers"], "between-runs");
+    assert_eq!(claims["sides"][1]["runs"].as_array().map(Vec::len), Some(3), "a folder is all of its runs");
+    let differing = claims["comparisons"].as_array().unwrap().iter().filter(|of| of["difference"] == true);
+    assert_eq!(differing.count(), 0, "{claims}");
+    let markdown = fs::read_to_string(folder.path().join("pr.md")).unwrap();
+    assert!(markdown.starts_with("### ➖ B against A: no difference larger than "), "{markdown}");
+    assert!(markdown.contains("<details><summary>By label</summary>"), "{markdown}");
+    assert!(fs::read_to_string(folder.path().join("c.html")).unwrap().contains("B against A"));
+}
+
+#[test]
+fn one_fresh_run_is_held_against_several_of_before() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let slow = StoredRun { us: [10_000, 30_000], ..StoredRun::default() };
+    slow.write(&folder.path().join("new"));
+    let claims = json(&run(folder.path(), &["compare", "before", "new", "--json"]));
+    assert_eq!(claims["covers"], "between-runs");
+    let checkout = claim(&claims, Some("Checkout"), "p50");
+    assert_eq!(checkout["difference"], true, "{checkout}");
+}
+
+#[test]
+fn one_run_several_times_is_not_several_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("copy")).unwrap();
+    fs::copy(at("before/1/run.json"), at("copy/run.json")).unwrap();
+    std::os::unix::fs::symlink("before/1", at("link")).unwrap();
+    for again in ["before/1", "./before/../before/1", "copy", "link", "before"] {
+        let side = format!("before/1,{again}");
+        assert_refused(folder.path(), &["compare", "behind", &side], "are the same run, which counts once");
+    }
+    let output = run(folder.path(), &["compare", "behind", "copy,before/2"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+}
+
+#[test]
+fn wrong_use_is_told_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    fs::write(
+        folder.path().join("s.yaml"),
+        "sessions: {s: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n",
+    )
+    .unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    for (arguments, says) in [
+        (&["compare", "a"][..], "is one run; name another one to hold it against"),
+        (&["compare", "a", "nowhere"], "no run \"nowhere\""),
+        (&["compare", "a", "empty"], "empty"),
+        (&["compare", "a", ","], "\",\" names no run"),
+        (&["compare", "s.yaml"], "say what it is held against: --vs SETTING=VALUE"),
+        (&["compare", "a", "b", "--vs", "k=v"], "are for one scenario"),
+        (&["compare", "s.yaml", "--vs", "k=v"], "--set k"),
+        (&["compare", "s.yaml", "--url", "http://127.0.0.1:1"], "--url is given once for each side"),
+        (&["compare", "s.yaml", "--command", "a", "--command", "b"], "nobody tells `a` where to listen"),
+        (&["compare", "s.yaml", "--revision", "a", "--revision", "b"], "whose system is a `command`"),
+        (&["compare", "a", "b", "--fail-if", "p99>5ms"], "\"5ms\" is no percentage"),
+        (&["compare", "a", "b", "--fail-if", "Buy p99>+5%"], "no label \"Buy\" is compared"),
+        (&["compare", "a", "b", "--markdown", "no/pr.md"], "there is no folder no"),
+        (&["compare", "a", "b", "--within", "0%"], "write a percentage"),
+    ] {
+        assert_refused(folder.path(), arguments, says);
+    }
+}

@@ -1,0 +1,96 @@
+//! Bodies of any bytes, of files, in parts; large ones, both ways.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{assert_all_good, folder, loaded, measured, of, once};
+
+/// Bytes that are no text, so many of them.
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at * 7 % 251) as u8).collect()
+}
+
+#[test]
+fn a_file_is_sent_as_it_is_and_in_a_form_with_parts() {
+    let folder = folder(
+        r#"
+system: {url: "{shop}"}
+settings: {part: "--one-of-three"}
+sessions:
+  sender:
+    steps:
+      - PUT: /raw
+        headers: {Content-Type: image/png}
+        body: "${file('picture.png')}"
+        check: {json: {$.size: 100000, $.sha256: "${sha256(file('picture.png'))}", $.type: image/png}}
+      - POST: /uploads
+        headers: {Content-Type: multipart/form-data; boundary=one-of-three}
+        body: "${part}\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\nhello\r\n${part}\r\n\
+          Content-Disposition: form-data; name=\"file\"; filename=\"picture.png\"\r\nContent-Type: image/png\r\n\r\n\
+          ${file('picture.png')}\r\n${part}--\r\n"
+        check: {json: {$.size: 100000, $.sha256: "${sha256(file('picture.png'))}", $.name: picture.png, $.note: hello}}
+load: {users: 1, hold: 1s}
+"#,
+    );
+    fs::write(folder.path().join("picture.png"), bytes(100_000)).unwrap();
+    assert_all_good(&measured(folder.path(), &["run", "s.yaml", "--out", "run"]));
+    let shown = once(
+        r#"
+system: {url: "{shop}"}
+sessions:
+  sender:
+    steps:
+      - PUT: /raw
+        body: "${base64_decode('//4AAQ==')}"
+        check: {json: {$.size: 4}}
+load: {users: 1, hold: 1s}
+"#,
+    );
+    assert!(shown.contains("> PUT /raw HTTP/1.1") && shown.contains("> (4 bytes of binary data)"), "{shown}");
+}
+
+#[test]
+fn a_large_answer_takes_no_memory_where_nobody_looks_at_it() {
+    const EACH: u64 = 64 << 20;
+    let folder = folder(&format!(
+        r#"
+system: {{url: "{{shop}}"}}
+sessions:
+  reader:
+    steps:
+      - GET: /download?size={EACH}
+        label: Download
+load: {{users: 2, hold: 1s}}
+limits: {{body: 128MiB, sessions: 4}}
+"#
+    ));
+    let summary = measured(folder.path(), &["run", "s.yaml", "--out", "run"]);
+    assert_all_good(&summary);
+    let driver = of(&summary, "processes", "name", "driver")["rss_bytes_max"].as_u64().unwrap();
+    assert!(driver < EACH, "{driver} bytes");
+    let transfer = &summary["parts"]["transfer"]["times_us"];
+    assert!(transfer["min"].as_u64() > Some(0), "{transfer}");
+}
+
+#[test]
+fn bytes_are_known_as_they_came_and_as_they_are_once_decoded() {
+    let summary = loaded(
+        r#"
+system: {url: "{nginx}"}
+sessions:
+  reader:
+    steps:
+      - GET: /words.txt
+        headers: {Accept-Encoding: gzip}
+        extract: {words: body}
+        measure: {decoded: {counter: "${len(words)}", unit: bytes}}
+load: {users: 1, hold: 1s}
+"#,
+    );
+    let decoded = of(&summary, "metrics", "metric", "decoded")["sum"].as_f64().unwrap();
+    let page = &summary["page"];
+    let rates = page["series"]["received_bytes_per_s"].as_array().unwrap().iter();
+    let received = rates.filter_map(Value::as_f64).sum::<f64>() * page["bin_s"].as_f64().unwrap();
+    assert!(received > 0.0 && received < decoded / 2.0, "{received} bytes for {decoded}");
+}

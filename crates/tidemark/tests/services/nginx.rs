@@ -1,0 +1,86 @@
+//! nginx as it comes: TLS with a certificate of one's own, HTTP/2, gzip, and connections that it ends.
+
+use std::fs;
+use std::process::Command;
+
+use super::{assert_all_good, filled, folder, loaded, measured, nginx};
+use crate::program::{code, run, stderr};
+
+#[test]
+fn a_certificate_that_curl_takes_is_taken() {
+    let (url, certificate) = (filled("{secure}/protocol"), filled("{certificate}"));
+    let curl = Command::new("curl").args(["-sS", "--cacert", &certificate, &url]).output().unwrap();
+    assert!(curl.status.success(), "{}", stderr(&curl));
+    let folder = tempfile::tempdir().unwrap();
+    for version in ["1.1", "2", "auto"] {
+        let hit = ["hit", &url, "--cacert", &certificate, "--http", version, "-n", "50", "-c", "2"];
+        let summary = measured(folder.path(), &hit);
+        assert_eq!(summary["statuses"]["200"], 50, "{version}: {summary}");
+        let spoken = summary["run"]["system"]["spoken"].to_string();
+        assert!(spoken.contains("TLS 1."), "{spoken}");
+        assert_eq!(spoken.contains("HTTP/2"), version != "1.1", "{spoken}");
+    }
+    // and not without it
+    let output = run(folder.path(), &["hit", &url, "-n", "1", "-q"]);
+    assert!(code(&output) == 1 && stderr(&output).contains("--cacert"), "{}", stderr(&output));
+}
+
+#[test]
+fn connections_that_nginx_ends_cost_no_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = filled("{certificate}");
+    // it ends each after 1,000 requests
+    let plain = filled("{nginx}/");
+    let summary = measured(folder.path(), &["hit", &plain, "-n", "3500", "-c", "2"]);
+    assert_all_good(&summary);
+    let secure = filled("{secure}/");
+    let secured =
+        ["hit", &secure, "--cacert", &certificate, "--http", "2", "-n", "6000", "-c", "2", "-p", "8"];
+    assert_all_good(&measured(folder.path(), &secured));
+    // more streams than it takes at once
+    let many = ["hit", &secure, "--cacert", &certificate, "--http", "2", "-n", "1500", "-c", "1", "-p", "64"];
+    assert_all_good(&measured(folder.path(), &many));
+}
+
+#[test]
+fn over_http_2_bodies_redirects_and_checks_are_the_same() {
+    let summary = loaded(
+        r#"
+system: {url: "{secure}", http: 2, tls: {ca: "{certificate}"}}
+defaults: {follow: 3}
+sessions:
+  reader:
+    steps:
+      - GET: /words.txt
+        headers: {Accept-Encoding: gzip}
+        check: {header: {content-encoding: gzip}, body: {contains: "there again: 1000"}}
+      - GET: /moved
+        check: {status: 200, body: {contains: hello}}
+      - GET: /there
+        check: {status: 200, body: {contains: "there again: 1000"}}
+      - GET: /protocol
+        check: {body: {equals: HTTP/2.0}}
+      - GET: /nothing
+        check: {status: 404}
+load: {users: 4, hold: 1s}
+limits: {connections: 1, streams: 4}
+"#,
+    );
+    assert_eq!(summary["statuses"]["503"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_status_that_is_wrong_is_one_and_which_says_the_report() {
+    let folder = folder(
+        r#"
+system: {url: "{nginx}"}
+sessions: {a: {steps: [{GET: /busy}, {GET: /}]}}
+load: {users: 1, hold: 1s}
+"#,
+    );
+    let summary = measured(folder.path(), &["run", "s.yaml", "--out", "run"]);
+    assert_eq!(summary["verdict"]["status"], "fail");
+    assert_eq!(summary["errors"]["status"], summary["statuses"]["503"]);
+    assert!(fs::read_to_string(folder.path().join("run/report.html")).unwrap().contains("503"));
+    assert!(nginx().url.starts_with("http://"));
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { badge, comparison, isComparable, nameIn, place, points, readListing, readLive } from './read';
+
+describe('what the server says', () => {
+  it('is read whatever stands there', () => {
+    expect(readListing(null)).toEqual({ folder: '', left_out: 0, runs: [] });
+    const [run] = readListing({ runs: [{ name: [5], state: 'odd', reasons: ['a', {}], p99_us: 'x', verdict: null }] }).runs;
+    expect(run).toMatchObject({ name: '', state: 'unreadable', reasons: ['a'], p99_us: null, verdict: '' });
+    expect(readLive({ seconds: [{}], processes: 'x', running: 1 })).toMatchObject({ running: false, processes: [], seconds: [{ at_s: 0, p99_us: null }] });
+  });
+});
+
+describe('places', () => {
+  it('hold any name', () => {
+    const name = 'a/b?c#d%20 ä';
+    expect(nameIn(place('live', name), 'live')).toBe(name);
+    expect(place('runs', 'x', '/report.html')).toBe('/runs/x/report.html');
+    expect(comparison('a&b', 'c')).toBe('/compare?a=a%26b&b=c');
+    for (const path of ['/', '/live', '/live/', '/runs/x', '/live/x/y', '/live/%']) expect(nameIn(path, 'live')).toBeNull();
+  });
+});
+
+it('a run is told in a word', () => {
+  const of = (state: string, verdict = '') => readListing({ runs: [{ state, verdict }] }).runs.map(badge)[0];
+  expect(of('finished', 'pass')).toEqual({ word: 'pass', tone: 'pass' });
+  expect(of('running')).toEqual({ word: 'running', tone: 'running' });
+  expect(of('killed')).toEqual({ word: 'killed', tone: 'killed' });
+  const kinds = ['finished', 'running', 'killed', 'comparison', 'unreadable'];
+  expect(readListing({ runs: kinds.map((state) => ({ state })) }).runs.filter(isComparable).map((run) => run.state)).toEqual(['finished', 'killed']);
+});
+
+it('lines share a scale, and have gaps', () => {
+  expect(points([[0, 10], [5, null, 5]])).toEqual([['0.0,98.0 500.0,2.0'], ['0.0,50.0', '1000.0,50.0']]);
+  expect(points([[], []])).toEqual([[], []]);
+  const [line] = points([[1, 100, 0]], true);
+  expect(line).toHaveLength(1);
+  expect(line?.[0]).toMatch(/^0\.0,[89]\d\.\d 500\.0,2\.0$/);
+});
