@@ -24,6 +24,7 @@ use tidemark_scenario::plan::{Store, SystemOrigin};
 use self::goals::Goals;
 use self::tally::{Calm, Tally};
 use self::trial::{Took, trial};
+use crate::interrupt::{Interrupt, StopRequest};
 use crate::{
     EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, Pins, RunOptions, pin,
 };
@@ -41,6 +42,8 @@ const CALM_FACTOR: f64 = 2.0;
 const CALM_US: f64 = 1_000.0;
 /// Waits between two looks at a system that is not as before: the first, and all together.
 const COOL_DOWN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// How often a signal is looked for meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Requests under way at a trial's end are waited for: for so many times the largest bound, at least this long.
 const DRAIN_BOUNDS: f64 = 4.0;
 const DRAIN_LEAST: Duration = Duration::from_secs(2);
@@ -355,7 +358,9 @@ impl One<'_> {
             if tally.is_restless {
                 // it is no trial, and nothing in it is worth keeping
                 let _ = std::fs::remove_dir_all(self.dir.join(&dir));
-                std::thread::sleep(wait);
+                if !waited(wait, self.member.options.before_exit)? {
+                    return Ok(None);
+                }
                 cooled_down = Some(begin.elapsed());
                 wait = wait.mul_f64(1.5);
                 continue;
@@ -416,6 +421,20 @@ impl One<'_> {
             LabError::Measure(format!("{}: too many trials were stopped here", self.dir.display()))
         })
     }
+}
+
+/// Waits so long; whether it came to its end without a signal.
+fn waited(time: Duration, before_exit: Option<fn()>) -> Result<bool, LabError> {
+    let interrupt = Interrupt::watch(before_exit)
+        .map_err(|error| LabError::Measure(format!("cannot watch signals: {error}")))?;
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        if interrupt.stop_request() != StopRequest::None {
+            return Ok(false);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(true)
 }
 
 fn write(dir: &Path, searches: &Searches) -> Result<(), LabError> {

@@ -180,14 +180,11 @@ fn first_to_break(
     }
 }
 
-/// What processes used in the trial whose level is nearest.
+/// What processes used in the trial next below the limit.
 fn cpu(trials: &[&Trial], level: Option<f64>) -> Vec<Cores> {
-    let Some(level) = level else {
-        return at_the_limit(trials, None).map(|trial| trial.figures.processes.clone()).unwrap_or_default();
-    };
-    let distance = |trial: &Trial| (trial.ask.level / level).ln().abs();
-    let nearest = trials.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
-    nearest.map(|trial| trial.figures.processes.clone()).unwrap_or_default()
+    let below = trials.iter().filter(|trial| level.is_some_and(|level| trial.ask.level <= level));
+    let next = below.max_by(|a, b| a.ask.level.total_cmp(&b.ask.level)).copied();
+    next.or(at_the_limit(trials, None)).map(|trial| trial.figures.processes.clone()).unwrap_or_default()
 }
 
 /// Where throughput over response time is greatest (the power of Kleinrock, International Conference on Communications,

@@ -166,7 +166,9 @@ impl Sink for Tally {
         {
             let calm = Calm { p50_us: second.p50_us, errors_per_s: second.errors_per_s };
             self.calm = Some(calm);
-            if calm.p50_us.is_none_or(|us| us as f64 > self.calm_most_us) {
+            // where nobody knows how it is when it is calm, it is taken as it is
+            let is_judged = self.calm_most_us.is_finite();
+            if is_judged && calm.p50_us.is_none_or(|us| us as f64 > self.calm_most_us) {
                 self.is_restless = true;
                 self.enough.store(true, Ordering::Relaxed);
             }
