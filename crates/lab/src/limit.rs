@@ -120,10 +120,12 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
     run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
 ) -> Result<Limited, E> {
     let Some(first) = members.first() else { return Err(LabError::Usage("nothing to search".into()).into()) };
+    // what cannot be searched is told before there is anything
+    let prepared = members.iter().map(|member| prepared(member, options));
+    let prepared = prepared.collect::<Result<Vec<Search>, LabError>>()?;
     let (dir, mut searches) = open(first, options)?;
     let mut carried_out = Ok(false);
-    for (index, member) in members.iter().enumerate() {
-        let search = prepared(member, options)?;
+    for (index, (member, search)) in members.iter().zip(prepared).enumerate() {
         match searches.searches.get_mut(index) {
             // more time than before is time to go on
             Some(before) => before.options.budget_s = search.options.budget_s.max(before.options.budget_s),
@@ -280,7 +282,6 @@ struct One<'a> {
     began: Instant,
     /// The system as it was before the first trial.
     calm: Option<Calm>,
-    options: &'a LimitOptions,
 }
 
 impl One<'_> {

@@ -13,8 +13,9 @@ const STEAL_SHARE: f64 = 0.05;
 const OTHERS_SHARE: f64 = 0.1;
 /// where all of them together leave less than this free.
 const FREE_SHARE: f64 = 0.1;
-/// What stands in front of a reason that is about the driver.
+/// What stands in front of a reason that is about the driver, and of one that is about the machine.
 const DRIVER_BOUND: &str = "driver-bound: ";
+const MACHINE_BOUND: &str = "machine-bound: ";
 /// How the driver is called among the processes.
 const DRIVER: &str = "driver";
 
@@ -49,7 +50,10 @@ pub fn trial(ask: Ask, goals: &Goals, tally: &Tally, manifest: &Manifest, took: 
     let fell = fell(goals, &seen, manifest);
     let holds = fell.is_none() && seen.iter().all(|seen| seen.met);
     let obstacle = match manifest.summary.verdict.status {
-        Status::Invalid => Some(Obstacle::Driver(driver_bound(manifest))),
+        Status::Invalid => Some(match machine_bound(manifest) {
+            Some(why) => Obstacle::Machine(why),
+            None => Obstacle::Driver(driver_bound(manifest)),
+        }),
         _ if holds => None,
         _ => disturbance(manifest, tally.others_cores().filter(|_| took.fresh)).map(Obstacle::Machine),
     };
@@ -80,6 +84,12 @@ fn driver_bound(manifest: &Manifest) -> String {
     let limits = &manifest.summary.driver.limits;
     let reason = limits.first().or(reasons.first()).map_or("nothing was measured", String::as_str);
     reason.strip_prefix(DRIVER_BOUND).unwrap_or(reason).to_owned()
+}
+
+/// Why the machine was the limit, if the verdict says so; the last reason says by whom.
+fn machine_bound(manifest: &Manifest) -> Option<String> {
+    let mut reasons = manifest.summary.verdict.reasons.iter().rev();
+    reasons.find_map(|reason| reason.strip_prefix(MACHINE_BOUND)).map(str::to_owned)
 }
 
 /// Who else had the machine, where that may be why a trial broke.
@@ -177,6 +187,9 @@ mod tests {
     fn the_driver_and_the_machine_are_told_from_the_system() {
         let bound = of(Status::Invalid, &["driver-bound: its threads"], true, |_| {});
         assert_eq!(bound.obstacle, Some(Obstacle::Driver("its threads".into())));
+        let reasons = ["machine-bound: p99 < 1ms is not decided", "machine-bound: kv was never idle"];
+        let machine = of(Status::Invalid, &reasons, false, |_| {});
+        assert_eq!(machine.obstacle, Some(Obstacle::Machine("kv was never idle".into())));
         let stolen = |steal: f64, met: bool| {
             of(Status::Fail, &["errors < 0.1% missed: 3%"], met, |run| run.summary.driver.steal_share = steal)
         };
