@@ -1,16 +1,16 @@
 //! Searches for the highest load at which a system's objectives hold, with an interval, and says what breaks first.
 //!
-//! Nothing here reads a clock or a socket. A [search] asks for one [`Trial`] after the other: whoever implements
+//! Nothing here reads a clock or a socket. A [search](search()) asks for one [`Trial`] after the other: whoever implements
 //! [`Trials`] carries them out, be it with real load or with a queue that is simulated in virtual time, and tells a
-//! [`Watch`] after each second what was seen until then. [`found`] says what all of them come to.
+//! [`Watch`] after each second what was seen until then. [`found()`] says what all of them come to.
 //!
-//! - [`search`]: doubling until an objective breaks, halving the distance, then rounds of trials around the limit in
+//! - [`search()`]: doubling until an objective breaks, halving the distance, then rounds of trials around the limit in
 //!   shuffled order, and a longer one at the end. What comes [next] follows from the trials that were carried out, and from
 //!   nothing else, so that a search that was stopped goes on where it was.
 //! - [`Watch`]: how long a trial has to be.
-//! - [`estimate`]: the limit and its interval; for a percentile by a regression that minds how requests depend on each
+//! - [`estimate()`]: the limit and its interval; for a percentile by a regression that minds how requests depend on each
 //!   other.
-//! - [`found`]: what breaks first, what the limit is, the curve, what is odd.
+//! - [`found()`]: what breaks first, what the limit is, the curve, what is odd.
 //! - [`Searches`]: all of it as it is kept.
 //!
 //! It is a crate of its own, and on the lowest floor, because the lab carries searches out and the report shows them, and

@@ -1,8 +1,8 @@
 //! A search that is written down and read again is the same.
 
 use tidemark_limit::{
-    Ask, Cores, Ending, Figures, Moment, Obstacle, Options, Percentile, Purpose, Room, Search, Searches, Seen,
-    Tail, Trial,
+    Ask, Cores, Ending, Figures, Moment, Obstacle, Options, Percentile, Purpose, Room, Search, Searches,
+    Seen, Tail, Trial,
 };
 
 use crate::queues::goal;
@@ -11,7 +11,8 @@ fn searches() -> Searches {
     let mut tail = Tail::default();
     tail.add(0.3, 99);
     tail.fail(1);
-    let ask = Ask { level: 41.5, purpose: Purpose::Refine { round: 2, place: 3 }, warm_up_s: 1.0, most_s: 9.0 };
+    let ask =
+        Ask { level: 41.5, purpose: Purpose::Refine { round: 2, place: 3 }, warm_up_s: 1.0, most_s: 9.0 };
     let figures = Figures {
         p99_us: Some(1_234),
         processes: vec![Cores { name: "system".into(), cores: 0.97 }],
@@ -42,7 +43,9 @@ fn what_was_written_is_read() {
 #[test]
 fn what_is_damaged_is_told_and_breaks_nothing() {
     let text = searches().to_json();
-    for (from, to) in [("\"format\": 1", "\"format\": 2"), ("\"seen\": [", "\"seen\": [], \"x\": ["), ("99,", "")] {
+    for (from, to) in
+        [("\"format\": 1", "\"format\": 2"), ("\"seen\": [", "\"seen\": [], \"x\": ["), ("99,", "")]
+    {
         assert!(text.contains(from), "{from}");
         assert!(Searches::from_json(&text.replacen(from, to, 1)).is_err(), "{from}");
     }

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use tidemark_limit::{
-    Ask, Ending, Figures, Goal, Next, Obstacle, Options, Percentile, Purpose, Room, Seen, Tail, Trial, Trials,
-    Watch, estimate, found, next, search, spent_s, told,
+    Ask, Ending, Figures, Goal, Next, Obstacle, Options, Percentile, Purpose, Room, Seen, Tail, Trial,
+    Trials, Watch, estimate, found, next, search, spent_s, told,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, options};

@@ -307,10 +307,12 @@ mod tests {
     #[test]
     fn a_level_is_held_after_a_calm_one() {
         let (second, ten) = (Duration::from_secs(1), Duration::from_secs(10));
-        let mut open = plan("{spacing: poisson, phases: [{for: 5s, rate: 10/s}, {for: 10s, rate: 5/s to 40/s}]}");
+        let mut open =
+            plan("{spacing: poisson, phases: [{for: 5s, rate: 10/s}, {for: 10s, rate: 5/s to 40/s}]}");
         assert_eq!(open.level(), 40.0);
         open.hold_at(300.0, Some((20.0, second)), second, ten).unwrap();
-        let levels = |phases: &[Phase]| phases.iter().map(|of| (of.from, of.to, of.measured)).collect::<Vec<_>>();
+        let levels =
+            |phases: &[Phase]| phases.iter().map(|of| (of.from, of.to, of.measured)).collect::<Vec<_>>();
         let wanted = [(20.0, 20.0, false), (300.0, 300.0, false), (300.0, 300.0, true)];
         assert_eq!(levels(&open.load.phases), wanted);
         assert_eq!((open.load.model, open.level()), (LoadModel::Open(Spacing::Poisson), 300.0));
