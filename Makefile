@@ -1,7 +1,7 @@
 # Two commands: `make demo` and `make test`. Everything else is a convenience.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo build dist test test-needs matrix web fuzz bench-airline bench-connections bench-driver bench-ingest bench-newsfeed bench-cube bench-queue bench-trade bench-truth clean
+.PHONY: help demo build dist test test-needs matrix web fuzz bench-airline bench-connections bench-driver bench-ingest bench-limit bench-newsfeed bench-cube bench-queue bench-trade bench-truth clean
 
 help: ## what there is
 	@echo "Tidemark: how much load a system really holds, and whether it lost anything."
@@ -45,6 +45,10 @@ bench-driver: ## what load generators cost, ours and the others, side by side (b
 
 bench-ingest: ## what the message intake holds for five minutes, every message looked for; and a flood
 	@./bench/ingest/run
+
+bench-limit: ## is the limit of a queue that is known found? in virtual time, then over sockets
+	@./bench/limit/run made-up
+	@./bench/limit/run
 
 bench-newsfeed: ## what the news feed holds under its published load, every post looked for
 	@./bench/newsfeed/run

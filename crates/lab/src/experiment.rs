@@ -252,7 +252,8 @@ impl Experiment {
             unreachable.apply(&mut verdict, &mut objectives);
         }
         summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
-        let stopped = load.end.interrupted && load.system_ended.is_none() && load.unreachable.is_none();
+        let meant = load.unreachable.is_some() || load.enough;
+        let stopped = load.end.interrupted && load.system_ended.is_none() && !meant;
         finished::complete(&mut verdict, &load.end, stopped, summary.measured_s);
         let asked = plan.verify.is_some();
         account.notes.extend(verdict::backlog_before(plan, &summary));

@@ -1,6 +1,8 @@
 //! How an experiment is to be carried out.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tidemark_drive::{IoChoice, Timestamps};
 use tidemark_record::Sinks;
@@ -44,6 +46,8 @@ pub struct RunOptions {
     pub before_exit: Option<fn()>,
     /// Told of all that happens, beside the run directory.
     pub sinks: Sinks,
+    /// Once it is set the load ends before its time, because enough is known: the run is whole all the same.
+    pub enough: Option<Arc<AtomicBool>>,
 }
 
 impl Default for RunOptions {
@@ -65,6 +69,7 @@ impl Default for RunOptions {
             executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
             before_exit: None,
             sinks: Sinks::default(),
+            enough: None,
         }
     }
 }

@@ -92,7 +92,7 @@ pub fn resolve(run: &str, runs_dir: &Path) -> Result<PathBuf, RecordError> {
     // Whoever names run.json itself means its directory.
     match dir.parent() {
         Some(parent)
-            if [files::MANIFEST, files::COMPARISON]
+            if [files::MANIFEST, files::COMPARISON, files::LIMIT]
                 .map(|name| Some(name.as_ref()))
                 .contains(&dir.file_name()) =>
         {
@@ -154,9 +154,10 @@ pub fn changed(dir: &Path) -> Option<SystemTime> {
     fs::metadata(manifest_of(dir).or_else(begun)?).ok()?.modified().ok()
 }
 
-/// The file that makes a directory one of a run, or of several that are compared.
+/// The file that makes a directory one of a run, of several that are compared, or of a search for a limit.
 fn manifest_of(dir: &Path) -> Option<PathBuf> {
-    [files::MANIFEST, files::COMPARISON].map(|name| dir.join(name)).into_iter().find(|path| path.is_file())
+    let names = [files::MANIFEST, files::COMPARISON, files::LIMIT];
+    names.map(|name| dir.join(name)).into_iter().find(|path| path.is_file())
 }
 
 fn is_run(dir: &Path) -> bool {

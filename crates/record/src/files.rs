@@ -6,6 +6,8 @@ use crate::table::{Field, Kind};
 pub(crate) const MANIFEST: &str = "run.json";
 /// What is compared, in a directory of several runs.
 pub(crate) const COMPARISON: &str = "comparison.json";
+/// A search for a limit, in a directory with the runs of its trials.
+pub(crate) const LIMIT: &str = "limit.json";
 /// Requests by interval, label and outcome.
 pub(crate) const SERIES: &str = "intervals.parquet";
 /// Groups of steps by interval, group and outcome; only where there are groups.

@@ -80,6 +80,7 @@ pub mod interval;
 mod journal;
 mod latency_log;
 pub mod ledger;
+pub mod limit;
 mod live;
 pub mod maintenance;
 pub mod manifest;

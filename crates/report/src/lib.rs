@@ -38,6 +38,7 @@ pub mod history;
 pub mod html;
 pub mod json;
 pub mod junit;
+pub mod limit;
 mod maintenance;
 pub mod markdown;
 mod operations;

@@ -1,6 +1,7 @@
 //! The run as Markdown with tables (GitHub's flavour), for a comment or the summary of a CI job: the verdict first.
 
 pub mod claims;
+pub mod limit;
 
 use std::fmt::Write;
 

@@ -5,6 +5,7 @@ pub mod comparison;
 mod driver;
 pub mod history;
 pub(crate) mod ledger;
+pub mod limit;
 mod percentiles;
 pub mod quick;
 

@@ -1,9 +1,9 @@
-//! What `--rate`, `--for` and `--users` of the command line do to a load.
+//! What `--rate`, `--for` and `--users` of the command line do to a load, and what a search for its limit does.
 
 use std::time::Duration;
 
 use crate::compile::{are_few, window};
-use crate::plan::{Curve, LoadModel, Phase, Plan, Spacing};
+use crate::plan::{Curve, LoadModel, Phase, Plan, Spacing, Stream};
 use crate::units::{Rate, Time};
 
 /// Shortest measured window that makes sense.
@@ -39,6 +39,61 @@ impl Plan {
         if let Some(rate) = rate {
             self.override_rate(rate)?;
         }
+        Ok(())
+    }
+
+    /// The highest level of the load, all session kinds together: sessions that arrive each second, or users.
+    pub fn level(&self) -> f64 {
+        self.load.streams().iter().map(Stream::peak).sum()
+    }
+
+    /// Replaces the load by one level that is held, in its own unit: after a time at the calm level, if one is given, and the
+    /// warm-up. Session kinds with loads of their own keep their shares of it. Faults and a bound on the number of sessions
+    /// are taken away.
+    ///
+    /// # Errors
+    /// Where some kinds arrive at a rate and others are users, or there is no level to scale.
+    pub fn hold_at(
+        &mut self,
+        level: f64,
+        calm: Option<(f64, Duration)>,
+        warm_up: Duration,
+        measured: Duration,
+    ) -> Result<(), OverrideError> {
+        let highest = self.level();
+        if highest <= 0.0 {
+            return Err(OverrideError("the scenario's load is always 0; there is nothing to scale".into()));
+        }
+        let streams = self.load.streams();
+        let closed = streams.iter().filter(|stream| stream.model.is_closed()).count();
+        if closed > 0 && closed < streams.len() {
+            let reason = "some session kinds arrive at a rate and others are users, so that there is no one level to \
+                          raise; give all of them a rate, or all of them users";
+            return Err(OverrideError(reason.into()));
+        }
+        let phases = |part: f64| {
+            let phase = |name: &str, duration: Duration, level: f64, measured| Phase {
+                name: name.into(),
+                duration,
+                from: level * part,
+                to: level * part,
+                measured,
+                curve: Curve::Line,
+            };
+            let calm = calm.map(|(level, duration)| phase("calm", duration, level, false));
+            let held = [phase("warm-up", warm_up, level, false), phase("hold", measured, level, true)];
+            calm.into_iter().chain(held).collect::<Vec<Phase>>()
+        };
+        for kind in &mut self.load.kinds {
+            let peak = kind.phases.iter().map(Phase::peak).fold(0.0, f64::max);
+            kind.phases = phases(peak / highest);
+        }
+        // where kinds have loads of their own these are a timetable alone
+        self.load.phases = phases(if self.load.kinds.is_empty() { 1.0 } else { 0.0 });
+        let at_once = self.limits.pipeline.max(self.limits.streams);
+        self.limits.connections = self.limits.connections.max(self.load.most_users().div_ceil(at_once));
+        self.limits.sessions = None;
+        self.faults.clear();
         Ok(())
     }
 
@@ -247,6 +302,43 @@ mod tests {
         assert_eq!(open.load.phases[0].to, 10.0);
         let mut both = plan("{sessions: {a: {users: 5, hold: 2s}}}");
         assert!(both.override_users(7).unwrap_err().to_string().contains("--users cannot tell whose"));
+    }
+
+    #[test]
+    fn a_level_is_held_after_a_calm_one() {
+        let (second, ten) = (Duration::from_secs(1), Duration::from_secs(10));
+        let mut open =
+            plan("{spacing: poisson, phases: [{for: 5s, rate: 10/s}, {for: 10s, rate: 5/s to 40/s}]}");
+        assert_eq!(open.level(), 40.0);
+        open.hold_at(300.0, Some((20.0, second)), second, ten).unwrap();
+        let levels =
+            |phases: &[Phase]| phases.iter().map(|of| (of.from, of.to, of.measured)).collect::<Vec<_>>();
+        let wanted = [(20.0, 20.0, false), (300.0, 300.0, false), (300.0, 300.0, true)];
+        assert_eq!(levels(&open.load.phases), wanted);
+        assert_eq!((open.load.model, open.level()), (LoadModel::Open(Spacing::Poisson), 300.0));
+        let mut closed = plan("{users: 10, hold: 5s}");
+        closed.hold_at(2_000.0, None, second, ten).unwrap();
+        assert_eq!(levels(&closed.load.phases), [(2_000.0, 2_000.0, false), (2_000.0, 2_000.0, true)]);
+        assert_eq!(closed.limits.connections, 2_000);
+    }
+
+    #[test]
+    fn kinds_keep_their_shares_of_a_level_that_is_held() {
+        let of = |a: &str, b: &str| {
+            let text = format!(
+                "sessions:\n  a: {{steps: [GET: /]}}\n  b: {{steps: [GET: /b]}}\nload: {{sessions: {{a: {a}, b: {b}}}}}\n"
+            );
+            crate::load_text("t.yaml", &text, Path::new("."), &[]).unwrap()
+        };
+        let second = Duration::from_secs(1);
+        let mut plan = of("{rate: 30/s, hold: 5s}", "{rate: 10/s, hold: 5s}");
+        plan.hold_at(80.0, None, second, second).unwrap();
+        let levels: Vec<f64> = plan.load.kinds.iter().map(|kind| kind.phases[1].to).collect();
+        assert_eq!((levels, plan.level()), (vec![60.0, 20.0], 80.0));
+        assert_eq!(plan.load.phases[1].to, 0.0);
+        let mut mixed = of("{rate: 30/s, hold: 5s}", "{users: 10, hold: 5s}");
+        let error = mixed.hold_at(80.0, None, second, second).unwrap_err().to_string();
+        assert!(error.contains("no one level to raise"), "{error}");
     }
 
     #[test]

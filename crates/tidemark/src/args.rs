@@ -18,6 +18,7 @@ use crate::history::HistoryArguments;
 use crate::hit::args::HitArguments;
 use crate::init::InitArguments;
 use crate::install::{CompletionArguments, ManArguments};
+use crate::limit::args::LimitArguments;
 use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
@@ -58,6 +59,8 @@ pub enum Verb {
     Compare(Box<CompareArguments>),
     /// Show how the figures of a folder's runs went, and where they changed
     History(HistoryArguments),
+    /// Search for the highest load at which the objectives hold
+    Limit(Box<LimitArguments>),
     /// Check again whether a run lost anything
     Verify(VerifyArguments),
     /// Break down the system's own operations by minute, entity and operation

@@ -77,5 +77,9 @@ pub fn open(dir: &Path) -> Result<Run, Failure> {
         let reason = "is of several runs that are compared; name one of those in it";
         return Err(Failure::usage(format!("{}: {reason}", dir.display())));
     }
+    if tidemark_record::limit::is_at(dir) {
+        let reason = "is a search for a limit; name one of the trials in it";
+        return Err(Failure::usage(format!("{}: {reason}", dir.display())));
+    }
     Run::open(dir).map_err(|error| Failure::usage(error.to_string()))
 }

@@ -23,6 +23,7 @@ mod history;
 mod hit;
 mod init;
 mod install;
+mod limit;
 mod once;
 mod output;
 mod overview;
@@ -72,6 +73,7 @@ fn help(error: &clap::Error) -> u8 {
     let words = words.filter(|word| word != "--help" && word != "-h");
     let scenario = Arguments::try_parse_from(words).ok().and_then(|arguments| match arguments.verb? {
         Verb::Run(arguments) => Some(arguments.scenario),
+        Verb::Limit(arguments) => Some(arguments.scenario),
         Verb::Check(arguments) => Some(arguments.file),
         _ => None,
     });
@@ -111,6 +113,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Report(arguments)) => report::report(&arguments),
         Some(Verb::Compare(arguments)) => compare::compare(&arguments),
         Some(Verb::History(arguments)) => history::history(&arguments),
+        Some(Verb::Limit(arguments)) => limit::limit(&arguments),
         Some(Verb::Verify(arguments)) => verify::verify(&arguments),
         Some(Verb::Cube(arguments)) => cube::cube(&arguments),
         Some(Verb::Init(arguments)) => init::init(&arguments),

@@ -16,6 +16,7 @@ Tidemark measures how much load a system really holds, at what latency and cost.
   tidemark report last --html last.html   show a run again
   tidemark compare runs/a runs/b          hold two runs against each other
   tidemark compare my.yaml --vs pool=20   two settings, in turn until it is sure
+  tidemark limit my.yaml                  the highest load that holds
   tidemark history                        how figures went over all runs
   tidemark verify last                    check again whether it lost anything
   tidemark cube last                      what its system says that it did

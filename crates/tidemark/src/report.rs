@@ -8,7 +8,7 @@ use tidemark_report::html;
 use crate::args::ReportArguments;
 use crate::failure::Failure;
 use crate::output::Place;
-use crate::{carry_out, compare, output, results};
+use crate::{carry_out, compare, limit, output, results};
 
 /// Shows a run on standard output, or writes what is asked for to files.
 pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
@@ -17,6 +17,9 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
     if Comparison::is_at(&dir) {
         return compare::report(&dir, arguments);
+    }
+    if tidemark_record::limit::is_at(&dir) {
+        return limit::report(&dir, arguments);
     }
     let run = carry_out::open(&dir)?;
     if !run.missing.is_empty() {

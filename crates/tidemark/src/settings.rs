@@ -11,14 +11,23 @@ const DEFAULT_MAX: usize = 16;
 /// Least columns for what a setting is for.
 const ABOUT_MIN: usize = 24;
 
-/// The settings of a scenario, or of a comparison and of the scenarios in it.
-pub fn of(scenario: &str) -> String {
-    let listed = match scenario::shipped_text(scenario) {
+/// Whether a scenario has a setting of this name.
+pub fn has(scenario: &str, name: &str) -> bool {
+    listed(scenario).iter().any(|listed| listed.settings.iter().any(|setting| setting.name == name))
+}
+
+fn listed(scenario: &str) -> Vec<Listed> {
+    match scenario::shipped_text(scenario) {
         Some(text) => listed_text(scenario, text, Path::new(".")),
         // a pipe may never end
         None if Path::new(scenario).is_file() => listed_file(Path::new(scenario)),
         None => Vec::new(),
-    };
+    }
+}
+
+/// The settings of a scenario, or of a comparison and of the scenarios in it.
+pub fn of(scenario: &str) -> String {
+    let listed = listed(scenario);
     if listed.is_empty() {
         return format!("{scenario} has no settings");
     }

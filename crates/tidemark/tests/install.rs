@@ -60,6 +60,7 @@ fn every_verb_has_a_page() {
         "report",
         "compare",
         "history",
+        "limit",
         "verify",
         "cube",
         "schema",

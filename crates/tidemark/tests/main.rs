@@ -15,6 +15,7 @@ mod init;
 mod install;
 mod interrupts;
 mod ledger;
+mod limit;
 mod links;
 mod once;
 mod operations;

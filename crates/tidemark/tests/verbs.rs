@@ -42,6 +42,7 @@ fn alone_it_shows_every_verb_with_an_example() {
         "tidemark report last",
         "tidemark compare ",
         "tidemark history",
+        "tidemark limit ",
         "tidemark verify last",
         "tidemark cube last",
     ] {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Delay, Fault};
+use crate::{Delay, Fault, Pauses};
 
 /// How a server behaves. The default answers everything at once.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +17,13 @@ pub struct Behaviour {
     pub accept_every: Option<Duration>,
     /// Requests that it is able to serve in a second, one after the other in the order in which they came.
     pub capacity_per_s: Option<f64>,
+    /// Who serve one request each at a time, in the order in which they came: a delay is then how long one takes, so that
+    /// with one worker and exponential delays it is an M/M/1 queue. None: as many as there are requests.
+    pub workers: Option<usize>,
+    /// When those workers do not work.
+    pub pauses: Option<Pauses>,
+    /// By how much of itself a service of theirs gets slower in each minute.
+    pub slows: f64,
     /// Every so many connections, one is reset as soon as it is accepted. None: no such.
     pub reset_every: Option<u64>,
     /// A freeze by itself.

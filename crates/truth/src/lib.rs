@@ -17,7 +17,8 @@
 //! - **By connection**: [`Behaviour::reset_every`].
 //! - **By time**: [`Behaviour::freeze`] answers nothing for a while; with [`Behaviour::down`] there is no server for a
 //!   while, connections are reset and new ones refused. [`Refusing`] is an address at which nobody ever is.
-//! - **By load**: [`Behaviour::capacity_per_s`] serves one after the other, so that more than that is a backlog.
+//! - **By load**: [`Behaviour::capacity_per_s`] serves one after the other, so that more than that is a backlog;
+//!   [`Behaviour::workers`] are a queue whose limit is known by theory, with [`Pauses`], or slower from minute to minute.
 //!
 //! # How it is made
 //!
@@ -48,6 +49,7 @@ mod behaviour;
 mod delay;
 mod fault;
 mod http2;
+mod line;
 mod peer;
 mod refusing;
 mod server;
@@ -60,6 +62,7 @@ pub use behaviour::{Behaviour, Down, Freeze};
 pub use delay::Delay;
 pub use fault::{Fault, Faults};
 pub use http2::{Http2Behaviour, Http2Fault, Http2Server, Http2Truth};
+pub use line::Pauses;
 pub use refusing::Refusing;
 pub use server::Server;
 pub use truth::Truth;

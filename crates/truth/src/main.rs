@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
-use tidemark_truth::{Behaviour, Delay, Down, Faults, Freeze, Server};
+use tidemark_truth::{Behaviour, Delay, Down, Faults, Freeze, Pauses, Server};
 
 /// Answers HTTP/1.1 in a known way until its standard input ends, then prints what it did as JSON.
 #[derive(Debug, Parser)]
@@ -20,6 +20,18 @@ struct Arguments {
     /// Requests that it is able to serve in a second
     #[arg(long)]
     capacity: Option<f64>,
+    /// Workers who serve one request each at a time: a delay is how long one takes
+    #[arg(long)]
+    workers: Option<usize>,
+    /// Milliseconds from one pause of the workers to the next
+    #[arg(long, requires_all = ["workers", "pause_ms"])]
+    pause_every_ms: Option<u64>,
+    /// Length of a pause, milliseconds
+    #[arg(long, requires = "pause_every_ms")]
+    pause_ms: Option<u64>,
+    /// By what part of itself a service gets slower in each minute
+    #[arg(long, requires = "workers", default_value_t = 0.0)]
+    slows: f64,
     /// What is wrong with which answers: silence, half-open, half-close, reset, reset-midway, close, half-answer, too-long,
     /// too-short, not-http, wrong-body, status:500, late:300ms or drip:2s; status:500@1/20 for one of twenty
     #[arg(long)]
@@ -57,11 +69,18 @@ fn main() -> std::io::Result<()> {
         after: Duration::from_millis(after),
         length: Duration::from_millis(length),
     });
+    let pauses = arguments.pause_every_ms.zip(arguments.pause_ms).map(|(every, length)| Pauses {
+        every: Duration::from_millis(every),
+        length: Duration::from_millis(length),
+    });
     let behaviour = Behaviour {
         delays: arguments.delays,
         faults: arguments.fault.map(|faults| faults.0).unwrap_or_default(),
         accept_every: arguments.accept_every_ms.map(Duration::from_millis),
         capacity_per_s: arguments.capacity.filter(|per_s| *per_s > 0.0),
+        workers: arguments.workers.filter(|workers| *workers > 0),
+        pauses,
+        slows: arguments.slows.max(0.0),
         reset_every: None,
         freeze,
         down,

@@ -12,6 +12,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use rustls::{ServerConfig, ServerConnection};
 use slab::Slab;
 
+use crate::line::Line;
 use crate::peer::{Peer, Request};
 use crate::refusing::Refusing;
 use crate::server::Shared;
@@ -76,6 +77,8 @@ pub(crate) struct Loop {
     came_ns: VecDeque<u64>,
     /// When the server has done what it has taken on, where its capacity is limited.
     busy_until_ns: u64,
+    /// Who serve, where those are few.
+    line: Option<Line>,
     frozen_since_ns: Option<u64>,
     down_since_ns: Option<u64>,
     by_url: HashMap<String, ByUrl>,
@@ -113,6 +116,7 @@ impl Loop {
             accept_at_ns: None,
             came_ns: VecDeque::new(),
             busy_until_ns: 0,
+            line: behaviour.workers.map(|workers| Line::new(workers, behaviour.pauses, behaviour.slows)),
             frozen_since_ns: None,
             down_since_ns: None,
             by_url: HashMap::new(),
@@ -303,7 +307,13 @@ impl Loop {
             };
             let fault = self.fault_of(self.truth.requests, fault);
             let later_ns = if let Fault::Late(by) = fault { nanoseconds(by) } else { 0 };
-            let due_ns = begin_ns + later_ns + self.behaviour.delays[shard].draw_ns(&mut self.random);
+            let service_ns = self.behaviour.delays[shard].draw_ns(&mut self.random);
+            let first_ns = self.truth.first_request_ns.unwrap_or(received_ns);
+            let served_ns = match &mut self.line {
+                Some(line) => line.serve(begin_ns, service_ns, first_ns),
+                None => begin_ns + service_ns,
+            };
+            let due_ns = served_ns + later_ns;
             let request = self.truth.requests;
             self.truth.requests += 1;
             self.planned.push(Reverse(Planned {

@@ -1,5 +1,6 @@
 //! The load while it goes on: its intervals are taken, everything is looked at, and what ends it early is minded.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -54,6 +55,8 @@ pub struct Load {
     pub system_ended: Option<String>,
     /// The objective that cut it short.
     pub unreachable: Option<Unreachable>,
+    /// Whether it ended before its time because enough was known.
+    pub enough: bool,
     /// When requests succeeded and failed.
     pub silence: Silence,
     /// What there was while no fault was felt, where there are faults.
@@ -67,6 +70,7 @@ pub struct Load {
 enum Reason {
     Interrupted,
     Unreachable,
+    Enough,
     Exited,
 }
 
@@ -76,6 +80,7 @@ impl Reason {
         match self {
             Reason::Interrupted => "interrupted",
             Reason::Unreachable => "unreachable",
+            Reason::Enough => "enough",
             Reason::Exited => "exited",
         }
     }
@@ -87,6 +92,8 @@ struct Watching<'a, 'w> {
     /// The run's zero.
     epoch: Instant,
     stop_request: &'a dyn Fn() -> StopRequest,
+    /// Set once enough is known.
+    enough: Option<&'a AtomicBool>,
     record: &'a mut Record<'w>,
     environment: &'a mut Environment,
     faults: &'a mut Faults,
@@ -105,6 +112,7 @@ struct Seen<'p> {
     /// Whether the load was told to end before its time.
     stopping: bool,
     unreachable: Option<Unreachable>,
+    enough: bool,
     system_ended: Option<String>,
 }
 
@@ -128,6 +136,7 @@ impl<'p> Seen<'p> {
             neighbours: Neighbours::default(),
             stopping: false,
             unreachable: None,
+            enough: false,
             system_ended: None,
         }
     }
@@ -155,6 +164,7 @@ impl Experiment {
             plan: &self.plan,
             epoch,
             stop_request: &|| self.stop_request(),
+            enough: self.options.enough.as_deref(),
             record,
             environment: &mut environment,
             faults: &mut faults,
@@ -214,8 +224,8 @@ impl Watching<'_, '_> {
         let told = self.figures.end();
         self.tell_figures(told, &seen)?;
         let end = drive.join().map_err(driven)?;
-        let Seen { system_ended, unreachable, silence, undisturbed, neighbours, .. } = seen;
-        Ok(Load { end, system_ended, unreachable, silence, undisturbed, neighbours })
+        let Seen { system_ended, unreachable, enough, silence, undisturbed, neighbours, .. } = seen;
+        Ok(Load { end, system_ended, unreachable, enough, silence, undisturbed, neighbours })
     }
 
     fn tell_faults(&mut self) -> Result<(), LabError> {
@@ -293,6 +303,11 @@ impl Watching<'_, '_> {
             seen.stopping = true;
             self.stop(drive, now_us, Reason::Unreachable, found.reason.clone())?;
             seen.unreachable = Some(found);
+        }
+        let enough = self.enough.is_some_and(|enough| enough.load(Ordering::Relaxed));
+        if enough && !seen.stopping {
+            (seen.stopping, seen.enough) = (true, true);
+            self.stop(drive, now_us, Reason::Enough, "enough is known".into())?;
         }
         if seen.system_ended.is_none()
             && let Some((ending, reason)) = self.gone(now_us)

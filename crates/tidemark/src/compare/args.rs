@@ -158,7 +158,7 @@ impl CompareArguments {
 }
 
 /// A share of at least a thousandth: `3%`.
-fn percent(text: &str) -> Result<f64, String> {
+pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>();
     match number.map(|number| number / 100.0) {
         Ok(share) if (0.001..=1.0).contains(&share) => Ok(share),

@@ -1,0 +1,450 @@
+//! The limit of a system: runs as the trials of a [search](tidemark_limit).
+//!
+//! Each trial is a run by itself, with its own directory within the search's; what starts its system has one that is new
+//! for each. Where the system was there before, it gets next to nothing to do first, and the trial begins once it answers
+//! that as fast as before the first one. After every trial the search is written down, so that one that was stopped goes on
+//! where it was.
+
+mod goals;
+mod tally;
+mod trial;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tidemark_limit::{
+    Ask, Ending, Found, Next, Options, Room, Search, Searches, Trial, Watch, next, spent_s,
+};
+use tidemark_record::{RecordError, limit as file};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{Store, SystemOrigin};
+
+use self::goals::Goals;
+use self::tally::{Calm, Tally};
+use self::trial::{Took, trial};
+use crate::interrupt::{Interrupt, StopRequest};
+use crate::{
+    EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, Pins, RunOptions, pin,
+};
+
+/// Most users that are tried, and most sessions each second.
+const USERS_MAX: f64 = 1_000_000.0;
+const RATE_MAX: f64 = 10_000_000.0;
+/// How long a system that was there before is looked at before a trial.
+const CALM: Duration = Duration::from_secs(1);
+/// What it is asked meanwhile: sessions each second, and at most this share of the trial's.
+const CALM_PER_S: f64 = 50.0;
+const CALM_SHARE: f64 = 0.1;
+/// It is as before where its median is no more than so many times that before the first trial, and some microseconds.
+const CALM_FACTOR: f64 = 2.0;
+const CALM_US: f64 = 1_000.0;
+/// Waits between two looks at a system that is not as before: the first, and all together.
+const COOL_DOWN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// How often a signal is looked for meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Requests under way at a trial's end are waited for: for so many times the largest bound, at least this long.
+const DRAIN_BOUNDS: f64 = 4.0;
+const DRAIN_LEAST: Duration = Duration::from_secs(2);
+/// A warm-up of the scenario takes at most this part of the budget in each trial.
+const WARM_UP_PART: f64 = 1.0 / 20.0;
+/// Directories that a trial may find taken.
+const TAKEN_MAX: u32 = 1_000;
+
+/// A plan whose limit is searched for: the only one, or one for each value of a setting.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// What is set for it, where there are several: `cores=2`.
+    pub setting: Option<String>,
+    /// The plan.
+    pub plan: Plan,
+    /// How its trials are carried out; the directory is the search's.
+    pub options: RunOptions,
+}
+
+/// How it is searched for.
+#[derive(Debug, Clone, Default)]
+pub struct LimitOptions {
+    /// How long the search for each member may take.
+    pub budget: Duration,
+    /// Half of the interval is to be at most this share of the limit.
+    pub precision: f64,
+    /// The level of the first trial; that of the scenario if none.
+    pub first: Option<f64>,
+    /// The highest level.
+    pub most: Option<f64>,
+    /// The search's directory: new or empty, or one of a search that goes on. A fresh one under `runs/` if none.
+    pub out: Option<PathBuf>,
+    /// What is asked for beside the scenario, in words that are the same whenever the same is asked for.
+    pub asked: Vec<String>,
+}
+
+/// A trial that is about to begin.
+#[derive(Debug)]
+pub struct Trying<'a> {
+    /// What is set, where there are several searches.
+    pub setting: Option<&'a str>,
+    /// From 1.
+    pub number: usize,
+    /// What it is to be.
+    pub ask: Ask,
+    /// What was found until now.
+    pub found: Found,
+    /// How long the search may take, seconds.
+    pub budget_s: f64,
+    /// How long the system has been waited for until it is as before; none at first.
+    pub cooled_down: Option<Duration>,
+}
+
+/// What searches came to.
+#[derive(Debug, Clone)]
+pub struct Limited {
+    /// Where they are.
+    pub dir: PathBuf,
+    /// The searches with their trials.
+    pub searches: Searches,
+    /// The exit status that says what they are worth.
+    pub exit_status: u8,
+}
+
+/// Searches for the limit of each member. `run` carries a trial out ([`run`](crate::run), with whatever is to be shown
+/// meanwhile); its options name the directory.
+///
+/// # Errors
+/// What a trial failed with, or that the directory is of another search or cannot be written. What was tried until then is
+/// kept.
+pub fn limit<E: From<LabError> + std::fmt::Display>(
+    members: &[Member],
+    options: &LimitOptions,
+    run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
+) -> Result<Limited, E> {
+    let Some(first) = members.first() else { return Err(LabError::Usage("nothing to search".into()).into()) };
+    // what cannot be searched is told before there is anything
+    let prepared = members.iter().map(|member| prepared(member, options));
+    let prepared = prepared.collect::<Result<Vec<Search>, LabError>>()?;
+    let (dir, mut searches) = open(first, options)?;
+    let mut carried_out = Ok(false);
+    for (index, (member, search)) in members.iter().zip(prepared).enumerate() {
+        match searches.searches.get_mut(index) {
+            // more time than before is time to go on
+            Some(before) => before.options.budget_s = search.options.budget_s.max(before.options.budget_s),
+            None => searches.searches.push(search),
+        }
+        write(&dir, &searches)?;
+        let mut one = One { member, dir: &dir, index, began: Instant::now(), calm: None };
+        carried_out = one.carry_out(&mut searches, run);
+        if !matches!(carried_out, Ok(false)) {
+            break;
+        }
+    }
+    let secrets = &first.plan.secrets;
+    searches.stopped = match &carried_out {
+        Ok(false) => None,
+        Ok(true) => Some("stopped by the user".into()),
+        Err(error) => Some(secrets.masked(&error.to_string())),
+    };
+    write(&dir, &searches)?;
+    let runs_dir = Path::new(tidemark_record::RUNS_DIR);
+    if first.options.remember && runs_dir.is_dir() {
+        tidemark_record::mark_last(runs_dir, &dir).map_err(unwritten)?;
+    }
+    let stopped = carried_out?;
+    let worth = searches.searches.iter().map(|search| worth(&search.found()));
+    let exit_status = if stopped { EXIT_INTERRUPTED } else { worth.max().unwrap_or(EXIT_INVALID) };
+    Ok(Limited { dir, searches, exit_status })
+}
+
+/// The exit status of a search: 1 where nothing holds, 3 where no limit of the system was seen.
+fn worth(found: &Found) -> u8 {
+    match found.ended {
+        Some(Ending::NothingHolds) => EXIT_FAIL,
+        Some(Ending::Driver) => EXIT_INVALID,
+        _ if found.per_s.is_none()
+            || found.first_to_break.is_none() && found.ended == Some(Ending::Budget) =>
+        {
+            EXIT_INVALID
+        }
+        _ => EXIT_PASS,
+    }
+}
+
+/// The directory, and the search that is in it already.
+fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches), LabError> {
+    let plan = &first.plan;
+    let masked = |text: &str| plan.secrets.masked(text);
+    let asked: Vec<String> = options.asked.iter().map(|text| masked(text)).collect();
+    if let Some(dir) = options.out.as_deref().filter(|dir| file::is_at(dir)) {
+        let text = file::read(dir).map_err(|error| LabError::Usage(error.to_string()))?;
+        let searches = Searches::from_json(&text)
+            .map_err(|reason| LabError::Usage(file::damaged(dir, &reason).to_string()))?;
+        let why = if file::source(dir) != plan.source {
+            "its scenario was another, or has changed".to_owned()
+        } else if searches.asked != asked {
+            format!("it was asked for with {}, and now with {}", told(&searches.asked), told(&asked))
+        } else {
+            return Ok((dir.to_owned(), searches));
+        };
+        let dir = dir.display();
+        return Err(LabError::Usage(format!(
+            "{dir}: this search cannot go on: {why}; name another directory"
+        )));
+    }
+    let dir = tidemark_record::new_run_dir(options.out.as_deref(), &format!("limit-{}", plan.name))
+        .map_err(|error| LabError::Usage(error.to_string()))?;
+    file::write_source(&dir, &plan.source).map_err(unwritten)?;
+    let mut searches = Searches::new(&masked(&plan.name), &masked(&plan.description));
+    searches.command = plan.secrets.masked_command(&first.options.command_line);
+    searches.asked = asked;
+    Ok((dir, searches))
+}
+
+fn told(asked: &[String]) -> String {
+    if asked.is_empty() { "nothing beside it".into() } else { asked.join(" ") }
+}
+
+/// A search that has not begun.
+fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError> {
+    let Member { setting, plan, options: run_options } = member;
+    let goals = Goals::of(plan);
+    let users = plan.load.streams().iter().any(|stream| stream.model.is_closed());
+    let level = options.first.unwrap_or_else(|| plan.level());
+    let most = options.most.unwrap_or(if users { USERS_MAX } else { RATE_MAX });
+    // what cannot be held is told before anything is started
+    plan.clone()
+        .hold_at(level.min(most), None, Duration::from_secs(1), Duration::from_secs(1))
+        .map_err(|error| LabError::Usage(error.to_string()))?;
+    let budget_s = options.budget.as_secs_f64();
+    let fresh = is_fresh(plan, run_options);
+    let warm_up_s = if fresh { warm_up(plan).as_secs_f64().min(budget_s * WARM_UP_PART) } else { 0.0 };
+    let at_once = plan.limits.connections * plan.limits.pipeline.max(plan.limits.streams);
+    let mut notes: Vec<String> = goals
+        .left_out
+        .iter()
+        .map(|text| format!("`{text}` asks for a load and is broken by none: left out"))
+        .collect();
+    if !plan.faults.is_empty() {
+        notes.push("the scenario's faults are left out".into());
+    }
+    if fresh {
+        notes.push(
+            "each trial had a system of its own, just started: what builds up over minutes is not seen; to see it, start \
+             the system yourself and give its --url"
+                .into(),
+        );
+    }
+    Ok(Search {
+        setting: setting.clone(),
+        goals: goals.all,
+        options: Options {
+            first: if users { level.min(most).round().max(1.0) } else { level.min(most) },
+            most,
+            users,
+            budget_s,
+            precision: options.precision,
+            warm_up_s,
+            seed: run_options.seed.or(plan.seed).unwrap_or(1),
+        },
+        room: Room { cores: cores(&run_options.pins, fresh), at_once: at_once as u64, sync_us: None, fresh },
+        trials: Vec::new(),
+        ended: None,
+        notes,
+    })
+}
+
+/// Whether what is driven is started for each trial.
+fn is_fresh(plan: &Plan, options: &RunOptions) -> bool {
+    let is_there = options.url.is_some() || matches!(plan.system.origin, SystemOrigin::Url(_));
+    !is_there || (options.url.is_none() && plan.stores.iter().any(Store::is_started))
+}
+
+/// What the scenario gives the system before it measures.
+fn warm_up(plan: &Plan) -> Duration {
+    let before = plan.load.phases.iter().take_while(|phase| !phase.measured);
+    before.map(|phase| phase.duration).sum()
+}
+
+/// Cores that what is started may use; 0 where nothing is.
+fn cores(pins: &Pins, fresh: bool) -> f64 {
+    match (fresh, pins.system.len()) {
+        (false, _) => 0.0,
+        (true, 0) => pin::available_cores().len() as f64,
+        (true, pinned) => pinned as f64,
+    }
+}
+
+/// One of the searches.
+struct One<'a> {
+    member: &'a Member,
+    dir: &'a Path,
+    /// Among all.
+    index: usize,
+    began: Instant,
+    /// The system as it was before the first trial.
+    calm: Option<Calm>,
+}
+
+impl One<'_> {
+    /// Tries until the search is over; whether the user stopped it.
+    fn carry_out<E: From<LabError>>(
+        &mut self,
+        searches: &mut Searches,
+        run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
+    ) -> Result<bool, E> {
+        let goals = Goals::of(&self.member.plan);
+        // times in which nobody searched are left out
+        let before_s = spent_s(&searches.searches[self.index].trials);
+        loop {
+            let search = &mut searches.searches[self.index];
+            let ask = match next(&search.goals, &search.trials, &search.options) {
+                Next::Trial(ask) => ask,
+                Next::Over(ending) => {
+                    search.ended = Some(ending);
+                    write(self.dir, searches)?;
+                    return Ok(false);
+                }
+            };
+            search.ended = None;
+            let Some((trial, finished)) = self.try_one(search, &goals, ask, before_s, run)? else {
+                return Ok(true);
+            };
+            let system = &finished.manifest.system;
+            search.room.sync_us = system.sync_latency.as_ref().map(|latency| latency.p50_us);
+            search.trials.push(trial);
+            write(self.dir, searches)?;
+        }
+    }
+
+    /// One trial, once the system is as before; none where the user stopped it.
+    fn try_one<E: From<LabError>>(
+        &mut self,
+        search: &Search,
+        goals: &Goals,
+        ask: Ask,
+        before_s: f64,
+        run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
+    ) -> Result<Option<(Trial, Finished)>, E> {
+        let begin = Instant::now();
+        let (mut wait, mut cooled_down) = (COOL_DOWN.0, None);
+        loop {
+            let dir = self.trial_dir(search.trials.len() + 1, ask.level)?;
+            let calm = (!search.room.fresh).then_some((CALM.as_secs_f64(), self.calm_most_us(cooled_down)));
+            let enough = Arc::new(AtomicBool::new(false));
+            let watch = Watch::new(&search.goals, &ask);
+            let tally = Arc::new(Mutex::new(Tally::new(watch, &goals.counted, calm, Arc::clone(&enough))));
+            let mut sinks = self.member.options.sinks.clone();
+            sinks.add(Arc::clone(&tally));
+            let options = RunOptions {
+                out: Some(self.dir.join(&dir)),
+                remember: false,
+                sinks,
+                enough: Some(enough),
+                ..self.member.options.clone()
+            };
+            let trying = Trying {
+                setting: search.setting.as_deref(),
+                number: search.trials.len() + 1,
+                ask,
+                found: search.found(),
+                budget_s: search.options.budget_s,
+                cooled_down,
+            };
+            let began_s = before_s + self.began.elapsed().as_secs_f64();
+            let finished = run(&trying, self.plan(goals, ask, calm.is_some())?, options)?;
+            if finished.exit_status() == EXIT_INTERRUPTED {
+                return Ok(None);
+            }
+            let tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            self.calm = self.calm.or(tally.calm.filter(|calm| calm.p50_us.is_some()));
+            if tally.is_restless {
+                // it is no trial, and nothing in it is worth keeping
+                let _ = std::fs::remove_dir_all(self.dir.join(&dir));
+                if !waited(wait, self.member.options.before_exit)? {
+                    return Ok(None);
+                }
+                cooled_down = Some(begin.elapsed());
+                wait = wait.mul_f64(1.5);
+                continue;
+            }
+            let took_s = begin.elapsed().as_secs_f64();
+            let took = Took { began_s, took_s, dir, fresh: search.room.fresh };
+            let trial = trial(ask, goals, &tally, &finished.manifest, took);
+            drop(tally);
+            return Ok(Some((trial, finished)));
+        }
+    }
+
+    /// What a calm system's median may be at most, microseconds; anything after it was waited for long enough.
+    fn calm_most_us(&self, cooled_down: Option<Duration>) -> f64 {
+        let before = self.calm.and_then(|calm| calm.p50_us);
+        match before {
+            Some(us) if cooled_down.is_none_or(|waited| waited < COOL_DOWN.1) => {
+                us as f64 * CALM_FACTOR + CALM_US
+            }
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// The member's plan at a level.
+    fn plan(&self, goals: &Goals, ask: Ask, calm: bool) -> Result<Plan, LabError> {
+        let mut plan = self.member.plan.clone();
+        let users = plan.load.streams().iter().any(|stream| stream.model.is_closed());
+        let level = if users { 1.0 } else { (ask.level * CALM_SHARE).min(CALM_PER_S) };
+        let calm = calm.then_some((level, CALM));
+        let seconds = Duration::from_secs_f64;
+        plan.hold_at(ask.level, calm, seconds(ask.warm_up_s), seconds(ask.most_s))
+            .map_err(|error| LabError::Usage(error.to_string()))?;
+        let bounds = goals.counted.iter().flatten().map(|counted| counted.bound_us);
+        let bound = Duration::from_secs_f64(bounds.fold(0.0, f64::max) / 1e6);
+        plan.limits.drain = plan.limits.drain.min(bound.mul_f64(DRAIN_BOUNDS).max(DRAIN_LEAST));
+        // the search ends a trial by itself
+        plan.objectives.iter_mut().for_each(|objective| objective.abort_early = false);
+        if !plan.objectives.iter().any(|objective| objective.metric.is_of_the_ledger()) {
+            plan.verify = None;
+        }
+        Ok(plan)
+    }
+
+    /// The name of a trial's directory, `7-41200`, or `cores-2-7-41200`, which is not there yet.
+    fn trial_dir(&self, number: usize, level: f64) -> Result<String, LabError> {
+        let setting = self.member.setting.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let mut words: Vec<String> = setting
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(|word| word.chars().take(20).collect())
+            .collect();
+        words.extend([number.to_string(), format!("{level}")]);
+        let name = words.join("-");
+        let others = (2..TAKEN_MAX).map(|n| format!("{name}-{n}"));
+        // one that was stopped left its own
+        let free = std::iter::once(name.clone()).chain(others).find(|name| !self.dir.join(name).exists());
+        free.ok_or_else(|| {
+            LabError::Measure(format!("{}: too many trials were stopped here", self.dir.display()))
+        })
+    }
+}
+
+/// Waits so long; whether it came to its end without a signal.
+fn waited(time: Duration, before_exit: Option<fn()>) -> Result<bool, LabError> {
+    let interrupt = Interrupt::watch(before_exit)
+        .map_err(|error| LabError::Measure(format!("cannot watch signals: {error}")))?;
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        if interrupt.stop_request() != StopRequest::None {
+            return Ok(false);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(true)
+}
+
+fn write(dir: &Path, searches: &Searches) -> Result<(), LabError> {
+    file::write(dir, &searches.to_json()).map_err(unwritten)
+}
+
+fn unwritten(error: RecordError) -> LabError {
+    LabError::Measure(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

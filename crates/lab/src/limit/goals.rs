@@ -1,0 +1,95 @@
+//! A plan's objectives as the goals of a search.
+
+use tidemark_limit::{Goal, Percentile};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{About, Comparison, Metric, Objective, OwnFigure};
+
+use crate::verdict;
+
+/// What is searched for.
+#[derive(Debug, Clone, Default)]
+pub struct Goals {
+    /// As the search knows them.
+    pub all: Vec<Goal>,
+    /// By goal: which of a run's objectives it is.
+    pub of: Vec<usize>,
+    /// By goal: the requests that are counted over its bound, where it is of a percentile.
+    pub counted: Vec<Option<Counted>>,
+    /// Objectives that no load breaks.
+    pub left_out: Vec<String>,
+}
+
+/// Requests that are held against a bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counted {
+    /// Which.
+    pub about: About,
+    /// The bound, microseconds.
+    pub bound_us: f64,
+}
+
+impl Goals {
+    /// Those of a plan, and those by which every run is judged: there is always one, as errors are always judged.
+    pub fn of(plan: &Plan) -> Goals {
+        let mut goals = Goals::default();
+        let defaults = verdict::defaults(plan);
+        for (index, objective) in plan.objectives.iter().chain(&defaults).enumerate() {
+            if asks_for_load(objective) {
+                goals.left_out.push(objective.text.clone());
+                continue;
+            }
+            let percentile = percentile(objective);
+            let bound_us = objective.bound;
+            goals.counted.push(percentile.map(|_| Counted { about: objective.about, bound_us }));
+            goals.all.push(Goal { text: objective.text.clone(), percentile });
+            goals.of.push(index);
+        }
+        goals
+    }
+}
+
+/// Whether an objective asks for a load instead of bounding what it does: the more there is, the better.
+fn asks_for_load(objective: &Objective) -> bool {
+    let at_least = matches!(objective.comparison, Comparison::Greater | Comparison::GreaterOrEqual);
+    let amount = matches!(
+        objective.metric,
+        Metric::Rate | Metric::Own(OwnFigure::Count | OwnFigure::Sum | OwnFigure::Rate)
+    );
+    at_least && amount
+}
+
+/// A percentile with an upper bound; the longest time is decided trial by trial.
+fn percentile(objective: &Objective) -> Option<Percentile> {
+    let Metric::Percentile(percent) = objective.metric else { return None };
+    let at_most = matches!(objective.comparison, Comparison::Less | Comparison::LessOrEqual);
+    let allowed = 1.0 - percent / 100.0;
+    // what nearly all may exceed is no tail
+    let fits = at_most && (1e-7..0.99).contains(&allowed) && objective.bound > 0.0;
+    fits.then_some(Percentile { allowed, bound_s: objective.bound / 1e6 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_plan::plan;
+    use tidemark_scenario::plan::{LoadModel, Spacing};
+
+    fn goals(objectives: &[&str]) -> Goals {
+        let mut plan = plan(LoadModel::Open(Spacing::Poisson));
+        objectives.iter().for_each(|text| plan.add_objective(text).unwrap());
+        Goals::of(&plan)
+    }
+
+    #[test]
+    fn objectives_become_goals_and_those_that_no_load_breaks_are_left_out() {
+        let goals = goals(&["rate > 5k/s", "p99 < 50ms", "A p90 <= 2ms", "max < 1s"]);
+        let texts: Vec<&str> = goals.all.iter().map(|goal| goal.text.as_str()).collect();
+        // `rate >` stands for the default on what was achieved, too
+        assert_eq!(texts, ["p99 < 50ms", "A p90 <= 2ms", "max < 1s", "errors < 0.1%"]);
+        assert_eq!((goals.of, goals.left_out), (vec![1, 2, 3, 4], vec!["rate > 5k/s".to_owned()]));
+        let percentile = goals.all[0].percentile.unwrap();
+        assert!((percentile.allowed - 0.01).abs() < 1e-12 && percentile.bound_s == 0.05);
+        let label = Counted { about: About::Label(0), bound_us: 2_000.0 };
+        assert_eq!(goals.counted[1..], [Some(label), None, None]);
+    }
+}

@@ -1,0 +1,294 @@
+//! Counts a trial while it goes on, and ends it once enough is known.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tidemark_limit::{Moment, Tail, Watch};
+use tidemark_record::{
+    Facts, Live, MACHINE, MergedInterval, Outcome, RecordError, Sample, SeriesKey, SeriesTimes, Sink,
+};
+use tidemark_scenario::plan::About;
+
+use super::goals::Counted;
+
+/// What was seen while the system had next to nothing to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Calm {
+    /// Median response time, microseconds; none where most had no good answer, or nothing was answered.
+    pub p50_us: Option<u64>,
+    /// Requests that failed.
+    pub errors_per_s: f64,
+}
+
+/// A sink that counts.
+#[derive(Debug)]
+pub struct Tally {
+    watch: Watch,
+    counted: Vec<Option<Counted>>,
+    /// By goal.
+    pub tails: Vec<Option<Tail>>,
+    /// Second by second, of the first goal that is a percentile.
+    pub moments: Vec<Moment>,
+    /// Sums over the window's intervals, and how many there were.
+    in_flight: u64,
+    waiting: u64,
+    intervals: u64,
+    /// Cores that were used by others than us within the window: sum and looks.
+    others_cores: f64,
+    looks: u64,
+    /// The measured window as planned, microseconds.
+    window_us: Option<(u64, u64)>,
+    /// How long the system is looked at before the load, seconds; none where it is not.
+    calm_s: Option<f64>,
+    /// What the median may be at most then, microseconds.
+    calm_most_us: f64,
+    pub calm: Option<Calm>,
+    /// Whether it was not calm, so that the trial ended before it began.
+    pub is_restless: bool,
+    enough: Arc<AtomicBool>,
+}
+
+impl Tally {
+    /// For a trial; `enough` ends it. `calm`: how long the system is looked at before, seconds, and what its median response
+    /// time may be at most then, microseconds.
+    pub fn new(
+        watch: Watch,
+        counted: &[Option<Counted>],
+        calm: Option<(f64, f64)>,
+        enough: Arc<AtomicBool>,
+    ) -> Tally {
+        Tally {
+            watch,
+            counted: counted.to_owned(),
+            tails: counted.iter().map(|counted| counted.map(|_| Tail::default())).collect(),
+            moments: Vec::new(),
+            in_flight: 0,
+            waiting: 0,
+            intervals: 0,
+            others_cores: 0.0,
+            looks: 0,
+            window_us: None,
+            calm_s: calm.map(|(seconds, _)| seconds),
+            calm_most_us: calm.map_or(f64::INFINITY, |(_, most_us)| most_us),
+            calm: None,
+            is_restless: false,
+            enough,
+        }
+    }
+
+    /// Requests under way, and arrivals that waited for a connection, at the ends of the window's seconds: means.
+    pub fn under_way(&self) -> (f64, f64) {
+        let intervals = self.intervals.max(1) as f64;
+        (self.in_flight as f64 / intervals, self.waiting as f64 / intervals)
+    }
+
+    /// Cores that others used, mean; none where nobody looked.
+    pub fn others_cores(&self) -> Option<f64> {
+        (self.looks > 0).then(|| (self.others_cores / self.looks as f64).max(0.0))
+    }
+
+    fn count(&mut self, interval: &MergedInterval) {
+        let first_bound_us = self.counted.iter().flatten().next().map(|counted| counted.bound_us);
+        let mut moment = Moment { at_s: middle_s(interval), ..Moment::default() };
+        for (goal, counted) in self.counted.iter().enumerate() {
+            let (Some(counted), Some(tail)) = (counted, &mut self.tails[goal]) else { continue };
+            let of =
+                if matches!(counted.about, About::Group(_)) { &interval.groups } else { &interval.series };
+            for (key, times) in of.iter().filter(|(key, _)| key.2 && is_about(counted.about, key)) {
+                add(tail, key, times, counted.bound_us);
+            }
+            if counted.about == About::All {
+                tail.fail(interval.measured_dropped);
+            }
+        }
+        for ((_, outcome, _), times) in &interval.series {
+            let ended = times.response_time_us.len();
+            moment.ended += ended;
+            moment.slow += match (outcome, first_bound_us) {
+                (Outcome::Ok, Some(bound_us)) => ended - within(times, bound_us),
+                (Outcome::Ok, None) => 0,
+                _ => ended,
+            };
+        }
+        if interval.in_window {
+            self.in_flight += interval.in_flight;
+            self.waiting += interval.waiting;
+            self.intervals += 1;
+            self.moments.push(moment);
+        }
+    }
+}
+
+fn middle_s(interval: &MergedInterval) -> f64 {
+    (interval.start_us + interval.end_us) as f64 / 2e6
+}
+
+fn is_about(about: About, key: &SeriesKey) -> bool {
+    match about {
+        About::All => true,
+        About::Label(index) | About::Group(index) => key.0 == index,
+        About::Metric(_) => false,
+    }
+}
+
+fn add(tail: &mut Tail, key: &SeriesKey, times: &SeriesTimes, bound_us: f64) {
+    if key.1 != Outcome::Ok {
+        tail.fail(times.response_time_us.len());
+        return;
+    }
+    for value in times.response_time_us.iter_recorded() {
+        tail.add(value.value_iterated_to() as f64 / bound_us, value.count_at_value());
+    }
+}
+
+/// How many were answered within the bound.
+fn within(times: &SeriesTimes, bound_us: f64) -> u64 {
+    times.response_time_us.count_between(0, bound_us as u64)
+}
+
+impl Sink for Tally {
+    fn begin(&mut self, facts: &Facts<'_>) -> Result<(), RecordError> {
+        let measured = facts.manifest.phases.iter().filter(|phase| phase.measured);
+        let window = measured.clone().map(|phase| phase.start_us).min();
+        self.window_us = window.zip(measured.map(|phase| phase.end_us).max());
+        Ok(())
+    }
+
+    fn interval(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
+        self.count(interval);
+        Ok(())
+    }
+
+    fn second(&mut self, second: &Live) -> Result<(), RecordError> {
+        if let Some(calm_s) = self.calm_s
+            && self.calm.is_none()
+            && second.at_s >= calm_s
+        {
+            let calm = Calm { p50_us: second.p50_us, errors_per_s: second.errors_per_s };
+            self.calm = Some(calm);
+            // where nobody knows how it is when it is calm, it is taken as it is
+            let is_judged = self.calm_most_us.is_finite();
+            if is_judged && calm.p50_us.is_none_or(|us| us as f64 > self.calm_most_us) {
+                self.is_restless = true;
+                self.enough.store(true, Ordering::Relaxed);
+            }
+        }
+        if let Some((start_us, _)) = self.window_us.filter(|_| second.in_window) {
+            let measured_s = second.at_s - start_us as f64 / 1e6;
+            if self.watch.is_sure(&self.tails, measured_s) {
+                self.enough.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    fn samples(&mut self, samples: &[Sample]) -> Result<(), RecordError> {
+        let machine = samples.iter().find(|sample| sample.process == MACHINE);
+        let (Some(machine), Some((start_us, end_us))) = (machine, self.window_us) else { return Ok(()) };
+        // a look is of the second before it
+        if (start_us + 1_000_000..=end_us).contains(&machine.at_us) {
+            let ours = samples.iter().filter(|sample| sample.process != MACHINE);
+            self.others_cores += machine.cpu_share - ours.map(|sample| sample.cpu_share).sum::<f64>();
+            self.looks += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_limit::{Ask, Goal, Percentile, Purpose};
+    use tidemark_record::Totals;
+    use tidemark_record::manifest::Phase;
+    use tidemark_record::{Manifest, Merged, new_merged, summarize};
+
+    fn tally(calm: Option<(f64, f64)>) -> Tally {
+        let percentile = Some(Percentile { allowed: 0.01, bound_s: 0.05 });
+        let goals =
+            [Goal { text: "p99 < 50ms".into(), percentile }, Goal { text: "x".into(), percentile: None }];
+        let ask = Ask { level: 100.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 9.0 };
+        let counted = [Some(Counted { about: About::All, bound_us: 50_000.0 }), None];
+        let mut tally = Tally::new(Watch::new(&goals, &ask), &counted, calm, Arc::default());
+        let summary = summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        let mut manifest = Manifest::new("x", Vec::new(), summary);
+        let phase = |start_us, end_us, measured| Phase { start_us, end_us, measured, ..Phase::default() };
+        manifest.phases = vec![phase(0, 2_000_000, false), phase(2_000_000, 9_000_000, true)];
+        tally.begin(&Facts { manifest: &manifest, threads: 1, anchor: None }).unwrap();
+        tally
+    }
+
+    fn times(us: u64, count: u64) -> SeriesTimes {
+        let mut response_time_us: Merged = new_merged();
+        response_time_us.record_n(us, count).unwrap();
+        SeriesTimes { response_time_us, ..SeriesTimes::default() }
+    }
+
+    fn interval(second: u64, series: Vec<(SeriesKey, SeriesTimes)>) -> MergedInterval {
+        let mut interval = MergedInterval::default();
+        (interval.start_us, interval.end_us) = (second * 1_000_000, (second + 1) * 1_000_000);
+        interval.in_window = second >= 2;
+        interval.series = series.into_iter().collect();
+        (interval.in_flight, interval.measured_dropped) = (4, 1);
+        interval
+    }
+
+    #[test]
+    fn what_was_due_in_the_window_is_counted_failures_and_drops_too() {
+        let mut tally = tally(None);
+        let before = vec![((0, Outcome::Ok, false), times(90_000, 50))];
+        tally.interval(&interval(1, before)).unwrap();
+        let within = vec![
+            ((0, Outcome::Ok, true), times(10_000, 70)),
+            ((1, Outcome::Ok, true), times(90_000, 20)),
+            ((1, Outcome::Timeout, true), times(5_000, 3)),
+        ];
+        tally.interval(&interval(2, within)).unwrap();
+        let tail = tally.tails[0].as_ref().unwrap();
+        // a drop in each of the two intervals
+        assert_eq!((tail.due(), tail.slow()), (95, 25));
+        assert_eq!(tally.moments, [Moment { at_s: 2.5, ended: 93, slow: 23 }]);
+        assert_eq!((tally.under_way(), tally.tails.len()), ((4.0, 0.0), 2));
+    }
+
+    #[test]
+    fn it_ends_once_enough_is_known() {
+        let mut tally = tally(None);
+        let second = |at_s: f64| Live { at_s, in_window: at_s > 2.0, ..Live::default() };
+        for at in 2..6 {
+            let slow = vec![((0, Outcome::Ok, true), times(900_000, 5_000))];
+            tally.interval(&interval(at, slow)).unwrap();
+            tally.second(&second(at as f64 + 1.0)).unwrap();
+            assert_eq!(tally.enough.load(Ordering::Relaxed), at >= 3, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_system_that_is_not_calm_ends_it_before_it_begins() {
+        for (p50_us, restless) in [(Some(900), false), (Some(3_000), true), (None, true)] {
+            let mut tally = tally(Some((1.0, 2_000.0)));
+            tally.second(&Live { at_s: 1.0, p50_us, ..Live::default() }).unwrap();
+            // what comes later is the load's doing
+            tally.second(&Live { at_s: 2.0, p50_us: Some(90_000), ..Live::default() }).unwrap();
+            assert_eq!((tally.is_restless, tally.enough.load(Ordering::Relaxed)), (restless, restless));
+            assert_eq!(tally.calm, Some(Calm { p50_us, errors_per_s: 0.0 }));
+        }
+    }
+
+    #[test]
+    fn what_others_use_is_the_machine_less_what_is_ours() {
+        let mut tally = tally(None);
+        let sample = |process: &str, at_us, cpu_share| Sample {
+            process: process.into(),
+            at_us,
+            cpu_share,
+            ..Sample::default()
+        };
+        for (at_us, machine) in [(1_000_000, 9.0), (3_000_000, 2.0), (4_000_000, 3.0)] {
+            let looks =
+                [sample(MACHINE, at_us, machine), sample("system", at_us, 1.0), sample("driver", at_us, 0.5)];
+            tally.samples(&looks).unwrap();
+        }
+        assert_eq!(tally.others_cores(), Some(1.0));
+    }
+}

@@ -1,0 +1,213 @@
+//! A run as a trial of the search.
+
+use tidemark_limit::{Ask, Cores, Figures, Obstacle, Seen, Trial};
+use tidemark_record::Manifest;
+use tidemark_record::summary::Status;
+
+use super::goals::Goals;
+use super::tally::Tally;
+
+/// A hypervisor that takes a larger share of the cores disturbs.
+const STEAL_SHARE: f64 = 0.05;
+/// Others disturb that use a larger share of the cores,
+const OTHERS_SHARE: f64 = 0.1;
+/// where all of them together leave less than this free.
+const FREE_SHARE: f64 = 0.1;
+/// What stands in front of a reason that is about the driver, and of one that is about the machine.
+const DRIVER_BOUND: &str = "driver-bound: ";
+const MACHINE_BOUND: &str = "machine-bound: ";
+/// How the driver is called among the processes.
+const DRIVER: &str = "driver";
+
+/// When a trial ran, and where its run is.
+#[derive(Debug, Clone)]
+pub struct Took {
+    /// When its load began, seconds since the search began.
+    pub began_s: f64,
+    /// How long it took altogether, seconds.
+    pub took_s: f64,
+    /// The run's directory within the search's.
+    pub dir: String,
+    /// Whether the system was started for it.
+    pub fresh: bool,
+}
+
+/// What a run says.
+pub fn trial(ask: Ask, goals: &Goals, tally: &Tally, manifest: &Manifest, took: Took) -> Trial {
+    let seen: Vec<Seen> = goals
+        .of
+        .iter()
+        .zip(&tally.tails)
+        .map(|(index, tail)| {
+            let result = manifest.objectives.get(*index);
+            Seen {
+                met: result.is_some_and(|result| result.met),
+                measured: result.map_or_else(String::new, |result| result.measured.clone()),
+                tail: tail.clone(),
+            }
+        })
+        .collect();
+    let fell = fell(goals, &seen, manifest);
+    let holds = fell.is_none() && seen.iter().all(|seen| seen.met);
+    let obstacle = match manifest.summary.verdict.status {
+        Status::Invalid => Some(match machine_bound(manifest) {
+            Some(why) => Obstacle::Machine(why),
+            None => Obstacle::Driver(driver_bound(manifest)),
+        }),
+        _ if holds => None,
+        _ => disturbance(manifest, tally.others_cores().filter(|_| took.fresh)).map(Obstacle::Machine),
+    };
+    Trial {
+        began_s: took.began_s,
+        took_s: took.took_s,
+        measured_s: manifest.summary.measured_s,
+        fell,
+        obstacle,
+        moments: tally.moments.clone(),
+        dir: took.dir,
+        ..Trial::new(ask, seen, figures(tally, manifest))
+    }
+}
+
+/// What else than an objective made it fail.
+fn fell(goals: &Goals, seen: &[Seen], manifest: &Manifest) -> Option<String> {
+    let verdict = &manifest.summary.verdict;
+    if verdict.status != Status::Fail || seen.iter().any(|seen| !seen.met) {
+        return None;
+    }
+    let is_left_out = |reason: &&String| goals.left_out.iter().any(|text| reason.starts_with(text.as_str()));
+    verdict.reasons.iter().find(|reason| !is_left_out(reason)).cloned()
+}
+
+fn driver_bound(manifest: &Manifest) -> String {
+    let reasons = &manifest.summary.verdict.reasons;
+    let limits = &manifest.summary.driver.limits;
+    let reason = limits.first().or(reasons.first()).map_or("nothing was measured", String::as_str);
+    reason.strip_prefix(DRIVER_BOUND).unwrap_or(reason).to_owned()
+}
+
+/// Why the machine was the limit, if the verdict says so; the last reason says by whom.
+fn machine_bound(manifest: &Manifest) -> Option<String> {
+    let mut reasons = manifest.summary.verdict.reasons.iter().rev();
+    reasons.find_map(|reason| reason.strip_prefix(MACHINE_BOUND)).map(str::to_owned)
+}
+
+/// Who else had the machine, where that may be why a trial broke.
+fn disturbance(manifest: &Manifest, others_cores: Option<f64>) -> Option<String> {
+    let driver = &manifest.summary.driver;
+    let cores = manifest.machine.cores.max(1) as f64;
+    if driver.steal_share > STEAL_SHARE * cores {
+        return Some(format!("the hypervisor took {:.2} of {cores:.0} cores", driver.steal_share));
+    }
+    let others = others_cores?;
+    let ours: f64 = manifest.summary.processes.iter().map(|process| process.cpu_share).sum();
+    if others < OTHERS_SHARE * cores || cores - ours - others > FREE_SHARE * cores {
+        return None;
+    }
+    let busiest = driver.busiest.iter().map(|busy| format!("{} {:.2}", busy.name, busy.cores));
+    let busiest = busiest.collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "other processes used {others:.2} of {cores:.0} cores (the busiest beside the driver: {busiest})"
+    ))
+}
+
+fn figures(tally: &Tally, manifest: &Manifest) -> Figures {
+    let summary = &manifest.summary;
+    let times = &summary.response_time_us;
+    let cores = |name: &str, cores| Cores { name: name.to_owned(), cores };
+    let (in_flight, waiting) = tally.under_way();
+    let processes = summary.processes.iter().filter(|process| process.name != DRIVER);
+    let drift = summary.steady_state.as_ref().filter(|state| state.steady == Some(false));
+    Figures {
+        offered_per_s: summary.offered_per_s,
+        achieved_per_s: summary.achieved_per_s,
+        failed_share: summary.failed_share(),
+        p50_us: times.p50,
+        p90_us: times.p90,
+        p99_us: times.p99,
+        p999_us: times.p999,
+        mean_us: summary.good.response_time_us.mean,
+        service_mean_us: summary.good.service_time_us.mean,
+        processes: processes.map(|process| cores(&process.name, process.cpu_share)).collect(),
+        neighbours: summary.driver.busiest.iter().map(|busy| cores(&busy.name, busy.cores)).collect(),
+        steal_cores: summary.driver.steal_share,
+        driver_busy: summary.driver.busiest_thread_share,
+        in_flight,
+        waiting,
+        drift: drift.map(|state| state.reason.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use tidemark_limit::{Goal, Purpose, Watch};
+    use tidemark_record::manifest::ObjectiveResult;
+    use tidemark_record::summary::{Busy, Process, Verdict};
+    use tidemark_record::{Totals, summarize};
+
+    fn goals() -> Goals {
+        Goals {
+            all: vec![Goal { text: "errors < 0.1%".into(), percentile: None }],
+            of: vec![1],
+            counted: vec![None],
+            left_out: vec!["rate > 5k/s".into()],
+        }
+    }
+
+    /// A run on four cores that came to this.
+    fn of(status: Status, reasons: &[&str], met: bool, change: impl FnOnce(&mut Manifest)) -> Trial {
+        let mut summary = summarize(&Totals::new(&[]), Path::new("x"));
+        summary.verdict = Verdict { status, reasons: reasons.iter().map(|text| (*text).into()).collect() };
+        let mut manifest = Manifest::new("x", Vec::new(), summary);
+        manifest.machine.cores = 4;
+        let result = |met| ObjectiveResult { met, measured: "0%".into(), ..ObjectiveResult::default() };
+        manifest.objectives = vec![result(false), result(met)];
+        change(&mut manifest);
+        let ask = Ask { level: 10.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
+        let tally = Tally::new(Watch::new(&goals().all, &ask), &goals().counted, None, Default::default());
+        let took = Took { began_s: 7.0, took_s: 5.0, dir: "3-10".into(), fresh: true };
+        trial(ask, &goals(), &tally, &manifest, took)
+    }
+
+    #[test]
+    fn a_trial_breaks_by_its_objectives_or_by_what_else_failed() {
+        let left_out = of(Status::Fail, &["rate > 5k/s missed: 10/s"], true, |_| {});
+        assert!(left_out.holds() && left_out.is_told());
+        assert_eq!((left_out.began_s, left_out.took_s, left_out.dir.as_str()), (7.0, 5.0, "3-10"));
+        let broke = of(Status::Fail, &["errors < 0.1% missed: 3%"], false, |_| {});
+        assert!(!broke.holds() && broke.fell.is_none() && broke.is_told());
+        let ended = of(Status::Fail, &["the system ended by itself"], true, |_| {});
+        assert_eq!(ended.fell.as_deref(), Some("the system ended by itself"));
+        assert!(!ended.holds());
+    }
+
+    #[test]
+    fn the_driver_and_the_machine_are_told_from_the_system() {
+        let bound = of(Status::Invalid, &["driver-bound: its threads"], true, |_| {});
+        assert_eq!(bound.obstacle, Some(Obstacle::Driver("its threads".into())));
+        let reasons = ["machine-bound: p99 < 1ms is not decided", "machine-bound: kv was never idle"];
+        let machine = of(Status::Invalid, &reasons, false, |_| {});
+        assert_eq!(machine.obstacle, Some(Obstacle::Machine("kv was never idle".into())));
+        let stolen = |steal: f64, met: bool| {
+            of(Status::Fail, &["errors < 0.1% missed: 3%"], met, |run| run.summary.driver.steal_share = steal)
+        };
+        assert!(matches!(stolen(0.3, false).obstacle, Some(Obstacle::Machine(_))));
+        assert_eq!((stolen(0.1, false).obstacle, stolen(0.3, true).obstacle), (None, None));
+    }
+
+    #[test]
+    fn others_disturb_only_where_no_core_is_free() {
+        let mut manifest = Manifest::new("x", Vec::new(), summarize(&Totals::new(&[]), Path::new("x")));
+        manifest.machine.cores = 4;
+        manifest.summary.driver.busiest = vec![Busy { name: "cargo".into(), cores: 1.0 }];
+        let system = |cpu_share| Process { name: "system".into(), cpu_share, ..Process::default() };
+        manifest.summary.processes = vec![system(1.0)];
+        assert_eq!(disturbance(&manifest, Some(1.0)), None);
+        manifest.summary.processes = vec![system(2.9)];
+        assert_eq!(disturbance(&manifest, None), None);
+        assert_eq!(disturbance(&manifest, Some(0.3)), None);
+        assert!(disturbance(&manifest, Some(1.0)).unwrap().contains("cargo 1.00"));
+    }
+}

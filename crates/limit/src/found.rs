@@ -1,0 +1,220 @@
+//! What a search came to: the limit, the curve, and what is to be known of them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cause::{Cause, Room, at_the_limit, cause};
+use crate::estimate::{Estimate, estimate};
+use crate::odd::{Oddity, oddities};
+use crate::search::{Ending, Options, spent_s, told};
+use crate::trial::{Cores, Goal, Obstacle, Trial};
+
+/// The result of a search. Rates are of requests; null what is not known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// The highest rate at which everything holds.
+    pub per_s: Option<f64>,
+    /// The interval of 95 %.
+    pub low_per_s: Option<f64>,
+    #[allow(missing_docs)]
+    pub high_per_s: Option<f64>,
+    /// The level itself: sessions that arrive each second, or users.
+    pub level: Option<f64>,
+    #[allow(missing_docs)]
+    pub low_level: Option<f64>,
+    #[allow(missing_docs)]
+    pub high_level: Option<f64>,
+    /// Whether levels are users.
+    pub users: bool,
+    /// The objective that breaks first, or what else happens.
+    pub first_to_break: Option<String>,
+    /// What was measured of it where it broke.
+    pub broke_at: Option<String>,
+    /// Why the search ended.
+    pub ended: Option<Ending>,
+    /// What the driver was held up by, where it was the limit.
+    pub driver: Option<String>,
+    /// What the limit is.
+    pub cause: Option<Cause>,
+    /// What processes used of the cores at the limit.
+    pub cpu: Vec<Cores>,
+    /// The rate with the most throughput for its response time: beyond it, more load buys mostly waiting.
+    pub knee_per_s: Option<f64>,
+    /// What is odd.
+    pub oddities: Vec<Oddity>,
+    /// How long the search took, seconds.
+    pub took_s: f64,
+    /// Throughput, response time and CPU by offered rate.
+    pub curve: Vec<Point>,
+}
+
+/// A point of the curve: one trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Sessions that arrived each second, or users.
+    pub level: f64,
+    /// Requests that became due each second.
+    pub offered_per_s: f64,
+    /// Good answers each second.
+    pub achieved_per_s: f64,
+    /// Percentiles of the response time, microseconds; null what was not reached.
+    pub p50_us: Option<u64>,
+    #[allow(missing_docs)]
+    pub p90_us: Option<u64>,
+    #[allow(missing_docs)]
+    pub p99_us: Option<u64>,
+    #[allow(missing_docs)]
+    pub p999_us: Option<u64>,
+    /// Requests without a good answer, as a share of those that were due, 0 to 1.
+    pub failed_share: f64,
+    /// What the system's processes used of the cores.
+    pub cpu_cores: f64,
+    /// Whether every objective was met.
+    pub holds: bool,
+}
+
+/// What the trials until now come to; `ended` is none while the search goes on.
+pub fn found(
+    goals: &[Goal],
+    trials: &[Trial],
+    options: &Options,
+    room: &Room,
+    ended: Option<Ending>,
+) -> Found {
+    let told = told(trials);
+    let estimate = estimate(goals, &told);
+    let (level, low, high) = match &estimate {
+        Some(Estimate { level, low, high, .. }) => (Some(*level), *low, *high),
+        // nothing broke: as far as it was tried
+        None if told.iter().any(|trial| trial.holds()) => {
+            let held = told.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level);
+            let held = held.reduce(f64::max);
+            (held, held, None)
+        }
+        None => (None, None, told.iter().map(|trial| trial.ask.level).reduce(f64::min)),
+    };
+    let per_s = |level: Option<f64>| level.and_then(|level| rate_at(&told, level, options.users));
+    let (first_to_break, broke_at) = first_to_break(goals, &told, estimate.as_ref());
+    let driver = trials.iter().rev().find_map(|trial| match &trial.obstacle {
+        Some(Obstacle::Driver(why)) => Some(why.clone()),
+        _ => None,
+    });
+    let breaks = told.iter().any(|trial| !trial.holds()) || ended == Some(Ending::Saturated);
+    Found {
+        per_s: per_s(level),
+        low_per_s: per_s(low),
+        high_per_s: per_s(high),
+        level,
+        low_level: low,
+        high_level: high,
+        users: options.users,
+        first_to_break,
+        broke_at,
+        ended,
+        driver: driver.filter(|_| ended == Some(Ending::Driver)),
+        cause: cause(&told, estimate.as_ref(), room).filter(|_| breaks && ended != Some(Ending::Driver)),
+        cpu: cpu(&told, level),
+        knee_per_s: knee(&told),
+        oddities: oddities(goals, trials, estimate.as_ref(), room.fresh),
+        took_s: spent_s(trials),
+        curve: curve(&told),
+    }
+}
+
+/// Requests each second at a level. Where sessions arrive it is a number of requests for each; with users what was
+/// achieved by the trials on either side.
+fn rate_at(trials: &[&Trial], level: f64, users: bool) -> Option<f64> {
+    if !users {
+        let holding: Vec<&&Trial> = trials.iter().filter(|trial| trial.holds()).collect();
+        let of = if holding.is_empty() { trials.iter().collect() } else { holding };
+        let (due, sessions) = of.iter().fold((0.0, 0.0), |(due, sessions), trial| {
+            (
+                due + trial.figures.offered_per_s * trial.measured_s,
+                sessions + trial.ask.level * trial.measured_s,
+            )
+        });
+        return (sessions > 0.0).then(|| level * due / sessions);
+    }
+    let mean_of = |at: f64| {
+        let of =
+            trials.iter().filter(|trial| trial.ask.level == at).map(|trial| trial.figures.achieved_per_s);
+        let (sum, count) = of.fold((0.0, 0.0), |(sum, count), rate| (sum + rate, count + 1.0));
+        sum / count
+    };
+    let levels = || trials.iter().map(|trial| trial.ask.level);
+    let below = levels().filter(|other| *other <= level).reduce(f64::max);
+    let above = levels().filter(|other| *other >= level).reduce(f64::min);
+    match (below, above) {
+        (Some(below), Some(above)) if above > below => {
+            let part = (level - below) / (above - below);
+            Some(mean_of(below) * (1.0 - part) + mean_of(above) * part)
+        }
+        (Some(at), _) | (None, Some(at)) => Some(mean_of(at)),
+        (None, None) => None,
+    }
+}
+
+fn first_to_break(
+    goals: &[Goal],
+    trials: &[&Trial],
+    estimate: Option<&Estimate>,
+) -> (Option<String>, Option<String>) {
+    let by_level = |a: &&&Trial, b: &&&Trial| a.ask.level.total_cmp(&b.ask.level);
+    let goal = match estimate {
+        Some(estimate) => estimate.goal,
+        // nothing holds: what breaks at the lowest level
+        None => {
+            let lowest = trials.iter().filter(|trial| !trial.holds()).min_by(by_level);
+            lowest.and_then(|trial| trial.seen.iter().position(|seen| !seen.met))
+        }
+    };
+    match goal.and_then(|goal| Some((goal, goals.get(goal)?))) {
+        Some((index, goal)) => {
+            let broke = trials.iter().filter(|trial| trial.seen.get(index).is_some_and(|seen| !seen.met));
+            let lowest = broke.min_by(by_level).map(|trial| trial.seen[index].measured.clone());
+            (Some(goal.text.clone()), lowest.filter(|text| !text.is_empty()))
+        }
+        None => {
+            let fell = trials.iter().filter(|trial| trial.fell.is_some()).min_by(by_level);
+            (fell.and_then(|trial| trial.fell.clone()), None)
+        }
+    }
+}
+
+/// What processes used in the trial next below the limit.
+fn cpu(trials: &[&Trial], level: Option<f64>) -> Vec<Cores> {
+    let below = trials.iter().filter(|trial| level.is_some_and(|level| trial.ask.level <= level));
+    let next = below.max_by(|a, b| a.ask.level.total_cmp(&b.ask.level)).copied();
+    next.or(at_the_limit(trials, None)).map(|trial| trial.figures.processes.clone()).unwrap_or_default()
+}
+
+/// Where throughput over response time is greatest (the power of Kleinrock, International Conference on Communications,
+/// 1979).
+fn knee(trials: &[&Trial]) -> Option<f64> {
+    let power = |trial: &&Trial| {
+        let figures = &trial.figures;
+        Some((figures.offered_per_s, figures.achieved_per_s / figures.mean_us.filter(|us| *us > 0.0)?))
+    };
+    let best = trials.iter().filter_map(power).max_by(|a, b| a.1.total_cmp(&b.1));
+    best.map(|(per_s, _)| per_s)
+}
+
+fn curve(trials: &[&Trial]) -> Vec<Point> {
+    let point = |trial: &&Trial| {
+        let figures = &trial.figures;
+        Point {
+            level: trial.ask.level,
+            offered_per_s: figures.offered_per_s,
+            achieved_per_s: figures.achieved_per_s,
+            p50_us: figures.p50_us,
+            p90_us: figures.p90_us,
+            p99_us: figures.p99_us,
+            p999_us: figures.p999_us,
+            failed_share: figures.failed_share,
+            cpu_cores: figures.processes.iter().map(|process| process.cores).sum(),
+            holds: trial.holds(),
+        }
+    };
+    let mut curve: Vec<Point> = trials.iter().map(point).collect();
+    curve.sort_by(|a, b| a.level.total_cmp(&b.level));
+    curve
+}

@@ -1,0 +1,252 @@
+//! What is odd about a system: it stands still at regular times, or slows down the longer it runs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Estimate;
+use crate::trial::{Goal, Moment, Obstacle, Purpose, Trial};
+
+/// Something that a reader of the limit must know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Oddity {
+    /// It stands still at regular times.
+    Pauses {
+        /// From one to the next, seconds.
+        every_s: f64,
+        /// How long, about, seconds.
+        length_s: f64,
+        /// How many were seen.
+        seen: usize,
+    },
+    /// It gets slower the longer it runs: of all pairs of trials the two that show it best.
+    Slows {
+        /// A level that held,
+        held: f64,
+        /// so many seconds after the search began,
+        held_after_s: f64,
+        /// and one below it that broke
+        broke: f64,
+        /// later.
+        broke_after_s: f64,
+    },
+    /// What held for short did not hold for longer.
+    DoesNotLast {
+        /// For how long the last trial was measured, seconds.
+        measured_s: f64,
+        /// What was seen of it, for a person.
+        measured: String,
+    },
+    /// Trials were disturbed by somebody else on the machine.
+    Disturbed {
+        /// How many.
+        trials: usize,
+        /// By whom, the last time.
+        by: String,
+    },
+}
+
+/// Everything that is odd. `fresh`: whether each trial had a system that was started for it.
+pub fn oddities(goals: &[Goal], trials: &[Trial], found: Option<&Estimate>, fresh: bool) -> Vec<Oddity> {
+    let mut odd = Vec::new();
+    odd.extend(pauses(goals, trials, fresh));
+    let slows = found.filter(|_| !fresh).and_then(|found| slows(goals, trials, found));
+    odd.extend(slows);
+    let lasts = trials.iter().find(|trial| trial.ask.purpose == Purpose::Last && trial.is_told());
+    if let Some(last) = lasts.filter(|last| !last.holds()) {
+        let missed = last.seen.iter().zip(goals).filter(|(seen, _)| !seen.met);
+        let mut told: Vec<String> = last.fell.iter().cloned().collect();
+        told.extend(missed.map(|(seen, goal)| format!("{}: {}", goal.text, seen.measured)));
+        told.extend(last.figures.drift.clone());
+        odd.push(Oddity::DoesNotLast { measured_s: last.measured_s, measured: told.join("; ") });
+    }
+    let mut by = trials.iter().filter_map(|trial| match &trial.obstacle {
+        Some(Obstacle::Machine(by)) => Some(by),
+        _ => None,
+    });
+    let (count, last) = (by.clone().count(), by.next_back());
+    odd.extend(last.map(|by| Oddity::Disturbed { trials: count, by: by.clone() }));
+    odd
+}
+
+/// A moment with so many times the slow requests that may be is a burst.
+const BURST: f64 = 5.0;
+/// Shortest and longest time between pauses that are told apart from chance, seconds.
+const EVERY_S: (f64, f64) = (4.0, 60.0);
+/// Fewer pauses are not told.
+const PAUSES: usize = 4;
+/// How well their times agree, 0 to 1: the length of the mean of their phases (Rayleigh's test of a circular distribution).
+const AGREE: f64 = 0.9;
+/// So much of the bursts are at their times, and of the times have a burst.
+const MATCH: f64 = 0.75;
+
+/// A burst of slow requests.
+#[derive(Debug, Clone, Copy)]
+struct Burst {
+    at_s: f64,
+    slow: f64,
+    per_s: f64,
+}
+
+fn pauses(goals: &[Goal], trials: &[Trial], fresh: bool) -> Option<Oddity> {
+    let percentile = goals.iter().find_map(|goal| goal.percentile)?;
+    let bound_us = percentile.bound_s * 1e6;
+    // an overloaded system is slow all the time
+    let calm =
+        trials.iter().filter(|trial| trial.figures.p50_us.is_some_and(|us| us as f64 * 2.0 < bound_us));
+    let from = |trial: &Trial| if fresh { 0.0 } else { trial.began_s };
+    let (mut all, mut windows) = (Vec::new(), Vec::new());
+    for trial in calm {
+        let begin_s = from(trial) + trial.ask.warm_up_s;
+        windows.push((begin_s, begin_s + trial.measured_s));
+        all.extend(bursts(&trial.moments, from(trial), percentile.allowed));
+    }
+    if all.len() < PAUSES {
+        return None;
+    }
+    let span_s = windows.iter().map(|window| window.1).fold(0.0, f64::max);
+    let step = 0.1 / span_s.max(EVERY_S.1);
+    let count = ((1.0 / EVERY_S.0 - 1.0 / EVERY_S.1) / step) as usize;
+    let tried = (0..=count).map(|i| 1.0 / EVERY_S.1 + step * i as f64);
+    let regular = tried.filter_map(|per_s| regular(&all, &windows, per_s));
+    let (every_s, ..) = regular.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let lengths: f64 = all.iter().map(|burst| burst.slow / burst.per_s.max(1e-9)).sum();
+    Some(Oddity::Pauses {
+        every_s,
+        length_s: lengths / all.len() as f64 + percentile.bound_s,
+        seen: all.len(),
+    })
+}
+
+/// The bursts of a trial; moments that follow each other are one.
+fn bursts(moments: &[Moment], from_s: f64, allowed: f64) -> Vec<Burst> {
+    let mut bursts: Vec<(Burst, f64)> = Vec::new();
+    for moment in moments {
+        let (ended, slow) = (moment.ended as f64, moment.slow as f64);
+        if slow < 3.0 || slow < BURST * allowed * ended {
+            continue;
+        }
+        let at_s = from_s + moment.at_s;
+        match bursts.last_mut() {
+            Some((burst, last_s)) if at_s - *last_s < 1.5 => {
+                burst.at_s = (burst.at_s * burst.slow + at_s * slow) / (burst.slow + slow);
+                burst.slow += slow;
+                *last_s = at_s;
+            }
+            _ => bursts.push((Burst { at_s, slow, per_s: ended }, at_s)),
+        }
+    }
+    bursts.into_iter().map(|(burst, _)| burst).collect()
+}
+
+/// The time between two, and how well the bursts fit it; none where they do not.
+fn regular(bursts: &[Burst], windows: &[(f64, f64)], per_s: f64) -> Option<(f64, f64)> {
+    let turn = |at_s: f64| std::f64::consts::TAU * at_s * per_s;
+    let (mut x, mut y) = (0.0, 0.0);
+    for burst in bursts {
+        x += turn(burst.at_s).cos();
+        y += turn(burst.at_s).sin();
+    }
+    let agree = x.hypot(y) / bursts.len() as f64;
+    if agree < AGREE {
+        return None;
+    }
+    let every_s = 1.0 / per_s;
+    let first_s = (y.atan2(x) / std::f64::consts::TAU).rem_euclid(1.0) * every_s;
+    // those near an edge may or may not be within it
+    let margin_s = 0.5;
+    let mut ticks = 0.0;
+    for (from_s, to_s) in windows {
+        let (from, to) = ((from_s + margin_s - first_s) / every_s, (to_s - margin_s - first_s) / every_s);
+        ticks += (to.floor() - from.ceil() + 1.0).max(0.0);
+    }
+    let near = |burst: &&Burst| {
+        let off = (burst.at_s - first_s).rem_euclid(every_s);
+        off.min(every_s - off) < 1.0
+    };
+    let hits = bursts.iter().filter(near).count() as f64;
+    let fits = ticks >= PAUSES as f64 && hits >= MATCH * ticks && hits >= MATCH * bursts.len() as f64;
+    fits.then_some((every_s, agree * hits / ticks.max(bursts.len() as f64)))
+}
+
+/// Fewer trials tell no trend.
+const TREND: usize = 8;
+/// Orders of the trials that are tried out, and how many of them may be as striking as the real one: 2 %.
+const ORDERS: usize = 999;
+const AS_STRIKING: usize = 19;
+/// A percentile that differs by less than this factor is the same.
+const WORSE: f64 = 1.2;
+/// Levels that differ by less than this factor are too near to be told.
+const LOWER: f64 = 1.08;
+/// Trials whose levels are within so much of the limit, in logarithms, are compared.
+const COMPARED: f64 = 0.5;
+
+/// How a trial fared.
+#[derive(Debug, Clone, Copy)]
+struct Fared {
+    began_s: f64,
+    level: f64,
+    /// The higher, the worse.
+    bad: f64,
+    holds: bool,
+}
+
+/// Whether trials fared worse at less load the later they were. In a system that stays as it is there are about as many pairs
+/// of trials of which the later is worse at less load as such of which the later is better at more; how far the difference
+/// can be chance is seen from the same trials in other orders (a permutation test: Fisher, The Design of Experiments, 1935).
+fn slows(goals: &[Goal], trials: &[Trial], found: &Estimate) -> Option<Oddity> {
+    let goal = found.goal?;
+    let percentile = goals.get(goal)?.percentile;
+    let near = trials
+        .iter()
+        .filter(|trial| trial.is_told() && (trial.ask.level / found.level).ln().abs() < COMPARED);
+    let fared = |trial: &Trial| {
+        let seen = trial.seen.get(goal)?;
+        let bad = match (percentile, &seen.tail) {
+            (Some(percentile), Some(tail)) => tail.counted().quantile(percentile.allowed),
+            _ => {
+                if seen.met {
+                    1.0
+                } else {
+                    2.0
+                }
+            }
+        };
+        Some(Fared { began_s: trial.began_s, level: trial.ask.level, bad, holds: trial.holds() })
+    };
+    let mut all: Vec<Fared> = near.filter_map(fared).collect();
+    if all.len() < TREND {
+        return None;
+    }
+    let striking = worsened(&all);
+    let later =
+        || all.iter().enumerate().flat_map(|(i, one)| all[i + 1..].iter().map(move |later| (one, later)));
+    let contradicts = later().filter(|(one, later)| {
+        one.holds && !later.holds && one.level >= later.level * LOWER && later.bad > one.bad * WORSE
+    });
+    let ratio = |pair: &(&Fared, &Fared)| pair.0.level / pair.1.level;
+    let (one, later) = contradicts.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+    let told = Oddity::Slows {
+        held: one.level,
+        held_after_s: one.began_s,
+        broke: later.level,
+        broke_after_s: later.began_s,
+    };
+    let mut random = fastrand::Rng::with_seed(1);
+    let as_striking = (0..ORDERS).filter(|_| {
+        random.shuffle(&mut all);
+        worsened(&all) >= striking
+    });
+    (striking > 0 && as_striking.count() <= AS_STRIKING).then_some(told)
+}
+
+/// Pairs of which the later is worse at no more load, less those of which it is better at no less.
+fn worsened(trials: &[Fared]) -> i64 {
+    let mut sum = 0;
+    for (i, one) in trials.iter().enumerate() {
+        for later in &trials[i + 1..] {
+            sum += i64::from(later.level <= one.level && later.bad > one.bad * WORSE);
+            sum -= i64::from(later.level >= one.level && later.bad * WORSE < one.bad);
+        }
+    }
+    sum
+}

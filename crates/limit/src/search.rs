@@ -1,0 +1,354 @@
+//! What to try next: doubling until something breaks, halving the distance, then trials around the limit.
+//!
+//! The search keeps nothing: what it asks for follows from the trials that were carried out, so that one that was stopped
+//! goes on where it was.
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{Estimate, estimate};
+use crate::trial::{Ask, Goal, Obstacle, Purpose, Trial};
+use crate::watch::Watch;
+
+/// Where a search begins and ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// The first level.
+    pub first: f64,
+    /// No level is higher.
+    pub most: f64,
+    /// Whether levels are users, and the load is closed.
+    pub users: bool,
+    /// How long the search may take, seconds.
+    pub budget_s: f64,
+    /// The search ends where half of the interval is no more than this share of the limit.
+    pub precision: f64,
+    /// Shortest warm-up of a trial, seconds.
+    pub warm_up_s: f64,
+    /// Of the order in which trials around the limit are carried out.
+    pub seed: u64,
+}
+
+impl Options {
+    /// Beginning at this rate of arriving sessions, within so many seconds, with the usual rest.
+    pub fn new(first: f64, budget_s: f64) -> Options {
+        Options { first, most: 1e7, users: false, budget_s, precision: PRECISION, warm_up_s: 0.0, seed: 1 }
+    }
+}
+
+/// The usual precision: half of the interval is at most 2 % of the limit.
+const PRECISION: f64 = 0.02;
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Next {
+    /// This trial.
+    Trial(Ask),
+    /// Nothing.
+    Over(Ending),
+}
+
+/// Why a search is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// The interval is as narrow as it was to be.
+    Precise,
+    /// The time is used up.
+    Budget,
+    /// Above this level the driver is the limit.
+    Driver,
+    /// Not even the lowest level holds.
+    NothingHolds,
+    /// Not even the highest level breaks.
+    NothingBreaks,
+    /// More users make no more throughput, and no objective minds.
+    Saturated,
+}
+
+/// Whoever carries trials out: a load on a real system, or a queue that is simulated.
+pub trait Trials {
+    /// Why one could not be carried out.
+    type Error;
+
+    /// Holds the level until the trial was measured for as long as it may be, or the watch, asked after each second, is sure.
+    ///
+    /// # Errors
+    /// Where it cannot be carried out. The search ends with it, and can go on later from the trials before it.
+    fn run(&mut self, ask: &Ask, watch: &Watch) -> Result<Trial, Self::Error>;
+}
+
+/// Searches until it is over; `done` has the trials that were carried out before, and has all of them afterwards.
+///
+/// # Errors
+/// What a trial failed with.
+pub fn search<T: Trials>(
+    goals: &[Goal],
+    options: &Options,
+    done: &mut Vec<Trial>,
+    trials: &mut T,
+) -> Result<Ending, T::Error> {
+    loop {
+        match next(goals, done, options) {
+            Next::Trial(ask) => done.push(trials.run(&ask, &Watch::new(goals, &ask))?),
+            Next::Over(ending) => return Ok(ending),
+        }
+    }
+}
+
+/// Levels that hold and break are brought so close before the limit is looked at more closely, as a ratio.
+const CLOSE: f64 = 1.12;
+/// Trials around the limit: by how much one over the percentile is to be more or less than at the limit.
+const AROUND: [f64; 5] = [-0.8, -0.5, -0.2, 0.1, 0.4];
+/// They stay within so much of it, in logarithms.
+const WITHIN: (f64, f64) = (-0.1, 0.06);
+/// Rounds of those before the interval is believed.
+const ROUNDS: u32 = 2;
+/// So many trials that were disturbed are repeated; where more are, the machine is as it is.
+const REPEATED: usize = 6;
+/// A trial around the limit takes this part of the budget, within these bounds, seconds.
+const REFINE_PART: f64 = 1.0 / 20.0;
+const REFINE_S: (f64, f64) = (3.0, 60.0);
+/// The last trial takes this part of the budget, within these bounds, seconds.
+const LAST_PART: f64 = 1.0 / 8.0;
+const LAST_S: (f64, f64) = (3.0, 60.0);
+/// Bounds of the warm-up, seconds, and its part of the trial.
+const WARM_UP_S: (f64, f64) = (1.0, 5.0);
+const WARM_UP_PART: f64 = 1.0 / 6.0;
+/// What a trial takes beside its load before that is known, seconds.
+const BESIDE_S: f64 = 1.0;
+/// Below this share of the first level nothing is tried.
+const LEAST_PART: f64 = 1.0 / 4_096.0;
+/// Twice as many users that make less than so many times the throughput make no more.
+const GAIN: f64 = 1.05;
+
+/// What follows from these trials.
+pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
+    let search = Search { goals, trials, options, told: told(trials) };
+    match search.wanted() {
+        Next::Trial(ask) if search.fits(&ask) => Next::Trial(ask),
+        Next::Trial(Ask { purpose: Purpose::Refine { .. }, .. }) => search.end(Ending::Budget),
+        Next::Trial(_) => Next::Over(Ending::Budget),
+        over => over,
+    }
+}
+
+/// The trials that say something of the system.
+pub fn told(trials: &[Trial]) -> Vec<&Trial> {
+    let disturbed = |trial: &Trial| matches!(trial.obstacle, Some(Obstacle::Machine(_)));
+    let always = trials.iter().filter(|trial| disturbed(trial)).count() > REPEATED;
+    trials.iter().filter(|trial| trial.is_told() || (always && disturbed(trial))).collect()
+}
+
+struct Search<'a> {
+    goals: &'a [Goal],
+    trials: &'a [Trial],
+    options: &'a Options,
+    told: Vec<&'a Trial>,
+}
+
+impl Search<'_> {
+    fn wanted(&self) -> Next {
+        if let Some(last) = self.trials.last()
+            && matches!(last.obstacle, Some(Obstacle::Machine(_)))
+            && self.told.last() != Some(&last)
+        {
+            return Next::Trial(last.ask);
+        }
+        let levels = |holds: bool| {
+            self.told.iter().filter(move |trial| trial.holds() == holds).map(|trial| trial.ask.level)
+        };
+        let broken = levels(false).reduce(f64::min);
+        let ceiling = self.ceiling();
+        let top = [broken, ceiling].into_iter().flatten().reduce(f64::min);
+        let held = levels(true).reduce(f64::max);
+        match (held, top) {
+            (None, None) => self.ask(self.options.first, Purpose::Explore),
+            (Some(held), None) if held >= self.options.most => Next::Over(Ending::NothingBreaks),
+            (Some(_), None) if self.is_saturated() => Next::Over(Ending::Saturated),
+            (Some(held), None) => self.ask(held * 2.0, Purpose::Explore),
+            (None, Some(top)) => {
+                let least = if self.options.users { 1.0 } else { self.options.first * LEAST_PART };
+                match top > least {
+                    true => self.ask((top / 4.0).max(least), Purpose::Explore),
+                    false if broken.is_none() => Next::Over(Ending::Driver),
+                    false => Next::Over(Ending::NothingHolds),
+                }
+            }
+            (Some(held), Some(top)) if self.is_far(held, top) => {
+                self.ask((held * top).sqrt(), Purpose::Narrow)
+            }
+            (Some(_), Some(_)) if broken.is_none() => Next::Over(Ending::Driver),
+            (Some(_), Some(_)) => self.refine(),
+        }
+    }
+
+    /// The lowest level at which the driver was the limit.
+    fn ceiling(&self) -> Option<f64> {
+        let bound = self.trials.iter().filter(|trial| matches!(trial.obstacle, Some(Obstacle::Driver(_))));
+        bound.map(|trial| trial.ask.level).reduce(f64::min)
+    }
+
+    fn is_far(&self, held: f64, top: f64) -> bool {
+        top > held * CLOSE && (!self.options.users || top - held > 1.0)
+    }
+
+    /// Whether twice as many users made no more throughput, twice in a row, where no percentile is bounded.
+    fn is_saturated(&self) -> bool {
+        if !self.options.users || self.goals.iter().any(|goal| goal.percentile.is_some()) {
+            return false;
+        }
+        let mut all: Vec<(f64, f64)> =
+            self.told.iter().map(|trial| (trial.ask.level, trial.figures.achieved_per_s)).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut last = all.windows(2).rev().take(2);
+        all.len() > 2 && last.all(|pair| pair[1].1 < pair[0].1 * GAIN)
+    }
+
+    /// A trial around the limit, or the last one.
+    fn refine(&self) -> Next {
+        let round_of = |trial: &Trial| match trial.ask.purpose {
+            Purpose::Refine { round, .. } => round,
+            _ => 0,
+        };
+        let round = self.trials.iter().map(round_of).max().unwrap_or(0);
+        let first = self.trials.iter().position(|trial| round > 0 && round_of(trial) == round);
+        let (before, rest) = self.trials.split_at(first.unwrap_or(self.trials.len()));
+        let place_of = |trial: &Trial| match trial.ask.purpose {
+            Purpose::Refine { place, .. } => place + 1,
+            _ => 0,
+        };
+        if let Some(place) = rest.iter().map(place_of).max()
+            && let Some(level) = self.places(before, round).get(place as usize)
+        {
+            return self.ask(*level, Purpose::Refine { round, place });
+        }
+        let found = estimate(self.goals, &self.told);
+        let precise = found.as_ref().is_some_and(|found| self.is_precise(found));
+        if round >= ROUNDS && precise {
+            return self.end(Ending::Precise);
+        }
+        match self.places(self.trials, round + 1).first() {
+            Some(level) => self.ask(*level, Purpose::Refine { round: round + 1, place: 0 }),
+            None => self.end(Ending::Precise),
+        }
+    }
+
+    fn is_precise(&self, found: &Estimate) -> bool {
+        let (Some(low), Some(high)) = (found.low, found.high) else { return false };
+        (high / low).ln() / 2.0 <= self.options.precision || (self.options.users && high - low <= 1.0)
+    }
+
+    /// The levels of a round, shuffled, from the trials before it.
+    fn places(&self, before: &[Trial], round: u32) -> Vec<f64> {
+        let Some(found) = estimate(self.goals, &told(before)) else { return Vec::new() };
+        let precision = self.options.precision;
+        let mut levels: Vec<f64> = match found.steepness {
+            Some(steepness) => AROUND
+                .iter()
+                .map(|by| found.level * (by / steepness).clamp(WITHIN.0, WITHIN.1).exp())
+                .collect(),
+            None => {
+                let low = found.low.unwrap_or(found.level * (1.0 - 2.0 * precision));
+                let high = found.high.unwrap_or(found.level * (1.0 + 2.0 * precision));
+                match self.is_precise(&found) {
+                    // whether each end does it again
+                    true => vec![low * (1.0 - precision), low, high, high * (1.0 + precision)],
+                    false => [0.2, 0.5, 0.8].iter().map(|part| low * (high / low).powf(*part)).collect(),
+                }
+            }
+        };
+        let most = self.ceiling().map_or(self.options.most, |ceiling| ceiling.min(self.options.most));
+        levels.iter_mut().for_each(|level| *level = self.rounded(level.min(most)));
+        levels.sort_by(f64::total_cmp);
+        levels.dedup();
+        fastrand::Rng::with_seed(self.options.seed.wrapping_add(round.into())).shuffle(&mut levels);
+        levels
+    }
+
+    /// The last trial, if there was none and there is time; else the end.
+    fn end(&self, ending: Ending) -> Next {
+        let found = estimate(self.goals, &self.told).filter(|_| !self.had_last());
+        let Some(found) = found else { return Next::Over(ending) };
+        let left_s = self.options.budget_s - self.spent_s() - self.beside_s() - self.warm_up_s();
+        let level = self.rounded(found.low.unwrap_or(found.level));
+        let most_s = self.last_s().min(left_s).floor();
+        if most_s < LAST_S.0 || level <= 0.0 {
+            return Next::Over(ending);
+        }
+        Next::Trial(Ask { level, purpose: Purpose::Last, warm_up_s: self.warm_up_s(), most_s })
+    }
+
+    fn ask(&self, level: f64, purpose: Purpose) -> Next {
+        let refine_s = self.refine_s();
+        let most_s = match purpose {
+            Purpose::Explore => (refine_s / 4.0).max(REFINE_S.0),
+            Purpose::Narrow => (refine_s / 2.0).max(REFINE_S.0),
+            Purpose::Refine { .. } | Purpose::Last => refine_s,
+        };
+        let warm_up_s = match purpose {
+            Purpose::Explore => WARM_UP_S.0.max(self.options.warm_up_s),
+            _ => self.warm_up_s(),
+        };
+        let level = self.rounded(level.min(self.options.most));
+        Next::Trial(Ask { level, purpose, warm_up_s, most_s: most_s.round() })
+    }
+
+    fn rounded(&self, level: f64) -> f64 {
+        match self.options.users {
+            true => level.round().max(1.0),
+            // four digits are enough for a person
+            false => {
+                let digits = 3 - level.max(f64::MIN_POSITIVE).log10().floor() as i32;
+                match digits > 0 {
+                    true => (level * 10f64.powi(digits)).round() / 10f64.powi(digits),
+                    false => (level / 10f64.powi(-digits)).round() * 10f64.powi(-digits),
+                }
+            }
+        }
+    }
+
+    fn refine_s(&self) -> f64 {
+        // what takes long to start is measured for longer, too
+        (self.options.budget_s * REFINE_PART)
+            .clamp(REFINE_S.0, REFINE_S.1)
+            .max(self.beside_s().min(REFINE_S.1))
+    }
+
+    fn warm_up_s(&self) -> f64 {
+        (self.refine_s() * WARM_UP_PART).clamp(WARM_UP_S.0, WARM_UP_S.1).max(self.options.warm_up_s)
+    }
+
+    fn last_s(&self) -> f64 {
+        (self.options.budget_s * LAST_PART).clamp(LAST_S.0, LAST_S.1)
+    }
+
+    /// What a trial takes beside its load.
+    fn beside_s(&self) -> f64 {
+        let beside = |trial: &Trial| (trial.took_s - trial.ask.warm_up_s - trial.measured_s).max(0.0);
+        let last: Vec<f64> = self.trials.iter().rev().take(3).map(beside).collect();
+        if last.is_empty() { BESIDE_S } else { last.iter().sum::<f64>() / last.len() as f64 }
+    }
+
+    fn spent_s(&self) -> f64 {
+        spent_s(self.trials)
+    }
+
+    fn had_last(&self) -> bool {
+        self.trials.iter().any(|trial| trial.ask.purpose == Purpose::Last)
+    }
+
+    /// Whether there is time for a trial, and for the last one after it.
+    fn fits(&self, ask: &Ask) -> bool {
+        let takes = |most_s: f64| self.beside_s() + ask.warm_up_s + most_s;
+        let after_s = match ask.purpose {
+            Purpose::Refine { .. } if !self.had_last() => takes(self.last_s()),
+            _ => 0.0,
+        };
+        self.spent_s() + takes(ask.most_s) + after_s <= self.options.budget_s
+    }
+}
+
+/// How long these trials took, seconds.
+pub fn spent_s(trials: &[Trial]) -> f64 {
+    trials.iter().map(|trial| trial.took_s).sum()
+}

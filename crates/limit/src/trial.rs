@@ -1,0 +1,195 @@
+//! What is asked of a trial, and what it says.
+
+use serde::{Deserialize, Serialize};
+
+use crate::tail::Tail;
+
+/// An objective, as far as the search needs to know it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    /// As it is written: `p99 < 50ms`.
+    pub text: String,
+    /// Of a percentile with an upper bound: the share of requests that may be slower, 0 to 1, and the bound, seconds. All
+    /// others are decided trial by trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentile: Option<Percentile>,
+}
+
+/// A percentile that is bounded from above.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// The share of requests that may be slower, above 0 and below 1.
+    pub allowed: f64,
+    /// The bound, seconds.
+    pub bound_s: f64,
+}
+
+/// What a trial is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// To find any level that breaks, and any that holds.
+    Explore,
+    /// To bring the two closer.
+    Narrow,
+    /// To know the limit well: one of several in shuffled order.
+    Refine {
+        /// From 1.
+        round: u32,
+        /// From 0.
+        place: u32,
+    },
+    /// To see whether it holds for longer.
+    Last,
+}
+
+/// A trial that is to be carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Sessions that arrive each second, or users.
+    pub level: f64,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// How long the level is held before anything counts, seconds.
+    pub warm_up_s: f64,
+    /// How long it is measured at most, seconds.
+    pub most_s: f64,
+}
+
+/// Why a trial says nothing of the system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Obstacle {
+    /// The driver was the limit.
+    Driver(String),
+    /// Somebody else had the machine: other processes, or its hypervisor.
+    Machine(String),
+}
+
+/// What a trial says of a goal.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Whether it was met.
+    pub met: bool,
+    /// What was measured, for a person.
+    pub measured: String,
+    /// Of a percentile: how many requests took how long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<Tail>,
+}
+
+/// A second of a trial, or less.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Its middle, seconds since the trial's load began.
+    pub at_s: f64,
+    /// Requests that ended in it.
+    pub ended: u64,
+    /// Those of them that were slower than the bound of the first goal that is a percentile, or had no good answer.
+    pub slow: u64,
+}
+
+/// What a program used of the cores.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cores {
+    /// `system`, a store's name; the kernel's name of a neighbour.
+    pub name: String,
+    /// Mean use.
+    pub cores: f64,
+}
+
+/// What was measured in a trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    /// Requests that became due each second.
+    pub offered_per_s: f64,
+    /// Good answers each second.
+    pub achieved_per_s: f64,
+    /// Requests without a good answer as a share of those that were due, 0 to 1.
+    pub failed_share: f64,
+    /// Percentiles of the response time, microseconds; null what was not reached.
+    pub p50_us: Option<u64>,
+    #[allow(missing_docs)]
+    pub p90_us: Option<u64>,
+    #[allow(missing_docs)]
+    pub p99_us: Option<u64>,
+    #[allow(missing_docs)]
+    pub p999_us: Option<u64>,
+    /// Mean response time of the good answers, microseconds.
+    pub mean_us: Option<f64>,
+    /// Mean service time of the good answers, microseconds.
+    pub service_mean_us: Option<f64>,
+    /// What was started, or is driven: its use of the cores.
+    pub processes: Vec<Cores>,
+    /// Who else used the machine most.
+    pub neighbours: Vec<Cores>,
+    /// Cores' worth of time that the hypervisor took away.
+    pub steal_cores: f64,
+    /// Share of its time that the busiest driving thread was on a CPU, 0 to 1.
+    pub driver_busy: f64,
+    /// Requests under way at the ends of its seconds, mean.
+    pub in_flight: f64,
+    /// Arrivals that waited for a connection then, mean.
+    pub waiting: f64,
+    /// The trend within the trial, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift: Option<String>,
+}
+
+/// A trial that was carried out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// What it was to be.
+    pub ask: Ask,
+    /// When its load began, seconds since the search began; times in which nobody searched are left out.
+    pub began_s: f64,
+    /// How long it took altogether, with the start of the system and its cool-down, seconds.
+    pub took_s: f64,
+    /// How long was measured, seconds.
+    pub measured_s: f64,
+    /// By goal.
+    pub seen: Vec<Seen>,
+    /// What else made it fail: the system ended by itself, all requests of a label failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fell: Option<String>,
+    /// Why it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<Obstacle>,
+    /// What was measured.
+    pub figures: Figures,
+    /// Second by second.
+    #[serde(default)]
+    pub moments: Vec<Moment>,
+    /// Where the run is, within the search's directory.
+    #[serde(default)]
+    pub dir: String,
+}
+
+impl Trial {
+    /// One that took as long as it may, with nothing beside it.
+    pub fn new(ask: Ask, seen: Vec<Seen>, figures: Figures) -> Trial {
+        Trial {
+            ask,
+            began_s: 0.0,
+            took_s: ask.warm_up_s + ask.most_s,
+            measured_s: ask.most_s,
+            seen,
+            fell: None,
+            obstacle: None,
+            figures,
+            moments: Vec::new(),
+            dir: String::new(),
+        }
+    }
+
+    /// Whether every goal was met.
+    pub fn holds(&self) -> bool {
+        self.fell.is_none() && self.seen.iter().all(|seen| seen.met)
+    }
+
+    /// Whether it says something of the system.
+    pub fn is_told(&self) -> bool {
+        self.obstacle.is_none()
+    }
+}

@@ -1,0 +1,9 @@
+//! Searches in virtual time, against what is known.
+
+mod coverage;
+mod kept;
+mod oddities;
+#[allow(dead_code, reason = "the example that makes the table uses the rest")]
+mod queues;
+mod users;
+mod ways;

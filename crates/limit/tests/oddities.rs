@@ -1,0 +1,86 @@
+//! Systems that are not as they seem: what is odd of them is named.
+
+use tidemark_limit::{Cause, Found, Oddity, Options, Percentile, Room, found, search};
+
+use crate::queues::{Queue, Service, Simulated, goal, options};
+
+const P99: Percentile = Percentile { allowed: 0.01, bound_s: 0.05 };
+
+fn carried_out(queue: Queue, room: &Room, budget_s: f64, seed: u64) -> Found {
+    let goals = [goal(P99)];
+    let options = Options { seed, ..options(budget_s, seed) };
+    let mut system = Simulated::new(queue, P99, seed);
+    let mut trials = Vec::new();
+    let Ok(ending) = search(&goals, &options, &mut trials, &mut system);
+    found(&goals, &trials, &options, room, Some(ending))
+}
+
+fn room(cores: f64) -> Room {
+    Room { cores, at_once: 1_000, ..Room::default() }
+}
+
+fn one_worker() -> Queue {
+    Queue::new(1, Service::Exponential, 1_000.0)
+}
+
+#[test]
+fn a_queue_without_oddities_has_none_and_its_worker_is_the_limit() {
+    let mut odd = 0;
+    for seed in 0..40 {
+        let found = carried_out(one_worker(), &room(1.0), 180.0, seed);
+        odd += u64::from(found.oddities.iter().any(|odd| !matches!(odd, Oddity::DoesNotLast { .. })));
+        assert_eq!(found.first_to_break.as_deref(), Some("p99 < 50ms"));
+        let Some(Cause::Cpu { cores, .. }) = found.cause else { panic!("{:?}", found.cause) };
+        assert!(cores > 0.85);
+        assert!(found.knee_per_s.unwrap() < 850.0, "{found:?}");
+    }
+    assert!(odd <= 3, "{odd} of 40");
+}
+
+#[test]
+fn one_thread_of_many_cores_is_named() {
+    let found = carried_out(one_worker(), &room(8.0), 180.0, 1);
+    assert!(matches!(found.cause, Some(Cause::OneThread { .. })), "{:?}", found.cause);
+}
+
+#[test]
+fn a_system_that_slows_down_is_named() {
+    let mut named = 0;
+    for seed in 0..20 {
+        let found = carried_out(Queue { slows: 0.2, ..one_worker() }, &room(1.0), 180.0, seed);
+        named += u64::from(found.oddities.iter().any(|odd| matches!(odd, Oddity::Slows { .. })));
+    }
+    assert!(named >= 18, "{named} of 20");
+}
+
+#[test]
+fn pauses_every_ten_seconds_are_named() {
+    let mut named = 0;
+    for seed in 0..10 {
+        let found = carried_out(Queue { pauses: Some((10.0, 0.3)), ..one_worker() }, &room(1.0), 180.0, seed);
+        named += u64::from(found.oddities.iter().any(|odd| match odd {
+            Oddity::Pauses { every_s, length_s, .. } => {
+                (every_s - 10.0).abs() < 0.5 && (0.1..0.6).contains(length_s)
+            }
+            _ => false,
+        }));
+    }
+    assert!(named >= 9, "{named} of 10");
+}
+
+#[test]
+fn connections_that_are_all_taken_are_named() {
+    // 40 connections, 40 ms each
+    let queue = Queue { is_in_driver: true, ..Queue::new(40, Service::Exponential, 1_000.0) };
+    let percentile = Percentile { allowed: 0.01, bound_s: 0.3 };
+    let room = Room { cores: 8.0, at_once: 40, ..Room::default() };
+    for seed in 0..5 {
+        let goals = [goal(percentile)];
+        let mut system = Simulated::new(queue, percentile, seed);
+        let mut trials = Vec::new();
+        let Ok(ending) = search(&goals, &options(180.0, seed), &mut trials, &mut system);
+        let found = found(&goals, &trials, &options(180.0, seed), &room, Some(ending));
+        assert!(matches!(found.cause, Some(Cause::Connections { at_once: 40, .. })), "{:?}", found.cause);
+        assert!((850.0..1_050.0).contains(&found.per_s.unwrap()), "{found:?}");
+    }
+}

@@ -1,0 +1,221 @@
+//! Queues in virtual time, whose limits are known.
+
+pub mod series;
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+
+use fastrand::Rng;
+use tidemark_limit::{
+    Ask, Cores, Figures, Goal, Moment, Options, Percentile, Seen, Tail, Trial, Trials, Watch,
+};
+
+/// How long a worker takes for a request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Service {
+    Exponential,
+    Fixed,
+}
+
+/// A queue with one line, whose workers together serve `per_s` requests a second.
+#[derive(Debug, Clone, Copy)]
+pub struct Queue {
+    pub workers: usize,
+    pub service: Service,
+    pub per_s: f64,
+    /// By how much of itself a service gets slower in each minute.
+    pub slows: f64,
+    /// Nothing is served so often, seconds, for so long.
+    pub pauses: Option<(f64, f64)>,
+    /// Whether its workers are connections of the driver, so that who waits for one waits there.
+    pub is_in_driver: bool,
+}
+
+impl Queue {
+    pub fn new(workers: usize, service: Service, per_s: f64) -> Queue {
+        Queue { workers, service, per_s, slows: 0.0, pauses: None, is_in_driver: false }
+    }
+}
+
+/// A queue, its clock, and the objective that is searched for.
+pub struct Simulated {
+    pub queue: Queue,
+    pub percentile: Percentile,
+    pub random: Rng,
+    /// Virtual time since the search began, seconds.
+    pub clock_s: f64,
+}
+
+/// What a trial takes beside its load, seconds.
+const BESIDE_S: f64 = 0.3;
+
+impl Simulated {
+    pub fn new(queue: Queue, percentile: Percentile, seed: u64) -> Simulated {
+        Simulated { queue, percentile, random: Rng::with_seed(seed), clock_s: 0.0 }
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.random.f64()).ln()
+    }
+
+    /// When a service ends that begins then: time in which nothing is served is left out.
+    fn end_of(&self, begin_s: f64, service_s: f64) -> f64 {
+        let Some((every_s, length_s)) = self.queue.pauses else { return begin_s + service_s };
+        let since_s = begin_s % every_s;
+        let begin_s = if since_s < length_s { begin_s - since_s + length_s } else { begin_s };
+        let until_s = every_s - begin_s % every_s;
+        begin_s + service_s + if service_s > until_s { length_s } else { 0.0 }
+    }
+}
+
+impl Trials for Simulated {
+    type Error = Infallible;
+
+    fn run(&mut self, ask: &Ask, watch: &Watch) -> Result<Trial, Infallible> {
+        let began_s = self.clock_s;
+        let (measured_from_s, mut second_s) = (began_s + ask.warm_up_s, began_s + ask.warm_up_s + 1.0);
+        let mean_s = self.queue.workers as f64 / self.queue.per_s;
+        let mut free_s = vec![began_s; self.queue.workers];
+        let (mut tail, mut moment, mut moments) = (Tail::default(), Moment::default(), Vec::new());
+        let (mut served_s, mut took_s, mut busy_s, mut good) = (0.0, 0.0, 0.0, 0u64);
+        let mut times = Vec::new();
+        let mut under_way: VecDeque<f64> = VecDeque::new();
+        let mut now_s = began_s;
+        loop {
+            now_s += self.exponential(1.0 / ask.level);
+            let mut is_over = false;
+            while now_s >= second_s && !is_over {
+                moment.at_s = second_s - 0.5 - began_s;
+                moments.push(std::mem::take(&mut moment));
+                let measured_s = second_s - measured_from_s;
+                is_over = measured_s >= ask.most_s || watch.is_sure(&[Some(tail.clone())], measured_s);
+                second_s += 1.0;
+            }
+            if is_over {
+                break;
+            }
+            let slower = 1.0 + self.queue.slows * now_s / 60.0;
+            let service_s = slower
+                * match self.queue.service {
+                    Service::Exponential => self.exponential(mean_s),
+                    Service::Fixed => mean_s,
+                };
+            let worker = (0..free_s.len()).min_by(|a, b| free_s[*a].total_cmp(&free_s[*b])).unwrap_or(0);
+            let end_s = self.end_of(free_s[worker].max(now_s), service_s);
+            free_s[worker] = end_s;
+            under_way.push_back(end_s);
+            while under_way.front().is_some_and(|end_s| *end_s <= now_s) {
+                under_way.pop_front();
+            }
+            if now_s < measured_from_s {
+                continue;
+            }
+            let response_s = end_s - now_s;
+            tail.add(response_s / self.percentile.bound_s, 1);
+            moment.ended += 1;
+            moment.slow += u64::from(response_s > self.percentile.bound_s);
+            (served_s, took_s, busy_s) = (served_s + service_s, took_s + response_s, busy_s + service_s);
+            good += 1;
+            times.push((response_s * 1e6) as u64);
+        }
+        let measured_s = second_s - 1.0 - measured_from_s;
+        let met = (tail.slow() as f64) < self.percentile.allowed * tail.due() as f64;
+        times.sort_unstable();
+        let quantile = |share: f64| times.get((times.len() as f64 * share) as usize).copied();
+        let per_s = good as f64 / measured_s;
+        let (mean_us, service_us) = (1e6 * took_s / good.max(1) as f64, 1e6 * served_s / good.max(1) as f64);
+        let capacity = self.queue.per_s / (1.0 + self.queue.slows * now_s / 60.0);
+        let figures = Figures {
+            offered_per_s: per_s,
+            achieved_per_s: per_s.min(capacity),
+            p50_us: quantile(0.5),
+            p90_us: quantile(0.9),
+            p99_us: quantile(0.99),
+            p999_us: quantile(0.999),
+            mean_us: Some(mean_us),
+            service_mean_us: Some(if self.queue.is_in_driver { service_us } else { mean_us }),
+            processes: vec![Cores {
+                name: "system".into(),
+                cores: (busy_s / measured_s).min(self.queue.workers as f64),
+            }],
+            driver_busy: 0.2,
+            in_flight: under_way.len().min(self.queue.workers) as f64,
+            waiting: if self.queue.is_in_driver {
+                under_way.len().saturating_sub(self.queue.workers) as f64
+            } else {
+                0.0
+            },
+            ..Figures::default()
+        };
+        self.clock_s = second_s - 1.0 + BESIDE_S;
+        Ok(Trial {
+            ask: *ask,
+            began_s,
+            took_s: self.clock_s - began_s,
+            measured_s,
+            seen: vec![Seen { met, measured: String::new(), tail: Some(tail) }],
+            fell: None,
+            obstacle: None,
+            figures,
+            moments,
+            dir: String::new(),
+        })
+    }
+}
+
+/// `p99 < 50ms` and the like.
+pub fn goal(percentile: Percentile) -> Goal {
+    Goal { text: "p99 < 50ms".into(), percentile: Some(percentile) }
+}
+
+/// A search that begins at a twentieth of 1,000/s.
+pub fn options(budget_s: f64, seed: u64) -> Options {
+    Options { first: 50.0, most: 1e6, users: false, budget_s, precision: 0.02, warm_up_s: 1.0, seed }
+}
+
+/// The rate at which `allowed` of the requests take longer than the bound, by the theory of queues.
+pub fn limit(queue: Queue, percentile: Percentile) -> f64 {
+    let per_s = queue.per_s;
+    let slower = |rate: f64| match (queue.workers, queue.service) {
+        (1, Service::Exponential) => (-(per_s - rate) * percentile.bound_s).exp(),
+        (1, Service::Fixed) => fixed(per_s, rate, percentile.bound_s),
+        (2, Service::Exponential) => two(per_s / 2.0, rate, percentile.bound_s),
+        _ => panic!("no formula for this queue"),
+    };
+    let (mut low, mut high) = (0.0, per_s * (1.0 - 1e-9));
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        if slower(middle) > percentile.allowed { high = middle } else { low = middle }
+    }
+    (low + high) / 2.0
+}
+
+/// M/D/1: the tail of the wait is exponential but for what is near to nothing (Tijms, A First Course in Stochastic Models,
+/// 2003, section 9.2: Cramér's constant), and the service is added.
+fn fixed(per_s: f64, rate: f64, bound_s: f64) -> f64 {
+    let service_s = 1.0 / per_s;
+    let load = rate * service_s;
+    if load <= 0.0 {
+        return 0.0;
+    }
+    // exp(x D) = 1 + x / rate, by Newton's method from above
+    let mut x = 4.0 * (1.0 - load) / service_s + 1.0 / service_s;
+    for _ in 0..200 {
+        let e = (x * service_s).exp();
+        x -= (e - 1.0 - x / rate) / (service_s * e - 1.0 / rate);
+    }
+    let constant = (1.0 - load) / (load * (x * service_s).exp() - 1.0);
+    (constant * (-x * (bound_s - service_s)).exp()).min(1.0)
+}
+
+/// M/M/2: Erlang's formula for who waits, an exponential wait, and the service.
+fn two(each_per_s: f64, rate: f64, bound_s: f64) -> f64 {
+    let offered = rate / each_per_s;
+    let load = offered / 2.0;
+    let both_busy = offered * offered / 2.0 / (1.0 - load);
+    let waits = both_busy / (1.0 + offered + both_busy);
+    let wait = 2.0 * each_per_s - rate;
+    let alone = (-each_per_s * bound_s).exp();
+    let after_wait = (wait * alone - each_per_s * (-wait * bound_s).exp()) / (wait - each_per_s);
+    (1.0 - waits) * alone + waits * after_wait
+}

@@ -1,0 +1,179 @@
+//! How searches go where something is out of the ordinary.
+
+use std::convert::Infallible;
+
+use tidemark_limit::{
+    Ask, Ending, Figures, Goal, Next, Obstacle, Options, Percentile, Purpose, Room, Seen, Tail, Trial,
+    Trials, Watch, estimate, found, next, search, spent_s, told,
+};
+
+use crate::queues::{Queue, Service, Simulated, goal, options};
+
+/// A system by what it does at a level.
+struct Does<F>(F);
+
+impl<F: FnMut(&Ask, u64) -> Trial> Trials for Does<F> {
+    type Error = Infallible;
+
+    fn run(&mut self, ask: &Ask, _watch: &Watch) -> Result<Trial, Infallible> {
+        Ok((self.0)(ask, 0))
+    }
+}
+
+fn errors() -> [Goal; 1] {
+    [Goal { text: "errors < 0.1%".into(), percentile: None }]
+}
+
+fn trial(ask: &Ask, met: bool) -> Trial {
+    let figures =
+        Figures { offered_per_s: ask.level * 2.0, achieved_per_s: ask.level * 2.0, ..Figures::default() };
+    Trial {
+        took_s: ask.warm_up_s + ask.most_s + 1.0,
+        ..Trial::new(*ask, vec![Seen { met, ..Seen::default() }], figures)
+    }
+}
+
+fn carried_out(options: &Options, of: impl Fn(&Ask) -> Trial) -> (Ending, Vec<Trial>) {
+    let mut trials = Vec::new();
+    let Ok(ending) = search(&errors(), options, &mut trials, &mut Does(|ask: &Ask, _| of(ask)));
+    (ending, trials)
+}
+
+#[test]
+fn a_limit_is_found_from_far_below_and_from_far_above() {
+    for (first, limit) in [(10.0, 41_300.0), (1e6, 730.0), (5.0, 5.2)] {
+        let options = Options::new(first, 300.0);
+        let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= limit));
+        assert_eq!(ending, Ending::Precise, "{first}");
+        let found = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+        assert!((found.level.unwrap() / limit - 1.0).abs() < 0.02, "{found:?}");
+        assert!(found.low_level.unwrap() <= limit && found.high_level.unwrap() >= limit);
+        assert!((found.per_s.unwrap() / limit / 2.0 - 1.0).abs() < 0.02, "two requests in each session");
+        assert_eq!(found.first_to_break.as_deref(), Some("errors < 0.1%"));
+        assert!(spent_s(&trials) <= 300.0);
+    }
+}
+
+#[test]
+fn users_are_whole_and_their_neighbours_are_precise() {
+    let options = Options { users: true, ..Options::new(10.0, 300.0) };
+    let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= 3.0));
+    assert_eq!(ending, Ending::Precise);
+    assert!(trials.iter().all(|trial| trial.ask.level.fract() == 0.0));
+    let limit = estimate(&errors(), &told(&trials)).unwrap();
+    assert_eq!((limit.low, limit.high), (Some(3.0), Some(4.0)));
+}
+
+#[test]
+fn what_never_breaks_and_what_never_holds_end() {
+    let options = Options { most: 5_000.0, ..Options::new(10.0, 600.0) };
+    let (ending, trials) = carried_out(&options, |ask| trial(ask, true));
+    assert_eq!((ending, trials.last().unwrap().ask.level), (Ending::NothingBreaks, 5_000.0));
+    let limit = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+    assert_eq!((limit.level, limit.high_level, limit.first_to_break), (Some(5_000.0), None, None));
+    let (ending, trials) = carried_out(&options, |ask| trial(ask, false));
+    assert_eq!(ending, Ending::NothingHolds);
+    let limit = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+    assert_eq!((limit.level, limit.first_to_break.as_deref()), (None, Some("errors < 0.1%")));
+}
+
+#[test]
+fn users_that_make_no_more_throughput_end_where_nothing_else_minds() {
+    let options = Options { users: true, ..Options::new(4.0, 300.0) };
+    let saturates = |ask: &Ask| {
+        let figures = Figures { achieved_per_s: ask.level.min(50.0) * 10.0, ..Figures::default() };
+        Trial { figures, ..trial(ask, true) }
+    };
+    let (ending, trials) = carried_out(&options, saturates);
+    assert_eq!((ending, trials.last().unwrap().ask.level), (Ending::Saturated, 256.0));
+}
+
+#[test]
+fn the_driver_is_a_limit_and_says_nothing_of_the_system() {
+    let options = Options::new(100.0, 300.0);
+    let bound = |ask: &Ask| {
+        let held_up = (ask.level > 9_000.0).then(|| Obstacle::Driver("its busiest thread".into()));
+        Trial { obstacle: held_up, ..trial(ask, ask.level <= 9_000.0) }
+    };
+    let (ending, trials) = carried_out(&options, bound);
+    assert_eq!(ending, Ending::Driver);
+    let limit = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+    assert!((8_000.0..=9_000.0).contains(&limit.low_level.unwrap()), "{limit:?}");
+    assert_eq!((limit.high_level, limit.driver.as_deref()), (None, Some("its busiest thread")));
+}
+
+#[test]
+fn disturbed_trials_are_repeated_and_in_the_end_taken_as_they_are() {
+    let options = Options::new(100.0, 300.0);
+    let disturbed = |trial: Trial| Trial { obstacle: Some(Obstacle::Machine("cargo".into())), ..trial };
+    let count = std::cell::Cell::new(0);
+    let sometimes = |ask: &Ask| {
+        count.set(count.get() + 1);
+        let trial = trial(ask, ask.level <= 900.0);
+        if count.get() == 3 { disturbed(Trial { seen: vec![Seen::default()], ..trial }) } else { trial }
+    };
+    let (ending, trials) = carried_out(&options, sometimes);
+    assert_eq!(ending, Ending::Precise);
+    assert_eq!((trials[2].ask.level, trials[3].ask.level), (400.0, 400.0));
+    assert!((estimate(&errors(), &told(&trials)).unwrap().level / 900.0 - 1.0).abs() < 0.02);
+    let (ending, trials) = carried_out(&options, |ask| disturbed(trial(ask, ask.level <= 900.0)));
+    assert_eq!(ending, Ending::Precise, "the machine is as it is");
+    assert_eq!(told(&trials).len(), trials.len());
+}
+
+#[test]
+fn a_search_that_was_stopped_goes_on_where_it_was() {
+    let percentile = Percentile { allowed: 0.01, bound_s: 0.05 };
+    let goals = [goal(percentile)];
+    let options = options(180.0, 7);
+    let mut system = Simulated::new(Queue::new(1, Service::Exponential, 1_000.0), percentile, 7);
+    let mut whole = Vec::new();
+    let Ok(_) = search(&goals, &options, &mut whole, &mut system);
+    for stopped in 0..whole.len() {
+        let Next::Trial(ask) = next(&goals, &whole[..stopped], &options) else { panic!("{stopped}") };
+        assert_eq!(ask, whole[stopped].ask);
+    }
+    assert!(matches!(next(&goals, &whole, &options), Next::Over(_)));
+    // with more time there is more to do
+    let longer = Options { budget_s: 600.0, precision: 0.005, ..options };
+    assert!(matches!(next(&goals, &whole, &longer), Next::Trial(_)));
+}
+
+#[test]
+fn the_budget_is_kept_and_the_last_trial_is_the_longest() {
+    for budget_s in [10.0, 30.0, 60.0, 180.0, 600.0] {
+        let (_, trials) = carried_out(&Options::new(100.0, budget_s), |ask| trial(ask, ask.level <= 430.0));
+        assert!(spent_s(&trials) <= budget_s, "{budget_s}: {}", spent_s(&trials));
+        if budget_s > 60.0 {
+            let last = trials.last().unwrap();
+            assert_eq!(last.ask.purpose, Purpose::Last);
+            assert!(trials.iter().all(|trial| trial.ask.most_s <= last.ask.most_s));
+        }
+    }
+}
+
+/// Answers take a millisecond, and a second beyond the limit: nothing is in between.
+#[test]
+fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
+    let percentile = Percentile { allowed: 0.01, bound_s: 0.05 };
+    let goals = [goal(percentile)];
+    for limit in [730.0, 41_300.0, 3.3] {
+        let jumps = |ask: &Ask, _: u64| {
+            let fast = ask.level <= limit;
+            let mut tail = Tail::default();
+            tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * 3.0) as u64);
+            let seen = Seen { met: fast, measured: String::new(), tail: Some(tail) };
+            let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
+            // far beyond, it is soon sure
+            Trial { measured_s: 3.0, took_s: 5.0, ..Trial::new(*ask, vec![seen], figures) }
+        };
+        let mut trials = Vec::new();
+        let Ok(ending) = search(&goals, &Options::new(limit / 9.0, 300.0), &mut trials, &mut Does(jumps));
+        assert_eq!(ending, Ending::Precise, "{limit}");
+        let found = estimate(&goals, &told(&trials)).unwrap();
+        assert!((found.level / limit - 1.0).abs() < 0.02, "{limit}: {found:?}");
+        let (low, high) = (found.low.unwrap(), found.high.unwrap());
+        assert!(low <= limit && limit <= high && high / low < 1.05, "{limit}: {found:?}");
+        assert!(spent_s(&trials) < 200.0, "{limit}: {}", spent_s(&trials));
+    }
+}

@@ -1,0 +1,379 @@
+//! A search for a limit in words, and as JSON.
+//!
+//! The sentence of each is made here; [`text::limit`](crate::text::limit), [`markdown::limit`](crate::markdown::limit) and
+//! [`still::limit`](crate::still::limit) lay it out.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tidemark_limit::{Cause, Cores, Ending, Found, Oddity, Point, Search, Searches, Trial};
+
+use crate::units::{count, duration, percent, three_digits, trim_zeros};
+
+/// How the system is called among the processes.
+const SYSTEM: &str = "system";
+
+/// The searches as one JSON object with a line end: `limit`, or `limits` where there are several, each with its `setting`.
+pub fn json(searches: &Searches, dir: &Path) -> String {
+    let mut all: Vec<Value> = searches.searches.iter().map(of).collect();
+    let mut object = json!({ "scenario": searches.name });
+    match (&searches.searches[..], all.pop()) {
+        ([one], Some(limit)) if one.setting.is_none() => object["limit"] = limit,
+        (_, last) => object["limits"] = all.into_iter().chain(last).collect(),
+    }
+    object["stopped"] = json!(searches.stopped);
+    object["run_dir"] = dir.display().to_string().into();
+    // numbers and texts with text keys: nothing that JSON cannot say
+    serde_json::to_string_pretty(&object).expect("a limit is plain JSON") + "\n"
+}
+
+fn of(search: &Search) -> Value {
+    let mut limit = serde_json::to_value(search.found()).expect("a limit is plain JSON");
+    limit["says"] = says(&search.found()).into();
+    limit["trials"] = search.trials.iter().map(trial).collect();
+    limit["notes"] = json!(search.notes);
+    if let Some(setting) = &search.setting {
+        limit["setting"] = setting.as_str().into();
+    }
+    limit
+}
+
+fn trial(trial: &Trial) -> Value {
+    let missed: Vec<&str> =
+        trial.seen.iter().filter(|seen| !seen.met).map(|seen| seen.measured.as_str()).collect();
+    json!({
+        "level": trial.ask.level,
+        "purpose": trial.ask.purpose,
+        "offered_per_s": trial.figures.offered_per_s,
+        "achieved_per_s": trial.figures.achieved_per_s,
+        "p50_us": trial.figures.p50_us,
+        "p99_us": trial.figures.p99_us,
+        "holds": trial.holds(),
+        "missed": missed,
+        "fell": trial.fell,
+        "obstacle": trial.obstacle,
+        "measured_s": trial.measured_s,
+        "took_s": trial.took_s,
+        "run": trial.dir,
+    })
+}
+
+/// The result in one sentence: `holds 41,200/s (40,100 to 42,000, 95 %); first to break: p99 < 50ms; then CPU of the system
+/// is 0.97 cores`.
+pub fn says(found: &Found) -> String {
+    let first = found.first_to_break.as_deref();
+    let broke = || {
+        let at = found.broke_at.as_ref().map_or_else(String::new, |measured| format!(" ({measured})"));
+        format!("{}{at}", first.unwrap_or("nothing"))
+    };
+    let held = held(found);
+    match (found.ended, held) {
+        (Some(Ending::NothingHolds), _) | (_, None) => match (first, found.high_level) {
+            (Some(_), Some(level)) => {
+                format!(
+                    "holds nothing that was tried: {} breaks at {} already",
+                    broke(),
+                    level_text(level, found.users)
+                )
+            }
+            _ => "nothing is known yet: no trial has come to its end".into(),
+        },
+        (Some(Ending::Driver), Some(held)) => format!(
+            "holds at least {held}; above it the driver is the limit, not the system: {}",
+            found.driver.as_deref().unwrap_or("it had nothing left to give")
+        ),
+        (Some(Ending::NothingBreaks), Some(held)) => {
+            format!("holds {held}, the most that was tried, and nothing broke")
+        }
+        (Some(Ending::Saturated), Some(held)) => format!(
+            "makes no more than {held}, however many users there are; no objective minds how long they wait: give one, like \
+             --until 'p99<50ms'"
+        ),
+        (_, Some(held)) if first.is_none() => format!("holds {held}, and nothing has broken yet"),
+        (_, Some(held)) => format!(
+            "holds {held}{}; first to break: {}{}",
+            interval(found),
+            first.unwrap_or("nothing"),
+            cpu(&found.cpu)
+        ),
+    }
+}
+
+/// `41,200/s`, or `34 users, 995/s`.
+fn held(found: &Found) -> Option<String> {
+    let per_s = format!("{}/s", rate(found.per_s?));
+    match (found.users, found.level) {
+        (true, Some(level)) => Some(format!("{}, {per_s}", level_text(level, true))),
+        _ => Some(per_s),
+    }
+}
+
+fn level_text(level: f64, users: bool) -> String {
+    match users {
+        true if level.round() == 1.0 => "1 user".into(),
+        true => format!("{} users", count(level.round() as u64)),
+        false => format!("{}/s", rate(level)),
+    }
+}
+
+fn interval(found: &Found) -> String {
+    let (low, high) = match found.users {
+        true => (found.low_level, found.high_level),
+        false => (found.low_per_s, found.high_per_s),
+    };
+    let text = |value: f64| if found.users { count(value.round() as u64) } else { rate(value) };
+    match (low, high) {
+        (Some(low), Some(high)) => format!(" ({} to {}, 95 %)", text(low), text(high)),
+        (Some(low), None) => format!(" (at least {}, 95 %)", text(low)),
+        (None, Some(high)) => format!(" (at most {}, 95 %)", text(high)),
+        (None, None) => " (how sure that is, nothing says yet)".into(),
+    }
+}
+
+/// The system's use of the cores, or that of whatever used most.
+fn cpu(all: &[Cores]) -> String {
+    let busiest = || all.iter().max_by(|a, b| a.cores.total_cmp(&b.cores));
+    match all.iter().find(|process| process.name == SYSTEM).or_else(busiest) {
+        Some(Cores { name, cores }) if *cores > 0.0 => {
+            let of = if name == SYSTEM { "the system".to_owned() } else { name.clone() };
+            format!("; then CPU of {of} is {cores:.2} cores")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Three digits, with separators: more are not known.
+pub(crate) fn rate(per_s: f64) -> String {
+    if per_s < 1_000.0 {
+        return trim_zeros(&three_digits(per_s)).to_owned();
+    }
+    let unit = 10f64.powi(per_s.log10().floor() as i32 - 2);
+    count(((per_s / unit).round() * unit) as u64)
+}
+
+/// What the limit is.
+pub fn cause(cause: &Cause) -> String {
+    let cores_of = |of: f64| match of {
+        of if of == 1.0 => "1 core".to_owned(),
+        of => format!("{of:.0} cores"),
+    };
+    match cause {
+        Cause::Cpu { process, cores, of } => {
+            format!("the CPU: {process} uses {cores:.2} of {}", cores_of(*of))
+        }
+        Cause::OneThread { process, cores, of } => {
+            let of = if *of > 0.0 { format!(" of {}", cores_of(*of)) } else { String::new() };
+            format!("one thread: {process} uses {cores:.2} cores{of}, about as much as one thread can")
+        }
+        Cause::Connections { at_once, waited_share } => format!(
+            "connections: all of the {at_once} requests that the driver has under way at once are, and others wait for {} of \
+             their response time until they can leave, while the system takes no longer for each; give it more, \
+             `limits: {{connections: …}}`",
+            percent(*waited_share)
+        ),
+        Cause::Disk { sync_us } => {
+            format!("the disk: every answer waits for it, and a sync takes {}", duration(*sync_us as f64))
+        }
+        Cause::Within { cores, of } if *of > 0.0 => format!(
+            "nothing that is seen from outside, as CPU is {cores:.2} of {}: it waits for something within it or behind it, a \
+             lock, a pool, another service",
+            cores_of(*of)
+        ),
+        Cause::Within { .. } => {
+            "not seen from outside: what drives it does not see its CPU; --watch shows that".into()
+        }
+    }
+}
+
+/// What is odd.
+pub fn oddity(oddity: &Oddity, users: bool) -> String {
+    let seconds = |s: f64| duration(s * 1e6);
+    match oddity {
+        Oddity::Pauses { every_s, length_s, seen } => format!(
+            "it stands still about every {} for about {} (seen {seen} times): requests that come then are slow at any load",
+            seconds(*every_s),
+            seconds(*length_s)
+        ),
+        Oddity::Slows { held, held_after_s, broke, broke_after_s } => format!(
+            "it slows down the longer it runs: it held {} after {}, and broke at {} after {}; the limit is of no one moment",
+            level_text(*held, users),
+            seconds(*held_after_s),
+            level_text(*broke, users),
+            seconds(*broke_after_s)
+        ),
+        Oddity::DoesNotLast { measured_s, measured } => {
+            format!("what held for seconds did not hold for {}: {measured}", seconds(*measured_s))
+        }
+        Oddity::Disturbed { trials, by } => format!(
+            "{} by somebody else on the machine, the last time as {by}",
+            if *trials == 1 {
+                "one trial was disturbed".to_owned()
+            } else {
+                format!("{trials} trials were disturbed")
+            }
+        ),
+    }
+}
+
+/// Everything that is to be said beside the sentence, the weightiest first.
+pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
+    let limit = found.cause.iter().map(|of| format!("the limit is {}", cause(of)));
+    let odd = found.oddities.iter().map(|of| oddity(of, found.users));
+    let knee = found.knee_per_s.filter(|_| found.curve.len() > 2);
+    let knee = knee.map(|per_s| {
+        format!("beyond about {}/s more load buys mostly waiting: there throughput is greatest for its response time", rate(per_s))
+    });
+    limit.chain(odd).chain(knee).chain(search.notes.iter().cloned()).collect()
+}
+
+/// What was asked and how long it took: `21 trials in 174s, of them 3 near the limit broke`.
+pub(crate) fn took(search: &Search, found: &Found) -> String {
+    let trials = search.trials.len();
+    let early = match found.ended {
+        Some(Ending::Budget) => ", all of its budget: with more it is known better",
+        None => ", and not at its end",
+        _ => "",
+    };
+    format!("{trials} trial{} in {}{early}", if trials == 1 { "" } else { "s" }, duration(found.took_s * 1e6))
+}
+
+/// Points of a curve for a table: all, or the ends and those around the limit.
+pub(crate) fn points(found: &Found, most: usize) -> Vec<&Point> {
+    let mut points: Vec<&Point> = found.curve.iter().collect();
+    let level = found.level.unwrap_or(0.0);
+    while points.len() > most.max(3) {
+        // the one that is nearest to its neighbours, and not the nearest to the limit on either side
+        let is_kept = |index: usize| {
+            let beside = |other: usize| (points[index].level > level) != (points[other].level > level);
+            beside(index - 1) || beside(index + 1)
+        };
+        let gap = |index: usize| points[index + 1].level / points[index - 1].level.max(1e-9);
+        let inner = (1..points.len() - 1).filter(|index| !is_kept(*index));
+        match inner.min_by(|a, b| gap(*a).total_cmp(&gap(*b))) {
+            Some(index) => drop(points.remove(index)),
+            None => break,
+        }
+    }
+    points
+}
+
+/// A time, or that it was not reached.
+pub(crate) fn time(us: Option<u64>) -> String {
+    us.map_or_else(|| "-".into(), |us| duration(us as f64))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use tidemark_limit::{Ask, Figures, Goal, Options, Purpose, Room, Seen};
+
+    /// A search that held 800/s and broke at 900/s, on one core.
+    pub(crate) fn searches(setting: Option<&str>) -> Searches {
+        let trial = |level: f64, us: u64| {
+            let ask = Ask { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 4.0 };
+            let met = level < 850.0;
+            let figures = Figures {
+                offered_per_s: level * 50.0,
+                achieved_per_s: (level * 50.0).min(42_000.0),
+                p50_us: Some(us),
+                p99_us: Some(us * 4),
+                mean_us: Some(us as f64 * 1.5),
+                service_mean_us: Some(us as f64 * 1.5),
+                processes: vec![Cores { name: "system".into(), cores: level / 900.0 }],
+                ..Figures::default()
+            };
+            let seen = vec![Seen { met, measured: "71ms</td>".into(), tail: None }];
+            Trial { dir: format!("1-{level}"), ..Trial::new(ask, seen, figures) }
+        };
+        let search = Search {
+            setting: setting.map(str::to_owned),
+            goals: vec![Goal { text: "mean < 50ms".into(), percentile: None }],
+            options: Options::new(100.0, 300.0),
+            room: Room { cores: 1.0, at_once: 100, sync_us: None, fresh: true },
+            trials: vec![trial(100.0, 900), trial(800.0, 2_000), trial(900.0, 60_000)],
+            ended: Some(Ending::Precise),
+            notes: vec!["a <note>".into()],
+        };
+        let mut searches = Searches::new("shop", "");
+        searches.searches = vec![search];
+        searches
+    }
+
+    #[test]
+    fn the_result_is_one_sentence() {
+        let found = searches(None).searches[0].found();
+        assert_eq!(
+            says(&found),
+            "holds 42,400/s (40,000 to 45,000, 95 %); first to break: mean < 50ms; then CPU of the system is 0.89 cores"
+        );
+        let other = |ended, change: &dyn Fn(&mut Found)| {
+            let mut found = Found { ended: Some(ended), ..found.clone() };
+            change(&mut found);
+            says(&found)
+        };
+        let bound = other(Ending::Driver, &|found| found.driver = Some("its threads".into()));
+        assert_eq!(
+            bound,
+            "holds at least 42,400/s; above it the driver is the limit, not the system: its threads"
+        );
+        let users = other(Ending::Budget, &|found| {
+            (found.users, found.level, found.low_level, found.high_level) =
+                (true, Some(34.0), Some(33.0), None);
+        });
+        assert!(users.starts_with("holds 34 users, 42,400/s (at least 33, 95 %); first"), "{users}");
+        let nothing = other(Ending::NothingHolds, &|found| {
+            (found.per_s, found.level, found.high_level) = (None, None, Some(0.2));
+        });
+        assert_eq!(nothing, "holds nothing that was tried: mean < 50ms (71ms</td>) breaks at 0.2/s already");
+        assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));
+        assert!(other(Ending::Saturated, &|_| {}).contains("--until"));
+    }
+
+    #[test]
+    fn what_the_limit_is_and_what_is_odd_is_said() {
+        let searches = searches(None);
+        let found = searches.searches[0].found();
+        let told = remarks(&searches.searches[0], &found);
+        assert_eq!(told[0], "the limit is the CPU: system uses 1.00 of 1 core");
+        assert!(told[1].starts_with("beyond about 40,000/s") && told[2] == "a <note>", "{told:?}");
+        let slows = Oddity::Slows { held: 800.0, held_after_s: 20.0, broke: 500.0, broke_after_s: 140.0 };
+        assert!(oddity(&slows, false).contains("held 800/s after 20.0s, and broke at 500/s after 140s"));
+        let pauses = Oddity::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
+        assert!(oddity(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
+    }
+
+    #[test]
+    fn json_has_the_limit_its_trials_and_its_curve() {
+        let value: Value = serde_json::from_str(&json(&searches(None), Path::new("runs/x"))).unwrap();
+        let limit = &value["limit"];
+        assert_eq!(
+            (limit["low_per_s"].as_f64(), limit["high_per_s"].as_f64()),
+            (Some(40_000.0), Some(45_000.0))
+        );
+        assert_eq!(limit["first_to_break"], "mean < 50ms");
+        assert_eq!(
+            (limit["trials"].as_array().unwrap().len(), limit["curve"].as_array().unwrap().len()),
+            (3, 3)
+        );
+        assert_eq!((&limit["trials"][2]["holds"], &value["run_dir"]), (&json!(false), &json!("runs/x")));
+        let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
+        assert_eq!(family["limits"][0]["setting"], "cores=2");
+    }
+
+    #[test]
+    fn a_table_keeps_the_ends_and_what_is_around_the_limit() {
+        let mut found = searches(None).searches[0].found();
+        found.level = Some(500.0);
+        let point = |level| Point { level, ..Point::default() };
+        found.curve = (1..=40).map(|i| point(f64::from(i) * 25.0)).collect();
+        let levels: Vec<f64> = points(&found, 8).iter().map(|point| point.level).collect();
+        assert_eq!((levels.len(), levels[0], levels[7]), (8, 25.0, 1_000.0));
+        assert!(levels.contains(&500.0) && levels.contains(&525.0), "{levels:?}");
+    }
+
+    #[test]
+    fn rates_have_three_digits() {
+        let all = [0.25, 7.0, 995.4, 41_236.0, 1_234_567.0].map(rate);
+        assert_eq!(all, ["0.25", "7", "995", "41,200", "1,230,000"]);
+    }
+}

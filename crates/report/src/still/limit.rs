@@ -1,0 +1,238 @@
+//! The page of a search for a limit: the sentence, the curves over the offered rate, every trial.
+
+use std::fmt::Write;
+
+use tidemark_limit::{Found, Point, Search, Searches, Trial};
+
+use super::{EDGE, WIDTH, escape, head};
+use crate::limit::{rate, remarks, says, time, took};
+use crate::units::{duration, percent};
+
+/// Height of a chart, pixels, and the room for its axes.
+const HEIGHT: f64 = 200.0;
+const LEFT: f64 = 64.0;
+const BOTTOM: f64 = 22.0;
+/// Most trials in the table.
+const TRIALS_MAX: usize = 1_000;
+/// What the percentiles look like.
+const WAYS: [(&str, &str); 4] = [("p50", ""), ("p90", "2 2"), ("p99", "6 3"), ("p99.9", "1 5")];
+
+/// The page.
+pub fn page(searches: &Searches) -> String {
+    let mut out = head("limit");
+    let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&searches.name));
+    for search in &searches.searches {
+        one(&mut out, search);
+    }
+    if let Some(stopped) = &searches.stopped {
+        let _ = writeln!(out, "<p class=\"bad\">stopped early: {}</p>", escape(stopped));
+    }
+    out + "</body></html>\n"
+}
+
+fn one(out: &mut String, search: &Search) {
+    let found = search.found();
+    if let Some(setting) = &search.setting {
+        let _ = writeln!(out, "<h2>{}</h2>", escape(setting));
+    }
+    let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(&says(&found)));
+    let _ = writeln!(out, "<p class=\"quiet\">{}</p>\n<ul>", escape(&took(search, &found)));
+    for remark in remarks(search, &found) {
+        let _ = writeln!(out, "<li>{}</li>", escape(&remark));
+    }
+    out.push_str("</ul>\n");
+    if found.curve.len() > 1 {
+        charts(out, &found);
+    }
+    trials(out, search, &found);
+}
+
+/// The charts beside each other in height, all over the same rates.
+fn charts(out: &mut String, found: &Found) {
+    let answered = |point: &Point| Some(point.achieved_per_s);
+    chart(out, found, "answered each second", &[("", "", &answered)], false, &rate);
+    let us = |value: Option<u64>| value.map(|us| us as f64);
+    let of: [&dyn Fn(&Point) -> Option<f64>; 4] = [
+        &|point: &Point| us(point.p50_us),
+        &|point: &Point| us(point.p90_us),
+        &|point: &Point| us(point.p99_us),
+        &|point| us(point.p999_us),
+    ];
+    let ways: Vec<_> = WAYS.iter().zip(of).map(|((name, dashes), of)| (*name, *dashes, of)).collect();
+    chart(out, found, "response time", &ways, true, &duration);
+    if found.curve.iter().any(|point| point.cpu_cores > 0.0) {
+        let cores = |point: &Point| Some(point.cpu_cores);
+        chart(out, found, "cores in use", &[("", "", &cores)], false, &|cores| format!("{cores:.1}"));
+    }
+}
+
+/// A name, the dashes of its line, and what is drawn of a point.
+type Way<'a> = (&'a str, &'a str, &'a dyn Fn(&Point) -> Option<f64>);
+
+fn chart(
+    out: &mut String,
+    found: &Found,
+    title: &str,
+    ways: &[Way<'_>],
+    logarithmic: bool,
+    text: &dyn Fn(f64) -> String,
+) {
+    let across = |point: &Point| if found.users { point.level } else { point.offered_per_s };
+    let right = found.curve.iter().map(across).fold(0.0, f64::max);
+    let values = || ways.iter().flat_map(|(.., of)| found.curve.iter().filter_map(*of));
+    let top = values().fold(0.0, f64::max);
+    let bottom = if logarithmic { values().filter(|value| *value > 0.0).fold(top, f64::min) } else { 0.0 };
+    if right <= 0.0 || top <= bottom {
+        return;
+    }
+    let x = |value: f64| LEFT + (value / right).clamp(0.0, 1.0) * (WIDTH - LEFT - EDGE);
+    let part = |value: f64| match logarithmic {
+        true => (value.max(bottom) / bottom).ln() / (top / bottom).ln(),
+        false => (value - bottom) / (top - bottom),
+    };
+    let y = |value: f64| EDGE + (1.0 - part(value)) * (HEIGHT - EDGE);
+    let height = HEIGHT + BOTTOM;
+    let _ = writeln!(
+        out,
+        "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
+        escape(title),
+        escape(title)
+    );
+    let ends = match found.users {
+        true => (found.low_level, found.high_level, found.level),
+        false => (found.low_per_s, found.high_per_s, found.per_s),
+    };
+    if let (Some(low), Some(high), _) = ends {
+        let (from, to) = (x(low), x(high));
+        let _ = writeln!(
+            out,
+            "<rect x=\"{from:.1}\" y=\"{EDGE}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"var(--mark)\" fill-opacity=\".15\"/>",
+            (to - from).max(1.0),
+            HEIGHT - EDGE
+        );
+    }
+    if let Some(at) = ends.2.map(x) {
+        let _ = writeln!(
+            out,
+            "<line class=\"cut\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{EDGE}\" y2=\"{HEIGHT}\"/>"
+        );
+    }
+    let right_edge = WIDTH - EDGE;
+    let _ = writeln!(
+        out,
+        "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{right_edge}\" y1=\"{HEIGHT}\" y2=\"{HEIGHT}\"/>\
+         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><text x=\"{:.1}\" y=\"{HEIGHT}\" text-anchor=\"end\">{}</text>\
+         <text x=\"{LEFT}\" y=\"{:.1}\">0</text><text x=\"{right_edge}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        LEFT - 6.0,
+        EDGE + 8.0,
+        escape(&text(top)),
+        LEFT - 6.0,
+        escape(&text(bottom)),
+        height - 6.0,
+        height - 6.0,
+        escape(&if found.users { format!("{right:.0} users") } else { format!("{}/s offered", rate(right)) })
+    );
+    for (name, dashes, of) in ways {
+        let drawn: Vec<(f64, f64, bool)> = found
+            .curve
+            .iter()
+            .filter_map(|point| Some((x(across(point)), y(of(point)?), point.holds)))
+            .collect();
+        let line: Vec<String> = drawn.iter().map(|(x, y, _)| format!("{x:.1},{y:.1}")).collect();
+        let _ = writeln!(
+            out,
+            "<polyline class=\"way\" stroke-dasharray=\"{dashes}\" points=\"{}\"/>",
+            line.join(" ")
+        );
+        for (x, y, holds) in &drawn {
+            let class = if *holds { "dot" } else { "dot bad" };
+            let _ = writeln!(out, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"/>");
+        }
+        if let Some((x, y, _)) = drawn.last().filter(|_| !name.is_empty()) {
+            let _ = writeln!(
+                out,
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                x - 6.0,
+                y + 4.0,
+                escape(name)
+            );
+        }
+    }
+    out.push_str("</svg></figure>\n");
+}
+
+fn trials(out: &mut String, search: &Search, found: &Found) {
+    let first = if found.users { "users" } else { "asked for" };
+    let _ = writeln!(
+        out,
+        "<table><tr><th>{first}</th><th>offered</th><th>answered</th><th>p50</th><th>p99</th><th>failed</th><th>measured</th>\
+         <th>after</th><th></th></tr>"
+    );
+    for trial in search.trials.iter().take(TRIALS_MAX) {
+        let figures = &trial.figures;
+        let (class, told) = worth(search, trial);
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td>{}/s</td><td>{}/s</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+             <td class=\"{class}\">{}</td></tr>",
+            if found.users {
+                format!("{:.0}", trial.ask.level)
+            } else {
+                format!("{}/s", rate(trial.ask.level))
+            },
+            rate(figures.offered_per_s),
+            rate(figures.achieved_per_s),
+            time(figures.p50_us),
+            time(figures.p99_us),
+            percent(figures.failed_share),
+            duration(trial.measured_s * 1e6),
+            duration(trial.began_s * 1e6),
+            escape(&told)
+        );
+    }
+    out.push_str("</table>\n");
+    let left_out = search.trials.len().saturating_sub(TRIALS_MAX);
+    if left_out > 0 {
+        let _ = writeln!(out, "<p class=\"quiet\">{left_out} more trials are in --json</p>");
+    }
+}
+
+/// What a trial is worth: the class of its cell, and a text.
+fn worth(search: &Search, trial: &Trial) -> (&'static str, String) {
+    use tidemark_limit::Obstacle::{Driver, Machine};
+    match &trial.obstacle {
+        Some(Driver(why) | Machine(why)) => ("quiet", format!("says nothing: {why}")),
+        None if trial.holds() => ("good", "holds".into()),
+        None => {
+            let missed = search.goals.iter().zip(&trial.seen).filter(|(_, seen)| !seen.met);
+            let mut told: Vec<String> = trial.fell.iter().cloned().collect();
+            told.extend(missed.map(|(goal, seen)| format!("{} ({})", goal.text, seen.measured)));
+            ("bad", told.join("; "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::tests::searches;
+
+    #[test]
+    fn it_has_a_dot_for_each_trial_and_no_markup_of_others() {
+        let shown = page(&searches(None));
+        assert!(shown.contains("<p class=\"lead\">holds 42,400/s (40,000 to 45,000, 95 %)"), "{shown}");
+        // throughput, two percentiles that are known, CPU
+        assert_eq!(shown.matches("<circle").count(), 3 * 4);
+        assert_eq!(shown.matches("<circle class=\"dot bad\"").count(), 4);
+        assert_eq!(shown.matches("<rect").count(), 3);
+        assert!(shown.contains("a &lt;note&gt;") && !shown.contains("71ms</td></td>"), "{shown}");
+        assert!(shown.contains("mean &lt; 50ms (71ms&lt;/td&gt;)"), "{shown}");
+    }
+
+    #[test]
+    fn of_nothing_there_is_a_page() {
+        let mut none = searches(None);
+        none.searches[0].trials.clear();
+        assert!(page(&none).contains("nothing is known yet"));
+    }
+}

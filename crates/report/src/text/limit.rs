@@ -1,0 +1,151 @@
+//! A search for a limit, for the terminal: the sentence first.
+
+use std::path::Path;
+
+use tidemark_limit::{Ending, Found, Search, Searches};
+
+use super::{BAD, GOOD, HEADING, INDENT, NAME, QUIET, Style, Text, WARNING, clean};
+use crate::limit::{points, rate, remarks, says, time, took};
+use crate::table::{Table, pad_right, wrap};
+use crate::units::percent;
+
+/// Rows of a curve.
+const ROWS: usize = 14;
+
+/// What a person wants to know of it.
+pub fn summary(searches: &Searches, dir: &Path, style: Style) -> String {
+    let mut text = Text::new(style);
+    if searches.searches.len() > 1 {
+        overview(&mut text, searches);
+    }
+    for search in &searches.searches {
+        one(&mut text, search);
+    }
+    if let Some(stopped) = &searches.stopped {
+        text.line("");
+        let line = text.paint(WARNING, &format!("stopped early: {}", clean(stopped)));
+        text.line(&line);
+        text.marked("-", &format!("the same command with --out {} goes on where it was", dir.display()));
+    }
+    text.line("");
+    place(&mut text, dir);
+    text.out
+}
+
+/// A line for each setting.
+fn overview(text: &mut Text, searches: &Searches) {
+    let mut table = Table::new(&["", "holds", "from", "to", "CPU"]).whole_names();
+    let of = |value: Option<f64>| value.map_or_else(|| "-".into(), |per_s| format!("{}/s", rate(per_s)));
+    for search in &searches.searches {
+        let found = search.found();
+        let cores: f64 = found.cpu.iter().map(|process| process.cores).sum();
+        table.row(vec![
+            clean(search.setting.as_deref().unwrap_or_default()),
+            of(found.per_s),
+            of(found.low_per_s),
+            of(found.high_per_s),
+            if cores > 0.0 { format!("{cores:.2}") } else { "-".into() },
+        ]);
+    }
+    text.table(&table);
+}
+
+fn one(text: &mut Text, search: &Search) {
+    let found = search.found();
+    if let Some(setting) = &search.setting {
+        text.heading(setting);
+    }
+    let paint = match found.ended {
+        Some(Ending::NothingHolds | Ending::Driver) => BAD,
+        Some(Ending::Precise | Ending::NothingBreaks) => GOOD,
+        _ => HEADING,
+    };
+    for line in wrap(&clean(&says(&found)), text.width) {
+        let line = text.paint(paint, &line);
+        text.line(&line);
+    }
+    let took = text.paint(QUIET, &took(search, &found));
+    text.line(&took);
+    for remark in remarks(search, &found) {
+        text.marked("-", &remark);
+    }
+    if !found.curve.is_empty() {
+        curve(text, &found);
+    }
+}
+
+fn curve(text: &mut Text, found: &Found) {
+    text.line("");
+    let first = if found.users { "users" } else { "offered" };
+    let columns = [first, "answered", "p50", "p90", "p99", "failed", "CPU", "holds"];
+    let mut table = Table::new(&columns).dispensable(&["p90", "failed", "CPU"]);
+    for point in points(found, ROWS) {
+        table.row(vec![
+            if found.users {
+                format!("{:.0}", point.level)
+            } else {
+                format!("{}/s", rate(point.offered_per_s))
+            },
+            format!("{}/s", rate(point.achieved_per_s)),
+            time(point.p50_us),
+            time(point.p90_us),
+            time(point.p99_us),
+            if point.failed_share > 0.0 { percent(point.failed_share) } else { "0".into() },
+            if point.cpu_cores > 0.0 { format!("{:.2}", point.cpu_cores) } else { "-".into() },
+            if point.holds { "✓" } else { "✗" }.into(),
+        ]);
+    }
+    text.table(&table);
+    let left_out = found.curve.len().saturating_sub(ROWS);
+    if left_out > 0 {
+        text.marked("-", &format!("{left_out} more trials are on the page and in --json"));
+    }
+}
+
+fn place(text: &mut Text, dir: &Path) {
+    let name = text.paint(HEADING, &pad_right("Trials", INDENT + NAME));
+    text.line(&format!("{name}{}", dir.display()));
+    let report = dir.join("report.html");
+    if report.is_file() {
+        let name = text.paint(HEADING, &pad_right("Report", INDENT + NAME));
+        text.line(&format!("{name}{}", report.display()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::tests::searches;
+    use crate::table::length;
+
+    #[test]
+    fn the_sentence_comes_first_and_all_fits_a_terminal() {
+        for width in [45, 60, 80, 110] {
+            let style = Style { width, colour: false, ascii: false };
+            let shown = summary(&searches(None), Path::new("runs/x"), style);
+            assert!(shown.starts_with("holds 42,400/s (40,000 to"), "{shown}");
+            assert!(shown.lines().all(|line| length(line) <= width), "{width}: {shown}");
+            let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(flat.contains("the limit is the CPU: system uses 1.00 of 1 core"), "{shown}");
+            assert!(flat.contains("3 trials in 15.0s") && flat.ends_with("Trials runs/x"), "{shown}");
+        }
+        assert!(
+            summary(&searches(None), Path::new("x"), Style { width: 80, colour: true, ascii: true })
+                .is_ascii()
+        );
+    }
+
+    #[test]
+    fn a_family_has_a_line_for_each_setting_and_a_stop_says_how_to_go_on() {
+        let mut family = searches(Some("cores=1"));
+        family.searches.push(Search { setting: Some("cores=2".into()), ..family.searches[0].clone() });
+        family.stopped = Some("stopped by the user".into());
+        let shown = summary(&family, Path::new("runs/x"), Style { width: 80, colour: false, ascii: false });
+        for text in ["  cores=2  42,400/s", "stopped early: stopped by the user", "--out runs/x goes on"] {
+            let flat: Vec<String> =
+                shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+            let wanted = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(flat.iter().any(|line| line.contains(&wanted)), "{text}: {shown}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! `tidemark limit`: the highest load at which the objectives hold; and `tidemark report` of what it left.
+
+pub mod args;
+
+use std::path::Path;
+use std::time::Duration;
+
+use tidemark_lab::{
+    EXIT_PASS, LimitOptions, Limited, Member, Pins, RunOptions, Trying, available_cores, cores_text,
+    limit as search,
+};
+use tidemark_limit::{Purpose, Searches};
+use tidemark_record::limit as file;
+use tidemark_report::{limit as words, markdown, still, text};
+use tidemark_scenario::units::Time;
+use tidemark_scenario::{Experiment, Plan};
+
+use crate::args::ReportArguments;
+use crate::display::{Display, DisplayOptions};
+use crate::failure::Failure;
+use crate::output::Place;
+use crate::{carry_out, output, results, scenario, settings};
+use args::LimitArguments;
+
+/// The value of `--over` that stands for the system's cores.
+const CORES: &str = "cores";
+
+/// Searches, and shows what was found.
+pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
+    arguments.check()?;
+    let options = LimitOptions {
+        budget: arguments.budget,
+        precision: arguments.within,
+        first: None,
+        most: constant("--most", arguments.most)?,
+        out: arguments.out.clone(),
+        asked: asked(arguments),
+    };
+    let members = members(arguments)?;
+    let Limited { dir, searches, exit_status } =
+        search::<Failure>(&members, &options, &mut |trying, plan, options| {
+            if !arguments.quiet {
+                output::remark(&announced(trying));
+            }
+            let quiet = DisplayOptions { quiet: true, ..DisplayOptions::default() };
+            let mut display = Display::new(quiet, &plan.name)?;
+            Ok(tidemark_lab::run(plan, options, &mut |progress| display.show(progress))?)
+        })?;
+    let page = still::limit::page(&searches);
+    let written = std::fs::write(dir.join(carry_out::PAGE), &page);
+    written
+        .map_err(|error| Failure::unwritable(format!("{}: {error}", dir.join(carry_out::PAGE).display())))?;
+    if let Some(file) = &arguments.html {
+        results::write("--html", file, &page)?;
+    }
+    let places = (arguments.json.as_deref(), arguments.markdown.as_deref());
+    show(&searches, &dir, places, Place::beside(arguments.take_stdout()), arguments.quiet)?;
+    Ok(exit_status)
+}
+
+/// Shows a search again.
+pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
+    let of = &arguments.results;
+    let of_one = [
+        ("--junit", of.junit.is_some()),
+        ("--csv", of.csv.is_some()),
+        ("--hlog", of.hlog.is_some()),
+        ("--github", of.github),
+        ("--latency", arguments.latency),
+    ];
+    if let Some((flag, _)) = of_one.iter().find(|(_, given)| *given) {
+        let reason = "is of one run, and this is a search with several trials; name one of those: tidemark report DIR/1-…";
+        return Err(Failure::usage(format!("{flag} {reason} {flag}")));
+    }
+    let text = file::read(dir).map_err(|error| Failure::usage(error.to_string()))?;
+    let searches = Searches::from_json(&text)
+        .map_err(|reason| Failure::usage(file::damaged(dir, &reason).to_string()))?;
+    if let Some(file) = &arguments.html {
+        results::write("--html", file, &still::limit::page(&searches))?;
+    }
+    // whoever asks for a file needs no text
+    let quiet = arguments.html.is_some() || of.any();
+    let place = if quiet { Place::Stderr } else { Place::Stdout };
+    show(&searches, dir, (of.json.as_deref(), of.markdown.as_deref()), place, quiet)?;
+    Ok(EXIT_PASS)
+}
+
+/// JSON and Markdown where they are asked for, and the text where those leave room for it.
+fn show(
+    searches: &Searches,
+    dir: &Path,
+    (json, md): (Option<&Path>, Option<&Path>),
+    place: Place,
+    quiet: bool,
+) -> Result<(), Failure> {
+    if let Some(file) = json {
+        results::write("--json", file, &words::json(searches, dir))?;
+    }
+    if let Some(file) = md {
+        results::write("--markdown", file, &markdown::limit::summary(searches, dir))?;
+    }
+    place.tell(&text::limit::summary(searches, dir, place.style()), quiet)
+}
+
+/// What is asked for beside the scenario: a search goes on only where it is the same.
+fn asked(arguments: &LimitArguments) -> Vec<String> {
+    let settings = arguments.settings.iter().map(|(key, value)| format!("--set {key}={value}"));
+    let objectives = arguments.objectives.iter().map(|text| format!("--until '{text}'"));
+    let over = arguments.over.iter().map(|(key, values)| format!("--over {key}={}", values.join(",")));
+    let url = arguments.url.iter().map(|url| format!("--url {url}"));
+    let rate = arguments.rate.iter().map(|rate| format!("--rate {}", rate.to));
+    let users = arguments.users.iter().map(|users| format!("--users {users}"));
+    settings.chain(objectives).chain(over).chain(url).chain(rate).chain(users).collect()
+}
+
+fn constant(flag: &str, range: Option<crate::quantities::RateRange>) -> Result<Option<f64>, Failure> {
+    match range.map(|range| range.constant()) {
+        Some(None) => Err(Failure::usage(format!("{flag}: give one number, not two"))),
+        one => Ok(one.flatten()),
+    }
+}
+
+/// What is searched: once, or once for each value.
+fn members(arguments: &LimitArguments) -> Result<Vec<Member>, Failure> {
+    let options = options(arguments)?;
+    let Some((key, values)) = &arguments.over else {
+        let plan = plan(arguments, &arguments.settings)?;
+        return Ok(vec![Member { setting: None, plan, options }]);
+    };
+    let of_cores = key == CORES && !settings::has(&arguments.scenario, key);
+    let mut members = Vec::new();
+    for value in values {
+        let setting = Some(format!("{key}={value}"));
+        members.push(match of_cores {
+            true => {
+                let pins = with_cores(&options.pins, value)?;
+                let plan = plan(arguments, &arguments.settings)?;
+                Member { setting, plan, options: RunOptions { pins, ..options.clone() } }
+            }
+            false => {
+                let mut settings = arguments.settings.clone();
+                settings.push((key.clone(), value.clone()));
+                Member { setting, plan: plan(arguments, &settings)?, options: options.clone() }
+            }
+        });
+    }
+    Ok(members)
+}
+
+/// The first cores that the driver has not for itself are the system's.
+fn with_cores(pins: &Pins, count: &str) -> Result<Pins, Failure> {
+    if !pins.system.is_empty() {
+        return Err(Failure::usage("--over cores says which cores the system has; leave --pin system=… out"));
+    }
+    let count = count.parse::<usize>().ok().filter(|count| *count > 0).ok_or_else(|| {
+        Failure::usage(format!("--over cores: {count} is no number of cores; write it like cores=1,2,4"))
+    })?;
+    let free: Vec<usize> = available_cores().into_iter().filter(|core| !pins.driver.contains(core)).collect();
+    if free.len() < count {
+        return Err(Failure::usage(format!(
+            "--over cores: there are not {count} cores for the system here, only {}",
+            cores_text(&free)
+        )));
+    }
+    Ok(Pins { system: free[..count].to_vec(), ..pins.clone() })
+}
+
+fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Plan, Failure> {
+    let Experiment::One(mut plan) = scenario::load(&arguments.scenario, settings)? else {
+        return Err(Failure::usage(
+            "a limit is of one scenario, and this file compares several; give it one of those that stand under `compare:`",
+        ));
+    };
+    let usage = |error: tidemark_scenario::OverrideError| Failure::usage(error.to_string());
+    plan.override_load(constant("--rate", arguments.rate)?, None).map_err(usage)?;
+    if let Some(users) = arguments.users {
+        plan.override_users(users).map_err(usage)?;
+    }
+    for objective in &arguments.objectives {
+        plan.add_objective(objective).map_err(|error| Failure::usage(format!("--until: {error}")))?;
+    }
+    plan.watch.extend(arguments.watch.iter().cloned());
+    arguments.reach.apply(&mut plan.system);
+    if let Some(proxy) = &arguments.reach.proxy {
+        let through = plan.go_through(proxy, arguments.url.as_deref());
+        through.map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
+    }
+    if let Some(streams) = arguments.reach.streams {
+        plan.limits.streams = streams.into();
+    }
+    Ok(*plan)
+}
+
+fn options(arguments: &LimitArguments) -> Result<RunOptions, Failure> {
+    Ok(RunOptions {
+        threads: arguments.threads.map(usize::from),
+        pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
+        io: arguments.io,
+        spin: arguments.spin,
+        timestamps: arguments.timestamps,
+        seed: arguments.seed,
+        url: arguments.url.clone(),
+        ..RunOptions::default()
+    })
+}
+
+/// `cores=2: trial 7: 41,200/s for at most 9s; 1m10s of 5m; so far holds 40,000/s …`.
+fn announced(trying: &Trying<'_>) -> String {
+    let whole = |s: f64| Time(Duration::from_secs(s.max(0.0).round() as u64));
+    let ask = &trying.ask;
+    let setting = trying.setting.map_or_else(String::new, |setting| format!("{setting}: "));
+    let level = match trying.found.users {
+        true => format!("{:.0} users", ask.level),
+        false => format!("{}/s", ask.level),
+    };
+    if let Some(waited) = trying.cooled_down {
+        let waited = whole(waited.as_secs_f64());
+        return format!(
+            "{setting}trial {}: again, as the system was not as before; waited {waited}",
+            trying.number
+        );
+    }
+    let what = if ask.purpose == Purpose::Last { ", whether it lasts" } else { "" };
+    let so_far = match trying.found.first_to_break {
+        Some(_) => format!("; so far it {}", words::says(&trying.found)),
+        None => String::new(),
+    };
+    format!(
+        "{setting}trial {}: {level} for {}{what}; {} of {}{so_far}",
+        trying.number,
+        whole(ask.most_s),
+        whole(trying.found.took_s),
+        whole(trying.budget_s)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_gets_cores_that_the_driver_has_not() {
+        let available = available_cores();
+        let all = with_cores(&Pins::default(), &available.len().to_string()).unwrap();
+        assert_eq!(all.system, available);
+        let taken = Pins { driver: vec![available[0]], system: Vec::new() };
+        let error = with_cores(&taken, &available.len().to_string()).unwrap_err();
+        assert!(error.message.contains("cores for the system here"), "{error}");
+        assert!(with_cores(&Pins::default(), "0").unwrap_err().message.contains("no number of cores"));
+        let pinned = Pins { system: vec![available[0]], ..Pins::default() };
+        assert!(with_cores(&pinned, "1").unwrap_err().message.contains("--pin system"));
+    }
+}

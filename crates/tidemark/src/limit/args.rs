@@ -1,0 +1,153 @@
+//! Flags of `tidemark limit`, and nothing else.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use tidemark_lab::{IoChoice, Timestamps};
+use tidemark_scenario::plan::Watch;
+
+use crate::args::{key_value, watch};
+use crate::compare::args::percent;
+use crate::failure::Failure;
+use crate::quantities::{RateRange, rate, time, users};
+use crate::reach::ReachArguments;
+use crate::results::{self, ResultArguments};
+
+/// `tidemark limit`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The load is doubled until an objective breaks; then the limit is closed in on, by trials around it in shuffled order, until it \
+is known to --within or the budget is used up. One that was stopped goes on where it was: give the same command with --out DIR.
+
+Exit status: 0 a limit was found, 1 nothing holds or a --url is unreachable, 2 wrong use, 3 no limit of the system was seen \
+(the driver was the limit, or the time too short), 130 stopped.
+
+Examples:
+  tidemark limit airline
+  tidemark limit my.yaml --url http://127.0.0.1:8080 --watch port=8080 --until 'p99<50ms'
+  tidemark limit my.yaml --budget 10m --over cores=1,2,4 --pin driver=6,7
+  tidemark limit my.yaml --over pool=10,20,40 --json
+  tidemark limit my.yaml --out runs/limit --budget 30m   goes on there
+  tidemark report runs/limit")]
+pub struct LimitArguments {
+    /// A scenario file, or the name of a shipped scenario
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: String,
+    /// Set a setting of the scenario (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub settings: Vec<(String, String)>,
+    /// An objective beside the scenario's, like 'p99<10ms' or 'Login errors<0.1%' (repeatable)
+    #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE")]
+    pub objectives: Vec<String>,
+    /// Longest time of the search, like 10m; of each where there are several
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time)]
+    pub budget: Duration,
+    /// How well the limit must be known before the search ends early: half of its interval
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    pub within: f64,
+    /// Search once for each value of a setting, or for so many cores of the system: cores=1,2,4
+    #[arg(long, value_name = "KEY=VALUE,VALUE,…", value_parser = key_values)]
+    pub over: Option<(String, Vec<String>)>,
+    /// Sessions each second to begin with [default: the scenario's; a closed load becomes an open one]
+    #[arg(short, long, short_alias = 'R', value_name = "RATE", value_parser = rate)]
+    pub rate: Option<RateRange>,
+    /// Users to begin with [default: the scenario's]; where sessions arrive at a rate, connections
+    #[arg(short = 'c', long = "users", visible_alias = "connections", value_name = "N", value_parser = users)]
+    pub users: Option<u32>,
+    /// Most sessions each second, or most users, that are tried
+    #[arg(long, value_name = "RATE|N", value_parser = rate)]
+    pub most: Option<RateRange>,
+    /// Drive the system at this URL instead of starting the scenario's
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// How that URL is reached
+    #[command(flatten)]
+    pub reach: ReachArguments,
+    /// What nobody here starts and is looked at beside the load: pid=N, name=PROGRAM, port=N and the like (repeatable)
+    #[arg(long, value_name = "WHAT", value_parser = watch)]
+    pub watch: Vec<Watch>,
+    /// Cores for a side: driver=2,3 or system=0-1 (repeatable)
+    #[arg(long = "pin", value_name = "SIDE=CORES")]
+    pub pins: Vec<String>,
+    /// Driving threads [default: one for each pinned core, or half of the cores]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Back end for the driver's sockets: auto, io_uring, epoll or portable
+    #[arg(long, value_name = "BACK_END", default_value_t)]
+    pub io: IoChoice,
+    /// Driving threads never sleep
+    #[arg(long)]
+    pub spin: bool,
+    /// Until when response times count: read or kernel
+    #[arg(long, value_name = "WHEN", default_value_t)]
+    pub timestamps: Timestamps,
+    /// Seed of the random numbers, also of the order of trials
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    pub seed: Option<u64>,
+    /// The directory of the trials: new or empty, or that of a search that goes on [default: a new one in runs/]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print nothing while it runs, and no text on standard error
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Write one JSON object, to standard output unless =FILE is said; the text goes to standard error then
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub json: Option<PathBuf>,
+    /// Write Markdown; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write the page to this file, too; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// `cores=1,2,4`.
+fn key_values(text: &str) -> Result<(String, Vec<String>), String> {
+    let told = || "write it as KEY=VALUE,VALUE with two values or more, like cores=1,2,4".to_owned();
+    let (key, values) = key_value(text).map_err(|_| told())?;
+    let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
+    if values.len() < 2 || values.iter().any(String::is_empty) {
+        return Err(told());
+    }
+    match (1..values.len()).find(|index| values[..*index].contains(&values[*index])) {
+        Some(index) => Err(format!("{} is there twice", values[index])),
+        None => Ok((key, values)),
+    }
+}
+
+impl LimitArguments {
+    /// Finds what would fail after a long time, before that begins.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.results().check(self.html.as_deref())
+    }
+
+    /// What is written beside the text, as of other verbs.
+    pub fn results(&self) -> ResultArguments {
+        ResultArguments {
+            json: self.json.clone(),
+            markdown: self.markdown.clone(),
+            ..ResultArguments::default()
+        }
+    }
+
+    /// Whether one of the results has standard output for itself.
+    pub fn take_stdout(&self) -> bool {
+        self.results().take_stdout() || self.html.as_deref().is_some_and(results::is_stdout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_a_family_are_two_or_more_and_all_different() {
+        let (key, values) = key_values("cores=1, 2,4").unwrap();
+        assert_eq!((key.as_str(), values), ("cores", vec!["1".to_owned(), "2".into(), "4".into()]));
+        for wrong in ["cores", "cores=1", "cores=1,,2", "=1,2"] {
+            assert!(key_values(wrong).unwrap_err().contains("two values or more"), "{wrong}");
+        }
+        assert_eq!(key_values("cores=1,2,1").unwrap_err(), "1 is there twice");
+    }
+}

@@ -1,0 +1,148 @@
+//! `tidemark limit` against a server whose limit is known.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use crate::program::{assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
+use rustix::process::Signal;
+use serde_json::Value;
+use tidemark_truth::{Behaviour, Delay, Server};
+
+const SCENARIO: &str = "sessions: {s: {steps: [{GET: /}]}}\n\
+                        load: {rate: 50/s, spacing: poisson, hold: 30s}\n\
+                        objectives: [p90 < 200ms]\n";
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
+}
+
+/// One worker who takes 5 ms for each request: 200/s, and beyond it each waits longer than the last.
+fn one_worker() -> Server {
+    let delays = vec![Delay::Fixed(Duration::from_millis(5))];
+    Server::start(Behaviour { delays, workers: Some(1), ..Behaviour::default() }).unwrap()
+}
+
+fn folder(server: &Server) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("s.yaml"), SCENARIO).unwrap();
+    (folder, format!("http://{}", server.address()))
+}
+
+fn kept(dir: &Path) -> Value {
+    serde_json::from_slice(&fs::read(dir.join("limit.json")).unwrap()).unwrap()
+}
+
+fn trials(kept: &Value) -> &Vec<Value> {
+    kept["searches"][0]["trials"].as_array().unwrap()
+}
+
+#[test]
+fn the_limit_of_a_server_is_found_shown_again_and_gone_on_with() {
+    let server = one_worker();
+    let (folder, url) = folder(&server);
+    let search = |budget: &str, more: &[&str]| {
+        let arguments = ["limit", "s.yaml", "--url", &url, "--out", "out", "--budget", budget, "--json"];
+        run(folder.path(), &[&arguments[..], more].concat())
+    };
+    // time for the first trials alone
+    let short = json(&search("8s", &[]));
+    let before = short["limit"]["trials"].as_array().unwrap().len();
+    assert!((1..=3).contains(&before), "{short}");
+    assert!(short["limit"]["took_s"].as_f64().unwrap() <= 8.0, "{short}");
+
+    let output = search("35s", &[]);
+    let found = json(&output);
+    let limit = &found["limit"];
+    assert_eq!(code(&output), 0, "{limit}");
+    let per_s = limit["per_s"].as_f64().unwrap();
+    let (low, high) = (limit["low_per_s"].as_f64().unwrap(), limit["high_per_s"].as_f64().unwrap());
+    // it is 200/s, as well as some trials of three seconds tell
+    assert!(low <= per_s && per_s <= high && low < 230.0 && high > 150.0, "{limit}");
+    assert_eq!(limit["first_to_break"], "p90 < 200ms");
+    assert!(limit["says"].as_str().unwrap().starts_with("holds "), "{limit}");
+    let all = limit["trials"].as_array().unwrap();
+    assert!(all.len() > before && limit["curve"].as_array().unwrap().len() <= all.len());
+    // those of before are as they were
+    let dir = folder.path().join("out");
+    for (first, again) in short["limit"]["trials"].as_array().unwrap().iter().zip(all) {
+        assert_eq!((&first["level"], &first["run"]), (&again["level"], &again["run"]));
+    }
+    // each is a run by itself
+    let one = all[0]["run"].as_str().unwrap();
+    assert_eq!(code(&run(&dir, &["report", one])), 0);
+    assert!(fs::read_to_string(dir.join("report.html")).unwrap().contains("<svg"));
+    // again from the directory
+    let again = run(folder.path(), &["report", "out"]);
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    assert!(stdout(&again).starts_with("holds "), "{}", stdout(&again));
+    let files = ["report", "out", "--json=l.json", "--markdown", "l.md", "--html", "l.html"];
+    assert_eq!(code(&run(folder.path(), &files)), 0);
+    let same: Value = serde_json::from_slice(&fs::read(folder.path().join("l.json")).unwrap()).unwrap();
+    assert_eq!(same["limit"]["says"], limit["says"]);
+    assert_eq!(same["limit"]["trials"].as_array().unwrap().len(), all.len());
+    assert!(fs::read_to_string(folder.path().join("l.md")).unwrap().contains("**holds "));
+
+    // another question is another search
+    let other = search("35s", &["--until", "p50<1ms"]);
+    assert_eq!(code(&other), 2);
+    assert!(stderr(&other).contains("this search cannot go on"), "{}", stderr(&other));
+    assert_refused(folder.path(), &["report", "out", "--csv", "x.csv"], "--csv is of one run");
+    server.stop().unwrap();
+}
+
+#[test]
+fn a_search_that_is_stopped_is_kept() {
+    let server = one_worker();
+    let (folder, url) = folder(&server);
+    let arguments = ["limit", "s.yaml", "--url", &url, "--out", "out", "--budget", "10m"];
+    let child =
+        tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let dir = folder.path().join("out");
+    wait_until("a trial is over and the next one under way", || {
+        dir.join("limit.json").is_file() && trials(&kept(&dir)).len() == 1 && dir.join("2-100").is_dir()
+    });
+    // its signals are the run's once there is one
+    wait_until("its load is on", || dir.join("2-100/unfinished.journal").is_file());
+    send(child.id(), Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let kept = kept(&dir);
+    assert_eq!(trials(&kept).len(), 1, "the second was no whole trial");
+    assert!(kept["stopped"].as_str().unwrap().contains("stopped"), "{}", kept["stopped"]);
+    let shown = stdout(&run(folder.path(), &["report", "out"]));
+    assert!(shown.contains("--out out goes on where it was"), "{shown}");
+    server.stop().unwrap();
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("s.yaml", SCENARIO);
+    write("compared.yaml", "compare: {a: s.yaml, b: s.yaml}\n");
+    let sessions = "sessions: {a: {steps: [{GET: /}]}, b: {steps: [{GET: /b}]}}\n";
+    write(
+        "mixed.yaml",
+        &format!("{sessions}load: {{sessions: {{a: {{rate: 5/s, hold: 1s}}, b: {{users: 5, hold: 1s}}}}}}\n"),
+    );
+    fs::create_dir(folder.path().join("full")).unwrap();
+    write("full/mine", "");
+    let refused = |arguments: &[&str], says: &str| {
+        assert_refused(folder.path(), &[&["limit"], arguments].concat(), says);
+    };
+    refused(&["none.yaml"], "none.yaml");
+    refused(&["compared.yaml"], "a limit is of one scenario");
+    let url = "http://127.0.0.1:9";
+    refused(&["mixed.yaml", "--url", url], "no one level to raise");
+    refused(&["s.yaml", "--url", url, "--until", "p99"], "compares nothing");
+    refused(&["s.yaml", "--url", url, "--over", "cores=1"], "two values or more");
+    refused(&["s.yaml", "--url", url, "--over", "colour=red,blue"], "colour");
+    refused(&["s.yaml", "--url", url, "--over", "cores=0,1"], "no number of cores");
+    refused(&["s.yaml", "--url", url, "--within", "0%"], "0.1% to 100%");
+    refused(&["s.yaml", "--url", url, "--rate", "5:9"], "one number, not two");
+    refused(&["s.yaml", "--url", url, "--out", "full"], "never overwritten");
+    refused(&["s.yaml", "--url", url, "--json", "--markdown", "-"], "both want standard output");
+    assert!(!folder.path().join("runs").exists(), "nothing was begun");
+}
