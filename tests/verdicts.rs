@@ -30,6 +30,7 @@ enum Says {
 use Says::{Fail, Pass};
 
 /// How the server is.
+#[allow(clippy::large_enum_variant)] // a row each
 enum Serving {
     Behaves(Behaviour),
     Refuses,

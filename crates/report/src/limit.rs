@@ -153,10 +153,7 @@ pub(crate) fn rate(per_s: f64) -> String {
 
 /// What the limit is.
 pub fn cause(cause: &Cause) -> String {
-    let cores_of = |of: f64| match of {
-        of if of == 1.0 => "1 core".to_owned(),
-        of => format!("{of:.0} cores"),
-    };
+    let cores_of = |of: f64| if of == 1.0 { "1 core".to_owned() } else { format!("{of:.0} cores") };
     match cause {
         Cause::Cpu { process, cores, of } => {
             format!("the CPU: {process} uses {cores:.2} of {}", cores_of(*of))

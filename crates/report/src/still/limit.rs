@@ -52,7 +52,7 @@ fn charts(out: &mut String, found: &Found) {
     let answered = |point: &Point| Some(point.achieved_per_s);
     chart(out, found, "answered each second", &[("", "", &answered)], false, &rate);
     let us = |value: Option<u64>| value.map(|us| us as f64);
-    let of: [&dyn Fn(&Point) -> Option<f64>; 4] = [
+    let of: [Value<'_>; 4] = [
         &|point: &Point| us(point.p50_us),
         &|point: &Point| us(point.p90_us),
         &|point: &Point| us(point.p99_us),
@@ -66,8 +66,11 @@ fn charts(out: &mut String, found: &Found) {
     }
 }
 
+/// What is drawn of a point.
+type Value<'a> = &'a dyn Fn(&Point) -> Option<f64>;
+
 /// A name, the dashes of its line, and what is drawn of a point.
-type Way<'a> = (&'a str, &'a str, &'a dyn Fn(&Point) -> Option<f64>);
+type Way<'a> = (&'a str, &'a str, Value<'a>);
 
 fn chart(
     out: &mut String,
