@@ -15,6 +15,8 @@ pub struct Goals {
     pub of: Vec<usize>,
     /// By goal: the requests that are counted over its bound, where it is of a percentile.
     pub counted: Vec<Option<Counted>>,
+    /// By goal: the least share of what is offered that is to be achieved, where it is of that.
+    pub achieved: Vec<Option<f64>>,
     /// Objectives that no load breaks.
     pub left_out: Vec<String>,
 }
@@ -40,6 +42,7 @@ impl Goals {
             }
             let percentile = percentile(objective);
             let bound_us = objective.bound;
+            goals.achieved.push(achieved(objective));
             goals.counted.push(percentile.map(|_| Counted { about: objective.about, bound_us }));
             goals.all.push(Goal { text: objective.text.clone(), percentile });
             goals.of.push(index);
@@ -56,6 +59,12 @@ fn asks_for_load(objective: &Objective) -> bool {
         Metric::Rate | Metric::Own(OwnFigure::Count | OwnFigure::Sum | OwnFigure::Rate)
     );
     at_least && amount
+}
+
+/// The bound of an objective on the share of what is offered that is achieved.
+fn achieved(objective: &Objective) -> Option<f64> {
+    let at_least = matches!(objective.comparison, Comparison::Greater | Comparison::GreaterOrEqual);
+    (at_least && objective.metric == Metric::AchievedShare).then_some(objective.bound)
 }
 
 /// A percentile with an upper bound; the longest time is decided trial by trial.
