@@ -99,26 +99,28 @@ pub struct Trying<'a> {
 
 /// What searches came to.
 #[derive(Debug, Clone)]
-pub struct Limited {
+pub struct Limited<E> {
     /// Where they are.
     pub dir: PathBuf,
     /// The searches with their trials.
     pub searches: Searches,
     /// The exit status that says what they are worth.
     pub exit_status: u8,
+    /// What a trial failed with, where that ended the search and others were before it.
+    pub failed: Option<E>,
 }
 
 /// Searches for the limit of each member. `run` carries a trial out ([`run`](crate::run), with whatever is to be shown
 /// meanwhile); its options name the directory.
 ///
 /// # Errors
-/// What a trial failed with, or that the directory is of another search or cannot be written. What was tried until then is
-/// kept.
+/// What the first trial failed with, or that the directory is of another search or cannot be written. What was tried until
+/// then is kept.
 pub fn limit<E: From<LabError> + std::fmt::Display>(
     members: &[Member],
     options: &LimitOptions,
     run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
-) -> Result<Limited, E> {
+) -> Result<Limited<E>, E> {
     let Some(first) = members.first() else { return Err(LabError::Usage("nothing to search".into()).into()) };
     // what cannot be searched is told before there is anything
     let prepared = members.iter().map(|member| prepared(member, options));
@@ -127,8 +129,15 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
     let mut carried_out = Ok(false);
     for (index, (member, search)) in members.iter().zip(prepared).enumerate() {
         match searches.searches.get_mut(index) {
-            // more time than before is time to go on
-            Some(before) => before.options.budget_s = search.options.budget_s.max(before.options.budget_s),
+            // more time than before is time to go on, and so is a limit that is to be known better, or may be higher
+            Some(before) => {
+                before.options = Options {
+                    budget_s: search.options.budget_s.max(before.options.budget_s),
+                    precision: search.options.precision,
+                    most: search.options.most,
+                    ..before.options
+                };
+            }
             None => searches.searches.push(search),
         }
         write(&dir, &searches)?;
@@ -149,10 +158,15 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
     if first.options.remember && runs_dir.is_dir() {
         tidemark_record::mark_last(runs_dir, &dir).map_err(unwritten)?;
     }
-    let stopped = carried_out?;
+    let is_begun = searches.searches.iter().any(|search| !search.trials.is_empty());
+    let (stopped, failed) = match carried_out {
+        Ok(stopped) => (stopped, None),
+        Err(error) if is_begun => (false, Some(error)),
+        Err(error) => return Err(error),
+    };
     let worth = searches.searches.iter().map(|search| worth(&search.found()));
     let exit_status = if stopped { EXIT_INTERRUPTED } else { worth.max().unwrap_or(EXIT_INVALID) };
-    Ok(Limited { dir, searches, exit_status })
+    Ok(Limited { dir, searches, exit_status, failed })
 }
 
 /// The exit status of a search: 1 where nothing holds, 3 where no limit of the system was seen.

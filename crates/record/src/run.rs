@@ -309,6 +309,9 @@ fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
     }
     let path = dir.join(files::MANIFEST);
     let text = match fs::read_to_string(&path) {
+        Err(e) if e.kind() == ErrorKind::NotFound && dir.join(files::LIMIT).is_file() => {
+            return Err(RecordError::Search(dir.to_owned()));
+        }
         Err(e) if e.kind() == ErrorKind::NotFound && dir.is_dir() => {
             return Err(RecordError::NotARun(dir.to_owned()));
         }

@@ -6,12 +6,14 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tidemark_limit::{Cause, Cores, Ending, Found, Oddity, Point, Search, Searches, Trial};
+use tidemark_limit::{Cause, Cores, Ending, Found, Obstacle, Oddity, Point, Search, Searches, Trial};
 
 use crate::units::{count, duration, percent, three_digits, trim_zeros};
 
 /// How the system is called among the processes.
 const SYSTEM: &str = "system";
+/// Others that use so many cores are told of where nobody knows whether they are the system.
+const BUSY_CORES: f64 = 0.5;
 
 /// The searches as one JSON object with a line end: `limit`, or `limits` where there are several, each with its `setting`.
 pub fn json(searches: &Searches, dir: &Path) -> String {
@@ -70,11 +72,7 @@ pub fn says(found: &Found) -> String {
     match (found.ended, held) {
         (Some(Ending::NothingHolds), _) | (_, None) => match (first, found.high_level) {
             (Some(_), Some(level)) => {
-                format!(
-                    "holds nothing that was tried: {} breaks at {} already",
-                    broke(),
-                    level_text(level, found.users)
-                )
+                format!("nothing holds: {} breaks at {}", broke(), level_text(level, found.users))
             }
             _ => "nothing is known yet: no trial has come to its end".into(),
         },
@@ -86,8 +84,8 @@ pub fn says(found: &Found) -> String {
             format!("holds {held}, the most that was tried, and nothing broke")
         }
         (Some(Ending::Saturated), Some(held)) => format!(
-            "makes no more than {held}, however many users there are; no objective minds how long they wait: give one, like \
-             --until 'p99<50ms'"
+            "answers at most {held}: more make no more; no objective bounds the response time, give one like --until \
+             'p99<50ms'"
         ),
         (_, Some(held)) if first.is_none() => format!("holds {held}, and nothing has broken yet"),
         (_, Some(held)) => format!(
@@ -108,7 +106,8 @@ fn held(found: &Found) -> Option<String> {
     }
 }
 
-fn level_text(level: f64, users: bool) -> String {
+/// `41,200/s` of sessions, or `34 users`.
+pub fn level_text(level: f64, users: bool) -> String {
     match users {
         true if level.round() == 1.0 => "1 user".into(),
         true => format!("{} users", count(level.round() as u64)),
@@ -126,7 +125,7 @@ fn interval(found: &Found) -> String {
         (Some(low), Some(high)) => format!(" ({} to {}, 95 %)", text(low), text(high)),
         (Some(low), None) => format!(" (at least {}, 95 %)", text(low)),
         (None, Some(high)) => format!(" (at most {}, 95 %)", text(high)),
-        (None, None) => " (how sure that is, nothing says yet)".into(),
+        (None, None) => " (no interval yet)".into(),
     }
 }
 
@@ -176,9 +175,7 @@ pub fn cause(cause: &Cause) -> String {
              lock, a pool, another service",
             cores_of(*of)
         ),
-        Cause::Within { .. } => {
-            "not seen from outside: what drives it does not see its CPU; --watch shows that".into()
-        }
+        Cause::Within { .. } => "not known: nobody watches the CPU of the system; --watch shows it".into(),
     }
 }
 
@@ -192,7 +189,7 @@ pub fn oddity(oddity: &Oddity, users: bool) -> String {
             seconds(*length_s)
         ),
         Oddity::Slows { held, held_after_s, broke, broke_after_s } => format!(
-            "it slows down the longer it runs: it held {} after {}, and broke at {} after {}; the limit is of no one moment",
+            "it slows down the longer it runs: it held {} after {}, and broke at {} after {}; so it has no single limit",
             level_text(*held, users),
             seconds(*held_after_s),
             level_text(*broke, users),
@@ -218,20 +215,69 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     let odd = found.oddities.iter().map(|of| oddity(of, found.users));
     let knee = found.knee_per_s.filter(|_| found.curve.len() > 2);
     let knee = knee.map(|per_s| {
-        format!("beyond about {}/s more load buys mostly waiting: there throughput is greatest for its response time", rate(per_s))
+        format!("beyond about {}/s the response time grows faster than the throughput", rate(per_s))
     });
-    limit.chain(odd).chain(knee).chain(search.notes.iter().cloned()).collect()
+    limit
+        .chain(odd)
+        .chain(not_counted(search, found))
+        .chain(beside(search))
+        .chain(knee)
+        .chain(search.notes.iter().cloned())
+        .collect()
 }
 
-/// What was asked and how long it took: `21 trials in 174s, of them 3 near the limit broke`.
+/// Trials in which the driver was the limit, where the search went on.
+fn not_counted(search: &Search, found: &Found) -> Option<String> {
+    let bound = search.trials.iter().filter_map(|trial| match &trial.obstacle {
+        Some(Obstacle::Driver(why)) => Some((trial.ask.level, why)),
+        _ => None,
+    });
+    let bound: Vec<_> = bound.collect();
+    let (level, why) = *bound.last().filter(|_| found.ended != Some(Ending::Driver))?;
+    let (trials, last) = match bound.len() {
+        1 => ("1 trial is".to_owned(), ""),
+        several => (format!("{several} trials are"), "the last "),
+    };
+    Some(format!(
+        "{trials} not counted, {last}at {}: the driver was the limit: {why}",
+        level_text(level, found.users)
+    ))
+}
+
+/// Who else was at work, where nobody knows whether that was the system.
+fn beside(search: &Search) -> Option<String> {
+    let busy = |trial: &Trial| trial.figures.neighbours.iter().map(|busy| busy.cores).sum::<f64>();
+    let is_unseen = search.trials.iter().all(|trial| trial.figures.processes.is_empty());
+    let beside = search.trials.iter().filter(|trial| busy(trial) >= BUSY_CORES).count();
+    let most = search.trials.iter().max_by(|a, b| busy(a).total_cmp(&busy(b)))?;
+    if search.room.fresh || !is_unseen || beside == 0 {
+        return None;
+    }
+    let names = most.figures.neighbours.iter().map(|busy| format!("{} {:.2}", busy.name, busy.cores));
+    Some(format!(
+        "in {beside} of {} trials other processes were at work here, at most {}: where those are not the system, the limit may \
+         be the machine's; --watch tells them apart",
+        search.trials.len(),
+        names.collect::<Vec<_>>().join(", ")
+    ))
+}
+
+/// How many trials there were and how long they took: `21 trials in 174s; no time was left of 3m for another, …`.
 pub(crate) fn took(search: &Search, found: &Found) -> String {
     let trials = search.trials.len();
-    let early = match found.ended {
-        Some(Ending::Budget) => ", all of its budget: with more it is known better",
-        None => ", and not at its end",
-        _ => "",
+    let why = match found.ended {
+        Some(Ending::Budget) => format!(
+            "; no time was left of {} for another, a longer --budget finds it more exactly",
+            duration(search.options.budget_s * 1e6)
+        ),
+        None => ", and not at its end".into(),
+        _ => String::new(),
     };
-    format!("{trials} trial{} in {}{early}", if trials == 1 { "" } else { "s" }, duration(found.took_s * 1e6))
+    format!(
+        "{trials} trial{} in {}{why}",
+        if trials == 1 { "" } else { "s" },
+        duration(found.took_s.max(0.0) * 1e6)
+    )
 }
 
 /// Points of a curve for a table: all, or the ends and those around the limit.
@@ -321,18 +367,36 @@ pub(crate) mod tests {
         let nothing = other(Ending::NothingHolds, &|found| {
             (found.per_s, found.level, found.high_level) = (None, None, Some(0.2));
         });
-        assert_eq!(nothing, "holds nothing that was tried: mean < 50ms (71ms</td>) breaks at 0.2/s already");
+        assert_eq!(nothing, "nothing holds: mean < 50ms (71ms</td>) breaks at 0.2/s");
         assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));
         assert!(other(Ending::Saturated, &|_| {}).contains("--until"));
     }
 
     #[test]
     fn what_the_limit_is_and_what_is_odd_is_said() {
-        let searches = searches(None);
+        let mut searches = searches(None);
         let found = searches.searches[0].found();
         let told = remarks(&searches.searches[0], &found);
         assert_eq!(told[0], "the limit is the CPU: system uses 1.00 of 1 core");
         assert!(told[1].starts_with("beyond about 40,000/s") && told[2] == "a <note>", "{told:?}");
+        let search = &mut searches.searches[0];
+        search.trials[1].obstacle = Some(Obstacle::Driver("its threads".into()));
+        let told = remarks(search, &found).join("; ");
+        assert!(
+            told.contains("1 trial is not counted, at 800/s: the driver was the limit: its threads"),
+            "{told}"
+        );
+        assert!(!told.contains("other processes"), "{told}");
+        search.room.fresh = false;
+        for trial in &mut search.trials {
+            trial.figures.processes.clear();
+            trial.figures.neighbours = vec![Cores { name: "rustc".into(), cores: trial.ask.level / 500.0 }];
+        }
+        let told = remarks(search, &found).join("; ");
+        assert!(
+            told.contains("in 2 of 3 trials other processes were at work here, at most rustc 1.80"),
+            "{told}"
+        );
         let slows = Oddity::Slows { held: 800.0, held_after_s: 20.0, broke: 500.0, broke_after_s: 140.0 };
         assert!(oddity(&slows, false).contains("held 800/s after 20.0s, and broke at 500/s after 140s"));
         let pauses = Oddity::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };

@@ -2,7 +2,7 @@
 
 pub mod args;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidemark_lab::{
@@ -12,6 +12,7 @@ use tidemark_lab::{
 use tidemark_limit::{Purpose, Searches};
 use tidemark_record::limit as file;
 use tidemark_report::{limit as words, markdown, still, text};
+use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::units::Time;
 use tidemark_scenario::{Experiment, Plan};
 
@@ -37,7 +38,7 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
         asked: asked(arguments),
     };
     let members = members(arguments)?;
-    let Limited { dir, searches, exit_status } =
+    let Limited { dir, searches, exit_status, failed } =
         search::<Failure>(&members, &options, &mut |trying, plan, options| {
             if !arguments.quiet {
                 output::remark(&announced(trying));
@@ -55,7 +56,10 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
     }
     let places = (arguments.json.as_deref(), arguments.markdown.as_deref());
     show(&searches, &dir, places, Place::beside(arguments.take_stdout()), arguments.quiet)?;
-    Ok(exit_status)
+    match failed {
+        Some(failure) => Err(failure),
+        None => Ok(exit_status),
+    }
 }
 
 /// Shows a search again.
@@ -102,15 +106,39 @@ fn show(
     place.tell(&text::limit::summary(searches, dir, place.style()), quiet)
 }
 
-/// What is asked for beside the scenario: a search goes on only where it is the same.
+/// What is asked for beside the scenario and changes what is measured: a search goes on only where it is the same.
 fn asked(arguments: &LimitArguments) -> Vec<String> {
+    let LimitArguments { reach, .. } = arguments;
+    let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let settings = arguments.settings.iter().map(|(key, value)| format!("--set {key}={value}"));
     let objectives = arguments.objectives.iter().map(|text| format!("--until '{text}'"));
     let over = arguments.over.iter().map(|(key, values)| format!("--over {key}={}", values.join(",")));
-    let url = arguments.url.iter().map(|url| format!("--url {url}"));
-    let rate = arguments.rate.iter().map(|rate| format!("--rate {}", rate.to));
-    let users = arguments.users.iter().map(|users| format!("--users {users}"));
-    settings.chain(objectives).chain(over).chain(url).chain(rate).chain(users).collect()
+    let pins = arguments.pins.iter().map(|pin| format!("--pin {pin}"));
+    let given = [
+        ("url", arguments.url.clone()),
+        ("rate", arguments.rate.map(|rate| rate.to.to_string())),
+        ("users", arguments.users.map(|users| users.to_string())),
+        ("resolve", reach.resolve.clone()),
+        ("connect-to", reach.connect_to.clone()),
+        ("unix-socket", shown(&reach.unix_socket)),
+        ("proxy", reach.proxy.clone()),
+        ("http", reach.http.map(|http| format!("{http:?}"))),
+        ("streams", reach.streams.map(|streams| streams.to_string())),
+        ("cacert", shown(&reach.tls.cacert)),
+        ("cert", shown(&reach.tls.cert)),
+        ("server-name", reach.tls.server_name.clone()),
+        ("threads", arguments.threads.map(|threads| threads.to_string())),
+    ];
+    let flags = [
+        ("ipv4", reach.ipv4),
+        ("ipv6", reach.ipv6),
+        ("insecure", reach.tls.insecure),
+        ("no-resumption", reach.tls.no_resumption),
+        ("spin", arguments.spin),
+    ];
+    let given = given.into_iter().filter_map(|(flag, value)| value.map(|value| format!("--{flag} {value}")));
+    let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| format!("--{flag}"));
+    settings.chain(objectives).chain(over).chain(given).chain(flags).chain(pins).collect()
 }
 
 fn constant(flag: &str, range: Option<crate::quantities::RateRange>) -> Result<Option<f64>, Failure> {
@@ -128,6 +156,16 @@ fn members(arguments: &LimitArguments) -> Result<Vec<Member>, Failure> {
         return Ok(vec![Member { setting: None, plan, options }]);
     };
     let of_cores = key == CORES && !settings::has(&arguments.scenario, key);
+    let is_there = || {
+        let origin = plan(arguments, &arguments.settings).map(|plan| plan.system.origin);
+        arguments.url.is_some() || matches!(origin, Ok(SystemOrigin::Url(_)))
+    };
+    if of_cores && is_there() {
+        return Err(Failure::usage(
+            "--over cores gives cores to what is started here, and this system is there already; let the scenario start it \
+             (`system: {command: …}`), or search at its --url once for each number of cores that you give it",
+        ));
+    }
     let mut members = Vec::new();
     for value in values {
         let setting = Some(format!("{key}={value}"));
@@ -166,6 +204,12 @@ fn with_cores(pins: &Pins, count: &str) -> Result<Pins, Failure> {
 }
 
 fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Plan, Failure> {
+    if arguments.scenario.contains("://") {
+        let url = &arguments.scenario;
+        return Err(Failure::usage(format!(
+            "{url} is no scenario; write one with `tidemark init {url} -o my.yaml`, then `tidemark limit my.yaml`"
+        )));
+    }
     let Experiment::One(mut plan) = scenario::load(&arguments.scenario, settings)? else {
         return Err(Failure::usage(
             "a limit is of one scenario, and this file compares several; give it one of those that stand under `compare:`",
@@ -204,15 +248,12 @@ fn options(arguments: &LimitArguments) -> Result<RunOptions, Failure> {
     })
 }
 
-/// `cores=2: trial 7: 41,200/s for at most 9s; 1m10s of 5m; so far holds 40,000/s …`.
+/// `cores=2: trial 7: 41,200/s for 9s; 1m10s of 5m; so far holds 40,000/s …`.
 fn announced(trying: &Trying<'_>) -> String {
     let whole = |s: f64| Time(Duration::from_secs(s.max(0.0).round() as u64));
     let ask = &trying.ask;
     let setting = trying.setting.map_or_else(String::new, |setting| format!("{setting}: "));
-    let level = match trying.found.users {
-        true => format!("{:.0} users", ask.level),
-        false => format!("{}/s", ask.level),
-    };
+    let level = words::level_text(ask.level, trying.found.users);
     if let Some(waited) = trying.cooled_down {
         let waited = whole(waited.as_secs_f64());
         return format!(

@@ -135,7 +135,7 @@ fn chart(
         height - 6.0,
         escape(&if found.users { format!("{right:.0} users") } else { format!("{}/s offered", rate(right)) })
     );
-    for (name, dashes, of) in ways {
+    for (_, dashes, of) in ways {
         let drawn: Vec<(f64, f64, bool)> = found
             .curve
             .iter()
@@ -151,15 +151,20 @@ fn chart(
             let class = if *holds { "dot" } else { "dot bad" };
             let _ = writeln!(out, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"/>");
         }
-        if let Some((x, y, _)) = drawn.last().filter(|_| !name.is_empty()) {
-            let _ = writeln!(
-                out,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                x - 6.0,
-                y + 4.0,
-                escape(name)
-            );
-        }
+    }
+    // what each line is stands in a corner, as their ends lie close together
+    let named = ways.iter().filter(|(name, ..)| !name.is_empty()).enumerate();
+    for (row, (name, dashes, _)) in named {
+        let (x, y) = (LEFT + 12.0, EDGE + 10.0 + 14.0 * row as f64);
+        let _ = writeln!(
+            out,
+            "<polyline class=\"way\" stroke-dasharray=\"{dashes}\" points=\"{x:.1},{y:.1} {:.1},{y:.1}\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            x + 24.0,
+            x + 30.0,
+            y + 4.0,
+            escape(name)
+        );
     }
     out.push_str("</svg></figure>\n");
 }
@@ -168,16 +173,16 @@ fn trials(out: &mut String, search: &Search, found: &Found) {
     let first = if found.users { "users" } else { "asked for" };
     let _ = writeln!(
         out,
-        "<table><tr><th>{first}</th><th>offered</th><th>answered</th><th>p50</th><th>p99</th><th>failed</th><th>measured</th>\
-         <th>after</th><th></th></tr>"
+        "<table><tr><th>{first}</th><th>holds</th><th>offered</th><th>answered</th><th>p50</th><th>p99</th><th>failed</th>\
+         <th>measured</th><th>began after</th></tr>"
     );
     for trial in search.trials.iter().take(TRIALS_MAX) {
         let figures = &trial.figures;
-        let (class, told) = worth(search, trial);
+        let (class, sign, why) = worth(search, trial);
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{}/s</td><td>{}/s</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
-             <td class=\"{class}\">{}</td></tr>",
+            "<tr><td>{}</td><td class=\"{class}\">{sign}</td><td>{}/s</td><td>{}/s</td><td>{}</td><td>{}</td><td>{}</td>\
+             <td>{}</td><td>{}</td></tr>",
             if found.users {
                 format!("{:.0}", trial.ask.level)
             } else {
@@ -189,9 +194,15 @@ fn trials(out: &mut String, search: &Search, found: &Found) {
             time(figures.p99_us),
             percent(figures.failed_share),
             duration(trial.measured_s * 1e6),
-            duration(trial.began_s * 1e6),
-            escape(&told)
+            duration((trial.began_s * 1e6).round().max(0.0)),
         );
+        if let Some(why) = why {
+            let _ = writeln!(
+                out,
+                "<tr class=\"why\"><td></td><td class=\"{class}\" colspan=\"8\">{}</td></tr>",
+                escape(&why)
+            );
+        }
     }
     out.push_str("</table>\n");
     let left_out = search.trials.len().saturating_sub(TRIALS_MAX);
@@ -200,17 +211,17 @@ fn trials(out: &mut String, search: &Search, found: &Found) {
     }
 }
 
-/// What a trial is worth: the class of its cell, and a text.
-fn worth(search: &Search, trial: &Trial) -> (&'static str, String) {
+/// What a trial is worth: the class of its cell, its sign, and why.
+fn worth(search: &Search, trial: &Trial) -> (&'static str, char, Option<String>) {
     use tidemark_limit::Obstacle::{Driver, Machine};
     match &trial.obstacle {
-        Some(Driver(why) | Machine(why)) => ("quiet", format!("says nothing: {why}")),
-        None if trial.holds() => ("good", "holds".into()),
+        Some(Driver(why) | Machine(why)) => ("quiet", '–', Some(format!("not counted: {why}"))),
+        None if trial.holds() => ("good", '✓', None),
         None => {
             let missed = search.goals.iter().zip(&trial.seen).filter(|(_, seen)| !seen.met);
             let mut told: Vec<String> = trial.fell.iter().cloned().collect();
             told.extend(missed.map(|(goal, seen)| format!("{} ({})", goal.text, seen.measured)));
-            ("bad", told.join("; "))
+            ("bad", '✗', Some(told.join("; ")))
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_scenario::plan::Watch;
+use tidemark_scenario::units::Time;
 
 use crate::args::{key_value, watch};
 use crate::compare::args::percent;
@@ -13,6 +14,9 @@ use crate::failure::Failure;
 use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
 use crate::results::{self, ResultArguments};
+
+/// Less is not time for two trials.
+const BUDGET_LEAST: Duration = Duration::from_secs(8);
 
 /// `tidemark limit`
 #[derive(Debug, Args)]
@@ -119,6 +123,13 @@ fn key_values(text: &str) -> Result<(String, Vec<String>), String> {
 impl LimitArguments {
     /// Finds what would fail after a long time, before that begins.
     pub fn check(&self) -> Result<(), Failure> {
+        if self.budget < BUDGET_LEAST {
+            return Err(Failure::usage(format!(
+                "--budget {}: two trials take longer; give it {} or more, better some minutes",
+                Time(self.budget),
+                Time(BUDGET_LEAST)
+            )));
+        }
         self.results().check(self.html.as_deref())
     }
 
