@@ -453,6 +453,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_driver_that_was_held_up_is_a_bound_only_where_something_was_achieved() {
+        let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        summary.driver.limits = vec!["it had no core".into()];
+        let told = bounds_only(&summary).unwrap();
+        assert!(told.contains("nothing was answered well") && !told.contains("at least"), "{told}");
+        summary.achieved_per_s = 10.0;
+        assert!(bounds_only(&summary).unwrap().contains("at least what was achieved"));
+    }
+
+    #[test]
     fn how_http_2_was_spoken_is_said() {
         let server = |most_streams| Http2 { most_streams };
         assert_eq!(

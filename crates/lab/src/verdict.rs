@@ -149,11 +149,12 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             (count, 0) => {
                 is_driver_bound = true;
                 invalid.push(format!(
-                    "driver-bound: {none_due}, as {count} sent before it had no answer, which may be the driver's own doing"
+                    "driver-bound: {none_due}, as {count} of before it still waited, which may be the driver's own doing"
                 ));
             }
             (_, count) => failed.push(format!(
-                "nothing was answered: {count} sent before the measured window had no answer, so that {none_due}"
+                "the system gave no good answer in the measured window of {length_s:.1} s: {count} requests of before it \
+                 waited and failed, so that none became due in it"
             )),
         }
     }

@@ -319,10 +319,15 @@ fn pinned(who: &str, cores: &[usize]) -> String {
     }
 }
 
+/// What stands before an achieved rate where the driver was held up. Of nothing there is no bound to tell.
+pub(crate) fn at_least(summary: &Summary) -> &'static str {
+    if summary.driver.limits.is_empty() || summary.achieved_per_s == 0.0 { "" } else { "at least " }
+}
+
 fn throughput(text: &mut Text, run: &Run) {
     let summary = &run.manifest.summary;
     text.heading("Throughput");
-    let at_least = if summary.driver.limits.is_empty() { "" } else { "at least " };
+    let at_least = at_least(summary);
     let achieved = format!("{at_least}{}/s", three_digits(summary.achieved_per_s));
     // those that came in the window; `good` has those that were due in it
     let came = (summary.achieved_per_s * summary.measured_s).round() as u64;
