@@ -560,6 +560,12 @@ fn errors(text: &mut Text, manifest: &Manifest) {
         };
         let more = cut(&more, text.width - INDENT - 19, text.ellipsis());
         text.line(&format!("{:INDENT$}{counted}{:>9}{more}", "", count(kind.count)));
+        if kind.kind == Outcome::Connect.name() && kind.count > 0 {
+            let says = "from when they were due, with the wait before another try (100ms at most)";
+            let says = cut(says, text.width - 2 * INDENT, text.ellipsis());
+            let says = text.paint(QUIET, &says);
+            text.line(&format!("{:1$}{says}", "", 2 * INDENT));
+        }
         let mut shown: Vec<(&str, &str)> = Vec::new();
         for example in kind.examples.iter().take(EXAMPLES) {
             // the same again says nothing new
