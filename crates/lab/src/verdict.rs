@@ -374,11 +374,11 @@ pub(crate) fn text(metric: Metric, value: f64) -> String {
     }
 }
 
-/// Microseconds for a person: `870us`, `71.2ms`, `1.25s`.
+/// Microseconds for a person: `870µs`, `71.2ms`, `1.25s`.
 pub fn duration_text(us: f64) -> String {
     // the unit is chosen after rounding, so that 999.96 ms is 1s and not 1000ms
     match us {
-        us if us < 999.5 => format!("{}us", significant(us)),
+        us if us < 999.5 => format!("{}µs", significant(us)),
         us if us < 999_500.0 => format!("{}ms", significant(us / 1e3)),
         us => format!("{}s", significant(us / 1e6)),
     }

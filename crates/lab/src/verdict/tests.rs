@@ -590,9 +590,9 @@ fn what_was_never_measured_is_never_met_and_the_ledger_decides_later() {
 #[test]
 fn numbers_are_for_persons() {
     for (us, text) in [
-        (0.0, "0us"),
-        (0.5, "0.5us"),
-        (870.0, "870us"),
+        (0.0, "0µs"),
+        (0.5, "0.5µs"),
+        (870.0, "870µs"),
         (999.9, "1ms"),
         (71_234.0, "71.2ms"),
         (999_700.0, "1s"),
