@@ -42,6 +42,7 @@ describe('the headline', () => {
     const bound = summary({ ...clean, driver: { limits: ['its busiest thread was on a CPU for 99 % of the time'] } });
     expect(headline(bound)).toMatch(/^at least 92\/s/);
     expect(atLeast(summary(clean))).toBe('');
+    expect(atLeast({ ...bound, achieved_per_s: 0 })).toBe('');
   });
 });
 

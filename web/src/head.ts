@@ -53,7 +53,7 @@ export function headline(summary: Summary): string {
 }
 
 /** Where the driver was held up, its rates are bounds. */
-export const atLeast = (summary: Summary): string => (summary.driver.limits.length > 0 ? 'at least ' : '');
+export const atLeast = (summary: Summary): string => (summary.driver.limits.length > 0 && summary.achieved_per_s > 0 ? 'at least ' : '');
 
 /** What a pass says. */
 export function passed(objectives: readonly ObjectiveResult[]): string {
@@ -176,7 +176,7 @@ export function tiles(manifest: Manifest): HTMLElement {
   const shown: Tile[] = [
     {
       name: 'Achieved', value: rate(summary.achieved_per_s), exact: `${summary.achieved_per_s}/s`,
-      below: `${summary.driver.limits.length > 0 ? 'at least, ' : ''}of ${rate(summary.offered_per_s)} offered`,
+      below: `${atLeast(summary) ? 'at least, ' : ''}of ${rate(summary.offered_per_s)} offered`,
       extra: el('span', { class: 'meter', 'aria-hidden': 'true' }, el('i', { style: `width:${Math.min(100, attained * 100).toFixed(2)}%` })),
     },
     ...PERCENTILES.map((key): Tile => ({

@@ -453,6 +453,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_driver_that_was_held_up_is_a_bound_only_where_something_was_achieved() {
+        let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        summary.driver.limits = vec!["it had no core".into()];
+        let told = bounds_only(&summary).unwrap();
+        assert!(told.contains("nothing was answered well") && !told.contains("at least"), "{told}");
+        summary.achieved_per_s = 10.0;
+        assert!(bounds_only(&summary).unwrap().contains("at least what was achieved"));
+    }
+
+    #[test]
     fn how_http_2_was_spoken_is_said() {
         let server = |most_streams| Http2 { most_streams };
         assert_eq!(
@@ -596,13 +606,13 @@ mod tests {
         assert_eq!(note(40, Some(60), Timestamps::Read, false), None);
         assert_eq!(
             note(41, Some(60), Timestamps::Read, false).unwrap(),
-            "about 101us of the median response time of 1ms is the driver's own: requests left 41us after they were due, \
-             and answers were read 60us after they came; --timestamps kernel leaves the latter out; --spin lessens it where each driving \
+            "about 101µs of the median response time of 1ms is the driver's own: requests left 41µs after they were due, \
+             and answers were read 60µs after they came; --timestamps kernel leaves the latter out; --spin lessens it where each driving \
              thread has a core of its own"
         );
         assert_eq!(note(41, Some(60), Timestamps::Kernel, false), None);
         let text = note(150, None, Timestamps::Read, true).unwrap();
-        assert!(text.contains("150us") && !text.contains("--"), "{text}");
+        assert!(text.contains("150µs") && !text.contains("--"), "{text}");
     }
 
     #[test]

@@ -291,7 +291,7 @@ mod tests {
         let (told, reason) = steady(&all);
         assert_eq!(told, Some(false));
         let wanted = "the rate fell from 50000/s at first to 8/s at last, not evenly, and the median response time \
-                      rose from 80us at first to 500ms at last, not evenly,";
+                      rose from 80µs at first to 500ms at last, not evenly,";
         assert!(reason.starts_with(wanted), "{reason}");
     }
 

@@ -149,11 +149,12 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             (count, 0) => {
                 is_driver_bound = true;
                 invalid.push(format!(
-                    "driver-bound: {none_due}, as {count} sent before it had no answer, which may be the driver's own doing"
+                    "driver-bound: {none_due}, as {count} of before it still waited, which may be the driver's own doing"
                 ));
             }
             (_, count) => failed.push(format!(
-                "nothing was answered: {count} sent before the measured window had no answer, so that {none_due}"
+                "the system gave no good answer in the measured window of {length_s:.1} s: {count} requests of before it \
+                 waited and failed, so that none became due in it"
             )),
         }
     }
@@ -373,11 +374,11 @@ pub(crate) fn text(metric: Metric, value: f64) -> String {
     }
 }
 
-/// Microseconds for a person: `870us`, `71.2ms`, `1.25s`.
+/// Microseconds for a person: `870µs`, `71.2ms`, `1.25s`.
 pub fn duration_text(us: f64) -> String {
     // the unit is chosen after rounding, so that 999.96 ms is 1s and not 1000ms
     match us {
-        us if us < 999.5 => format!("{}us", significant(us)),
+        us if us < 999.5 => format!("{}µs", significant(us)),
         us if us < 999_500.0 => format!("{}ms", significant(us / 1e3)),
         us => format!("{}s", significant(us / 1e6)),
     }

@@ -75,8 +75,8 @@ pub struct Totals {
     pub offered: u64,
     /// Requests given up that were due outside of the window: in the warm-up, say.
     pub unmeasured_dropped: u64,
-    /// Requests that were sent before the measured window and failed for want of an answer when it had begun, or later: how
-    /// long after they were sent that was known, by kind. Where all users wait so, nothing is due in the window.
+    /// Requests that were due before the measured window and failed when it had begun, or later: how long after they were
+    /// due that was known, by kind. Where all users wait so, nothing is due in the window.
     pub unanswered_us: BTreeMap<Outcome, Merged>,
     /// What was under way or waited at each interval's end, all threads together, by the end's microseconds.
     backlog: BTreeMap<u64, u64>,
@@ -232,12 +232,13 @@ impl Totals {
     fn add_unanswered(&mut self, interval: &ThreadInterval) {
         let has_begun =
             interval.in_window || self.window.is_some_and(|window| window.start_us <= interval.start_us);
+        // what a scenario lacks is not the system's doing
         let unanswered = |series: &&crate::Series| {
-            !series.measured && matches!(series.outcome, Outcome::Timeout | Outcome::Unfinished)
+            !series.measured && !matches!(series.outcome, Outcome::Ok | Outcome::Variable)
         };
         for series in interval.series.iter().filter(unanswered).filter(|_| has_begun) {
             let known_after_us = self.unanswered_us.entry(series.outcome).or_insert_with(new_merged);
-            merge(known_after_us, &series.service_time_us);
+            merge(known_after_us, &series.response_time_us);
         }
     }
 
@@ -546,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_before_the_window_and_is_unanswered_when_it_has_begun_is_known() {
+    fn what_was_due_before_the_window_and_failed_when_it_had_begun_is_known() {
         let mut totals = Totals::new(&["a".into()]);
         let ended = |start_s, in_window, outcome, measured| {
             let mut one = interval(0, start_s, start_s + 1);
@@ -556,13 +557,15 @@ mod tests {
         };
         totals.add_interval(&ended(0, false, Outcome::Timeout, false));
         assert!(totals.unanswered_us.is_empty(), "the window has not begun");
-        totals.add_interval(&ended(1, true, Outcome::Reset, false));
+        totals.add_interval(&ended(1, true, Outcome::Ok, false));
+        totals.add_interval(&ended(1, true, Outcome::Variable, false));
         totals.add_interval(&ended(1, true, Outcome::Timeout, true));
         assert!(totals.unanswered_us.is_empty());
         totals.add_interval(&ended(1, true, Outcome::Timeout, false));
+        totals.add_interval(&ended(2, false, Outcome::Connect, false));
         totals.add_interval(&ended(2, false, Outcome::Unfinished, false));
-        let counts = totals.unanswered_us.values().map(|times| (times.len(), times.min() / 1_000_000));
-        assert_eq!(counts.collect::<Vec<_>>(), [(2, 1), (2, 1)]);
+        let counts = totals.unanswered_us.values().map(|times| (times.len(), times.max() / 4_000_000));
+        assert_eq!(counts.collect::<Vec<_>>(), [(2, 1), (2, 1), (2, 1)]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Status, Summary};
 
 use crate::text::ledger::sent_at;
-use crate::text::{dashes, drift, good_elsewhere, time};
+use crate::text::{at_least, dashes, drift, good_elsewhere, time};
 use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
 use crate::{faults, maintenance, own, page, parts, watched};
 
@@ -86,7 +86,7 @@ fn seconds(s: f64) -> String {
 
 fn figures(out: &mut String, run: &Run) {
     let summary = &run.manifest.summary;
-    let at_least = if summary.driver.limits.is_empty() { "" } else { "at least " };
+    let at_least = at_least(summary);
     let _ = write!(
         out,
         "\n| offered | achieved | due | failed | dropped |\n| ---: | ---: | ---: | ---: | ---: |\n\

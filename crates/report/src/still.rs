@@ -72,7 +72,7 @@ pub fn claims_linked(claims: &Claims, reports: &[String]) -> String {
         let _ = writeln!(out, "<h2>{} against {}</h2>", side.side, claims.sides[0].side);
         let all: Vec<&Claim> = claims.of_side(&side.side).filter(|of| of.label.is_none()).collect();
         rounds(&mut out, &all);
-        table(&mut out, &claims.of_side(&side.side).collect::<Vec<_>>());
+        table(&mut out, [&claims.sides[0].side, &side.side], &claims.of_side(&side.side).collect::<Vec<_>>());
     }
     let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&covers(claims)));
     for note in &claims.notes {
@@ -176,9 +176,10 @@ fn rounds(out: &mut String, claims: &[&Claim]) {
     );
 }
 
-fn table(out: &mut String, claims: &[&Claim]) {
-    out.push_str(
-        "<table><thead><tr><th></th><th>A</th><th>other</th><th>change</th><th></th></tr></thead><tbody>\n",
+fn table(out: &mut String, [first, side]: [&String; 2], claims: &[&Claim]) {
+    let _ = writeln!(
+        out,
+        "<table><thead><tr><th></th><th>{first}</th><th>{side}</th><th>change</th><th></th></tr></thead><tbody>"
     );
     for claim in claims.iter().take(ROWS_MAX) {
         let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", escape(label)));
@@ -283,6 +284,7 @@ mod tests {
         assert_eq!(page.matches("<circle").count(), 3);
         assert!(page.contains("<title>round 2: +10%</title>") && page.contains("class=\"span\""), "{page}");
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
+        assert!(page.contains("<th>A</th><th>B</th><th>change</th>"), "{page}");
         assert!(page.ends_with("</html>\n"));
     }
 

@@ -319,10 +319,15 @@ fn pinned(who: &str, cores: &[usize]) -> String {
     }
 }
 
+/// What stands before an achieved rate where the driver was held up. Of nothing there is no bound to tell.
+pub(crate) fn at_least(summary: &Summary) -> &'static str {
+    if summary.driver.limits.is_empty() || summary.achieved_per_s == 0.0 { "" } else { "at least " }
+}
+
 fn throughput(text: &mut Text, run: &Run) {
     let summary = &run.manifest.summary;
     text.heading("Throughput");
-    let at_least = if summary.driver.limits.is_empty() { "" } else { "at least " };
+    let at_least = at_least(summary);
     let achieved = format!("{at_least}{}/s", three_digits(summary.achieved_per_s));
     // those that came in the window; `good` has those that were due in it
     let came = (summary.achieved_per_s * summary.measured_s).round() as u64;
@@ -555,6 +560,12 @@ fn errors(text: &mut Text, manifest: &Manifest) {
         };
         let more = cut(&more, text.width - INDENT - 19, text.ellipsis());
         text.line(&format!("{:INDENT$}{counted}{:>9}{more}", "", count(kind.count)));
+        if kind.kind == Outcome::Connect.name() && kind.count > 0 {
+            let says = "from when they were due, with the wait before another try (100ms at most)";
+            let says = cut(says, text.width - 2 * INDENT, text.ellipsis());
+            let says = text.paint(QUIET, &says);
+            text.line(&format!("{:1$}{says}", "", 2 * INDENT));
+        }
         let mut shown: Vec<(&str, &str)> = Vec::new();
         for example in kind.examples.iter().take(EXAMPLES) {
             // the same again says nothing new

@@ -66,9 +66,15 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         error => error,
     });
     let results = &arguments.results;
-    let finished = finished.map_err(|error| results.without_a_run(NAME, Failure::from(error)))?;
+    let finished = finished.map_err(|error| {
+        let failure = Failure::from(error);
+        let message = in_flags(&failure.message);
+        results.without_a_run(NAME, Failure { message, ..failure })
+    })?;
 
     let mut run = carry_out::open(&finished.run_dir)?;
+    let notes = run.manifest.notes.iter_mut().chain(&mut run.manifest.summary.verdict.reasons);
+    notes.for_each(|note| *note = in_flags(note));
     if dir.temporary {
         run.manifest.summary.run_dir.clear();
     } else {
@@ -109,7 +115,22 @@ fn in_words_of_a_hit(progress: Progress) -> Progress {
 /// What is wrong with the flags, in words about them and not about the scenario that they stand for.
 fn failure(diagnostics: &Diagnostics) -> Failure {
     let messages: Vec<&str> = diagnostics.items().iter().map(|item| item.message.as_str()).collect();
-    Failure::usage(messages.join("\n       "))
+    Failure::usage(in_flags(&messages.join("\n       ")))
+}
+
+/// What is said in the keys of a scenario, in the flags of a hit.
+fn in_flags(text: &str) -> String {
+    const WORDS: [(&str, &str); 5] = [
+        ("`limits: connections`", "-c"),
+        ("`limits: pipeline`", "--pipeline"),
+        ("`limits: streams`", "--streams"),
+        ("connections that the scenario names", "connections that -c names"),
+        (
+            "`follow: 5` goes there, `check: {status: 2xx}` makes failures",
+            "a hit of `curl -L …` goes there, --expect 2xx makes failures",
+        ),
+    ];
+    WORDS.iter().fold(text.to_owned(), |text, (key, flag)| text.replace(key, flag))
 }
 
 /// A thread without a connection would be of no use.

@@ -69,9 +69,33 @@ pub fn users(text: &str) -> Result<u32, String> {
     few.ok_or_else(|| format!("at most {USERS_MAX}"))
 }
 
+/// A status, `200`, all of a kind, `2xx`, or from one to another, `200-204`, as scenarios write them.
+pub fn statuses(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let is_status = |text: &str| text.trim().parse::<u16>().is_ok_and(|status| (100..=599).contains(&status));
+    let is_kind = matches!(text, "1xx" | "2xx" | "3xx" | "4xx" | "5xx");
+    let is_range = text
+        .split_once('-')
+        .is_some_and(|(low, high)| is_status(low) && is_status(high) && low.trim() <= high.trim());
+    match is_kind || is_range || is_status(text) {
+        true => Ok(text.to_owned()),
+        false => Err("write a status like 200, 2xx or 200-204".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statuses_are_as_scenarios_write_them() {
+        for text in ["200", " 2xx", "200-204"] {
+            assert_eq!(statuses(text).unwrap(), text.trim());
+        }
+        for text in ["", "99", "600", "6xx", "204-200", "ok"] {
+            assert!(statuses(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_number_alone_is_for_each_second() {

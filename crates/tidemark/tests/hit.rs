@@ -124,6 +124,18 @@ fn what_is_wrong_is_told_in_words_of_the_flags() {
 }
 
 #[test]
+fn statuses_that_are_expected_are_good_and_all_others_fail() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let with = |path: &str, expect: &str| {
+        let url = server.url(path);
+        code(&run(folder.path(), &["hit", &url, "-n", "20", "-c", "2", "--warm-up", "0", "--expect", expect]))
+    };
+    assert_eq!([with("/missing", "404"), with("/missing", "2xx,404"), with("/", "2xx")], [0, 0, 0]);
+    assert_eq!([with("/missing", "2xx"), with("/", "201,3xx"), with("/", "ok")], [1, 1, 2]);
+}
+
+#[test]
 fn an_open_loop_offers_its_rate() {
     let server = Server::start();
     hit(&[&server.url("/"), "-r", "200/s", "-d", "1s", "--warm-up", "0"]);

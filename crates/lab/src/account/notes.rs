@@ -33,6 +33,11 @@ pub(super) fn raised((connections, why): (usize, Raised)) -> String {
 /// What a reader must know where the driver was held up: the verdict stands, but figures are bounds.
 pub(super) fn bounds_only(summary: &Summary) -> Option<String> {
     let limit = summary.driver.limits.first()?;
+    if summary.achieved_per_s == 0.0 {
+        return Some(format!(
+            "the driver was held up, and nothing was answered well: what the system can do is not known; {limit}"
+        ));
+    }
     let without = &summary.response_time_less_lag_us;
     let range = |name: &str, less: Option<u64>, measured: Option<u64>| {
         let [less, measured] = [less?, measured?].map(|us| duration_text(us as f64));

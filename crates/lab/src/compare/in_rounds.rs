@@ -12,7 +12,7 @@ use tidemark_record::{Comparison as Record, InRounds, Part};
 use tidemark_scenario::{Comparison, Plan};
 
 use super::{Compared, Series, Turn, recorded, unwritten};
-use crate::{EXIT_INTERRUPTED, Finished, LabError, RunOptions};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, Finished, LabError, RunOptions};
 
 /// The next round is taken to need so much longer than the longest before.
 const SLACK: f64 = 1.05;
@@ -42,7 +42,8 @@ pub struct Looked {
 ///
 /// # Errors
 /// That the rounds without which nothing can be said do not fit, what a run failed with, or that a directory cannot be
-/// written. What has run until then is kept.
+/// written. What has run until then is kept. A run that fails once there are enough rounds ends the comparison with what it has
+/// by then: its directory says why, and the exit status is [`EXIT_INVALID`].
 pub fn compare_in_rounds<E: From<LabError> + std::fmt::Display>(
     comparison: &Comparison,
     options: &RunOptions,
@@ -82,7 +83,7 @@ fn check(round: Duration, bounds: Bounds) -> Result<(), LabError> {
 }
 
 impl Series<'_> {
-    fn rounds<E: From<LabError>>(
+    fn rounds<E: From<LabError> + std::fmt::Display>(
         &mut self,
         planned: Duration,
         bounds: Bounds,
@@ -94,7 +95,16 @@ impl Series<'_> {
         let (begin, mut longest) = (Instant::now(), planned);
         for round in 1.. {
             let began = begin.elapsed();
-            if !self.round(round, longest, bounds, &mut random, run)? {
+            let ran = self.round(round, longest, bounds, &mut random, run);
+            if let Err(error) = &ran
+                && round > bounds.least
+            {
+                // the rounds before it say something all the same
+                self.record.stopped = Some(self.comparison.secrets.masked(&error.to_string()));
+                self.status = EXIT_INVALID;
+                return Ok(());
+            }
+            if !ran? {
                 self.record.stopped = Some("stopped by the user".into());
                 // the exit status says it, too
                 self.status = EXIT_INTERRUPTED;
@@ -226,6 +236,31 @@ mod tests {
             let error = error.unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
             assert!(!out.exists());
+        }
+    }
+
+    #[test]
+    fn a_side_that_cannot_go_on_leaves_the_rounds_before_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let comparison = comparison(temp.path(), "");
+        // three whole rounds are twelve runs
+        for (ends_at, is_kept) in [(9, false), (13, true)] {
+            let out = temp.path().join(format!("out-{ends_at}"));
+            let compared = compare_in_rounds::<LabError>(
+                &comparison,
+                &options(&out),
+                BOUNDS,
+                &mut |turn, _, options| match turn.done == ends_at {
+                    true => Err(LabError::Measure("two ended; its last lines: out of memory".into())),
+                    false => Ok(finished(&options.out.unwrap(), 10.0, Status::Pass, false)),
+                },
+                &mut |_, _, _| Ok(Looked { settled: false, level: 0.05 }),
+            );
+            let status = compared.map(|compared| compared.exit_status);
+            assert_eq!(status.ok(), is_kept.then_some(EXIT_INVALID));
+            let record = Record::open(&out).unwrap();
+            assert_eq!(record.runs.len(), ends_at);
+            assert!(record.stopped.unwrap().ends_with("out of memory"));
         }
     }
 

@@ -100,23 +100,28 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
         true => ("p99", p99_us(&driver.lag_us), p99_us(good), OPEN_LAG_P99_US),
         false => ("mean", driver.lag_us.mean.unwrap_or(0.0), good.mean.unwrap_or(0.0), CLOSED_LAG_MEAN_US),
     };
+    // without a good answer there is no response time to tell
+    let beside_good = |words: &str, us: f64| match summary.good.requests {
+        0 => String::new(),
+        _ => format!("{words}{}", duration_text(us)),
+    };
     // where nothing came back a lag slowed no answer, but one of seconds may be why
     let matters = summary.good.requests > 0 || lag_us > WHOLE_SECOND_US;
     if matters && lag_us > always_us.max(LAG_SHARE_MAX * response_us) {
         limits.push(format!(
-            "requests left late by the driver's own fault: the {name} of the lag is {}, that of the response time {}{who}; give it cores of its own (--pin), more \
+            "requests left late by the driver's own fault: the {name} of the lag is {}{}{who}; give it cores of its own (--pin), more \
              --threads, or less load",
             duration_text(lag_us),
-            duration_text(response_us)
+            beside_good(", that of the response time ", response_us)
         ));
     }
     let read_us = driver.read_lag_us.as_ref().map_or(0.0, p99_us);
     if is_open && read_us > OPEN_LAG_P99_US.max(LAG_SHARE_MAX * p99_us(good)) {
         limits.push(format!(
-            "answers were read late by the driver's own fault: the p99 of the delay is {}, that of the response time {}{who}; give it \
+            "answers were read late by the driver's own fault: the p99 of the delay is {}{}{who}; give it \
              cores of its own (--pin), more --threads, or less load",
             duration_text(read_us),
-            duration_text(p99_us(good))
+            beside_good(", that of the response time ", p99_us(good))
         ));
     }
     let mean_us = good.mean.unwrap_or(0.0);
@@ -128,10 +133,10 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
     {
         limits.push(format!(
             "answers lay unread, its threads waited for a core for {:.0} % of the time, {} each time that there was \
-             something to do, of a mean response time of {}{who}; give it cores of its own (--pin)",
+             something to do{}{who}; give it cores of its own (--pin)",
             waited * 100.0,
             duration_text(wait_us),
-            duration_text(mean_us)
+            beside_good(", of a mean response time of ", mean_us)
         ));
     }
     limits
@@ -304,6 +309,16 @@ mod tests {
         };
         assert!(told(OPEN, late(1_000_000)).is_empty());
         assert!(told(OPEN, late(1_000_001))[0].starts_with("requests left late"));
+    }
+
+    #[test]
+    fn without_a_good_answer_no_response_time_is_told() {
+        let told = told(CLOSED, |s| {
+            s.good = tidemark_record::summary::Good::default();
+            (s.driver.waited_share, s.driver.core_wait_us) = (Some(0.42), Some(226.0));
+        });
+        assert!(told[0].contains("for 42 % of the time"), "{told:?}");
+        assert!(!told[0].contains("response time"), "{told:?}");
     }
 
     #[test]

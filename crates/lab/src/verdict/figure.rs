@@ -147,9 +147,9 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// Requests that were sent before the measured window and had no answer until their time-out, or for at least as long as
-    /// the window was to be: all of them, and without those that are the driver's own doing. Of no matter where anything was
-    /// due or answered.
+    /// Requests that were due before the measured window and failed by their time-out, or, however else, after at least as
+    /// long as the window was to be: all of them, and without those that are the driver's own doing. Of no matter where
+    /// anything was due or answered.
     pub fn unanswered(&self, window: Duration) -> (u64, u64) {
         let of = &self.totals.all;
         if of.due() > 0 || of.good_in_window > 0 {
@@ -159,7 +159,7 @@ impl<'a> Measured<'a> {
             let whole_us = u64::try_from(window.as_micros()).unwrap_or(u64::MAX).min(HISTOGRAM_HIGH_US);
             let from_us = if *outcome == Outcome::Timeout { 0 } else { whole_us };
             let count = times.count_between(from_us, HISTOGRAM_HIGH_US);
-            (count, if self.is_explained(times.min()) { 0 } else { count })
+            (count, if self.is_explained(times.min().max(from_us)) { 0 } else { count })
         });
         counts.fold((0, 0), |sums, counts| (sums.0 + counts.0, sums.1 + counts.1))
     }

@@ -473,22 +473,25 @@ fn nothing_was_due_because_nothing_was_answered() {
         summary.driver.limits = limits.iter().map(|limit| (*limit).to_owned()).collect();
         judge(&evidence(&plan, &totals, &summary)).0
     };
-    for (outcome, waited_us) in [(Outcome::Timeout, 3_000_000), (Outcome::Unfinished, 11_500_000)] {
+    let long = [Outcome::Unfinished, Outcome::Connect, Outcome::Reset, Outcome::Status];
+    let long = long.map(|outcome| (outcome, 11_500_000));
+    for (outcome, waited_us) in [(Outcome::Timeout, 3_000_000)].into_iter().chain(long) {
         let verdict = judged(outcome, waited_us, &[]);
         assert_eq!(verdict.status, Status::Fail);
         assert_eq!(
             verdict.reasons,
             [
-                "nothing was answered: 2 sent before the measured window had no answer, so that no request was due in the \
-                 measured window of 10.0 s"
+                "the system gave no good answer in the measured window of 10.0 s: 2 requests of before it waited and \
+                 failed, so that none became due in it"
             ]
         );
         let verdict = judged(outcome, waited_us, &["it stood still"]);
         assert_eq!(verdict.status, Status::Invalid);
         assert!(verdict.reasons[1] == "driver-bound: it stood still", "{:?}", verdict.reasons);
     }
-    // stopped before the window was over, or answered at last
-    for (outcome, waited_us) in [(Outcome::Unfinished, 2_000_000), (Outcome::Ok, 11_500_000)] {
+    // stopped before the window was over, refused at once, or answered at last
+    let other = [(Outcome::Unfinished, 2_000_000), (Outcome::Connect, 1_000), (Outcome::Ok, 11_500_000)];
+    for (outcome, waited_us) in other {
         let verdict = judged(outcome, waited_us, &[]);
         assert_eq!(verdict.status, Status::Invalid);
         assert!(verdict.reasons[0].starts_with("nothing measured"), "{:?}", verdict.reasons);
@@ -587,9 +590,9 @@ fn what_was_never_measured_is_never_met_and_the_ledger_decides_later() {
 #[test]
 fn numbers_are_for_persons() {
     for (us, text) in [
-        (0.0, "0us"),
-        (0.5, "0.5us"),
-        (870.0, "870us"),
+        (0.0, "0µs"),
+        (0.5, "0.5µs"),
+        (870.0, "870µs"),
         (999.9, "1ms"),
         (71_234.0, "71.2ms"),
         (999_700.0, "1s"),

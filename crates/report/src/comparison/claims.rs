@@ -166,6 +166,9 @@ pub struct Claim {
     /// Whether it is not reached in runs of the side, and is in all of those that it is held against.
     #[serde(skip)]
     pub(crate) only_here_not_reached: bool,
+    /// Whether all runs of the side lie beyond all of the other's, which by itself proves nothing of few; how many they are.
+    #[serde(skip)]
+    pub(crate) all_beyond: Option<usize>,
 }
 
 impl Claim {
@@ -504,6 +507,10 @@ impl Measured {
             interval: None,
             estimate: None,
             only_here_not_reached: !reached && reached_to,
+            all_beyond: match basis {
+                Basis::Rounds(_) | Basis::Runs => all_beyond(&readings, &readings_to),
+                Basis::Seconds(_) | Basis::Nothing => None,
+            },
         };
         Some(Measured { claim, estimate: estimate.map(|of| of.with_step(figure.step(least))) })
     }
@@ -525,6 +532,18 @@ impl Measured {
 fn typical(readings: &[Reading]) -> Option<f64> {
     let logs: Vec<f64> = readings.iter().filter_map(|of| of.log()).collect();
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+/// How many runs one side has, where each of them is above, or each below, all of the other's, and both have enough.
+fn all_beyond(of: &[Reading], to: &[Reading]) -> Option<usize> {
+    let range = |readings: &[Reading]| {
+        let logs = readings.iter().map(|of| of.log()).collect::<Option<Vec<f64>>>()?;
+        let bounds = (f64::INFINITY, f64::NEG_INFINITY);
+        Some(logs.iter().fold(bounds, |(least, most), log| (least.min(*log), most.max(*log))))
+    };
+    let ((least, most), (least_to, most_to)) = range(of).zip(range(to))?;
+    let is_enough = of.len().min(to.len()) >= LEAST;
+    (is_enough && (least > most_to || most < least_to)).then_some(of.len())
 }
 
 /// The mean of the logarithms, where all of them are there.

@@ -59,8 +59,14 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
     let is_far = |of: &&Claim| off(of).is_some_and(|off| off > FAR);
     let (far, noisy): (Vec<&Claim>, Vec<&Claim>) = noisy.into_iter().partition(is_far);
     let worst = |of: &[&Claim]| of.iter().filter_map(|of| off(of)).fold(0.0, f64::max);
-    let is_all = found.is_empty() && noisy.is_empty() && far.is_empty();
-    let elsewhere = if is_all { "" } else { " elsewhere" };
+    // of these nothing is known
+    let is_unknown = |of: &&Claim| of.difference.is_none() && !of.only_here_not_reached;
+    let is_open = !noisy.is_empty() || !far.is_empty() || all.iter().any(is_unknown);
+    let where_close = match (is_open, found.is_empty()) {
+        (true, _) => format!(" in {}", names(&close)),
+        (false, true) => String::new(),
+        (false, false) => " elsewhere".into(),
+    };
     if !far.is_empty() {
         parts.push(format!("{} {NOT_TOLD}", names(&far)));
     }
@@ -69,8 +75,9 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
         parts.push(format!("{} too noisy to tell less than {least}{}", names(&noisy), more(claims, &noisy)));
     }
     if !close.is_empty() {
-        parts.push(format!("no difference larger than {}{elsewhere}", whole_percent(worst(&close))));
+        parts.push(format!("no difference larger than {}{where_close}", whole_percent(worst(&close))));
     }
+    parts.extend(beyond(side, &[noisy, far].concat()));
     if parts.is_empty() {
         return format!("nothing can be said of {side}: {}", too_few(claims));
     }
@@ -149,6 +156,20 @@ fn names(claims: &[&Claim]) -> String {
         Some(rest) => format!("{} and {rest} more", names[..NAMED].join(", ")),
         None => names.join(", "),
     }
+}
+
+/// That all runs of a side lie beyond all of the other's in figures of which too little is known to claim a difference.
+fn beyond(side: &str, open: &[&Claim]) -> Option<String> {
+    let beyond: Vec<&Claim> = open.iter().copied().filter(|of| of.all_beyond.is_some()).collect();
+    let count = beyond.iter().filter_map(|of| of.all_beyond).min()?;
+    let above = |is_above: bool| {
+        let of: Vec<&Claim> =
+            beyond.iter().copied().filter(|of| (of.ratio.unwrap_or(1.0) > 1.0) == is_above).collect();
+        let word = if is_above { "above" } else { "below" };
+        (!of.is_empty()).then(|| format!("{word} all of {} in {}", letter(0), names(&of)))
+    };
+    let each: Vec<String> = [true, false].into_iter().filter_map(above).collect();
+    Some(format!("all {count} runs of {side} lie {}, which so few do not prove", each.join(" and ")))
 }
 
 /// What more of the same would tell: `: 12 more minutes would tell 8%`.

@@ -143,7 +143,7 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
         true => String::new(),
         false => format!("{}/s offered", three_digits(summary.offered_per_s)),
     };
-    let at_least = if summary.driver.limits.is_empty() { "" } else { "at least " };
+    let at_least = at_least(summary);
     let achieved = format!("{at_least}{}/s good answers", three_digits(summary.achieved_per_s));
     text.named("rate", &[&achieved, &offered, &rate]);
     text.named("requests", &[&count(summary.due()), &format!("{} new connections", count(connects))]);

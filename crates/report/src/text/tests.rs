@@ -73,6 +73,16 @@ fn good_answers_to_requests_of_the_warm_up_are_told() {
 }
 
 #[test]
+fn a_rate_of_nothing_is_no_bound() {
+    let mut run = sample();
+    run.manifest.summary.driver.limits = vec!["its threads had no core".into()];
+    let all = |run: &Run| summary(run, PLAIN) + &crate::markdown::summary(run);
+    assert_eq!(all(&run).matches("at least 58.7/s").count(), 2);
+    run.manifest.summary.achieved_per_s = 0.0;
+    assert!(!all(&run).contains("at least 0/s"), "{}", all(&run));
+}
+
+#[test]
 fn groups_stand_behind_the_labels() {
     let mut run = sample();
     let before = summary(&run, PLAIN);

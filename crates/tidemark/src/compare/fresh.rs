@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidemark_lab::{Bounds, EXIT_INTERRUPTED, Finished, Looked, Pins, RunOptions, Turn, compare_in_rounds};
+use tidemark_lab::{
+    Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, Looked, Pins, RunOptions, Turn,
+    compare_in_rounds,
+};
 use tidemark_record::{Comparison as Record, new_run_dir};
 use tidemark_report::comparison::{Asked, Looks, Side};
 use tidemark_scenario::units::Time;
@@ -61,7 +64,13 @@ pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> 
     let shown_sides = shown::sides_of(&compared.dir, &record)?;
     let claims = shown::of_directory(&compared.dir, &record, &shown_sides, None, &arguments.rules)?;
     let status = shown::show(&claims, &shown_sides, arguments)?;
-    Ok(if compared.exit_status == EXIT_INTERRUPTED { EXIT_INTERRUPTED } else { status })
+    // a side that could not go on: the rounds before it are shown, and yet it is no whole comparison
+    let is_broken_off = record.stopped.is_some() && status == EXIT_PASS;
+    Ok(match compared.exit_status {
+        EXIT_INTERRUPTED => EXIT_INTERRUPTED,
+        _ if is_broken_off => EXIT_INVALID,
+        _ => status,
+    })
 }
 
 /// What is known after a round, and whether that is enough.

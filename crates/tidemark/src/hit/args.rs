@@ -33,6 +33,7 @@ Examples:
   tidemark hit :8080/ -r 5k --until 'p99<10ms' --until 'errors=0'
   tidemark hit :8080/ -r 100:5k -d 1m
   tidemark hit :8080/items -n 1000 -m POST -b @item.json
+  tidemark hit :8080/login --expect 302
   tidemark hit :8080/ --watch port=8080 --watch name=postgres
   tidemark hit :8080/ --random-path 'item-[0-9]{4}' --save
   tidemark hit :8080/ -r 1k/s --for 30s --print-scenario > first.yaml
@@ -97,8 +98,11 @@ pub struct HitArguments {
     /// Longest time for an answer [default: 30s]
     #[arg(short = 'T', long, value_name = "TIME", value_parser = timeout, help_heading = REQUEST)]
     pub timeout: Option<Duration>,
+    /// Statuses of good answers, like 200 or 2xx,404 or 200-204; all others are failures [default: all below 400]
+    #[arg(long, value_name = "STATUSES", value_delimiter = ',', value_parser = crate::quantities::statuses, help_heading = REQUEST)]
+    pub expect: Vec<String>,
     /// Load before the measurement, excluded from all figures; 0s for none [default: 1s]
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "requests", help_heading = LOAD)]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = LOAD)]
     pub warm_up: Option<Duration>,
     /// A file of requests to one server, in turn, each with a line of the report: URLs or paths, METHOD URL BODY, vegeta's
     /// targets, command lines of curl

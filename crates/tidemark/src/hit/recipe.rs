@@ -244,15 +244,21 @@ fn steps(arguments: &HitArguments, targets: &[Target], timeout: Option<Duration>
             Some(pattern) => random_path(pattern, &target.url)?,
             None => (verbatim(target.path()), target.path().to_owned()),
         };
-        let step = request(target, path, shortened(&format!("{} {label}", target.method.as_str())), timeout);
+        let step = request(
+            target,
+            path,
+            shortened(&format!("{} {label}", target.method.as_str())),
+            timeout,
+            &arguments.expect,
+        );
         return Ok(Steps { steps: vec![step.into()], feeders: Vec::new() });
     }
     if targets.len() > LINES_MAX {
-        return many(targets, timeout);
+        return many(targets, timeout, &arguments.expect);
     }
     let labels = labels(targets);
     let way = |(target, label): (&Target, String)| Way {
-        steps: vec![request(target, verbatim(target.path()), label, timeout).into()],
+        steps: vec![request(target, verbatim(target.path()), label, timeout, &arguments.expect).into()],
         ..Way::default()
     };
     let ways = targets.iter().zip(labels).map(way).collect();
@@ -261,7 +267,7 @@ fn steps(arguments: &HitArguments, targets: &[Target], timeout: Option<Duration>
 }
 
 /// Too many for a line each: what differs only in the path is one request.
-fn many(targets: &[Target], timeout: Option<Duration>) -> Result<Steps, Failure> {
+fn many(targets: &[Target], timeout: Option<Duration>, expect: &[String]) -> Result<Steps, Failure> {
     let first = &targets[0];
     let is_alike = |target: &Target| Target { url: first.url.clone(), ..target.clone() } == *first;
     if let Some(at) = targets.iter().position(|target| !is_alike(target)) {
@@ -276,7 +282,7 @@ fn many(targets: &[Target], timeout: Option<Duration>) -> Result<Steps, Failure>
         targets.iter().map(|target| verbatim(target.path().trim_start_matches('/')).into()).collect();
     let feeders = vec![("urls".to_owned(), Feeder { values, ..Feeder::default() })];
     let label = format!("{} {} URLs in turn", first.method.as_str(), targets.len());
-    let step = request(first, "/${path(next(urls))}".into(), label, timeout);
+    let step = request(first, "/${path(next(urls))}".into(), label, timeout, expect);
     Ok(Steps { steps: vec![step.into()], feeders })
 }
 
@@ -300,8 +306,14 @@ fn shortened(label: &str) -> String {
     label.chars().take(LABEL_CHARS).collect()
 }
 
-/// A request as a step; its path may have holes.
-fn request(target: &Target, path: String, label: String, timeout: Option<Duration>) -> Request {
+/// A request as a step; its path may have holes. Answers with other statuses than those expected fail, if any are.
+fn request(
+    target: &Target,
+    path: String,
+    label: String,
+    timeout: Option<Duration>,
+    expect: &[String],
+) -> Request {
     let kind = target.body.as_deref().filter(|_| target.header("content-type").is_none()).and_then(kind);
     let typed = kind.map(|kind| ("Content-Type".to_owned(), kind.to_owned()));
     let headers = target.headers.iter().cloned().chain(typed);
@@ -312,6 +324,12 @@ fn request(target: &Target, path: String, label: String, timeout: Option<Duratio
     }
     if target.follow {
         other.insert("follow", Follow::MOST);
+    }
+    if !expect.is_empty() {
+        let statuses = expect.iter().map(|status| Scalar::unquoted(status).into()).collect();
+        let mut check = Map::new();
+        check.insert("status", Value::List(statuses));
+        other.insert("check", check);
     }
     Request {
         // a request without a label is called by its method and path
@@ -446,6 +464,9 @@ fn absolute(file: &Path) -> Result<PathBuf, Failure> {
 fn load(arguments: &HitArguments) -> Result<Load, Failure> {
     let usual = if arguments.requests.is_some() { Duration::ZERO } else { WARM_UP };
     let warm_up = arguments.warm_up.unwrap_or(usual);
+    if arguments.requests.is_some() && !warm_up.is_zero() {
+        return Err(Failure::usage("--warm-up: with -n all requests count; leave it out, or give -d"));
+    }
     let unnamed = if arguments.requests.is_some() { LONGEST } else { DURATION };
     let load = Load {
         warm_up: (!warm_up.is_zero()).then(|| Time(warm_up).into()),

@@ -23,6 +23,7 @@ pub fn step(arguments: &HitArguments) -> Result<Step, Failure> {
         ("-m", arguments.method.is_some()),
         ("-H", !arguments.headers.is_empty()),
         ("--content-type", arguments.content_type.is_some()),
+        ("--expect", !arguments.expect.is_empty()),
         ("--urls", arguments.urls.is_some()),
         ("--random-path", arguments.random_path.is_some()),
         ("--disable-keepalive", arguments.disable_keepalive),

@@ -210,8 +210,23 @@ fn what_cannot_be_told_has_no_figure_that_means_nothing() {
     assert!(p50.high > Some(10.0) && p50.difference == Some(false), "{p50:?}");
     assert_eq!(p50.says, "p50 cannot be told from so few runs");
     let says = &claims.says[0];
-    assert!(says.contains("cannot be told from so few runs") && says.ends_with(" elsewhere"), "{says}");
+    assert!(says.contains("cannot be told from so few runs") && !says.contains("elsewhere"), "{says}");
+    assert!(says.contains("; no difference larger than ") && says.contains("% in "), "{says}");
     assert!(!says.contains("too noisy") && !says.contains("would tell"), "{says}");
+}
+
+#[test]
+fn where_all_runs_of_a_side_lie_beyond_the_other_s_it_is_said() {
+    let temp = tempfile::tempdir().unwrap();
+    let a = in_rounds(side(&temp, "a", &around(20_000, &[-60, 0, 60])));
+    let b = in_rounds(side(&temp, "b", &around(24_000, &[20, -40, -60])));
+    let claims = Claims::of(&[a, b], Asked::default()).unwrap();
+    let checkout = claim(&claims, Some("Checkout"), Figure::P50);
+    assert_eq!((checkout.difference, checkout.all_beyond), (Some(false), Some(3)), "{checkout:?}");
+    assert_eq!(claim(&claims, Some("Search"), Figure::P50).all_beyond, None);
+    let says = &claims.says[0];
+    assert!(says.contains("all 3 runs of B lie above all of A in "), "{says}");
+    assert!(says.ends_with("which so few do not prove") && !says.contains("elsewhere"), "{says}");
 }
 
 #[test]
