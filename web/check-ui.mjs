@@ -1,5 +1,6 @@
 // Goes through the pages of a running `tidemark ui` in a real browser.
-//   node check-ui.mjs http://127.0.0.1:PORT LIVE A B [--screenshots DIR]     one that is running, and two that have ended
+//   node check-ui.mjs http://127.0.0.1:PORT LIVE A B SEARCH [--screenshots DIR]
+// LIVE is running, A and B have ended, SEARCH is a search for a limit with a trial.
 // Exit status: 0 all well, 1 something is wrong (one line each), 2 wrong use.
 // The browser is /usr/bin/chromium, or what the variable CHROMIUM names.
 
@@ -48,7 +49,7 @@ async function stand(page, what, screenshots) {
 
 const ready = (page) => page.locator('html[data-ready=true]').waitFor();
 
-async function visit(browser, base, [live, a, b], screenshots) {
+async function visit(browser, base, [live, a, b, search], screenshots) {
   const page = await (await browser.newContext({ viewport: VIEWS[0][1] })).newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   page.on('console', (it) => { if (['error', 'warning'].includes(it.type())) wrong.push(`console ${it.type()}: ${it.text()}`); });
@@ -84,18 +85,36 @@ async function visit(browser, base, [live, a, b], screenshots) {
   await page.waitForURL(`${base}/runs/${encodeURIComponent(a)}/report.html`);
   await ready(page);
   see('the report of a run has its charts', (await page.locator('.plot canvas').count()) > 0);
+
+  await page.goto(`${base}/`);
+  const row = (name) => page.locator('tr', { has: page.getByRole('link', { name, exact: true }) });
+  await row(search).waitFor();
+  see('a search is told with its sentence', (await row(search).locator('.badge').textContent()) === 'limit' && (await row(search).textContent()).includes('holds '));
+  see('a search cannot be compared', (await row(search).locator('input').count()) === 0);
+  await page.getByRole('link', { name: search, exact: true }).click();
+  await page.waitForURL(`${base}/runs/${encodeURIComponent(search)}/report.html`);
+  await stand(page, 'search', screenshots);
+  await page.locator('td a').first().click();
+  await ready(page);
+  see('a trial has its report', page.url().startsWith(`${base}/runs/${encodeURIComponent(search)}/`));
+
+  await page.goto(`${base}/`);
+  await page.locator('.sub a').first().click();
+  await page.waitForURL(/\/history\?scenario=/);
+  see('a history has a dot for each run', (await page.locator('circle').count()) > 0);
+  await stand(page, 'history', screenshots);
 }
 
-const [base, live, a, b, flag, dir] = process.argv.slice(2);
-if (!base || !live || !a || !b || (flag && (flag !== '--screenshots' || !dir))) {
-  console.error('node check-ui.mjs http://127.0.0.1:PORT LIVE A B [--screenshots DIR]');
+const [base, live, a, b, search, flag, dir] = process.argv.slice(2);
+if (!base || !live || !a || !b || !search || (flag && (flag !== '--screenshots' || !dir))) {
+  console.error('node check-ui.mjs http://127.0.0.1:PORT LIVE A B SEARCH [--screenshots DIR]');
   process.exit(2);
 }
 const screenshots = dir ? resolve(dir) : null;
 if (screenshots) mkdirSync(screenshots, { recursive: true });
 const browser = await chromium.launch({ executablePath: BROWSER, args: ARGS });
 try {
-  await visit(browser, base, [live, a, b], screenshots);
+  await visit(browser, base, [live, a, b, search], screenshots);
 } catch (error) {
   wrong.push(error.message);
 } finally {

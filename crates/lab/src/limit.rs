@@ -9,6 +9,7 @@ mod goals;
 mod tally;
 mod trial;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -125,7 +126,8 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
     // what cannot be searched is told before there is anything
     let prepared = members.iter().map(|member| prepared(member, options));
     let prepared = prepared.collect::<Result<Vec<Search>, LabError>>()?;
-    let (dir, mut searches) = open(first, options)?;
+    // the lock is held until this is over
+    let (dir, mut searches, _lock) = open(first, options)?;
     let mut carried_out = Ok(false);
     for (index, (member, search)) in members.iter().zip(prepared).enumerate() {
         match searches.searches.get_mut(index) {
@@ -183,12 +185,13 @@ fn worth(found: &Found) -> u8 {
     }
 }
 
-/// The directory, and the search that is in it already.
-fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches), LabError> {
+/// The directory, and the search that is in it already; ours alone as long as the file is open.
+fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, File), LabError> {
     let plan = &first.plan;
     let masked = |text: &str| plan.secrets.masked(text);
     let asked: Vec<String> = options.asked.iter().map(|text| masked(text)).collect();
     if let Some(dir) = options.out.as_deref().filter(|dir| file::is_at(dir)) {
+        let lock = begin(dir)?;
         let text = file::read(dir).map_err(|error| LabError::Usage(error.to_string()))?;
         let searches = Searches::from_json(&text)
             .map_err(|reason| LabError::Usage(file::damaged(dir, &reason).to_string()))?;
@@ -197,7 +200,7 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches), L
         } else if searches.asked != asked {
             format!("it was asked for with {}, and now with {}", told(&searches.asked), told(&asked))
         } else {
-            return Ok((dir.to_owned(), searches));
+            return Ok((dir.to_owned(), searches, lock));
         };
         let dir = dir.display();
         return Err(LabError::Usage(format!(
@@ -207,10 +210,17 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches), L
     let dir = tidemark_record::new_run_dir(options.out.as_deref(), &format!("limit-{}", plan.name))
         .map_err(|error| LabError::Usage(error.to_string()))?;
     file::write_source(&dir, &plan.source).map_err(unwritten)?;
+    let lock = begin(&dir)?;
     let mut searches = Searches::new(&masked(&plan.name), &masked(&plan.description));
     searches.command = plan.secrets.masked_command(&first.options.command_line);
     searches.asked = asked;
-    Ok((dir, searches))
+    Ok((dir, searches, lock))
+}
+
+fn begin(dir: &Path) -> Result<File, LabError> {
+    let lock = file::begin(dir).map_err(|error| LabError::Usage(error.to_string()))?;
+    let reason = "a search goes on here right now; wait for it, stop it, or name another directory";
+    lock.ok_or_else(|| LabError::Usage(format!("{}: {reason}", dir.display())))
 }
 
 fn told(asked: &[String]) -> String {

@@ -112,6 +112,8 @@ pub struct RunsIn {
     pub damaged: Vec<PathBuf>,
     /// Directories of several runs that are compared.
     pub comparisons: Vec<PathBuf>,
+    /// Directories of searches for a limit, by name.
+    pub limits: Vec<PathBuf>,
     /// Runs that go on, or were killed and not looked at since, by name.
     pub unfinished: Vec<PathBuf>,
     /// Entries of the folder that were not looked at, as there are more than 100,000.
@@ -135,6 +137,8 @@ pub fn runs_in(folder: &Path) -> Result<RunsIn, RecordError> {
             found.comparisons.push(dir);
         } else if dir.join(files::MANIFEST).is_file() {
             found.runs.push(dir);
+        } else if dir.join(files::LIMIT).is_file() {
+            found.limits.push(dir);
         } else if is_unfinished(&dir) {
             found.unfinished.push(dir);
         } else if [files::SERIES, files::LOAD].iter().any(|name| dir.join(name).is_file()) {
@@ -142,9 +146,8 @@ pub fn runs_in(folder: &Path) -> Result<RunsIn, RecordError> {
         }
     }
     found.left_out = entries.count();
-    for dirs in [&mut found.runs, &mut found.comparisons, &mut found.unfinished, &mut found.damaged] {
-        dirs.sort();
-    }
+    let RunsIn { runs, damaged, comparisons, limits, unfinished, left_out: _ } = &mut found;
+    [runs, damaged, comparisons, limits, unfinished].into_iter().for_each(|dirs| dirs.sort());
     Ok(found)
 }
 
@@ -256,12 +259,15 @@ mod tests {
         fs::write(temp.path().join("last"), "b\n").unwrap();
         fs::create_dir(temp.path().join("both")).unwrap();
         fs::write(temp.path().join("both/comparison.json"), "{}").unwrap();
+        fs::create_dir(temp.path().join("search")).unwrap();
+        fs::write(temp.path().join("search/limit.json"), "{}").unwrap();
         fs::create_dir(temp.path().join("torn")).unwrap();
         fs::write(temp.path().join("torn/load.parquet"), "").unwrap();
         let found = runs_in(temp.path()).unwrap();
         assert_eq!(found.damaged, [temp.path().join("torn")]);
         assert_eq!(found.runs, ["a", "b"].map(|name| temp.path().join(name)));
         assert_eq!(found.comparisons, [temp.path().join("both")]);
+        assert_eq!(found.limits, [temp.path().join("search")]);
         assert_eq!((found.unfinished.len(), found.left_out), (0, 0));
         std::os::unix::fs::symlink(temp.path().join("a"), temp.path().join("link")).unwrap();
         assert_eq!(runs_in(temp.path()).unwrap(), found, "links are not followed");

@@ -1,12 +1,22 @@
 //! Searches for a limit: a directory with the runs of the trials in it, and a file that holds the search. What stands in the
 //! file is the search's own matter.
+//!
+//! Whoever searches holds a lock on the scenario, which is written once, by which a reader tells a search that goes on from
+//! one that was killed.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::Path;
+use std::time::Duration;
 
 use crate::directory::replace;
 use crate::error::{RecordError, io_error};
 use crate::files;
+
+/// A search is no larger, bytes: a second of a trial takes about 100.
+const BYTES_MAX: u64 = 64 << 20;
+/// How often the lock is tried for, and the pause between: whoever looks whether a search goes on has it for a moment.
+const TRIES: usize = 20;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Whether a directory is one of a search.
 pub fn is_at(dir: &Path) -> bool {
@@ -16,10 +26,38 @@ pub fn is_at(dir: &Path) -> bool {
 /// Reads the search.
 ///
 /// # Errors
-/// Where the file cannot be read.
+/// Where the file cannot be read, or is too large to be one.
 pub fn read(dir: &Path) -> Result<String, RecordError> {
     let path = dir.join(files::LIMIT);
+    let bytes = fs::metadata(&path).map_err(io_error("read", &path))?.len();
+    if bytes > BYTES_MAX {
+        return Err(damaged(dir, &format!("it has {bytes} bytes, and a search has at most {BYTES_MAX}")));
+    }
     fs::read_to_string(&path).map_err(io_error("read", &path))
+}
+
+/// Says that a search goes on here, until what is given back is dropped; none where another one does.
+///
+/// # Errors
+/// Where the directory has no scenario.
+pub fn begin(dir: &Path) -> Result<Option<File>, RecordError> {
+    let path = dir.join(files::SCENARIO);
+    let file = File::open(&path).map_err(io_error("read", &path))?;
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            // an error: files cannot be locked here
+            Ok(()) | Err(TryLockError::Error(_)) => return Ok(Some(file)),
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a search goes on here right now.
+pub fn goes_on(dir: &Path) -> bool {
+    let file = File::open(dir.join(files::SCENARIO));
+    // shared: another reader is none who searches
+    is_at(dir) && file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// Writes the search; at every moment either the old or the new one is there, whole.
@@ -62,5 +100,29 @@ mod tests {
         assert_eq!((read(temp.path()).unwrap(), source(temp.path())), ("{}".into(), "name: x\n".into()));
         let dir = temp.path().to_str().unwrap();
         assert_eq!(crate::resolve(dir, Path::new("none")).unwrap(), temp.path());
+    }
+
+    #[test]
+    fn a_search_goes_on_while_somebody_holds_it_and_one_at_a_time() {
+        let temp = tempfile::tempdir().unwrap();
+        assert!(begin(temp.path()).is_err(), "there is no scenario");
+        write_source(temp.path(), "name: x\n").unwrap();
+        write(temp.path(), "{}").unwrap();
+        assert!(!goes_on(temp.path()));
+        let held = begin(temp.path()).unwrap();
+        assert!(held.is_some() && goes_on(temp.path()));
+        assert!(begin(temp.path()).unwrap().is_none());
+        // what it writes meanwhile changes nothing
+        write(temp.path(), "{ }").unwrap();
+        assert!(goes_on(temp.path()));
+        drop(held);
+        assert!(!goes_on(temp.path()) && begin(temp.path()).unwrap().is_some());
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_read() {
+        let temp = tempfile::tempdir().unwrap();
+        File::create(temp.path().join(files::LIMIT)).unwrap().set_len(BYTES_MAX + 1).unwrap();
+        assert!(read(temp.path()).unwrap_err().to_string().contains("at most"));
     }
 }

@@ -1,11 +1,14 @@
-//! The runs of a folder: a list of them, what one that goes on looks like, two of them compared.
+//! The runs of a folder: a list of them, what one that goes on looks like, two of them compared, how a scenario went.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tidemark_limit::{Searches, Trial};
+use tidemark_record::limit as file;
 use tidemark_record::summary::Status;
 use tidemark_record::{
     ComparedRuns, Comparison, Following, Live, Manifest, RecordError, Run, changed, goes_on, is_unfinished,
@@ -13,7 +16,8 @@ use tidemark_record::{
 };
 
 use crate::comparison::{Asked, Claims, Compared, Side};
-use crate::{html, still};
+use crate::history::History;
+use crate::{html, limit, still};
 
 /// Most runs that are listed, the newest.
 const LISTED_MAX: usize = 1_000;
@@ -23,6 +27,8 @@ const EVENTS_MAX: usize = 50;
 const ENCODED_IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Reasons of a verdict that are listed.
 const REASONS_MAX: usize = 3;
+/// Searches of one directory whose sentences are listed.
+const SAYS_MAX: usize = 6;
 
 /// The runs of a folder.
 #[derive(Debug, Default, Serialize)]
@@ -41,7 +47,7 @@ impl Listing {
 }
 
 /// A run in a list.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Clone, Serialize)]
 pub struct Listed {
     /// Name of its folder.
     pub name: String,
@@ -69,7 +75,15 @@ pub struct Listed {
     pub load: String,
     /// Of a comparison, how many runs it has.
     pub compared: Option<usize>,
+    /// Of a search for a limit, how many trials it has; null of all else.
+    pub trials: Option<usize>,
+    /// Of a search, what it has found by now, a sentence for each value of a setting.
+    pub says: Vec<String>,
 }
+
+/// What searches had found when they were looked at last: one is not reckoned anew while its file is the same.
+#[derive(Debug, Default)]
+pub struct Known(HashMap<PathBuf, (SystemTime, Listed)>);
 
 /// What a folder in a list is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -78,29 +92,48 @@ pub enum State {
     /// A run that ended.
     #[default]
     Finished,
-    /// A run that is running.
+    /// A run, or a search, that is running.
     Running,
-    /// A run that was killed.
+    /// A run, or a search, that was killed.
     Killed,
     /// Several runs that are compared.
     Comparison,
+    /// A search for a limit that ended, or was stopped.
+    Limit,
     /// Something that cannot be read.
     Unreadable,
 }
 
-/// Lists the runs right in a folder, the newest first. Links are not followed.
+/// Lists the runs right in a folder, the newest first. Links are not followed. `known`: of the list before, or nothing.
 ///
 /// # Errors
 /// Where the folder cannot be read.
-pub fn list(folder: &Path) -> Result<Listing, RecordError> {
+pub fn list(folder: &Path, known: &mut Known) -> Result<Listing, RecordError> {
     let in_folder = runs_in(folder)?;
     let all = in_folder.runs.into_iter().chain(in_folder.comparisons).chain(in_folder.unfinished);
+    let all = all.chain(in_folder.limits);
     let mut found: Vec<(SystemTime, PathBuf)> =
         all.map(|dir| (changed(&dir).unwrap_or(SystemTime::UNIX_EPOCH), dir)).collect();
     found.sort_by(|a, b| b.cmp(a));
     let left_out = in_folder.left_out + found.len().saturating_sub(LISTED_MAX);
     found.truncate(LISTED_MAX);
-    Ok(Listing { runs: found.iter().map(|(_, dir)| listed(dir)).collect(), left_out })
+    let mut before = std::mem::take(&mut known.0);
+    let mut runs = Vec::with_capacity(found.len());
+    for (time, dir) in found {
+        if !file::is_at(&dir) {
+            runs.push(listed(&dir));
+            continue;
+        }
+        let same = before.remove(&dir).filter(|(looked_at, _)| *looked_at == time);
+        let mut of = same.map_or_else(|| listed(&dir), |(_, of)| of);
+        known.0.insert(dir.clone(), (time, of.clone()));
+        if of.state != State::Unreadable && file::goes_on(&dir) {
+            // what stopped it before is over
+            (of.state, of.reasons) = (State::Running, Vec::new());
+        }
+        runs.push(of);
+    }
+    Ok(Listing { runs, left_out })
 }
 
 fn listed(dir: &Path) -> Listed {
@@ -126,6 +159,9 @@ fn of_any(dir: &Path) -> Result<Listed, RecordError> {
             ..Listed::default()
         });
     }
+    if file::is_at(dir) {
+        return Ok(of_searches(&searches(dir)?));
+    }
     // a list builds no run again: whoever opens it does
     if is_unfinished(dir) {
         let manifest = Following::begun(dir)?;
@@ -144,6 +180,36 @@ fn of_any(dir: &Path) -> Result<Listed, RecordError> {
         failed_share: Some(summary.failed_share()),
         ..about(&manifest)
     })
+}
+
+/// What is listed of a search that does not go on.
+fn of_searches(searches: &Searches) -> Listed {
+    let all = &searches.searches;
+    let is_over = searches.stopped.is_some() || all.iter().all(|search| search.ended.is_some());
+    let mut says: Vec<String> = all
+        .iter()
+        .take(SAYS_MAX)
+        .map(|search| {
+            let setting = search.setting.as_ref().map_or_else(String::new, |setting| format!("{setting}: "));
+            format!("{setting}{}", limit::says(&search.found()))
+        })
+        .collect();
+    let more = all.len().saturating_sub(SAYS_MAX);
+    if more > 0 {
+        says.push(format!("and {more} more"));
+    }
+    Listed {
+        state: if is_over { State::Limit } else { State::Killed },
+        scenario: searches.name.clone(),
+        reasons: searches.stopped.iter().map(|stopped| format!("stopped early: {stopped}")).collect(),
+        trials: Some(all.iter().map(|search| search.trials.len()).sum()),
+        says,
+        ..Listed::default()
+    }
+}
+
+fn searches(dir: &Path) -> Result<Searches, RecordError> {
+    Searches::from_json(&file::read(dir)?).map_err(|reason| file::damaged(dir, &reason))
 }
 
 fn about(manifest: &Manifest) -> Listed {
@@ -180,11 +246,19 @@ pub fn live(following: &Following) -> String {
     .to_string()
 }
 
-/// The page of a run, or of a comparison: what stands as `report.html` in its directory.
+/// The page of a run, of a comparison or of a search: what stands as `report.html` in its directory. That of a search, also
+/// while it goes on, leads to the pages of its trials.
 ///
 /// # Errors
-/// Where there is neither, or a run cannot be read.
+/// Where there is none of them, or one cannot be read.
 pub fn page(dir: &Path) -> Result<String, RecordError> {
+    if file::is_at(dir) {
+        let link = |trial: &Trial| {
+            let is_name = !["", ".", ".."].contains(&trial.dir.as_str());
+            is_name.then(|| format!("{}/report.html", utf8_percent_encode(&trial.dir, ENCODED_IN_PATH)))
+        };
+        return Ok(still::limit::page_linked(&searches(dir)?, file::goes_on(dir), &link));
+    }
     if !Comparison::is_at(dir) {
         return html::page(&Run::open(dir)?);
     }
@@ -210,6 +284,15 @@ pub fn compare(folder: &Path, names: [&str; 2], place: &str) -> Result<String, R
     Ok(still::claims_linked(&claims, &reports))
 }
 
+/// The page of how the runs of a scenario went, as `tidemark history --scenario` makes it.
+///
+/// # Errors
+/// Where the folder cannot be read, or has no run of it that is in a history.
+pub fn history(folder: &Path, scenario: &str) -> Result<String, String> {
+    let history = History::read(folder).map_err(|error| error.to_string())?;
+    Ok(still::history(&history.of_scenario(scenario)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,7 +301,7 @@ mod tests {
     use tidemark_record::{InRounds, RunWriter, summarize};
 
     fn states(folder: &Path) -> Vec<(String, State)> {
-        let listing = list(folder).unwrap();
+        let listing = list(folder, &mut Known::default()).unwrap();
         listing.runs.into_iter().map(|run| (run.name, run.state)).collect()
     }
 
@@ -254,11 +337,87 @@ mod tests {
         assert_eq!(states(folder.path()), expected(State::Running));
         drop(writer);
         assert_eq!(states(folder.path()), expected(State::Killed));
-        let listing = list(folder.path()).unwrap();
+        let listing = list(folder.path(), &mut Known::default()).unwrap();
         let finished = listing.runs.last().unwrap();
         assert_eq!((finished.scenario.as_str(), finished.verdict), ("airline", Some(Status::Fail)));
         assert!(finished.achieved_per_s.unwrap() > 0.0 && finished.failed_share.unwrap() > 0.0);
-        assert!(list(&of("none")).is_err());
+        assert!(list(&of("none"), &mut Known::default()).is_err());
+    }
+
+    #[test]
+    fn a_search_is_listed_with_its_sentence_and_as_running_while_it_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("search");
+        fs::create_dir(&dir).unwrap();
+        let mut known = Known::default();
+        let mut write = |searches: &Searches, later_s: u64| {
+            file::write(&dir, &searches.to_json()).unwrap();
+            let time = SystemTime::now() + std::time::Duration::from_secs(later_s);
+            fs::File::options()
+                .append(true)
+                .open(dir.join("limit.json"))
+                .unwrap()
+                .set_modified(time)
+                .unwrap();
+            let runs = list(folder.path(), &mut known).unwrap().runs;
+            assert_eq!((runs.len(), known.0.len(), runs[0].name.as_str()), (1, 1, "search"));
+            runs.into_iter().next().unwrap()
+        };
+        let mut searches = limit::tests::searches(Some("cores=2"));
+        let over = write(&searches, 0);
+        assert_eq!((over.state, over.trials, over.scenario.as_str()), (State::Limit, Some(3), "shop"));
+        assert!(
+            over.says[0].starts_with("cores=2: holds 42,400/s (40,000 to 45,000, 95 %)"),
+            "{:?}",
+            over.says
+        );
+        let again = write(&searches, 0);
+        assert_eq!(again.says, over.says);
+        searches.searches[0].ended = None;
+        assert_eq!(write(&searches, 10).state, State::Killed);
+        searches.stopped = Some("by the user".into());
+        searches.searches[0].trials.truncate(2);
+        let stopped = write(&searches, 20);
+        assert_eq!((stopped.state, stopped.trials), (State::Limit, Some(2)), "what is known is not kept");
+        assert_eq!(stopped.reasons, ["stopped early: by the user"]);
+        file::write_source(&dir, "").unwrap();
+        let lock = file::begin(&dir).unwrap();
+        let going = write(&searches, 30);
+        assert_eq!((going.state, going.reasons.len()), (State::Running, 0));
+        assert!(page(&dir).unwrap().contains("running: "));
+        drop(lock);
+        assert_eq!(write(&searches, 30).state, State::Limit);
+        searches.searches = vec![searches.searches[0].clone(); SAYS_MAX + 2];
+        assert_eq!(write(&searches, 40).says.last().unwrap(), "and 2 more");
+        fs::write(dir.join("limit.json"), "{").unwrap();
+        let damaged = &list(folder.path(), &mut known).unwrap().runs[0];
+        assert!(
+            damaged.state == State::Unreadable && damaged.reasons[0].contains("limit.json"),
+            "{damaged:?}"
+        );
+        assert!(page(&dir).is_err());
+    }
+
+    #[test]
+    fn the_page_of_a_search_leads_to_trials_below_it_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut searches = limit::tests::searches(None);
+        for (trial, name) in searches.searches[0].trials.iter_mut().zip(["1-100", "../../x\"<", ".."]) {
+            trial.dir = name.into();
+        }
+        file::write(dir.path(), &searches.to_json()).unwrap();
+        let page = page(dir.path()).unwrap();
+        assert!(page.contains("<a href=\"1-100/report.html\">100/s</a>"), "{page}");
+        assert!(page.contains("<a href=\"..%2F..%2Fx%22%3C/report.html\">"), "{page}");
+        assert_eq!(page.matches("<a ").count(), 2, "{page}");
+    }
+
+    #[test]
+    fn the_history_of_a_scenario_is_a_page() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = history(folder.path(), "<b>").unwrap_err();
+        assert!(error.starts_with("no run of \"<b>\" in "), "{error}");
+        assert!(history(&folder.path().join("none"), "x").is_err());
     }
 
     #[test]

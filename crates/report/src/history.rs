@@ -155,6 +155,9 @@ impl History {
         if comparisons > 0 {
             notes.push(format!("not shown: runs within comparisons ({comparisons})"));
         }
+        if !found.limits.is_empty() {
+            notes.push(format!("not shown: trials of searches for a limit ({})", found.limits.len()));
+        }
         if !found.unfinished.is_empty() {
             notes.push(format!("not shown: {} unfinished runs", found.unfinished.len()));
         }
@@ -172,6 +175,22 @@ impl History {
         self.lines
             .iter()
             .find(|line| line.scenario == manifest.scenario && line.what == what && line.machine == machine)
+    }
+
+    /// The lines of one scenario, with the notes of all.
+    ///
+    /// # Errors
+    /// There is none; what there is.
+    pub fn of_scenario(mut self, name: &str) -> Result<History, String> {
+        if !self.lines.iter().any(|line| line.scenario == name) {
+            let mut known: Vec<&str> = self.lines.iter().map(|line| line.scenario.as_str()).collect();
+            known.sort_unstable();
+            known.dedup();
+            let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
+            return Err(format!("no run of \"{name}\" in {}; there are runs of {known}", self.folder));
+        }
+        self.lines.retain(|line| line.scenario == name);
+        Ok(self)
     }
 
     /// As one JSON object, indented, with a line end.

@@ -29,9 +29,9 @@ body{margin:2rem auto;max-width:48rem;padding:0 1rem;font:15px/1.5 system-ui,san
 h1{font-size:1.1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;font-weight:600}.quiet,figcaption{color:var(--quiet)}
 .bad{color:var(--bad)}.good{color:var(--good)}table{border-collapse:collapse;width:100%}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line)}
 td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
-a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
+.wide{overflow-x:auto}a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
 .cut{stroke:var(--quiet);stroke-dasharray:4 3}.cut.bad{stroke:var(--bad)}.cut.good{stroke:var(--good)}text{font-size:11px;fill:var(--quiet)}
-@media(max-width:36rem){body{overflow-wrap:anywhere}table{display:block;overflow-x:auto;overflow-wrap:normal}text{font-size:18px}}
+@media(max-width:36rem){body{overflow-wrap:anywhere}table{overflow-wrap:normal}text{font-size:18px}}
 ";
 
 /// The page of a comparison.

@@ -43,17 +43,7 @@ pub fn history(arguments: &HistoryArguments) -> Result<u8, Failure> {
     written.check(arguments.html.as_deref())?;
     let mut history = History::read(&arguments.folder).map_err(|error| Failure::usage(error.to_string()))?;
     if let Some(name) = &arguments.scenario {
-        if !history.lines.iter().any(|line| line.scenario == *name) {
-            let mut known: Vec<&str> = history.lines.iter().map(|line| line.scenario.as_str()).collect();
-            known.sort_unstable();
-            known.dedup();
-            let folder = arguments.folder.display();
-            return Err(Failure::usage(format!(
-                "no run of \"{name}\" in {folder}; there are runs of {}",
-                if known.is_empty() { "nothing".to_owned() } else { known.join(", ") }
-            )));
-        }
-        history.lines.retain(|line| line.scenario == *name);
+        history = history.of_scenario(name).map_err(Failure::usage)?;
     }
     if let Some(file) = &arguments.json {
         results::write("--json", file, &history.json())?;

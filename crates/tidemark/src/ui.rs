@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tidemark_lab::page_server::{Asked, Effort, Page, PageServer};
 use tidemark_lab::{EXIT_PASS, Pins};
-use tidemark_record::Following;
+use tidemark_record::{Following, limit};
 use tidemark_report::{folder, html};
 
 use self::host::Hosts;
@@ -77,11 +77,13 @@ struct Ui {
     followed: Mutex<VecDeque<Following>>,
     /// Held by whoever reads a run, which may have to be made of what one that was killed has left: not by two at once.
     reading: Mutex<()>,
+    /// What is listed of searches.
+    known: Mutex<folder::Known>,
 }
 
 impl Ui {
     fn new(folder: PathBuf, hosts: Hosts) -> Ui {
-        Ui { folder, hosts, followed: Mutex::default(), reading: Mutex::default() }
+        Ui { folder, hosts, followed: Mutex::default(), reading: Mutex::default(), known: Mutex::default() }
     }
 
     fn page(&self, asked: &Asked) -> Page {
@@ -104,6 +106,7 @@ impl Ui {
             Route::Live(name) => self.live(name).map(|body| of(JSON, body)),
             Route::Report(place) => self.report(place).map(|body| of(HTML, body)),
             Route::Compare(a, b) => self.compare(a, b).map(|body| of(HTML, body)),
+            Route::History(scenario) => self.history(scenario).map(|body| of(HTML, body)),
         };
         result.unwrap_or_else(|why| Page::told(404, why))
     }
@@ -122,13 +125,17 @@ impl Ui {
     }
 
     fn list(&self) -> Result<String, String> {
-        folder::list(&self.folder)
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        folder::list(&self.folder, &mut known)
             .map(|listing| listing.to_json(&self.folder.display().to_string()))
             .map_err(|error| error.to_string())
     }
 
     fn live(&self, name: &Within) -> Result<String, String> {
         let dir = self.within(name)?;
+        if limit::is_at(&dir) {
+            return Err(format!("{name} is a search for a limit: /api/runs has what it has found by now"));
+        }
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         let known = followed.iter().position(|following| following.dir() == dir);
         let known = known.and_then(|at| followed.remove(at));
@@ -160,6 +167,11 @@ impl Ui {
         let (a, b) = (a.to_string(), b.to_string());
         let page = folder::compare(&self.folder, [&a, &b], "/runs/");
         page.map_err(|error| error.to_string())
+    }
+
+    fn history(&self, scenario: &str) -> Result<String, String> {
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        folder::history(&self.folder, scenario)
     }
 }
 
@@ -201,6 +213,8 @@ mod tests {
         for query in ["a=link&b=link", "a=..%2Fsecret&b=..%2Fsecret", "a=&b=", "a=real", ""] {
             assert_eq!(ui.page(&asked("/compare", query)).status, 404, "{query}");
         }
+        let page = ui.page(&asked("/history", "scenario=..%2Fsecret"));
+        assert_eq!((page.status, page.content_type), (404, "text/plain; charset=utf-8"), "{}", page.body);
         let page = ui.page(&asked("/", ""));
         assert_eq!((page.status, page.content_type), (200, HTML));
         assert!(page.headers.contains(&("x-frame-options", "DENY")));

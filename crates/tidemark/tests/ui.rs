@@ -6,9 +6,12 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::program::{PATIENCE, assert_refused, code, run, send, stderr, tidemark, wait_until};
+use crate::program::runs::StoredRun;
+use crate::program::{PATIENCE, assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
+use tidemark_limit::{Ask, Figures, Goal, Options, Purpose, Room, Search, Searches, Seen, Trial};
+use tidemark_truth::{Behaviour, Server};
 
 /// A child that prints where it listens; killed when dropped.
 struct Listening {
@@ -76,6 +79,11 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
         serde_json::from_slice(&fs::read(folder.path().join("runs/b/run.json")).unwrap()).unwrap();
     manifest["scenario"] = "<img src=x onerror='throw 1'></script>".into();
     fs::write(nasty.join("run.json"), manifest.to_string()).unwrap();
+    // one that is in a history for sure, and a search, whose one trial is a run
+    StoredRun::default().write(&folder.path().join("runs/stored"));
+    hit(folder.path(), &system.address, "a search/1-50");
+    let searches = search("<img src=x onerror='throw 1'></script>", "1-50");
+    fs::write(folder.path().join("runs/a search/limit.json"), searches.to_json()).unwrap();
     let scenario = format!(
         "system: {{url: 'http://{}'}}\nsessions: {{a: {{steps: [{{GET: /health}}]}}}}\nload: {{rate: 200/s, hold: 10m}}\n",
         system.address
@@ -101,7 +109,8 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
     let states: Vec<_> =
         runs.iter().map(|run| (run["name"].as_str().unwrap(), run["state"].as_str().unwrap())).collect();
     assert_eq!(states[0], ("going", "running"));
-    assert!(states.contains(&("a first", "finished")) && states.len() == 4, "{states:?}");
+    assert!(states.contains(&("a first", "finished")) && states.len() == 6, "{states:?}");
+    assert!(states.contains(&("a search", "limit")), "{states:?}");
     let live = ui.json("/api/live/going");
     let last = live["seconds"].as_array().unwrap().last().unwrap();
     assert!(last["achieved_per_s"].as_f64().unwrap() > 0.0 && live["running"] == true, "{live}");
@@ -123,7 +132,7 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
 
     let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/check-ui.mjs");
     let mut visit = Command::new("node");
-    visit.arg(check).arg(format!("http://{}", ui.address)).args(["going", "a first", "b"]);
+    visit.arg(check).arg(format!("http://{}", ui.address)).args(["going", "a first", "b", "a search"]);
     if let Ok(dir) = std::env::var("TIDEMARK_SCREENSHOTS") {
         visit.args(["--screenshots", &dir]);
     }
@@ -141,6 +150,107 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
     let going = runs["runs"].as_array().unwrap().iter().find(|run| run["name"] == "going").unwrap();
     assert_eq!(going["state"], "finished", "{told}");
     assert!(ui.get("/runs/going/report.html").starts_with("HTTP/1.1 200 "));
+}
+
+/// A search whose one trial held.
+fn search(name: &str, dir: &str) -> Searches {
+    let ask = Ask { level: 50.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 4.0 };
+    let figures = Figures { offered_per_s: 50.0, achieved_per_s: 50.0, ..Figures::default() };
+    let seen = vec![Seen { met: true, ..Seen::default() }];
+    let mut searches = Searches::new(name, "");
+    searches.searches = vec![Search {
+        setting: None,
+        goals: vec![Goal { text: "errors < 0.1%".into(), percentile: None }],
+        options: Options::new(50.0, 300.0),
+        room: Room::default(),
+        trials: vec![Trial { dir: dir.into(), ..Trial::new(ask, seen, figures) }],
+        ended: None,
+        notes: Vec::new(),
+    }];
+    searches.stopped = Some("stopped by the user".into());
+    searches
+}
+
+#[test]
+fn a_search_that_goes_on_is_listed_with_its_sentence_and_its_trials_have_pages() {
+    let server = Server::start(Behaviour::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let scenario =
+        "sessions: {s: {steps: [{GET: /}]}}\nload: {rate: 50/s, hold: 30s}\nobjectives: [p90 < 5s]\n";
+    fs::write(folder.path().join("s.yaml"), scenario).unwrap();
+    fs::create_dir(folder.path().join("runs")).unwrap();
+    let url = format!("http://{}", server.address());
+    let arguments = ["limit", "s.yaml", "--url", &url, "--out", "runs/search", "--budget", "10m", "--quiet"];
+    let mut searching =
+        tidemark(folder.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let ui = Listening::start(folder.path(), &["ui", "--listen", "127.0.0.1:0"]);
+    let listed = || ui.json("/api/runs")["runs"].as_array().unwrap().first().cloned().unwrap_or_default();
+    let dir = folder.path().join("runs/search");
+    // its signals are the trial's once there is one
+    wait_until("a trial is over, and the load of the next one is on", || {
+        assert!(searching.try_wait().unwrap().is_none(), "it ended: {}", listed());
+        listed()["trials"] == 1 && dir.join("2-100/unfinished.journal").is_file()
+    });
+    let going = listed();
+    assert_eq!(going["name"], "search");
+    assert_eq!(going["state"], "running");
+    assert!(going["says"][0].as_str().unwrap().starts_with("holds "), "{going}");
+    let page = ui.get("/runs/search/report.html");
+    assert!(page.contains("running: ") && page.contains("<a href=\"1-50/report.html\">"), "{page}");
+    assert!(ui.get("/runs/search/1-50/report.html").contains("id=\"run\">{"));
+    assert!(ui.get("/runs/search/2-100/report.html").starts_with("HTTP/1.1 404 "), "it has no report yet");
+    assert!(ui.get("/api/live/search").starts_with("HTTP/1.1 404 "));
+    // two would write one file
+    assert_refused(folder.path(), &arguments, "a search goes on here right now");
+
+    send(searching.id(), Signal::INT);
+    assert_eq!(searching.wait().unwrap().code(), Some(130));
+    let stopped = listed();
+    assert_eq!(stopped["state"], "limit");
+    assert_eq!(stopped["trials"], 1);
+    assert_eq!(stopped["reasons"][0], "stopped early: stopped by the user");
+    let page = ui.get("/runs/search/report.html");
+    assert!(page.contains("stopped early") && !page.contains("running: "), "{page}");
+    server.stop().unwrap();
+}
+
+#[test]
+fn the_history_of_a_scenario_is_that_of_tidemark_history() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..12_u64 {
+        let us = if number >= 6 { 24_000 } else { 20_000 } + number * 7 % 5 * 40;
+        let started_at = format!("2026-03-{:02}T10:00:00Z", number + 1);
+        let one = StoredRun { seconds: 2, us: [10_000, us], started_at, ..StoredRun::default() };
+        one.write(&folder.path().join("runs").join(format!("{number:02}-shop")));
+    }
+    let ui = Listening::start(folder.path(), &["ui", "--listen", "127.0.0.1:0"]);
+    let page = ui.get("/history?scenario=shop");
+    let same = run(folder.path(), &["history", "--scenario", "shop", "--html", "-"]);
+    assert_eq!(page.split_once("\r\n\r\n").unwrap().1, stdout(&same), "{}", stderr(&same));
+    assert!(page.contains("class=\"cut bad\"") && page.contains("worse from 06-shop on: p99"), "{page}");
+    let none = ui.get("/history?scenario=%3Cb%3E");
+    assert!(none.starts_with("HTTP/1.1 404 ") && none.contains("there are runs of shop"), "{none}");
+    assert!(!none.contains("text/html"), "{none}");
+}
+
+#[test]
+fn two_runs_compared_are_what_tidemark_compare_says() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, us) in [("a", 20_000), ("b", 30_000)] {
+        let one = StoredRun { us: [10_000, us], ..StoredRun::default() };
+        one.write(&folder.path().join("runs").join(name));
+    }
+    let ui = Listening::start(folder.path(), &["ui", "--listen", "127.0.0.1:0"]);
+    let mut page = ui.get("/compare?a=a&b=b").split_once("\r\n\r\n").unwrap().1.to_owned();
+    // the links to both reports are all that is more
+    for (side, name) in [("A", "a"), ("B", "b")] {
+        let link = format!(", <a href=\"/runs/{name}/report.html\">report of {side}</a>");
+        assert_eq!(page.matches(&link).count(), 1, "{page}");
+        page = page.replace(&link, "");
+    }
+    let same = run(folder.path(), &["compare", "a", "b", "--html", "compared.html", "--quiet"]);
+    assert_eq!(page, fs::read_to_string(folder.path().join("compared.html")).unwrap(), "{}", stderr(&same));
+    assert!(page.contains("B against A"), "{page}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 import { el, type Child } from '../dom';
 import { count, duration, moment, NOTHING, plural, rate, share } from '../format';
-import { badge, comparison, isComparable, place, type Listed, type Listing } from './read';
+import { badge, comparison, hasHistory, historyOf, isComparable, pageOf, type Listed, type Listing } from './read';
 
 /** Names of the runs that are chosen, the first that is chosen first. */
 const chosen: string[] = [];
@@ -38,7 +38,7 @@ function comparing(): HTMLElement {
 
 function row(run: Listed, renew: () => void): HTMLElement {
   const { word, tone } = badge(run);
-  const link = run.state === 'running' ? place('live', run.name) : run.state === 'unreadable' ? null : place('runs', run.name, '/report.html');
+  const link = pageOf(run);
   const box = isComparable(run) && el('input', {
     type: 'checkbox', 'aria-label': `Compare ${run.name}`, checked: chosen.includes(run.name),
     onchange: (event) => {
@@ -50,10 +50,20 @@ function row(run: Listed, renew: () => void): HTMLElement {
       renew();
     },
   });
+  const size = run.compared !== null ? plural(run.compared, 'run') : run.trials !== null ? plural(run.trials, 'trial') : '';
+  const name = el('td', {}, link === null ? run.name : el('a', { href: link }, run.name),
+    el('span', { class: 'sub' }, [run.scenario, moment(run.started_at), size].filter(Boolean).join(' · '),
+      hasHistory(run) && [' · ', el('a', { href: historyOf(run.scenario), 'aria-label': `history of ${run.scenario}` }, 'history')]));
+  const worth = el('span', { class: `badge ${tone}` }, word);
+  if (run.trials !== null) {
+    // it has no figures of one run
+    return el('tr', {}, el('td'), name,
+      el('td', { colspan: 5 }, worth, [...run.says, ...run.reasons].map((says) => el('span', { class: 'sub' }, says))));
+  }
   return el('tr', {},
     el('td', {}, box),
-    el('td', {}, link === null ? run.name : el('a', { href: link }, run.name), el('span', { class: 'sub' }, [run.scenario, moment(run.started_at), run.compared === null ? '' : plural(run.compared, 'run')].filter(Boolean).join(' · '))),
-    el('td', {}, el('span', { class: `badge ${tone}` }, word), run.reasons[0] && el('span', { class: 'sub' }, run.reasons[0])),
+    name,
+    el('td', {}, worth, run.reasons[0] && el('span', { class: 'sub' }, run.reasons[0])),
     el('td', { class: 'number' }, rate(run.achieved_per_s), run.offered_per_s !== null && el('span', { class: 'sub' }, `of ${rate(run.offered_per_s)}`)),
     el('td', { class: 'number' }, run.achieved_per_s === null ? NOTHING : duration(run.p99_us)),
     el('td', { class: 'number' }, run.failed_share === null ? NOTHING : share(run.failed_share)),

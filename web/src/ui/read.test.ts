@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { badge, comparison, isComparable, nameIn, place, points, readListing, readLive } from './read';
+import { badge, comparison, hasHistory, historyOf, isComparable, nameIn, pageOf, place, points, readListing, readLive } from './read';
 
 describe('what the server says', () => {
   it('is read whatever stands there', () => {
@@ -16,6 +16,7 @@ describe('places', () => {
     expect(nameIn(place('live', name), 'live')).toBe(name);
     expect(place('runs', 'x', '/report.html')).toBe('/runs/x/report.html');
     expect(comparison('a&b', 'c')).toBe('/compare?a=a%26b&b=c');
+    expect(historyOf('a/b & c')).toBe('/history?scenario=a%2Fb%20%26%20c');
     for (const path of ['/', '/live', '/live/', '/runs/x', '/live/x/y', '/live/%']) expect(nameIn(path, 'live')).toBeNull();
   });
 });
@@ -27,6 +28,16 @@ it('a run is told in a word', () => {
   expect(of('killed')).toEqual({ word: 'killed', tone: 'killed' });
   const kinds = ['finished', 'running', 'killed', 'comparison', 'unreadable'];
   expect(readListing({ runs: kinds.map((state) => ({ state })) }).runs.filter(isComparable).map((run) => run.state)).toEqual(['finished', 'killed']);
+});
+
+it('a search leads to its page, also while it goes on, and is nothing to compare', () => {
+  const of = (run: object) => readListing({ runs: [{ name: 'x', scenario: 's', ...run }] }).runs[0]!;
+  const search = of({ state: 'running', trials: 3, says: ['holds 5/s', {}] });
+  expect(search.says).toEqual(['holds 5/s']);
+  expect([search, of({ state: 'running' }), of({ state: 'limit', trials: 0 }), of({})].map(pageOf)).toEqual(['/runs/x/report.html', '/live/x', '/runs/x/report.html', null]);
+  expect(isComparable(of({ state: 'killed', trials: 3 }))).toBe(false);
+  expect(badge(of({ state: 'limit', trials: 3 }))).toEqual({ word: 'limit', tone: '' });
+  expect(['pass', 'fail', 'invalid', ''].filter((verdict) => hasHistory(of({ state: 'finished', verdict })))).toEqual(['pass', 'fail']);
 });
 
 it('lines share a scale, and have gaps', () => {

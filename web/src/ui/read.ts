@@ -2,7 +2,7 @@
 
 import { list, number, numberOrNull, object, text } from '../loose';
 
-export type State = 'finished' | 'running' | 'killed' | 'comparison' | 'unreadable';
+export type State = 'finished' | 'running' | 'killed' | 'comparison' | 'limit' | 'unreadable';
 
 export interface Listed {
   name: string;
@@ -19,6 +19,10 @@ export interface Listed {
   system: string;
   load: string;
   compared: number | null;
+  /** Of a search for a limit alone. */
+  trials: number | null;
+  /** What a search has found by now. */
+  says: string[];
 }
 
 export interface Listing {
@@ -61,7 +65,7 @@ export interface Live {
   events: { at_s: number; kind: string; text: string }[];
 }
 
-const STATES: readonly State[] = ['finished', 'running', 'killed', 'comparison', 'unreadable'];
+const STATES: readonly State[] = ['finished', 'running', 'killed', 'comparison', 'limit', 'unreadable'];
 
 export function readListing(value: unknown): Listing {
   const it = object(value);
@@ -72,6 +76,7 @@ export function readListing(value: unknown): Listing {
       started_at: text(run['started_at']), verdict: text(run['verdict']), reasons: list(run['reasons']).map(text).filter(Boolean),
       achieved_per_s: numberOrNull(run['achieved_per_s']), offered_per_s: numberOrNull(run['offered_per_s']), p99_us: numberOrNull(run['p99_us']),
       failed_share: numberOrNull(run['failed_share']), system: text(run['system']), load: text(run['load']), compared: numberOrNull(run['compared']),
+      trials: numberOrNull(run['trials']), says: list(run['says']).map(text).filter(Boolean),
     })),
   };
 }
@@ -97,6 +102,18 @@ export const place = (first: string, name: string, behind = ''): string => `/${f
 /** Where two runs are held against each other. */
 export const comparison = (a: string, b: string): string => `/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`;
 
+/** How the runs of a scenario went. */
+export const historyOf = (scenario: string): string => `/history?scenario=${encodeURIComponent(scenario)}`;
+
+/** Where the page of one of the list is: that of what has ended, of a search also while it goes on. */
+export function pageOf(run: Listed): string | null {
+  if (run.state === 'unreadable') return null;
+  return run.state === 'running' && run.trials === null ? place('live', run.name) : place('runs', run.name, '/report.html');
+}
+
+/** Whether it can be in a history: not what is invalid, stopped or no run. */
+export const hasHistory = (run: Listed): boolean => run.scenario !== '' && (run.verdict === 'pass' || run.verdict === 'fail');
+
 /** The name in the path of a page, if it is one of a run. */
 export function nameIn(path: string, first: string): string | null {
   const [, front, name, ...rest] = path.split('/');
@@ -113,13 +130,13 @@ export function badge(run: Pick<Listed, 'state' | 'verdict'>): { word: string; t
   switch (run.state) {
     case 'finished': return { word: run.verdict || 'no verdict', tone: run.verdict };
     case 'running': return { word: 'running', tone: 'running' };
-    case 'comparison': return { word: 'comparison', tone: '' };
+    case 'comparison': case 'limit': return { word: run.state, tone: '' };
     default: return { word: run.state, tone: run.state };
   }
 }
 
 /** Whether two of a list can be held against each other: runs that have ended. */
-export const isComparable = (run: Listed): boolean => run.state === 'finished' || run.state === 'killed';
+export const isComparable = (run: Listed): boolean => run.trials === null && (run.state === 'finished' || run.state === 'killed');
 
 /** Lines as the points of polylines in a box of 1000 by 100: gaps where there is no value, the highest of all lines at the top. */
 export function points(lines: readonly (readonly (number | null)[])[], log = false): string[][] {

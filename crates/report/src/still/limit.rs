@@ -19,18 +19,32 @@ const WAYS: [(&str, &str); 4] = [("p50", ""), ("p90", "2 2"), ("p99", "6 3"), ("
 
 /// The page.
 pub fn page(searches: &Searches) -> String {
+    page_linked(searches, false, &|_| None)
+}
+
+/// Where the page of a trial is, if there is one.
+pub type Link<'a> = &'a dyn Fn(&Trial) -> Option<String>;
+
+/// The same with links to the pages of its trials; of a search that goes on right now it says so.
+pub fn page_linked(searches: &Searches, goes_on: bool, link: Link<'_>) -> String {
     let mut out = head("limit");
     let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&searches.name));
-    for search in &searches.searches {
-        one(&mut out, search);
+    if goes_on {
+        out.push_str(
+            "<p class=\"good\">running: this is what is known by now; load the page again for more</p>\n",
+        );
     }
-    if let Some(stopped) = &searches.stopped {
+    for search in &searches.searches {
+        one(&mut out, search, link);
+    }
+    // what was stopped before, and goes on again, is not stopped
+    if let Some(stopped) = searches.stopped.as_ref().filter(|_| !goes_on) {
         let _ = writeln!(out, "<p class=\"bad\">stopped early: {}</p>", escape(stopped));
     }
     out + "</body></html>\n"
 }
 
-fn one(out: &mut String, search: &Search) {
+fn one(out: &mut String, search: &Search, link: Link<'_>) {
     let found = search.found();
     if let Some(setting) = &search.setting {
         let _ = writeln!(out, "<h2>{}</h2>", escape(setting));
@@ -44,7 +58,7 @@ fn one(out: &mut String, search: &Search) {
     if found.curve.len() > 1 {
         charts(out, &found);
     }
-    trials(out, search, &found);
+    trials(out, search, &found, link);
 }
 
 /// The charts beside each other in height, all over the same rates.
@@ -169,25 +183,28 @@ fn chart(
     out.push_str("</svg></figure>\n");
 }
 
-fn trials(out: &mut String, search: &Search, found: &Found) {
+fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
     let first = if found.users { "users" } else { "asked for" };
     let _ = writeln!(
         out,
-        "<table><tr><th>{first}</th><th>holds</th><th>offered</th><th>answered</th><th>p50</th><th>p99</th><th>failed</th>\
+        "<div class=\"wide\"><table><tr><th>{first}</th><th>holds</th><th>offered</th><th>answered</th><th>p50</th><th>p99</th><th>failed</th>\
          <th>measured</th><th>began after</th></tr>"
     );
     for trial in search.trials.iter().take(TRIALS_MAX) {
         let figures = &trial.figures;
         let (class, sign, why) = worth(search, trial);
+        let level = match found.users {
+            true => format!("{:.0}", trial.ask.level),
+            false => format!("{}/s", rate(trial.ask.level)),
+        };
+        let level = match link(trial) {
+            Some(page) => format!("<a href=\"{}\">{level}</a>", escape(&page)),
+            None => level,
+        };
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td class=\"{class}\">{sign}</td><td>{}/s</td><td>{}/s</td><td>{}</td><td>{}</td><td>{}</td>\
+            "<tr><td>{level}</td><td class=\"{class}\">{sign}</td><td>{}/s</td><td>{}/s</td><td>{}</td><td>{}</td><td>{}</td>\
              <td>{}</td><td>{}</td></tr>",
-            if found.users {
-                format!("{:.0}", trial.ask.level)
-            } else {
-                format!("{}/s", rate(trial.ask.level))
-            },
             rate(figures.offered_per_s),
             rate(figures.achieved_per_s),
             time(figures.p50_us),
@@ -204,7 +221,7 @@ fn trials(out: &mut String, search: &Search, found: &Found) {
             );
         }
     }
-    out.push_str("</table>\n");
+    out.push_str("</table></div>\n");
     let left_out = search.trials.len().saturating_sub(TRIALS_MAX);
     if left_out > 0 {
         let _ = writeln!(out, "<p class=\"quiet\">{left_out} more trials are in --json</p>");
@@ -248,5 +265,18 @@ mod tests {
         let mut none = searches(None);
         none.searches[0].trials.clear();
         assert!(page(&none).contains("nothing is known yet"));
+    }
+
+    #[test]
+    fn trials_are_links_where_they_have_a_page_and_what_goes_on_is_not_stopped() {
+        let mut searches = searches(None);
+        searches.stopped = Some("by <me>".into());
+        let link = |trial: &Trial| (trial.ask.level > 100.0).then(|| "\"><b>".to_owned());
+        let shown = page_linked(&searches, true, &link);
+        assert_eq!(shown.matches("<a href=\"&quot;&gt;&lt;b&gt;\">").count(), 2, "{shown}");
+        assert!(shown.contains("running: ") && !shown.contains("stopped early"), "{shown}");
+        let shown = page(&searches);
+        assert!(!shown.contains("<a ") && !shown.contains("running: "), "{shown}");
+        assert!(shown.contains("stopped early: by &lt;me&gt;"), "{shown}");
     }
 }

@@ -17,13 +17,15 @@ pub enum Route {
     List,
     /// What a run that goes on looks like.
     Live(Within),
-    /// The page of a run, or of a comparison.
+    /// The page of a run, of a comparison or of a search.
     Report(Within),
     /// Two runs held against each other.
     Compare(Within, Within),
+    /// How the runs of a scenario went, by its name.
+    History(String),
 }
 
-/// A folder within ours: right in it, or one below a comparison.
+/// A folder within ours: right in it, or one below a comparison or a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Within(Vec<String>);
 
@@ -58,16 +60,19 @@ impl Route {
                 Some(Route::Report(Within(vec![decoded(name)?, decoded(inner)?])))
             }
             ["compare"] => {
-                let of = |key: &str| {
-                    let (_, value) =
-                        form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == key)?;
-                    Some(Within(vec![name_of(&value)?]))
-                };
+                let of = |key: &str| Some(Within(vec![name_of(&value_of(query, key)?)?]));
                 Some(Route::Compare(of("a")?, of("b")?))
             }
+            ["history"] => value_of(query, "scenario").filter(|name| !name.is_empty()).map(Route::History),
             _ => None,
         }
     }
+}
+
+/// The first value of a key in a query.
+fn value_of(query: &str, key: &str) -> Option<String> {
+    let (_, value) = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == key)?;
+    Some(value.into_owned())
 }
 
 /// The name of a folder that stands percent-encoded, if it is one.
@@ -101,6 +106,7 @@ mod tests {
             ("/runs/a/1-b/report.html", "", Route::Report(within(&["a", "1-b"]))),
             ("/runs/5%/report.html", "", Route::Report(within(&["5%"]))),
             ("/compare", "b=y&a=x%3F", Route::Compare(within(&["x?"]), within(&["y"]))),
+            ("/history", "scenario=a%2F%3Cb%3E+c", Route::History("a/<b> c".into())),
         ] {
             assert_eq!(Route::of(path, query), Some(route), "{path}");
         }
@@ -125,6 +131,9 @@ mod tests {
         }
         for query in ["a=x", "a=x&b=..%2Fy", "a=x&b=.."] {
             assert_eq!(Route::of("/compare", query), None, "{query}");
+        }
+        for query in ["", "scenario=", "name=x"] {
+            assert_eq!(Route::of("/history", query), None, "{query}");
         }
         assert_eq!(Route::of(&format!("/runs/{}/report.html", "a".repeat(256)), ""), None);
     }
