@@ -122,7 +122,7 @@ fn constant(flag: &str, range: Option<crate::quantities::RateRange>) -> Result<O
 
 /// What is searched: once, or once for each value.
 fn members(arguments: &LimitArguments) -> Result<Vec<Member>, Failure> {
-    let options = options(arguments)?;
+    let options = RunOptions { url: arguments.url.clone(), ..arguments.driver.options()? };
     let Some((key, values)) = &arguments.over else {
         let plan = plan(arguments, &arguments.settings)?;
         return Ok(vec![Member { setting: None, plan, options }]);
@@ -180,28 +180,8 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
         plan.add_objective(objective).map_err(|error| Failure::usage(format!("--until: {error}")))?;
     }
     plan.watch.extend(arguments.watch.iter().cloned());
-    arguments.reach.apply(&mut plan.system);
-    if let Some(proxy) = &arguments.reach.proxy {
-        let through = plan.go_through(proxy, arguments.url.as_deref());
-        through.map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
-    }
-    if let Some(streams) = arguments.reach.streams {
-        plan.limits.streams = streams.into();
-    }
+    arguments.reach.ask(&mut plan, arguments.url.as_deref())?;
     Ok(*plan)
-}
-
-fn options(arguments: &LimitArguments) -> Result<RunOptions, Failure> {
-    Ok(RunOptions {
-        threads: arguments.threads.map(usize::from),
-        pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
-        io: arguments.io,
-        spin: arguments.spin,
-        timestamps: arguments.timestamps,
-        seed: arguments.seed,
-        url: arguments.url.clone(),
-        ..RunOptions::default()
-    })
 }
 
 /// `cores=2: trial 7: 41,200/s for at most 9s; 1m10s of 5m; so far holds 40,000/s …`.

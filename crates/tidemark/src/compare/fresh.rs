@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidemark_lab::{Bounds, EXIT_INTERRUPTED, Finished, Looked, Pins, RunOptions, Turn, compare_in_rounds};
+use tidemark_lab::{Bounds, EXIT_INTERRUPTED, Finished, Looked, RunOptions, Turn, compare_in_rounds};
 use tidemark_record::{Comparison as Record, new_run_dir};
 use tidemark_report::comparison::{Asked, Looks, Side};
 use tidemark_scenario::units::Time;
@@ -198,14 +198,5 @@ fn check_rules(comparison: &Comparison, arguments: &CompareArguments) -> Result<
 
 /// How the command line wants each run carried out.
 fn options(arguments: &CompareArguments) -> Result<RunOptions, Failure> {
-    Ok(RunOptions {
-        out: arguments.out.clone(),
-        threads: arguments.threads.map(usize::from),
-        pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
-        io: arguments.io,
-        spin: arguments.spin,
-        timestamps: arguments.timestamps,
-        seed: arguments.seed,
-        ..RunOptions::default()
-    })
+    Ok(RunOptions { out: arguments.out.clone(), ..arguments.driver.options()? })
 }
