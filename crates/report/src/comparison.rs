@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tidemark_record::summary::{Latency, Status, Summary, Verdict};
 use tidemark_record::{
-    ComparedRuns, Distribution, Merged, Outcome, Part, RecordError, Run, merge_merged, new_merged,
+    ComparedRuns, Distribution, Merged, Outcome, Part, RecordError, Run, SYSTEM, merge_merged, new_merged,
 };
 
 use crate::page::curve;
@@ -26,9 +26,6 @@ pub use claims::{Asked, Claim, Claims, Covers, SIDES_MAX, ShownSide, Side, SideR
 pub use figure::{Figure, Reading};
 pub use rule::{Judged, Rule};
 pub(crate) use words::{CLOSE, change, off, range};
-
-/// The process whose CPU time is compared.
-const SYSTEM: &str = "system";
 
 /// A comparison in figures: the object that `--json` prints for one.
 #[derive(Debug, Clone, Serialize)]

@@ -7,11 +7,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidemark_limit::{Cause, Cores, Ending, Found, Oddity, Point, Search, Searches, Trial};
+use tidemark_record::SYSTEM;
 
 use crate::units::{count, duration, percent, three_digits, trim_zeros};
-
-/// How the system is called among the processes.
-const SYSTEM: &str = "system";
 
 /// The searches as one JSON object with a line end: `limit`, or `limits` where there are several, each with its `setting`.
 pub fn json(searches: &Searches, dir: &Path) -> String {

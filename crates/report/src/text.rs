@@ -16,7 +16,7 @@ use tidemark_record::{Outcome, RecordError, Run};
 
 use self::percentiles::Times;
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
-use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
+use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
 use crate::{faults, maintenance, own, page, parts, watched};
 
 /// Width from which numbers are written out.
@@ -203,7 +203,7 @@ impl Text {
 }
 
 /// What came from files and servers must not steer the terminal.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
@@ -303,11 +303,6 @@ fn what_ran(text: &mut Text, manifest: &Manifest) {
         _ => String::new(),
     };
     text.named("machine", &[&machine.cpu_model, &cores, &memory, &machine.kernel, &steal]);
-}
-
-/// A length as it was asked for: `60s`, `2.5s`.
-fn seconds(s: f64) -> String {
-    format!("{}s", trim_zeros(&three_digits(s)))
 }
 
 fn pinned(who: &str, cores: &[usize]) -> String {

@@ -1,8 +1,8 @@
 //! A run as a trial of the search.
 
 use tidemark_limit::{Ask, Cores, Figures, Obstacle, Seen, Trial};
-use tidemark_record::Manifest;
 use tidemark_record::summary::Status;
+use tidemark_record::{DRIVER, Manifest};
 
 use super::goals::Goals;
 use super::tally::Tally;
@@ -16,8 +16,6 @@ const FREE_SHARE: f64 = 0.1;
 /// What stands in front of a reason that is about the driver, and of one that is about the machine.
 const DRIVER_BOUND: &str = "driver-bound: ";
 const MACHINE_BOUND: &str = "machine-bound: ";
-/// How the driver is called among the processes.
-const DRIVER: &str = "driver";
 
 /// When a trial ran, and where its run is.
 #[derive(Debug, Clone)]
