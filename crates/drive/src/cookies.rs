@@ -10,6 +10,7 @@
 use std::net::IpAddr;
 
 use tidemark_wire::http1::cookie::{self, SetCookie};
+use tidemark_wire::http1::without_port;
 
 use crate::jar::{Jar, Place};
 use crate::thread::Thread;
@@ -31,11 +32,7 @@ pub(crate) struct Site {
 impl Site {
     /// Of a target that requests name so (`host`, or `host:port`).
     pub fn new(authority: &str, is_secured: bool) -> Site {
-        let host = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => host,
-            _ => authority,
-        };
-        let host = host.to_ascii_lowercase();
+        let host = without_port(authority).to_ascii_lowercase();
         let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
         let is_local = match address {
             Some(address) => address.is_loopback(),

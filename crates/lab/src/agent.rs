@@ -10,7 +10,7 @@ use tidemark_record::Sample;
 use tidemark_scenario::plan::Watched;
 
 use crate::error::LabError;
-use crate::timetable::microseconds;
+use crate::timetable::{microseconds, next_second_us};
 use crate::watch::local::Local;
 
 /// A line. The first has `version` and `found`, or an `error`; each that follows `samples`, and `events` if there are any.
@@ -86,11 +86,10 @@ fn until_over(
     over: &Receiver<()>,
     output: &mut dyn Write,
 ) -> io::Result<()> {
-    const SECOND_US: u64 = 1_000_000;
     tell(output, first)?;
     loop {
         let now_us = microseconds(begin.elapsed());
-        let next = Duration::from_micros((now_us / SECOND_US + 1) * SECOND_US - now_us);
+        let next = Duration::from_micros(next_second_us(now_us) - now_us);
         match over.recv_timeout(next) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(()),

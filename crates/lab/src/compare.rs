@@ -8,7 +8,7 @@ mod in_rounds;
 use std::path::{Path, PathBuf};
 
 use tidemark_record::{ComparedRun, Comparison as Record, Part};
-use tidemark_scenario::{Comparison, Plan, Variant};
+use tidemark_scenario::{Comparison, Plan, Side};
 
 use crate::stores;
 pub use in_rounds::{Bounds, Looked, compare_in_rounds};
@@ -19,7 +19,7 @@ use crate::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabE
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     /// What runs, by the comparison's name for it.
-    pub variant: String,
+    pub side: String,
     /// Which part it is.
     pub part: Part,
     /// From 1.
@@ -61,23 +61,23 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
     options: &RunOptions,
     make_runs: &mut dyn FnMut(&mut Series<'_>) -> Result<(), E>,
 ) -> Result<Compared, E> {
-    if options.url.is_some() && comparison.variants.iter().any(|variant| variant.plan.drives_a_store()) {
+    if options.url.is_some() && comparison.sides.iter().any(|side| side.plan.drives_a_store()) {
         let reason = "--url would drive one server under the names of several stores; drive it by itself, with the scenario of one \
                       of them (`tidemark scenario` shows which)";
         return Err(LabError::Usage(reason.into()).into());
     }
-    let (variants, left_out) = installed(comparison);
-    if variants.is_empty() {
+    let (sides, left_out) = installed(comparison);
+    if sides.is_empty() {
         return Err(LabError::Usage(format!("nothing is left to compare: {}", left_out.join("; "))).into());
     }
-    let comparison = &Comparison { variants, ..comparison.clone() };
+    let comparison = &Comparison { sides, ..comparison.clone() };
     let dir = tidemark_record::new_run_dir(options.out.as_deref(), &comparison.name)
         .map_err(|error| LabError::Usage(error.to_string()))?;
-    let variants = comparison.variants.iter().map(|variant| variant.name.clone()).collect();
+    let sides = comparison.sides.iter().map(|side| side.name.clone()).collect();
     let mut record = Record::new(
         &comparison.secrets.masked(&comparison.name),
         &comparison.secrets.masked(&comparison.description),
-        variants,
+        sides,
     );
     record.left_out = left_out;
     record.command = comparison.secrets.masked_command(&options.command_line);
@@ -98,17 +98,17 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
 }
 
 /// What can be compared here, and what is left out, with why.
-fn installed(comparison: &Comparison) -> (Vec<Variant>, Vec<String>) {
+fn installed(comparison: &Comparison) -> (Vec<Side>, Vec<String>) {
     let (mut here, mut left_out) = (Vec::new(), Vec::<(String, String)>::new());
-    for variant in &comparison.variants {
-        let Some(why) = stores::missing(&variant.plan.stores).filter(|_| variant.if_installed) else {
-            here.push(variant.clone());
+    for side in &comparison.sides {
+        let Some(why) = stores::missing(&side.plan.stores).filter(|_| side.if_installed) else {
+            here.push(side.clone());
             continue;
         };
         let why = why.to_string();
         match left_out.iter_mut().find(|(_, other)| *other == why) {
-            Some((names, _)) => *names = format!("{names}; {}", variant.name),
-            None => left_out.push((variant.name.clone(), why)),
+            Some((names, _)) => *names = format!("{names}; {}", side.name),
+            None => left_out.push((side.name.clone(), why)),
         }
     }
     (here, left_out.into_iter().map(|(names, why)| format!("{names}: {why}")).collect())
@@ -120,7 +120,7 @@ struct Series<'a> {
     options: &'a RunOptions,
     dir: &'a Path,
     record: Record,
-    /// What each variant did with its own load: good answers per second, by round.
+    /// What each side did with its own load: good answers per second, by round.
     rates: Vec<Vec<f64>>,
     status: u8,
 }
@@ -137,8 +137,8 @@ impl Series<'_> {
         };
         let parts = [Some(Part::OwnLoad), second];
         let count = parts.iter().flatten().count();
-        let of = self.comparison.variants.len() * self.comparison.rounds as usize * count;
-        self.rates = vec![Vec::new(); self.comparison.variants.len()];
+        let of = self.comparison.sides.len() * self.comparison.rounds as usize * count;
+        self.rates = vec![Vec::new(); self.comparison.sides.len()];
         for part in parts.into_iter().flatten() {
             let rate = match (part, equal_rate_per_s) {
                 (Part::OwnLoad | Part::OwnRate, _) => None,
@@ -148,15 +148,15 @@ impl Series<'_> {
             self.record.equal_rate_per_s = rate;
             self.record.own_rate = self.comparison.own_rate.filter(|_| part == Part::OwnRate);
             for round in 1..=self.comparison.rounds {
-                for variant in 0..self.comparison.variants.len() {
+                for side in 0..self.comparison.sides.len() {
                     let done = self.record.runs.len();
-                    let name = self.comparison.variants[variant].name.clone();
+                    let name = self.comparison.sides[side].name.clone();
                     let rate_per_s = match part {
-                        Part::OwnRate => Some(self.own_rate(variant)?),
+                        Part::OwnRate => Some(self.own_rate(side)?),
                         Part::OwnLoad | Part::EqualRate => rate,
                     };
-                    let turn = Turn { variant: name, part, round, rate_per_s, done, of };
-                    if !self.one(variant, &turn, run)? {
+                    let turn = Turn { side: name, part, round, rate_per_s, done, of };
+                    if !self.one(side, &turn, run)? {
                         self.record.stopped = Some("stopped by the user".into());
                         return Ok(());
                     }
@@ -169,24 +169,24 @@ impl Series<'_> {
     /// One run; whether the next may begin.
     fn one<E: From<LabError>>(
         &mut self,
-        variant: usize,
+        side: usize,
         turn: &Turn,
         run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
     ) -> Result<bool, E> {
-        let mut plan = self.comparison.variants[variant].plan.clone();
+        let mut plan = self.comparison.sides[side].plan.clone();
         if let Some(rate_per_s) = turn.rate_per_s {
             let each = plan.requests_per_session().unwrap_or(1).max(1);
             plan.override_load(Some(rate_per_s / each as f64), None)
-                .map_err(|error| LabError::Usage(format!("{}: {error}", turn.variant)))?;
+                .map_err(|error| LabError::Usage(format!("{}: {error}", turn.side)))?;
         }
         let dir = directory(turn);
         let options = RunOptions { out: Some(self.dir.join(&dir)), remember: false, ..self.options.clone() };
         let finished = run(turn, plan, options)?;
         let summary = &finished.manifest.summary;
         if turn.part == Part::OwnLoad {
-            self.rates[variant].push(summary.achieved_per_s);
+            self.rates[side].push(summary.achieved_per_s);
         }
-        self.record.runs.push(ComparedRun { variant, part: turn.part, round: turn.round, dir });
+        self.record.runs.push(ComparedRun { side, part: turn.part, round: turn.round, dir });
         self.record.write(self.dir).map_err(unwritten)?;
         self.status = worse(self.status, finished.exit_status());
         Ok(!finished.manifest.interrupted)
@@ -200,10 +200,10 @@ impl Series<'_> {
         })
     }
 
-    /// The share of what a variant did itself that it is to do.
-    fn own_rate(&self, variant: usize) -> Result<f64, LabError> {
-        let name = &self.comparison.variants[variant].name;
-        positive(mean(&self.rates[variant]) * self.comparison.own_rate.unwrap_or(1.0)).ok_or_else(|| {
+    /// The share of what a side did itself that it is to do.
+    fn own_rate(&self, side: usize) -> Result<f64, LabError> {
+        let name = &self.comparison.sides[side].name;
+        positive(mean(&self.rates[side]) * self.comparison.own_rate.unwrap_or(1.0)).ok_or_else(|| {
             LabError::Measure(format!("{name} answered nothing, so that there is no share of it"))
         })
     }
@@ -219,7 +219,7 @@ fn positive(rate: f64) -> Option<f64> {
 
 /// The name of a run's directory: `3-rest`, `4-websocket-equal-rate`.
 fn directory(turn: &Turn) -> String {
-    let lower = turn.variant.to_ascii_lowercase();
+    let lower = turn.side.to_ascii_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let part = match turn.part {
@@ -283,7 +283,7 @@ mod tests {
         let mut seen = Vec::new();
         let compared = compare::<LabError>(&comparison, &options, None, &mut |turn, plan, options| {
             let rate = plan.load.phases.last().unwrap().to;
-            seen.push((turn.variant.clone(), turn.part, turn.round, rate));
+            seen.push((turn.side.clone(), turn.part, turn.round, rate));
             let status = if turn.done == 1 { Status::Invalid } else { Status::Fail };
             Ok(finished(&options.out.unwrap(), [1_000.0, 4_000.0][turn.done % 2], status, false))
         })

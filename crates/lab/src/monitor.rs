@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 use tidemark_record::Sample;
+pub use tidemark_record::{DRIVER, MACHINE, SYSTEM};
 
 use crate::groups::Group;
 use crate::proc;
@@ -16,13 +17,6 @@ use crate::proc;
 const PROCESSES_MAX: usize = 256;
 /// Most threads whose context switches are summed in one look; further ones are left out.
 const THREADS_MAX: usize = 1024;
-
-/// What a sample calls the whole machine.
-pub const MACHINE: &str = "machine";
-/// What a sample calls the system under test, all its processes together.
-pub const SYSTEM: &str = "system";
-/// What a sample calls this process.
-pub const DRIVER: &str = "driver";
 
 /// Counters since the process began, and sizes right now.
 #[derive(Debug, Clone, Copy, Default)]

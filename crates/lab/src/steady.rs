@@ -15,9 +15,9 @@
 //! A window of less than [`SEGMENTS_MIN`] seconds is too short to tell, and a load that itself changes has no steady
 //! state to look for.
 
-use tidemark_record::Second;
 use tidemark_record::fault::Fault;
 use tidemark_record::summary::SteadyState;
+use tidemark_record::{SECOND_US, Second};
 use tidemark_scenario::plan::{Curve, Load, Phase, Stream};
 
 use crate::verdict::duration_text;
@@ -34,8 +34,6 @@ const RATE_SHARE: f64 = 0.05;
 const P50_SHARE: f64 = 0.15;
 /// And one that changes less than this, microseconds.
 const P50_US: f64 = 100.0;
-/// Microseconds in a second.
-const SECOND_US: u64 = 1_000_000;
 
 /// Tests the whole seconds of the measured window, without those in the dips of faults: what we broke ourselves is no
 /// drift.

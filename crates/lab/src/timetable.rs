@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use tidemark_drive::PhaseTimes;
+use tidemark_record::SECOND_US;
 use tidemark_scenario::Plan;
 
 use crate::load_text;
-
-/// Time between two looks of the monitor.
-const SECOND_US: u64 = 1_000_000;
 
 /// How long before its end a process is looked at once more: who looks comes by several times meanwhile.
 const BEFORE_END: Duration = Duration::from_millis(150);
@@ -82,13 +80,18 @@ impl Timetable {
     pub fn look_is_due(&mut self, now_us: u64) -> bool {
         let mut due = now_us >= self.next_look_us;
         if due {
-            self.next_look_us = (now_us / SECOND_US + 1) * SECOND_US;
+            self.next_look_us = next_second_us(now_us);
         }
         while self.last_looks_us.pop_if(|at_us| *at_us <= now_us).is_some() {
             due = true;
         }
         due
     }
+}
+
+/// When the next whole second of the run begins, microseconds since it did.
+pub fn next_second_us(now_us: u64) -> u64 {
+    (now_us / SECOND_US + 1) * SECOND_US
 }
 
 /// A duration as the run's clock counts.

@@ -24,7 +24,7 @@ pub enum Part {
     OwnRate,
 }
 
-/// How a comparison went that ran as many rounds as it needed. In each round every variant ran twice, in an order that was
+/// How a comparison went that ran as many rounds as it needed. In each round every side ran twice, in an order that was
 /// drawn and then the other way round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct InRounds {
@@ -40,8 +40,9 @@ pub struct InRounds {
 /// A run of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComparedRun {
-    /// Index into [`Comparison::variants`].
-    pub variant: usize,
+    /// Index into [`Comparison::sides`].
+    #[serde(rename = "variant")]
+    pub side: usize,
     /// Which part it is.
     pub part: Part,
     /// From 1.
@@ -60,7 +61,8 @@ pub struct Comparison {
     /// What is compared, for a person.
     pub description: String,
     /// Names of what is compared; the others are held against the first.
-    pub variants: Vec<String>,
+    #[serde(rename = "variants")]
+    pub sides: Vec<String>,
     /// The rate of requests at which each ran again; absent where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal_rate_per_s: Option<f64>,
@@ -84,12 +86,12 @@ pub struct Comparison {
 
 impl Comparison {
     /// One that has not begun.
-    pub fn new(name: &str, description: &str, variants: Vec<String>) -> Comparison {
+    pub fn new(name: &str, description: &str, sides: Vec<String>) -> Comparison {
         Comparison {
             format: FORMAT,
             name: name.to_owned(),
             description: description.to_owned(),
-            variants,
+            sides,
             equal_rate_per_s: None,
             own_rate: None,
             in_rounds: None,
@@ -119,8 +121,8 @@ impl Comparison {
             return Err(RecordError::TooNew { path, found: comparison.format, known: FORMAT });
         }
         for of in &comparison.runs {
-            if of.variant >= comparison.variants.len() {
-                return Err(damaged(format!("there is no variant {}", of.variant)));
+            if of.side >= comparison.sides.len() {
+                return Err(damaged(format!("there is no side {}", of.side)));
             }
             let mut parts = Path::new(&of.dir).components();
             let is_within =
@@ -177,10 +179,10 @@ impl ComparedRuns {
         Ok(ComparedRuns { dir: dir.to_owned(), comparison, source, runs })
     }
 
-    /// The runs of one variant and part, in order.
-    pub fn of(&self, variant: usize, part: Part) -> impl Iterator<Item = &Run> {
+    /// The runs of one side and part, in order.
+    pub fn of(&self, side: usize, part: Part) -> impl Iterator<Item = &Run> {
         let of = self.comparison.runs.iter().zip(&self.runs);
-        of.filter(move |(of, _)| of.variant == variant && of.part == part).map(|(_, run)| run)
+        of.filter(move |(of, _)| of.side == side && of.part == part).map(|(_, run)| run)
     }
 }
 
@@ -197,13 +199,13 @@ mod tests {
         assert!(Comparison::is_at(temp.path()));
         assert_eq!(ComparedRuns::open(temp.path()).unwrap().comparison, comparison);
 
-        for (variant, dir) in [(0, "../x"), (0, "/tmp"), (0, "a/b"), (0, "."), (0, ""), (2, "x")] {
-            comparison.runs = vec![ComparedRun { variant, part: Part::OwnLoad, round: 1, dir: dir.into() }];
+        for (side, dir) in [(0, "../x"), (0, "/tmp"), (0, "a/b"), (0, "."), (0, ""), (2, "x")] {
+            comparison.runs = vec![ComparedRun { side, part: Part::OwnLoad, round: 1, dir: dir.into() }];
             comparison.write(temp.path()).unwrap();
             let error = ComparedRuns::open(temp.path()).unwrap_err();
             assert!(matches!(error, RecordError::Damaged { .. }), "{dir}: {error}");
         }
-        comparison.runs = vec![ComparedRun { variant: 0, part: Part::OwnLoad, round: 1, dir: "no".into() }];
+        comparison.runs = vec![ComparedRun { side: 0, part: Part::OwnLoad, round: 1, dir: "no".into() }];
         comparison.write(temp.path()).unwrap();
         assert!(ComparedRuns::open(temp.path()).is_err(), "the run is not there");
         fs::write(temp.path().join(files::COMPARISON), "{").unwrap();

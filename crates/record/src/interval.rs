@@ -7,7 +7,7 @@ use crate::ledger::Part;
 use crate::{Histogram, OwnSeries, PartSeries};
 
 /// Microseconds in a second.
-pub(crate) const SECOND_US: u64 = 1_000_000;
+pub const SECOND_US: u64 = 1_000_000;
 
 /// How a request ended. Every kind of failure has its own count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

@@ -116,7 +116,9 @@ pub use files::LOGS as LOGS_DIR;
 pub use files::OPERATIONS_TOLD;
 pub use following::{FOLLOWED_SECONDS, Following, goes_on};
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
-pub use interval::{CoreWaits, EARLIER_MAX, ErrorExample, Outcome, QUIET_US, Series, ThreadInterval};
+pub use interval::{
+    CoreWaits, EARLIER_MAX, ErrorExample, Outcome, QUIET_US, SECOND_US, Series, ThreadInterval,
+};
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use maintenance::{Bump, Maintenance};
 pub use manifest::Manifest;
@@ -131,8 +133,8 @@ pub use stretches::{Stretch, StretchOfLabel, stretches};
 pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
-    DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, ThreadTotals, Totals,
-    Window, summarize,
+    DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, SYSTEM, ThreadTotals,
+    Totals, Window, summarize,
 };
 pub use unfinished::rebuild;
 pub use writer::{Mask, RunWriter};

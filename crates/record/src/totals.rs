@@ -28,6 +28,8 @@ const UNQUEUED_SHARE: f64 = 0.1;
 const STALL_S: f64 = 0.05;
 /// The name under which the whole machine is sampled; it is no process.
 pub const MACHINE: &str = "machine";
+/// The name under which the system under test is, all its processes together.
+pub const SYSTEM: &str = "system";
 /// The name under which the driver is.
 pub const DRIVER: &str = "driver";
 

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tidemark_record::summary::{Latency, Status, Summary, Verdict};
 use tidemark_record::{
-    ComparedRuns, Distribution, Merged, Outcome, Part, RecordError, Run, merge_merged, new_merged,
+    ComparedRuns, Distribution, Merged, Outcome, Part, RecordError, Run, SYSTEM, merge_merged, new_merged,
 };
 
 use crate::page::curve;
@@ -26,9 +26,6 @@ pub use claims::{Asked, Claim, Claims, Covers, SIDES_MAX, ShownSide, Side, SideR
 pub use figure::{Figure, Reading};
 pub use rule::{Judged, Rule};
 pub(crate) use words::{CLOSE, change, off, range};
-
-/// The process whose CPU time is compared.
-const SYSTEM: &str = "system";
 
 /// A comparison in figures: the object that `--json` prints for one.
 #[derive(Debug, Clone, Serialize)]
@@ -57,12 +54,13 @@ pub struct ComparedPart {
     /// Which.
     pub part: Part,
     /// In the comparison's order; those that ran.
-    pub variants: Vec<Figures>,
+    #[serde(rename = "variants")]
+    pub sides: Vec<Figures>,
     /// The others against the first.
     pub ratios: Vec<Ratios>,
 }
 
-/// What one variant did, all its rounds together.
+/// What one side did, all its rounds together.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figures {
     /// Its name.
@@ -114,11 +112,12 @@ pub struct StoreFigures {
     pub rss_bytes_max: u64,
 }
 
-/// How one variant compares to the first.
+/// How one side compares to the first.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ratios {
     /// Its name.
-    pub variant: String,
+    #[serde(rename = "variant")]
+    pub side: String,
     /// The name of the first.
     pub to: String,
     /// Of good answers per second.
@@ -167,17 +166,17 @@ impl Compared {
     pub fn of(runs: &ComparedRuns) -> Result<Compared, RecordError> {
         let mut parts = Vec::new();
         for part in [Part::OwnLoad, Part::EqualRate, Part::OwnRate] {
-            let mut variants = Vec::new();
-            for (index, name) in runs.comparison.variants.iter().enumerate() {
+            let mut sides = Vec::new();
+            for (index, name) in runs.comparison.sides.iter().enumerate() {
                 let of: Vec<(u64, &Run)> = rounds(runs, index, part);
                 if !of.is_empty() {
-                    variants.push(Figures::of(name, &of)?);
+                    sides.push(Figures::of(name, &of)?);
                 }
             }
-            if !variants.is_empty() {
+            if !sides.is_empty() {
                 // at rates of their own times are not held against each other
-                let ratios = if part == Part::OwnRate { Vec::new() } else { ratios(runs, part, &variants)? };
-                parts.push(ComparedPart { part, ratios, variants });
+                let ratios = if part == Part::OwnRate { Vec::new() } else { ratios(runs, part, &sides)? };
+                parts.push(ComparedPart { part, ratios, sides });
             }
         }
         Ok(Compared {
@@ -255,10 +254,10 @@ impl Figures {
     }
 }
 
-/// The runs of one variant in one part, with their rounds.
-fn rounds(runs: &ComparedRuns, variant: usize, part: Part) -> Vec<(u64, &Run)> {
-    let of = runs.comparison.runs.iter().filter(|run| run.variant == variant && run.part == part);
-    of.map(|run| run.round).zip(runs.of(variant, part)).collect()
+/// The runs of one side in one part, with their rounds.
+fn rounds(runs: &ComparedRuns, side: usize, part: Part) -> Vec<(u64, &Run)> {
+    let of = runs.comparison.runs.iter().filter(|run| run.side == side && run.part == part);
+    of.map(|run| run.round).zip(runs.of(side, part)).collect()
 }
 
 /// What was answered in a run's measured window as it should, and the response times of what was due in it.
@@ -295,9 +294,9 @@ fn worst(summaries: &[&Summary]) -> Verdict {
 }
 
 /// The others of a part against the first.
-fn ratios(runs: &ComparedRuns, part: Part, variants: &[Figures]) -> Result<Vec<Ratios>, RecordError> {
+fn ratios(runs: &ComparedRuns, part: Part, all: &[Figures]) -> Result<Vec<Ratios>, RecordError> {
     let side = |figures: &Figures| {
-        let index = runs.comparison.variants.iter().position(|name| *name == figures.name);
+        let index = runs.comparison.sides.iter().position(|name| *name == figures.name);
         let of = rounds(runs, index.unwrap_or(0), part).into_iter();
         let run = |(round, run): (u64, &Run)| SideRun {
             dir: run.dir.clone(),
@@ -306,18 +305,18 @@ fn ratios(runs: &ComparedRuns, part: Part, variants: &[Figures]) -> Result<Vec<R
         };
         Side { name: figures.name.clone(), runs: of.map(run).collect() }
     };
-    let sides: Vec<Side> = variants.iter().map(side).collect();
+    let sides: Vec<Side> = all.iter().map(side).collect();
     let level = runs.comparison.in_rounds.map(|of| of.level);
     let claims = Claims::of(&sides, Asked { level, ..Asked::default() })?;
     let of = |index: usize| {
         let letter = claims::letter(index);
         let claim =
             |figure| claims.of_side(&letter).find(|claim| claim.label.is_none() && claim.figure == figure);
-        let (other, first) = (&variants[index], &variants[0]);
+        let (other, first) = (&all[index], &all[0]);
         let cpu = other.system_cpu_us_per_request.zip(first.system_cpu_us_per_request);
         let beside = sides[index].rounds_beside(&sides[0]).len();
         Ratios {
-            variant: other.name.clone(),
+            side: other.name.clone(),
             to: first.name.clone(),
             answered_per_s: Ratio::of(claim(Figure::Rate)),
             p50: Ratio::of(claim(Figure::P50)),
@@ -329,7 +328,7 @@ fn ratios(runs: &ComparedRuns, part: Part, variants: &[Figures]) -> Result<Vec<R
             no_claim: (beside < LEAST).then(|| format!("needs {LEAST} rounds, has {beside}")),
         }
     };
-    Ok((1..variants.len()).map(of).collect())
+    Ok((1..all.len()).map(of).collect())
 }
 
 #[cfg(test)]
@@ -381,13 +380,13 @@ pub(crate) mod tests {
         writer.finish(&Manifest::new("x", vec!["Trade".into()], summary)).unwrap();
     }
 
-    /// Two variants: three rounds with their own load, one at an equal rate.
+    /// Two sides: three rounds with their own load, one at an equal rate.
     pub(crate) fn runs() -> (TempDir, ComparedRuns) {
         let temp = tempfile::tempdir().unwrap();
         let names = vec!["REST".to_owned(), "WebSocket".to_owned()];
         let mut comparison = Comparison::new("trade", "The same service, called in two ways.", names);
         comparison.equal_rate_per_s = Some(500.0);
-        for (variant, part, round, answers, us, cpu_s, status) in [
+        for (side, part, round, answers, us, cpu_s, status) in [
             (0, Part::OwnLoad, 1, 1_000, 900, 2.0, Status::Pass),
             (1, Part::OwnLoad, 1, 9_000, 1_800, 4.0, Status::Pass),
             (0, Part::OwnLoad, 2, 1_000, 900, 2.0, Status::Invalid),
@@ -399,7 +398,7 @@ pub(crate) mod tests {
         ] {
             let dir = format!("{}-x", comparison.runs.len() + 1);
             write(&temp.path().join(&dir), 10, answers, us, cpu_s, status);
-            comparison.runs.push(ComparedRun { variant, part, round, dir });
+            comparison.runs.push(ComparedRun { side, part, round, dir });
         }
         comparison.write(temp.path()).unwrap();
         let runs = ComparedRuns::open(temp.path()).unwrap();
@@ -411,7 +410,7 @@ pub(crate) mod tests {
         let (_temp, runs) = runs();
         let compared = Compared::of(&runs).unwrap();
         let own = &compared.parts[0];
-        let [rest, websocket] = &own.variants[..] else { panic!("two") };
+        let [rest, websocket] = &own.sides[..] else { panic!("two") };
         assert_eq!((rest.rounds, rest.requests), (3, 2 * (10_000 + 13 + 10) + 10_100 + 13 + 10));
         assert!((rest.answered_per_s - 30_139.0 / 30.0).abs() < 1e-9, "{}", rest.answered_per_s);
         assert_eq!((rest.errors["status"], rest.verdict.status), (30, Status::Invalid));
@@ -420,7 +419,7 @@ pub(crate) mod tests {
         let cpu = rest.system_cpu_us_per_request.unwrap();
         assert!((cpu - 6e6 / rest.requests as f64).abs() < 1e-9 && websocket.requests > 90_000);
         let ratios = &own.ratios[0];
-        assert_eq!((ratios.variant.as_str(), ratios.to.as_str()), ("WebSocket", "REST"));
+        assert_eq!((ratios.side.as_str(), ratios.to.as_str()), ("WebSocket", "REST"));
         let rate = ratios.answered_per_s;
         assert!(rate.low < rate.ratio && rate.ratio < rate.high && rate.difference == Some(true), "{rate:?}");
         assert_eq!(ratios.no_claim, None);

@@ -3,7 +3,7 @@
 use tidemark_record::fault::{Dip, Fault, RECOVERED_S, RECOVERED_SHARE};
 use tidemark_record::summary::Summary;
 
-use crate::units::{count, percent, three_digits, trim_zeros};
+use crate::units::{count, percent, seconds, three_digits};
 
 /// What stands above the rows.
 pub const HEAD: [&str; 8] = ["", "at", "before", "lowest", "back after", "after heal", "errors", "backlog"];
@@ -100,10 +100,6 @@ fn lowest(dip: &Dip) -> String {
         depth if depth < NO_DIP => "no dip".into(),
         depth => format!("{}/s (-{})", three_digits(dip.lowest_per_s), percent(depth)),
     }
-}
-
-pub(crate) fn seconds(s: f64) -> String {
-    format!("{}s", trim_zeros(&three_digits(s)))
 }
 
 /// What could not be carried out, or put right.

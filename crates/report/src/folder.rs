@@ -154,7 +154,7 @@ fn of_any(dir: &Path) -> Result<Listed, RecordError> {
             state: State::Comparison,
             scenario: comparison.name,
             compared: Some(comparison.runs.len()),
-            system: comparison.variants.join(", "),
+            system: comparison.sides.join(", "),
             reasons: comparison.stopped.into_iter().collect(),
             ..Listed::default()
         });

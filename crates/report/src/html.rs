@@ -31,15 +31,16 @@ pub fn comparison(compared: &Compared, runs: &ComparedRuns) -> Result<String, Re
     let mut page = serde_json::to_value(compared).expect("a comparison is plain JSON");
     page["source"] = runs.source.as_str().into();
     for (part, of_part) in compared.parts.iter().enumerate() {
-        let names: Vec<&str> = of_part.variants.iter().map(|figures| figures.name.as_str()).collect();
+        let names: Vec<&str> = of_part.sides.iter().map(|figures| figures.name.as_str()).collect();
         page["parts"][part]["operations"] =
             serde_json::json!(operations::compared(runs, of_part.part, &names)?);
-        for (variant, figures) in of_part.variants.iter().enumerate() {
-            let place = &mut page["parts"][part]["variants"][variant];
+        for (side, figures) in of_part.sides.iter().enumerate() {
+            let place = &mut page["parts"][part]["variants"][side];
             place["curve"] = serde_json::json!(figures.curve);
-            let pages = runs.comparison.runs.iter().filter(|run| {
-                run.part == of_part.part && runs.comparison.variants[run.variant] == figures.name
-            });
+            let pages =
+                runs.comparison.runs.iter().filter(|run| {
+                    run.part == of_part.part && runs.comparison.sides[run.side] == figures.name
+                });
             place["pages"] = pages.map(|run| format!("{}/report.html", run.dir)).collect();
         }
     }
@@ -105,13 +106,13 @@ mod tests {
         let begin = page.find("id=\"run\">").unwrap() + "id=\"run\">".len();
         let json = &page[begin..begin + page[begin..].find("</script").unwrap()];
         let value: serde_json::Value = serde_json::from_str(json).expect("whole");
-        let variant = |part: usize, index: usize| &value["comparison"]["parts"][part]["variants"][index];
+        let side = |part: usize, index: usize| &value["comparison"]["parts"][part]["variants"][index];
         assert_eq!(
-            variant(0, 0)["pages"],
+            side(0, 0)["pages"],
             serde_json::json!(["1-x/report.html", "3-x/report.html", "5-x/report.html"])
         );
-        assert_eq!(variant(1, 1)["pages"], serde_json::json!(["8-x/report.html"]));
-        assert!(variant(0, 1)["curve"].as_array().unwrap().len() > 2);
+        assert_eq!(side(1, 1)["pages"], serde_json::json!(["8-x/report.html"]));
+        assert!(side(0, 1)["curve"].as_array().unwrap().len() > 2);
         assert_eq!(value["comparison"]["source"], "</script>");
     }
 

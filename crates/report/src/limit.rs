@@ -7,11 +7,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidemark_limit::{Cause, Cores, Ending, Found, Obstacle, Oddity, Point, Search, Searches, Trial};
+use tidemark_record::SYSTEM;
 
 use crate::units::{count, duration, percent, three_digits, trim_zeros};
 
-/// How the system is called among the processes.
-const SYSTEM: &str = "system";
 /// Others that use so many cores are told of where nobody knows whether they are the system.
 const BUSY_CORES: f64 = 0.5;
 

@@ -11,7 +11,7 @@ use tidemark_record::summary::{Status, Summary};
 
 use crate::text::ledger::sent_at;
 use crate::text::{at_least, dashes, drift, good_elsewhere, time};
-use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
+use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
 use crate::{faults, maintenance, own, page, parts, watched};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
@@ -78,10 +78,6 @@ fn verdict(out: &mut String, manifest: &Manifest) {
     });
     what.retain(|part| !part.is_empty());
     let _ = writeln!(out, "{}", what.join(" · "));
-}
-
-fn seconds(s: f64) -> String {
-    format!("{}s", trim_zeros(&three_digits(s)))
 }
 
 fn figures(out: &mut String, run: &Run) {

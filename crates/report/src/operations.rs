@@ -140,7 +140,7 @@ fn by_time(
     Ok(found)
 }
 
-/// The variants of one part of a comparison beside each other.
+/// The sides of one part of a comparison beside each other.
 #[derive(Debug, Serialize)]
 pub(crate) struct ComparedOperations {
     /// Begin of each bin, seconds since the measured window began.
@@ -151,31 +151,32 @@ pub(crate) struct ComparedOperations {
     left_out: usize,
 }
 
-/// One kind: an entry for each variant, null where it did none of these.
+/// One kind: an entry for each side, null where it did none of these.
 #[derive(Debug, Serialize)]
 struct ComparedKind {
     entity: String,
     operation: String,
-    variants: Vec<Option<Measured>>,
+    #[serde(rename = "variants")]
+    sides: Vec<Option<Measured>>,
     p95_us: Vec<Values>,
 }
 
-/// What the variants did over their measured windows, the rounds of each as one; nothing where no system tells.
+/// What the sides did over their measured windows, the rounds of each as one; nothing where no system tells.
 pub(crate) fn compared(
     runs: &ComparedRuns,
     part: Part,
-    variants: &[&str],
+    sides: &[&str],
 ) -> Result<Option<ComparedOperations>, RecordError> {
-    let names = &runs.comparison.variants;
-    let of_variant = |name: &&str| -> Vec<&Run> {
+    let names = &runs.comparison.sides;
+    let of_side = |name: &&str| -> Vec<&Run> {
         let index = names.iter().position(|of| of == name);
         index.map(|index| runs.of(index, part).collect()).unwrap_or_default()
     };
-    let rounds: Vec<Vec<&Run>> = variants.iter().map(of_variant).collect();
+    let rounds: Vec<Vec<&Run>> = sides.iter().map(of_side).collect();
     let mut by_name: BTreeMap<Name, Vec<Option<Measured>>> = BTreeMap::new();
-    for (variant, runs) in rounds.iter().enumerate() {
+    for (side, runs) in rounds.iter().enumerate() {
         for kind in kinds(runs)? {
-            by_name.entry(kind.name).or_insert_with(|| vec![None; rounds.len()])[variant] = Some(kind.system);
+            by_name.entry(kind.name).or_insert_with(|| vec![None; rounds.len()])[side] = Some(kind.system);
         }
     }
     let mut found: Vec<_> = by_name.into_iter().collect();
@@ -192,12 +193,7 @@ pub(crate) fn compared(
     let names: Vec<Name> = found.iter().map(|(name, _)| name.clone()).collect();
     let mut kinds: Vec<ComparedKind> = found
         .into_iter()
-        .map(|((entity, operation), variants)| ComparedKind {
-            entity,
-            operation,
-            variants,
-            p95_us: Vec::new(),
-        })
+        .map(|((entity, operation), sides)| ComparedKind { entity, operation, sides, p95_us: Vec::new() })
         .collect();
     for runs in &rounds {
         let mut bins = by_time(runs, axis, &names, &Query::default())?;
@@ -315,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_stand_beside_each_other_and_their_rounds_are_one() {
+    fn sides_stand_beside_each_other_and_their_rounds_are_one() {
         let (_temp, runs) = crate::comparison::tests::runs();
         let names = ["REST", "WebSocket"];
         assert!(compared(&runs, Part::OwnLoad, &names).unwrap().is_none());
@@ -327,12 +323,12 @@ mod tests {
         let shown = compared(&runs, Part::OwnLoad, &names).unwrap().unwrap();
         assert_eq!((shown.seconds.len(), shown.bin_s, shown.kinds.len()), (10, 1, 1));
         let trade = &shown.kinds[0];
-        let rest = trade.variants[0].unwrap();
+        let rest = trade.sides[0].unwrap();
         assert_eq!(
             (rest.count, rest.throughput_per_s, rest.median_us, rest.p95_us),
             (60, 2.0, Some(2_000), Some(3_000))
         );
-        assert!(trade.variants[1].is_none());
+        assert!(trade.sides[1].is_none());
         assert_eq!((trade.p95_us[0][0], trade.p95_us[1][0]), (Some(3_000.0), None));
     }
 }

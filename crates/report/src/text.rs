@@ -8,16 +8,17 @@ pub(crate) mod ledger;
 pub mod limit;
 mod percentiles;
 pub mod quick;
+mod tables;
 
 use anstyle::{AnsiColor, Style as Paint};
 use tidemark_record::manifest::Manifest;
-use tidemark_record::summary::{Latency, Status, Step, Summary};
+use tidemark_record::summary::{Latency, Status, Summary};
 use tidemark_record::{Outcome, RecordError, Run};
 
 use self::percentiles::Times;
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
-use crate::units::{bytes, compact, count, duration, percent, three_digits, trim_zeros};
-use crate::{faults, maintenance, own, page, parts, watched};
+use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
+use crate::{faults, maintenance, page, parts, watched};
 
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
@@ -74,10 +75,10 @@ fn of(run: &Run, style: Style, times: Option<&Times>) -> String {
     }
     time_parts(&mut text, manifest);
     slowest(&mut text, &manifest.summary);
-    targets(&mut text, &manifest.summary);
-    labels(&mut text, &manifest.summary);
-    groups(&mut text, &manifest.summary);
-    own_metrics(&mut text, &manifest.summary);
+    tables::targets(&mut text, &manifest.summary);
+    tables::labels(&mut text, &manifest.summary);
+    tables::groups(&mut text, &manifest.summary);
+    tables::own_metrics(&mut text, &manifest.summary);
     errors(&mut text, manifest);
     faults(&mut text, &manifest.summary);
     maintenance(&mut text, &manifest.summary);
@@ -203,7 +204,7 @@ impl Text {
 }
 
 /// What came from files and servers must not steer the terminal.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
@@ -303,11 +304,6 @@ fn what_ran(text: &mut Text, manifest: &Manifest) {
         _ => String::new(),
     };
     text.named("machine", &[&machine.cpu_model, &cores, &memory, &machine.kernel, &steal]);
-}
-
-/// A length as it was asked for: `60s`, `2.5s`.
-fn seconds(s: f64) -> String {
-    format!("{}s", trim_zeros(&three_digits(s)))
 }
 
 fn pinned(who: &str, cores: &[usize]) -> String {
@@ -451,91 +447,6 @@ fn requests(number: u64) -> String {
 /// A duration, or a [dash](dashes).
 pub(crate) fn time(us: Option<f64>) -> String {
     us.map_or_else(|| "-".into(), duration)
-}
-
-fn targets(text: &mut Text, summary: &Summary) {
-    if summary.targets.is_empty() {
-        return;
-    }
-    text.heading("By target");
-    let head = ["", "count", "share", "per s", "p50", "p99", "failed"];
-    let mut table = Table::new(&head).dispensable(&["share", "per s"]);
-    for of in &summary.targets {
-        let times = [of.response_time_us.p50, of.response_time_us.p99];
-        let mut row = vec![
-            clean(&of.target),
-            text.count(of.requests),
-            percent(of.share),
-            rate(text, of.achieved_per_s),
-        ];
-        row.extend(times.map(|us| time(us.map(|us| us as f64))));
-        row.push(text.count(of.errors.values().sum()));
-        table.row(row);
-    }
-    text.table(&table);
-}
-
-fn labels(text: &mut Text, summary: &Summary) {
-    if summary.steps.is_empty() {
-        return;
-    }
-    text.heading("By label");
-    let head = ["", "count", "share", "per s", "p50", "p90", "p99", "p99.9", "max", "failed"];
-    let mut table = Table::new(&head).dispensable(&["share", "p99.9", "p90", "per s", "max"]);
-    for step in &summary.steps {
-        table.row(label(text, step));
-    }
-    text.table(&table);
-}
-
-fn label(text: &Text, step: &Step) -> Vec<String> {
-    let of = &step.response_time_us;
-    let mut row = vec![
-        clean(&step.label),
-        text.count(step.requests),
-        percent(step.share),
-        rate(text, step.achieved_per_s),
-    ];
-    row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))));
-    row.push(text.count(step.errors.values().sum()));
-    row
-}
-
-/// Several steps together.
-fn groups(text: &mut Text, summary: &Summary) {
-    if summary.groups.is_empty() {
-        return;
-    }
-    text.heading("By group");
-    let head = ["", "count", "per s", "p50", "p90", "p99", "p99.9", "max", "failed"];
-    let mut table = Table::new(&head).dispensable(&["p99.9", "p90", "per s", "max"]);
-    for group in &summary.groups {
-        let of = &group.response_time_us;
-        let mut row = vec![clean(&group.group), text.count(group.count), rate(text, group.achieved_per_s)];
-        row.extend([of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))));
-        row.push(text.count(group.errors.values().sum()));
-        table.row(row);
-    }
-    text.table(&table);
-}
-
-/// What the scenario measured itself.
-fn own_metrics(text: &mut Text, summary: &Summary) {
-    if summary.metrics.is_empty() {
-        return;
-    }
-    text.heading("Own metrics");
-    let without = own::any_without(summary);
-    let head = [""].into_iter().chain(own::HEAD).chain(without.then_some(own::NO_NUMBER));
-    let head: Vec<&str> = head.collect();
-    let mut table = Table::new(&head).dispensable(&["sum", "p90", "count", "mean"]);
-    for of in &summary.metrics {
-        let mut row = vec![clean(&own::name(of))];
-        row.extend(own::figures(of));
-        row.extend(without.then(|| text.count(of.no_number)));
-        table.row(row);
-    }
-    text.table(&table);
 }
 
 fn rate(text: &Text, per_s: f64) -> String {

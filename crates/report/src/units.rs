@@ -29,6 +29,11 @@ pub fn duration(us: f64) -> String {
     }
 }
 
+/// A length as it was asked for: `60s`, `2.5s`.
+pub(crate) fn seconds(s: f64) -> String {
+    format!("{}s", trim_zeros(&three_digits(s)))
+}
+
 /// A count with separators: `1,234,567`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();

@@ -2,10 +2,8 @@
 
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{FigureSummary, Process, Summary};
-use tidemark_record::{DRIVER, MACHINE};
+use tidemark_record::{DRIVER, MACHINE, SYSTEM};
 
-/// What samples call the system that is driven.
-const SYSTEM: &str = "system";
 /// Most series that have a line.
 pub(crate) const SERIES_MAX: usize = 30;
 

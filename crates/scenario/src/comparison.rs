@@ -15,7 +15,7 @@ use crate::sink::Sink;
 use crate::yaml::{self, Node};
 
 /// Most scenarios that one file compares.
-pub const VARIANTS_MAX: usize = 24;
+pub const SIDES_MAX: usize = 24;
 /// Most rounds.
 pub const ROUNDS_MAX: u64 = 20;
 
@@ -36,7 +36,7 @@ pub struct Comparison {
     /// What is compared, for a person.
     pub description: String,
     /// The scenarios, at least two; the others are held against the first.
-    pub variants: Vec<Variant>,
+    pub sides: Vec<Side>,
     /// At which share of what the slowest did each runs again, above 0 and at most 1; none where it does not.
     pub equal_rate: Option<f64>,
     /// At which share of what itself did each runs again, above 0 and at most 1; none where it does not.
@@ -53,7 +53,7 @@ pub struct Comparison {
 
 /// One of several scenarios.
 #[derive(Debug, Clone)]
-pub struct Variant {
+pub struct Side {
     /// How it is called here.
     pub name: String,
     /// What it does.
@@ -154,16 +154,16 @@ fn read(
     let settings = Settings::read(root.get("settings"), source.base_dir, &own, sink);
     let reader = Reader { sink, settings: &settings, checker };
     check(root, &Shape::Record(&COMPARISON), "the comparison", &reader);
-    let mut variants = Vec::new();
+    let mut sides = Vec::new();
     let mut reached = vec![Reached::default(); others.len()];
     let named = root.get(COMPARE).map(Node::entries).unwrap_or_default();
     if named.len() < 2 && !sink.has_errors() {
         sink.error(root.get(COMPARE).unwrap_or(root), "at least two scenarios are needed to compare");
     }
-    if named.len() > VARIANTS_MAX {
-        sink.error(&named[VARIANTS_MAX].0, format!("at most {VARIANTS_MAX} scenarios can be compared"));
+    if named.len() > SIDES_MAX {
+        sink.error(&named[SIDES_MAX].0, format!("at most {SIDES_MAX} scenarios can be compared"));
     }
-    for (name, node) in named.iter().take(VARIANTS_MAX) {
+    for (name, node) in named.iter().take(SIDES_MAX) {
         let (Some(name), Some(of)) =
             (name.text(), node.get("scenario").or_else(|| node.text().map(|_| node)))
         else {
@@ -200,26 +200,26 @@ fn read(
         found.append(diagnostics);
         if let Some(plan) = plan {
             let if_installed = node.get("if installed").and_then(|node| reader.bool(node)).unwrap_or(false);
-            variants.push(Variant { name: name.to_owned(), plan, if_installed });
+            sides.push(Side { name: name.to_owned(), plan, if_installed });
         }
     }
     others.iter().zip(&reached).for_each(|((name, _), reached)| reached.tell(name, sink));
-    let equal_rate = again("equal rate", root, &variants, named.len(), &reader);
-    let own_rate = again("own rate", root, &variants, named.len(), &reader);
+    let equal_rate = again("equal rate", root, &sides, named.len(), &reader);
+    let own_rate = again("own rate", root, &sides, named.len(), &reader);
     let rounds = rounds(root, &reader);
     settings.warn_of_unused(sink);
     sink.mask(&settings.secrets());
-    if sink.has_errors() || found.has_errors() || variants.len() < 2 {
+    if sink.has_errors() || found.has_errors() || sides.len() < 2 {
         return (None, found);
     }
     let mut secrets = settings.secrets();
-    variants.iter().for_each(|variant| secrets.extend(&variant.plan.secrets));
+    sides.iter().for_each(|side| secrets.extend(&side.plan.secrets));
     let stem = Path::new(source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(source.name);
     let text = |key| root.get(key).and_then(|node| reader.text(node));
     let comparison = Comparison {
         name: text("name").unwrap_or_else(|| stem.to_owned()),
         description: text("description").unwrap_or_default(),
-        variants,
+        sides,
         equal_rate,
         own_rate,
         rounds,
@@ -274,25 +274,25 @@ impl Reached<'_> {
 }
 
 /// The share that stands at a key: each runs again at a rate.
-fn again(key: &str, root: &Node, variants: &[Variant], named: usize, reader: &Reader<'_>) -> Option<f64> {
+fn again(key: &str, root: &Node, sides: &[Side], named: usize, reader: &Reader<'_>) -> Option<f64> {
     let node = root.get(key)?;
     let share = reader.share(node)?;
     if share <= 0.0 {
         reader.sink.error(node, "at a rate of 0 nothing is measured; write a share like 50%");
         return None;
     }
-    if let Some(other) = variants.iter().find(|variant| variant.plan.requests_per_session().is_none()) {
+    if let Some(other) = sides.iter().find(|side| side.plan.requests_per_session().is_none()) {
         let message = format!(
             "sessions of \"{}\" do not all make the same number of requests, so that there is no {key}",
             other.name
         );
         reader.sink.error(node, message);
-    } else if let Some(other) = variants.iter().find(|variant| !variant.plan.load.kinds.is_empty()) {
+    } else if let Some(other) = sides.iter().find(|side| !side.plan.load.kinds.is_empty()) {
         let message =
             format!("the session kinds of \"{}\" have loads of their own; there is no {key}", other.name);
         reader.sink.error(node, message);
     }
-    (variants.len() == named).then_some(share)
+    (sides.len() == named).then_some(share)
 }
 
 fn rounds(root: &Node, reader: &Reader<'_>) -> u64 {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     fn users(comparison: &Comparison) -> Vec<usize> {
-        comparison.variants.iter().map(|variant| variant.plan.load.most_users()).collect()
+        comparison.sides.iter().map(|side| side.plan.load.most_users()).collect()
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub mod units;
 pub mod value;
 mod yaml;
 
-pub use comparison::{Comparison, Experiment, ROUNDS_MAX, VARIANTS_MAX, Variant, load_experiment_text};
+pub use comparison::{Comparison, Experiment, ROUNDS_MAX, SIDES_MAX, Side, load_experiment_text};
 pub use context::{Context, Shared};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use expr::{Expr, Unmet};

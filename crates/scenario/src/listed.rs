@@ -39,7 +39,7 @@ pub fn listed_file(path: &Path) -> Vec<Listed> {
 }
 
 /// The settings of a scenario, or of a comparison and of each scenario in it, which `--set` reaches. Those that a
-/// comparison says of all its variants are left out. Nothing of what cannot be read.
+/// comparison says of all its sides are left out. Nothing of what cannot be read.
 ///
 /// ```
 /// let text = "settings:\n  users: 100   # at once\n  store: [redis, valkey]\n";
@@ -51,16 +51,16 @@ pub fn listed_file(path: &Path) -> Vec<Listed> {
 pub fn listed_text(name: &str, text: &str, base_dir: &Path) -> Vec<Listed> {
     let Some(root) = yaml::read(&Sink::new(name, text)) else { return Vec::new() };
     let mut all = vec![Listed { scenario: name.to_owned(), settings: of(&root, text) }];
-    let variants = root.get(COMPARE).map(Node::entries).unwrap_or_default();
+    let sides = root.get(COMPARE).map(Node::entries).unwrap_or_default();
     let named = |node: &Node| node.get("scenario").unwrap_or(node).text().map(str::to_owned);
-    for (_, node) in variants {
+    for (_, node) in sides {
         let Some(scenario) = named(node).filter(|name| all.iter().all(|of| of.scenario != *name)) else {
             continue;
         };
         let Some(found) = Text::find(&scenario, base_dir) else { continue };
         let Some(inner) = yaml::read(&Sink::new(&found.name, &found.text)) else { continue };
         let mut settings = of(&inner, &found.text);
-        let same = || variants.iter().filter(|(_, node)| named(node).as_ref() == Some(&scenario));
+        let same = || sides.iter().filter(|(_, node)| named(node).as_ref() == Some(&scenario));
         let says = |node: &Node, name: &str| node.get("set").is_some_and(|set| set.get(name).is_some());
         settings.retain(|setting| same().any(|(_, node)| !says(node, &setting.name)));
         all.push(Listed { scenario, settings });

@@ -7,12 +7,12 @@ use std::time::Duration;
 use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_report::cube::{Dimension, Filter, Measure};
 use tidemark_scenario::plan::{Watch, Watched};
 
 use crate::compare::args::CompareArguments;
 use crate::display::DisplayOptions;
+use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::history::HistoryArguments;
 use crate::hit::args::HitArguments;
@@ -115,30 +115,12 @@ pub struct RunArguments {
     /// Drive the system at this URL instead of starting the scenario's
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// How that URL is reached
-    #[command(flatten)]
-    pub reach: ReachArguments,
     /// What nobody here starts and is looked at beside the load: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME, container=NAME, or the URL of a page of metrics, with series behind a # (repeatable)
     #[arg(long, value_name = "WHAT", value_parser = watch)]
     pub watch: Vec<Watch>,
-    /// Cores for a side: driver=2,3 or system=0-1 (repeatable)
-    #[arg(long = "pin", value_name = "SIDE=CORES")]
-    pub pins: Vec<String>,
-    /// Driving threads [default: one for each pinned core, or half of the cores]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
-    #[arg(long, value_name = "BACK_END", default_value_t)]
-    pub io: IoChoice,
-    /// Driving threads never sleep: each uses a whole core, and response times contain no wake-ups
-    #[arg(long)]
-    pub spin: bool,
-    /// Until when response times count: read (the driver has read the answer) or kernel (the kernel had its last bytes)
-    #[arg(long, value_name = "WHEN", default_value_t)]
-    pub timestamps: Timestamps,
-    /// Seed of the random numbers; the same seed draws the same numbers
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
-    pub seed: Option<u64>,
+    /// How it is driven.
+    #[command(flatten)]
+    pub driver: DriverArguments,
     /// The run directory, new or empty [default: a new one in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -166,6 +148,9 @@ pub struct RunArguments {
     /// Show rate, latencies, errors and CPU on the full screen; q stops the run
     #[arg(long, conflicts_with = "quiet")]
     pub tui: bool,
+    /// How that URL is reached
+    #[command(flatten)]
+    pub reach: ReachArguments,
     /// Results for machines.
     #[command(flatten)]
     pub results: ResultArguments,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_lab::{Finished, Pins, RunOptions};
+use tidemark_lab::{Finished, RunOptions};
 use tidemark_record::{Comparison, Run};
 use tidemark_report::html;
 use tidemark_scenario::Plan;
@@ -26,32 +26,18 @@ pub fn ask(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Failure> {
         plan.objectives.iter_mut().for_each(|objective| objective.abort_early = true);
     }
     plan.watch.extend(arguments.watch.iter().cloned());
-    arguments.reach.apply(&mut plan.system);
-    if let Some(proxy) = &arguments.reach.proxy {
-        let through = plan.go_through(proxy, arguments.url.as_deref());
-        through.map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
-    }
-    if let Some(streams) = arguments.reach.streams {
-        plan.limits.streams = streams.into();
-    }
-    Ok(())
+    arguments.reach.ask(plan, arguments.url.as_deref())
 }
 
 /// How the command line wants it carried out.
 pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
     Ok(RunOptions {
         out: arguments.out.clone(),
-        threads: arguments.threads.map(usize::from),
-        pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
-        io: arguments.io,
-        spin: arguments.spin,
-        timestamps: arguments.timestamps,
-        seed: arguments.seed,
         keep_data: arguments.keep_data,
         url: arguments.url.clone(),
         trace: arguments.trace.options()?,
         before_exit: Display::before_exit(),
-        ..RunOptions::default()
+        ..arguments.driver.options()?
     })
 }
 

@@ -18,8 +18,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
 }
 
 fn praise_all(comparison: &Comparison) -> String {
-    let each =
-        comparison.variants.iter().map(|variant| format!("\n{}: {}", variant.name, praise(&variant.plan)));
+    let each = comparison.sides.iter().map(|side| format!("\n{}: {}", side.name, praise(&side.plan)));
     format!("{}: no mistakes; compares{}", comparison.source_name, each.collect::<String>())
 }
 

@@ -43,16 +43,15 @@ pub fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
 pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Failure> {
     check(arguments.results.any_but_json().or(arguments.latency.then_some("--latency")))?;
     let rate = arguments.constant_rate()?;
-    for variant in &mut comparison.variants {
-        variant
-            .plan
+    for side in &mut comparison.sides {
+        side.plan
             .override_load(None, arguments.duration)
-            .map_err(|error| Failure::usage(format!("{}: {error}", variant.name)))?;
-        carry_out::ask(&mut variant.plan, &arguments)
-            .map_err(|failure| Failure { message: format!("{}: {failure}", variant.name), ..failure })?;
+            .map_err(|error| Failure::usage(format!("{}: {error}", side.name)))?;
+        carry_out::ask(&mut side.plan, &arguments)
+            .map_err(|failure| Failure { message: format!("{}: {failure}", side.name), ..failure })?;
     }
     if rate.is_some()
-        && let Some(other) = comparison.variants.iter().find(|v| v.plan.requests_per_session().is_none())
+        && let Some(other) = comparison.sides.iter().find(|v| v.plan.requests_per_session().is_none())
     {
         let reason = "do not all make the same number of requests, so that --rate cannot be equal for all";
         return Err(Failure::usage(format!("sessions of {} {reason}", other.name)));
@@ -137,5 +136,5 @@ fn announced(turn: &Turn) -> String {
         (Part::EqualRate | Part::OwnRate, Some(rate)) => format!(", at {}/s", units::three_digits(rate)),
         _ => String::new(),
     };
-    format!("{} of {}: {}{rate}", turn.done + 1, turn.of, turn.variant)
+    format!("{} of {}: {}{rate}", turn.done + 1, turn.of, turn.side)
 }

@@ -136,7 +136,7 @@ fn query(arguments: &CubeArguments, inputs: &[(String, Input)]) -> Query {
     }
 }
 
-/// A run, the variants of a comparison, or a log.
+/// A run, the sides of a comparison, or a log.
 fn read(name: &str, months: Months) -> Result<Vec<(String, Input)>, Failure> {
     let path = Path::new(name);
     if path.extension().is_some_and(|extension| extension == "parquet") {
@@ -156,11 +156,11 @@ fn read(name: &str, months: Months) -> Result<Vec<(String, Input)>, Failure> {
     // operations compare where all have the same to do
     let has_equal = compared.comparison.runs.iter().any(|run| run.part == Part::EqualRate);
     let part = if has_equal { Part::EqualRate } else { Part::OwnLoad };
-    let variants = (0..).zip(&compared.comparison.variants);
-    let of = |(variant, name): (usize, &String)| {
-        (name.clone(), Input::Runs(compared.of(variant, part).cloned().collect()))
+    let sides = (0..).zip(&compared.comparison.sides);
+    let of = |(side, name): (usize, &String)| {
+        (name.clone(), Input::Runs(compared.of(side, part).cloned().collect()))
     };
-    Ok(variants.map(of).collect())
+    Ok(sides.map(of).collect())
 }
 
 fn lines(name: &str, months: Months) -> Result<LogLines, Failure> {

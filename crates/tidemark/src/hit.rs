@@ -13,7 +13,7 @@ mod target;
 use std::path::Path;
 
 use args::HitArguments;
-use tidemark_lab::{LabError, Pins, Progress, RunOptions};
+use tidemark_lab::{LabError, Progress, RunOptions};
 use tidemark_report::html;
 use tidemark_report::text::quick::{self, Quick};
 use tidemark_scenario::{Diagnostics, Plan, check_text};
@@ -40,21 +40,16 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         DisplayOptions { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
     let mut display = Display::new(display_options, &plan.name)?;
     let dir = run_dir(arguments)?;
-    let pins = pins(&arguments.pins)?;
-    let shown = arguments.sinks.start(&pins)?;
+    let driver = arguments.driver.options()?;
+    let shown = arguments.sinks.start(&driver.pins)?;
     let options = RunOptions {
         out: dir.path.clone(),
-        threads: threads(arguments, &plan),
-        pins,
+        threads: threads(driver.threads, &plan),
         sinks: shown.sinks(),
-        io: arguments.io,
-        spin: arguments.spin,
-        timestamps: arguments.timestamps,
-        seed: arguments.seed,
         trace: arguments.trace.options()?,
         remember: !dir.temporary,
         before_exit: Display::before_exit(),
-        ..RunOptions::default()
+        ..driver
     };
     let finished =
         tidemark_lab::run(plan, options, &mut |progress| display.show(in_words_of_a_hit(progress)));
@@ -92,15 +87,6 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     Ok(finished.exit_status())
 }
 
-/// The server was there before: only the driver can be pinned, so that its name may be left out.
-fn pins(texts: &[String]) -> Result<Pins, Failure> {
-    let words = texts.iter().flat_map(|text| text.split_whitespace());
-    let named: Vec<String> = words
-        .map(|word| if word.contains('=') { word.to_owned() } else { format!("driver={word}") })
-        .collect();
-    Pins::parse(&named).map_err(|error| Failure::usage(format!("--pin: {error}")))
-}
-
 /// A session of a hit is one request.
 fn in_words_of_a_hit(progress: Progress) -> Progress {
     match progress {
@@ -134,10 +120,10 @@ fn in_flags(text: &str) -> String {
 }
 
 /// A thread without a connection would be of no use.
-fn threads(arguments: &HitArguments, plan: &Plan) -> Option<usize> {
+fn threads(asked: Option<usize>, plan: &Plan) -> Option<usize> {
     let connections = plan.limits.connections;
-    match arguments.threads {
-        Some(threads) => Some(usize::from(threads).min(connections)),
+    match asked {
+        Some(threads) => Some(threads.min(connections)),
         None if connections == 1 => Some(1),
         None => None,
     }

@@ -113,7 +113,7 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
     let settings = arguments.settings.iter().map(|(key, value)| format!("--set {key}={value}"));
     let objectives = arguments.objectives.iter().map(|text| format!("--until '{text}'"));
     let over = arguments.over.iter().map(|(key, values)| format!("--over {key}={}", values.join(",")));
-    let pins = arguments.pins.iter().map(|pin| format!("--pin {pin}"));
+    let pins = arguments.driver.pins.iter().map(|pin| format!("--pin {pin}"));
     let given = [
         ("url", arguments.url.clone()),
         ("rate", arguments.rate.map(|rate| rate.to.to_string())),
@@ -127,14 +127,14 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
         ("cacert", shown(&reach.tls.cacert)),
         ("cert", shown(&reach.tls.cert)),
         ("server-name", reach.tls.server_name.clone()),
-        ("threads", arguments.threads.map(|threads| threads.to_string())),
+        ("threads", arguments.driver.threads.map(|threads| threads.to_string())),
     ];
     let flags = [
         ("ipv4", reach.ipv4),
         ("ipv6", reach.ipv6),
         ("insecure", reach.tls.insecure),
         ("no-resumption", reach.tls.no_resumption),
-        ("spin", arguments.spin),
+        ("spin", arguments.driver.spin),
     ];
     let given = given.into_iter().filter_map(|(flag, value)| value.map(|value| format!("--{flag} {value}")));
     let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| format!("--{flag}"));
@@ -150,7 +150,7 @@ fn constant(flag: &str, range: Option<crate::quantities::RateRange>) -> Result<O
 
 /// What is searched: once, or once for each value.
 fn members(arguments: &LimitArguments) -> Result<Vec<Member>, Failure> {
-    let options = options(arguments)?;
+    let options = RunOptions { url: arguments.url.clone(), ..arguments.driver.options()? };
     let Some((key, values)) = &arguments.over else {
         let plan = plan(arguments, &arguments.settings)?;
         return Ok(vec![Member { setting: None, plan, options }]);
@@ -224,28 +224,8 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
         plan.add_objective(objective).map_err(|error| Failure::usage(format!("--until: {error}")))?;
     }
     plan.watch.extend(arguments.watch.iter().cloned());
-    arguments.reach.apply(&mut plan.system);
-    if let Some(proxy) = &arguments.reach.proxy {
-        let through = plan.go_through(proxy, arguments.url.as_deref());
-        through.map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
-    }
-    if let Some(streams) = arguments.reach.streams {
-        plan.limits.streams = streams.into();
-    }
+    arguments.reach.ask(&mut plan, arguments.url.as_deref())?;
     Ok(*plan)
-}
-
-fn options(arguments: &LimitArguments) -> Result<RunOptions, Failure> {
-    Ok(RunOptions {
-        threads: arguments.threads.map(usize::from),
-        pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
-        io: arguments.io,
-        spin: arguments.spin,
-        timestamps: arguments.timestamps,
-        seed: arguments.seed,
-        url: arguments.url.clone(),
-        ..RunOptions::default()
-    })
 }
 
 /// `cores=2: trial 7: 41,200/s for 9s; 1m10s of 5m; so far holds 40,000/s …`.

@@ -18,6 +18,7 @@ mod compare;
 mod crash;
 mod cube;
 mod display;
+mod driver;
 mod failure;
 mod history;
 mod hit;

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{HttpVersion, Resolve, System};
+
+use crate::failure::Failure;
 
 /// How a URL is reached.
 #[derive(Debug, Clone, Default, Args)]
@@ -87,6 +90,19 @@ impl ReachArguments {
         }
         system.http = self.http.unwrap_or(system.http);
         self.tls.apply(system);
+    }
+
+    /// The same of a whole plan, with the proxy and the streams; `url`: of the system, where the command line names it.
+    pub fn ask(&self, plan: &mut Plan, url: Option<&str>) -> Result<(), Failure> {
+        self.apply(&mut plan.system);
+        if let Some(proxy) = &self.proxy {
+            let through = plan.go_through(proxy, url);
+            through.map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
+        }
+        if let Some(streams) = self.streams {
+            plan.limits.streams = streams.into();
+        }
+        Ok(())
     }
 
     /// What is given here, and for the rest what is given there.

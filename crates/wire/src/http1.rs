@@ -15,11 +15,13 @@ mod location;
 pub mod request;
 mod request_decoder;
 mod response;
+mod token;
 
-pub use host::is_host;
+pub use host::{is_host, without_port};
 pub use location::{LocationError, Origin, is_relative, resolve_location};
 pub use request_decoder::RequestDecoder;
 pub use response::ResponseDecoder;
+pub use token::is_token;
 
 /// The most headers that any decoder takes, whatever [`DecoderLimits::headers`] says: their table is on the stack.
 pub const MAX_HEADERS: usize = 256;

@@ -51,7 +51,7 @@ pub fn compare_in_rounds<E: From<LabError> + std::fmt::Display>(
     run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
     look: &mut dyn FnMut(&Record, &Path, bool) -> Result<Looked, E>,
 ) -> Result<Compared, E> {
-    let round = comparison.variants.iter().map(|variant| 2 * length(&variant.plan)).sum();
+    let round = comparison.sides.iter().map(|side| 2 * length(&side.plan)).sum();
     check(round, bounds)?;
     recorded(comparison, options, &mut |series| series.rounds(round, bounds, run, look))
 }
@@ -90,7 +90,7 @@ impl Series<'_> {
         run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
         look: &mut dyn FnMut(&Record, &Path, bool) -> Result<Looked, E>,
     ) -> Result<(), E> {
-        self.rates = vec![Vec::new(); self.comparison.variants.len()];
+        self.rates = vec![Vec::new(); self.comparison.sides.len()];
         let mut random = self.options.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let (begin, mut longest) = (Instant::now(), planned);
         for round in 1.. {
@@ -138,17 +138,17 @@ impl Series<'_> {
         random: &mut fastrand::Rng,
         run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
     ) -> Result<bool, E> {
-        let mut order: Vec<usize> = (0..self.comparison.variants.len()).collect();
+        let mut order: Vec<usize> = (0..self.comparison.sides.len()).collect();
         random.shuffle(&mut order);
         let back = order.clone();
         let rounds = bounds.budget.as_secs_f64() / longest.as_secs_f64().max(1e-3);
         let rounds = (rounds as u64).max(round).min(bounds.most.unwrap_or(u64::MAX));
         let of = usize::try_from(rounds).unwrap_or(usize::MAX).saturating_mul(2 * order.len());
-        for variant in order.into_iter().chain(back.into_iter().rev()) {
-            let name = self.comparison.variants[variant].name.clone();
+        for side in order.into_iter().chain(back.into_iter().rev()) {
+            let name = self.comparison.sides[side].name.clone();
             let done = self.record.runs.len();
-            let turn = Turn { variant: name, part: Part::OwnLoad, round, rate_per_s: None, done, of };
-            if !self.one(variant, &turn, run)? {
+            let turn = Turn { side: name, part: Part::OwnLoad, round, rate_per_s: None, done, of };
+            if !self.one(side, &turn, run)? {
                 return Ok(false);
             }
         }
@@ -168,7 +168,7 @@ mod tests {
 
     const BOUNDS: Bounds = Bounds { budget: Duration::from_secs(3_600), least: 3, most: None };
 
-    /// Which variant ran in which round, and what was written down.
+    /// Which side ran in which round, and what was written down.
     fn ran(out: &Path, bounds: Bounds, enough_after: u64) -> (Vec<(u64, String)>, Record) {
         let temp = tempfile::tempdir().unwrap();
         let comparison = comparison(temp.path(), "");
@@ -178,7 +178,7 @@ mod tests {
             &options(out),
             bounds,
             &mut |turn, _, options| {
-                seen.push((turn.round, turn.variant.clone()));
+                seen.push((turn.round, turn.side.clone()));
                 Ok(finished(&options.out.unwrap(), 1_000.0, Status::Pass, false))
             },
             &mut |record, _, is_last| {

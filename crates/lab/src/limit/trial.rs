@@ -1,8 +1,8 @@
 //! A run as a trial of the search.
 
 use tidemark_limit::{Ask, Cores, Figures, Obstacle, Seen, Trial};
-use tidemark_record::Manifest;
 use tidemark_record::summary::Status;
+use tidemark_record::{DRIVER, Manifest};
 
 use super::goals::Goals;
 use super::tally::Tally;
@@ -20,8 +20,6 @@ const MACHINE_BOUND: &str = "machine-bound: ";
 /// beginning, or shorter: by about the root of the number of requests where the system is just full. A trial is short of
 /// what is to be achieved beyond so many of them.
 const SHORT_BY_CHANCE: f64 = 2.0;
-/// How the driver is called among the processes.
-const DRIVER: &str = "driver";
 
 /// When a trial ran, and where its run is.
 #[derive(Debug, Clone)]

@@ -16,6 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use percent_encoding::percent_decode_str;
 use tidemark_record::{Facts, Manifest, RecordError, Sink};
+use tidemark_wire::http1::is_token;
 
 use self::post::Endpoint;
 use super::{SharedFigures, beside_the_driver, looked_at};
@@ -55,8 +56,7 @@ impl Headers {
             let wrong = |why: &str| format!("header {number} {why}; write name=value,name=value");
             let (name, value) = pair.split_once('=').ok_or_else(|| wrong("has no ="))?;
             let name = name.trim();
-            let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-            if name.is_empty() || !name.bytes().all(is_token) {
+            if !is_token(name.as_bytes()) {
                 return Err(wrong("has an invalid name"));
             }
             if ["host", "content-length", "content-type", "connection", "transfer-encoding"]

@@ -15,7 +15,9 @@ use tidemark_scenario::plan::Store;
 use super::cql::{Connection, Consistency};
 use super::jars::Jars;
 use super::java::Needs;
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, with_jars};
+use super::launcher::{
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, with_jars, yaml_quoted,
+};
 use crate::error::LabError;
 
 /// Tokens of each node, Cassandra's default.
@@ -168,7 +170,7 @@ fn write(node: &NodeSetup<'_>) -> io::Result<()> {
 
 fn yaml(node: &NodeSetup<'_>) -> String {
     let store = node.store;
-    let place = |name: &str| quoted(&node.data.join(name));
+    let place = |name: &str| yaml_quoted(&node.data.join(name));
     let (address, listen) = (node.addresses[node.index], node.listen);
     let seeds: Vec<String> = node.addresses.iter().map(IpAddr::to_string).collect();
     let (writers, mode) = (if store.is_synced() { WRITERS.1 } else { WRITERS.0 }, commit_log(store));
@@ -292,11 +294,6 @@ const LOGBACK: &str = "\
   <root level=\"INFO\"><appender-ref ref=\"OUT\"/></root>
 </configuration>
 ";
-
-/// A path as YAML takes any.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "''"))
-}
 
 /// The tokens of a node: the ring in even parts, dealt to the nodes in turn.
 fn tokens(index: usize, nodes: usize) -> impl Iterator<Item = i64> {

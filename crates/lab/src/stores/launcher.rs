@@ -259,3 +259,13 @@ pub struct NodeSetup<'a> {
 pub fn text(path: &Path) -> String {
     path.display().to_string()
 }
+
+/// A path as configurations in YAML take any.
+pub fn yaml_quoted(path: &Path) -> String {
+    format!("'{}'", text(path).replace('\'', "''"))
+}
+
+/// A path as configurations of MariaDB and Redis take any.
+pub fn quoted(path: &Path) -> String {
+    format!("\"{}\"", text(path).replace('\\', "\\\\").replace('"', "\\\""))
+}

@@ -3,12 +3,12 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tidemark_scenario::plan::Store;
 
 use super::installed::{Package, answer, usual_folders};
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
+use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, quoted, text};
 use crate::error::LabError;
 
 /// The database of the system, and the user that it has there.
@@ -152,11 +152,6 @@ fn configuration(node: &NodeSetup<'_>) -> String {
         node.identity,
         node.store.memory_bytes.map(pool).unwrap_or_default(),
     )
-}
-
-/// A path as its configuration takes any.
-fn quoted(path: &Path) -> String {
-    format!("\"{}\"", text(path).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::path::Path;
 
 use serde::Deserialize;
 use tidemark_scenario::plan::Store;
@@ -15,7 +14,7 @@ use tidemark_scenario::plan::Store;
 use super::jars::Jars;
 use super::java::Needs;
 use super::launcher::{
-    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text, with_jars,
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text, with_jars, yaml_quoted,
 };
 use crate::error::LabError;
 
@@ -143,14 +142,9 @@ fn yaml(node: &NodeSetup<'_>) -> String {
         node.listen,
         node.ports[0],
         node.ports[1],
-        quoted(&node.data.join("indices")),
-        quoted(&node.configuration),
+        yaml_quoted(&node.data.join("indices")),
+        yaml_quoted(&node.configuration),
     )
-}
-
-/// A path as YAML takes any.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", text(path).replace('\'', "''"))
 }
 
 const LOG4J: &str = "\

@@ -18,6 +18,7 @@ use roaring::RoaringTreemap;
 use super::{Entry, Part, THREADS_MAX};
 use crate::error::{RecordError, damaged, io_error};
 use crate::files;
+use crate::interval::SECOND_US;
 
 const MAGIC: &[u8; 8] = b"tidemkL2";
 /// What files began with that do not say how many there are.
@@ -31,7 +32,6 @@ const BODY_BYTES_MIN: usize = 24;
 const LOOK_BYTES_MAX: usize = 1 << 20;
 /// Longest body: far more than a second's acknowledgements take; a longer length is damage.
 const BODY_BYTES_MAX: usize = 64 << 20;
-const SECOND_US: u64 = 1_000_000;
 
 /// Appends parts to the run directory.
 pub struct LedgerWriter {

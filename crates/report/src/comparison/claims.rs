@@ -57,16 +57,15 @@ impl Side {
     pub fn of_comparison(dir: &Path, comparison: &Comparison) -> Result<Vec<Side>, RecordError> {
         let has_equal = comparison.runs.iter().any(|run| run.part == Part::EqualRate);
         let part = if has_equal { Part::EqualRate } else { Part::OwnLoad };
-        let side = |(variant, name): (usize, &String)| -> Result<Side, RecordError> {
-            let of = comparison.runs.iter().filter(|run| run.variant == variant && run.part == part);
+        let side = |(index, name): (usize, &String)| -> Result<Side, RecordError> {
+            let of = comparison.runs.iter().filter(|run| run.side == index && run.part == part);
             let run = |of: &ComparedRun| -> Result<SideRun, RecordError> {
                 let dir = dir.join(&of.dir);
                 Ok(SideRun { round: Some(of.round), manifest: Manifest::open(&dir)?, dir })
             };
             Ok(Side { name: name.clone(), runs: of.map(run).collect::<Result<_, RecordError>>()? })
         };
-        let sides =
-            comparison.variants.iter().enumerate().map(side).collect::<Result<Vec<_>, RecordError>>()?;
+        let sides = comparison.sides.iter().enumerate().map(side).collect::<Result<Vec<_>, RecordError>>()?;
         let sides: Vec<Side> = sides.into_iter().filter(|side| !side.runs.is_empty()).collect();
         if sides.len() < 2 {
             let reason = "it has runs of one side only, so that there is nothing to compare".to_owned();

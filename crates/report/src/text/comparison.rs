@@ -11,11 +11,11 @@ use crate::comparison::{Compared, ComparedPart, Figures, Ratio, Ratios};
 use crate::table::{Table, length, pad_right, wrap};
 use crate::units::{bytes, compact, duration, percent, three_digits};
 
-/// Most variants beside which ratios stand that claim nothing.
+/// Most sides beside which ratios stand that claim nothing.
 const CROWDED: usize = 2;
-/// Most variants beside each other, where there is room; more are in further tables.
+/// Most sides beside each other, where there is room; more are in further tables.
 const BESIDE_MAX: usize = 3;
-/// Of more variants than this the terminal shows a line each, and the page all figures.
+/// Of more sides than this the terminal shows a line each, and the page all figures.
 const TABLES_MAX: usize = 7;
 
 /// What a person wants to know of a comparison.
@@ -33,7 +33,7 @@ pub fn summary(compared: &Compared, style: Style) -> String {
         let line = text.paint(WARNING, &format!("stopped early: {}", clean(stopped)));
         text.line(&line);
     }
-    if compared.parts.iter().any(|part| part.variants.len() > TABLES_MAX) {
+    if compared.parts.iter().any(|part| part.sides.len() > TABLES_MAX) {
         overview(&mut text, compared);
     } else {
         for part in &compared.parts {
@@ -67,7 +67,7 @@ fn title(part: Part, compared: &Compared) -> String {
     }
 }
 
-/// A line for each variant in each part, the verdict first.
+/// A line for each side in each part, the verdict first.
 fn overview(text: &mut Text, compared: &Compared) {
     for part in &compared.parts {
         text.heading(&title(part.part, compared));
@@ -76,7 +76,7 @@ fn overview(text: &mut Text, compared: &Compared) {
         let may_go = ["memory", "driver", "store", "failed", "median"];
         let mut table = Table::new(&columns).dispensable(&may_go).whole_names();
         let time = |us: Option<u64>| super::time(us.map(|us| us as f64));
-        for of in &part.variants {
+        for of in &part.sides {
             let all = of.stores.values();
             let served = of.system_cpu_share.unwrap_or(0.0) + all.clone().map(|of| of.cpu_share).sum::<f64>();
             let memory = of.system_rss_bytes_max.unwrap_or(0) + all.map(|of| of.rss_bytes_max).sum::<u64>();
@@ -100,11 +100,11 @@ fn overview(text: &mut Text, compared: &Compared) {
 
 /// Why what did not pass did not.
 fn reasons(text: &mut Text, part: &ComparedPart) {
-    for variant in part.variants.iter().filter(|variant| variant.verdict.status != Status::Pass) {
+    for side in part.sides.iter().filter(|side| side.verdict.status != Status::Pass) {
         // in full on its page
-        let reason = variant.verdict.reasons.first().map_or("", String::as_str);
+        let reason = side.verdict.reasons.first().map_or("", String::as_str);
         let short = reason.split(';').next().unwrap_or(reason).trim_end();
-        text.marked("!", &format!("{}: {}", clean(&variant.name), clean(short)));
+        text.marked("!", &format!("{}: {}", clean(&side.name), clean(short)));
     }
 }
 
@@ -119,7 +119,7 @@ fn word(status: Status) -> (&'static str, super::Paint) {
 
 fn part(text: &mut Text, part: &ComparedPart, compared: &Compared) {
     text.heading(&title(part.part, compared));
-    let tables = |beside| part.variants.chunks(beside).map(|some| figures(some, part)).collect::<Vec<_>>();
+    let tables = |beside| part.sides.chunks(beside).map(|some| figures(some, part)).collect::<Vec<_>>();
     let fits = |beside: &usize| tables(*beside).iter().all(|table| table.fits(text.width - INDENT));
     let beside = (1..=BESIDE_MAX).rev().find(fits).unwrap_or(1);
     for (number, table) in tables(beside).iter().enumerate() {
@@ -131,21 +131,21 @@ fn part(text: &mut Text, part: &ComparedPart, compared: &Compared) {
     verdicts(text, part);
 }
 
-/// Some of the variants beside each other, and beside the first as far as something can be said.
-fn figures(variants: &[Figures], part: &ComparedPart) -> Table {
-    let names = variants.iter().map(|variant| clean(&variant.name));
-    // beside many variants there is only room for ratios that say something
-    let is_crowded = part.variants.len() > CROWDED;
+/// Some of the sides beside each other, and beside the first as far as something can be said.
+fn figures(sides: &[Figures], part: &ComparedPart) -> Table {
+    let names = sides.iter().map(|side| clean(&side.name));
+    // beside many sides there is only room for ratios that say something
+    let is_crowded = part.sides.len() > CROWDED;
     let is_shown = |ratios: &&Ratios| {
-        (!is_crowded || ratios.no_claim.is_none()) && variants.iter().any(|of| of.name == ratios.variant)
+        (!is_crowded || ratios.no_claim.is_none()) && sides.iter().any(|of| of.name == ratios.side)
     };
     let shown: Vec<&Ratios> = part.ratios.iter().filter(is_shown).collect();
-    let against = shown.iter().map(|ratios| format!("{} / {}", clean(&ratios.variant), clean(&ratios.to)));
+    let against = shown.iter().map(|ratios| format!("{} / {}", clean(&ratios.side), clean(&ratios.to)));
     let head: Vec<String> = std::iter::once(String::new()).chain(names).chain(against).collect();
     let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
     let mut row = |name: &str, figure: &dyn Fn(&Figures) -> String, ratio: &dyn Fn(&Ratios) -> Ratio| {
         let ratios = shown.iter().map(|ratios| in_words(ratio(ratios)));
-        let cells = variants.iter().map(figure).chain(ratios);
+        let cells = sides.iter().map(figure).chain(ratios);
         table.row(std::iter::once(name.to_owned()).chain(cells).collect());
     };
     let time = |us: Option<u64>| super::time(us.map(|us| us as f64));
@@ -162,9 +162,9 @@ fn figures(variants: &[Figures], part: &ComparedPart) -> Table {
     let cores = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.2}"));
     row("system: cores used", &|of| cores(of.system_cpu_share), &no_ratio);
     row("system: memory", &|of| of.system_rss_bytes_max.map_or("-".to_owned(), bytes), &no_ratio);
-    let stores: BTreeSet<&String> = variants.iter().flat_map(|variant| variant.stores.keys()).collect();
+    let stores: BTreeSet<&String> = sides.iter().flat_map(|side| side.stores.keys()).collect();
     for store in stores {
-        let of = |variant: &Figures| variant.stores.get(store).copied();
+        let of = |side: &Figures| side.stores.get(store).copied();
         let name = clean(store);
         row(&format!("{name}: CPU per request"), &|v| cpu(of(v).map(|of| of.cpu_us_per_request)), &no_ratio);
         row(&format!("{name}: cores used"), &|v| cores(of(v).map(|of| of.cpu_share)), &no_ratio);
@@ -176,7 +176,7 @@ fn figures(variants: &[Figures], part: &ComparedPart) -> Table {
     }
     row("driver: CPU per request", &|of| duration(of.driver_cpu_us_per_request), &no_ratio);
     row("failed", &failed, &no_ratio);
-    if variants.iter().any(|variant| variant.dropped > 0) {
+    if sides.iter().any(|side| side.dropped > 0) {
         row("arrivals dropped", &|of| compact(of.dropped as f64), &no_ratio);
     }
     table
@@ -206,12 +206,12 @@ fn in_words(ratio: Ratio) -> String {
 
 /// What each is worth; where all passed, one line says so.
 fn verdicts(text: &mut Text, part: &ComparedPart) {
-    let width = part.variants.iter().map(|variant| length(&clean(&variant.name))).max().unwrap_or(0);
-    for variant in &part.variants {
-        let (word, paint) = word(variant.verdict.status);
+    let width = part.sides.iter().map(|side| length(&clean(&side.name))).max().unwrap_or(0);
+    for side in &part.sides {
+        let (word, paint) = word(side.verdict.status);
         let word = text.paint(paint, word);
-        let name = pad_right(&clean(&variant.name), width);
-        let reasons = variant.verdict.reasons.join("; ");
+        let name = pad_right(&clean(&side.name), width);
+        let reasons = side.verdict.reasons.join("; ");
         let indent = INDENT + width + 2;
         text.line(&format!("{:INDENT$}{name}  {word}", ""));
         for line in wrap(&clean(&reasons), text.width.saturating_sub(indent)) {
@@ -255,16 +255,16 @@ mod tests {
         let (_temp, runs) = runs();
         let mut compared = Compared::of(&runs).unwrap();
         let part = &mut compared.parts[0];
-        let one = part.variants[0].clone();
+        let one = part.sides[0].clone();
         let names = ["100/0", "100/0, AOF", "80/20", "80/20, AOF"];
         let names = names.iter().flat_map(|name| [format!("Redis, {name}"), format!("Redis ×2, {name}")]);
         let named = |name| {
-            let mut variant = one.clone();
-            variant.name = name;
-            variant
+            let mut side = one.clone();
+            side.name = name;
+            side
         };
-        part.variants = names.map(named).collect();
-        part.variants[7].verdict.reasons = vec![
+        part.sides = names.map(named).collect();
+        part.sides[7].verdict.reasons = vec![
             "driver-bound: it waited for a core (the busiest beside it: java 1.25 cores); give it cores"
                 .into(),
         ];
@@ -272,13 +272,13 @@ mod tests {
             let shown = summary(&compared, Style { width, colour: false, ascii: false });
             let lines = || shown.lines().filter(|line| !line.starts_with("Runs"));
             assert!(lines().all(|line| length(line) <= width), "{width}: {shown}");
-            for variant in &compared.parts[0].variants {
+            for side in &compared.parts[0].sides {
                 let of = |line: &&str| {
-                    line.trim_start().strip_prefix(variant.name.as_str()).is_some_and(|rest| {
+                    line.trim_start().strip_prefix(side.name.as_str()).is_some_and(|rest| {
                         rest.starts_with("  ") || rest.starts_with(" INVALID") || rest.is_empty()
                     })
                 };
-                assert_eq!(lines().filter(of).count(), 1, "{width}, {}: {shown}", variant.name);
+                assert_eq!(lines().filter(of).count(), 1, "{width}, {}: {shown}", side.name);
             }
             let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(

@@ -46,7 +46,7 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     time_parts(&mut text, manifest);
     histogram(&mut text, &times.response);
     if manifest.summary.steps.len() > 1 {
-        labels(&mut text, &manifest.summary);
+        tables::labels(&mut text, &manifest.summary);
     }
     errors(&mut text, manifest);
     if !manifest.watched.is_empty() {

@@ -1,5 +1,7 @@
 //! Requests of HTTP.
 
+use tidemark_wire::http1::is_token;
+
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
 use super::auth::AUTH;
 use super::keys::{INSERT, READ, WRITE};
@@ -205,8 +207,7 @@ impl Session<'_, '_> {
     }
 
     fn check_header_name(&self, node: &Node, name: &str) {
-        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if name.is_empty() || !name.bytes().all(is_token) {
+        if !is_token(name.as_bytes()) {
             self.reader.sink.error(node, format!("\"{name}\" cannot be a header's name"));
         } else if let Some((_, reason)) = OWN_HEADERS.iter().find(|(own, _)| name.eq_ignore_ascii_case(own)) {
             self.reader.sink.error(node, format!("the header {name} is not for a scenario to set: {reason}"));

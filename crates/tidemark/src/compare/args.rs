@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_report::comparison::{Rule, SIDES_MAX};
 
 use crate::args::key_value;
+use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::quantities::{RateRange, rate, time, users};
 use crate::results::{self, ResultArguments};
@@ -29,6 +29,7 @@ Examples:
   tidemark compare my.yaml --revision main --revision HEAD --build 'cargo build --release' --fail-if 'p99>+5%'
   tidemark compare my.yaml --baseline runs/monday,runs/tuesday,runs/friday --markdown pr.md
   tidemark compare last")]
+#[command(mut_arg("seed", |arg| arg.help("Seed of the random numbers, also of the order within rounds")))]
 pub struct CompareArguments {
     /// Two sides or more, each a run, several (A1,A2) or a folder of runs; or one scenario whose sides run here; or a comparison
     #[arg(value_name = "A B|SCENARIO", required = true, num_args = 1..)]
@@ -75,24 +76,9 @@ pub struct CompareArguments {
     /// Users of a closed load, or connections
     #[arg(short = 'c', long = "users", visible_alias = "connections", value_name = "N", value_parser = users)]
     pub users: Option<u32>,
-    /// Cores for driver or system: driver=2,3 or system=0-1 (repeatable)
-    #[arg(long = "pin", value_name = "SIDE=CORES")]
-    pub pins: Vec<String>,
-    /// Driving threads [default: one for each pinned core, or half of the cores]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Back end for the driver's sockets: auto, io_uring, epoll or portable
-    #[arg(long, value_name = "BACK_END", default_value_t)]
-    pub io: IoChoice,
-    /// Driving threads never sleep
-    #[arg(long)]
-    pub spin: bool,
-    /// Until when response times count: read or kernel
-    #[arg(long, value_name = "WHEN", default_value_t)]
-    pub timestamps: Timestamps,
-    /// Seed of the random numbers, also of the order within rounds
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
-    pub seed: Option<u64>,
+    /// How it is driven.
+    #[command(flatten)]
+    pub driver: DriverArguments,
     /// The directory of the runs, new or empty [default: a new one in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

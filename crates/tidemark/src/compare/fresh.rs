@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidemark_lab::{
-    Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, Looked, Pins, RunOptions, Turn,
+    Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, Looked, RunOptions, Turn,
     compare_in_rounds,
 };
 use tidemark_record::{Comparison as Record, new_run_dir};
@@ -35,15 +35,15 @@ pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> 
     }
     let options = options(arguments)?;
     let Sides { mut comparison, revisions, trees } = sides(word, arguments)?;
-    for variant in &mut comparison.variants {
-        ask(&mut variant.plan, arguments)
-            .map_err(|failure| Failure { message: format!("{}: {failure}", variant.name), ..failure })?;
+    for side in &mut comparison.sides {
+        ask(&mut side.plan, arguments)
+            .map_err(|failure| Failure { message: format!("{}: {failure}", side.name), ..failure })?;
     }
     if arguments.duration.is_none() {
         shorten(&mut comparison, arguments);
     }
     check_rules(&comparison, arguments)?;
-    let names: Vec<String> = comparison.variants.iter().map(|variant| variant.name.clone()).collect();
+    let names: Vec<String> = comparison.sides.iter().map(|side| side.name.clone()).collect();
     let begin = Instant::now();
     let mut looks = Looks::default();
     let bounds = Bounds { budget: arguments.budget, least: ROUNDS_MIN, most: arguments.rounds };
@@ -53,7 +53,7 @@ pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> 
         bounds,
         &mut |turn, plan, options| {
             tell(turn, names.len(), begin, arguments);
-            let side = names.iter().position(|name| *name == turn.variant);
+            let side = names.iter().position(|name| *name == turn.side);
             let revision = side.and_then(|side| revisions[side].clone());
             one(plan, RunOptions { revision, ..options })
         },
@@ -171,10 +171,10 @@ fn ask(plan: &mut Plan, arguments: &CompareArguments) -> Result<(), Failure> {
 
 /// Makes runs shorter where too few rounds would fit, and says so.
 fn shorten(comparison: &mut Comparison, arguments: &CompareArguments) {
-    let runs = 2 * u32::try_from(comparison.variants.len()).unwrap_or(u32::MAX);
+    let runs = 2 * u32::try_from(comparison.sides.len()).unwrap_or(u32::MAX);
     let each = arguments.budget / runs.saturating_mul(ROUNDS_WANTED);
     let mut told = None;
-    for plan in comparison.variants.iter_mut().map(|variant| &mut variant.plan) {
+    for plan in comparison.sides.iter_mut().map(|side| &mut side.plan) {
         let sum = |measured: bool| -> Duration {
             let phases = plan.load.phases.iter().filter(|phase| phase.measured || !measured);
             phases.map(|phase| phase.duration).sum()
@@ -197,7 +197,7 @@ fn shorten(comparison: &mut Comparison, arguments: &CompareArguments) {
 
 /// Whether the labels of all rules are those of all sides.
 fn check_rules(comparison: &Comparison, arguments: &CompareArguments) -> Result<(), Failure> {
-    let plans = || comparison.variants.iter().map(|variant| &variant.plan);
+    let plans = || comparison.sides.iter().map(|side| &side.plan);
     let has_more = plans().any(|plan| plan.labels.len() > 1);
     let first = plans().next().map(|plan| &plan.labels[..]).unwrap_or_default();
     let shared = first.iter().filter(|label| has_more && plans().all(|plan| plan.labels.contains(label)));
@@ -207,14 +207,5 @@ fn check_rules(comparison: &Comparison, arguments: &CompareArguments) -> Result<
 
 /// How the command line wants each run carried out.
 fn options(arguments: &CompareArguments) -> Result<RunOptions, Failure> {
-    Ok(RunOptions {
-        out: arguments.out.clone(),
-        threads: arguments.threads.map(usize::from),
-        pins: Pins::parse(&arguments.pins).map_err(|error| Failure::usage(format!("--pin: {error}")))?,
-        io: arguments.io,
-        spin: arguments.spin,
-        timestamps: arguments.timestamps,
-        seed: arguments.seed,
-        ..RunOptions::default()
-    })
+    Ok(RunOptions { out: arguments.out.clone(), ..arguments.driver.options()? })
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tidemark_lab::revisions::{Worktree, repository};
 use tidemark_record::RUNS_DIR;
 use tidemark_scenario::plan::SystemOrigin;
-use tidemark_scenario::{Comparison, Experiment, Plan, Variant, command_words};
+use tidemark_scenario::{Comparison, Experiment, Plan, Side, command_words};
 
 use super::args::CompareArguments;
 use crate::failure::Failure;
@@ -72,14 +72,14 @@ pub fn sides(word: &str, arguments: &CompareArguments) -> Result<Sides, Failure>
         false => (&arguments.commands, false),
         true => (&arguments.urls, true),
     };
-    let variant = |text: &String| -> Result<(String, Plan), Failure> {
+    let side = |text: &String| -> Result<(String, Plan), Failure> {
         let mut of = plan.clone();
         let changed = if is_url { of.drive_instead(text) } else { of.start_instead(text) };
         changed.map_err(|reason| Failure::usage(format!("{text}: {reason}")))?;
         Ok((of.secrets.masked(text), of))
     };
-    let variants = texts.iter().map(variant).collect::<Result<Vec<_>, Failure>>()?;
-    Ok(plain(variants))
+    let sides = texts.iter().map(side).collect::<Result<Vec<_>, Failure>>()?;
+    Ok(plain(sides))
 }
 
 /// The scenarios that a file compares.
@@ -89,7 +89,7 @@ fn of_file(mut comparison: Comparison) -> Sides {
             "each runs with its own load here; `equal rate` and `own rate` are for `tidemark run`",
         );
     }
-    let revisions = vec![None; comparison.variants.len()];
+    let revisions = vec![None; comparison.sides.len()];
     Sides { comparison, revisions, trees: None }
 }
 
@@ -117,29 +117,29 @@ fn with_settings(word: &str, plan: Plan, arguments: &CompareArguments) -> Result
 }
 
 /// Sides without revisions of their own.
-fn plain(variants: Vec<(String, Plan)>) -> Sides {
-    let revisions = vec![None; variants.len()];
-    Sides { comparison: comparison(variants), revisions, trees: None }
+fn plain(sides: Vec<(String, Plan)>) -> Sides {
+    let revisions = vec![None; sides.len()];
+    Sides { comparison: comparison(sides), revisions, trees: None }
 }
 
 /// A comparison of plans by name; names that are the same get a number.
-fn comparison(variants: Vec<(String, Plan)>) -> Comparison {
-    let first = &variants[0].1;
+fn comparison(sides: Vec<(String, Plan)>) -> Comparison {
+    let first = &sides[0].1;
     let mut secrets = first.secrets.clone();
-    variants.iter().for_each(|(_, plan)| secrets.extend(&plan.secrets));
+    sides.iter().for_each(|(_, plan)| secrets.extend(&plan.secrets));
     let (name, description) = (first.name.clone(), first.description.clone());
     let (source_name, source) = (first.source_name.clone(), first.source.clone());
-    let mut named: Vec<Variant> = Vec::new();
-    for (name, plan) in variants {
+    let mut named: Vec<Side> = Vec::new();
+    for (name, plan) in sides {
         let numbered = (2..).map(|number| format!("{name} #{number}"));
         let free = |name: &String| named.iter().all(|other| other.name != *name);
         let name = [name.clone()].into_iter().chain(numbered).find(free).unwrap_or_default();
-        named.push(Variant { name, plan, if_installed: false });
+        named.push(Side { name, plan, if_installed: false });
     }
     Comparison {
         name,
         description,
-        variants: named,
+        sides: named,
         equal_rate: None,
         own_rate: None,
         rounds: 1,
@@ -166,7 +166,7 @@ fn of_revisions(plan: &Plan, arguments: &CompareArguments) -> Result<Sides, Fail
     fs::create_dir_all(&path)
         .map_err(|error| Failure::usage(format!("cannot create {}: {error}", path.display())))?;
     let mut trees = Trees { trees: Vec::new(), folder: Folder { path, keep: false } };
-    let (mut variants, mut revisions) = (Vec::new(), Vec::new());
+    let (mut sides, mut revisions) = (Vec::new(), Vec::new());
     for (number, name) in (1..).zip(&arguments.revisions) {
         let tree = Worktree::add(&root, name, &trees.folder.path.join(number.to_string()))?;
         let short: String = tree.revision().chars().take(10).collect();
@@ -183,11 +183,11 @@ fn of_revisions(plan: &Plan, arguments: &CompareArguments) -> Result<Sides, Fail
         let mut of = plan.clone();
         of.start_within(&root, tree.path(), &here).map_err(Failure::usage)?;
         let same = name.starts_with(&short) || *name == short;
-        variants.push((if same { name.clone() } else { format!("{name} ({short})") }, of));
+        sides.push((if same { name.clone() } else { format!("{name} ({short})") }, of));
         revisions.push(Some(tree.revision().to_owned()));
         trees.trees.push(tree);
     }
-    Ok(Sides { comparison: comparison(variants), revisions, trees: Some(trees) })
+    Ok(Sides { comparison: comparison(sides), revisions, trees: Some(trees) })
 }
 
 /// Beside the directory of the runs.
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn one_against_itself_has_two_names() {
         let comparison = comparison(vec![("a".into(), plan()), ("a".into(), plan()), ("a".into(), plan())]);
-        let names: Vec<&str> = comparison.variants.iter().map(|variant| variant.name.as_str()).collect();
+        let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
         assert_eq!(names, ["a", "a #2", "a #3"]);
     }
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_scenario::plan::Watch;
 
+use crate::driver::{DriverArguments, driver_pin};
 use crate::quantities::{RateRange, count, rate, time, timeout, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
@@ -40,6 +40,10 @@ Examples:
   tidemark hit --urls targets.txt -r 500
   tidemark hit -c 20 curl -X POST --data-raw '{}' http://127.0.0.1:8080/
   tidemark hit https://shop.test/ --connect-to 127.0.0.1:8443 --cacert ca.pem")]
+#[command(mut_arg("pins", |arg| {
+    let help = "Cores for the driving threads, one after the other: driver=2,3, or only 2,3";
+    arg.value_name("CORES").value_parser(driver_pin).help(help)
+}))]
 pub struct HitArguments {
     /// What to send requests to; http:// may be left out. Or a command line of curl, behind all other flags
     #[arg(value_name = "URL", required_unless_present = "urls")]
@@ -65,21 +69,9 @@ pub struct HitArguments {
     /// Poisson arrivals, as from many independent users, instead of even spacing
     #[arg(long, requires = "rate", help_heading = LOAD)]
     pub poisson: bool,
-    /// Cores for the driving threads, one after the other: driver=2,3, or only 2,3
-    #[arg(long = "pin", value_name = "CORES", help_heading = LOAD)]
-    pub pins: Vec<String>,
-    /// Driving threads [default: one for each pinned core, or half of the cores]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = LOAD)]
-    pub threads: Option<u16>,
-    /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
-    #[arg(long, value_name = "BACK_END", default_value_t, help_heading = LOAD)]
-    pub io: IoChoice,
-    /// Driving threads never sleep: each uses a whole core, and response times contain no wake-ups
-    #[arg(long, help_heading = LOAD)]
-    pub spin: bool,
-    /// Until when response times count: read (the driver has read the answer) or kernel (the kernel had its last bytes)
-    #[arg(long, value_name = "WHEN", default_value_t, help_heading = LOAD)]
-    pub timestamps: Timestamps,
+    /// How it is driven.
+    #[command(flatten, next_help_heading = LOAD)]
+    pub driver: DriverArguments,
     /// Method; GET, or POST where there is a body
     #[arg(short, short_alias = 'X', long, alias = "request", value_name = "METHOD", help_heading = REQUEST)]
     pub method: Option<String>,
@@ -125,9 +117,6 @@ pub struct HitArguments {
     /// An objective, which exit status 0 requires, like 'p99<10ms', 'errors<0.1%' or 'rate>5k/s' (repeatable)
     #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE", help_heading = OUTPUT)]
     pub objectives: Vec<String>,
-    /// Seed of the random numbers; the same seed draws the same numbers
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53), help_heading = LOAD)]
-    pub seed: Option<u64>,
     /// Show more percentiles
     #[arg(long, help_heading = OUTPUT)]
     pub latency: bool,

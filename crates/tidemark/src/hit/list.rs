@@ -25,6 +25,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use tidemark_scenario::source::Method;
+use tidemark_wire::http1::is_token;
 use url::Url;
 
 use super::curl::{self, Curl};
@@ -144,7 +145,7 @@ impl Reader<'_> {
         let is_of_it = |line: &str| {
             let line = line.trim();
             line.starts_with('@')
-                || (header(line).is_some_and(|(name, _)| is_header_name(name)) && !is_url(line))
+                || (header(line).is_some_and(|(name, _)| is_token(name.as_bytes())) && !is_url(line))
         };
         while let Some(line) = lines.next_if(is_of_it).map(str::trim) {
             if let Some(file) = line.strip_prefix('@') {
@@ -202,10 +203,6 @@ fn whole_command(first: &str, lines: &mut Lines<'_>) -> String {
         whole.push_str(next.trim_end());
     }
     whole
-}
-
-fn is_header_name(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 /// Whether what looks like a header is rather a URL: `http://…`, `localhost:8080/`.

@@ -89,7 +89,7 @@ fn whole(
         limits,
         watch: arguments.watch.iter().map(|watch| watched(&watch.what)).collect(),
         objectives: arguments.objectives.iter().map(|objective| verbatim(objective).into()).collect(),
-        seed: arguments.seed.map(Into::into),
+        seed: arguments.driver.seed.map(Into::into),
         ..Scenario::default()
     })
 }
@@ -353,15 +353,14 @@ fn kind(body: &[u8]) -> Option<&'static str> {
 
 /// What stands at the top: where it is from, and the flags that are no part of a scenario.
 fn comment(arguments: &HitArguments) -> String {
+    let driver = &arguments.driver;
     let mut flags: Vec<String> = Vec::new();
-    flags.extend(arguments.threads.map(|threads| format!("--threads {threads}")));
-    flags.extend(arguments.pins.iter().flat_map(|pins| pins.split_whitespace()).map(|pin| match pin {
-        cores if !cores.contains('=') => format!("--pin driver={cores}"),
-        pin => format!("--pin {pin}"),
-    }));
-    flags.extend((arguments.io != IoChoice::default()).then(|| format!("--io {}", arguments.io)));
-    flags.extend(arguments.spin.then(|| "--spin".to_owned()));
-    let timestamps = arguments.timestamps;
+    flags.extend(driver.threads.map(|threads| format!("--threads {threads}")));
+    let pins = driver.pins.iter().flat_map(|pins| pins.split_whitespace());
+    flags.extend(pins.map(|pin| format!("--pin {pin}")));
+    flags.extend((driver.io != IoChoice::default()).then(|| format!("--io {}", driver.io)));
+    flags.extend(driver.spin.then(|| "--spin".to_owned()));
+    let timestamps = driver.timestamps;
     flags.extend((timestamps != Timestamps::default()).then(|| format!("--timestamps {timestamps}")));
     let made = "Made by tidemark hit; tidemark run takes it";
     if flags.is_empty() { format!("{made}.") } else { format!("{made}, with {}.", flags.join(" ")) }

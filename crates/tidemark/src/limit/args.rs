@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_scenario::plan::Watch;
 use tidemark_scenario::units::Time;
 
 use crate::args::{key_value, watch};
 use crate::compare::args::percent;
+use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
@@ -34,6 +34,7 @@ Examples:
   tidemark limit my.yaml --over pool=10,20,40 --json
   tidemark limit my.yaml --out runs/limit --budget 30m   goes on there
   tidemark report runs/limit")]
+#[command(mut_arg("seed", |arg| arg.help("Seed of the random numbers, also of the order of trials")))]
 pub struct LimitArguments {
     /// A scenario file, or the name of a shipped scenario
     #[arg(value_name = "SCENARIO")]
@@ -65,30 +66,12 @@ pub struct LimitArguments {
     /// Drive the system at this URL instead of starting the scenario's
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// How that URL is reached
-    #[command(flatten)]
-    pub reach: ReachArguments,
     /// What nobody here starts and is looked at beside the load: pid=N, name=PROGRAM, port=N and the like (repeatable)
     #[arg(long, value_name = "WHAT", value_parser = watch)]
     pub watch: Vec<Watch>,
-    /// Cores for a side: driver=2,3 or system=0-1 (repeatable)
-    #[arg(long = "pin", value_name = "SIDE=CORES")]
-    pub pins: Vec<String>,
-    /// Driving threads [default: one for each pinned core, or half of the cores]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Back end for the driver's sockets: auto, io_uring, epoll or portable
-    #[arg(long, value_name = "BACK_END", default_value_t)]
-    pub io: IoChoice,
-    /// Driving threads never sleep
-    #[arg(long)]
-    pub spin: bool,
-    /// Until when response times count: read or kernel
-    #[arg(long, value_name = "WHEN", default_value_t)]
-    pub timestamps: Timestamps,
-    /// Seed of the random numbers, also of the order of trials
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
-    pub seed: Option<u64>,
+    /// How it is driven.
+    #[command(flatten)]
+    pub driver: DriverArguments,
     /// The directory of the trials: new or empty, or that of a search that goes on [default: a new one in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -104,6 +87,9 @@ pub struct LimitArguments {
     /// Write the page to this file, too; - is standard output
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// How that URL is reached
+    #[command(flatten)]
+    pub reach: ReachArguments,
 }
 
 /// `cores=1,2,4`.

@@ -11,7 +11,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{LineGauge, Paragraph, Wrap};
-use tidemark_record::{Live, Outcome};
+use tidemark_record::{DRIVER, Live, MACHINE, Outcome, SYSTEM};
+use tidemark_report::text::clean;
 use tidemark_report::units;
 
 use super::state::State;
@@ -59,11 +60,6 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, now: Instant, paint: Paint) {
     draw_now(frame, load, state, paint);
     draw_events(frame, events, state, paint);
     draw_keys(frame, keys, state, paint);
-}
-
-/// What came from files and servers must not steer the terminal.
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// What runs at the left; what it does and for how long yet at the right, which is never cut.
@@ -168,16 +164,16 @@ fn draw_now(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint) {
         pair(area, "waiting", count(|live| live.waiting), plain),
         pair(area, "dropped", count(|live| live.dropped), warn(last.is_some_and(|live| live.dropped > 0))),
         pair(area, "connections", count(|live| live.connections), plain),
-        pair(area, "CPU of driver", cores("driver"), plain),
+        pair(area, "CPU of driver", cores(DRIVER), plain),
     ];
     // what is only known by its URL is not watched
-    match state.cpu("system") {
-        None if state.cpu("driver").is_some() => {
-            lines.push(pair(area, "CPU of machine", cores("machine"), plain))
+    match state.cpu(SYSTEM) {
+        None if state.cpu(DRIVER).is_some() => {
+            lines.push(pair(area, "CPU of machine", cores(MACHINE), plain))
         }
         _ => {
-            lines.insert(4, pair(area, "CPU of system", cores("system"), plain));
-            lines.push(pair(area, "CPU of machine", cores("machine"), plain));
+            lines.insert(4, pair(area, "CPU of system", cores(SYSTEM), plain));
+            lines.push(pair(area, "CPU of machine", cores(MACHINE), plain));
         }
     }
     panel(frame, area, Line::styled(" now ", paint.bold()), lines, paint);

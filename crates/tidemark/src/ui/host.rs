@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use tidemark_lab::page_server::Headers;
+use tidemark_wire::http1::without_port;
 
 /// Names by which we may be asked: an address, `localhost`, or one that the user gave.
 #[derive(Debug, Clone, Default)]
@@ -26,13 +27,6 @@ impl Hosts {
         (!is_ours).then(|| {
             "this is served under another name; --host NAME lets a name be used, where it is yours".to_owned()
         })
-    }
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
-        _ => host,
     }
 }
 

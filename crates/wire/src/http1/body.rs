@@ -1,5 +1,6 @@
 //! Bodies: of a known length, in chunks, or until the connection closes.
 
+use super::token::is_token_byte;
 use super::{Decoded, DecoderLimits, HttpError, MAX_CHUNK_LINE_BYTES};
 
 /// A body buffer that grew beyond this is given back before the next message.
@@ -257,10 +258,9 @@ fn size_line(state: State, byte: u8) -> Result<State, HttpError> {
 
 /// Trailers are checked for their shape and passed over: nothing asks for their content.
 fn trailer(state: State, byte: u8) -> Result<State, HttpError> {
-    let name_byte = byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     match (state, byte) {
         (State::TrailerStart, b'\r') => Ok(State::LastLineFeed),
-        (State::TrailerStart | State::TrailerName, _) if name_byte => Ok(State::TrailerName),
+        (State::TrailerStart | State::TrailerName, _) if is_token_byte(byte) => Ok(State::TrailerName),
         (State::TrailerName, b':') => Ok(State::TrailerValue),
         (State::TrailerValue, b'\r') => Ok(State::TrailerLineFeed),
         (State::TrailerValue, b'\t' | b' '..=b'~' | 0x80..) => Ok(State::TrailerValue),

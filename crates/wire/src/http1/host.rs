@@ -20,6 +20,20 @@ pub fn is_host(text: &[u8]) -> bool {
     is_name(&text[..end]) && is_port_behind(&text[end..])
 }
 
+/// The host of `host` or `host:port`; an address of IPv6 stays in its brackets.
+///
+/// ```
+/// use tidemark_wire::http1::without_port;
+/// assert_eq!([without_port("shop.test:80"), without_port("shop.test")], ["shop.test"; 2]);
+/// assert_eq!([without_port("[::1]:80"), without_port("[::1]")], ["[::1]"; 2]);
+/// ```
+pub fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !host.ends_with(':') => host,
+        _ => authority,
+    }
+}
+
 /// Nothing, or a colon and a port, which may be left out.
 fn is_port_behind(text: &[u8]) -> bool {
     match text {

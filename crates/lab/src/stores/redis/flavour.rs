@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::json;
 use tidemark_scenario::plan::{Durability, Store};
@@ -11,7 +11,7 @@ use tidemark_scenario::plan::{Durability, Store};
 use super::persistence;
 use crate::error::LabError;
 use crate::stores::installed::Package;
-use crate::stores::launcher::{NodeSetup, text};
+use crate::stores::launcher::{NodeSetup, quoted, text};
 
 /// The file of its data folder that has the password.
 const PASSWORD: &str = "password.conf";
@@ -200,11 +200,6 @@ fn directives(node: &NodeSetup<'_>, threads: &str) -> String {
         }
     }
     lines
-}
-
-/// A path as such a file takes any.
-fn quoted(path: &Path) -> String {
-    format!("\"{}\"", text(path).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Dragonfly's flags.

@@ -1,5 +1,7 @@
 //! Beginning a WebSocket.
 
+use tidemark_wire::http1::is_token;
+
 use crate::compile::Session;
 use crate::grammar::Scalar::{Template, Text};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
@@ -71,8 +73,7 @@ fn protocols(step: &Step<'_>, reader: &Reader<'_>) -> Vec<String> {
     let mut protocols = Vec::new();
     for node in step.get("subprotocol").map(one_or_many).unwrap_or_default() {
         let Some(protocol) = reader.text(node) else { continue };
-        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if protocol.is_empty() || !protocol.bytes().all(is_token) {
+        if !is_token(protocol.as_bytes()) {
             reader.sink.error(node, format!("\"{protocol}\" cannot be a subprotocol's name"));
         }
         protocols.push(protocol);

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use tidemark_scenario::source::Method;
 use tidemark_scenario::system_url::SystemUrl;
+use tidemark_wire::http1::is_token;
 use url::Url;
 
 /// Longest URL, bytes.
@@ -162,10 +163,9 @@ impl<'r> Entry<'r> {
 
     /// Headers that can be sent again.
     pub(super) fn headers(&self) -> impl Iterator<Item = (&'r str, &'r str)> + use<'r> {
-        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         self.headers.iter().take(HEADERS_MAX).filter_map(move |header| {
             let (name, value) = (header.name.as_str(), header.value.as_deref()?.trim());
-            let is_whole = !name.is_empty() && name.len() <= 100 && name.bytes().all(is_token);
+            let is_whole = name.len() <= 100 && is_token(name.as_bytes());
             let is_plain =
                 !value.is_empty() && value.len() <= HEADER_BYTES_MAX && !value.contains(char::is_control);
             (is_whole && is_plain).then_some((name, value))

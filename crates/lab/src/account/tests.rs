@@ -1,0 +1,288 @@
+use tidemark_record::Outcome;
+
+use tidemark_drive::{EventCounts, Http2, Raised, Rpc};
+
+use super::*;
+
+#[test]
+fn a_driver_that_was_held_up_is_a_bound_only_where_something_was_achieved() {
+    let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+    summary.driver.limits = vec!["it had no core".into()];
+    let told = bounds_only(&summary).unwrap();
+    assert!(told.contains("nothing was answered well") && !told.contains("at least"), "{told}");
+    summary.achieved_per_s = 10.0;
+    assert!(bounds_only(&summary).unwrap().contains("at least what was achieved"));
+}
+
+#[test]
+fn how_http_2_was_spoken_is_said() {
+    let server = |most_streams| Http2 { most_streams };
+    assert_eq!(
+        spoken(server(usize::MAX), false, 1),
+        "HTTP/2 by prior knowledge, one request at a time on each connection"
+    );
+    let text = spoken(server(100), true, 250);
+    assert_eq!(
+        text,
+        "HTTP/2 agreed to by ALPN, up to 100 requests at once on each connection; 250 were wanted, but the \
+         server takes no more"
+    );
+}
+
+#[test]
+fn how_calls_were_made_is_said() {
+    let server = Rpc { path: "/rpc".into(), most_calls: 100 };
+    assert_eq!(
+        called(&server, 1),
+        "calls over a WebSocket at /rpc, one call at a time on each connection"
+    );
+    let text = called(&server, 250);
+    assert_eq!(
+        text,
+        "calls over a WebSocket at /rpc, up to 100 calls at once on each connection; 250 were wanted, but the \
+         server takes no more"
+    );
+}
+
+#[test]
+fn more_connections_than_asked_for_are_told_with_the_reason() {
+    let users = raised((4, Raised::Users));
+    assert!(users.starts_with("up to 4 connections") && users.contains("share of the users"), "{users}");
+    let servers = raised((6, Raised::Servers(3)));
+    assert!(servers.contains("equally many to each of the 3 servers"), "{servers}");
+}
+
+#[test]
+fn messages_that_no_step_took_are_of_the_whole_run() {
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+    let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+    account.drove(&DriveEnd { unexpected_messages: 3, ..DriveEnd::default() }, &summary);
+    let told = "3 messages came over WebSockets that no step took, over the whole run: tables count its measured window only";
+    assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
+}
+
+#[test]
+fn bodies_that_were_not_sent_whole_and_requests_that_were_sent_again_are_told() {
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+    let totals = Totals::new(&plan.labels);
+    let summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
+    account.drove(&DriveEnd { uploads_cut: 3, sent_again: 2, ..DriveEnd::default() }, &summary);
+    for told in ["3 answers came before the body", "2 requests were sent again after a GOAWAY"] {
+        assert!(account.notes.iter().any(|note| note.starts_with(told)), "{:?}", account.notes);
+    }
+    let manifest = account.manifest(&plan, &RunOptions::default(), summary, &totals);
+    assert_eq!(manifest.uploads_cut, Some(3));
+}
+
+#[test]
+fn a_stream_that_is_left_is_no_request() {
+    let text = "sessions: {a: {steps: [{sse connect: /s, label: S}, {think: 1s}, {sse close: now, label: L}]}}\nload: {users: 1, hold: 1s}\n";
+    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    assert_eq!(labels_of_failures(&plan), ["L"].into());
+    let mut totals = Totals::new(&plan.labels);
+    totals.add_interval(&tidemark_record::ThreadInterval {
+        series: vec![crate::test_plan::series(0, Outcome::Ok, 50, 1)],
+        ..tidemark_record::ThreadInterval::empty(0, 0, 1_000_000)
+    });
+    assert!(totals.all.ended > 0);
+    assert_eq!(never_requested(&plan, &totals), None);
+}
+
+#[test]
+fn service_times_of_what_was_answered_behind_the_window_are_told_to_be_such() {
+    let interval = |in_window, second: u64| tidemark_record::ThreadInterval {
+        in_window,
+        series: vec![crate::test_plan::series(0, Outcome::Ok, 50, 7)],
+        ..tidemark_record::ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000)
+    };
+    let mut totals = Totals::new(&["A".into()]);
+    assert_eq!(answered_behind(&totals), None);
+    totals.add_interval(&interval(false, 1));
+    assert!(answered_behind(&totals).unwrap().contains("are of the 7 requests"));
+    totals.add_interval(&interval(true, 0));
+    assert_eq!(answered_behind(&totals), None);
+}
+
+#[test]
+fn events_are_counted() {
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+    let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+    let events = EventCounts { streams: 3, received: 9, taken: 2, too_large: 1, ended: 5, dropped: 4 };
+    account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
+    let events = EventCounts { streams: 3, ..EventCounts::default() };
+    account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
+    account.drove(&DriveEnd::default(), &summary);
+    assert_eq!(account.notes.iter().filter(|note| note.contains("over 3 event streams")).count(), 2);
+    for told in [
+        "9 events came over 3 event streams, over the whole run; steps waited for 2 of them",
+        "1 events were larger than 1 MiB, or than `limits: body` where that is less, and were passed over",
+        "4 events were dropped by the driver before the step that waited: at most 64 are held for a stream",
+        "5 event streams were ended by the server, in order, before the session was over, and no step waited for that or \
+         followed; no figure has them",
+        "warning: 0 events came over 3 event streams, over the whole run: nothing shows that they work",
+    ] {
+        assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
+    }
+}
+
+#[test]
+fn waits_for_a_core_are_noted_and_so_is_that_nobody_counts_them() {
+    let note = |measured_s, waited_share| {
+        let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        (summary.measured_s, summary.driver.waited_share) = (measured_s, waited_share);
+        waited(&summary)
+    };
+    assert_eq!(note(1.0, Some(0.05)), None);
+    assert!(note(1.0, Some(0.06)).unwrap().contains("no core for 6 %"));
+    assert!(note(1.0, None).unwrap().contains("no schedstat"));
+    assert_eq!(note(0.0, None), None, "nothing was measured, which is said");
+}
+
+#[test]
+fn the_drivers_own_share_is_noted_where_it_is_more_than_a_tenth_of_the_median() {
+    let plan = crate::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
+    let note = |lag_us, read_us: Option<u64>, timestamps, spin| {
+        let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        (summary.response_time_us.p50, summary.driver.lag_us.p50) = (Some(1_000), Some(lag_us));
+        summary.driver.read_lag_us =
+            read_us.map(|p50| tidemark_record::summary::Latency { p50: Some(p50), ..Default::default() });
+        let options = RunOptions { timestamps, spin, ..RunOptions::default() };
+        Account::begin(&options, &plan, 1).own_share(&summary)
+    };
+    assert_eq!(note(40, Some(60), Timestamps::Read, false), None);
+    assert_eq!(
+        note(41, Some(60), Timestamps::Read, false).unwrap(),
+        "about 101µs of the median response time of 1ms is the driver's own: requests left 41µs after they were due, \
+         and answers were read 60µs after they came; --timestamps kernel leaves the latter out; --spin lessens it where each driving \
+         thread has a core of its own"
+    );
+    assert_eq!(note(41, Some(60), Timestamps::Kernel, false), None);
+    let text = note(150, None, Timestamps::Read, true).unwrap();
+    assert!(text.contains("150µs") && !text.contains("--"), "{text}");
+}
+
+#[test]
+fn fewer_connections_than_were_asked_for_are_noted() {
+    let note = |used, ahead| {
+        let end = DriveEnd { connections_used: used, connections_ahead: ahead, ..DriveEnd::default() };
+        connections_used(&end)
+    };
+    assert_eq!((note(0, None), note(9, None)), (None, None));
+    let end = DriveEnd { connections_used: 1, connections_made: 300, ..DriveEnd::default() };
+    let told = connections_used(&end).unwrap();
+    assert!(
+        told.starts_with("300 connections were made while the load was on, 1 at most at once"),
+        "{told}"
+    );
+    assert_eq!(note(400, Some(400)), None, "as it was asked for");
+    assert!(note(0, Some(400)).unwrap().starts_with("none of the 400 connections"));
+    assert!(note(100, Some(400)).unwrap().starts_with("100 of the 400 connections"));
+}
+
+#[test]
+fn what_was_dropped_in_the_warm_up_is_noted() {
+    let plan = crate::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
+    let notes = |dropped, measured_dropped| {
+        let mut totals = Totals::new(&[]);
+        let mut interval = tidemark_record::ThreadInterval::empty(0, 0, 1_000_000);
+        (interval.dropped, interval.measured_dropped) = (dropped, measured_dropped);
+        totals.add_interval(&interval);
+        let summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
+        let options = RunOptions::default();
+        Account::begin(&options, &plan, 1).manifest(&plan, &options, summary, &totals).notes
+    };
+    let about = |notes: Vec<String>| notes.into_iter().find(|note| note.contains("were dropped"));
+    assert!(about(notes(7, 3)).unwrap().starts_with("4 requests that were due outside"));
+    assert_eq!(about(notes(3, 3)), None);
+}
+
+#[test]
+fn redirects_are_noted_whether_they_are_followed_or_not() {
+    let end = DriveEnd {
+        hops: vec![("Login".into(), 1), ("Shop".into(), 20)],
+        unfollowed: vec![("Home".into(), 6)],
+        ..DriveEnd::default()
+    };
+    let notes = redirected(&end);
+    assert!(notes[0].starts_with("Login: 1 redirect was followed, as part"), "{notes:?}");
+    assert!(notes[1].starts_with("Shop: 20 redirects were followed, as part"), "{notes:?}");
+    assert!(notes[2].starts_with("Home: 6 answers said only where else to ask (3xx)"), "{notes:?}");
+    assert_eq!(redirected(&DriveEnd::default()), [""; 0]);
+}
+
+#[test]
+fn answers_of_stores_that_are_mostly_empty_are_noted() {
+    let plan = |step: &str, url: &str| {
+        let text = format!(
+            "system: {{url: '{url}'}}\nsessions: {{s: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        tidemark_scenario::load_text("x.yaml", &text, std::path::Path::new("."), &[]).unwrap()
+    };
+    let redis = plan("{redis: [GET, k]}", "redis://h");
+    let mut totals = Totals::new(&redis.labels);
+    totals.statuses = [(200, 5), (204, 5)].into();
+    totals.all.measured[tidemark_record::Outcome::Ok as usize] = 10;
+    assert_eq!(missed(&redis, &totals), None);
+    totals.statuses = [(200, 5), (204, 6)].into();
+    totals.all.measured[tidemark_record::Outcome::Ok as usize] = 11;
+    assert!(missed(&redis, &totals).unwrap().starts_with("6 of 11 answers were empty"));
+    assert_eq!(missed(&plan("{GET: /}", "http://h"), &totals), None, "as others answer to a PUT");
+    totals.all.measured[tidemark_record::Outcome::Ok as usize] = 5;
+    assert_eq!(missed(&redis, &totals), None, "a check says that they are wrong");
+}
+
+#[test]
+fn a_label_that_was_never_requested_is_noted() {
+    let text = "system: {url: 'http://h'}\nsessions: {s: {steps: [{GET: /a, label: A}, {GET: /b, label: B}]}}\n\
+                load: {users: 1, hold: 1s}\n";
+    let plan = tidemark_scenario::load_text("x.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let mut totals = Totals::new(&plan.labels);
+    assert_eq!(never_requested(&plan, &totals), None, "nothing was, which is said");
+    let mut warm = tidemark_record::ThreadInterval::empty(0, 0, 1_000_000);
+    let series = |label| tidemark_record::Series {
+        measured: false,
+        ..crate::test_plan::series(label, Outcome::Status, 5, 1)
+    };
+    warm.series = vec![series(0)];
+    totals.add_interval(&warm);
+    assert!(never_requested(&plan, &totals).unwrap().starts_with("`B` was never requested"));
+    warm.series = vec![series(1)];
+    totals.add_interval(&warm);
+    assert_eq!(never_requested(&plan, &totals), None);
+}
+
+#[test]
+fn a_driver_that_stood_still_says_so() {
+    let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+    assert_eq!(stood_still(&summary), None);
+    summary.driver.absent_s = 0.3;
+    assert!(stood_still(&summary).unwrap().starts_with("the driver itself was suspended for 300ms"));
+}
+
+#[test]
+fn a_disk_that_changed_is_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let probe = SyncProbe::measure(folder.path()).unwrap();
+    let plan = crate::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
+    let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+    account.synced(Some(probe.clone()), Some(probe.clone()));
+    assert!(account.notes.is_empty());
+    assert_eq!(account.system.sync_latency.as_ref().unwrap().count, 2 * probe.latency().count);
+    account.synced(Some(probe.clone()), None);
+    assert_eq!(account.system.sync_latency.as_ref().unwrap().count, probe.latency().count);
+    account.secured(&Handshakes::default());
+    assert!(account.notes.is_empty());
+    account.stopped("exit status 0");
+    assert!(account.notes.is_empty());
+    account.stopped("killed by signal 9");
+    assert_eq!(account.notes.len(), 1);
+    account.secured(&Handshakes { full: 2, resumed: 3, spoken: Some("TLS 1.3, A".into()) });
+    assert_eq!(account.system.spoken, ["TLS 1.3, A: 2 full handshakes, 3 resumed"]);
+    assert_eq!(account.notes.len(), 1);
+}
