@@ -3,7 +3,8 @@
 use tidemark_record::Maintenance;
 use tidemark_record::summary::Summary;
 
-use crate::faults::{NO_DIP, seconds, was_never_below};
+use crate::faults::{NO_DIP, was_never_below};
+use crate::units::seconds;
 use crate::units::{bytes, duration, percent};
 
 /// A line for each.

@@ -32,10 +32,7 @@ fn how_http_2_was_spoken_is_said() {
 #[test]
 fn how_calls_were_made_is_said() {
     let server = Rpc { path: "/rpc".into(), most_calls: 100 };
-    assert_eq!(
-        called(&server, 1),
-        "calls over a WebSocket at /rpc, one call at a time on each connection"
-    );
+    assert_eq!(called(&server, 1), "calls over a WebSocket at /rpc, one call at a time on each connection");
     let text = called(&server, 250);
     assert_eq!(
         text,
@@ -176,10 +173,7 @@ fn fewer_connections_than_were_asked_for_are_noted() {
     assert_eq!((note(0, None), note(9, None)), (None, None));
     let end = DriveEnd { connections_used: 1, connections_made: 300, ..DriveEnd::default() };
     let told = connections_used(&end).unwrap();
-    assert!(
-        told.starts_with("300 connections were made while the load was on, 1 at most at once"),
-        "{told}"
-    );
+    assert!(told.starts_with("300 connections were made while the load was on, 1 at most at once"), "{told}");
     assert_eq!(note(400, Some(400)), None, "as it was asked for");
     assert!(note(0, Some(400)).unwrap().starts_with("none of the 400 connections"));
     assert!(note(100, Some(400)).unwrap().starts_with("100 of the 400 connections"));

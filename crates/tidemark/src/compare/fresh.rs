@@ -4,8 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidemark_lab::{
-    Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, Looked, RunOptions, Turn,
-    compare_in_rounds,
+    Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, Looked, RunOptions, Turn, compare_in_rounds,
 };
 use tidemark_record::{Comparison as Record, new_run_dir};
 use tidemark_report::comparison::{Asked, Looks, Side};
