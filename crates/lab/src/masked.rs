@@ -65,8 +65,13 @@ impl Learned {
         self.forgotten
     }
 
-    /// A text without them, and without what looks like one.
+    /// A text of traffic without them, and without what looks like one.
     pub fn masked(&self, text: &str) -> String {
+        self.secrets.masked_traffic(text)
+    }
+
+    /// A text of the scenario without them, whose `${…}` stay.
+    pub fn masked_of_scenario(&self, text: &str) -> String {
         self.secrets.masked(text)
     }
 

@@ -27,6 +27,10 @@ pub struct Between {
 pub fn before(url: &SystemUrl, authority: &str, system: &System) -> Result<Option<Between>, String> {
     let (Some(said), Spoken::Http { .. }) = (&system.proxy, &url.spoken) else { return Ok(None) };
     let is_of_environment = said == PROXY_OF_ENVIRONMENT;
+    let spares_all = |name: &str| std::env::var(name).is_ok_and(|hosts| has_all(&hosts));
+    if is_of_environment && ["NO_PROXY", "no_proxy"].into_iter().any(spares_all) {
+        return Ok(None);
+    }
     let matcher = match is_of_environment {
         true => Matcher::from_env(),
         false => Matcher::builder().all(said).build(),
@@ -55,6 +59,11 @@ pub fn before(url: &SystemUrl, authority: &str, system: &System) -> Result<Optio
     Ok(Some(Between { host, port, proxy }))
 }
 
+/// Whether hosts that need no proxy are all there are: `*`. The matcher takes it for names only, not for addresses.
+fn has_all(hosts: &str) -> bool {
+    hosts.split(',').any(|host| host.trim() == "*")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +85,6 @@ mod tests {
         assert!(found("redis://h:81", "http://p").unwrap().is_none());
         let none = before(&SystemUrl::read("http://h").unwrap(), "h", &System::default());
         assert!(none.unwrap().is_none(), "the environment is not asked where nobody says so");
+        assert!(has_all("*") && has_all("a.b, *") && !has_all("") && !has_all("*.a, b"));
     }
 }

@@ -77,7 +77,7 @@ fn log(secrets: &Secrets, path: &Path) -> io::Result<()> {
             break;
         }
         // what is no text stays what it is
-        match std::str::from_utf8(&line).map(|text| (text, secrets.masked(text))) {
+        match std::str::from_utf8(&line).map(|text| (text, secrets.masked_traffic(text))) {
             Ok((text, masked)) if masked != text => {
                 found = true;
                 to.write_all(masked.as_bytes())?;

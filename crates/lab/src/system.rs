@@ -287,6 +287,13 @@ fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> R
             }
             Err(_) if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             Err(error) => {
+                if let Some(proxy) = &target.proxy {
+                    return Err(LabError::Unreachable(format!(
+                        "the proxy {} before {url} is unreachable ({}: {error}); start it, or check its host and port \
+                         (`proxy`, `--proxy`)",
+                        proxy.name, target.address
+                    )));
+                }
                 return Err(LabError::Unreachable(format!(
                     "{url} is unreachable ({}: {error}); start the system first, or check host and port",
                     target.address

@@ -25,6 +25,7 @@ use std::fmt;
 use crate::encoding::Encoding;
 use crate::expr::base64_of;
 use crate::system_url::OF_HTTP;
+use pattern::Way;
 pub use pattern::{MASK, is_secret, is_secret_name};
 
 /// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
@@ -113,17 +114,24 @@ impl Secrets {
         self.all.iter()
     }
 
-    /// A text without them, and without what looks like one.
+    /// A text of a scenario, or about it, without them, and without what looks like one; what it says with holes, `${…}`,
+    /// stays.
     pub fn masked(&self, text: &str) -> String {
         let known = self.without_values(text);
-        pattern::masked(&known).into_owned()
+        pattern::masked(&known, Way::Scenario).into_owned()
+    }
+
+    /// The same of what was sent, answered or logged, in which nothing has a hole.
+    pub fn masked_traffic(&self, text: &str) -> String {
+        let known = self.without_values(text);
+        pattern::masked(&known, Way::Traffic).into_owned()
     }
 
     /// A text without them in which everything else stands where it stood: a star for each character.
     pub(crate) fn masked_in_place(&self, text: &str) -> String {
         let stars = |hidden: &str| "*".repeat(hidden.chars().count());
         let known = self.replaced(text, &mut |secret, form| stars(&in_form(&secret.value, form)));
-        pattern::masked_as(&known, &stars).into_owned()
+        pattern::masked(&known, Way::InPlace).into_owned()
     }
 
     /// A text without their values.

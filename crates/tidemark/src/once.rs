@@ -128,7 +128,7 @@ impl Told {
     /// The one line of a step. Its parts are masked apart: what came is no value of a label that ends in `/cookie`.
     fn head(&self, label: &str, came: &str, is_good: bool) -> String {
         let verdict = if is_good { "ok" } else { "FAILED" };
-        let (label, came) = (self.masked_text(label), self.masked_text(came));
+        let (label, came) = (self.learned.masked_of_scenario(label), self.masked_text(came));
         format!("{:>3}. {}: {}, {verdict}\n", self.steps, clean(&label), clean(&came))
     }
 
@@ -186,7 +186,7 @@ impl Told {
                 true => MASK.to_owned(),
                 false => shortened(&self.masked_text(&check.saw)),
             };
-            out += &self.line(held, &format!("{}; saw {saw}", self.masked_text(&check.what)));
+            out += &self.line(held, &format!("{}; saw {saw}", self.learned.masked_of_scenario(&check.what)));
         }
         if !step.variables.is_empty() {
             let all = step.variables.iter().map(|(name, value)| match value {

@@ -209,6 +209,20 @@ fn the_environment_is_asked_only_where_that_is_wanted() {
     assert_eq!(with(&["--proxy", "env"], ""), (3, 3));
     assert_eq!(with(&["--proxy", "env"], "example.com, 127.0.0.0/8"), (3, 6));
     assert_eq!(with(&["--proxy", "none"], ""), (3, 9));
+    assert_eq!(with(&["--proxy", "env"], "example.com, *"), (3, 12));
+}
+
+#[test]
+fn a_proxy_that_nobody_reaches_is_named_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let direct = Proxy::start(None);
+    scenario(folder.path(), &format!("{{url: 'http://{}'}}", direct.place));
+    // a port that was free a moment ago
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let output = run(folder.path(), &["run", "s.yaml", "--proxy", &format!("http://{free}")]);
+    let error = stderr(&output);
+    assert_ne!(code(&output), 0, "{error}");
+    assert!(error.contains(&format!("the proxy {free}")), "{error}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A page of metrics in the text formats of Prometheus and OpenMetrics: what is looked for in it, and what CPU, memory, disk
 //! and network it tells of.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tidemark_scenario::plan::MetricSeries;
 
@@ -156,12 +156,9 @@ impl<'p> Page<'p> {
 
     /// What it has instead of a series that it has not: names that are like it, or the first.
     pub fn names_like(&self, name: &str) -> String {
-        let mut names: Vec<&str> = Vec::new();
-        for point in &self.points {
-            if names.last() != Some(&point.name) && !names.contains(&point.name) {
-                names.push(point.name);
-            }
-        }
+        let mut known = HashSet::new();
+        let mut names: Vec<&str> =
+            self.points.iter().map(|point| point.name).filter(|name| known.insert(*name)).collect();
         if names.is_empty() {
             return "; it has none at all".into();
         }
@@ -301,6 +298,13 @@ process_cpu_seconds_total 77
         assert_eq!(page.names_like("node_load"), "; did you mean node_load1?");
         assert!(page.names_like("zzz").starts_with("; it has node_cpu_seconds_total, node_load1"));
         assert_eq!(Page::read("").names_like("x"), "; it has none at all");
+        assert_eq!(Page::read("b 1\na 1\nb{c=\"d\"} 1\n").names_like("zzz"), "; it has b, a");
+    }
+
+    #[test]
+    fn the_names_of_the_largest_page_are_told_as_those_of_a_small_one() {
+        let text: String = (0..POINTS_MAX).map(|number| format!("series_{number} 1\n")).collect();
+        assert!(Page::read(&text).names_like("zzz").starts_with("; it has series_0, series_1, "));
     }
 
     #[test]

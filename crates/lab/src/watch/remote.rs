@@ -37,7 +37,7 @@ const LINES_PER_S_MAX: usize = 20;
 const EVENTS_MAX: usize = 200;
 /// Most samples of a line.
 const SAMPLES_MAX: usize = 256;
-/// Most of a share, in cores, that is taken as told.
+/// The share, in cores, from which on it is not taken as told.
 const SHARE_MAX: f64 = 1e6;
 /// Most of a count of anything that is taken as told: an exabyte.
 const COUNT_MAX: u64 = 1_000_000_000_000_000_000;
@@ -283,7 +283,7 @@ fn is_possible(sample: &Sample) -> bool {
         sample.net_sent_bytes,
     ];
     // what is no number is in no range
-    shares.iter().all(|share| (0.0..=SHARE_MAX).contains(share))
+    shares.iter().all(|share| (0.0..SHARE_MAX).contains(share))
         && counts.iter().all(|count| *count <= COUNT_MAX)
 }
 
@@ -377,7 +377,7 @@ mod tests {
     fn what_cannot_be_and_too_many_events_are_left_out_and_counted() {
         let folder = tempfile::tempdir().unwrap();
         let body = "echo '{\"version\":\"1\"}'
-            echo '{\"samples\":[{\"process\":\"machine\",\"cpu_share\":1e308},{\"process\":\"machine\",\"rss_bytes\":18446744073709551615},{\"process\":\"machine\",\"cpu_share\":2}]}'
+            echo '{\"samples\":[{\"process\":\"machine\",\"cpu_share\":1e308},{\"process\":\"machine\",\"cpu_share\":1000000},{\"process\":\"machine\",\"rss_bytes\":18446744073709551615},{\"process\":\"machine\",\"cpu_share\":2}]}'
             for line in 1 2 3; do printf '{\"events\":[\"0\"'; for n in $(seq 99); do printf ',\"%s\"' $n; done; echo ]}; done
             cat > /dev/null";
         let epoch = Instant::now();
@@ -392,7 +392,7 @@ mod tests {
         let shares: Vec<f64> = samples.iter().map(|sample| sample.cpu_share).collect();
         assert_eq!((shares, events.len()), (vec![2.0], EVENTS_MAX));
         let notes = remote.notes().join("\n");
-        for said in ["told 2 figures that cannot be", "told 100 events beyond the first 200"] {
+        for said in ["told 3 figures that cannot be", "told 100 events beyond the first 200"] {
             assert!(notes.contains(said), "{notes}");
         }
     }

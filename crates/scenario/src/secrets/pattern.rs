@@ -9,6 +9,8 @@ use crate::pieces::{Piece, split};
 
 /// What stands in a secret's place.
 pub const MASK: &str = "***";
+/// What may stand behind it in a text.
+const ENDS: [char; 7] = [')', ']', '}', ',', ';', '.', ':'];
 /// Headers whose whole value is secret.
 const HEADERS: [&str; 6] =
     ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-auth", "x-session-id"];
@@ -38,12 +40,16 @@ macro_rules! regexes {
 
 regexes! {
     USER_INFO r#"(?<before>://)(?<secret>[^\s/?#@"'<>]+)@"#;
-    PARAMETER r#"(?<before>(?:^|[?&\s;])(?:--)?(?<name>[A-Za-z0-9_.\-]{1,64})=)(?<secret>[^&\s"'`#]+)"#;
-    FIELD r#"(?<before>"(?<name>[^"\\\s]{1,64})\\?"\s*:\s*\\?")(?<secret>(?:[^"\\]|\\[^"]|\\"[^,}\]\s])+)"#;
+    PARAMETER r#"(?:^|[?&\s;])(?:--)?(?<name>(?:[A-Za-z0-9_.\-\[\]]|%[0-9A-Fa-f]{2}){1,64})="#;
+    PARAMETER_VALUE r#"^(?<secret>(?:\$\{[^}&\r\n]*\}|[^&\s"'`#])+)"#;
+    FIELD r#""(?<name>(?:[^"\\\s]|\\[^"\s]){1,64})(?<escape>\\?)"\s*:\s*"#;
+    FIELD_VALUE r#"^(?:\\"(?<inner>(?:[^"\\]|\\\\\\"|\\[^"])+)|"(?<secret>(?:[^"\\]|\\(?s:.))+)|(?<number>-?[0-9][0-9.eE+\-]*))"#;
     HEADER r#"(?i)(?<before>\b(?:proxy-)?authorization:\s*(?:(?:bearer|basic|digest|token|apikey|negotiate)\s+)?|\b(?:set-)?cookie:\s*|\bx-(?:auth(?:-[a-z0-9_-]+)?|session-id|api-key):\s*)(?<secret>[^\s"',;]+(?:;\s*[^\s"',;]+)*)"#;
     PART r#"(?is)(?<before>;\s*name="(?<name>[^"\r\n]{1,64})"[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n)(?<secret>.+?)(?:\r?\n--|$)"#;
-    ELEMENT r#"(?<before><(?:[A-Za-z0-9_.\-]{1,64}:)?(?<name>[A-Za-z0-9_.\-]{1,64})(?:\s[^<>]*)?>)(?<secret>[^<]+)(?:</|$)"#;
-    BELOW r#""(?<name>[^"\\\s]{1,64})"\s*:\s*[\[{]"#;
+    ELEMENT r#"<(?<whole>(?:[A-Za-z0-9_.\-]{1,64}:)?(?<name>[A-Za-z0-9_.\-]{1,64}))(?:\s(?:[^<>"']|"[^"]*"|'[^']*')*)?>"#;
+    TAG r#"<[A-Za-z_][^\s<>]*\s(?:[^<>"']|"[^"]*(?:"|$)|'[^']*(?:'|$))*"#;
+    ATTRIBUTE r#"(?<before>\s(?:[A-Za-z0-9_.\-]{1,64}:)?(?<name>[A-Za-z0-9_.\-]{1,64})\s*=\s*(?:\\?"|'))(?<secret>[^"'\\]+)"#;
+    BELOW r#""(?<name>(?:[^"\\\s]|\\[^"\s]){1,64})"\s*:\s*[\[{]"#;
     BEARER r#"(?i)(?<before>(?:^|[^\w/.\-])bearer\s+)(?<secret>[^\s"',]{8,})"#;
 }
 
@@ -77,12 +83,16 @@ fn in_one(name: &str) -> String {
 pub fn is_secret(name: &str, value: &str) -> bool {
     let value = value.trim();
     let says_nothing = value.is_empty()
-        || value.contains(MASK)
-        || value.starts_with('…')
+        || is_mask(value)
         || value.eq_ignore_ascii_case(name)
         || ["true", "false", "null", "~"].contains(&value);
     let is_word = || SCHEMES.contains(&value.to_ascii_lowercase().as_str());
     !says_nothing && is_secret_name(name) && (is_strong(name) || !(is_quantity(value) || is_word()))
+}
+
+/// Whether this stands in a secret's place, with what ends a sentence or brackets behind it.
+fn is_mask(value: &str) -> bool {
+    matches!(value.trim_end_matches(ENDS), MASK | "…")
 }
 
 /// `1000`, `64KiB`, `1.5s`, `10%`.
@@ -108,53 +118,256 @@ fn words(name: &str) -> impl Iterator<Item = String> {
     words.into_iter()
 }
 
-/// A text of whatever kind without what stands in it beside a secret's name.
-pub(super) fn masked(text: &str) -> Cow<'_, str> {
-    let mask = |_: &str| MASK.to_owned();
-    match below(text) {
-        Cow::Borrowed(text) => masked_as(text, &mask),
-        Cow::Owned(text) => Cow::Owned(masked_as(&text, &mask).into_owned()),
+/// Whose text is masked, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Of a scenario: what it says with holes, `${…}`, is no secret.
+    Scenario,
+    /// The same, with a star for each character.
+    InPlace,
+    /// Of requests, answers and logs, in which nothing has a hole.
+    Traffic,
+}
+
+impl Way {
+    fn mask(self, secret: &str) -> String {
+        match self {
+            Way::InPlace => "*".repeat(secret.chars().count()),
+            Way::Scenario | Way::Traffic => MASK.to_owned(),
+        }
+    }
+
+    /// Whether a value says nothing as it stands, as it is made when the scenario runs.
+    fn is_made_later(self, value: &str) -> bool {
+        let has_hole = || {
+            let pieces = split(value);
+            pieces.is_ok_and(|pieces| pieces.iter().any(|piece| matches!(piece, Piece::Hole { .. })))
+        };
+        // one in which quotes stand may be cut off at them
+        self != Way::Traffic && (value.trim_start().starts_with("${") || has_hole())
+    }
+
+    fn is_masked(self, name: &str, value: &str) -> bool {
+        is_secret(name, value) && !self.is_made_later(value)
     }
 }
 
-/// The same with something else in a secret's place.
-pub(super) fn masked_as<'t>(text: &'t str, mask: &dyn Fn(&str) -> String) -> Cow<'t, str> {
+/// A text of whatever kind without what stands in it beside a secret's name.
+pub(super) fn masked(text: &str, way: Way) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
-    for pattern in [&USER_INFO, &PARAMETER, &FIELD, &HEADER, &PART, &ELEMENT, &BEARER] {
-        let Some(pattern) = pattern.as_ref() else { continue };
-        if !pattern.is_match(&text) {
-            continue;
-        }
-        let replaced = pattern.replace_all(&text, |found: &Captures<'_>| {
-            let secret = &found["secret"];
-            let named = found.name("name").is_none_or(|name| is_secret(name.as_str(), secret));
-            match named && !secret.contains("${") && !secret.contains(MASK) {
-                true => found[0].replacen(
-                    &format!("{}{secret}", &found["before"]),
-                    &format!("{}{}", &found["before"], mask(secret)),
-                    1,
-                ),
-                false => found[0].to_owned(),
-            }
-        });
-        if let Cow::Owned(replaced) = replaced {
-            text = Cow::Owned(replaced);
-        }
+    if way != Way::InPlace {
+        then(&mut text, |text| below(text, way));
+    }
+    then(&mut text, |text| elements(text, way));
+    then(&mut text, |text| in_tags(text, way));
+    then(&mut text, |text| replaced(&USER_INFO, text, way));
+    then(&mut text, |text| parameters(text, way));
+    then(&mut text, |text| fields(text, way));
+    for pattern in [&HEADER, &PART, &BEARER] {
+        then(&mut text, |text| replaced(pattern, text, way));
     }
     text
 }
 
+fn then(text: &mut Cow<'_, str>, mask: impl FnOnce(&str) -> Cow<'_, str>) {
+    let masked = match mask(text) {
+        Cow::Owned(masked) => masked,
+        Cow::Borrowed(_) => return,
+    };
+    *text = Cow::Owned(masked);
+}
+
+/// A text without the secrets of a pattern that says what is before them.
+fn replaced<'t>(pattern: &LazyLock<Option<Regex>>, text: &'t str, way: Way) -> Cow<'t, str> {
+    let Some(pattern) = pattern.as_ref().filter(|pattern| pattern.is_match(text)) else {
+        return Cow::Borrowed(text);
+    };
+    pattern.replace_all(text, |found: &Captures<'_>| {
+        let (before, secret) = (&found["before"], &found["secret"]);
+        let is_masked = match found.name("name") {
+            Some(name) => way.is_masked(name.as_str(), secret),
+            None => !is_mask(secret) && !are_masked_cookies(before, secret) && !way.is_made_later(secret),
+        };
+        match is_masked {
+            true => {
+                found[0].replacen(&format!("{before}{secret}"), &format!("{before}{}", way.mask(secret)), 1)
+            }
+            false => found[0].to_owned(),
+        }
+    })
+}
+
+/// `cookie: sid=***; lang=***`.
+fn are_masked_cookies(before: &str, value: &str) -> bool {
+    let is_masked = |cookie: &str| cookie.split_once('=').is_some_and(|(_, value)| is_mask(value.trim()));
+    before.to_ascii_lowercase().contains("cookie:") && value.split(';').all(is_masked)
+}
+
+/// A text without the values of parameters: `user%5Bpassword%5D=…`.
+fn parameters(text: &str, way: Way) -> Cow<'_, str> {
+    let (Some(pattern), Some(of_value)) = (PARAMETER.as_ref(), PARAMETER_VALUE.as_ref()) else {
+        return Cow::Borrowed(text);
+    };
+    let mut out = Replaced::new(text);
+    for found in pattern.captures_iter(text) {
+        let Some(whole) = found.get(0).filter(|whole| whole.end() >= out.end) else { continue };
+        let name = percent_encoding::percent_decode_str(&found["name"]).decode_utf8_lossy();
+        // before the value is looked at, which may be long
+        if !is_secret_name(&name) {
+            continue;
+        }
+        let Some(value) = of_value.find(&text[whole.end()..]).map(|value| value.as_str()) else { continue };
+        if way.is_masked(&name, value) {
+            out.put(whole.end(), value.len(), &way.mask(value));
+        }
+    }
+    out.done()
+}
+
+/// A text without texts and numbers that are values of JSON, which may stand in a text of JSON itself.
+fn fields(text: &str, way: Way) -> Cow<'_, str> {
+    let (Some(pattern), Some(of_value)) = (FIELD.as_ref(), FIELD_VALUE.as_ref()) else {
+        return Cow::Borrowed(text);
+    };
+    let mut out = Replaced::new(text);
+    for found in pattern.captures_iter(text) {
+        let Some(whole) = found.get(0).filter(|whole| whole.end() >= out.end) else { continue };
+        let name = unescaped(&found["name"]);
+        if !is_secret_name(&name) {
+            continue;
+        }
+        let Some(value) = of_value.captures(&text[whole.end()..]) else { continue };
+        let number = value.name("number");
+        let Some(secret) = value.name("inner").or_else(|| value.name("secret")).or(number) else { continue };
+        if !way.is_masked(&name, secret.as_str()) {
+            continue;
+        }
+        let mask = match number {
+            Some(_) if way != Way::InPlace => format!("{0}\"{MASK}{0}\"", &found["escape"]),
+            _ => way.mask(secret.as_str()),
+        };
+        out.put(whole.end() + secret.start(), secret.len(), &mask);
+    }
+    out.done()
+}
+
+/// A text without what is within elements of XML, up to their ends.
+fn elements(text: &str, way: Way) -> Cow<'_, str> {
+    let Some(pattern) = ELEMENT.as_ref() else { return Cow::Borrowed(text) };
+    let mut out = Replaced::new(text);
+    for found in pattern.captures_iter(text) {
+        let Some(whole) = found.get(0).filter(|whole| !whole.as_str().ends_with("/>")) else { continue };
+        if whole.end() < out.end || !is_secret_name(&found["name"]) {
+            continue;
+        }
+        let inside = &text[whole.end()..];
+        let inside = &inside[..end_of_element(inside, &found["whole"])];
+        if way.is_masked(&found["name"], inside) {
+            out.put(whole.end(), inside.len(), &way.mask(inside));
+        }
+    }
+    out.done()
+}
+
+/// How many bytes there are before the end tag of an element that has begun; all where it is cut off.
+fn end_of_element(text: &str, name: &str) -> usize {
+    let is_name = |tag: &str| {
+        let of_name = tag.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+        of_name && tag[name.len()..].starts_with(|c: char| c.is_ascii_whitespace() || matches!(c, '>' | '/'))
+    };
+    let (mut at, mut depth) = (0, 1);
+    while let Some(found) = text[at..].find('<') {
+        let begin = at + found;
+        let tag = &text[begin + 1..];
+        at = begin + 1;
+        if let Some(end) = [("![CDATA[", "]]>"), ("!--", "-->")]
+            .iter()
+            .find_map(|(from, to)| tag.starts_with(from).then(|| tag.find(to).unwrap_or(tag.len())))
+        {
+            at += end;
+        } else if tag.strip_prefix('/').is_some_and(is_name) {
+            depth -= 1;
+            if depth == 0 {
+                return begin;
+            }
+        } else if is_name(tag) && !tag.split(['<', '>']).next().is_some_and(|inside| inside.ends_with('/')) {
+            depth += 1;
+        }
+    }
+    text.len()
+}
+
+/// A text without the values of attributes of XML.
+fn in_tags(text: &str, way: Way) -> Cow<'_, str> {
+    let Some(pattern) = TAG.as_ref().filter(|pattern| pattern.is_match(text)) else {
+        return Cow::Borrowed(text);
+    };
+    pattern.replace_all(text, |tag: &Captures<'_>| replaced(&ATTRIBUTE, &tag[0], way).into_owned())
+}
+
+/// A text with something else in some places.
+struct Replaced<'t> {
+    text: &'t str,
+    out: String,
+    /// Where what was written last ended.
+    end: usize,
+}
+
+impl<'t> Replaced<'t> {
+    fn new(text: &'t str) -> Replaced<'t> {
+        Replaced { text, out: String::new(), end: 0 }
+    }
+
+    /// What lies in what was replaced before is gone already.
+    fn put(&mut self, begin: usize, length: usize, instead: &str) {
+        if begin >= self.end {
+            self.out.push_str(&self.text[self.end..begin]);
+            self.out.push_str(instead);
+            self.end = begin + length;
+        }
+    }
+
+    fn done(mut self) -> Cow<'t, str> {
+        if self.end == 0 {
+            return Cow::Borrowed(self.text);
+        }
+        self.out.push_str(&self.text[self.end..]);
+        Cow::Owned(self.out)
+    }
+}
+
+/// A name of JSON without its escapes, `pass\u0077ord`; also where it stands in a text of JSON, and has them twice.
+fn unescaped(name: &str) -> Cow<'_, str> {
+    if !name.contains('\\') {
+        return Cow::Borrowed(name);
+    }
+    let mut out = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('\\') {
+        out.push_str(before);
+        rest = after.trim_start_matches('\\');
+        let code = rest.strip_prefix('u').and_then(|code| code.get(..4));
+        if let Some(code) = code.and_then(|code| u32::from_str_radix(code, 16).ok()) {
+            out.extend(char::from_u32(code));
+            rest = &rest[5..];
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
 /// A text without the leaves of objects and lists of JSON that stand below a secret's name.
-fn below(text: &str) -> Cow<'_, str> {
+fn below(text: &str, way: Way) -> Cow<'_, str> {
     let Some(pattern) = BELOW.as_ref() else { return Cow::Borrowed(text) };
     let (mut out, mut done) = (String::new(), 0);
     for found in pattern.captures_iter(text) {
         let Some(whole) = found.get(0).filter(|whole| whole.start() >= done) else { continue };
-        if !is_secret_name(&found["name"]) {
+        let name = unescaped(&found["name"]);
+        if !is_secret_name(&name) {
             continue;
         }
         out.push_str(&text[done..whole.end()]);
-        done = whole.end() + leaves(&found["name"], &text[whole.end()..], &mut out);
+        done = whole.end() + leaves(&name, &text[whole.end()..], way, &mut out);
     }
     if done == 0 {
         return Cow::Borrowed(text);
@@ -164,7 +377,7 @@ fn below(text: &str) -> Cow<'_, str> {
 }
 
 /// Writes what is within an object or list, or its beginning, without its leaves; says how many bytes of the text that was.
-fn leaves(name: &str, text: &str, out: &mut String) -> usize {
+fn leaves(name: &str, text: &str, way: Way, out: &mut String) -> usize {
     let bytes = text.as_bytes();
     let (mut at, mut depth) = (0, 1);
     while at < bytes.len() && depth > 0 {
@@ -175,7 +388,7 @@ fn leaves(name: &str, text: &str, out: &mut String) -> usize {
                 let inside = &text[at + 1..end];
                 let is_name =
                     bytes[end..].iter().skip(1).find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
-                let kept = is_name || inside.contains("${") || !is_secret(name, inside);
+                let kept = is_name || !way.is_masked(name, inside);
                 at = (end + 1).min(bytes.len());
                 match kept {
                     true => out.push_str(&text[begin..at]),
@@ -310,8 +523,69 @@ mod tests {
             ("<a><password>ab</password><n>5</n></a>", "<a><password>***</password><n>5</n></a>"),
             ("<s:password x=\"1\">ab</s:password>", "<s:password x=\"1\">***</s:password>"),
         ] {
-            assert_eq!(masked(given), wanted);
+            assert_eq!(masked(given, Way::Scenario), wanted);
         }
+    }
+
+    #[test]
+    fn what_is_not_written_down_of_traffic() {
+        for (given, wanted) in [
+            (
+                "GET /a?user[password]=ab&u%5Bsecret%5D=cd&p%61sswd=e&n[key]=f&n[a]=5",
+                "GET /a?user[password]=***&u%5Bsecret%5D=***&p%61sswd=***&n[key]=***&n[a]=5",
+            ),
+            ("user%5Bpassword%5D=ab", "user%5Bpassword%5D=***"),
+            ("a=b;token=cd", "a=b;token=***"),
+            (
+                r#"{"password": 12345678, "pwd":-1.5e3,"token_bytes": 64}"#,
+                r#"{"password": "***", "pwd":"***","token_bytes": 64}"#,
+            ),
+            (r#"{\"password\": 1234}"#, r#"{\"password\": \"***\"}"#),
+            (
+                r#"{"msg":"{\"password\":\"a\\\"b\",\"n\":1}","n":2}"#,
+                r#"{"msg":"{\"password\":\"***\",\"n\":1}","n":2}"#,
+            ),
+            (r#"{"password":"ab\", cd","n":1}"#, r#"{"password":"***","n":1}"#),
+            ("<password><plain>x</plain></password><n>5</n>", "<password>***</password><n>5</n>"),
+            ("<password><![CDATA[x</password>]]></password><n>5</n>", "<password>***</password><n>5</n>"),
+            ("<pwd><pwd>x</pwd><pwd/><pwd a='b'/>y</pwd><n>5</n>", "<pwd>***</pwd><n>5</n>"),
+            ("<a:pwd b='>'><c>x</c>", "<a:pwd b='>'>***"),
+            ("<password/><n>5</n><pwd a=\"b\"/><n>5</n>", "<password/><n>5</n><pwd a=\"b\"/><n>5</n>"),
+            (
+                "<user n=\"5\" password=\"x>\"/><user s:password = 'y' n='5'>5",
+                "<user n=\"5\" password=\"***\"/><user s:password = '***' n='5'>5",
+            ),
+            ("<user password=\"cut of", "<user password=\"***"),
+            (r#"{"password":"LEAK***d1"}"#, r#"{"password":"***"}"#),
+            (r#"{"password":"LEAK${d2"}"#, r#"{"password":"***"}"#),
+            (r#"{"password":"${d2}"}"#, r#"{"password":"***"}"#),
+            (r#"{"password":"…d3"}"#, r#"{"password":"***"}"#),
+            (r#"{"password":{"a":"LEAKh1 ${x}"}}"#, r#"{"password":{"a":"***"}}"#),
+            (r#"{"password":{"a":"b***"}}"#, r#"{"password":{"a":"***"}}"#),
+            (r#"{"pass\u0077ord":"LEAKe1"}"#, r#"{"pass\u0077ord":"***"}"#),
+            (r#"{"pass\u0077ord":["LEAKe1"]}"#, r#"{"pass\u0077ord":["***"]}"#),
+            ("/a?token=${token}&secret=***a", "/a?token=***&secret=***"),
+            ("authorization: Bearer ***ab", "authorization: Bearer ***"),
+            ("Cookie: sid=***; b=***", "Cookie: sid=***; b=***"),
+            ("Cookie: sid=***; b=ab", "Cookie: ***"),
+            ("(--set token=***), token=***.", "(--set token=***), token=***."),
+        ] {
+            assert_eq!(masked(given, Way::Traffic), wanted);
+        }
+    }
+
+    #[test]
+    fn a_scenario_keeps_its_holes_and_its_places() {
+        for text in
+            ["/a?token=a${env(\"T\")}", r#"{"password": "${pw}", "key": "a ${k}"}"#, "<pwd>${pw}</pwd>"]
+        {
+            assert_eq!(masked(text, Way::Scenario), text);
+        }
+        assert_eq!(masked(r#"{"password":"ab${d2"}"#, Way::Scenario), r#"{"password":"***"}"#);
+        assert_eq!(
+            masked("{\"pwd\": 12, \"token\": \"ab\"}", Way::InPlace),
+            "{\"pwd\": **, \"token\": \"**\"}"
+        );
     }
 
     #[test]
