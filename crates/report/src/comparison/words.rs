@@ -106,7 +106,7 @@ fn not_reached(claims: &Claims, all: &[&Claim]) -> Vec<(String, bool)> {
 
 /// In how many runs a figure is not reached: `not reached in 1 of 8 runs of B`.
 pub(crate) fn lacking(claim: &Claim) -> String {
-    let sides = [(&claim.side, 0), (&claim.to, 1)];
+    let sides = [(&claim.side, 0_usize), (&claim.to, 1)];
     let some = sides.into_iter().filter(|(_, side)| claim.lacks.runs[*side] > 0);
     let some = some.map(|(name, side)| {
         let (count, of) = (claim.lacks.runs[side], claim.lacks.of[side]);
