@@ -160,7 +160,8 @@ pub(crate) fn together_with(
     others: &[f64],
     level: f64,
 ) -> (Vec<Option<Interval>>, f64) {
-    let mut ps: Vec<f64> = estimates.iter().flatten().map(Estimate::p).chain(others.iter().copied()).collect();
+    let mut ps: Vec<f64> =
+        estimates.iter().flatten().map(Estimate::p).chain(others.iter().copied()).collect();
     ps.sort_by(f64::total_cmp);
     let share = |number: usize| level * number as f64 / ps.len() as f64;
     let found = (1..=ps.len()).rev().find(|number| ps[number - 1] <= share(*number)).unwrap_or(0);

@@ -75,13 +75,7 @@ impl<'s> Pair<'s> {
     }
 
     /// What the runs of the side, or of the other, say of a figure; of one round, or all.
-    fn readings(
-        &self,
-        side: usize,
-        label: Option<&str>,
-        figure: Figure,
-        round: Option<u64>,
-    ) -> Vec<Reading> {
+    fn readings(&self, side: usize, label: Option<&str>, figure: Figure, round: Option<u64>) -> Vec<Reading> {
         let runs = self.runs[side].iter().filter(|run| round.is_none() || run.round == round);
         runs.map(|run| figure.read(&run.manifest, label)).collect()
     }
@@ -124,18 +118,14 @@ struct Kept {
 
 impl Measured {
     /// None where a side does not know it.
-    pub(crate) fn of(
-        index: usize,
-        pair: &Pair<'_>,
-        label: Option<&str>,
-        figure: Figure,
-    ) -> Option<Measured> {
+    pub(crate) fn of(index: usize, pair: &Pair<'_>, label: Option<&str>, figure: Figure) -> Option<Measured> {
         let readings = [0, 1].map(|side| pair.readings(side, label, figure, None));
         let is_known = |readings: &Vec<Reading>| readings.iter().any(|of| *of != Reading::Unknown);
         if !readings.iter().all(is_known) {
             return None;
         }
-        let count = |readings: &Vec<Reading>| readings.iter().filter(|of| **of == Reading::NotReached).count();
+        let count =
+            |readings: &Vec<Reading>| readings.iter().filter(|of| **of == Reading::NotReached).count();
         let mut not_reached = NotReached {
             runs: readings.each_ref().map(count),
             of: readings.each_ref().map(Vec::len),
@@ -171,12 +161,16 @@ impl Measured {
                     all.iter().find(|(name, _)| name.as_deref() == label).map(|(_, within)| within)
                 });
                 let estimate = of.zip(to).and_then(|(of, to)| of.against(to, measure(figure)?));
-                let kept = is_reached.then(|| Kept { estimate, ratios: Vec::new(), readings: readings.clone() });
+                let kept =
+                    is_reached.then(|| Kept { estimate, ratios: Vec::new(), readings: readings.clone() });
                 (kept, 1.0)
             }
             Basis::Nothing => {
-                let kept =
-                    is_reached.then(|| Kept { estimate: None, ratios: Vec::new(), readings: readings.clone() });
+                let kept = is_reached.then(|| Kept {
+                    estimate: None,
+                    ratios: Vec::new(),
+                    readings: readings.clone(),
+                });
                 (kept, 1.0)
             }
         };
@@ -187,7 +181,8 @@ impl Measured {
             None => [whole(0), whole(1)],
         };
         let least = values[0].unwrap_or(1.0).min(values[1].unwrap_or(1.0));
-        let estimate = kept.as_ref().and_then(|kept| kept.estimate).map(|of| of.with_step(figure.step(least)));
+        let estimate =
+            kept.as_ref().and_then(|kept| kept.estimate).map(|of| of.with_step(figure.step(least)));
         let ratio = values[0].zip(values[1]).filter(|_| kept.is_some()).map(|(of, to)| of / to);
         let is_uneven = not_reached.alone != [0, 0] && matches!(pair.basis, Basis::Rounds(_) | Basis::Runs);
         let claim = Claim {
@@ -245,14 +240,15 @@ impl Kept {
         Kept {
             estimate: Estimate::of_rounds(&logs),
             ratios: logs.iter().map(|log| log.exp()).collect(),
-            readings: [0, 1].map(|side| rounds.iter().flat_map(|round| round[side].iter().copied()).collect()),
+            readings: [0, 1]
+                .map(|side| rounds.iter().flat_map(|round| round[side].iter().copied()).collect()),
         }
     }
 
     fn of_runs(readings: &[Vec<Reading>; 2]) -> Kept {
-        let readings = readings.each_ref().map(|of| {
-            of.iter().copied().filter(|of| *of != Reading::NotReached).collect::<Vec<Reading>>()
-        });
+        let readings = readings
+            .each_ref()
+            .map(|of| of.iter().copied().filter(|of| *of != Reading::NotReached).collect::<Vec<Reading>>());
         let [of, to] = readings
             .each_ref()
             .map(|readings| readings.iter().map(|of| of.log()).collect::<Option<Vec<f64>>>());

@@ -108,9 +108,9 @@ pub fn check_processes(rules: &[Rule], plans: &[&Plan]) -> Result<(), Failure> {
         let is_started = matches!(plan.system.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_));
         is_started || !plan.watch.is_empty() || !plan.stores.is_empty()
     };
-    let (first, others) = plans.split_first().map_or((true, true), |(first, others)| {
-        (has(first), others.is_empty() || others.iter().any(has))
-    });
+    let (first, others) = plans
+        .split_first()
+        .map_or((true, true), |(first, others)| (has(first), others.is_empty() || others.iter().any(has)));
     match rules.iter().find(|rule| !rule.figure.is_speed()) {
         Some(rule) if !first || !others => Err(Failure::usage(format!(
             "--fail-if '{}': what runs already is not watched, so that {} of two sides is not measured; say in the scenario \
@@ -172,6 +172,33 @@ fn put(claims: &Claims, sides: &[Side], places: Places<'_>, place: Place) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_of_cpu_needs_two_sides_that_are_started_or_watched() {
+        let plan = |system: &str| {
+            let text = format!(
+                "{system}\nsessions: {{s: {{steps: [{{GET: /x}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+            );
+            tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap()
+        };
+        let url = "system: {url: 'http://127.0.0.1:1'}";
+        let [apart, watched, started] = [
+            url.to_owned(),
+            format!("{url}\nwatch: [{{port: 8080}}]"),
+            "system: {command: 'a {port}'}".into(),
+        ]
+        .map(|system| plan(&system));
+        let rules = ["p99>+5%", "cpu>+5%"].map(|text| Rule::parse(text).unwrap());
+        let error = check_processes(&rules, &[&apart, &apart]).unwrap_err().message;
+        assert!(
+            error.starts_with("--fail-if 'cpu>+5%': ") && error.contains("watch: [{port: 8080}]"),
+            "{error}"
+        );
+        assert!(check_processes(&rules, &[&watched, &apart]).is_err(), "nothing to hold it against");
+        assert!(check_processes(&rules, &[&apart]).is_err() && check_processes(&rules, &[&started]).is_ok());
+        assert!(check_processes(&rules, &[&watched, &apart, &started]).is_ok());
+        assert!(check_processes(&rules[..1], &[&apart, &apart]).is_ok());
+    }
 
     #[test]
     fn rules_are_of_labels_that_are_there() {
