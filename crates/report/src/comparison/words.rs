@@ -119,8 +119,8 @@ pub(crate) fn lacking(claim: &Claim) -> String {
 fn too_few(claims: &Claims) -> String {
     match claims.covers {
         Covers::Nothing => format!(
-            "there must be {LEAST} rounds, or {LEAST} runs of both sides together, that are not invalid; what differs from run to run is not known by \
-             fewer"
+            "there must be {LEAST} rounds, or {LEAST} runs of both sides together, that are not invalid; what differs \
+             from run to run is not known by fewer"
         ),
         Covers::WithinRuns => {
             "its run, or the other, is too short to be told by its seconds; give several runs of each side"
