@@ -7,6 +7,7 @@
 
 mod claims;
 mod figure;
+mod measured;
 mod rule;
 mod words;
 
@@ -15,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tidemark_record::summary::{Latency, Status, Summary, Verdict};
 use tidemark_record::{
-    ComparedRuns, Distribution, Merged, Outcome, Part, RecordError, Run, SYSTEM, merge_merged, new_merged,
+    ComparedRuns, Distribution, Manifest, Merged, Outcome, Part, RecordError, Run, SYSTEM, merge_merged,
+    new_merged,
 };
 
 use crate::page::curve;
@@ -25,7 +27,7 @@ use crate::watched::counted_processes;
 pub use claims::{Asked, Claim, Claims, Covers, SIDES_MAX, ShownSide, Side, SideRun};
 pub use figure::{Figure, Reading};
 pub use rule::{Judged, Rule};
-pub(crate) use words::{CLOSE, change, off, range};
+pub(crate) use words::{change, range};
 
 /// A comparison in figures: the object that `--json` prints for one.
 #[derive(Debug, Clone, Serialize)]
@@ -153,7 +155,8 @@ impl Ratio {
             ratio: claim.ratio.filter(|ratio| ratio.is_finite()),
             low: claim.low,
             high: claim.high,
-            difference: claim.difference,
+            // without a ratio there is nothing to show it by
+            difference: claim.difference.filter(|_| claim.ratio.is_some()),
         })
     }
 }
@@ -293,6 +296,13 @@ fn worst(summaries: &[&Summary]) -> Verdict {
     Verdict { status: status.unwrap_or(Status::Invalid), reasons }
 }
 
+/// All rounds count here, as they do in the figures beside, whose verdict says where one is invalid.
+fn counted(run: &Run) -> Manifest {
+    let mut manifest = run.manifest.clone();
+    manifest.summary.verdict.status = Status::Pass;
+    manifest
+}
+
 /// The others of a part against the first.
 fn ratios(runs: &ComparedRuns, part: Part, all: &[Figures]) -> Result<Vec<Ratios>, RecordError> {
     let side = |figures: &Figures| {
@@ -301,7 +311,7 @@ fn ratios(runs: &ComparedRuns, part: Part, all: &[Figures]) -> Result<Vec<Ratios
         let run = |(round, run): (u64, &Run)| SideRun {
             dir: run.dir.clone(),
             round: Some(round),
-            manifest: run.manifest.clone(),
+            manifest: counted(run),
         };
         Side { name: figures.name.clone(), runs: of.map(run).collect() }
     };
@@ -336,7 +346,6 @@ pub(crate) mod tests {
     use super::*;
     use std::path::Path;
     use tempfile::TempDir;
-    use tidemark_record::manifest::Manifest;
     use tidemark_record::summary::Process;
     use tidemark_record::{
         ComparedRun, Comparison, RunWriter, Series, ThreadInterval, new_histogram, summarize,

@@ -7,7 +7,7 @@
 //!   machine did meanwhile cancels out. Where they did not ([`Estimate::of_runs`]) the sides are two samples.
 //! - **One run of each** shows only what differs *within* a run ([`within`]); whoever shows that says so.
 //!
-//! Many figures are compared at once, so [`together`] corrects for their number: of all differences that are claimed at
+//! Many figures are compared at once, so [`together_with`] corrects for their number: of all differences that are claimed at
 //! most 1 in 20 is none, on average (Benjamini and Hochberg, Journal of the Royal Statistical Society B 57, 1995), and
 //! where nothing differs at all the chance of any claim is 1 in 20. Intervals are of the same level (Benjamini and
 //! Yekutieli, Journal of the American Statistical Association 100, 2005), so that an interval leaves 1 out exactly where
@@ -19,6 +19,7 @@
 //! depends on how looks depend on each other, or on why it ends.
 
 pub(crate) mod change;
+pub(crate) mod counts;
 mod student;
 #[cfg(test)]
 mod trials;
@@ -146,9 +147,21 @@ pub(crate) struct Interval {
     pub level: f64,
 }
 
-/// The intervals of ratios that are compared at once, held together at a level; none where nothing is known.
+/// Of nothing else.
+#[cfg(test)]
 pub(crate) fn together(estimates: &[Option<Estimate>], level: f64) -> Vec<Option<Interval>> {
-    let mut ps: Vec<f64> = estimates.iter().flatten().map(Estimate::p).collect();
+    together_with(estimates, &[], level).0
+}
+
+/// The intervals of ratios that are compared at once, held together at a level; none where nothing is known. Beside tests of
+/// something else, by how likely each is by chance; with the level that those are held to then.
+pub(crate) fn together_with(
+    estimates: &[Option<Estimate>],
+    others: &[f64],
+    level: f64,
+) -> (Vec<Option<Interval>>, f64) {
+    let mut ps: Vec<f64> =
+        estimates.iter().flatten().map(Estimate::p).chain(others.iter().copied()).collect();
     ps.sort_by(f64::total_cmp);
     let share = |number: usize| level * number as f64 / ps.len() as f64;
     let found = (1..=ps.len()).rev().find(|number| ps[number - 1] <= share(*number)).unwrap_or(0);
@@ -164,7 +177,8 @@ pub(crate) fn together(estimates: &[Option<Estimate>], level: f64) -> Vec<Option
         let differs = (low > 0.0 || high < 0.0) && estimate.log.abs() >= (1.0 + FLOOR).ln();
         Interval { ratio: estimate.log.exp(), low: low.exp(), high: high.exp(), differs, level }
     };
-    estimates.iter().map(|estimate| estimate.as_ref().map(&mut interval)).collect()
+    let intervals = estimates.iter().map(|estimate| estimate.as_ref().map(&mut interval)).collect();
+    (intervals, level)
 }
 
 /// Whether nothing is left to be found out: each ratio differs from 1, or is known to within this share of it; a third of
@@ -261,6 +275,14 @@ mod tests {
             assert_eq!(one.differs, one.low > 1.0 || one.high < 1.0, "{one:?}");
             assert!(close(one.level, LEVEL * 2.0 / 4.0), "two of four: {one:?}");
         }
+    }
+
+    #[test]
+    fn tests_of_something_else_count_as_figures_do() {
+        let of = Estimate { log: 0.1, error: 0.01, freedom: 10.0, step: 0.0, count: 11 };
+        let (found, level) = together_with(&[Some(of)], &[1.0, 1e-9, 1.0], LEVEL);
+        assert!(close(level, LEVEL * 2.0 / 4.0) && close(found[0].unwrap().level, level), "two of four");
+        assert_eq!(together_with(&[None], &[], LEVEL), (vec![None], LEVEL));
     }
 
     #[test]

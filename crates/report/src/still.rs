@@ -183,11 +183,12 @@ fn table(out: &mut String, [first, side]: [&String; 2], claims: &[&Claim]) {
     );
     for claim in claims.iter().take(ROWS_MAX) {
         let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", escape(label)));
-        let (class, word) = match (claim.differs() || claim.only_here_not_reached, claim.is_worse()) {
-            (true, true) => ("bad", "worse"),
-            (true, false) => ("good", "better"),
-            (false, _) => ("quiet", ""),
+        let class = match (claim.differs(), claim.is_worse()) {
+            (true, true) => "bad",
+            (true, false) => "good",
+            (false, _) => "quiet",
         };
+        let word = claim.word();
         let [value_to, value] = [claim.value_to, claim.value].map(|of| value(claim.figure, of));
         let _ = writeln!(
             out,

@@ -75,10 +75,14 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
 /// Shows a comparison again.
 pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
     let record = Record::open(dir).map_err(|error| Failure::usage(error.to_string()))?;
+    let of_one_run = match record.in_rounds {
+        Some(_) => arguments.results.any_of_one_run(),
+        None => arguments.results.any_but_json(),
+    };
+    check(of_one_run.or(arguments.latency.then_some("--latency")))?;
     if record.in_rounds.is_some() {
         return shown::report(dir, &record, arguments);
     }
-    check(arguments.results.any_but_json().or(arguments.latency.then_some("--latency")))?;
     let (figures, runs) = open(dir)?;
     match &arguments.html {
         Some(page) if results::is_stdout(page) => {

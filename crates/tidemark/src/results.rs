@@ -84,6 +84,11 @@ impl ResultArguments {
         given.or(self.github.then_some("--github"))
     }
 
+    /// One of the flags that were given, of those that only a single run has.
+    pub fn any_of_one_run(&self) -> Option<&'static str> {
+        self.outputs().map(|(flag, _)| flag).find(|flag| ["--junit", "--csv", "--hlog"].contains(flag))
+    }
+
     fn outputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let files = [
             ("--json", &self.json),

@@ -49,6 +49,9 @@ fn a_server_that_takes_several_times_as_long_is_found_to_be_slower() {
     let again = run(folder.path(), &["report", "last"]);
     assert_eq!(code(&again), 0, "{}", stderr(&again));
     assert!(stdout(&again).contains("B is slower: "), "{}", stdout(&again));
+    assert_refused(folder.path(), &["report", "last", "--latency"], "--latency is of one run");
+    let no_cpu = [&arguments[..], &["--fail-if", "cpu>+5%"]].concat();
+    assert_refused(folder.path(), &no_cpu, "--fail-if 'cpu>+5%': what runs already is not watched");
     let same = json(&run(folder.path(), &["compare", "last", "--json"]));
     assert_eq!(same["comparisons"], claims["comparisons"]);
     let page = fs::read_to_string(dir.join("report.html")).unwrap();

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tidemark_record::summary::Status;
-use tidemark_record::{ComparedRun, Comparison, Manifest, Part, RecordError, Stretch, stretches};
+use tidemark_record::{ComparedRun, Comparison, Manifest, Part, RecordError};
 
-use super::figure::{Figure, Reading};
+use super::figure::Figure;
+use super::measured::{Measured, NotReached, Pair, is_valid};
 use super::rule::{Judged, Rule};
 use super::words;
-use crate::statistics::within::{BLOCKS, Block, Measure, NEVER, Within};
-use crate::statistics::{Estimate, Interval, LEAST, LEVEL, is_settled, together};
-use crate::watched::is_counted;
+use crate::statistics::{Estimate, Interval, LEVEL, is_settled, together_with};
 
 /// Most sides of a comparison.
 pub const SIDES_MAX: usize = 24;
@@ -78,18 +77,14 @@ impl Side {
     /// run in rounds, a valid run of each.
     pub fn has_valid(sides: &[Side]) -> bool {
         let Some((first, others)) = sides.split_first() else { return false };
-        let is_valid = |run: &SideRun| run.manifest.summary.verdict.status != Status::Invalid;
-        let rounds: Vec<u64> = first
-            .rounds()
-            .into_iter()
-            .filter(|round| others.iter().all(|other| other.rounds().contains(round)))
-            .collect();
-        if rounds.is_empty() {
+        let of_all = |rounds: &dyn Fn(&Side) -> Vec<u64>| -> Vec<u64> {
+            let others: Vec<Vec<u64>> = others.iter().map(rounds).collect();
+            rounds(first).into_iter().filter(|round| others.iter().all(|of| of.contains(round))).collect()
+        };
+        if of_all(&Side::rounds).is_empty() {
             return sides.iter().all(|side| side.runs.iter().any(is_valid));
         }
-        let in_round =
-            |round: u64| sides.iter().flat_map(|side| &side.runs).filter(move |run| run.round == Some(round));
-        rounds.into_iter().any(|round| in_round(round).all(is_valid))
+        !of_all(&Side::valid_rounds).is_empty()
     }
 
     /// The rounds that it has whole: as many runs in each as in the first.
@@ -103,16 +98,22 @@ impl Side {
         rounds
     }
 
-    /// The rounds that another side has, too.
-    pub(crate) fn rounds_beside(&self, other: &Side) -> Vec<u64> {
+    /// Those of them that no invalid run is in.
+    fn valid_rounds(&self) -> Vec<u64> {
+        let in_round = |round: u64| self.runs.iter().filter(move |run| run.round == Some(round));
+        self.rounds().into_iter().filter(|round| in_round(*round).all(is_valid)).collect()
+    }
+
+    /// The rounds that another side has whole, too.
+    pub(crate) fn whole_rounds_beside(&self, other: &Side) -> Vec<u64> {
         let others = other.rounds();
         self.rounds().into_iter().filter(|round| others.contains(round)).collect()
     }
 
-    /// What its runs say of a figure; of one round, or all.
-    fn readings(&self, label: Option<&str>, figure: Figure, round: Option<u64>) -> Vec<Reading> {
-        let runs = self.runs.iter().filter(|run| round.is_none() || run.round == round);
-        runs.map(|run| figure.read(&run.manifest, label)).collect()
+    /// The same, and without an invalid run on either side: those that count.
+    pub(crate) fn rounds_beside(&self, other: &Side) -> Vec<u64> {
+        let others = other.valid_rounds();
+        self.valid_rounds().into_iter().filter(|round| others.contains(round)).collect()
     }
 }
 
@@ -153,6 +154,10 @@ pub struct Claim {
     pub high: Option<f64>,
     /// Whether there is a difference; null where nothing is claimed.
     pub difference: Option<bool>,
+    /// In how many runs of the side it is not reached, as too many requests failed. The ratio is of the others.
+    pub not_reached: usize,
+    /// In how many of the side that it is held against.
+    pub not_reached_to: usize,
     /// The same for a person.
     pub says: String,
     /// The ratio in each round.
@@ -162,9 +167,8 @@ pub struct Claim {
     pub(crate) interval: Option<Interval>,
     #[serde(skip)]
     pub(crate) estimate: Option<Estimate>,
-    /// Whether it is not reached in runs of the side, and is in all of those that it is held against.
     #[serde(skip)]
-    pub(crate) only_here_not_reached: bool,
+    pub(crate) lacks: NotReached,
     /// Whether all runs of the side lie beyond all of the other's, which by itself proves nothing of few; how many they are.
     #[serde(skip)]
     pub(crate) all_beyond: Option<usize>,
@@ -178,7 +182,25 @@ impl Claim {
 
     /// Whether it is worse than what it is held against, where a difference is claimed.
     pub fn is_worse(&self) -> bool {
-        self.only_here_not_reached || (self.ratio.unwrap_or(1.0) > 1.0) == self.figure.more_is_worse()
+        let of_ratio = (self.ratio.unwrap_or(1.0) > 1.0) == self.figure.more_is_worse();
+        self.lacks.more_often.unwrap_or(of_ratio)
+    }
+
+    /// What is claimed, in a word or two; the same wherever it is shown. Empty where nothing is known of how sure it is.
+    pub fn word(&self) -> &'static str {
+        match self.difference {
+            Some(true) if self.is_worse() => "worse",
+            Some(true) => "better",
+            Some(false) if words::off(self).is_some_and(|off| off <= words::CLOSE) => "no difference",
+            Some(false) => "too noisy",
+            None if self.lacks.runs != [0, 0] => "not sure",
+            None => "",
+        }
+    }
+
+    /// Whether something is known of how sure it is.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.estimate.is_some() || self.differs()
     }
 }
 
@@ -237,28 +259,38 @@ impl Claims {
     pub fn of(sides: &[Side], asked: Asked<'_>) -> Result<Claims, RecordError> {
         let [first, others @ ..] = sides else { return Ok(Claims::none()) };
         let labels = labels(sides);
-        let mut measured = Vec::new();
+        let (mut measured, mut left_out) = (Vec::new(), Vec::new());
         let (mut covers, mut rounds) = (Covers::BetweenRounds, usize::MAX);
         for (index, other) in (1..).zip(others) {
-            let basis = Basis::of(other, first)?;
-            covers = covers.min(basis.covers());
-            rounds = rounds.min(basis.rounds());
+            let pair = Pair::of(other, first)?;
+            covers = covers.min(pair.covers());
+            rounds = rounds.min(pair.rounds());
+            let (whole, valid) = (pair.whole_rounds(), other.rounds_beside(first).len());
+            if valid < whole {
+                let (missing, side) = (whole - valid, letter(index));
+                left_out.push(format!(
+                    "{side} against A: {missing} of {whole} rounds left out, as a run of them is invalid"
+                ));
+            }
             let all = Figure::OF_ALL.map(|figure| (None, figure)).into_iter();
             let each =
                 labels.iter().flat_map(|label| Figure::OF_LABEL.map(|figure| (Some(label.as_str()), figure)));
             for (label, figure) in all.chain(each) {
-                measured.extend(Measured::of((index, other), first, label, figure, &basis));
+                measured.extend(Measured::of(index, &pair, label, figure));
             }
         }
         let estimates: Vec<Option<Estimate>> = measured.iter().map(|of| of.estimate).collect();
-        let intervals = together(&estimates, asked.level.unwrap_or(LEVEL));
+        let uneven: Vec<f64> = measured.iter().filter_map(|of| of.uneven).collect();
+        let (intervals, level) = together_with(&estimates, &uneven, asked.level.unwrap_or(LEVEL));
         let comparisons: Vec<Claim> =
-            measured.into_iter().zip(intervals).map(|(of, interval)| of.claim(interval)).collect();
+            measured.into_iter().zip(intervals).map(|(of, interval)| of.claim(interval, level)).collect();
+        let mut notes = words::notes(sides, covers, &labels);
+        notes.extend(left_out);
         let mut claims = Claims {
             sides: sides.iter().enumerate().map(|(index, side)| shown(index, side)).collect(),
             covers,
             rounds: if rounds == usize::MAX { 0 } else { rounds },
-            notes: words::notes(sides, covers, &labels),
+            notes,
             comparisons,
             took_s: asked.took_s,
             ..Claims::none()
@@ -337,13 +369,22 @@ impl Claims {
             return self.fail_if.iter().all(|judged| judged.failed.is_some());
         }
         let watched = self.comparisons.iter().filter(|of| of.label.is_none() && of.figure != Figure::Memory);
-        let unknown = watched.clone().any(|of| of.interval.is_none() && !of.only_here_not_reached);
+        let unknown = watched.clone().any(|of| of.interval.is_none() && !of.differs());
         !unknown && is_settled(watched.filter_map(|of| of.interval.as_ref()), within)
     }
 
     /// Whether a rule says that it failed.
     pub fn has_failed(&self) -> bool {
         self.fail_if.iter().any(|judged| judged.failed == Some(true))
+    }
+
+    /// The rules that nothing was measured for, on any side.
+    pub fn unmeasured(&self) -> Vec<&str> {
+        let is_measured = |rule: &str| self.fail_if.iter().any(|of| of.rule == rule && of.measured);
+        let mut rules: Vec<&str> =
+            self.fail_if.iter().map(|of| of.rule.as_str()).filter(|rule| !is_measured(rule)).collect();
+        rules.dedup();
+        rules
     }
 
     /// As one JSON object, indented, with a line end.
@@ -376,189 +417,6 @@ fn labels(sides: &[Side]) -> Vec<String> {
     let has = |label: &String| manifests().all(|of| of.labels.contains(label));
     let labels: Vec<String> = first.labels.iter().filter(|label| has(label)).cloned().collect();
     if manifests().all(|of| of.labels.len() < 2) { Vec::new() } else { labels }
-}
-
-/// What two sides are held against each other by.
-enum Basis {
-    Rounds(Vec<u64>),
-    Runs,
-    /// A single run each; by label, all requests together first.
-    Seconds([Vec<(Option<String>, Within)>; 2]),
-    Nothing,
-}
-
-impl Basis {
-    fn of(of: &Side, to: &Side) -> Result<Basis, RecordError> {
-        let rounds = of.rounds_beside(to);
-        match (&of.runs[..], &to.runs[..]) {
-            _ if rounds.len() >= LEAST => Ok(Basis::Rounds(rounds)),
-            // who runs in rounds may have more of them
-            _ if !rounds.is_empty() => Ok(Basis::Nothing),
-            ([of], [to]) => Ok(Basis::Seconds([seconds(of)?, seconds(to)?])),
-            (of, to) if of.len() + to.len() >= LEAST => Ok(Basis::Runs),
-            _ => Ok(Basis::Nothing),
-        }
-    }
-
-    fn covers(&self) -> Covers {
-        match self {
-            Basis::Rounds(_) => Covers::BetweenRounds,
-            Basis::Runs => Covers::BetweenRuns,
-            Basis::Seconds(_) => Covers::WithinRuns,
-            Basis::Nothing => Covers::Nothing,
-        }
-    }
-
-    fn rounds(&self) -> usize {
-        if let Basis::Rounds(rounds) = self { rounds.len() } else { 0 }
-    }
-}
-
-/// The seconds of a run, in blocks: of all requests together, and of each label.
-fn seconds(run: &SideRun) -> Result<Vec<(Option<String>, Within)>, RecordError> {
-    let stretches = stretches(&run.dir, &run.manifest, BLOCKS)?;
-    let label = |(index, name): (usize, &String)| {
-        let block = |stretch: &Stretch| {
-            let of = &stretch.labels[index];
-            let times = of.times.iter().chain((of.failed > 0).then_some((NEVER, of.failed))).collect();
-            Block { length_s: stretch.length_s, answered: of.answered, cpu_s: 0.0, times }
-        };
-        (Some(name.clone()), Within::new(stretches.iter().map(block).collect()))
-    };
-    let all = |stretch: &Stretch| {
-        let failed = stretch.labels.iter().map(|of| of.failed).sum::<u64>() + stretch.dropped;
-        let good = stretch.labels.iter().flat_map(|of| of.times.iter());
-        let mut times: Vec<(u64, u64)> = good.chain((failed > 0).then_some((NEVER, failed))).collect();
-        times.sort_unstable();
-        let started = stretch.cpu_s.iter().filter(|(name, _)| is_counted(&run.manifest, name));
-        Block {
-            length_s: stretch.length_s,
-            answered: stretch.labels.iter().map(|of| of.answered).sum(),
-            cpu_s: started.map(|(_, cpu_s)| cpu_s).sum(),
-            times,
-        }
-    };
-    let all = (None, Within::new(stretches.iter().map(all).collect()));
-    Ok(std::iter::once(all).chain(run.manifest.labels.iter().enumerate().map(label)).collect())
-}
-
-/// A figure of two sides, before it is corrected for how many there are.
-struct Measured {
-    claim: Claim,
-    estimate: Option<Estimate>,
-}
-
-impl Measured {
-    /// None where neither side knows it.
-    fn of(
-        (index, of): (usize, &Side),
-        to: &Side,
-        label: Option<&str>,
-        figure: Figure,
-        basis: &Basis,
-    ) -> Option<Measured> {
-        let [readings, readings_to] = [of, to].map(|side| side.readings(label, figure, None));
-        let is_reached = |readings: &[Reading]| !readings.contains(&Reading::NotReached);
-        let [reached, reached_to] = [&readings, &readings_to].map(|readings| is_reached(readings));
-        let [value, value_to] = [&readings, &readings_to].map(|readings| typical(readings));
-        if (reached && value.is_none()) || (reached_to && value_to.is_none()) {
-            return None;
-        }
-        let least = value.unwrap_or(1.0).min(value_to.unwrap_or(1.0));
-        let mut rounds = Vec::new();
-        let estimate = match basis {
-            _ if !reached || !reached_to => None,
-            Basis::Rounds(numbers) => {
-                let log = |side: &Side, round: u64| mean_log(&side.readings(label, figure, Some(round)));
-                let logs = numbers.iter().map(|round| Some(log(of, *round)? - log(to, *round)?));
-                logs.collect::<Option<Vec<f64>>>().and_then(|logs| {
-                    rounds = logs.iter().map(|log| log.exp()).collect();
-                    Estimate::of_rounds(&logs)
-                })
-            }
-            Basis::Runs => {
-                let logs =
-                    |readings: &[Reading]| readings.iter().map(|of| of.log()).collect::<Option<Vec<f64>>>();
-                logs(&readings).zip(logs(&readings_to)).and_then(|(of, to)| Estimate::of_runs(&of, &to))
-            }
-            Basis::Seconds(both) => {
-                let [of, to] = both.each_ref().map(|all| {
-                    all.iter().find(|(name, _)| name.as_deref() == label).map(|(_, within)| within)
-                });
-                of.zip(to).and_then(|(of, to)| of.against(to, measure(figure)?))
-            }
-            Basis::Nothing => None,
-        };
-        let ratio = value.zip(value_to).filter(|_| reached && reached_to).map(|(of, to)| of / to);
-        let claim = Claim {
-            side: letter(index),
-            to: letter(0),
-            label: label.map(str::to_owned),
-            figure,
-            value: value.filter(|_| reached),
-            value_to: value_to.filter(|_| reached_to),
-            ratio,
-            low: None,
-            high: None,
-            difference: None,
-            says: String::new(),
-            rounds,
-            interval: None,
-            estimate: None,
-            only_here_not_reached: !reached && reached_to,
-            all_beyond: match basis {
-                Basis::Rounds(_) | Basis::Runs => all_beyond(&readings, &readings_to),
-                Basis::Seconds(_) | Basis::Nothing => None,
-            },
-        };
-        Some(Measured { claim, estimate: estimate.map(|of| of.with_step(figure.step(least))) })
-    }
-
-    fn claim(self, interval: Option<Interval>) -> Claim {
-        let mut claim = self.claim;
-        if let Some(interval) = interval {
-            claim.ratio = Some(interval.ratio);
-            (claim.low, claim.high) = (Some(interval.low), Some(interval.high));
-            claim.difference = Some(interval.differs);
-        }
-        (claim.interval, claim.estimate) = (interval, self.estimate);
-        claim.says = words::of_claim(&claim);
-        claim
-    }
-}
-
-/// The geometric mean of those that there are.
-fn typical(readings: &[Reading]) -> Option<f64> {
-    let logs: Vec<f64> = readings.iter().filter_map(|of| of.log()).collect();
-    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
-}
-
-/// How many runs one side has, where each of them is above, or each below, all of the other's, and both have enough.
-fn all_beyond(of: &[Reading], to: &[Reading]) -> Option<usize> {
-    let range = |readings: &[Reading]| {
-        let logs = readings.iter().map(|of| of.log()).collect::<Option<Vec<f64>>>()?;
-        let bounds = (f64::INFINITY, f64::NEG_INFINITY);
-        Some(logs.iter().fold(bounds, |(least, most), log| (least.min(*log), most.max(*log))))
-    };
-    let ((least, most), (least_to, most_to)) = range(of).zip(range(to))?;
-    let is_enough = of.len().min(to.len()) >= LEAST;
-    (is_enough && (least > most_to || most < least_to)).then_some(of.len())
-}
-
-/// The mean of the logarithms, where all of them are there.
-fn mean_log(readings: &[Reading]) -> Option<f64> {
-    let logs = readings.iter().map(|of| of.log()).collect::<Option<Vec<f64>>>()?;
-    (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
-}
-
-/// What is measured within a run; memory is not.
-fn measure(figure: Figure) -> Option<Measure> {
-    match (figure, figure.quantile()) {
-        (_, Some(share)) => Some(Measure::Quantile(share)),
-        (Figure::Rate, _) => Some(Measure::PerSecond),
-        (Figure::Cpu, _) => Some(Measure::CpuPerRequest),
-        _ => None,
-    }
 }
 
 /// How many runs of a side are invalid, and why the first of them is.

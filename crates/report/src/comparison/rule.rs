@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::claims::{Claim, Claims};
 use super::figure::Figure;
-use super::words::{change, range};
+use super::words::{change, lacking, range};
 
 /// A bound on a ratio.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,9 +28,12 @@ pub struct Judged {
     pub rule: String,
     /// The side: `B`.
     pub side: String,
-    /// Whether it failed: the whole interval lies beyond the bound. Null where the bound lies within it, where there is none,
-    /// and of one run of each side: what differs from run to run is in no interval then.
+    /// Whether it failed: the whole interval lies beyond the bound, or the figure is not reached more often for sure. Null
+    /// where the bound lies within it, where there is none, where runs in which it is not reached say the contrary, and of one
+    /// run of each side: what differs from run to run is in no interval then.
     pub failed: Option<bool>,
+    /// Whether the figure was measured at all, so that it is known how sure it is.
+    pub measured: bool,
     /// The same for a person.
     pub says: String,
 }
@@ -80,35 +83,47 @@ impl Rule {
         let says = match (claim, failed) {
             (None, _) => format!("{side}: it was not measured in every run"),
             (Some(claim), _) if is_of_two_runs => {
-                let what =
-                    if claim.only_here_not_reached { self.figure.not_reached().into() } else { range(claim) };
+                let what = if claim.ratio.is_some() { range(claim) } else { lacking(claim) };
                 format!(
                     "{side}: {what} within these two runs, not sure of others: give several runs of each side"
                 )
             }
-            (Some(claim), _) if claim.only_here_not_reached => {
-                format!("{side}: {}", self.figure.not_reached())
+            (Some(claim), Some(_)) if claim.lacks.more_often.is_some() => {
+                format!("{side}: {}", lacking(claim))
+            }
+            (Some(claim), None) if claim.ratio.is_none() => format!("{side}: {}, not sure", lacking(claim)),
+            (Some(claim), None) if claim.lacks.runs != [0, 0] => {
+                format!("{side}: {}, {}, not sure", range(claim), lacking(claim))
             }
             (Some(claim), Some(true)) => format!("{side}: {}, beyond {bound}", range(claim)),
             (Some(claim), Some(false)) => format!("{side}: {}, within {bound}", range(claim)),
+            (Some(claim), None) if !claim.is_measured() => {
+                format!("{side}: {}, and nothing says how sure that is", range(claim))
+            }
             (Some(claim), None) => format!("{side}: {}, not sure", range(claim)),
         };
-        Judged { rule: self.text.clone(), side: side.to_owned(), failed, says }
+        let measured = claim.is_some_and(Claim::is_measured);
+        Judged { rule: self.text.clone(), side: side.to_owned(), failed, measured, says }
     }
 
     fn failed(&self, claim: &Claim) -> Option<bool> {
-        if claim.only_here_not_reached {
-            // worse than any bound
-            return Some(self.above == claim.figure.more_is_worse());
+        let fails_on_worse = self.above == claim.figure.more_is_worse();
+        if let Some(is_worse) = claim.lacks.more_often {
+            // beyond any bound
+            return Some(is_worse == fails_on_worse);
         }
         let (low, high) = claim.low.zip(claim.high)?;
-        match self.above {
-            true if low > self.bound => Some(true),
-            false if high < self.bound => Some(true),
-            true if high <= self.bound => Some(false),
-            false if low >= self.bound => Some(false),
-            _ => None,
-        }
+        let failed = match self.above {
+            true if low > self.bound => true,
+            false if high < self.bound => true,
+            true if high <= self.bound => false,
+            false if low >= self.bound => false,
+            _ => return None,
+        };
+        // a run in which it is not reached is worse than any that is in the interval
+        let [here, there] = claim.lacks.alone;
+        let against = if failed == fails_on_worse { there } else { here };
+        (against == 0).then_some(failed)
     }
 }
 

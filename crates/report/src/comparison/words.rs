@@ -26,10 +26,15 @@ const FAILED_NOTED: f64 = 1e-3;
 pub(crate) fn of_claim(claim: &Claim) -> String {
     let name = claim.figure.name();
     match (claim.low.zip(claim.high), claim.ratio) {
-        _ if claim.only_here_not_reached => {
-            format!("worse: {name} is {}, so many requests failed", claim.figure.not_reached())
+        _ if claim.lacks.more_often.is_some() => {
+            let word = if claim.is_worse() { "worse" } else { "better" };
+            format!("{word}: {name} is {}: so many requests failed", lacking(claim))
         }
-        _ if claim.ratio.is_none() => format!("{name} is not reached in every run"),
+        _ if claim.ratio.is_none() => format!("{name} is {}", lacking(claim)),
+        _ if claim.lacks.runs != [0, 0] => {
+            let told = claim.low.zip(claim.high).map_or("nothing says how sure that is", |_| claim.word());
+            format!("{name} {} where it is reached, {told}; it is {}", range(claim), lacking(claim))
+        }
         (Some(_), _) if claim.differs() => {
             let word = if claim.is_worse() { "worse" } else { "better" };
             format!("{word}: {name} {}", range(claim))
@@ -47,8 +52,7 @@ pub(crate) fn of_claim(claim: &Claim) -> String {
 /// The claims of one side in a sentence.
 pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
     let all: Vec<&Claim> = claims.of_side(side).collect();
-    let found: Vec<&Claim> =
-        all.iter().copied().filter(|of| of.differs() || of.only_here_not_reached).collect();
+    let found: Vec<&Claim> = all.iter().copied().filter(|of| of.differs()).collect();
     let mut parts = Vec::new();
     if !found.is_empty() {
         parts.push(format!("{side} {}: {}", head(&found), list(&found)));
@@ -59,14 +63,19 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
     let is_far = |of: &&Claim| off(of).is_some_and(|off| off > FAR);
     let (far, noisy): (Vec<&Claim>, Vec<&Claim>) = noisy.into_iter().partition(is_far);
     let worst = |of: &[&Claim]| of.iter().filter_map(|of| off(of)).fold(0.0, f64::max);
+    let lacking = not_reached(claims, &all);
     // of these nothing is known
-    let is_unknown = |of: &&Claim| of.difference.is_none() && !of.only_here_not_reached;
-    let is_open = !noisy.is_empty() || !far.is_empty() || all.iter().any(is_unknown);
+    let is_unknown = |of: &&Claim| of.difference.is_none() && of.lacks.runs == [0, 0];
+    let is_open = !noisy.is_empty()
+        || !far.is_empty()
+        || lacking.iter().any(|of| of.1)
+        || all.iter().any(is_unknown);
     let where_close = match (is_open, found.is_empty()) {
         (true, _) => format!(" in {}", names(&close)),
         (false, true) => String::new(),
         (false, false) => " elsewhere".into(),
     };
+    parts.extend(lacking.into_iter().map(|(text, _)| text));
     if !far.is_empty() {
         parts.push(format!("{} {NOT_TOLD}", names(&far)));
     }
@@ -86,12 +95,42 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
     if claims.is_of_two_runs(side) { format!("Within these two runs, {text}") } else { text }
 }
 
+/// Figures that are not reached in every run, where it is not sure which side that is of; each with whether one of them is
+/// in no interval.
+fn not_reached(claims: &Claims, all: &[&Claim]) -> Vec<(String, bool)> {
+    // of one run of each, or too few, what both lack is no difference that anybody could tell
+    let is_told = matches!(claims.covers, Covers::BetweenRounds | Covers::BetweenRuns);
+    let is_open = |of: &&&Claim| {
+        let [one, other] = of.lacks.runs;
+        of.lacks.more_often.is_none() && one + other > 0 && (is_told || (one > 0) != (other > 0))
+    };
+    let (rates, times): (Vec<&Claim>, Vec<&Claim>) =
+        all.iter().filter(is_open).copied().partition(|of| of.figure == Figure::Rate);
+    let group = |of: Vec<&Claim>| {
+        let most = of.iter().max_by_key(|of| (of.lacks.runs.iter().sum::<usize>(), of.label.is_none()))?;
+        let text = format!("{} {}", names(&of), lacking(most));
+        Some((text, of.iter().any(|of| of.interval.is_none())))
+    };
+    [times, rates].into_iter().filter_map(group).collect()
+}
+
+/// In how many runs a figure is not reached: `not reached in 1 of 8 runs of B`.
+pub(crate) fn lacking(claim: &Claim) -> String {
+    let sides = [(&claim.side, 0_usize), (&claim.to, 1)];
+    let some = sides.into_iter().filter(|(_, side)| claim.lacks.runs[*side] > 0);
+    let some = some.map(|(name, side)| {
+        let (count, of) = (claim.lacks.runs[side], claim.lacks.of[side]);
+        format!("{count} of {of} run{} of {name}", if of == 1 { "" } else { "s" })
+    });
+    format!("{} in {}", claim.figure.not_reached(), some.collect::<Vec<_>>().join(" and "))
+}
+
 /// Why nothing is claimed.
 fn too_few(claims: &Claims) -> String {
     match claims.covers {
         Covers::Nothing => format!(
-            "there must be {LEAST} rounds, or {LEAST} runs of both sides together; what differs from run to run is not known by \
-             fewer"
+            "there must be {LEAST} rounds, or {LEAST} runs of both sides together, that are not invalid; what differs \
+             from run to run is not known by fewer"
         ),
         Covers::WithinRuns => {
             "its run, or the other, is too short to be told by its seconds; give several runs of each side"
@@ -103,8 +142,10 @@ fn too_few(claims: &Claims) -> String {
 
 /// What it is, all in all.
 fn head(found: &[&Claim]) -> &'static str {
-    if found.iter().any(|of| of.only_here_not_reached) {
-        return "fails more often";
+    match found.iter().find_map(|of| of.lacks.more_often) {
+        Some(true) => return "fails more often",
+        Some(false) => return "fails less often",
+        None => {}
     }
     let any = |is_speed: bool, is_worse: bool| {
         found.iter().any(|of| of.figure.is_speed() == is_speed && of.is_worse() == is_worse)
@@ -135,7 +176,7 @@ fn list(found: &[&Claim]) -> String {
 
 fn in_list(claim: &Claim) -> String {
     let on = claim.label.as_ref().map_or_else(String::new, |label| format!(" on {label}"));
-    let what = if claim.ratio.is_some() { range(claim) } else { claim.figure.not_reached().into() };
+    let what = if claim.lacks.more_often.is_some() { lacking(claim) } else { range(claim) };
     format!("{} {what}{on}", claim.figure.name())
 }
 

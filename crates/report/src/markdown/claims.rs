@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ROWS_MAX, code, left_out, plain};
-use crate::comparison::{CLOSE, Claim, Claims, Figure, off, range};
+use crate::comparison::{Claim, Claims, Figure, range};
 use crate::history::{Line, sparkline};
 use crate::text::claims::{covers, value};
 
@@ -13,8 +13,7 @@ const HISTORY_MAX: usize = 40;
 /// The summary; with how the figures went before, where that is known.
 pub fn summary(claims: &Claims, history: Option<&Line>) -> String {
     let mut out = String::new();
-    let worse =
-        claims.comparisons.iter().any(|of| (of.differs() || of.only_here_not_reached) && of.is_worse());
+    let worse = claims.comparisons.iter().any(|of| of.differs() && of.is_worse());
     let better = claims.comparisons.iter().any(|of| of.differs() && !of.is_worse());
     let mark = match (claims.has_failed(), worse, better) {
         (true, ..) => "❌",
@@ -72,14 +71,8 @@ fn table(out: &mut String, claims: &[&Claim]) {
     out.push_str("\n| | A | other | change | |\n| --- | ---: | ---: | ---: | --- |\n");
     for claim in claims.iter().take(ROWS_MAX) {
         let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", plain(label)));
-        let word = match claim.difference {
-            Some(true) if claim.is_worse() => "**worse**",
-            Some(true) => "better",
-            Some(false) if off(claim).is_some_and(|off| off <= CLOSE) => "no difference",
-            Some(false) => "too noisy",
-            None if claim.only_here_not_reached => "**worse**",
-            None => "",
-        };
+        let is_worse = claim.differs() && claim.is_worse();
+        let word = if is_worse { format!("**{}**", claim.word()) } else { claim.word().to_owned() };
         let _ = writeln!(
             out,
             "| {label}{} | {} | {} {} | {} | {word} |",

@@ -13,8 +13,7 @@ const LABELS_MAX: usize = 20;
 pub fn summary(claims: &Claims, style: Style) -> String {
     let mut text = Text::new(style);
     for (side, says) in claims.sides.iter().skip(1).zip(&claims.says) {
-        let mut found =
-            claims.of_side(&side.side).filter(|claim| claim.differs() || claim.only_here_not_reached);
+        let mut found = claims.of_side(&side.side).filter(|claim| claim.differs());
         let paint = match (found.clone().any(Claim::is_worse), found.next().is_some()) {
             (true, _) => BAD,
             (false, true) => GOOD,
@@ -113,17 +112,12 @@ fn figures(text: &mut Text, claims: &Claims, side: &str) {
             Some(label) => format!("{}: {}", clean(label), claim.figure.name()),
             None => claim.figure.name().to_owned(),
         };
-        let word = match claim.difference {
-            Some(true) if claim.is_worse() => "worse",
-            Some(true) => "better",
-            _ => "",
-        };
         table.row(vec![
             name,
             value(claim.figure, claim.value_to),
             value(claim.figure, claim.value),
             range(claim).replace(" to ", ".."),
-            word.to_owned(),
+            claim.word().to_owned(),
         ]);
     }
     text.table(&table);

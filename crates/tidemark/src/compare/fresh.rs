@@ -103,6 +103,7 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
     let labels: Vec<&str> = plan.labels.iter().map(String::as_str).collect();
     let shared = if labels.len() > 1 { &labels[..] } else { &[] };
     shown::check_labels(&arguments.rules, shared)?;
+    shown::check_processes(&arguments.rules, &[&*plan])?;
     let count = arguments.rounds.unwrap_or(FRESH);
     let folder = match (count, &arguments.out) {
         // each in the directory of its own that any run has
@@ -201,7 +202,8 @@ fn check_rules(comparison: &Comparison, arguments: &CompareArguments) -> Result<
     let first = plans().next().map(|plan| &plan.labels[..]).unwrap_or_default();
     let shared = first.iter().filter(|label| has_more && plans().all(|plan| plan.labels.contains(label)));
     let shared: Vec<&str> = shared.map(String::as_str).collect();
-    shown::check_labels(&arguments.rules, &shared)
+    shown::check_labels(&arguments.rules, &shared)?;
+    shown::check_processes(&arguments.rules, &plans().collect::<Vec<_>>())
 }
 
 /// How the command line wants each run carried out.

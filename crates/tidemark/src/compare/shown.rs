@@ -7,12 +7,14 @@ use tidemark_record::{Comparison as Record, RecordError};
 use tidemark_report::comparison::{Asked, Claims, Rule, Side};
 use tidemark_report::history::History;
 use tidemark_report::{markdown, still, text};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::SystemOrigin;
 
 use super::args::CompareArguments;
 use crate::args::ReportArguments;
 use crate::failure::Failure;
 use crate::output::Place;
-use crate::{carry_out, results};
+use crate::{carry_out, output, results};
 
 /// Where results go.
 #[derive(Clone, Copy)]
@@ -82,18 +84,46 @@ pub fn show(claims: &Claims, sides: &[Side], arguments: &CompareArguments) -> Re
         quiet: arguments.quiet,
     };
     put(claims, sides, places, Place::beside(arguments.take_stdout()))?;
-    Ok(match Side::has_valid(sides) {
-        _ if claims.has_failed() => EXIT_FAIL,
-        true => EXIT_PASS,
-        false => EXIT_INVALID,
-    })
+    Ok(status(claims, sides))
+}
+
+/// The exit status; where a rule was asked for and nothing was measured for it, nobody knows whether it holds.
+fn status(claims: &Claims, sides: &[Side]) -> u8 {
+    if !Side::has_valid(sides) {
+        return EXIT_INVALID;
+    }
+    if claims.has_failed() {
+        return EXIT_FAIL;
+    }
+    let unmeasured = claims.unmeasured();
+    for rule in &unmeasured {
+        output::remark(&format!("--fail-if '{rule}': not measured on any side, so that it cannot hold"));
+    }
+    if unmeasured.is_empty() { EXIT_PASS } else { EXIT_INVALID }
+}
+
+/// Whether a rule is about CPU or memory, and so few sides have such that none can be held against another.
+pub fn check_processes(rules: &[Rule], plans: &[&Plan]) -> Result<(), Failure> {
+    let has = |plan: &&Plan| {
+        let is_started = matches!(plan.system.origin, SystemOrigin::Shipped(_) | SystemOrigin::Command(_));
+        is_started || !plan.watch.is_empty() || !plan.stores.is_empty()
+    };
+    let (first, others) = plans
+        .split_first()
+        .map_or((true, true), |(first, others)| (has(first), others.is_empty() || others.iter().any(has)));
+    match rules.iter().find(|rule| !rule.figure.is_speed()) {
+        Some(rule) if !first || !others => Err(Failure::usage(format!(
+            "--fail-if '{}': what runs already is not watched, so that {} of two sides is not measured; say in the scenario \
+             what it is: `watch: [{{port: 8080}}]`",
+            rule.text,
+            rule.figure.name()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Shows a comparison that ran in rounds again.
 pub fn report(dir: &Path, record: &Record, arguments: &ReportArguments) -> Result<u8, Failure> {
-    let of_one = &arguments.results;
-    let of_one = [("--junit", &of_one.junit), ("--csv", &of_one.csv), ("--hlog", &of_one.hlog)];
-    super::check(of_one.into_iter().find(|(_, file)| file.is_some()).map(|(flag, _)| flag))?;
     let sides = sides_of(dir, record)?;
     let claims = of_directory(dir, record, &sides, None, &[])?;
     let places = Places {
@@ -142,6 +172,33 @@ fn put(claims: &Claims, sides: &[Side], places: Places<'_>, place: Place) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_of_cpu_needs_two_sides_that_are_started_or_watched() {
+        let plan = |system: &str| {
+            let text = format!(
+                "{system}\nsessions: {{s: {{steps: [{{GET: /x}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+            );
+            tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap()
+        };
+        let url = "system: {url: 'http://127.0.0.1:1'}";
+        let [apart, watched, started] = [
+            url.to_owned(),
+            format!("{url}\nwatch: [{{port: 8080}}]"),
+            "system: {command: 'a {port}'}".into(),
+        ]
+        .map(|system| plan(&system));
+        let rules = ["p99>+5%", "cpu>+5%"].map(|text| Rule::parse(text).unwrap());
+        let error = check_processes(&rules, &[&apart, &apart]).unwrap_err().message;
+        assert!(
+            error.starts_with("--fail-if 'cpu>+5%': ") && error.contains("watch: [{port: 8080}]"),
+            "{error}"
+        );
+        assert!(check_processes(&rules, &[&watched, &apart]).is_err(), "nothing to hold it against");
+        assert!(check_processes(&rules, &[&apart]).is_err() && check_processes(&rules, &[&started]).is_ok());
+        assert!(check_processes(&rules, &[&watched, &apart, &started]).is_ok());
+        assert!(check_processes(&rules[..1], &[&apart, &apart]).is_ok());
+    }
 
     #[test]
     fn rules_are_of_labels_that_are_there() {

@@ -171,21 +171,86 @@ fn only_the_side_with_a_single_run_is_never_sure() {
     );
 }
 
+/// So many usual runs, of which those with these numbers, from 0, do not reach a p99.
+fn bursts(count: usize, in_runs: &[usize]) -> Vec<Recipe> {
+    let offs: Vec<i64> = SPREAD.iter().copied().cycle().take(count).collect();
+    let mut runs = around(20_000, &offs);
+    in_runs.iter().for_each(|run| runs[*run].failed = 5);
+    runs
+}
+
 #[test]
-fn what_is_not_reached_on_one_side_only_is_worse() {
+fn what_is_never_reached_on_one_side_only_is_worse() {
     let temp = tempfile::tempdir().unwrap();
-    let failing = || Recipe { failed: 5, us: USUAL.us, ..USUAL };
-    let a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD[..3])));
-    let b = in_rounds(side(&temp, "b", &[failing(), failing(), failing()]));
-    let rules = [Rule::parse("p99>+5%").unwrap()];
-    let claims = Claims::of(&[a, b], Asked { rules: &rules, ..Asked::default() }).unwrap();
+    let all: Vec<usize> = (0..12).collect();
+    let a = in_rounds(side(&temp, "a", &bursts(12, &[])));
+    let b = in_rounds(side(&temp, "b", &bursts(12, &all)));
+    let rules = ["p99>+5%", "p99<-5%"].map(|text| Rule::parse(text).unwrap());
+    let asked = Asked { rules: &rules, ..Asked::default() };
+    let claims = Claims::of(&[a.clone(), b.clone()], asked).unwrap();
     let p99 = claim(&claims, None, Figure::P99);
-    assert_eq!((p99.ratio, p99.value, p99.difference), (None, None, None));
-    assert!(p99.says.starts_with("worse: p99 is not reached"), "{}", p99.says);
-    assert_eq!(claims.fail_if[0].failed, Some(true));
-    assert!(claims.says[0].contains("p99 not reached"), "{:?}", claims.says);
+    assert_eq!((p99.ratio, p99.value, p99.difference, p99.word()), (None, None, Some(true), "worse"));
+    assert!(p99.says.starts_with("worse: p99 is not reached in 12 of 12 runs of B"), "{}", p99.says);
+    let failed = |claims: &Claims| claims.fail_if.iter().map(|judged| judged.failed).collect::<Vec<_>>();
+    assert_eq!(failed(&claims), [Some(true), Some(false)]);
+    assert!(claims.says[0].starts_with("B fails more often: "), "{:?}", claims.says);
+    assert!(claims.says[0].contains("p99 not reached in 12 of 12 runs of B"), "{:?}", claims.says);
     let note = claims.notes.iter().find(|note| note.contains("without a good answer")).unwrap();
     assert!(note.ends_with("A none, B 2.50%"), "{note}");
+    // and the other way round
+    let claims = Claims::of(&[b.clone(), a.clone()], asked).unwrap();
+    assert_eq!(claim(&claims, None, Figure::P99).word(), "better");
+    assert_eq!(failed(&claims), [Some(false), Some(true)]);
+    // of three rounds it may be chance
+    let [a, b] = [a, b].map(|mut side| {
+        side.runs.truncate(3);
+        side
+    });
+    let claims = Claims::of(&[a, b], asked).unwrap();
+    assert_eq!(failed(&claims), [None, None]);
+    assert_eq!(claims.unmeasured(), ["p99>+5%", "p99<-5%"]);
+}
+
+#[test]
+fn one_burst_of_failures_is_no_difference() {
+    let temp = tempfile::tempdir().unwrap();
+    let a = in_rounds(side(&temp, "a", &bursts(8, &[])));
+    let b = in_rounds(side(&temp, "b", &bursts(8, &[2])));
+    let rules = [Rule::parse("p99>+5%").unwrap()];
+    let asked = Asked { rules: &rules, ..Asked::default() };
+    let claims = Claims::of(&[a, b.clone()], asked).unwrap();
+    let p99 = claim(&claims, None, Figure::P99);
+    assert_eq!((p99.not_reached, p99.not_reached_to, p99.rounds.len()), (1, 0, 7));
+    assert!(p99.difference == Some(false) && p99.value.is_some(), "{p99:?}");
+    assert_eq!((claims.fail_if[0].failed, claims.fail_if[0].measured), (None, true));
+    assert!(claims.fail_if[0].says.ends_with("not reached in 1 of 8 runs of B, not sure"), "{claims:?}");
+    assert!(!claims.is_settled(0.03) && claims.comparisons.iter().all(|of| !of.differs()));
+    assert!(claims.says[0].contains("p99 not reached in 1 of 8 runs of B;"), "{:?}", claims.says);
+
+    let a = in_rounds(side(&temp, "c", &bursts(8, &[5])));
+    let claims = Claims::of(&[a, b], asked).unwrap();
+    assert_eq!(claim(&claims, None, Figure::P99).rounds.len(), 6);
+    assert!(
+        claims.says[0].contains("p99 not reached in 1 of 8 runs of B and 1 of 8 runs of A"),
+        "{:?}",
+        claims.says
+    );
+}
+
+#[test]
+fn rounds_with_an_invalid_run_do_not_count() {
+    let temp = tempfile::tempdir().unwrap();
+    let a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD)));
+    let mut b = in_rounds(side(&temp, "b", &around(30_000, &OTHER)));
+    let rules = [Rule::parse("Checkout p50>+5%").unwrap()];
+    let asked = Asked { rules: &rules, ..Asked::default() };
+    b.runs[0].manifest.summary.verdict.status = Status::Invalid;
+    let claims = Claims::of(&[a.clone(), b.clone()], asked).unwrap();
+    assert_eq!((claims.rounds, claims.fail_if[0].failed), (5, Some(true)));
+    assert!(claims.notes.iter().any(|note| note.contains("1 of 6 rounds left out")), "{:?}", claims.notes);
+    b.runs[1..].iter_mut().for_each(|run| run.manifest.summary.verdict.status = Status::Invalid);
+    let claims = Claims::of(&[a, b], asked).unwrap();
+    assert_eq!((claims.covers, claims.fail_if[0].failed), (Covers::Nothing, None));
 }
 
 #[test]

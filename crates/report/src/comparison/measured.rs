@@ -1,0 +1,324 @@
+//! Two sides beside each other: which runs count, and what they say of a figure.
+
+use tidemark_record::summary::Status;
+use tidemark_record::{RecordError, Stretch, stretches};
+
+use super::claims::{Claim, Covers, Side, SideRun, letter};
+use super::figure::{Figure, Reading};
+use super::words;
+use crate::statistics::counts::{fisher, sign};
+use crate::statistics::within::{BLOCKS, Block, Measure, NEVER, Within};
+use crate::statistics::{Estimate, Interval, LEAST};
+use crate::watched::is_counted;
+
+/// Two sides, and what they are held against each other by.
+pub(crate) struct Pair<'s> {
+    /// The runs that count, of the side and of the one that it is held against.
+    runs: [Vec<&'s SideRun>; 2],
+    basis: Basis,
+    /// Rounds that both have whole, with those that do not count.
+    rounds: usize,
+}
+
+enum Basis {
+    Rounds(Vec<u64>),
+    Runs,
+    /// A single run each; by label, all requests together first.
+    Seconds([Vec<(Option<String>, Within)>; 2]),
+    Nothing,
+}
+
+impl<'s> Pair<'s> {
+    /// What is invalid counts only where nothing else is there: then nothing is claimed, or the exit status says so.
+    ///
+    /// # Errors
+    /// The seconds of a run cannot be read, where they are needed.
+    pub(crate) fn of(of: &'s Side, to: &'s Side) -> Result<Pair<'s>, RecordError> {
+        let all = of.whole_rounds_beside(to);
+        let valid = of.rounds_beside(to);
+        if !all.is_empty() {
+            let counted = if valid.is_empty() { &all } else { &valid };
+            let in_them = |run: &&SideRun| run.round.is_some_and(|round| counted.contains(&round));
+            let runs: [Vec<&SideRun>; 2] = [of, to].map(|side| side.runs.iter().filter(in_them).collect());
+            // who runs in rounds may have more of them
+            let basis = if valid.len() >= LEAST { Basis::Rounds(valid) } else { Basis::Nothing };
+            return Ok(Pair { runs, basis, rounds: all.len() });
+        }
+        let has_valid = [of, to].iter().all(|side| side.runs.iter().any(is_valid));
+        let counts = |run: &&SideRun| !has_valid || is_valid(run);
+        let runs: [Vec<&SideRun>; 2] = [of, to].map(|side| side.runs.iter().filter(counts).collect());
+        let basis = match (&of.runs[..], &to.runs[..]) {
+            ([of], [to]) => Basis::Seconds([seconds(of)?, seconds(to)?]),
+            _ if has_valid && runs.iter().map(Vec::len).sum::<usize>() >= LEAST => Basis::Runs,
+            _ => Basis::Nothing,
+        };
+        Ok(Pair { runs, basis, rounds: 0 })
+    }
+
+    pub(crate) fn covers(&self) -> Covers {
+        match self.basis {
+            Basis::Rounds(_) => Covers::BetweenRounds,
+            Basis::Runs => Covers::BetweenRuns,
+            Basis::Seconds(_) => Covers::WithinRuns,
+            Basis::Nothing => Covers::Nothing,
+        }
+    }
+
+    /// Rounds that are compared.
+    pub(crate) fn rounds(&self) -> usize {
+        if let Basis::Rounds(rounds) = &self.basis { rounds.len() } else { 0 }
+    }
+
+    /// Whole rounds that are there.
+    pub(crate) fn whole_rounds(&self) -> usize {
+        self.rounds
+    }
+
+    /// What the runs of the side, or of the other, say of a figure; of one round, or all.
+    fn readings(&self, side: usize, label: Option<&str>, figure: Figure, round: Option<u64>) -> Vec<Reading> {
+        let runs = self.runs[side].iter().filter(|run| round.is_none() || run.round == round);
+        runs.map(|run| figure.read(&run.manifest, label)).collect()
+    }
+}
+
+/// Whether a run counts.
+pub(crate) fn is_valid(run: &SideRun) -> bool {
+    run.manifest.summary.verdict.status != Status::Invalid
+}
+
+/// In how many runs a figure is not reached, as too many requests failed; first of the side, then of the one that it is held
+/// against. In such a run it is worse than any number.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NotReached {
+    /// In how many runs.
+    pub runs: [usize; 2],
+    /// Of how many.
+    pub of: [usize; 2],
+    /// How often on one side alone: in how many rounds, or runs where those did not run in rounds.
+    pub alone: [usize; 2],
+    /// Whether the side has that more often for sure (true), or the other (false).
+    pub more_often: Option<bool>,
+}
+
+/// A figure of two sides, before it is corrected for how many there are.
+pub(crate) struct Measured {
+    claim: Claim,
+    pub(crate) estimate: Option<Estimate>,
+    /// How likely it is by chance that it is not reached so much more often on one side; none where nothing says so.
+    pub(crate) uneven: Option<f64>,
+}
+
+/// The runs of which a ratio is made, where there are such.
+struct Kept {
+    estimate: Option<Estimate>,
+    ratios: Vec<f64>,
+    /// What they say, of the side and of the other.
+    readings: [Vec<Reading>; 2],
+}
+
+impl Measured {
+    /// None where a side does not know it.
+    pub(crate) fn of(index: usize, pair: &Pair<'_>, label: Option<&str>, figure: Figure) -> Option<Measured> {
+        let readings = [0, 1].map(|side| pair.readings(side, label, figure, None));
+        let is_known = |readings: &Vec<Reading>| readings.iter().any(|of| *of != Reading::Unknown);
+        if !readings.iter().all(is_known) {
+            return None;
+        }
+        let count =
+            |readings: &Vec<Reading>| readings.iter().filter(|of| **of == Reading::NotReached).count();
+        let mut not_reached = NotReached {
+            runs: readings.each_ref().map(count),
+            of: readings.each_ref().map(Vec::len),
+            ..NotReached::default()
+        };
+        let is_reached = not_reached.runs == [0, 0];
+        let (kept, uneven) = match &pair.basis {
+            Basis::Rounds(numbers) => {
+                let rounds: Vec<[Vec<Reading>; 2]> = numbers
+                    .iter()
+                    .map(|round| [0, 1].map(|side| pair.readings(side, label, figure, Some(*round))))
+                    .collect();
+                let lacks = |readings: &Vec<Reading>| readings.contains(&Reading::NotReached);
+                let alone = |side: usize| {
+                    rounds.iter().filter(|round| lacks(&round[side]) && !lacks(&round[1 - side])).count()
+                };
+                not_reached.alone = [alone(0), alone(1)];
+                let of = rounds.len();
+                let reached: Vec<[Vec<Reading>; 2]> =
+                    rounds.into_iter().filter(|round| !round.iter().any(lacks)).collect();
+                let kept = (2 * reached.len() > of).then(|| Kept::of_rounds(&reached));
+                (kept, sign(not_reached.alone[0], not_reached.alone[1]))
+            }
+            Basis::Runs => {
+                not_reached.alone = not_reached.runs;
+                let most = (0..2).all(|side| 2 * not_reached.runs[side] < not_reached.of[side]);
+                let kept = most.then(|| Kept::of_runs(&readings));
+                (kept, fisher(not_reached.runs, not_reached.of))
+            }
+            Basis::Seconds(both) => {
+                not_reached.alone = not_reached.runs;
+                let [of, to] = both.each_ref().map(|all| {
+                    all.iter().find(|(name, _)| name.as_deref() == label).map(|(_, within)| within)
+                });
+                let estimate = of.zip(to).and_then(|(of, to)| of.against(to, measure(figure)?));
+                let kept =
+                    is_reached.then(|| Kept { estimate, ratios: Vec::new(), readings: readings.clone() });
+                (kept, 1.0)
+            }
+            Basis::Nothing => {
+                let kept = is_reached.then(|| Kept {
+                    estimate: None,
+                    ratios: Vec::new(),
+                    readings: readings.clone(),
+                });
+                (kept, 1.0)
+            }
+        };
+        // of a side that reaches it in all its runs the value is told all the same
+        let whole = |side: usize| typical(&readings[side]).filter(|_| not_reached.runs[side] == 0);
+        let values = match &kept {
+            Some(kept) => kept.readings.each_ref().map(|readings| typical(readings)),
+            None => [whole(0), whole(1)],
+        };
+        let least = values[0].unwrap_or(1.0).min(values[1].unwrap_or(1.0));
+        let estimate =
+            kept.as_ref().and_then(|kept| kept.estimate).map(|of| of.with_step(figure.step(least)));
+        let ratio = values[0].zip(values[1]).filter(|_| kept.is_some()).map(|(of, to)| of / to);
+        let is_uneven = not_reached.alone != [0, 0] && matches!(pair.basis, Basis::Rounds(_) | Basis::Runs);
+        let claim = Claim {
+            side: letter(index),
+            to: letter(0),
+            label: label.map(str::to_owned),
+            figure,
+            value: values[0],
+            value_to: values[1],
+            ratio,
+            low: None,
+            high: None,
+            difference: None,
+            not_reached: not_reached.runs[0],
+            not_reached_to: not_reached.runs[1],
+            says: String::new(),
+            rounds: kept.map(|kept| kept.ratios).unwrap_or_default(),
+            interval: None,
+            estimate: None,
+            lacks: not_reached,
+            all_beyond: match pair.basis {
+                Basis::Rounds(_) | Basis::Runs => all_beyond(&readings[0], &readings[1]),
+                Basis::Seconds(_) | Basis::Nothing => None,
+            },
+        };
+        Some(Measured { claim, estimate, uneven: is_uneven.then_some(uneven) })
+    }
+
+    /// With the interval of the ratio, and the level that everything is held to.
+    pub(crate) fn claim(self, interval: Option<Interval>, level: f64) -> Claim {
+        let mut claim = self.claim;
+        claim.estimate = self.estimate;
+        let alone = claim.lacks.alone;
+        if self.uneven.is_some_and(|p| p <= level) {
+            claim.lacks.more_often = Some(alone[0] > alone[1]);
+            claim.difference = Some(true);
+            claim.ratio = None;
+            claim.rounds = Vec::new();
+        } else if let Some(interval) = interval {
+            claim.ratio = Some(interval.ratio);
+            // what is better where it is reached, and is not reached at times, is neither
+            let is_worse = (interval.ratio > 1.0) == claim.figure.more_is_worse();
+            let against = if is_worse { alone[1] } else { alone[0] };
+            if !interval.differs || against == 0 {
+                (claim.low, claim.high) = (Some(interval.low), Some(interval.high));
+                claim.difference = Some(interval.differs);
+                claim.interval = Some(interval);
+            }
+        }
+        claim.says = words::of_claim(&claim);
+        claim
+    }
+}
+
+impl Kept {
+    fn of_rounds(rounds: &[[Vec<Reading>; 2]]) -> Kept {
+        let logs = rounds.iter().map(|[of, to]| Some(mean_log(of)? - mean_log(to)?));
+        let logs = logs.collect::<Option<Vec<f64>>>().unwrap_or_default();
+        Kept {
+            estimate: Estimate::of_rounds(&logs),
+            ratios: logs.iter().map(|log| log.exp()).collect(),
+            readings: [0, 1]
+                .map(|side| rounds.iter().flat_map(|round| round[side].iter().copied()).collect()),
+        }
+    }
+
+    fn of_runs(readings: &[Vec<Reading>; 2]) -> Kept {
+        let readings = readings
+            .each_ref()
+            .map(|of| of.iter().copied().filter(|of| *of != Reading::NotReached).collect::<Vec<Reading>>());
+        let [of, to] = readings
+            .each_ref()
+            .map(|readings| readings.iter().map(|of| of.log()).collect::<Option<Vec<f64>>>());
+        let estimate = of.zip(to).and_then(|(of, to)| Estimate::of_runs(&of, &to));
+        Kept { estimate, ratios: Vec::new(), readings }
+    }
+}
+
+/// How many runs one side has, where each of them is above, or each below, all of the other's, and both have enough.
+fn all_beyond(of: &[Reading], to: &[Reading]) -> Option<usize> {
+    let range = |readings: &[Reading]| {
+        let logs = readings.iter().map(|of| of.log()).collect::<Option<Vec<f64>>>()?;
+        let bounds = (f64::INFINITY, f64::NEG_INFINITY);
+        Some(logs.iter().fold(bounds, |(least, most), log| (least.min(*log), most.max(*log))))
+    };
+    let ((least, most), (least_to, most_to)) = range(of).zip(range(to))?;
+    let is_enough = of.len().min(to.len()) >= LEAST;
+    (is_enough && (least > most_to || most < least_to)).then_some(of.len())
+}
+
+/// The geometric mean of those that there are.
+fn typical(readings: &[Reading]) -> Option<f64> {
+    let logs: Vec<f64> = readings.iter().filter_map(|of| of.log()).collect();
+    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+/// The mean of the logarithms, where all of them are there.
+fn mean_log(readings: &[Reading]) -> Option<f64> {
+    let logs = readings.iter().map(|of| of.log()).collect::<Option<Vec<f64>>>()?;
+    (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
+}
+
+/// What is measured within a run; memory is not.
+fn measure(figure: Figure) -> Option<Measure> {
+    match (figure, figure.quantile()) {
+        (_, Some(share)) => Some(Measure::Quantile(share)),
+        (Figure::Rate, _) => Some(Measure::PerSecond),
+        (Figure::Cpu, _) => Some(Measure::CpuPerRequest),
+        _ => None,
+    }
+}
+
+/// The seconds of a run, in blocks: of all requests together, and of each label.
+fn seconds(run: &SideRun) -> Result<Vec<(Option<String>, Within)>, RecordError> {
+    let stretches = stretches(&run.dir, &run.manifest, BLOCKS)?;
+    let label = |(index, name): (usize, &String)| {
+        let block = |stretch: &Stretch| {
+            let of = &stretch.labels[index];
+            let times = of.times.iter().chain((of.failed > 0).then_some((NEVER, of.failed))).collect();
+            Block { length_s: stretch.length_s, answered: of.answered, cpu_s: 0.0, times }
+        };
+        (Some(name.clone()), Within::new(stretches.iter().map(block).collect()))
+    };
+    let all = |stretch: &Stretch| {
+        let failed = stretch.labels.iter().map(|of| of.failed).sum::<u64>() + stretch.dropped;
+        let good = stretch.labels.iter().flat_map(|of| of.times.iter());
+        let mut times: Vec<(u64, u64)> = good.chain((failed > 0).then_some((NEVER, failed))).collect();
+        times.sort_unstable();
+        let started = stretch.cpu_s.iter().filter(|(name, _)| is_counted(&run.manifest, name));
+        Block {
+            length_s: stretch.length_s,
+            answered: stretch.labels.iter().map(|of| of.answered).sum(),
+            cpu_s: started.map(|(_, cpu_s)| cpu_s).sum(),
+            times,
+        }
+    };
+    let all = (None, Within::new(stretches.iter().map(all).collect()));
+    Ok(std::iter::once(all).chain(run.manifest.labels.iter().enumerate().map(label)).collect())
+}
