@@ -66,10 +66,8 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
     let lacking = not_reached(claims, &all);
     // of these nothing is known
     let is_unknown = |of: &&Claim| of.difference.is_none() && of.lacks.runs == [0, 0];
-    let is_open = !noisy.is_empty()
-        || !far.is_empty()
-        || lacking.iter().any(|of| of.1)
-        || all.iter().any(is_unknown);
+    let is_open =
+        !noisy.is_empty() || !far.is_empty() || lacking.iter().any(|of| of.1) || all.iter().any(is_unknown);
     let where_close = match (is_open, found.is_empty()) {
         (true, _) => format!(" in {}", names(&close)),
         (false, true) => String::new(),
