@@ -133,6 +133,25 @@ fn too_few_requests_say_nothing() {
     assert_eq!((nothing.level, nothing.high_level, nothing.first_to_break), (None, None, None));
 }
 
+/// A knee is of trials that hold, and of a response time that rises.
+#[test]
+fn where_answers_take_no_longer_there_is_no_knee() {
+    let knee = |mean_us: fn(f64) -> f64| {
+        let options = Options::new(50.0, 300.0);
+        let (ending, trials) = carried_out(&options, |ask| {
+            let mut trial = trial(ask, ask.level <= 500.0);
+            trial.figures.mean_us = Some(mean_us(ask.level));
+            trial
+        });
+        found(&errors(), &trials, &options, &Room::default(), Some(ending)).knee_per_s
+    };
+    assert_eq!(knee(|_| 900.0), None);
+    // it sheds load: those that it answers, it answers sooner
+    assert_eq!(knee(|level| if level > 500.0 { 1.0 } else { 900.0 }), None);
+    let rises = knee(|level| 1e6 / (520.0 - level).max(1.0)).unwrap();
+    assert!((400.0..960.0).contains(&rises), "{rises}");
+}
+
 #[test]
 fn users_that_make_no_more_throughput_end_where_nothing_else_minds() {
     let options = Options { users: true, ..Options::new(4.0, 300.0) };
