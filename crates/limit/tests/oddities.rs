@@ -1,6 +1,9 @@
 //! Systems that are not as they seem: what is odd of them is named.
 
-use tidemark_limit::{Cause, Found, Oddity, Options, Percentile, Room, found, search};
+use tidemark_limit::{
+    Ask, Cause, Figures, Found, Moment, Oddity, Options, Percentile, Purpose, Room, Seen, Trial, found,
+    search,
+};
 
 use crate::queues::{Queue, Service, Simulated, goal, limit, options};
 
@@ -66,6 +69,30 @@ fn pauses_every_ten_seconds_are_named() {
         }));
     }
     assert!(named >= 9, "{named} of 10");
+}
+
+/// Seconds of a load before its measured window are in no window, however many there are.
+#[test]
+fn pauses_are_looked_for_where_it_was_measured() {
+    let of = |index: i32| {
+        let ask = Ask { level: 100.0, purpose: Purpose::Explore, warm_up_s: 2.0, most_s: 8.0 };
+        // calm for 2 s, warmed up for 2 s, measured from 4 s to 12 s; at 10.5 s it stands still
+        let moment = |second: i32| {
+            let at_s = f64::from(second) + 0.5;
+            Moment { at_s, ended: 100, slow: if second == 10 { 40 } else { 0 } }
+        };
+        let figures = Figures { offered_per_s: 100.0, p50_us: Some(900), ..Figures::default() };
+        let moments = (4..12).map(moment).collect();
+        let seen = vec![Seen { met: false, ..Seen::default() }];
+        Trial { began_s: 20.0 * f64::from(index), moments, ..Trial::new(ask, seen, figures) }
+    };
+    let trials: Vec<Trial> = (0..7).map(of).collect();
+    let found = found(&[goal(P99)], &trials, &options(180.0, 1), &room(1.0), None);
+    let every = found.oddities.iter().find_map(|odd| match odd {
+        Oddity::Pauses { every_s, .. } => Some(*every_s),
+        _ => None,
+    });
+    assert!(every.is_some_and(|every_s| (every_s - 10.0).abs() < 0.5), "{every:?}");
 }
 
 /// It was there before, and each load begins with a calm second.
