@@ -20,7 +20,7 @@ use tidemark_limit::{
 };
 use tidemark_record::{RecordError, limit as file};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Store, SystemOrigin};
+use tidemark_scenario::plan::{Store, SystemOrigin, Watch as WatchPlan, Watched};
 
 use self::goals::Goals;
 use self::tally::{Calm, Tally};
@@ -176,6 +176,7 @@ fn worth(found: &Found) -> u8 {
     match found.ended {
         Some(Ending::NothingHolds) => EXIT_FAIL,
         Some(Ending::Driver) => EXIT_INVALID,
+        _ if found.per_s.is_none() && found.first_to_break.is_some() => EXIT_FAIL,
         _ if found.per_s.is_none()
             || found.first_to_break.is_none() && found.ended == Some(Ending::Budget) =>
         {
@@ -269,7 +270,12 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError>
             warm_up_s,
             seed: run_options.seed.or(plan.seed).unwrap_or(1),
         },
-        room: Room { cores: cores(&run_options.pins, fresh), at_once: at_once as u64, sync_us: None, fresh },
+        room: Room {
+            cores: cores(&run_options.pins, fresh || is_watched_here(plan)),
+            at_once: at_once as u64,
+            sync_us: None,
+            fresh,
+        },
         trials: Vec::new(),
         ended: None,
         notes,
@@ -288,9 +294,15 @@ fn warm_up(plan: &Plan) -> Duration {
     before.map(|phase| phase.duration).sum()
 }
 
-/// Cores that what is started may use; 0 where nothing is.
-fn cores(pins: &Pins, fresh: bool) -> f64 {
-    match (fresh, pins.system.len()) {
+/// Whether processes of this machine are watched, all of them.
+fn is_watched_here(plan: &Plan) -> bool {
+    let is_here = |watch: &WatchPlan| watch.agent.is_none() && !matches!(watch.what, Watched::Metrics { .. });
+    !plan.watch.is_empty() && plan.watch.iter().all(is_here)
+}
+
+/// Cores that what is started, or watched here, may use; 0 where nothing is.
+fn cores(pins: &Pins, is_here: bool) -> f64 {
+    match (is_here, pins.system.len()) {
         (false, _) => 0.0,
         (true, 0) => pin::available_cores().len() as f64,
         (true, pinned) => pinned as f64,

@@ -3,10 +3,13 @@
 //! Of each objective by itself; the lowest is the limit. A percentile is [fitted](crate::fit). Of all others only the
 //! trials' verdicts are known: the limit is between the highest level below which none missed it and the lowest above which
 //! none met it.
+//!
+//! Trials that [contradict](contradicting) each other are no chance that an interval knows of. One that stands alone is left
+//! out; where there are more, the interval reaches over all of them.
 
-use crate::fit::{Fit, fit};
+use crate::fit::{FAR, Fit, fit};
 use crate::tail::Tail;
-use crate::trial::{Goal, Trial};
+use crate::trial::{Goal, Purpose, Trial};
 use crate::watch::alike;
 
 /// Objectives whose limits are within so much of the lowest one share its interval's lower end.
@@ -29,6 +32,28 @@ pub struct Estimate {
 
 /// None where nothing broke, or nothing held.
 pub fn estimate(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
+    let told = telling(goals, trials);
+    let against = contradicting(goals, &told);
+    let alone = lone(&against);
+    let kept: Vec<&Trial> = told.iter().copied().filter(|trial| !is_in(&alone, trial)).collect();
+    let found = of_kept(goals, &kept)?;
+    if alone.is_some() || against.is_empty() {
+        return Some(found);
+    }
+    let levels =
+        |holds: bool| kept.iter().filter(move |trial| trial.holds() == holds).map(|trial| trial.ask.level);
+    let lowest = against.iter().map(|trial| trial.ask.level).fold(f64::INFINITY, f64::min);
+    let highest = levels(true).fold(0.0, f64::max);
+    let low = levels(true).filter(|level| *level < lowest).reduce(f64::max);
+    let high = levels(false).filter(|level| *level > highest).reduce(f64::min);
+    Some(Estimate {
+        low: found.low.zip(low).map(|(a, b)| a.min(b)),
+        high: found.high.zip(high).map(|(a, b)| a.max(b)),
+        ..found
+    })
+}
+
+fn of_kept(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
     let held = trials.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).reduce(f64::max)?;
     let of_goals = (0..goals.len()).filter_map(|goal| of_goal(goals, goal, trials, held));
     let fell = bracket(trials, held, &|trial| trial.fell.is_some());
@@ -42,9 +67,66 @@ pub fn estimate(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
     Some(Estimate { low, high, ..first })
 }
 
+/// Those with enough requests to hold or to break.
+pub(crate) fn telling<'a>(goals: &[Goal], trials: &[&'a Trial]) -> Vec<&'a Trial> {
+    trials.iter().copied().filter(|trial| trial.verdict(goals).is_some()).collect()
+}
+
+/// So many trials against one that broke are a contradiction.
+const AGAINST: usize = 2;
+/// Where the objective that was missed is no percentile, they held at so many times its level.
+const BEYOND: f64 = 1.5;
+
+/// Trials that broke by far although others held at no less load: no load explains that. By how far is known of percentiles
+/// alone; of all else what held at far more load counts.
+pub(crate) fn contradicting<'a>(goals: &[Goal], trials: &[&'a Trial]) -> Vec<&'a Trial> {
+    contradicted_by(AGAINST, goals, trials)
+}
+
+/// The same where so many held.
+pub(crate) fn contradicted_by<'a>(count: usize, goals: &[Goal], trials: &[&'a Trial]) -> Vec<&'a Trial> {
+    let is_against = |broke: &Trial| {
+        let from = broke.ask.level * if breaks_by_far(goals, broke) { 1.0 } else { BEYOND };
+        let against = trials.iter().filter(|held| held.holds() && held.ask.level >= from);
+        against.take(count).count() == count
+    };
+    trials.iter().copied().filter(|trial| !trial.holds() && is_against(trial)).collect()
+}
+
+/// The one that contradicts all others; a trial that was to last says more than the short ones.
+fn lone<'a>(against: &[&'a Trial]) -> Option<&'a Trial> {
+    match against {
+        [one] if one.ask.purpose != Purpose::Last => Some(one),
+        _ => None,
+    }
+}
+
+fn is_in(one: &Option<&Trial>, trial: &Trial) -> bool {
+    one.is_some_and(|one| std::ptr::eq(one, trial))
+}
+
+/// What each percentile was, in parts of its bound.
+fn parts<'a>(goals: &'a [Goal], trial: &'a Trial) -> impl Iterator<Item = f64> + 'a {
+    let with = goals.iter().zip(&trial.seen).filter(|(goal, seen)| !seen.has_too_few(goal));
+    with.filter_map(|(goal, seen)| Some(seen.tail.as_ref()?.counted().quantile(goal.percentile?.allowed)))
+}
+
+/// Whether it held, and every percentile was far under its bound.
+pub(crate) fn holds_by_far(goals: &[Goal], trial: &Trial) -> bool {
+    trial.holds()
+        && parts(goals, trial).next().is_some()
+        && parts(goals, trial).all(|parts| parts <= 1.0 / FAR)
+}
+
+fn breaks_by_far(goals: &[Goal], trial: &Trial) -> bool {
+    !trial.holds() && parts(goals, trial).any(|parts| parts >= FAR)
+}
+
 fn of_goal(goals: &[Goal], goal: usize, trials: &[&Trial], held: f64) -> Option<Estimate> {
+    let with = |trial: &&&Trial| trial.seen.get(goal).is_none_or(|seen| !seen.has_too_few(&goals[goal]));
+    let trials: Vec<&Trial> = trials.iter().filter(with).copied().collect();
     let breaks = |trial: &Trial| trial.seen.get(goal).is_some_and(|seen| !seen.met);
-    let Bracket { level, low, high } = bracket(trials, held, &breaks)?;
+    let Bracket { level, low, high } = bracket(&trials, held, &breaks)?;
     let fitted = goals[goal].percentile.and_then(|percentile| {
         let tails: Vec<(f64, &Tail)> = trials
             .iter()
@@ -54,7 +136,9 @@ fn of_goal(goals: &[Goal], goal: usize, trials: &[&Trial], held: f64) -> Option<
         let nearest = trials.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
         let due = nearest.seen.get(goal)?.tail.as_ref()?.due() as f64;
         let alike = alike(percentile, due / nearest.measured_s.max(1e-9));
-        fit(&tails, percentile.allowed, alike, level)
+        let fit = fit(&tails, percentile.allowed, alike, level)?;
+        let high = fit.high.and_then(|high| twice(&trials, &breaks, goals, high));
+        Some(Fit { high, ..fit })
     });
     Some(match fitted {
         Some(Fit { level, low, high, steepness, telling, .. }) => {
@@ -63,6 +147,19 @@ fn of_goal(goals: &[Goal], goal: usize, trials: &[&Trial], held: f64) -> Option<
         }
         None => Estimate { level, low, high, goal: Some(goal), steepness: None },
     })
+}
+
+/// The upper end, moved up until two trials broke there or below, where all that held below is far from its bound: one trial
+/// that broke says too little then.
+fn twice(trials: &[&Trial], breaks: &dyn Fn(&Trial) -> bool, goals: &[Goal], high: f64) -> Option<f64> {
+    let mut below = trials.iter().filter(|trial| trial.ask.level <= high && !breaks(trial));
+    if below.any(|trial| trial.holds() && !holds_by_far(goals, trial)) {
+        return Some(high);
+    }
+    let mut broke: Vec<f64> =
+        trials.iter().filter(|trial| breaks(trial)).map(|trial| trial.ask.level).collect();
+    broke.sort_by(f64::total_cmp);
+    broke.get(1).map(|second| second.max(high))
 }
 
 struct Bracket {
@@ -100,7 +197,8 @@ mod tests {
 
     fn trial(level: f64, met: bool) -> Trial {
         let ask = Ask { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
-        Trial::new(ask, vec![Seen { met, ..Seen::default() }], Figures::default())
+        let figures = Figures { offered_per_s: level, ..Figures::default() };
+        Trial::new(ask, vec![Seen { met, ..Seen::default() }], figures)
     }
 
     fn of(trials: &[(f64, bool)]) -> Option<(f64, Option<f64>, Option<f64>)> {

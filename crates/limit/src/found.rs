@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cause::{Cause, Room, at_the_limit, cause};
-use crate::estimate::{Estimate, estimate};
+use crate::estimate::{Estimate, estimate, telling};
 use crate::odd::{Oddity, oddities};
 use crate::search::{Ending, Options, spent_s, told};
 use crate::trial::{Cores, Goal, Obstacle, Trial};
@@ -81,24 +81,25 @@ pub fn found(
     ended: Option<Ending>,
 ) -> Found {
     let told = told(trials);
+    let tell = telling(goals, &told);
     let estimate = estimate(goals, &told);
     let (level, low, high) = match &estimate {
         Some(Estimate { level, low, high, .. }) => (Some(*level), *low, *high),
         // nothing broke: as far as it was tried
-        None if told.iter().any(|trial| trial.holds()) => {
-            let held = told.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level);
+        None if tell.iter().any(|trial| trial.holds()) => {
+            let held = tell.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level);
             let held = held.reduce(f64::max);
             (held, held, None)
         }
-        None => (None, None, told.iter().map(|trial| trial.ask.level).reduce(f64::min)),
+        None => (None, None, tell.iter().map(|trial| trial.ask.level).reduce(f64::min)),
     };
     let per_s = |level: Option<f64>| level.and_then(|level| rate_at(&told, level, options.users));
-    let (first_to_break, broke_at) = first_to_break(goals, &told, estimate.as_ref());
+    let (first_to_break, broke_at) = first_to_break(goals, &tell, estimate.as_ref());
     let driver = trials.iter().rev().find_map(|trial| match &trial.obstacle {
         Some(Obstacle::Driver(why)) => Some(why.clone()),
         _ => None,
     });
-    let breaks = told.iter().any(|trial| !trial.holds()) || ended == Some(Ending::Saturated);
+    let breaks = tell.iter().any(|trial| !trial.holds()) || ended == Some(Ending::Saturated);
     Found {
         per_s: per_s(level),
         low_per_s: per_s(low),
@@ -113,7 +114,7 @@ pub fn found(
         driver: driver.filter(|_| ended == Some(Ending::Driver)),
         cause: cause(&told, estimate.as_ref(), room).filter(|_| breaks && ended != Some(Ending::Driver)),
         cpu: cpu(&told, level),
-        knee_per_s: knee(&told),
+        knee_per_s: knee(&tell),
         oddities: oddities(goals, trials, estimate.as_ref(), room.fresh),
         took_s: spent_s(trials),
         curve: curve(&told),
@@ -167,7 +168,7 @@ fn first_to_break(
             lowest.and_then(|trial| trial.seen.iter().position(|seen| !seen.met))
         }
     };
-    match goal.and_then(|goal| Some((goal, goals.get(goal)?))) {
+    match errors(goals, trials, goal).or(goal).and_then(|goal| Some((goal, goals.get(goal)?))) {
         Some((index, goal)) => {
             let broke = trials.iter().filter(|trial| trial.seen.get(index).is_some_and(|seen| !seen.met));
             let lowest = broke.min_by(by_level).map(|trial| trial.seen[index].measured.clone());
@@ -187,15 +188,39 @@ fn cpu(trials: &[&Trial], level: Option<f64>) -> Vec<Cores> {
     next.or(at_the_limit(trials, None)).map(|trial| trial.figures.processes.clone()).unwrap_or_default()
 }
 
+/// Where most requests failed at the lowest level that broke an objective, that is what breaks, whatever else they miss.
+fn errors(goals: &[Goal], trials: &[&Trial], broken: Option<usize>) -> Option<usize> {
+    let broken = broken?;
+    let broke = trials.iter().filter(|trial| trial.seen.get(broken).is_some_and(|seen| !seen.met));
+    let lowest = broke.min_by(|a, b| a.ask.level.total_cmp(&b.ask.level))?;
+    let is_missed = |goal: usize| lowest.seen.get(goal).is_some_and(|seen| !seen.met);
+    let mut all = goals
+        .iter()
+        .enumerate()
+        .filter(|(index, goal)| goal.percentile.is_none() && goal.text.contains(ERRORS) && is_missed(*index));
+    all.next().filter(|_| lowest.figures.failed_share > MOST_FAILED).map(|(index, _)| index)
+}
+
+/// How objectives on errors are called.
+const ERRORS: &str = "errors";
+/// A larger share than this is most of the requests.
+const MOST_FAILED: f64 = 0.5;
+/// A response time that rises by less, from the lowest level to the highest that holds, does not rise.
+const RISES: f64 = 1.5;
+
 /// Where throughput over response time is greatest (the power of Kleinrock, International Conference on Communications,
-/// 1979).
+/// 1979), of the trials that hold; none where the response time does not rise, or it is greatest at the highest of them.
 fn knee(trials: &[&Trial]) -> Option<f64> {
-    let power = |trial: &&Trial| {
+    let of = |trial: &&Trial| {
         let figures = &trial.figures;
-        Some((figures.offered_per_s, figures.achieved_per_s / figures.mean_us.filter(|us| *us > 0.0)?))
+        let mean_us = figures.mean_us.filter(|us| *us > 0.0)?;
+        Some((figures.offered_per_s, mean_us, figures.achieved_per_s / mean_us))
     };
-    let best = trials.iter().filter_map(power).max_by(|a, b| a.1.total_cmp(&b.1));
-    best.map(|(per_s, _)| per_s)
+    let mut all: Vec<(f64, f64, f64)> = trials.iter().filter(|trial| trial.holds()).filter_map(of).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (first, last) = (all.first()?, all.last()?);
+    let best = all.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
+    (last.1 >= first.1 * RISES && best.0 < last.0).then_some(best.0)
 }
 
 fn curve(trials: &[&Trial]) -> Vec<Point> {

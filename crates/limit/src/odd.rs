@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, contradicting, telling};
+use crate::search::told;
 use crate::trial::{Goal, Moment, Obstacle, Purpose, Trial};
 
 /// Something that a reader of the limit must know.
@@ -29,6 +30,17 @@ pub enum Oddity {
         /// later.
         broke_after_s: f64,
     },
+    /// It broke by far, and held at no less load: no load explains that.
+    Contradicts {
+        /// The lowest level that broke so, and
+        broke: f64,
+        /// so many seconds after the search began,
+        after_s: f64,
+        /// the highest level that held.
+        held: f64,
+        /// How many trials broke so; one by itself is left out of the limit.
+        trials: usize,
+    },
     /// What held for short did not hold for longer.
     DoesNotLast {
         /// For how long the last trial was measured, seconds.
@@ -51,6 +63,7 @@ pub fn oddities(goals: &[Goal], trials: &[Trial], found: Option<&Estimate>, fres
     odd.extend(pauses(goals, trials, fresh));
     let slows = found.filter(|_| !fresh).and_then(|found| slows(goals, trials, found));
     odd.extend(slows);
+    odd.extend(contradicts(goals, trials));
     let lasts = trials.iter().find(|trial| trial.ask.purpose == Purpose::Last && trial.is_told());
     if let Some(last) = lasts.filter(|last| !last.holds()) {
         let missed = last.seen.iter().zip(goals).filter(|(seen, _)| !seen.met);
@@ -68,6 +81,21 @@ pub fn oddities(goals: &[Goal], trials: &[Trial], found: Option<&Estimate>, fres
     odd
 }
 
+fn contradicts(goals: &[Goal], trials: &[Trial]) -> Option<Oddity> {
+    let told = telling(goals, &told(trials));
+    let against = contradicting(goals, &told);
+    let lowest = against.iter().min_by(|a, b| a.ask.level.total_cmp(&b.ask.level))?;
+    let held = told.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).fold(0.0, f64::max);
+    let (broke, after_s) = (lowest.ask.level, lowest.began_s);
+    Some(Oddity::Contradicts { broke, after_s, held, trials: against.len() })
+}
+
+/// How long a moment is, seconds.
+const MOMENT_S: f64 = 1.0;
+/// More periods are not tried.
+const PERIODS: usize = 100_000;
+/// More trials than so many are thinned out where all their pairs are looked at.
+const COMPARED_MAX: usize = 300;
 /// A moment with so many times the slow requests that may be is a burst.
 const BURST: f64 = 5.0;
 /// Shortest and longest time between pauses that are told apart from chance, seconds.
@@ -96,8 +124,10 @@ fn pauses(goals: &[Goal], trials: &[Trial], fresh: bool) -> Option<Oddity> {
     let from = |trial: &Trial| if fresh { 0.0 } else { trial.began_s };
     let (mut all, mut windows) = (Vec::new(), Vec::new());
     for trial in calm {
-        let begin_s = from(trial) + trial.ask.warm_up_s;
-        windows.push((begin_s, begin_s + trial.measured_s));
+        // where the load begins with a calm second the trial's times say nothing of when it was measured
+        let (Some(first), Some(last)) = (trial.moments.first(), trial.moments.last()) else { continue };
+        let half_s = MOMENT_S / 2.0;
+        windows.push((from(trial) + first.at_s - half_s, from(trial) + last.at_s + half_s));
         all.extend(bursts(&trial.moments, from(trial), percentile.allowed));
     }
     if all.len() < PAUSES {
@@ -106,6 +136,7 @@ fn pauses(goals: &[Goal], trials: &[Trial], fresh: bool) -> Option<Oddity> {
     let span_s = windows.iter().map(|window| window.1).fold(0.0, f64::max);
     let step = 0.1 / span_s.max(EVERY_S.1);
     let count = ((1.0 / EVERY_S.0 - 1.0 / EVERY_S.1) / step) as usize;
+    let count = count.min(PERIODS);
     let tried = (0..=count).map(|i| 1.0 / EVERY_S.1 + step * i as f64);
     let regular = tried.filter_map(|per_s| regular(&all, &windows, per_s));
     let (every_s, ..) = regular.max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -213,7 +244,8 @@ fn slows(goals: &[Goal], trials: &[Trial], found: &Estimate) -> Option<Oddity> {
         };
         Some(Fared { began_s: trial.began_s, level: trial.ask.level, bad, holds: trial.holds() })
     };
-    let mut all: Vec<Fared> = near.filter_map(fared).collect();
+    let all: Vec<Fared> = near.filter_map(fared).collect();
+    let mut all: Vec<Fared> = all.iter().step_by(all.len().div_ceil(COMPARED_MAX).max(1)).copied().collect();
     if all.len() < TREND {
         return None;
     }

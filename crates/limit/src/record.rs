@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Room;
+use crate::estimate::telling;
 use crate::found::{Found, found};
-use crate::search::{Ending, Options};
-use crate::trial::{Goal, Trial};
+use crate::search::{Ending, Options, told};
+use crate::trial::{Goal, Obstacle, Purpose, Trial};
 
 /// Version of the form that this writes, and the highest that it reads.
 const FORMAT: u32 = 1;
@@ -89,15 +90,151 @@ impl Searches {
                 searches.format
             ));
         }
-        let fits = |search: &Search| search.trials.iter().all(|trial| trial.seen.len() == search.goals.len());
-        match searches.searches.iter().all(fits) {
-            true => Ok(searches),
-            false => Err("a trial says something of other objectives than the search has".into()),
+        if searches.searches.is_empty() {
+            return Err("no search is in it".into());
         }
+        for (index, search) in searches.searches.iter().enumerate() {
+            search.check().map_err(|reason| format!("search {}: {reason}", index + 1))?;
+        }
+        Ok(searches)
     }
 }
 
+/// What a number may be: levels, and whatever is counted or timed, above 0 or from 0 on.
+const NUMBERS: (f64, f64) = (1e-9, 1e15);
+/// Levels that are believed.
+const LEVEL_MAX: f64 = 1e12;
+/// Seconds that are believed: three years.
+const SECONDS_MAX: f64 = 1e8;
+/// Requests of a trial that are believed.
+const REQUESTS_MAX: u64 = 1 << 52;
+/// Trials of a search, moments of a trial, goals, and rounds or places.
+const TRIALS_MAX: usize = 5_000;
+const MOMENTS_MAX: usize = 1_000_000;
+const GOALS_MAX: usize = 1_000;
+const ROUNDS_MAX: u32 = 1_000_000;
+
+/// Whether it is a number above 0 and no larger than this.
+fn above_0(name: &str, value: f64, most: f64) -> Result<(), String> {
+    match (NUMBERS.0..=most).contains(&value) {
+        true => Ok(()),
+        false => Err(format!("{name} is {value}, which is not above 0 and at most {most}")),
+    }
+}
+
+/// The same where 0 is as good.
+fn from_0(name: &str, value: f64, most: f64) -> Result<(), String> {
+    if value == 0.0 { Ok(()) } else { above_0(name, value, most) }
+}
+
 impl Search {
+    /// What no search can have written.
+    fn check(&self) -> Result<(), String> {
+        if self.goals.is_empty() || self.goals.len() > GOALS_MAX {
+            return Err(format!("it has {} objectives", self.goals.len()));
+        }
+        if self.trials.len() > TRIALS_MAX {
+            return Err(format!("it has {} trials, more than {TRIALS_MAX}", self.trials.len()));
+        }
+        for Goal { text, percentile } in &self.goals {
+            let Some(percentile) = percentile else { continue };
+            above_0(&format!("`bound_s` of {text}"), percentile.bound_s, SECONDS_MAX)?;
+            if !(NUMBERS.0..1.0).contains(&percentile.allowed) {
+                return Err(format!(
+                    "`allowed` of {text} is {}, which is not between 0 and 1",
+                    percentile.allowed
+                ));
+            }
+        }
+        let Options { first, most, budget_s, precision, warm_up_s, .. } = self.options;
+        above_0("`first`", first, LEVEL_MAX)?;
+        above_0("`most`", most, LEVEL_MAX)?;
+        above_0("`budget_s`", budget_s, SECONDS_MAX)?;
+        above_0("`precision`", precision, LEVEL_MAX)?;
+        from_0("`warm_up_s`", warm_up_s, SECONDS_MAX)?;
+        from_0("`cores`", self.room.cores, NUMBERS.1)?;
+        for (index, trial) in self.trials.iter().enumerate() {
+            self.check_trial(trial).map_err(|reason| format!("trial {}: {reason}", index + 1))?;
+        }
+        self.check_end()
+    }
+
+    fn check_trial(&self, trial: &Trial) -> Result<(), String> {
+        above_0("`level`", trial.ask.level, LEVEL_MAX)?;
+        from_0("`warm_up_s`", trial.ask.warm_up_s, SECONDS_MAX)?;
+        above_0("`most_s`", trial.ask.most_s, SECONDS_MAX)?;
+        from_0("`began_s`", trial.began_s, SECONDS_MAX)?;
+        above_0("`took_s`", trial.took_s, SECONDS_MAX)?;
+        from_0("`measured_s`", trial.measured_s, SECONDS_MAX)?;
+        if let Purpose::Refine { round, place } = trial.ask.purpose
+            && round.max(place) > ROUNDS_MAX
+        {
+            return Err(format!("it is place {place} of round {round}"));
+        }
+        if trial.seen.len() != self.goals.len() {
+            return Err("it says something of other objectives than the search has".into());
+        }
+        for tail in trial.seen.iter().filter_map(|seen| seen.tail.as_ref()) {
+            if !tail.due_checked().is_some_and(|due| due <= REQUESTS_MAX) {
+                return Err("it has more requests than there can be".into());
+            }
+        }
+        let figures = &trial.figures;
+        let cores = figures.processes.iter().chain(&figures.neighbours).map(|process| process.cores);
+        let numbers = [
+            figures.offered_per_s,
+            figures.achieved_per_s,
+            figures.failed_share,
+            figures.mean_us.unwrap_or(0.0),
+            figures.service_mean_us.unwrap_or(0.0),
+            figures.steal_cores,
+            figures.driver_busy,
+            figures.in_flight,
+            figures.waiting,
+        ];
+        for value in numbers.into_iter().chain(cores) {
+            // what is below a billionth is no more than 0
+            if !(0.0..=NUMBERS.1).contains(&value) {
+                return Err(format!("a figure of it is {value}"));
+            }
+        }
+        let times = [figures.p50_us, figures.p90_us, figures.p99_us, figures.p999_us];
+        if times.into_iter().flatten().any(|us| us > REQUESTS_MAX) {
+            return Err("a percentile of it is longer than there can be".into());
+        }
+        if trial.moments.len() > MOMENTS_MAX {
+            return Err(format!("it has {} moments", trial.moments.len()));
+        }
+        for moment in &trial.moments {
+            from_0("`at_s`", moment.at_s, SECONDS_MAX)?;
+            if moment.ended > REQUESTS_MAX || moment.slow > moment.ended {
+                return Err(format!("{} of {} requests were slow", moment.slow, moment.ended));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it can have ended as it says.
+    fn check_end(&self) -> Result<(), String> {
+        let Some(ended) = self.ended else { return Ok(()) };
+        let tell = telling(&self.goals, &told(&self.trials));
+        let holds = tell.iter().any(|trial| trial.holds());
+        let breaks = tell.iter().any(|trial| !trial.holds());
+        let is_driver = |trial: &Trial| matches!(trial.obstacle, Some(Obstacle::Driver(_)));
+        let fits = match ended {
+            Ending::Precise => holds && breaks,
+            Ending::Budget => true,
+            Ending::Driver => self.trials.iter().any(is_driver),
+            Ending::NothingHolds => breaks && !holds,
+            Ending::NothingBreaks => holds,
+            Ending::Saturated => holds && self.options.users,
+        };
+        match fits {
+            true => Ok(()),
+            false => Err("it says of its end what its trials do not".into()),
+        }
+    }
+
     /// What it comes to by now.
     pub fn found(&self) -> Found {
         found(&self.goals, &self.trials, &self.options, &self.room, self.ended)

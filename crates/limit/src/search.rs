@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, estimate};
+use crate::estimate::{Estimate, contradicted_by, estimate, holds_by_far, telling};
 use crate::trial::{Ask, Goal, Obstacle, Purpose, Trial};
 use crate::watch::Watch;
 
@@ -118,12 +118,22 @@ const WARM_UP_PART: f64 = 1.0 / 6.0;
 const BESIDE_S: f64 = 1.0;
 /// Below this share of the first level nothing is tried.
 const LEAST_PART: f64 = 1.0 / 4_096.0;
+/// So many requests are to fall due in a trial, and at the lowest level that is tried,
+const TENS: f64 = 20.0;
+/// or so many times as many as a percentile needs for one of them to be slower.
+const ENOUGH: f64 = 1.2;
+/// Requests without a good answer from which on it is all of them.
+const ALL: f64 = 0.99;
+/// After so many trials in a row at one level that said nothing there is no use in another.
+const SILENT: usize = 3;
 /// Twice as many users that make less than so many times the throughput make no more.
 const GAIN: f64 = 1.05;
 
 /// What follows from these trials.
 pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
-    let search = Search { goals, trials, options, told: told(trials) };
+    let told = told(trials);
+    let telling = telling(goals, &told);
+    let search = Search { goals, trials, options, told, telling };
     match search.wanted() {
         Next::Trial(ask) if search.fits(&ask) => Next::Trial(ask),
         Next::Trial(Ask { purpose: Purpose::Refine { .. }, .. }) => search.end(Ending::Budget),
@@ -144,6 +154,8 @@ struct Search<'a> {
     trials: &'a [Trial],
     options: &'a Options,
     told: Vec<&'a Trial>,
+    /// Those of them that hold or break.
+    telling: Vec<&'a Trial>,
 }
 
 impl Search<'_> {
@@ -154,32 +166,133 @@ impl Search<'_> {
         {
             return Next::Trial(last.ask);
         }
-        let levels = |holds: bool| {
-            self.told.iter().filter(move |trial| trial.holds() == holds).map(|trial| trial.ask.level)
-        };
-        let broken = levels(false).reduce(f64::min);
+        if self.is_silent() {
+            return Next::Over(Ending::Budget);
+        }
+        let held = self.levels(true).reduce(f64::max);
+        let broken = self.broken();
+        if let Some(level) = broken.filter(|level| self.is_doubtful(*level, held)) {
+            return self.ask(self.again(level), Purpose::Explore);
+        }
         let ceiling = self.ceiling();
         let top = [broken, ceiling].into_iter().flatten().reduce(f64::min);
-        let held = levels(true).reduce(f64::max);
         match (held, top) {
-            (None, None) => self.ask(self.options.first, Purpose::Explore),
+            // where nothing was told there were too few requests
+            (None, None) => match self.unheard().reduce(f64::max) {
+                Some(level) if level >= self.options.most => Next::Over(Ending::Budget),
+                Some(level) => self.ask(level * 2.0, Purpose::Explore),
+                None => self.ask(self.options.first, Purpose::Explore),
+            },
             (Some(held), None) if held >= self.options.most => Next::Over(Ending::NothingBreaks),
             (Some(_), None) if self.is_saturated() => Next::Over(Ending::Saturated),
             (Some(held), None) => self.ask(held * 2.0, Purpose::Explore),
-            (None, Some(top)) => {
-                let least = if self.options.users { 1.0 } else { self.options.first * LEAST_PART };
-                match top > least {
-                    true => self.ask((top / 4.0).max(least), Purpose::Explore),
-                    false if broken.is_none() => Next::Over(Ending::Driver),
-                    false => Next::Over(Ending::NothingHolds),
-                }
-            }
+            (None, Some(top)) => match self.lower(top) {
+                Some(level) => self.ask(level, Purpose::Explore),
+                None if broken.is_none() => Next::Over(Ending::Driver),
+                None => Next::Over(Ending::NothingHolds),
+            },
             (Some(held), Some(top)) if self.is_far(held, top) => {
                 self.ask((held * top).sqrt(), Purpose::Narrow)
             }
             (Some(_), Some(_)) if broken.is_none() => Next::Over(Ending::Driver),
             (Some(_), Some(_)) => self.refine(),
         }
+    }
+
+    fn levels(&self, holds: bool) -> impl Iterator<Item = f64> + '_ {
+        self.telling.iter().filter(move |trial| trial.holds() == holds).map(|trial| trial.ask.level)
+    }
+
+    /// Levels of trials that had too few requests to say anything.
+    fn unheard(&self) -> impl Iterator<Item = f64> + '_ {
+        self.told.iter().filter(|trial| trial.verdict(self.goals).is_none()).map(|trial| trial.ask.level)
+    }
+
+    fn is_silent(&self) -> bool {
+        let last = self.told.iter().rev().take(SILENT);
+        let level = self.told.last().map(|trial| trial.ask.level);
+        self.told.len() >= SILENT
+            && last.clone().all(|trial| Some(trial.ask.level) == level && trial.verdict(self.goals).is_none())
+    }
+
+    /// The lowest level at which it breaks: more trials broke there or below than held there or above. One that broke while
+    /// the system stood still for a moment is outvoted so.
+    fn broken(&self) -> Option<f64> {
+        let outvotes = |level: &f64| {
+            let broke = self.levels(false).filter(|other| other <= level).count();
+            broke > self.levels(true).filter(|other| other >= level).count()
+        };
+        self.levels(false).filter(outvotes).reduce(f64::min)
+    }
+
+    /// Whether a single trial says that this level breaks, and what holds below says nothing of the kind: it is far from its
+    /// bounds, or there is nothing. `held`: the highest level that holds.
+    fn is_doubtful(&self, level: f64, held: Option<f64>) -> bool {
+        let Some(held) = held else { return self.telling.len() == 1 };
+        let is_between = |other: &f64| *other > held && *other <= level;
+        let is_near = |trial: &&&Trial| {
+            let is_bounded = self.goals.iter().any(|goal| goal.percentile.is_some());
+            trial.holds() && trial.ask.level == held && is_bounded && !holds_by_far(self.goals, trial)
+        };
+        // on the way there it is enough to look again once
+        let was_tried = |trial: &&Trial| {
+            let broke = trial.ask.level == level && !trial.holds();
+            let is_there = trial.ask.purpose == Purpose::Narrow && !self.is_far(held, level);
+            broke && (trial.ask.purpose == Purpose::Explore || is_there)
+        };
+        held < level
+            && self.levels(false).filter(is_between).count() == 1
+            && self.telling.iter().copied().any(|trial| was_tried(&trial))
+            && !self.telling.iter().any(|trial| is_near(&&trial))
+    }
+
+    /// Where it is tried again: at the same level; at hardly any load where all requests of the first trial failed, as then
+    /// they may at any.
+    fn again(&self, level: f64) -> f64 {
+        match self.telling.as_slice() {
+            [one] if one.figures.failed_share >= ALL => {
+                let light = self.least(self.explore_s());
+                if light * 2.0 < level { light } else { level }
+            }
+            _ => level,
+        }
+    }
+
+    /// A lower level than any that broke or was the driver's limit; none where it makes no sense.
+    fn lower(&self, top: f64) -> Option<f64> {
+        let fails = |trial: &&Trial| trial.figures.failed_share >= ALL && !trial.holds();
+        let least = self.least(self.last_s());
+        if top <= least || self.telling.len() > 1 && self.telling.iter().all(fails) {
+            return None;
+        }
+        let level = (top / 4.0).max(least);
+        match self.unheard().filter(|unheard| *unheard >= level && *unheard < top).reduce(f64::max) {
+            Some(unheard) => Some((unheard * top).sqrt()).filter(|_| self.is_far(unheard, top)),
+            None => Some(level),
+        }
+    }
+
+    /// The lowest level at which a trial of so many seconds says something, but no higher than the first.
+    fn least(&self, measured_s: f64) -> f64 {
+        if self.options.users {
+            return 1.0;
+        }
+        let least = self.wanted_requests() / (self.per_level().unwrap_or(1.0) * measured_s);
+        self.rounded(least.max(self.options.first * LEAST_PART).min(self.options.first))
+    }
+
+    /// Requests that say something of every objective.
+    fn wanted_requests(&self) -> f64 {
+        let percentiles = self.goals.iter().filter_map(|goal| goal.percentile);
+        percentiles.map(|percentile| ENOUGH / percentile.allowed).fold(TENS, f64::max)
+    }
+
+    /// Requests each second that fall due for each session, or user; none where nobody knows.
+    fn per_level(&self) -> Option<f64> {
+        let due = |trial: &Trial| trial.figures.offered_per_s;
+        let all = self.told.iter().filter(|trial| due(trial) > 0.0);
+        let (due, level) = all.fold((0.0, 0.0), |sum, trial| (sum.0 + due(trial), sum.1 + trial.ask.level));
+        (due > 0.0 && level > 0.0).then(|| due / level)
     }
 
     /// The lowest level at which the driver was the limit.
@@ -206,6 +319,13 @@ impl Search<'_> {
 
     /// A trial around the limit, or the last one.
     fn refine(&self) -> Next {
+        // one that another says cannot be is done again
+        if let [one] = contradicted_by(1, self.goals, &self.telling)[..]
+            && matches!(one.ask.purpose, Purpose::Refine { .. })
+            && self.told.iter().filter(|trial| trial.ask.level == one.ask.level).count() == 1
+        {
+            return Next::Trial(one.ask);
+        }
         let round_of = |trial: &Trial| match trial.ask.purpose {
             Purpose::Refine { round, .. } => round,
             _ => 0,
@@ -281,7 +401,7 @@ impl Search<'_> {
     fn ask(&self, level: f64, purpose: Purpose) -> Next {
         let refine_s = self.refine_s();
         let most_s = match purpose {
-            Purpose::Explore => (refine_s / 4.0).max(REFINE_S.0),
+            Purpose::Explore => self.explore_s(),
             Purpose::Narrow => (refine_s / 2.0).max(REFINE_S.0),
             Purpose::Refine { .. } | Purpose::Last => refine_s,
         };
@@ -290,7 +410,21 @@ impl Search<'_> {
             _ => self.warm_up_s(),
         };
         let level = self.rounded(level.min(self.options.most));
-        Next::Trial(Ask { level, purpose, warm_up_s, most_s: most_s.round() })
+        let most_s = most_s.max(self.enough_s(level, most_s)).round();
+        Next::Trial(Ask { level, purpose, warm_up_s, most_s })
+    }
+
+    /// How long a trial is that has enough requests, where that is not too long; else as long as it was to be.
+    fn enough_s(&self, level: f64, most_s: f64) -> f64 {
+        let per_level = self.per_level().or((!self.options.users).then_some(1.0));
+        let Some(per_level) = per_level else { return most_s };
+        let bound_s = if self.levels(false).next().is_some() { self.last_s() } else { self.refine_s() };
+        let enough_s = (self.wanted_requests() / (level * per_level)).ceil();
+        if enough_s <= bound_s { enough_s } else { most_s }
+    }
+
+    fn explore_s(&self) -> f64 {
+        (self.refine_s() / 4.0).max(REFINE_S.0)
     }
 
     fn rounded(&self, level: f64) -> f64 {

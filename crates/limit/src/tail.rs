@@ -46,6 +46,11 @@ impl Tail {
         self.classes.iter().sum()
     }
 
+    /// The same; none where it is more than can be counted.
+    pub(crate) fn due_checked(&self) -> Option<u64> {
+        self.classes.iter().try_fold(0u64, |sum, count| sum.checked_add(*count))
+    }
+
     /// Those slower than the bound.
     pub fn slow(&self) -> u64 {
         self.classes[BOUND + 1..].iter().sum()

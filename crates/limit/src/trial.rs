@@ -78,6 +78,20 @@ pub struct Seen {
     pub tail: Option<Tail>,
 }
 
+/// Where most of so many requests are slow every percentile is.
+const MOST_OF: u64 = 10;
+
+impl Seen {
+    /// Whether these are too few requests for the percentile of the goal: not one of them may be slow, and it is not most of
+    /// them that are.
+    pub(crate) fn has_too_few(&self, goal: &Goal) -> bool {
+        let Some((percentile, tail)) = goal.percentile.zip(self.tail.as_ref()) else { return false };
+        let due = tail.due();
+        let is_mostly_slow = due >= MOST_OF && tail.slow() * 2 >= due;
+        due as f64 * percentile.allowed < 1.0 - 1e-9 && !is_mostly_slow
+    }
+}
+
 /// A second of a trial, or less.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
@@ -186,6 +200,32 @@ impl Trial {
     /// Whether every goal was met.
     pub fn holds(&self) -> bool {
         self.fell.is_none() && self.seen.iter().all(|seen| seen.met)
+    }
+
+    /// Whether the objectives hold, as far as its requests can say: none where there was no request, or a percentile had too
+    /// few of them and nothing else was missed.
+    pub(crate) fn verdict(&self, goals: &[Goal]) -> Option<bool> {
+        if self.fell.is_some() {
+            return Some(false);
+        }
+        if !self.has_requests() {
+            return None;
+        }
+        let mut has_enough = true;
+        for (goal, seen) in goals.iter().zip(&self.seen) {
+            if seen.has_too_few(goal) {
+                has_enough = false;
+            } else if !seen.met {
+                return Some(false);
+            }
+        }
+        has_enough.then_some(true)
+    }
+
+    fn has_requests(&self) -> bool {
+        let figures = &self.figures;
+        let counted = self.seen.iter().any(|seen| seen.tail.as_ref().is_some_and(|tail| tail.due() > 0));
+        counted || figures.offered_per_s > 0.0 || figures.achieved_per_s > 0.0
     }
 
     /// Whether it says something of the system.

@@ -1,8 +1,11 @@
 //! Systems that are not as they seem: what is odd of them is named.
 
-use tidemark_limit::{Cause, Found, Oddity, Options, Percentile, Room, found, search};
+use tidemark_limit::{
+    Ask, Cause, Figures, Found, Moment, Oddity, Options, Percentile, Purpose, Room, Seen, Trial, found,
+    search,
+};
 
-use crate::queues::{Queue, Service, Simulated, goal, options};
+use crate::queues::{Queue, Service, Simulated, goal, limit, options};
 
 const P99: Percentile = Percentile { allowed: 0.01, bound_s: 0.05 };
 
@@ -66,6 +69,84 @@ fn pauses_every_ten_seconds_are_named() {
         }));
     }
     assert!(named >= 9, "{named} of 10");
+}
+
+/// Seconds of a load before its measured window are in no window, however many there are.
+#[test]
+fn pauses_are_looked_for_where_it_was_measured() {
+    let of = |index: i32| {
+        let ask = Ask { level: 100.0, purpose: Purpose::Explore, warm_up_s: 2.0, most_s: 8.0 };
+        // calm for 2 s, warmed up for 2 s, measured from 4 s to 12 s; at 10.5 s it stands still
+        let moment = |second: i32| {
+            let at_s = f64::from(second) + 0.5;
+            Moment { at_s, ended: 100, slow: if second == 10 { 40 } else { 0 } }
+        };
+        let figures = Figures { offered_per_s: 100.0, p50_us: Some(900), ..Figures::default() };
+        let moments = (4..12).map(moment).collect();
+        let seen = vec![Seen { met: false, ..Seen::default() }];
+        Trial { began_s: 20.0 * f64::from(index), moments, ..Trial::new(ask, seen, figures) }
+    };
+    let trials: Vec<Trial> = (0..7).map(of).collect();
+    let found = found(&[goal(P99)], &trials, &options(180.0, 1), &room(1.0), None);
+    let every = found.oddities.iter().find_map(|odd| match odd {
+        Oddity::Pauses { every_s, .. } => Some(*every_s),
+        _ => None,
+    });
+    assert!(every.is_some_and(|every_s| (every_s - 10.0).abs() < 0.5), "{every:?}");
+}
+
+/// It was there before, and each load begins with a calm second.
+#[test]
+fn pauses_of_a_system_that_is_not_started_anew_are_named_and_its_limit_is_not_known() {
+    let mut named = 0;
+    for seed in 0..10 {
+        let queue = Queue { pauses: Some((10.0, 0.4)), calm_s: 1.0, ..one_worker() };
+        let room = Room { fresh: false, ..room(1.0) };
+        let found = carried_out(queue, &room, 300.0, seed);
+        named += u64::from(
+            found
+                .oddities
+                .iter()
+                .any(|odd| matches!(odd, Oddity::Pauses { every_s, .. } if (every_s - 10.0).abs() < 0.5)),
+        );
+        // no trial of ten seconds holds at any load
+        let width = found.low_per_s.zip(found.high_per_s).map_or(f64::INFINITY, |(low, high)| high / low);
+        assert!(width > 2.0 || found.low_per_s.is_none(), "{seed}: {found:?}");
+        assert!(
+            found.per_s.is_none()
+                || found
+                    .oddities
+                    .iter()
+                    .any(|odd| { matches!(odd, Oddity::Contradicts { .. } | Oddity::Pauses { .. }) }),
+            "{seed}: {found:?}"
+        );
+    }
+    assert!(named >= 9, "{named} of 10");
+}
+
+/// Once, and never again: whichever trial it meets.
+#[test]
+fn a_hiccup_is_not_the_limit() {
+    let queue = Queue::new(1, Service::Fixed, 440.0);
+    let truth = limit(queue, P99);
+    let mut at_first = 0;
+    for from_s in [1.2, 2.0, 3.0, 8.0, 14.0, 20.0, 27.0, 33.0, 41.0, 60.0] {
+        for seed in 0..3 {
+            let queue = Queue { hiccup: Some((from_s, 1.5)), calm_s: 1.0, ..queue };
+            let found = carried_out(queue, &room(1.0), 180.0, seed);
+            let told = format!("{from_s} s, {seed}: {found:?}");
+            assert!(found.level.unwrap() > truth * 0.8, "{told}");
+            assert!(found.high_level.is_none_or(|high| high >= truth * 0.97), "{told}");
+            at_first += u64::from(
+                from_s < 4.0
+                    && found
+                        .oddities
+                        .iter()
+                        .any(|odd| matches!(odd, Oddity::Contradicts { broke: 50.0, trials: 1, .. })),
+            );
+        }
+    }
+    assert!(at_first >= 6, "{at_first} of 9 are named");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn carried_out(options: &Options, of: impl Fn(&Ask) -> Trial) -> (Ending, Vec<Tr
 #[test]
 fn a_limit_is_found_from_far_below_and_from_far_above() {
     for (first, limit) in [(10.0, 41_300.0), (1e6, 730.0), (5.0, 5.2)] {
-        let options = Options::new(first, 300.0);
+        let options = Options::new(first, 330.0);
         let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= limit));
         assert_eq!(ending, Ending::Precise, "{first}");
         let found = found(&errors(), &trials, &options, &Room::default(), Some(ending));
@@ -50,7 +50,7 @@ fn a_limit_is_found_from_far_below_and_from_far_above() {
         assert!(found.low_level.unwrap() <= limit && found.high_level.unwrap() >= limit);
         assert!((found.per_s.unwrap() / limit / 2.0 - 1.0).abs() < 0.02, "two requests in each session");
         assert_eq!(found.first_to_break.as_deref(), Some("errors < 0.1%"));
-        assert!(spent_s(&trials) <= 300.0);
+        assert!(spent_s(&trials) <= 330.0);
     }
 }
 
@@ -75,6 +75,81 @@ fn what_never_breaks_and_what_never_holds_end() {
     assert_eq!(ending, Ending::NothingHolds);
     let limit = found(&errors(), &trials, &options, &Room::default(), Some(ending));
     assert_eq!((limit.level, limit.first_to_break.as_deref()), (None, Some("errors < 0.1%")));
+}
+
+/// Nothing but errors: no load is too low for them.
+#[test]
+fn a_system_that_only_fails_is_told_at_once() {
+    let goals = [goal(Percentile { allowed: 0.01, bound_s: 0.05 }), errors()[0].clone()];
+    for first in [1.0, 50.0, 1e6] {
+        let options = Options::new(first, 300.0);
+        let fails = |ask: &Ask, _: u64| {
+            let mut tail = Tail::default();
+            tail.fail((ask.level * ask.most_s) as u64);
+            let percentile = Seen { met: false, measured: "not measured".into(), tail: Some(tail) };
+            let errors = Seen { measured: "100%".into(), ..Seen::default() };
+            let figures = Figures { offered_per_s: ask.level, failed_share: 1.0, ..Figures::default() };
+            Trial::new(*ask, vec![percentile, errors], figures)
+        };
+        let mut trials = Vec::new();
+        let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(fails));
+        assert_eq!((ending, trials.len()), (Ending::NothingHolds, 2), "{first}");
+        let found = found(&goals, &trials, &options, &Room::default(), Some(ending));
+        assert_eq!(
+            (found.first_to_break.as_deref(), found.broke_at.as_deref()),
+            (Some("errors < 0.1%"), Some("100%"))
+        );
+        assert!(found.high_level.unwrap() * 30.0 >= 20.0, "{found:?}");
+    }
+}
+
+/// A percentile of fewer requests than it needs for one of them to be slower is none.
+#[test]
+fn too_few_requests_say_nothing() {
+    let goals = [goal(Percentile { allowed: 0.001, bound_s: 0.05 })];
+    let slow_once = |ask: &Ask, count: u64| {
+        let mut tail = Tail::default();
+        tail.add(0.01, count.saturating_sub(1));
+        tail.add(if ask.level > 900.0 { 9.0 } else { 0.01 }, count.saturating_sub(1));
+        // the first request of a trial is always slow
+        tail.add(9.0, u64::from(count > 0));
+        let met = (tail.slow() as f64) < 0.001 * tail.due() as f64;
+        let seen = Seen { met, measured: String::new(), tail: Some(tail) };
+        let figures = Figures { offered_per_s: count as f64 / ask.most_s, ..Figures::default() };
+        Trial::new(*ask, vec![seen], figures)
+    };
+    let options = Options::new(2.0, 300.0);
+    let mut trials = Vec::new();
+    let few = |ask: &Ask, _: u64| slow_once(ask, (ask.level * ask.most_s / 2.0).max(1.0) as u64);
+    let Ok(_) = search(&goals, &options, &mut trials, &mut Does(few));
+    let found = found(&goals, &trials, &options, &Room::default(), None);
+    assert!(found.high_level.is_some_and(|high| (850.0..1_900.0).contains(&high)), "{found:?}");
+    assert!(found.low_level.is_some_and(|low| (300.0..=900.0).contains(&low)), "{found:?}");
+    // and none at all are never asked for without end
+    let mut trials = Vec::new();
+    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(|ask: &Ask, _| slow_once(ask, 0)));
+    assert_eq!(ending, Ending::Budget);
+    let nothing = tidemark_limit::found(&goals, &trials, &options, &Room::default(), Some(ending));
+    assert_eq!((nothing.level, nothing.high_level, nothing.first_to_break), (None, None, None));
+}
+
+/// A knee is of trials that hold, and of a response time that rises.
+#[test]
+fn where_answers_take_no_longer_there_is_no_knee() {
+    let knee = |mean_us: fn(f64) -> f64| {
+        let options = Options::new(50.0, 300.0);
+        let (ending, trials) = carried_out(&options, |ask| {
+            let mut trial = trial(ask, ask.level <= 500.0);
+            trial.figures.mean_us = Some(mean_us(ask.level));
+            trial
+        });
+        found(&errors(), &trials, &options, &Room::default(), Some(ending)).knee_per_s
+    };
+    assert_eq!(knee(|_| 900.0), None);
+    // it sheds load: those that it answers, it answers sooner
+    assert_eq!(knee(|level| if level > 500.0 { 1.0 } else { 900.0 }), None);
+    let rises = knee(|level| 1e6 / (520.0 - level).max(1.0)).unwrap();
+    assert!((400.0..960.0).contains(&rises), "{rises}");
 }
 
 #[test]
@@ -157,11 +232,11 @@ fn the_budget_is_kept_and_the_last_trial_is_the_longest() {
 fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
     let percentile = Percentile { allowed: 0.01, bound_s: 0.05 };
     let goals = [goal(percentile)];
-    for limit in [730.0, 41_300.0, 3.3] {
+    for limit in [730.0, 41_300.0, 33.0] {
         let jumps = |ask: &Ask, _: u64| {
             let fast = ask.level <= limit;
             let mut tail = Tail::default();
-            tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * 3.0) as u64);
+            tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * ask.most_s) as u64);
             let seen = Seen { met: fast, measured: String::new(), tail: Some(tail) };
             let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
             // far beyond, it is soon sure

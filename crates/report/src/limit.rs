@@ -174,6 +174,10 @@ pub fn cause(cause: &Cause) -> String {
              lock, a pool, another service",
             cores_of(*of)
         ),
+        Cause::Within { cores, .. } if *cores > 0.0 => format!(
+            "nothing that is seen from outside, as CPU is {cores:.2} cores of nobody knows how many: it waits for something \
+             within it or behind it, a lock, a pool, another service"
+        ),
         Cause::Within { .. } => "not known: nobody watches the CPU of the system; --watch shows it".into(),
     }
 }
@@ -193,6 +197,19 @@ pub fn oddity(oddity: &Oddity, users: bool) -> String {
             seconds(*held_after_s),
             level_text(*broke, users),
             seconds(*broke_after_s)
+        ),
+        Oddity::Contradicts { broke, after_s, held, trials: 1 } => format!(
+            "one trial, {} after the search began, broke by far at {}, and others held up to {}: it stood still for a moment; that \
+             trial is left out of the limit, unless it was the last",
+            seconds(*after_s),
+            level_text(*broke, users),
+            level_text(*held, users)
+        ),
+        Oddity::Contradicts { broke, held, trials, .. } => format!(
+            "{trials} trials, from {} on, broke by far at no more load than others held, up to {}: load alone does not decide, \
+             and the limit is no one number",
+            level_text(*broke, users),
+            level_text(*held, users)
         ),
         Oddity::DoesNotLast { measured_s, measured } => {
             format!("what held for seconds did not hold for {}: {measured}", seconds(*measured_s))
@@ -375,6 +392,11 @@ pub(crate) mod tests {
     fn what_the_limit_is_and_what_is_odd_is_said() {
         let mut searches = searches(None);
         let found = searches.searches[0].found();
+        assert_eq!(
+            found.knee_per_s, None,
+            "the trial that holds the most has the most throughput for its time"
+        );
+        let found = Found { knee_per_s: Some(40_000.0), ..found };
         let told = remarks(&searches.searches[0], &found);
         assert_eq!(told[0], "the limit is the CPU: system uses 1.00 of 1 core");
         assert!(told[1].starts_with("beyond about 40,000/s") && told[2] == "a <note>", "{told:?}");
@@ -398,6 +420,12 @@ pub(crate) mod tests {
         );
         let slows = Oddity::Slows { held: 800.0, held_after_s: 20.0, broke: 500.0, broke_after_s: 140.0 };
         assert!(oddity(&slows, false).contains("held 800/s after 20.0s, and broke at 500/s after 140s"));
+        let once = Oddity::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 1 };
+        assert!(oddity(&once, false).contains("broke by far at 50/s, and others held up to 400/s"));
+        let often = Oddity::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 3 };
+        assert!(oddity(&often, false).starts_with("3 trials, from 50/s on, broke by far"));
+        assert!(cause(&Cause::Within { cores: 0.4, of: 0.0 }).contains("CPU is 0.40 cores"));
+        assert!(cause(&Cause::Within { cores: 0.0, of: 0.0 }).contains("--watch shows it"));
         let pauses = Oddity::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(oddity(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
     }

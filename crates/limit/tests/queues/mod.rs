@@ -27,13 +27,26 @@ pub struct Queue {
     pub slows: f64,
     /// Nothing is served so often, seconds, for so long.
     pub pauses: Option<(f64, f64)>,
+    /// Once it stands still: from then on, seconds, for so long.
+    pub hiccup: Option<(f64, f64)>,
+    /// Every load begins with so many seconds in which there is next to none.
+    pub calm_s: f64,
     /// Whether its workers are connections of the driver, so that who waits for one waits there.
     pub is_in_driver: bool,
 }
 
 impl Queue {
     pub fn new(workers: usize, service: Service, per_s: f64) -> Queue {
-        Queue { workers, service, per_s, slows: 0.0, pauses: None, is_in_driver: false }
+        Queue {
+            workers,
+            service,
+            per_s,
+            slows: 0.0,
+            pauses: None,
+            hiccup: None,
+            calm_s: 0.0,
+            is_in_driver: false,
+        }
     }
 }
 
@@ -60,6 +73,11 @@ impl Simulated {
 
     /// When a service ends that begins then: time in which nothing is served is left out.
     fn end_of(&self, begin_s: f64, service_s: f64) -> f64 {
+        if let Some((from_s, length_s)) = self.queue.hiccup
+            && (from_s - service_s..from_s + length_s).contains(&begin_s)
+        {
+            return from_s + length_s + service_s;
+        }
         let Some((every_s, length_s)) = self.queue.pauses else { return begin_s + service_s };
         let since_s = begin_s % every_s;
         let begin_s = if since_s < length_s { begin_s - since_s + length_s } else { begin_s };
@@ -73,14 +91,15 @@ impl Trials for Simulated {
 
     fn run(&mut self, ask: &Ask, watch: &Watch) -> Result<Trial, Infallible> {
         let began_s = self.clock_s;
-        let (measured_from_s, mut second_s) = (began_s + ask.warm_up_s, began_s + ask.warm_up_s + 1.0);
+        let load_s = began_s + self.queue.calm_s;
+        let (measured_from_s, mut second_s) = (load_s + ask.warm_up_s, load_s + ask.warm_up_s + 1.0);
         let mean_s = self.queue.workers as f64 / self.queue.per_s;
         let mut free_s = vec![began_s; self.queue.workers];
         let (mut tail, mut moment, mut moments) = (Tail::default(), Moment::default(), Vec::new());
         let (mut served_s, mut took_s, mut busy_s, mut good) = (0.0, 0.0, 0.0, 0u64);
         let mut times = Vec::new();
         let mut under_way: VecDeque<f64> = VecDeque::new();
-        let mut now_s = began_s;
+        let mut now_s = load_s;
         loop {
             now_s += self.exponential(1.0 / ask.level);
             let mut is_over = false;
