@@ -175,7 +175,7 @@ impl Search {
             return Err("it says something of other objectives than the search has".into());
         }
         for tail in trial.seen.iter().filter_map(|seen| seen.tail.as_ref()) {
-            if !tail.due_checked().is_some_and(|due| due <= REQUESTS_MAX) {
+            if tail.due_checked().is_none_or(|due| due > REQUESTS_MAX) {
                 return Err("it has more requests than there can be".into());
             }
         }

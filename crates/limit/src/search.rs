@@ -243,7 +243,7 @@ impl Search<'_> {
         held < level
             && self.levels(false).filter(is_between).count() == 1
             && self.telling.iter().copied().any(|trial| was_tried(&trial))
-            && !self.telling.iter().any(|trial| is_near(&&trial))
+            && !self.telling.iter().any(|trial| is_near(&trial))
     }
 
     /// Where it is tried again: at the same level; at hardly any load where all requests of the first trial failed, as then
