@@ -265,7 +265,8 @@ impl Totals {
             let under_way = ratio(self.offered as f64, window.length_s()) * service_s.max(STALL_S);
             return (late - under_way.round().max(1.0)).max(0.0);
         };
-        let grown = end as f64 - before as f64 - 3.0 * (before as f64).sqrt();
+        // of none that was seen there may be one
+        let grown = end as f64 - before as f64 - 3.0 * (before as f64).max(1.0).sqrt();
         let length = |from_us: u64| (window.end_us - from_us) as f64;
         grown.max(0.0) * length(window.start_us) / length(at_us)
     }

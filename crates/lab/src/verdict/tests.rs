@@ -329,6 +329,27 @@ fn what_was_under_way_at_the_end_is_achieved_as_far_as_it_was_in_time() {
     assert!((slow.achieved_share() - 0.61).abs() < 1e-9, "{}", slow.achieved_share());
 }
 
+/// One under way at the end, and none halfway, is no backlog that grew: the next is answered as soon.
+#[test]
+fn one_request_that_ends_behind_the_window_is_no_backlog() {
+    let second = |index: u64, good: u32, in_flight: u64| ThreadInterval {
+        in_window: index < 4,
+        measured_offered: if index < 4 { 8 } else { 0 },
+        in_flight,
+        series: vec![series(0, Outcome::Ok, 9_000, good)],
+        ..ThreadInterval::empty(0, index * 1_000_000, (index + 1) * 1_000_000)
+    };
+    let share = |under_way: u32| {
+        let mut totals = Totals::new(&["A".into()]);
+        let seconds = [(8, 0), (8, 0), (8, 0), (8 - under_way, u64::from(under_way)), (under_way, 0)];
+        let seconds = seconds.into_iter().zip(0..);
+        seconds.for_each(|((good, in_flight), at)| totals.add_interval(&second(at, good, in_flight)));
+        totals.achieved_share()
+    };
+    assert_eq!((share(1), share(3)), (1.0, 1.0));
+    assert!(share(8) < 0.9, "{}", share(8));
+}
+
 /// What was answered in the window had been due before it; what is due in it waits.
 #[test]
 fn answers_to_what_was_due_before_the_window_are_not_what_was_achieved() {
