@@ -54,7 +54,7 @@ fn what_is_written_is_read_back() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     for limits in ["connections: 4", "connections: 2, pipeline: 8"] {
         let text = format!(
-            "{SESSION}load: {{users: 8, hold: 2s}}\nlimits: {{{limits}, sessions: 200}}\nobjectives: [errors = 0]\n"
+            "{SESSION}load: {{users: 8, hold: 20s}}\nlimits: {{{limits}, sessions: 200}}\nobjectives: [errors = 0]\n"
         );
         let (output, result) = run(folder.path(), &text);
         let told = String::from_utf8_lossy(&output.stderr);
