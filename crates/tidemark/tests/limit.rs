@@ -154,7 +154,10 @@ fn what_cannot_be_searched_is_refused() {
     refused(&["s.yaml", "--url", url, "--until", "p99"], "compares nothing");
     refused(&["s.yaml", "--url", url, "--over", "cores=1"], "two values or more");
     refused(&["s.yaml", "--url", url, "--over", "colour=red,blue"], "colour");
-    refused(&["s.yaml", "--url", url, "--over", "cores=0,1"], "--over cores gives cores to what is started here");
+    refused(
+        &["s.yaml", "--url", url, "--over", "cores=0,1"],
+        "--over cores gives cores to what is started here",
+    );
     refused(&["s.yaml", "--url", url, "--within", "0%"], "0.1% to 100%");
     refused(&["s.yaml", "--url", url, "--rate", "5:9"], "one number, not two");
     refused(&["s.yaml", "--url", url, "--out", "full"], "never overwritten");
