@@ -19,9 +19,9 @@
 //!
 //! let mut interval = ThreadInterval::empty(0, 0, 1_000_000);
 //! interval.in_window = true;
-//! interval.offered = 1;
+//! interval.offered = 2;
 //! let mut time_us = new_histogram();
-//! time_us.record(740)?;
+//! time_us.record_n(740, 2)?;
 //! interval.series.push(Series {
 //!     label: 0,
 //!     outcome: Outcome::Ok,
@@ -31,7 +31,7 @@
 //!     service_time_us: time_us,
 //! });
 //! writer.add_interval(&interval)?;
-//! assert_eq!(writer.live().achieved_per_s, 1.0);
+//! assert_eq!(writer.live().achieved_per_s, 2.0);
 //!
 //! let summary = summarize(writer.totals(), &dir);
 //! writer.finish(&Manifest::new("example", labels, summary))?;
