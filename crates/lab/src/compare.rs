@@ -81,7 +81,7 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
     );
     record.left_out = left_out;
     record.command = comparison.secrets.masked_command(&options.command_line);
-    Record::write_source(&dir, &comparison.source).map_err(unwritten)?;
+    tidemark_record::write_scenario(&dir, &comparison.source).map_err(unwritten)?;
     let mut series = Series { comparison, options, dir: &dir, record, rates: Vec::new(), status: EXIT_PASS };
     let result = make_runs(&mut series);
     if let Err(error) = &result {

@@ -71,8 +71,6 @@ pub struct LimitOptions {
     pub budget: Duration,
     /// Half of the interval is to be at most this share of the limit.
     pub precision: f64,
-    /// The level of the first trial; that of the scenario if none.
-    pub first: Option<f64>,
     /// The highest level.
     pub most: Option<f64>,
     /// The search's directory: new or empty, or one of a search that goes on. A fresh one under `runs/` if none.
@@ -210,7 +208,7 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, Fi
     }
     let dir = tidemark_record::new_run_dir(options.out.as_deref(), &format!("limit-{}", plan.name))
         .map_err(|error| LabError::Usage(error.to_string()))?;
-    file::write_source(&dir, &plan.source).map_err(unwritten)?;
+    tidemark_record::write_scenario(&dir, &plan.source).map_err(unwritten)?;
     let lock = begin(&dir)?;
     let mut searches = Searches::new(&masked(&plan.name), &masked(&plan.description));
     searches.command = plan.secrets.masked_command(&first.options.command_line);
@@ -233,7 +231,7 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError>
     let Member { setting, plan, options: run_options } = member;
     let goals = Goals::of(plan);
     let users = plan.load.streams().iter().any(|stream| stream.model.is_closed());
-    let level = options.first.unwrap_or_else(|| plan.level());
+    let level = plan.level();
     let most = options.most.unwrap_or(if users { USERS_MAX } else { RATE_MAX });
     // what cannot be held is told before anything is started
     plan.clone()

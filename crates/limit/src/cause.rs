@@ -21,7 +21,7 @@ pub struct Room {
 }
 
 /// What the limit is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Cause {
     /// All cores that a process may use.

@@ -135,17 +135,9 @@ fn once(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Optio
         let sure = trials.iter().filter(|(level, tail)| is(*level, tail.counted().quantile(allowed)));
         sure.map(|(level, _)| *level).collect::<Vec<_>>()
     };
-    let holds = surely(&|other, parts| other < level && parts <= 1.0 / FAR).into_iter().fold(None, most);
-    let breaks = surely(&|other, parts| other > level && parts >= FAR).into_iter().fold(None, least_of);
+    let holds = surely(&|other, parts| other < level && parts <= 1.0 / FAR).into_iter().reduce(f64::max);
+    let breaks = surely(&|other, parts| other > level && parts >= FAR).into_iter().reduce(f64::min);
     Some(Fit { level, low: low.or(holds), high: high.or(breaks), steepness: line, dispersion, telling })
-}
-
-fn most(a: Option<f64>, b: f64) -> Option<f64> {
-    Some(a.map_or(b, |a| a.max(b)))
-}
-
-fn least_of(a: Option<f64>, b: f64) -> Option<f64> {
-    Some(a.map_or(b, |a| a.min(b)))
 }
 
 /// The trials that take part, by level: those near, the next one below that holds, the next one above that breaks.
@@ -155,9 +147,9 @@ fn near(trials: &[(f64, &Tail)], allowed: f64, around: f64) -> Vec<(f64, Counted
     let usable = || trials.iter().filter(|(level, tail)| *level > 0.0 && tail.due() > 0);
     let far = || usable().filter(|(level, _)| distance(*level).abs() >= NEAR);
     let below = far().filter(|(level, tail)| distance(*level) < 0.0 && !breaks(tail));
-    let below = below.map(|(level, _)| *level).fold(None, most);
+    let below = below.map(|(level, _)| *level).reduce(f64::max);
     let above = far().filter(|(level, tail)| distance(*level) > 0.0 && breaks(tail));
-    let above = above.map(|(level, _)| *level).fold(None, least_of);
+    let above = above.map(|(level, _)| *level).reduce(f64::min);
     let takes_part =
         |level: f64| distance(level).abs() < NEAR || Some(level) == below || Some(level) == above;
     let mut near: Vec<(f64, Counted)> = usable()

@@ -1,6 +1,6 @@
 //! What a search came to: the limit, the curve, and what is to be known of them.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::cause::{Cause, Room, at_the_limit, cause};
 use crate::estimate::{Estimate, estimate, telling};
@@ -9,7 +9,7 @@ use crate::search::{Ending, Options, spent_s, told};
 use crate::trial::{Cores, Goal, Obstacle, Trial};
 
 /// The result of a search. Rates are of requests; null what is not known.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Found {
     /// The highest rate at which everything holds.
     pub per_s: Option<f64>,
@@ -48,7 +48,7 @@ pub struct Found {
 }
 
 /// A point of the curve: one trial.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Point {
     /// Sessions that arrived each second, or users.
     pub level: f64,

@@ -1,13 +1,13 @@
 //! What is odd about a system: it stands still at regular times, or slows down the longer it runs.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::estimate::{Estimate, contradicting, telling};
 use crate::search::told;
 use crate::trial::{Goal, Moment, Obstacle, Purpose, Trial};
 
 /// Something that a reader of the limit must know.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Oddity {
     /// It stands still at regular times.

@@ -187,8 +187,6 @@ impl Search {
             figures.failed_share,
             figures.mean_us.unwrap_or(0.0),
             figures.service_mean_us.unwrap_or(0.0),
-            figures.steal_cores,
-            figures.driver_busy,
             figures.in_flight,
             figures.waiting,
         ];

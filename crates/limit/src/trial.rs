@@ -138,10 +138,6 @@ pub struct Figures {
     pub processes: Vec<Cores>,
     /// Who else used the machine most.
     pub neighbours: Vec<Cores>,
-    /// Cores' worth of time that the hypervisor took away.
-    pub steal_cores: f64,
-    /// Share of its time that the busiest driving thread was on a CPU, 0 to 1.
-    pub driver_busy: f64,
     /// Requests under way at the ends of its seconds, mean.
     pub in_flight: f64,
     /// Arrivals that waited for a connection then, mean.

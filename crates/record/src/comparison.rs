@@ -143,14 +143,6 @@ impl Comparison {
         text.push('\n');
         replace(&dir.join(files::COMPARISON), text.as_bytes())
     }
-
-    /// Keeps the file that said what to compare.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
-    pub fn write_source(dir: &Path, source: &str) -> Result<(), RecordError> {
-        replace(&dir.join(files::SCENARIO), source.as_bytes())
-    }
 }
 
 /// A comparison as its directory has it, with its runs.

@@ -216,6 +216,14 @@ fn newest(runs_dir: &Path) -> Option<PathBuf> {
     entries.filter_map(Result::ok).filter_map(finished).max().map(|(_, dir)| dir)
 }
 
+/// Keeps the scenario of several runs in the directory that has them.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write_scenario(dir: &Path, source: &str) -> Result<(), RecordError> {
+    replace(&dir.join(files::SCENARIO), source.as_bytes())
+}
+
 /// Writes a file so that at every moment either the old or the new one is there, whole.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), RecordError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();

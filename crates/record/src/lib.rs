@@ -106,6 +106,7 @@ pub use comparison::{ComparedRun, ComparedRuns, Comparison, InRounds, Part};
 pub use counts::Counts;
 pub use directory::{
     LAST, RUNS_DIR, RunsIn, changed, is_unfinished, mark_last, new_run_dir, resolve, runs_in, write_manifest,
+    write_scenario,
 };
 pub use distribution::{Distribution, latency, rank};
 pub use error::RecordError;

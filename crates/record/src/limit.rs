@@ -73,14 +73,6 @@ pub fn damaged(dir: &Path, reason: &str) -> RecordError {
     crate::error::damaged(&dir.join(files::LIMIT), reason)
 }
 
-/// Keeps the scenario whose limit is searched for.
-///
-/// # Errors
-/// Where it cannot be written.
-pub fn write_source(dir: &Path, source: &str) -> Result<(), RecordError> {
-    replace(&dir.join(files::SCENARIO), source.as_bytes())
-}
-
 /// The scenario whose limit was searched for; empty where it is not there.
 pub fn source(dir: &Path) -> String {
     fs::read_to_string(dir.join(files::SCENARIO)).unwrap_or_default()
@@ -95,7 +87,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         assert!(!is_at(temp.path()) && read(temp.path()).is_err());
         write(temp.path(), "{}").unwrap();
-        write_source(temp.path(), "name: x\n").unwrap();
+        crate::write_scenario(temp.path(), "name: x\n").unwrap();
         assert!(is_at(temp.path()));
         assert_eq!((read(temp.path()).unwrap(), source(temp.path())), ("{}".into(), "name: x\n".into()));
         let dir = temp.path().to_str().unwrap();
@@ -106,7 +98,7 @@ mod tests {
     fn a_search_goes_on_while_somebody_holds_it_and_one_at_a_time() {
         let temp = tempfile::tempdir().unwrap();
         assert!(begin(temp.path()).is_err(), "there is no scenario");
-        write_source(temp.path(), "name: x\n").unwrap();
+        crate::write_scenario(temp.path(), "name: x\n").unwrap();
         write(temp.path(), "{}").unwrap();
         assert!(!goes_on(temp.path()));
         let held = begin(temp.path()).unwrap();

@@ -380,7 +380,7 @@ mod tests {
         let stopped = write(&searches, 20);
         assert_eq!((stopped.state, stopped.trials), (State::Limit, Some(2)), "what is known is not kept");
         assert_eq!(stopped.reasons, ["stopped early: by the user"]);
-        file::write_source(&dir, "").unwrap();
+        tidemark_record::write_scenario(&dir, "").unwrap();
         let lock = file::begin(&dir).unwrap();
         let going = write(&searches, 30);
         assert_eq!((going.state, going.reasons.len()), (State::Running, 0));

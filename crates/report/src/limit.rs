@@ -29,8 +29,9 @@ pub fn json(searches: &Searches, dir: &Path) -> String {
 }
 
 fn of(search: &Search) -> Value {
-    let mut limit = serde_json::to_value(search.found()).expect("a limit is plain JSON");
-    limit["says"] = says(&search.found()).into();
+    let found = search.found();
+    let mut limit = serde_json::to_value(&found).expect("a limit is plain JSON");
+    limit["says"] = says(&found).into();
     limit["trials"] = search.trials.iter().map(trial).collect();
     limit["notes"] = json!(search.notes);
     if let Some(setting) = &search.setting {
@@ -229,7 +230,8 @@ pub fn oddity(oddity: &Oddity, users: bool) -> String {
 pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     let limit = found.cause.iter().map(|of| format!("the limit is {}", cause(of)));
     let odd = found.oddities.iter().map(|of| oddity(of, found.users));
-    let knee = found.knee_per_s.filter(|_| found.curve.len() > 2);
+    let is_below = |per_s: &f64| found.per_s.is_some_and(|limit| *per_s < limit);
+    let knee = found.knee_per_s.filter(is_below).filter(|_| found.curve.len() > 2);
     let knee = knee.map(|per_s| {
         format!("beyond about {}/s the response time grows faster than the throughput", rate(per_s))
     });

@@ -31,7 +31,7 @@ h1{font-size:1.1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;fo
 td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
 .wide{overflow-x:auto}a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
 .cut{stroke:var(--quiet);stroke-dasharray:4 3}.cut.bad{stroke:var(--bad)}.cut.good{stroke:var(--good)}text{font-size:11px;fill:var(--quiet)}
-@media(max-width:36rem){body{overflow-wrap:anywhere}table{overflow-wrap:normal}text{font-size:18px}}
+@media(max-width:36rem){body{overflow-wrap:anywhere}table{overflow-wrap:normal}text{font-size:15px}}
 ";
 
 /// The page of a comparison.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidemark_lab::{
-    EXIT_PASS, LimitOptions, Limited, Member, Pins, RunOptions, Trying, available_cores, cores_text,
-    limit as search,
+    EXIT_PASS, IoChoice, LimitOptions, Limited, Member, Pins, RunOptions, Timestamps, Trying,
+    available_cores, cores_text, limit as search,
 };
 use tidemark_limit::{Purpose, Searches};
 use tidemark_record::limit as file;
@@ -32,7 +32,6 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
     let options = LimitOptions {
         budget: arguments.budget,
         precision: arguments.within,
-        first: None,
         most: constant("--most", arguments.most)?,
         out: arguments.out.clone(),
         asked: asked(arguments),
@@ -108,12 +107,12 @@ fn show(
 
 /// What is asked for beside the scenario and changes what is measured: a search goes on only where it is the same.
 fn asked(arguments: &LimitArguments) -> Vec<String> {
-    let LimitArguments { reach, .. } = arguments;
+    let LimitArguments { reach, driver, .. } = arguments;
     let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let settings = arguments.settings.iter().map(|(key, value)| format!("--set {key}={value}"));
     let objectives = arguments.objectives.iter().map(|text| format!("--until '{text}'"));
     let over = arguments.over.iter().map(|(key, values)| format!("--over {key}={}", values.join(",")));
-    let pins = arguments.driver.pins.iter().map(|pin| format!("--pin {pin}"));
+    let pins = driver.pins.iter().map(|pin| format!("--pin {pin}"));
     let given = [
         ("url", arguments.url.clone()),
         ("rate", arguments.rate.map(|rate| rate.to.to_string())),
@@ -127,14 +126,16 @@ fn asked(arguments: &LimitArguments) -> Vec<String> {
         ("cacert", shown(&reach.tls.cacert)),
         ("cert", shown(&reach.tls.cert)),
         ("server-name", reach.tls.server_name.clone()),
-        ("threads", arguments.driver.threads.map(|threads| threads.to_string())),
+        ("io", (driver.io != IoChoice::default()).then(|| driver.io.to_string())),
+        ("timestamps", (driver.timestamps != Timestamps::default()).then(|| driver.timestamps.to_string())),
+        ("threads", driver.threads.map(|threads| threads.to_string())),
     ];
     let flags = [
         ("ipv4", reach.ipv4),
         ("ipv6", reach.ipv6),
         ("insecure", reach.tls.insecure),
         ("no-resumption", reach.tls.no_resumption),
-        ("spin", arguments.driver.spin),
+        ("spin", driver.spin),
     ];
     let given = given.into_iter().filter_map(|(flag, value)| value.map(|value| format!("--{flag} {value}")));
     let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| format!("--{flag}"));

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidemark_limit::{Moment, Tail, Watch};
 use tidemark_record::{
-    Facts, Live, MACHINE, MergedInterval, Outcome, RecordError, Sample, SeriesKey, SeriesTimes, Sink,
+    Facts, Live, MACHINE, MergedInterval, Outcome, RecordError, SECOND_US, Sample, SeriesKey, SeriesTimes,
+    Sink,
 };
 use tidemark_scenario::plan::About;
 
@@ -16,8 +17,6 @@ use super::goals::Counted;
 pub struct Calm {
     /// Median response time, microseconds; none where most had no good answer, or nothing was answered.
     pub p50_us: Option<u64>,
-    /// Requests that failed.
-    pub errors_per_s: f64,
 }
 
 /// A sink that counts.
@@ -164,7 +163,7 @@ impl Sink for Tally {
             && self.calm.is_none()
             && second.at_s >= calm_s
         {
-            let calm = Calm { p50_us: second.p50_us, errors_per_s: second.errors_per_s };
+            let calm = Calm { p50_us: second.p50_us };
             self.calm = Some(calm);
             // where nobody knows how it is when it is calm, it is taken as it is
             let is_judged = self.calm_most_us.is_finite();
@@ -186,7 +185,7 @@ impl Sink for Tally {
         let machine = samples.iter().find(|sample| sample.process == MACHINE);
         let (Some(machine), Some((start_us, end_us))) = (machine, self.window_us) else { return Ok(()) };
         // a look is of the second before it
-        if (start_us + 1_000_000..=end_us).contains(&machine.at_us) {
+        if (start_us + SECOND_US..=end_us).contains(&machine.at_us) {
             let ours = samples.iter().filter(|sample| sample.process != MACHINE);
             self.others_cores += machine.cpu_share - ours.map(|sample| sample.cpu_share).sum::<f64>();
             self.looks += 1;
@@ -271,7 +270,7 @@ mod tests {
             // what comes later is the load's doing
             tally.second(&Live { at_s: 2.0, p50_us: Some(90_000), ..Live::default() }).unwrap();
             assert_eq!((tally.is_restless, tally.enough.load(Ordering::Relaxed)), (restless, restless));
-            assert_eq!(tally.calm, Some(Calm { p50_us, errors_per_s: 0.0 }));
+            assert_eq!(tally.calm, Some(Calm { p50_us }));
         }
     }
 

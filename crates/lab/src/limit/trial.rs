@@ -149,8 +149,6 @@ fn figures(tally: &Tally, manifest: &Manifest) -> Figures {
         service_mean_us: summary.good.service_time_us.mean,
         processes: processes.map(|process| cores(&process.name, process.cpu_share)).collect(),
         neighbours: summary.driver.busiest.iter().map(|busy| cores(&busy.name, busy.cores)).collect(),
-        steal_cores: summary.driver.steal_share,
-        driver_busy: summary.driver.busiest_thread_share,
         in_flight,
         waiting,
         drift: drift.map(|state| state.reason.clone()),

@@ -157,7 +157,6 @@ impl Trials for Simulated {
                 name: "system".into(),
                 cores: (busy_s / measured_s).min(self.queue.workers as f64),
             }],
-            driver_busy: 0.2,
             in_flight: under_way.len().min(self.queue.workers) as f64,
             waiting: if self.queue.is_in_driver {
                 under_way.len().saturating_sub(self.queue.workers) as f64

@@ -150,11 +150,13 @@ fn chart(
         escape(&if found.users { format!("{right:.0} users") } else { format!("{}/s offered", rate(right)) })
     );
     for (_, dashes, of) in ways {
-        let drawn: Vec<(f64, f64, bool)> = found
+        let mut drawn: Vec<(f64, f64, bool)> = found
             .curve
             .iter()
             .filter_map(|point| Some((x(across(point)), y(of(point)?), point.holds)))
             .collect();
+        // what was offered is not in the order of what was asked for
+        drawn.sort_by(|a, b| a.0.total_cmp(&b.0));
         let line: Vec<String> = drawn.iter().map(|(x, y, _)| format!("{x:.1},{y:.1}")).collect();
         let _ = writeln!(
             out,
@@ -169,7 +171,7 @@ fn chart(
     // what each line is stands in a corner, as their ends lie close together
     let named = ways.iter().filter(|(name, ..)| !name.is_empty()).enumerate();
     for (row, (name, dashes, _)) in named {
-        let (x, y) = (LEFT + 12.0, EDGE + 10.0 + 14.0 * row as f64);
+        let (x, y) = (LEFT + 12.0, EDGE + 10.0 + 17.0 * row as f64);
         let _ = writeln!(
             out,
             "<polyline class=\"way\" stroke-dasharray=\"{dashes}\" points=\"{x:.1},{y:.1} {:.1},{y:.1}\"/>\
@@ -211,7 +213,7 @@ fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
             time(figures.p99_us),
             percent(figures.failed_share),
             duration(trial.measured_s * 1e6),
-            duration((trial.began_s * 1e6).round().max(0.0)),
+            format!("{:.1}s", trial.began_s),
         );
         if let Some(why) = why {
             let _ = writeln!(

@@ -64,8 +64,10 @@ fn one(text: &mut Text, search: &Search) {
         let line = text.paint(paint, &line);
         text.line(&line);
     }
-    let took = text.paint(QUIET, &took(search, &found));
-    text.line(&took);
+    for line in wrap(&took(search, &found), text.width) {
+        let line = text.paint(QUIET, &line);
+        text.line(&line);
+    }
     for remark in remarks(search, &found) {
         text.marked("-", &remark);
     }
@@ -128,6 +130,11 @@ mod tests {
             let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(flat.contains("the limit is the CPU: system uses 1.00 of 1 core"), "{shown}");
             assert!(flat.contains("3 trials in 15.0s") && flat.ends_with("Trials runs/x"), "{shown}");
+            let mut short = searches(None);
+            short.searches[0].ended = Some(Ending::Budget);
+            let shown = summary(&short, Path::new("runs/x"), style);
+            assert!(shown.contains("no time was left"), "{shown}");
+            assert!(shown.lines().all(|line| length(line) <= width), "{width}: {shown}");
         }
         assert!(
             summary(&searches(None), Path::new("x"), Style { width: 80, colour: true, ascii: true })
