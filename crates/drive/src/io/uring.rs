@@ -86,12 +86,7 @@ impl Poller {
         message.msg_controllen = CONTROL_BYTES as _;
         let mut uring = Uring {
             ring: self.ring,
-            memory: Memory {
-                buffers: self.buffers,
-                dialer: Box::new(dialer),
-                slots: Vec::new(),
-                message,
-            },
+            memory: Memory { buffers: self.buffers, dialer: Box::new(dialer), slots: Vec::new(), message },
             stamps,
             wake: self.wake,
             slots_of: vec![None; connections],
