@@ -15,7 +15,7 @@ build: ## the program: target/release/tidemark
 	@./tests/needs build
 	cargo build --release --locked --package tidemark
 
-dist: ## programs for any Linux with glibc 2.28 or newer, as archives and Debian packages, in target/dist
+dist: ## programs for any Linux with glibc 2.28 or newer, as archives and Debian packages, and one with musl, in target/dist
 	@./dist/build
 
 test-needs:

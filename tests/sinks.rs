@@ -64,10 +64,8 @@ fn page_address(child: &mut Child) -> String {
     line.split("http://").nth(1).unwrap().strip_suffix("/metrics").unwrap().to_owned()
 }
 
-#[test]
-fn the_page_and_the_last_push_say_what_the_summary_says() {
-    let server = Server::start(Behaviour::default()).unwrap();
-    let url = format!("http://{}/?fault=status:500@1/20", server.address());
+/// Runs it with a page and a collector; the summary, the page in both forms when all is over, and the last push.
+fn shown(mut command: Command) -> (Value, Vec<(String, String)>, otlp::Push) {
     let place = Arc::new(Mutex::new(String::new()));
     let pages = Arc::new(Mutex::new(Vec::new()));
     let (of_page, seen) = (place.clone(), pages.clone());
@@ -80,10 +78,8 @@ fn the_page_and_the_last_push_say_what_the_summary_says() {
         }
     });
     let held = place.lock().unwrap();
-    let mut child = tidemark()
-        .args(["hit", &url, "-c", "4", "-n", "2000", "--json", "-q", "--metrics", "127.0.0.1:0"])
-        .args(["--otlp", &format!("http://{collector}")])
-        .env(NAME, format!("authorization=Bearer%20{SECRET}"))
+    let mut child = command
+        .args(["--json", "-q", "--metrics", "127.0.0.1:0", "--otlp", &format!("http://{collector}")])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -95,11 +91,24 @@ fn the_page_and_the_last_push_say_what_the_summary_says() {
     let output = child.wait_with_output().unwrap();
     let summary: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output.stdout)));
+    let last = pushes.try_iter().last().expect("a push");
+    let pages = pages.lock().unwrap().clone();
+    (summary, pages, last)
+}
+
+#[test]
+fn the_page_and_the_last_push_say_what_the_summary_says() {
+    let server = Server::start(Behaviour::default()).unwrap();
+    let url = format!("http://{}/?fault=status:500@1/20", server.address());
+    let mut command = tidemark();
+    command
+        .args(["hit", &url, "-c", "4", "-n", "2000"])
+        .env(NAME, format!("authorization=Bearer%20{SECRET}"));
+    let (summary, pages, last) = shown(command);
     let failed = summary["errors"]["status"].as_u64().unwrap();
     assert_eq!((summary["requests"].as_u64(), failed), (Some(2000), 100), "{summary:#}");
 
-    let pages = pages.lock().unwrap();
-    let (newer, older) = (&pages[0], &pages[1]);
+    let [newer, older] = &pages[..] else { panic!("{pages:?}") };
     assert!(newer.0.contains("Content-Type: application/openmetrics-text; version=1.0.0"), "{}", newer.0);
     assert!(older.0.contains("Content-Type: text/plain; version=0.0.4"), "{}", older.0);
     for samples in [page::read(&newer.1, true), page::read(&older.1, false)] {
@@ -115,7 +124,6 @@ fn the_page_and_the_last_push_say_what_the_summary_says() {
         assert!(sum(&samples, "tidemark_process_resident_memory_bytes", &["process=\"driver\""]) > 0.0);
     }
 
-    let last = pushes.try_iter().last().expect("a push");
     assert!(last.head.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{}", last.head);
     assert!(last.head.contains(&format!("authorization: Bearer {SECRET}\r\n")), "{}", last.head);
     assert_eq!(last.resource["service.name"], "tidemark");
@@ -131,6 +139,67 @@ fn the_page_and_the_last_push_say_what_the_summary_says() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     assert!(times.start_ns < times.time_ns && times.time_ns <= now, "{times:?}");
     assert!(now - times.start_ns < 600 * 1_000_000_000, "{times:?}");
+}
+
+#[test]
+fn what_a_scenario_measures_itself_is_on_the_page_and_pushed() {
+    let server = Server::start(Behaviour::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = format!(
+        "system: {{url: 'http://{}'}}
+sessions:
+  guest:
+    steps:
+      - GET: /
+        extract: {{status: status}}
+        measure: {{code: '${{status}}', spent: {{counter: 2, unit: EUR}}}}
+      - measure: {{words: 'code ${{status}}'}}
+load: {{users: 2, hold: 1s}}
+",
+        server.address()
+    );
+    fs::write(folder.path().join("s.yaml"), scenario).unwrap();
+    let mut command = tidemark();
+    command.current_dir(folder.path()).args(["run", "s.yaml", "--out", "run"]);
+    let (summary, pages, last) = shown(command);
+    let measured = summary["metrics"].as_array().unwrap_or_else(|| panic!("{summary:#}"));
+    let measured =
+        measured.iter().find(|metric| metric["metric"] == "code").unwrap()["count"].as_f64().unwrap();
+
+    let quantiles = ["0.5", "0.9", "0.99", "1"];
+    let pushed = |name: &str, labels: &[(&str, &str)]| {
+        let has_all = |point: &&otlp::Point| {
+            labels.iter().all(|(label, value)| point.attributes.get(*label).is_some_and(|of| of == value))
+        };
+        let points: Vec<f64> = last.metrics[name].iter().filter(has_all).map(|point| point.value).collect();
+        let [value] = points[..] else { panic!("{name} {labels:?}: {points:?}") };
+        value
+    };
+    let numbers = pushed("tidemark.own_numbers", &[("metric", "code")]);
+    // the page and the push have all of the run, the summary what was measured
+    assert!(measured > 0.0 && numbers >= measured, "{numbers} numbers, {measured} measured");
+    assert_eq!(pushed("tidemark.own_sum", &[("metric", "code")]), 200.0 * numbers);
+    assert_eq!(pushed("tidemark.own_counter", &[("metric", "spent"), ("unit", "EUR")]), 2.0 * numbers);
+    assert!(pushed("tidemark.own_no_number", &[("metric", "words")]) > 0.0);
+    for quantile in quantiles {
+        let labels = [("metric", "code"), ("quantile", quantile)];
+        assert_eq!(pushed("tidemark.own_quantile", &labels), 200.0, "{quantile}");
+    }
+
+    let [newer, older] = &pages[..] else { panic!("{pages:?}") };
+    for samples in [page::read(&newer.1, true), page::read(&older.1, false)] {
+        let of = |name: &str, labels: &[&str]| sum(&samples, name, labels);
+        let code = "metric=\"code\"";
+        assert_eq!(of("tidemark_own_numbers_total", &[code]), numbers, "{samples:#?}");
+        assert_eq!(of("tidemark_own_sum_total", &[code]), 200.0 * numbers);
+        let spent = ["metric=\"spent\"", "unit=\"EUR\""];
+        assert_eq!(of("tidemark_own_counter_total", &spent), 2.0 * numbers);
+        assert!(of("tidemark_own_no_number_total", &["metric=\"words\""]) > 0.0);
+        for quantile in quantiles {
+            let of_quantile = format!("quantile=\"{quantile}\"");
+            assert_eq!(of("tidemark_own_quantile", &[code, &of_quantile]), 200.0, "{quantile}");
+        }
+    }
 }
 
 #[test]

@@ -469,7 +469,11 @@ pub(crate) fn log_tail(log: &Path, lines: usize) -> String {
         .rev()
         .filter(|line| !line.trim().is_empty())
         .take(lines)
-        .map(|line| format!("  | {}", line.chars().take(TAIL_LINE_CHARS).collect::<String>()))
+        .map(|line| match line.char_indices().nth(TAIL_LINE_CHARS) {
+            // what is cut off says so, and a secret that is cut is known by that
+            Some((end, _)) => format!("  | {}…", &line[..end]),
+            None => format!("  | {line}"),
+        })
         .collect();
     tail.reverse();
     if tail.is_empty() {

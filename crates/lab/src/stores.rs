@@ -186,6 +186,15 @@ impl Stores {
         })
     }
 
+    /// The end of this node's log, for a reason to quote.
+    pub fn log_tail(&self, name: &str) -> String {
+        let of = |node: &Arc<Mutex<Node>>| {
+            let node = try_held(node).filter(|node| node.name == name)?;
+            Some(node.log_tail())
+        };
+        self.nodes().find_map(of).unwrap_or_default()
+    }
+
     /// Stops all nodes, together, and says how each that was up ended. Without patience they are killed.
     pub fn stop(&mut self, patience: &(dyn Fn() -> bool + Sync)) -> Vec<(String, String)> {
         let nodes: Vec<_> = self.nodes().map(Arc::clone).collect();

@@ -173,7 +173,7 @@ fn of_any(dir: &Path) -> Result<Listed, RecordError> {
     Ok(Listed {
         state: State::Finished,
         verdict: Some(summary.verdict.status),
-        reasons: summary.verdict.reasons.iter().take(REASONS_MAX).cloned().collect(),
+        reasons: summary.verdict.reasons.iter().take(REASONS_MAX).map(|reason| in_short(reason)).collect(),
         achieved_per_s: Some(summary.achieved_per_s),
         offered_per_s: Some(summary.offered_per_s),
         p99_us: summary.response_time_us.p99,
@@ -210,6 +210,11 @@ fn of_searches(searches: &Searches) -> Listed {
 
 fn searches(dir: &Path) -> Result<Searches, RecordError> {
     Searches::from_json(&file::read(dir)?).map_err(|reason| file::damaged(dir, &reason))
+}
+
+/// A reason without the lines of a log that it quotes: they stand on the run's own page.
+fn in_short(reason: &str) -> String {
+    reason.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
 }
 
 fn about(manifest: &Manifest) -> Listed {

@@ -223,7 +223,9 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
     let mut head = Some(text.paint(paint, word));
     let indent = word.len() + 2;
     for reason in reasons {
-        for line in wrap(&clean(reason), text.width - indent) {
+        // a reason that quotes a log keeps its lines
+        let lines = reason.lines().flat_map(|line| wrap(&clean(line), text.width - indent));
+        for line in lines.collect::<Vec<_>>() {
             match head.take() {
                 Some(head) => text.line(&format!("{head}  {line}")),
                 None => text.line(&format!("{:indent$}{line}", "")),

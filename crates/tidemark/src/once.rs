@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use tidemark_lab::masked::{Learned, Named, cookies_set, head_end};
 use tidemark_lab::{EXIT_FAIL, EXIT_PASS, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
+use tidemark_report::units::count;
 use tidemark_scenario::Plan;
 use tidemark_scenario::secrets::{MASK, comes_from_a_secret, is_secret};
 
@@ -166,6 +167,10 @@ impl Told {
                 out += &self.line("<", "");
                 self.message("<", &answer.body, answer.body_bytes, &mut out);
             }
+            if let Some(encodings) = decoded_from(answer) {
+                let (bytes, came) = (count(answer.body_bytes as u64), count(answer.received_bytes));
+                out += &self.line("body", &format!("{bytes} bytes, {came} as it came ({encodings})"));
+            }
         }
         for extracted in &step.extracted {
             let (variable, source) = (&extracted.variable, &extracted.source);
@@ -286,6 +291,18 @@ fn hints(answer: &ToldAnswer, is_good: bool) -> Vec<String> {
         hints.extend(answer.unreadable.as_ref().map(|why| format!("{why}; no step looks at it")));
     }
     hints
+}
+
+/// How the body was encoded on its way; none where it came as it is, or could not be read.
+fn decoded_from(answer: &ToldAnswer) -> Option<String> {
+    if !answer.is_decoded || answer.unreadable.is_some() || answer.received_bytes == 0 {
+        return None;
+    }
+    let all = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
+    let words = all.flat_map(|(_, value)| value.split(',')).map(str::trim);
+    let words: Vec<&str> =
+        words.filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("identity")).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// The head of a request of HTTP with the blank line behind it; nothing of anything else.

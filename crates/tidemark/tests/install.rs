@@ -158,12 +158,70 @@ fn what_is_packed_is_whole() {
     assert!(before == [fs::read(at(names[0])).unwrap(), fs::read(at(names[1])).unwrap()]);
 }
 
+/// Whether a path fits one with a `*` in it.
+fn fits(glob: &str, path: &str) -> bool {
+    match glob.split_once('*') {
+        Some((begin, end)) => path.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end)),
+        None => glob == path,
+    }
+}
+
+#[test]
+fn a_release_has_all_that_is_packed() {
+    let release = fs::read_to_string(project(".github/workflows/release.yml")).unwrap();
+    let release = Value::from_yaml("release.yml", &release).unwrap();
+    let step = |name: &str| of(&release, &["jobs", "dist", "steps", name, "run"]).as_str().unwrap();
+    assert_eq!(step("Build and pack"), "make dist");
+    let globs: Vec<&str> =
+        step("Release").split_whitespace().filter(|word| word.starts_with("target/dist/")).collect();
+
+    let folder = tempfile::tempdir().unwrap();
+    let small = folder.path().join("small");
+    said("strip", &["-o", small.to_str().unwrap(), PROGRAM]);
+    // a program with musl differs by what readelf says of it
+    let bin = folder.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let readelf = "#!/bin/sh\nPATH=${PATH#*:}\nreadelf \"$@\" | grep -v -e INTERP -e interpreter\n";
+    fs::write(bin.join("readelf"), readelf).unwrap();
+    fs::set_permissions(bin.join("readelf"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let mut packed = Vec::new();
+    for path in [path.clone(), format!("{}:{path}", bin.display())] {
+        let out = folder.path().join(format!("out{}", packed.len()));
+        let mut pack = Command::new(project("dist/pack"));
+        let output = output_of(pack.arg(&small).arg("tidemark").arg(&out).env("PATH", path));
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        let files = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<String> = files
+            .filter(|path| path.is_file())
+            .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        files.sort();
+        packed.push(files);
+    }
+    let [usual, musl] = &packed[..] else { panic!("{packed:?}") };
+    assert!(usual.len() == 2 && usual[0].ends_with(".tar.gz") && usual[1].ends_with(".deb"), "{packed:?}");
+    assert_eq!(*musl, [usual[0].replace(".tar.gz", "-musl.tar.gz")]);
+    for name in usual.iter().chain(musl).map(String::as_str).chain(["SHA256SUMS"]) {
+        let path = format!("target/dist/{name}");
+        assert!(globs.iter().any(|glob| fits(glob, &path)), "{path} is in no release: {globs:?}");
+    }
+    // and nothing is named that nobody makes
+    for glob in &globs {
+        let mut made = usual.iter().map(String::as_str).chain(["SHA256SUMS"]);
+        assert!(made.any(|name| fits(glob, &format!("target/dist/{name}"))), "{glob}");
+    }
+}
+
 /// A value of the action by its keys; a step of a list by its name.
 fn of<'a>(value: &'a Value, keys: &[&str]) -> &'a Value {
     let Some((key, rest)) = keys.split_first() else { return value };
     let found = match value {
         Value::Map(map) => map.get(key),
-        Value::List(items) => items.iter().find(|item| of(item, &["name"]).as_str() == Some(key)),
+        Value::List(items) => items.iter().find(|item| match item {
+            Value::Map(map) => map.get("name").is_some_and(|name| name.as_str() == Some(key)),
+            _ => false,
+        }),
         Value::Scalar(_) => None,
     };
     of(found.unwrap_or_else(|| panic!("no {key}")), rest)

@@ -186,6 +186,7 @@ fn redirects_that_are_followed_and_bodies_that_are_decoded_are_shown() {
         "< you are there",
         "< content-encoding: gzip",
         "< hello",
+        "body 5 bytes, 25 as it came (gzip)",
         "3. GET /again: status 302 in ",
         " after 1 redirect, failed",
         "! status 302: /again: one redirect more than `follow: 1` allows",
@@ -193,6 +194,7 @@ fn redirects_that_are_followed_and_bodies_that_are_decoded_are_shown() {
         assert!(text.to_lowercase().contains(&line.to_lowercase()), "no {line} in\n{text}");
     }
     assert!(!text.contains("variables") && !text.contains("! redirected"), "{text}");
+    assert_eq!(text.matches("as it came").count(), 1, "only of what was decoded: {text}");
 }
 
 #[test]

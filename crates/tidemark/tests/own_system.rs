@@ -118,6 +118,48 @@ fn what_does_not_start_is_told_at_once_with_its_last_lines() {
 }
 
 #[test]
+fn what_ends_under_load_is_told_with_its_last_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = "import http.server, os, sys, threading, time
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    is_hit = False
+
+    def log_message(self, *words):
+        pass
+
+    def do_GET(self):
+        if not Handler.is_hit and self.path == '/index.html':
+            Handler.is_hit = True
+            threading.Thread(target=end, daemon=True).start()
+        super().do_GET()
+
+def end():
+    time.sleep(1)
+    print('the end is near; password=hunter22', flush=True)
+    os._exit(7)
+
+http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+";
+    let system = "  command: python3 ../server.py {port}\n  cwd: pages\n  ready: {path: /}";
+    scenario(folder.path(), system);
+    fs::write(folder.path().join("server.py"), program).unwrap();
+    let text = fs::read_to_string(folder.path().join("own.yaml")).unwrap().replace("hold: 1s", "hold: 60s");
+    fs::write(folder.path().join("own.yaml"), text).unwrap();
+    let output = run(folder.path(), &["run", "own.yaml", "--out", "out"]);
+    let told = stdout(&output);
+    assert_ne!(code(&output), 0, "{told}");
+    let ended = told.find("the system ended by itself: exit status 7 after ");
+    let quoted = told.find("| the end is near; password=***\n");
+    assert!(ended.zip(quoted).is_some_and(|(ended, quoted)| ended < quoted), "{told}{}", stderr(&output));
+    assert!(!told.contains("hunter22"), "{told}");
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(folder.path().join("out/run.json")).unwrap()).unwrap();
+    let reasons = manifest["summary"]["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("  | the end is near; password=***\""), "{reasons}");
+}
+
+#[test]
 fn commands_before_must_end_well_and_in_time_and_those_after_are_run_whatever_comes() {
     let folder = tempfile::tempdir().unwrap();
     let server =

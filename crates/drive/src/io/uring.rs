@@ -81,17 +81,12 @@ impl Poller {
     /// For the thread itself, and `connections` connections that are made by the dialer.
     pub fn into_io(self, dialer: Dialer, connections: usize, stamps: Stamps) -> io::Result<Uring> {
         self.ring.submitter().register_enable_rings()?;
+        // field by field: musl's has padding that cannot be named
+        let mut message = Box::new(stamps::empty_message());
+        message.msg_controllen = CONTROL_BYTES as _;
         let mut uring = Uring {
             ring: self.ring,
-            memory: Memory {
-                buffers: self.buffers,
-                dialer: Box::new(dialer),
-                slots: Vec::new(),
-                message: Box::new(libc::msghdr {
-                    msg_controllen: CONTROL_BYTES as _,
-                    ..stamps::empty_message()
-                }),
-            },
+            memory: Memory { buffers: self.buffers, dialer: Box::new(dialer), slots: Vec::new(), message },
             stamps,
             wake: self.wake,
             slots_of: vec![None; connections],

@@ -153,6 +153,12 @@ fn a_child_that_ends_by_itself_is_noticed_and_its_log_quoted() {
     let tail = child.log_tail(5);
     assert!(tail.contains("  | first\n  | last"), "{tail}");
     assert!(!child.log_tail(1).contains("first"));
+
+    let script = format!("echo {}", "x".repeat(301));
+    let mut child = Child::spawn(&spec(folder.path(), &["sh", "-c", &script])).unwrap();
+    wait_until("it ends", || child.ending().is_some());
+    let tail = child.log_tail(1);
+    assert!(tail.ends_with(&format!("  | {}…", "x".repeat(300))), "{tail}");
 }
 
 #[test]

@@ -87,7 +87,9 @@ fn fell(goals: &Goals, seen: &[Seen], by_chance: &[bool], manifest: &Manifest) -
         goals.all.iter().zip(by_chance).filter_map(|(goal, by_chance)| by_chance.then_some(&goal.text));
     let left_out: Vec<&String> = goals.left_out.iter().chain(short).collect();
     let is_left_out = |reason: &&String| left_out.iter().any(|text| reason.starts_with(text.as_str()));
-    verdict.reasons.iter().find(|reason| !is_left_out(reason)).cloned()
+    // the last lines of a log stand in the trial's own report
+    let line = |reason: &String| reason.lines().next().unwrap_or_default().trim_end_matches(':').to_owned();
+    verdict.reasons.iter().find(|reason| !is_left_out(reason)).map(line)
 }
 
 /// Whether no more is lacking of what is to be achieved than chance explains.
@@ -202,6 +204,9 @@ mod tests {
         assert!(!broke.holds() && broke.fell.is_none() && broke.is_told());
         let ended = of(Status::Fail, &["the system ended by itself"], true, |_| {});
         assert_eq!(ended.fell.as_deref(), Some("the system ended by itself"));
+        let quoted = "the system ended by itself; the end of its log x:\n  | bye";
+        let quoted = of(Status::Fail, &[quoted], true, |_| {});
+        assert_eq!(quoted.fell.as_deref(), Some("the system ended by itself; the end of its log x"));
         assert!(!ended.holds());
     }
 

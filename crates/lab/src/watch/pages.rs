@@ -9,6 +9,7 @@ use tidemark_record::StoreLook;
 use tidemark_scenario::plan::{MetricSeries, System};
 
 use super::page::Page;
+use super::remote::is_possible;
 use super::{News, What};
 use crate::error::LabError;
 use crate::exchange::shown;
@@ -142,7 +143,14 @@ impl WatchedPage {
         if let Some(reading) = page.reading() {
             let before = self.before.replace((at_us, reading));
             if let Some(before) = before.filter(|before| before.0 < at_us) {
-                tell(What::Samples(vec![difference(&self.name, before, (at_us, reading))]));
+                let sample = difference(&self.name, before, (at_us, reading));
+                if is_possible(&sample) {
+                    tell(What::Samples(vec![sample]));
+                } else {
+                    let cores = sample.cpu_share.max(sample.steal_share);
+                    let reason = format!("its CPU is {cores:e} cores, which no machine has");
+                    tell(What::Failed { url: self.url.clone(), reason });
+                }
             }
         }
         let mut figures = Vec::new();
@@ -267,6 +275,23 @@ mod tests {
         }
         let What::Look(look) = &told[2] else { panic!("{told:?}") };
         assert_eq!((look.figures.as_slice(), told.len()), (&[("g".to_owned(), 2.0)][..], 3));
+    }
+
+    #[test]
+    fn more_cores_than_there_are_anywhere_are_left_out_and_told() {
+        let (mut page, ..) = find(&serving(&["g 1\n"]), &["g"]).unwrap();
+        let told = RefCell::new(Vec::new());
+        let tell = |what| told.borrow_mut().push(what);
+        // a million more within a second is just too much, and the next second counts again
+        for (at_us, cpu_s) in [(1_000_000, 1), (2_000_000, 1_000_001), (3_000_000, 1_000_003)] {
+            let text = format!("process_cpu_seconds_total {cpu_s}\n");
+            page.take(at_us, &Page::read(&text), &tell);
+        }
+        let told = told.into_inner();
+        let What::Failed { reason, .. } = &told[0] else { panic!("{told:?}") };
+        assert_eq!(reason, "its CPU is 1e6 cores, which no machine has");
+        let What::Samples(samples) = &told[1] else { panic!("{told:?}") };
+        assert_eq!((samples[0].cpu_share, told.len()), (2.0, 2));
     }
 
     #[test]

@@ -270,7 +270,7 @@ impl Drop for Remote {
 }
 
 /// Whether a machine could have used that much.
-fn is_possible(sample: &Sample) -> bool {
+pub(super) fn is_possible(sample: &Sample) -> bool {
     let shares = [sample.cpu_share, sample.cpu_system_share, sample.steal_share, sample.core_wait_share];
     let counts = [
         sample.rss_bytes,

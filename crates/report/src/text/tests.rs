@@ -289,6 +289,15 @@ fn nothing_from_outside_steers_the_terminal() {
 }
 
 #[test]
+fn a_reason_that_quotes_a_log_keeps_its_lines() {
+    let mut run = sample();
+    run.manifest.summary.verdict.status = Status::Fail;
+    run.manifest.summary.verdict.reasons = vec!["it ended; its log:\n  | one\n  | two".into()];
+    let text = summary(&run, PLAIN);
+    assert!(text.contains("FAIL  it ended; its log:\n      | one\n      | two\n"), "{text}");
+}
+
+#[test]
 fn what_was_lost_is_named_with_its_second() {
     let mut run = sample();
     let example =
