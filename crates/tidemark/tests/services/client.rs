@@ -345,13 +345,20 @@ limits: {sessions: 6}
     assert_eq!(summary["statuses"]["200"], 12, "{summary}");
     let spoken = summary["run"]["system"]["spoken"].to_string();
     assert_says(&spoken, &[&format!("through the proxy {}", proxy.place), "TLS 1."]);
-    let (plain, secure) = (super::httpbin().url.as_str(), super::nginx().secure.trim_start_matches("https://"));
+    let (plain, secure) =
+        (super::httpbin().url.as_str(), super::nginx().secure.trim_start_matches("https://"));
     let (tunnels, requests): (Vec<String>, Vec<String>) =
         proxy.heads().into_iter().partition(|head| head.starts_with("CONNECT "));
     // each request is seen, and each connection over TLS
     assert_eq!(requests.len(), 6, "{requests:?}");
-    assert!(requests.iter().all(|head| head.starts_with(&format!("POST {plain}/anything/a?b=1 "))), "{requests:?}");
-    assert!(!tunnels.is_empty() && tunnels.iter().all(|head| head.starts_with(&format!("CONNECT {secure} "))), "{tunnels:?}");
+    assert!(
+        requests.iter().all(|head| head.starts_with(&format!("POST {plain}/anything/a?b=1 "))),
+        "{requests:?}"
+    );
+    assert!(
+        !tunnels.is_empty() && tunnels.iter().all(|head| head.starts_with(&format!("CONNECT {secure} "))),
+        "{tunnels:?}"
+    );
     assert!(requests.iter().chain(&tunnels).all(|head| head.contains("\r\nProxy-Authorization: Basic ")));
 }
 
