@@ -1,6 +1,6 @@
 //! Bodies of any bytes, of files, in parts; large ones, both ways.
 
-use std::fs;
+use std::fs::{self, File};
 
 use serde_json::Value;
 
@@ -48,6 +48,61 @@ load: {users: 1, hold: 1s}
 "#,
     );
     assert!(shown.contains("> PUT /raw HTTP/1.1") && shown.contains("> (4 bytes of binary data)"), "{shown}");
+}
+
+#[test]
+fn a_file_that_is_read_while_it_is_sent_arrives_whole_alone_and_in_a_form() {
+    let folder = folder(
+        r#"
+system: {url: "{shop}"}
+sessions:
+  sender:
+    steps:
+      - POST: /uploads
+        multipart: {note: "for ${uuid()}", file: {file: film.bin, type: video/mp4, name: today.mp4}}
+        extract: {note: $.note}
+        check:
+          json: {$.size: 3145728, $.sha256: "${sha256(file('film.bin'))}", $.name: today.mp4, $.type: video/mp4}
+          that: "${starts_with(note, 'for ') and len(note) == 40}"
+      - PUT: /raw
+        body: {file: film.bin}
+        check: {json: {$.size: 3145728, $.sha256: "${sha256(file('film.bin'))}", $.type: application/octet-stream}}
+load: {users: 2, hold: 60s}
+limits: {sessions: 6}
+"#,
+    );
+    fs::write(folder.path().join("film.bin"), bytes(3 << 20)).unwrap();
+    let summary = measured(folder.path(), &["run", "s.yaml", "--out", "run"]);
+    assert_all_good(&summary);
+    assert_eq!(summary["statuses"]["200"], 12, "{summary}");
+}
+
+#[test]
+fn a_body_of_any_size_takes_no_memory_up_or_down() {
+    // a gigabyte takes FastAPI most of a minute where others compute as well
+    const SIZE: u64 = 256 << 20;
+    let folder = folder(&format!(
+        r#"
+system: {{url: "{{shop}}"}}
+sessions:
+  sender:
+    steps:
+      - PUT: /raw
+        body: {{file: large.bin}}
+        timeout: 10m
+        check: {{json: {{$.size: {SIZE}}}}}
+      - GET: /download?size={SIZE}
+        timeout: 10m
+load: {{users: 1, hold: 10m}}
+limits: {{body: 512MiB, sessions: 1}}
+"#
+    ));
+    File::create(folder.path().join("large.bin")).unwrap().set_len(SIZE).unwrap();
+    let summary = measured(folder.path(), &["run", "s.yaml", "--out", "run"]);
+    assert_all_good(&summary);
+    assert_eq!(summary["statuses"]["200"], 2, "{summary}");
+    let driver = of(&summary, "processes", "name", "driver")["rss_bytes_max"].as_u64().unwrap();
+    assert!(driver < SIZE / 2, "{driver} bytes");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! A client like a browser's: several hosts, redirects, encodings, cookies, authentication, signatures; where time goes,
 //! and what a scenario measures itself.
 
-use super::{account, assert_says, loaded, notes, of, once, once_failed};
+use super::{account, assert_all_good, assert_says, folder, loaded, measured, notes, of, once, once_failed};
+use crate::program::{code, stderr, stdout, tidemark};
+use crate::proxy::Proxy;
 
 #[test]
 fn one_scenario_goes_to_several_hosts_and_the_report_has_them_apart() {
@@ -314,4 +316,86 @@ objectives: [items p99 = 20, spent count > 0]
     let count = items["count"].as_u64().unwrap();
     assert!(count > 0 && items["values"]["max"] == 20.0, "{items}");
     assert_eq!((spent["sum"].as_f64(), &spent["unit"]), (Some(20.0 * count as f64), &"EUR".into()));
+}
+
+#[test]
+fn a_proxy_stands_in_front_of_services_with_and_without_tls() {
+    let proxy = Proxy::forwarding();
+    let folder = folder(
+        r#"
+system: {url: "{httpbin}"}
+targets: {pages: {url: "{secure}", http: 1.1, tls: {ca: "{certificate}"}}}
+sessions:
+  visitor:
+    steps:
+      - POST: /anything/a?b=1
+        json: {n: 1}
+        check: {json: {$.json.n: 1, $.args.b: "1"}}
+      - GET: /words.txt
+        at: pages
+        headers: {Accept-Encoding: gzip}
+        check: {body: {contains: "there again: 1000"}}
+load: {users: 2, hold: 60s}
+limits: {sessions: 6}
+"#,
+    );
+    let through = format!("http://me:s3cret-pw@{}", proxy.place);
+    let summary = measured(folder.path(), &["run", "s.yaml", "--proxy", &through, "--out", "run"]);
+    assert_all_good(&summary);
+    assert_eq!(summary["statuses"]["200"], 12, "{summary}");
+    let spoken = summary["run"]["system"]["spoken"].to_string();
+    assert_says(&spoken, &[&format!("through the proxy {}", proxy.place), "TLS 1."]);
+    let (plain, secure) =
+        (super::httpbin().url.as_str(), super::nginx().secure.trim_start_matches("https://"));
+    let (tunnels, requests): (Vec<String>, Vec<String>) =
+        proxy.heads().into_iter().partition(|head| head.starts_with("CONNECT "));
+    // each request is seen, and each connection over TLS
+    assert_eq!(requests.len(), 6, "{requests:?}");
+    assert!(
+        requests.iter().all(|head| head.starts_with(&format!("POST {plain}/anything/a?b=1 "))),
+        "{requests:?}"
+    );
+    assert!(
+        !tunnels.is_empty() && tunnels.iter().all(|head| head.starts_with(&format!("CONNECT {secure} "))),
+        "{tunnels:?}"
+    );
+    assert!(requests.iter().chain(&tunnels).all(|head| head.contains("\r\nProxy-Authorization: Basic ")));
+}
+
+#[test]
+fn values_are_encoded_taken_from_the_environment_and_sent_where_an_answer_says() {
+    let folder = folder(
+        r#"
+system: {url: "{httpbin}"}
+settings: {word: "über & 50%/mehr?"}
+sessions:
+  visitor:
+    steps:
+      - POST: /anything/encoded
+        headers: {Content-Type: application/x-www-form-urlencoded}
+        body: "q=${url_encode(word)}&fixed=1"
+        check: {json: {$.form.q: "${word}", $.form.fixed: "1"}}
+      - POST: /anything/sent
+        json: {who: '${env("WHO_BUYS", "nobody")}'}
+        headers: {X-Who: '${env("WHO_BUYS", "nobody")}', X-Where: '${env("NOBODY_SETS_THIS", "here")}'}
+        check: {json: {$.json.who: ann, $.headers.X-Who: ann, $.headers.X-Where: here}}
+      - GET: /redirect-to?url={httpbin}/anything/there%3Fa%3D1
+        check: {status: 302}
+        extract: {place: {header: location}}
+      - GET: ${place}
+        check: {json: {$.args.a: "1", $.method: GET}}
+load: {users: 1, hold: 1s}
+"#,
+    );
+    let mut command = tidemark(folder.path(), &["run", "s.yaml", "--once", "-v"]);
+    let output = command.env("WHO_BUYS", "ann").output().unwrap();
+    assert_eq!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+    assert_says(
+        &stdout(&output),
+        &[
+            "> q=%C3%BCber%20%26%2050%25%2Fmehr%3F&fixed=1",
+            "> GET /anything/there?a=1 HTTP/1.1",
+            "4 requests: all good",
+        ],
+    );
 }

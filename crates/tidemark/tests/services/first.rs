@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{assert_all_good, assert_says, filled, measured, services, shop};
-use crate::program::{code, run, stderr, stdout};
+use serde_json::Value;
+
+use super::{assert_all_good, assert_says, filled, measured, of, python, services, shop};
+use crate::program::{code, run, stderr, stdout, tidemark};
 
 /// Checks a scenario, sends one session of it, and drives it for a second; all is to go well.
 fn works(folder: &Path, scenario: &str) -> String {
@@ -24,16 +26,19 @@ fn works(folder: &Path, scenario: &str) -> String {
     stdout(&output)
 }
 
-#[test]
-fn what_readme_says_works_with_each_of_them() {
+/// README's blocks of YAML: a scenario, and a system that it starts.
+fn readme() -> [String; 2] {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let readme = fs::read_to_string(readme).unwrap();
-    let block = |mark: &str| {
-        let (_, rest) = readme.split_once(&format!("```{mark}\n")).unwrap();
-        rest.split_once("```").unwrap().0
-    };
+    let mut blocks =
+        readme.split("```yaml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0.to_owned());
+    [blocks.next().unwrap(), blocks.next().unwrap()]
+}
+
+#[test]
+fn what_readme_says_works_with_each_of_them() {
     let place = "http://127.0.0.1:8080";
-    let scenario = block("yaml");
+    let [scenario, _] = readme();
     assert!(scenario.contains(&format!("url: {place}")), "{scenario}");
     // FastAPI has no page at / unless somebody makes one
     for (name, path) in [("{httpbin}", "/"), ("{account}", "/"), ("{shop}", "/items"), ("{nginx}", "/")] {
@@ -47,6 +52,42 @@ fn what_readme_says_works_with_each_of_them() {
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         works(folder.path(), "made.yaml");
     }
+}
+
+#[test]
+fn what_readme_says_of_a_service_that_is_started_works_with_fastapi() {
+    // whoever is asked for a service says so here where it is not installed
+    assert!(shop().url.starts_with("http://"));
+    let [scenario, system] = readme();
+    assert!(system.contains("command: uvicorn main:app --port {port} "), "{system}");
+    let (before, after) = scenario.split_once("system: {url: http://127.0.0.1:8080}\n").unwrap();
+    let text = format!("{before}{system}{after}")
+        .replace("GET: /\n", "GET: /port\n")
+        .replace("warm-up: 2s", "warm-up: 0s");
+    let folder = tempfile::tempdir().unwrap();
+    // beside the scenario, and not where tidemark is called
+    let app = folder.path().join("app");
+    fs::create_dir(&app).unwrap();
+    let main = fs::read_to_string(services().join("shop.py")).unwrap()
+        + "\n\n@app.get('/port')\nasync def port() -> int:\n    import os\n    return int(os.environ['PORT'])\n";
+    fs::write(app.join("main.py"), main).unwrap();
+    fs::write(app.join("my.yaml"), text).unwrap();
+    let path = format!("{}:{}", python().display(), std::env::var("PATH").unwrap());
+    let tidemark = |arguments: &[&str]| {
+        let mut command = tidemark(folder.path(), &[&["run", "app/my.yaml"], arguments].concat());
+        command.env("PATH", &path).output().unwrap()
+    };
+    let output = tidemark(&["--once", "-v"]);
+    assert_eq!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+    assert_says(&stdout(&output), &["> GET /port HTTP/1.1", "1 request: all good"]);
+    let output = tidemark(&["-d", "1s", "--json", "-q"]);
+    let told = stderr(&output);
+    assert!([0, 1, 3].contains(&code(&output)), "{told}");
+    let summary: Value =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|error| panic!("{error}: {told}"));
+    assert_all_good(&summary);
+    assert_eq!(summary["run"]["system"]["name"], "uvicorn");
+    assert!(of(&summary, "processes", "name", "system")["cpu_s"].as_f64() > Some(0.0), "{summary}");
 }
 
 #[test]

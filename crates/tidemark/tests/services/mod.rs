@@ -34,6 +34,10 @@ struct Service {
     url: String,
     /// The same over TLS, where it has that.
     secure: String,
+    /// The same where a client has to show a certificate.
+    members: String,
+    /// What `serve` makes for it, where it does.
+    folder: PathBuf,
     /// Its certificate, where it has one.
     certificate: PathBuf,
     /// What it stands on ends when this is dropped, with this program at the latest.
@@ -96,11 +100,11 @@ impl Service {
 
     /// None where it ended at once, as with a port that somebody else has taken meanwhile.
     fn try_start(name: &str, log: &Path) -> Option<Service> {
-        let (port, secure) = (free_port(), free_port());
+        let (port, secure, members) = (free_port(), free_port(), free_port());
         let folder = std::env::temp_dir().join(format!("tidemark-{name}-{}-{port}", std::process::id()));
         let said = File::create(log).unwrap();
         let mut child = Command::new(services().join("serve"))
-            .args([name, &port.to_string(), &secure.to_string()])
+            .args([name, &port.to_string(), &secure.to_string(), &members.to_string()])
             .arg(&folder)
             .stdin(Stdio::piped())
             .stdout(said.try_clone().unwrap())
@@ -129,23 +133,27 @@ impl Service {
         Some(Service {
             url: format!("http://127.0.0.1:{port}"),
             secure: format!("https://localhost:{secure}"),
+            members: format!("https://localhost:{members}"),
             certificate: folder.join("certificate.pem"),
+            folder,
             _child: child,
         })
     }
 }
 
-/// A text with addresses in the place of `{httpbin}`, `{shop}`, `{account}`, `{events}`, `{nginx}` and `{secure}`; only
-/// what it names is started.
+/// A text with addresses in the place of `{httpbin}`, `{shop}`, `{account}`, `{events}`, `{nginx}`, `{secure}` and
+/// `{members}`, and nginx' files in that of `{certificate}` and `{folder}`; only what it names is started.
 fn filled(text: &str) -> String {
     type Place = (&'static str, fn() -> &'static str);
-    let address: [Place; 7] = [
+    let address: [Place; 9] = [
         ("{httpbin}", || &httpbin().url),
         ("{shop}", || &shop().url),
         ("{account}", || &account().url),
         ("{events}", || &events().url),
         ("{nginx}", || &nginx().url),
         ("{secure}", || &nginx().secure),
+        ("{members}", || &nginx().members),
+        ("{folder}", || nginx().folder.to_str().unwrap()),
         ("{certificate}", || nginx().certificate.to_str().unwrap()),
     ];
     let named = address.into_iter().filter(|(name, _)| text.contains(name));

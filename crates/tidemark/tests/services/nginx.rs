@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use super::{assert_all_good, filled, folder, loaded, measured, nginx};
+use super::{assert_all_good, filled, folder, loaded, measured, nginx, once};
 use crate::program::{code, run, stderr};
 
 #[test]
@@ -23,6 +23,43 @@ fn a_certificate_that_curl_takes_is_taken() {
     // and not without it
     let output = run(folder.path(), &["hit", &url, "-n", "1", "-q"]);
     assert!(code(&output) == 1 && stderr(&output).contains("--cacert"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_server_that_asks_for_a_certificate_is_shown_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, authority) = (filled("{members}/"), filled("{certificate}"));
+    let (member, key) = (filled("{folder}/member.pem"), filled("{folder}/member-key.pem"));
+    let both = fs::read_to_string(&key).unwrap() + &fs::read_to_string(&member).unwrap();
+    let both_file = folder.path().join("both.pem");
+    fs::write(&both_file, both).unwrap();
+    for version in ["1.1", "2"] {
+        let hit = ["hit", &url, "--cacert", &authority, "--http", version, "-n", "20", "-c", "2"];
+        for shown in [&["-E", &member, "--key", &key][..], &["--cert", "both.pem"]] {
+            let summary = measured(folder.path(), &[&hit[..], shown].concat());
+            assert_eq!(summary["statuses"]["200"], 20, "{version} {shown:?}: {summary}");
+            assert_all_good(&summary);
+        }
+        // nginx refuses with a status, and not in the handshake
+        let summary = measured(folder.path(), &hit);
+        assert_eq!((&summary["failed"], &summary["statuses"]["400"]), (&20.into(), &20.into()), "{version}");
+    }
+    let text = r#"
+system: {url: "{members}", tls: {ca: "{certificate}", certificate: "{folder}/member.pem", key: "{folder}/member-key.pem"}}
+targets:
+  both: {url: "{members}", http: 2, tls: {ca: "{certificate}", certificate: "BOTH"}}
+  nobody: {url: "{members}", tls: {ca: "{certificate}"}}
+  stranger: {url: "{members}", tls: {ca: "{certificate}", certificate: "{certificate}", key: "{folder}/key.pem"}}
+sessions:
+  member:
+    steps:
+      - {GET: /, check: {body: {equals: hello CN=ann}}}
+      - {GET: /, at: both, check: {body: {equals: hello CN=ann}}}
+      - {GET: /, at: nobody, check: {status: 400, body: {contains: No required SSL certificate was sent}}}
+      - {GET: /, at: stranger, check: {status: 400, body: {contains: The SSL certificate error}}}
+load: {users: 1, hold: 1s}
+"#;
+    once(&text.replace("BOTH", both_file.to_str().unwrap()));
 }
 
 #[test]
