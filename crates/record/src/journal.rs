@@ -129,11 +129,12 @@ impl Journal {
 
     pub(crate) fn interval(&mut self, interval: &ThreadInterval) -> Result<(), RecordError> {
         self.body.clear();
-        let mut encode_merged = |histogram: &Merged| match self.serializer.serialize(histogram, &mut self.body) {
-            Ok(length) => length,
-            // as in `Encoded::of`
-            Err(error) => unreachable!("encoding a histogram into memory failed: {error}"),
-        };
+        let mut encode_merged =
+            |histogram: &Merged| match self.serializer.serialize(histogram, &mut self.body) {
+                Ok(length) => length,
+                // as in `Encoded::of`
+                Err(error) => unreachable!("encoding a histogram into memory failed: {error}"),
+            };
         let mut encode = |histogram: &Histogram| encode_merged(&merged(histogram));
         let series = interval.series.iter().map(|one| {
             let (response, service) = (encode(&one.response_time_us), encode(&one.service_time_us));
