@@ -98,6 +98,9 @@ impl Histogram {
 
     /// The value that this share (0 to 1) of all is not above, as far as it is told apart; 0 where there is none.
     pub fn value_at_quantile(&self, share: f64) -> u64 {
+        if share <= 0.0 {
+            return self.min();
+        }
         let rank = ((share.clamp(0.0, 1.0) * self.len() as f64).ceil() as u64).max(1);
         let mut below = 0;
         let found = self.recorded().find(|(_, count)| {
