@@ -251,12 +251,12 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
             for series in &interval.series {
                 requests += series.response_time_us.len();
                 errors += if series.outcome.is_error() { series.response_time_us.len() } else { 0 };
-                response.add(&series.response_time_us)?;
-                service.add(&series.service_time_us)?;
-                less_lag.add(&series.response_time_less_lag_us)?;
+                response.add(&series.response_time_us);
+                service.add(&series.service_time_us);
+                less_lag.add(&series.response_time_less_lag_us);
             }
-            lag.add(&interval.lag_us)?;
-            read_lag.add(&interval.read_lag_us)?;
+            lag.add(&interval.lag_us);
+            read_lag.add(&interval.read_lag_us);
             cpu_us += interval.cpu_us;
             wall_us += interval.end_us - interval.start_us;
             dropped += interval.dropped;

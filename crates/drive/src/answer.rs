@@ -220,7 +220,8 @@ impl Probe {
         for (count, missed) in &mut self.not_found {
             *count += u64::from(*missed);
         }
-        self.unfollowed += u64::from(self.is_unfollowed(answer));
+        // where it is none, which costs least to see, nothing more is asked
+        self.unfollowed += u64::from(is_redirect(status) && self.is_unfollowed(answer));
         Ok(())
     }
 

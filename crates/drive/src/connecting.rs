@@ -48,6 +48,66 @@ impl Thread<'_> {
         }
     }
 
+    /// A session that has to wait holds nothing meanwhile that others may wait for, lest they wait for each other. What
+    /// builds on what it did before stays its own: a transaction, a WebSocket.
+    pub fn lend(&mut self, s: usize, now_ns: u64) {
+        for target in 0..self.flow.sessions[s].elsewhere.len() {
+            let held = self.flow.sessions[s].elsewhere[target];
+            let lent = held.filter(|c| self.pools.to(target).lends && !self.transport.is_bound(*c as usize));
+            if let Some(connection) = lent {
+                self.flow.sessions[s].elsewhere[target] = None;
+                self.release(connection, now_ns);
+            }
+        }
+    }
+
+    /// A session that is over gives a connection back.
+    fn give_back(&mut self, s: usize, connection: u32, now_ns: u64) {
+        if self.flow.binds {
+            self.lose(s, connection as usize, now_ns);
+            if !self.transport.leave(connection as usize) {
+                self.close(connection as usize);
+            }
+        }
+        self.release(connection, now_ns);
+    }
+
+    /// Whether a session that is over holds one connection, which it would be given if it gave it back and took one.
+    pub fn may_keep(&mut self, s: usize) -> bool {
+        let session = &self.flow.sessions[s];
+        let Some(connection) = session.connection else { return false };
+        !self.flow.binds
+            && session.elsewhere.is_empty()
+            && self.flow.queue.len() == 0
+            && self.pools.to(session.target()).would_be_next(connection)
+    }
+
+    /// A user's next session has begun, with the connection of the one before, which is its own if it makes a request of that
+    /// target at once.
+    pub fn keep(&mut self, s: usize, now_ns: u64) {
+        let session = &self.flow.sessions[s];
+        let next = session.next_request(&self.kinds[session.kind].ops);
+        let goes_there =
+            next.is_some_and(|next| usize::from(self.prepared[next as usize].target) == session.target());
+        match session.connection.filter(|_| goes_there) {
+            Some(connection) => self.pools.to(session.target()).take_again(connection),
+            None => self.give_all_back(s, now_ns),
+        }
+    }
+
+    pub fn give_all_back(&mut self, s: usize, now_ns: u64) {
+        let session = &mut self.flow.sessions[s];
+        let others = session.elsewhere.len();
+        if let Some(connection) = session.connection.take() {
+            self.give_back(s, connection, now_ns);
+        }
+        for target in 0..others {
+            if let Some(connection) = self.flow.sessions[s].elsewhere[target].take() {
+                self.give_back(s, connection, now_ns);
+            }
+        }
+    }
+
     /// Closes the connection that a session holds; it keeps the right to make it again.
     pub fn drop_connection(&mut self, s: usize, now_ns: u64) {
         if let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) {

@@ -174,6 +174,19 @@ impl Pool {
         Some(taken)
     }
 
+    /// Whether a connection that is given back now is the next that is taken.
+    pub fn would_be_next(&self, connection: u32) -> bool {
+        let own = &self.connections[(connection - self.first) as usize];
+        self.alone == NONE && self.free_open.is_empty() && own.state == ConnectionState::Open
+    }
+
+    /// Takes one that is held, as if it had been given back before.
+    pub fn take_again(&mut self, connection: u32) {
+        self.turn += 1;
+        let turn = self.turn;
+        self.get(connection as usize).turn = turn;
+    }
+
     fn take_open(&mut self) -> Option<u32> {
         let next = |pool: &mut Pool| match std::mem::replace(&mut pool.alone, NONE) {
             NONE => pool.free_open.pop().map(|Reverse((.., index))| index),

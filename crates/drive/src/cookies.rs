@@ -138,6 +138,9 @@ pub(crate) fn take(
 impl Thread<'_> {
     /// Keeps the cookies that a session's answer sets.
     pub fn keep_cookies(&mut self, s: usize, c: usize, now_ns: u64) {
+        if !self.prepared[usize::from(self.flow.sessions[s].sends)].sets_cookies {
+            return;
+        }
         let answer = self.transport.answer(c);
         let session = &mut self.flow.sessions[s];
         let (from, prepared) = (session.target(), &self.prepared[usize::from(session.sends)]);

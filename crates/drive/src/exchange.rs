@@ -210,30 +210,6 @@ impl Thread<'_> {
         placed
     }
 
-    /// A session that has to wait holds nothing meanwhile that others may wait for, lest they wait for each other. What
-    /// builds on what it did before stays its own: a transaction, a WebSocket.
-    fn lend(&mut self, s: usize, now_ns: u64) {
-        for target in 0..self.flow.sessions[s].elsewhere.len() {
-            let held = self.flow.sessions[s].elsewhere[target];
-            let lent = held.filter(|c| self.pools.to(target).lends && !self.transport.is_bound(*c as usize));
-            if let Some(connection) = lent {
-                self.flow.sessions[s].elsewhere[target] = None;
-                self.release(connection, now_ns);
-            }
-        }
-    }
-
-    /// A session that is over gives a connection back.
-    fn give_back(&mut self, s: usize, connection: u32, now_ns: u64) {
-        if self.flow.binds {
-            self.lose(s, connection as usize, now_ns);
-            if !self.transport.leave(connection as usize) {
-                self.close(connection as usize);
-            }
-        }
-        self.release(connection, now_ns);
-    }
-
     /// Lets a session wait for a connection, if there is room.
     fn queue_up(&mut self, s: usize) -> Placed {
         let Flow { queue, sessions, .. } = &mut self.flow;
@@ -323,7 +299,10 @@ impl Thread<'_> {
             witness.sent(s, session.request, self.transport.written(c), variables);
         }
         let connection = self.pools.get(c);
-        let sent_ns = self.clock.now_ns();
+        let socket = self.transport.leaves_over(c);
+        // what goes out when all answers of a reading are dealt with is told of together
+        let leaves_together = socket.is_some() && self.flow.leaves_with == socket;
+        let sent_ns = if leaves_together { now_ns } else { self.clock.now_ns() };
         let sent = match self.transport.send(c) {
             Ok(sent) => sent,
             // Nothing was taken, so nothing can have been done twice: it was closed before this request.
@@ -341,9 +320,12 @@ impl Thread<'_> {
         let due_ns = session.due_ns;
         if !is_hop {
             session.sent_ns = Some(sent_ns);
-            leave(session, sent_ns, &mut self.recorder);
+            match leaves_together {
+                true => self.flow.leaving.push(s as u32),
+                false => leave(session, sent_ns, &mut self.recorder),
+            }
         }
-        self.recorder.used(self.transport.socket_of(c), due_ns);
+        self.recorder.used(socket.unwrap_or_else(|| self.transport.socket_of(c)), due_ns);
         let judged = match sent {
             Sent::Awaiting => None,
             Sent::Offered => self.judge_offered(s, c),
@@ -396,17 +378,6 @@ impl Thread<'_> {
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
         self.leave_groups(s, now_ns);
         let session = &mut self.flow.sessions[s];
-        let others = session.elsewhere.len();
-        if let Some(connection) = session.connection.take() {
-            self.give_back(s, connection, now_ns);
-        }
-        for target in 0..others {
-            if let Some(connection) = self.flow.sessions[s].elsewhere[target].take() {
-                self.give_back(s, connection, now_ns);
-            }
-        }
-        self.timers.clear(s, Alarm::Timeout);
-        let session = &mut self.flow.sessions[s];
         session.rows.give_back(self.shared);
         let idle_ns = if session.requested { 0 } else { IDLE_SESSION_NS };
         let ended = Ended {
@@ -418,6 +389,12 @@ impl Thread<'_> {
             true => None,
             false => self.schedule.again(session.origin, ended, &mut self.random),
         };
+        let keeps = again.is_some_and(|again| again.at_ns <= now_ns) && self.may_keep(s);
+        if !keeps {
+            self.give_all_back(s, now_ns);
+        }
+        self.timers.clear(s, Alarm::Timeout);
+        let session = &mut self.flow.sessions[s];
         match again {
             None => {
                 session.state = SessionState::Free;
@@ -436,6 +413,9 @@ impl Thread<'_> {
             }
             Some(Again { due_ns, ready_ns, .. }) => {
                 self.begin_session(s, due_ns, ready_ns, true);
+                if keeps {
+                    self.keep(s, now_ns);
+                }
                 true
             }
         }
@@ -526,7 +506,7 @@ impl Thread<'_> {
     /// A connection has brought an answer: what happens most, and is not moved about as [other events](Self::on_event) are.
     pub fn on_answer(&mut self, c: usize, keeps_open: bool) {
         self.prefetch_upcoming();
-        let now_ns = self.event_ns();
+        let now_ns = self.event_ns(c);
         let connection = self.pools.get(c);
         match connection.session {
             Some(s) if connection.exchanging => self.answered(s as usize, c, keeps_open, now_ns),
@@ -537,7 +517,7 @@ impl Thread<'_> {
     /// Something happened on a connection.
     pub fn on_event(&mut self, c: usize, event: Event) {
         self.prefetch_upcoming();
-        let now_ns = self.event_ns();
+        let now_ns = self.event_ns(c);
         let connection = self.pools.get(c);
         let session = connection.session.map(|s| s as usize);
         match (event, session) {
@@ -586,14 +566,28 @@ impl Thread<'_> {
 
     /// When the bytes of the last event were read: one time for all that came in one reading, so that no answer counts as later
     /// because others were dealt with first. What that took shows in how late the next requests leave.
-    fn event_ns(&mut self) -> u64 {
+    fn event_ns(&mut self, c: usize) -> u64 {
         let reading = self.transport.reading();
         if reading.is_none() || reading != self.flow.reading {
+            let now_ns = self.clock.now_ns();
+            self.depart(now_ns);
             self.flow.reading = reading;
-            self.flow.read_ns = self.clock.now_ns();
+            self.flow.leaves_with = reading.and_then(|_| self.transport.leaves_over(c));
+            self.flow.read_ns = now_ns;
             self.flow.read_late_ns = None;
         }
         self.flow.read_ns
+    }
+
+    /// All answers of a reading are dealt with: the requests that followed them over the same socket have left, together.
+    pub fn depart(&mut self, now_ns: u64) {
+        let Flow { leaving, sessions, leaves_with, .. } = &mut self.flow;
+        *leaves_with = None;
+        for s in leaving.drain(..) {
+            let session = &mut sessions[s as usize];
+            session.sent_ns = Some(now_ns);
+            leave(session, now_ns, &mut self.recorder);
+        }
     }
 
     /// Prefetches what is kept of the users whose answers come next, in two steps, as a session is found only through its

@@ -286,13 +286,13 @@ impl Recorder {
             true => &mut self.current.lag_us,
             false => &mut self.current.unmeasured_lag_us,
         };
-        lag_us.saturating_record(microseconds(lag_ns));
+        lag_us.record(microseconds(lag_ns));
     }
 
     /// An answer to a request that was due then was read this late.
     pub fn read_lag(&mut self, due_ns: u64, lag_ns: u64) {
         if self.is_measured(due_ns) {
-            self.current.read_lag_us.saturating_record(microseconds(lag_ns));
+            self.current.read_lag_us.record(microseconds(lag_ns));
         }
     }
 
@@ -332,16 +332,16 @@ impl Recorder {
         });
         let parts = Parts::of(times, connecting, begun_ns);
         if let Some(connect_us) = parts.connect_us {
-            series.connect_us.saturating_record(connect_us);
+            series.connect_us.record(connect_us);
         }
         if let Some(handshake_us) = parts.handshake_us {
-            series.handshake_us.saturating_record(handshake_us);
+            series.handshake_us.record(handshake_us);
         }
         if let (Some(_), Some(sent_ns)) = (begun_ns, times.sent_ns) {
             let service_ns = times.end_ns.saturating_sub(sent_ns);
-            series.pieces_service_us.saturating_record(microseconds(service_ns));
-            series.first_byte_us.saturating_record(parts.first_byte_us);
-            series.transfer_us.saturating_record(parts.transfer_us);
+            series.pieces_service_us.record(microseconds(service_ns));
+            series.first_byte_us.record(parts.first_byte_us);
+            series.transfer_us.record(parts.transfer_us);
         }
     }
 
@@ -624,11 +624,11 @@ fn add(
     let index = (label as usize * Outcome::ALL.len() + outcome as usize) * 2 + usize::from(measured);
     let series = all[index].get_or_insert_with(|| fresh(pool, label, outcome, measured));
     let response_ns = times.end_ns.saturating_sub(times.due_ns);
-    series.response_time_us.saturating_record(microseconds(response_ns));
+    series.response_time_us.record(microseconds(response_ns));
     let less_lag_ns = response_ns.saturating_sub(times.own_ns);
-    series.response_time_less_lag_us.saturating_record(microseconds(less_lag_ns));
+    series.response_time_less_lag_us.record(microseconds(less_lag_ns));
     if let Some(sent_ns) = times.sent_ns {
-        series.service_time_us.saturating_record(microseconds(times.end_ns.saturating_sub(sent_ns)));
+        series.service_time_us.record(microseconds(times.end_ns.saturating_sub(sent_ns)));
     }
 }
 

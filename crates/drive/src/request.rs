@@ -26,6 +26,8 @@ pub(crate) struct Prepared {
     pub key: Option<KeyStep>,
     /// How it follows redirects, if it does.
     pub follow: Option<Follow>,
+    /// Whether its answer may set cookies.
+    pub sets_cookies: bool,
     /// The path of cookies for which its answer says none, where that does not vary.
     pub cookie_path: Option<Vec<u8>>,
     /// How many it has followed.
@@ -43,6 +45,7 @@ impl Prepared {
 
     fn new(request: &RequestPlan, base_path: &str) -> Self {
         Prepared {
+            sets_cookies: request.http().is_some(),
             cookie_path: request.http().and_then(|http| http.cookie_path(base_path)),
             label: request.label,
             target: request.target,

@@ -263,6 +263,15 @@ impl Session {
         }
     }
 
+    /// The request that comes next, where nothing is to be computed before.
+    #[inline]
+    pub fn next_request(&self, ops: &[Op]) -> Option<u16> {
+        match ops.get(self.next_op as usize) {
+            Some(Op::Request(request)) => Some(*request),
+            _ => None,
+        }
+    }
+
     /// Goes on until it needs something that is not there at once.
     pub fn advance(&mut self, ops: &[Op], environment: &mut Environment<'_>, fresh: &mut Slot) -> Turn {
         for _ in 0..OPS_PER_TURN {

@@ -183,6 +183,10 @@ pub(crate) struct Flow {
     pub heard: u64,
     /// The reading that brought the last event, where several events may come of one.
     pub reading: Option<u64>,
+    /// The socket that it came over, whose next requests leave when all of it is dealt with.
+    pub leaves_with: Option<usize>,
+    /// Sessions whose requests do.
+    pub leaving: Vec<u32>,
     /// The connection whose answer comes after those for which everything is fetched.
     pub upcoming: Option<usize>,
     /// When the last event's bytes were read.
@@ -337,6 +341,7 @@ impl Thread<'_> {
             self.run_granted();
         }
         let now_ns = self.clock.now_ns();
+        self.depart(now_ns);
         let heard = self.transport.heard();
         if std::mem::replace(&mut self.flow.heard, heard) != heard {
             self.cut(now_ns);

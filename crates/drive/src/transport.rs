@@ -166,6 +166,10 @@ pub(crate) trait Transport {
     }
     /// Whether a connection is the first of those that share its socket; where none does, it is.
     fn is_first(&self, connection: usize) -> bool;
+    /// Over which socket a connection's request will leave, where that is known before it is sent.
+    fn leaves_over(&self, _connection: usize) -> Option<usize> {
+        None
+    }
     /// Which socket carries a connection's requests.
     fn socket_of(&self, connection: usize) -> usize;
     /// When the socket of a connection was there, where more was spoken over it before the connection was open.

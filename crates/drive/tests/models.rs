@@ -67,7 +67,7 @@ fn paced_users_owe_the_same_whatever_the_system_does() {
     assert!(sum.outcome(Outcome::Ok) <= 40 && sum.dropped() >= 40, "{} dropped", sum.dropped());
     assert!(sum.response().max() >= 500_000, "{} µs", sum.response().max());
     let mut lag = new_histogram();
-    sum.intervals.iter().for_each(|interval| lag.add(&interval.lag_us).unwrap());
+    sum.intervals.iter().for_each(|interval| lag.add(&interval.lag_us));
     // Of three in four requests the user was 150 ms late or more.
     let lag_us = lag.value_at_quantile(0.5);
     assert!(lag_us < 150_000, "a user's lateness is not the driver's: {lag_us} µs");

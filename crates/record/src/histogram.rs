@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hdrhistogram::Counter;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
-use crate::{HISTOGRAM_DIGITS, HISTOGRAM_LOW_US};
+use crate::{HISTOGRAM_DIGITS, HISTOGRAM_LOW_US, Histogram};
 
 /// A histogram that others are merged into: 64 bits a counter, and no larger than its highest value needs.
 pub type Merged = hdrhistogram::Histogram<u64>;
@@ -23,8 +23,26 @@ pub fn new_merged() -> Merged {
     merged
 }
 
+/// Adds every count of what a thread recorded.
+pub fn merge(into: &mut Merged, from: &Histogram) {
+    // as below
+    if !from.is_empty() {
+        add(into, from.max(), 0);
+    }
+    for (value_us, count) in from.recorded() {
+        add(into, value_us, count.into());
+    }
+}
+
+/// What a thread recorded, by itself.
+pub(crate) fn merged(from: &Histogram) -> Merged {
+    let mut merged = new_merged();
+    merge(&mut merged, from);
+    merged
+}
+
 /// Adds every count of `from`.
-pub fn merge<T: Counter>(into: &mut Merged, from: &hdrhistogram::Histogram<T>) {
+pub(crate) fn merge_counts<T: Counter>(into: &mut Merged, from: &hdrhistogram::Histogram<T>) {
     if from.is_empty() {
         return;
     }
@@ -35,10 +53,10 @@ pub fn merge<T: Counter>(into: &mut Merged, from: &hdrhistogram::Histogram<T>) {
     }
 }
 
-/// Adds every count of a histogram that was merged itself: the same as [`merge`], faster.
+/// Adds every count of a histogram that was merged itself: the same, faster.
 pub fn merge_merged(into: &mut Merged, from: &Merged) {
     if into.add(from).is_err() {
-        merge(into, from);
+        merge_counts(into, from);
     }
 }
 
@@ -105,9 +123,9 @@ mod tests {
     fn merging_keeps_every_count_and_both_ends() {
         let mut a = new_histogram();
         let mut b = new_histogram();
-        a.record(0).unwrap();
-        a.record_n(250, 3).unwrap();
-        b.record(HISTOGRAM_HIGH_US).unwrap();
+        a.record(0);
+        a.record_n(250, 3);
+        b.record(HISTOGRAM_HIGH_US);
         let mut merged = new_merged();
         merge(&mut merged, &a);
         merge(&mut merged, &b);

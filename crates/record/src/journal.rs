@@ -14,7 +14,7 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{RecordError, damaged, io_error};
-use crate::histogram::Encoded;
+use crate::histogram::{Encoded, Merged, merge_counts, merged, new_merged};
 use crate::interval::{CoreWaits, ErrorExample, Outcome, Series, ThreadInterval};
 use crate::ledger::Part;
 use crate::{Histogram, OwnKind, OwnSeries, PartSeries, Sample, StoreLook, new_histogram};
@@ -129,11 +129,13 @@ impl Journal {
 
     pub(crate) fn interval(&mut self, interval: &ThreadInterval) -> Result<(), RecordError> {
         self.body.clear();
-        let mut encode = |histogram: &Histogram| match self.serializer.serialize(histogram, &mut self.body) {
-            Ok(length) => length,
-            // as in `Encoded::of`
-            Err(error) => unreachable!("encoding a histogram into memory failed: {error}"),
-        };
+        let mut encode_merged =
+            |histogram: &Merged| match self.serializer.serialize(histogram, &mut self.body) {
+                Ok(length) => length,
+                // as in `Encoded::of`
+                Err(error) => unreachable!("encoding a histogram into memory failed: {error}"),
+            };
+        let mut encode = |histogram: &Histogram| encode_merged(&merged(histogram));
         let series = interval.series.iter().map(|one| {
             let (response, service) = (encode(&one.response_time_us), encode(&one.service_time_us));
             (one.label, one.outcome, one.measured, response, service)
@@ -174,11 +176,14 @@ impl Journal {
                     (one.label, one.outcome, one.measured, of.map(&mut encode))
                 })
                 .collect(),
-            own: interval.own.iter().map(|one| own_head(one, &mut encode)).collect(),
+            own: interval.own.iter().map(|one| own_head(one, &mut encode_merged)).collect(),
             parts: interval
                 .parts
                 .iter()
-                .map(|one| (one.label, one.measured, one.histograms().map(&mut encode)))
+                .map(|one| {
+                    let of = one.histograms().map(|times| encode_merged(&merged(times)));
+                    (one.label, one.measured, of)
+                })
                 .collect(),
         };
         self.append(INTERVAL, &head)
@@ -211,9 +216,13 @@ impl Journal {
     }
 }
 
-fn own_head(one: &OwnSeries, encode: &mut impl FnMut(&Histogram) -> usize) -> OwnHead {
+fn own_head(one: &OwnSeries, encode: &mut impl FnMut(&Merged) -> usize) -> OwnHead {
     let OwnSeries { metric, count, sum, min, max, no_number, ref example, ref values } = *one;
-    let bytes = values.as_ref().map(encode);
+    let bytes = values.as_ref().map(|values| {
+        let mut merged = new_merged();
+        merge_counts(&mut merged, values);
+        encode(&merged)
+    });
     OwnHead { metric, count, sum, min, max, no_number, example: example.clone(), bytes }
 }
 
@@ -265,16 +274,11 @@ pub(crate) fn next(reader: &mut impl Read) -> Option<Entry> {
 }
 
 fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
-    let mut read_into = |mut histogram: Histogram, length: usize| -> Option<Histogram> {
+    let mut decode = |length: usize| -> Option<Merged> {
         let bytes = (length <= body.len()).then(|| body.split_to(length))?;
-        let decoded = Encoded(bytes).decode().ok()?;
-        for value in decoded.iter_recorded() {
-            let count = u32::try_from(value.count_at_value()).unwrap_or(u32::MAX);
-            histogram.record_n(value.value_iterated_to().min(histogram.high()), count).ok()?;
-        }
-        Some(histogram)
+        Encoded(bytes).decode().ok()
     };
-    let mut histogram = |length: usize| read_into(new_histogram(), length);
+    let mut histogram = |length: usize| decode(length).map(|decoded| recorded(&decoded));
     let series = |(label, outcome, measured, response, service): (u16, Outcome, bool, usize, usize)| {
         let (response_time_us, service_time_us) = (histogram(response)?, histogram(service)?);
         let response_time_less_lag_us = response_time_us.clone();
@@ -309,8 +313,8 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         })
     };
     let groups = head.groups.into_iter().map(group).collect::<Option<Vec<Series>>>()?;
-    let own = head.own.into_iter().map(|one| own(one, &mut read_into)).collect::<Option<Vec<OwnSeries>>>()?;
-    let mut histogram = |length: usize| read_into(new_histogram(), length);
+    let own = head.own.into_iter().map(|one| own(one, &mut decode)).collect::<Option<Vec<OwnSeries>>>()?;
+    let mut histogram = |length: usize| decode(length).map(|decoded| recorded(&decoded));
     let mut parts = Vec::with_capacity(head.parts.len());
     for (label, measured, [connect, handshake, pieces_service, first_byte, transfer]) in head.parts {
         parts.push(PartSeries {
@@ -361,14 +365,27 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
     }))
 }
 
-fn own(
-    head: OwnHead,
-    read_into: &mut impl FnMut(Histogram, usize) -> Option<Histogram>,
-) -> Option<OwnSeries> {
+/// As a thread recorded it.
+fn recorded(decoded: &Merged) -> Histogram {
+    let mut histogram = new_histogram();
+    for value in decoded.iter_recorded() {
+        let count = u32::try_from(value.count_at_value()).unwrap_or(u32::MAX);
+        histogram.record_n(value.value_iterated_to(), count);
+    }
+    histogram
+}
+
+fn own(head: OwnHead, decode: &mut impl FnMut(usize) -> Option<Merged>) -> Option<OwnSeries> {
     let OwnHead { metric, count, sum, min, max, no_number, example, bytes } = head;
     let kind = if bytes.is_some() { OwnKind::Histogram } else { OwnKind::Counter };
     let values = match OwnSeries::empty(metric, kind).values.zip(bytes) {
-        Some((values, length)) => Some(read_into(values, length)?),
+        Some((mut values, length)) => {
+            for value in decode(length)?.iter_recorded() {
+                let count = u32::try_from(value.count_at_value()).unwrap_or(u32::MAX);
+                values.record_n(value.value_iterated_to().min(values.high()), count).ok()?;
+            }
+            Some(values)
+        }
         None => None,
     };
     Some(OwnSeries { metric, count, sum, min, max, no_number, example, values })

@@ -21,7 +21,7 @@
 //! interval.in_window = true;
 //! interval.offered = 2;
 //! let mut time_us = new_histogram();
-//! time_us.record_n(740, 2)?;
+//! time_us.record_n(740, 2);
 //! interval.series.push(Series {
 //!     label: 0,
 //!     outcome: Outcome::Ok,
@@ -88,6 +88,7 @@ mod merge;
 mod operations;
 mod own;
 mod parts;
+mod recording;
 mod run;
 pub mod sample;
 pub mod sink;
@@ -127,6 +128,7 @@ pub use merge::{MergedInterval, SeriesKey, SeriesTimes};
 pub use operations::{Kinds, Operation, OperationsReader, OperationsWriter};
 pub use own::{OWN_VALUE_MAX, OwnKind, OwnMetric, OwnSeries, OwnValues, UNITS_PER_ONE};
 pub use parts::{PartSeries, PartTimes, SlowRequest};
+pub use recording::Histogram;
 pub use run::{Run, StoredLoad, StoredOwn, StoredParts, StoredSeries};
 pub use sample::Sample;
 pub use sink::{Facts, Sink, Sinks};
@@ -150,11 +152,7 @@ pub const HISTOGRAM_HIGH_US: u64 = 3_600_000_000;
 /// Significant decimal digits that a histogram keeps.
 pub const HISTOGRAM_DIGITS: u8 = 3;
 
-/// A latency histogram, microseconds; per second and series, so 32 bits a counter are enough.
-pub type Histogram = hdrhistogram::Histogram<u32>;
-
 /// An empty latency histogram with the bounds that every histogram of a run has.
 pub fn new_histogram() -> Histogram {
-    Histogram::new_with_bounds(HISTOGRAM_LOW_US, HISTOGRAM_HIGH_US, HISTOGRAM_DIGITS)
-        .expect("the bounds are constants that hdrhistogram accepts")
+    Histogram::new()
 }

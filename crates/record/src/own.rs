@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::HISTOGRAM_DIGITS;
 use crate::distribution::rank;
-use crate::histogram::{Merged, merge, merge_merged, new_merged};
+use crate::histogram::{Merged, merge_counts, merge_merged, new_merged};
 
 /// What a histogram of such numbers counts in: it holds whole numbers, so that fractions are told apart down to a millionth.
 /// A power of two, so that whole numbers up to 2,047 stay what they are.
@@ -138,7 +138,7 @@ impl OwnValues {
     /// Adds what one thread measured in one interval.
     pub fn add(&mut self, series: &OwnSeries) {
         if let Some(values) = &series.values {
-            merge(&mut self.values, values);
+            merge_counts(&mut self.values, values);
         }
         let OwnSeries { count, sum, min, max, no_number, .. } = *series;
         self.add_counts(count, sum, (min, max));

@@ -171,9 +171,9 @@ mod tests {
         let mut service_time_us = new_merged();
         merge(&mut service_time_us, &of.service_time_us);
         let mut parts = PartSeries::empty(0, true);
-        parts.pieces_service_us.record_n(5_000, 10).unwrap();
-        parts.first_byte_us.record_n(2_000, 10).unwrap();
-        parts.transfer_us.record_n(3_000, 10).unwrap();
+        parts.pieces_service_us.record_n(5_000, 10);
+        parts.first_byte_us.record_n(2_000, 10);
+        parts.transfer_us.record_n(3_000, 10);
         let mut all = PartTimes::default();
         assert!(!all.any());
         all.add(&parts);

@@ -537,11 +537,11 @@ mod tests {
         let mut totals = Totals::new(&[]);
         let mut within = interval(0, 1, 2);
         within.in_window = true;
-        within.lag_us.record_n(10, 9).unwrap();
-        within.unmeasured_lag_us.record(70_000).unwrap();
+        within.lag_us.record_n(10, 9);
+        within.unmeasured_lag_us.record(70_000);
         let mut after = interval(0, 2, 3);
-        after.lag_us.record_n(500_000, 3).unwrap();
-        after.unmeasured_lag_us.record_n(900_000, 5).unwrap();
+        after.lag_us.record_n(500_000, 3);
+        after.unmeasured_lag_us.record_n(900_000, 5);
         totals.add_interval(&within);
         totals.add_interval(&after);
         let driver = summarize(&totals, Path::new("x")).driver;

@@ -179,8 +179,8 @@ mod tests {
                 one.core_waits = Some(CoreWaits { waited_us: 125_000, sleeps: 500 });
                 one.absent_us = 250_000;
                 (one.dropped, one.measured_dropped, one.measured_offered) = (4, 3, 50);
-                one.lag_us.record_n(1_500, 7).unwrap();
-                one.unmeasured_lag_us.record_n(9_000, 3).unwrap();
+                one.lag_us.record_n(1_500, 7);
+                one.unmeasured_lag_us.record_n(9_000, 3);
                 let times = [(300 + u64::from(thread), 49), (2_000_000, 1)];
                 one.series = vec![
                     series(0, Outcome::Ok, second > 0, &times),
@@ -194,10 +194,10 @@ mod tests {
                 orders.add(2.0);
                 one.own = vec![spent, orders];
                 let mut parts = PartSeries::empty(0, second > 0);
-                parts.connect_us.record_n(90, 2).unwrap();
-                parts.pieces_service_us.record(1_000_000).unwrap();
-                parts.first_byte_us.record(400_000).unwrap();
-                parts.transfer_us.record(600_000).unwrap();
+                parts.connect_us.record_n(90, 2);
+                parts.pieces_service_us.record(1_000_000);
+                parts.first_byte_us.record(400_000);
+                parts.transfer_us.record(600_000);
                 one.parts = vec![parts];
                 writer.add_interval(&one).unwrap();
             }

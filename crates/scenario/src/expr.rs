@@ -133,6 +133,14 @@ impl Expr {
         self.write_encoded(cx, Encoding::Raw, out)
     }
 
+    /// How many bytes it is written in, where that is known before: a number that is drawn, padded to more digits than it has.
+    pub(crate) fn fixed_bytes(&self, encoding: Encoding) -> Option<usize> {
+        let Node::Pad { inner, width } = &self.node else { return None };
+        let Node::Uniform { low: 0.., high } = **inner else { return None };
+        let digits = high.checked_ilog10().map_or(1, |log| log as usize + 1);
+        (encoding != Encoding::JsonValue && digits <= *width).then_some(*width)
+    }
+
     /// Writes the value so that it cannot break out of its place.
     pub(crate) fn write_encoded(
         &self,

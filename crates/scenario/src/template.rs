@@ -35,6 +35,15 @@ impl Template {
         }
     }
 
+    /// How many bytes it has, where that is the same each time it is written and known before.
+    pub fn fixed_bytes(&self) -> Option<usize> {
+        let bytes = |part: &Part| match part {
+            Part::Literal(bytes) => Some(bytes.len()),
+            Part::Hole(expr, encoding) => expr.fixed_bytes(*encoding),
+        };
+        self.parts.iter().map(bytes).sum()
+    }
+
     /// Whether it may be another each time it is written, though no variable is changed.
     pub(crate) fn varies(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Hole(expr, _) if expr.node().varies()))
@@ -99,6 +108,33 @@ mod tests {
     use super::*;
     use crate::context::Shared;
     use crate::slot::Slot;
+
+    #[test]
+    fn bytes_are_fixed_where_every_value_has_as_many() {
+        let shared = Shared::default();
+        let mut random = fastrand::Rng::with_seed(1);
+        for (expr, encoding, bytes) in [
+            ("pad(random(0, 999), 3)", Encoding::Raw, Some(5)),
+            ("pad(random(0, 999), 3)", Encoding::Url, Some(5)),
+            ("pad(random(0, 0), 4)", Encoding::Raw, Some(6)),
+            ("pad(random(0, 1000), 3)", Encoding::Raw, None),
+            ("pad(random(-1, 9), 3)", Encoding::Raw, None),
+            ("random(100, 999)", Encoding::Raw, None),
+            ("pad(random(0, 999), 3)", Encoding::JsonValue, None),
+            ("pad(zipf(999), 3)", Encoding::Raw, None),
+        ] {
+            let mut template = Template::default();
+            template.push_literal(b"k:");
+            template.push_hole(Expr::parse_constant(expr).unwrap(), encoding);
+            assert_eq!(template.fixed_bytes(), bytes, "{expr}");
+            let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
+            for _ in 0..if bytes.is_some() { 100 } else { 0 } {
+                let mut out = Vec::new();
+                template.render(&mut cx, &mut out).unwrap();
+                assert_eq!(Some(out.len()), bytes, "{expr}");
+            }
+        }
+    }
 
     #[test]
     fn literals_join_and_constants_are_written_beforehand() {

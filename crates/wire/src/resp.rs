@@ -21,7 +21,7 @@
 mod body;
 mod command;
 
-pub use command::{words, write_command, write_head, write_word, write_word_by};
+pub use command::{WORD_END, words, write_command, write_head, write_word, write_word_by, write_word_head};
 
 use crate::http1::Decoded;
 pub use crate::reply::ReplyLimits;

@@ -77,6 +77,8 @@ struct Pipe {
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     pipe: usize,
+    /// How many there are.
+    bytes: usize,
     /// How many of them belonged to answers before.
     taken: usize,
     /// Whether the lane in front has said where its answer ends.
@@ -237,7 +239,7 @@ impl<I: Io> PipelineIo<I> {
     /// The lane in front has its turn at the bytes that are left; none if there are none, or they belong to nobody.
     fn next_answer(&mut self) -> Option<usize> {
         let reading = self.reading.as_mut()?;
-        let left = self.inner.received().len() - reading.taken;
+        let left = reading.bytes - reading.taken;
         let pipe = reading.pipe;
         if left == 0 || !reading.is_answered {
             // All that could be answered is: the next requests of these lanes leave together.
@@ -275,7 +277,8 @@ impl<I: Io> PipelineIo<I> {
                 if closing {
                     self.pipes[pipe].state = PipeState::Ending;
                 }
-                self.reading = Some(Reading { pipe, taken: 0, is_answered: true });
+                let bytes = self.inner.received().len();
+                self.reading = Some(Reading { pipe, bytes, taken: 0, is_answered: true });
                 self.readings += 1;
                 self.answer_at = 0;
             }
@@ -454,7 +457,7 @@ impl<I: Io> Io for PipelineIo<I> {
         let front = self.pipes[index].line.pop_front();
         debug_assert_eq!(front, Some(lane as u32), "answers come in the order of the requests");
         self.lanes[lane].in_line = false;
-        !self.pipes[index].line.is_empty() || reading.taken == self.inner.received().len()
+        !self.pipes[index].line.is_empty() || reading.taken == reading.bytes
     }
 
     fn reading(&self) -> Option<u64> {

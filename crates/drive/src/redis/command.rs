@@ -26,13 +26,22 @@ const NIL: u16 = 204;
 /// The status of all others.
 const FINE: u16 = 200;
 
+/// A word that varies.
+#[derive(Debug)]
+enum Word {
+    /// Of a length that is written already.
+    Counted(Template),
+    /// Of one that is known only once it is written.
+    Any(Template),
+}
+
 /// A command made ready: words that do not vary are written once.
 #[derive(Debug)]
 pub(crate) struct Command {
     /// What stands before the first word that varies.
     head: Box<[u8]>,
     /// Each word that varies, and what stands behind it.
-    rest: Vec<(Template, Box<[u8]>)>,
+    rest: Vec<(Word, Box<[u8]>)>,
     /// Whether the reply is kept.
     needs_body: bool,
     /// Which words are keys; none where that is known only once its name is.
@@ -53,11 +62,16 @@ impl Command {
         let (head, rest) = (Box::default(), Vec::new());
         let mut command = Command { head, rest, needs_body, keys, written: when, replicas };
         for word in words {
-            match word.as_literal() {
-                Some(literal) => resp::write_word(literal, &mut written),
-                None => {
+            match (word.as_literal(), word.fixed_bytes()) {
+                (Some(literal), _) => resp::write_word(literal, &mut written),
+                (None, Some(bytes)) => {
+                    resp::write_word_head(bytes, &mut written);
+                    command.end(std::mem::replace(&mut written, resp::WORD_END.into()));
+                    command.rest.push((Word::Counted(word.clone()), Box::default()));
+                }
+                (None, None) => {
                     command.end(std::mem::take(&mut written));
-                    command.rest.push((word.clone(), Box::default()));
+                    command.rest.push((Word::Any(word.clone()), Box::default()));
                 }
             }
         }
@@ -79,7 +93,11 @@ impl Command {
         let begin = out.len();
         out.extend_from_slice(&self.head);
         for (word, behind) in &self.rest {
-            if let Err(unmet) = resp::write_word_by(out, |out| word.render(cx, out)) {
+            let rendered = match word {
+                Word::Counted(word) => word.render(cx, out),
+                Word::Any(word) => resp::write_word_by(out, |out| word.render(cx, out)),
+            };
+            if let Err(unmet) = rendered {
                 out.truncate(begin);
                 return Err(unmet);
             }
@@ -330,6 +348,18 @@ mod tests {
             vec![literal("NX")],
         ];
         let expected = "*5\r\n$3\r\nSET\r\n$4\r\nk:42\r\n$0\r\n\r\n$2\r\n42\r\n$2\r\nNX\r\n";
+        assert_eq!(written(set, None), expected);
+        let padded = Expr::parse_constant("pad(random(7, 7), 12)").unwrap();
+        let padded = || Part::Hole(padded.clone(), Encoding::Raw);
+        let set = vec![
+            vec![literal("SET")],
+            vec![literal("k:"), padded()],
+            vec![hole()],
+            vec![padded()],
+            vec![literal("NX")],
+        ];
+        let expected =
+            "*5\r\n$3\r\nSET\r\n$14\r\nk:000000000007\r\n$2\r\n42\r\n$12\r\n000000000007\r\n$2\r\nNX\r\n";
         assert_eq!(written(set, None), expected);
     }
 

@@ -103,7 +103,7 @@ fn any_interval() -> impl Strategy<Value = ThreadInterval> {
         (one.measured_offered, one.measured_dropped) = (offered * 2, offered * 9);
         one.core_waits = Some(CoreWaits { waited_us: offered * 5, sleeps: offered });
         one.absent_us = offered * 7;
-        one.read_lag_us.record_n(offered, 1 + second as u32).unwrap();
+        one.read_lag_us.record_n(offered, 1 + second as u32);
         for (label, outcome, measured, times) in all {
             let capped: Vec<_> = times.iter().map(|&(us, n)| (us.min(crate::HISTOGRAM_HIGH_US), n)).collect();
             one.series.push(series(label, outcome, measured, &capped));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::PartTimes;
 use crate::distribution::{Distribution, latency};
-use crate::histogram::{Merged, merge, new_merged};
+use crate::histogram::{Merged, merge, merge_merged, new_merged};
 use crate::interval::{Outcome, Series};
 use crate::summary::{Failure, Good, Latency, Part, Parts, ratio};
 
@@ -114,12 +114,12 @@ impl LabelTotals {
         self.ended += other.ended;
         self.good_in_window += other.good_in_window;
         self.good_after_window += other.good_after_window;
-        merge(&mut self.response_time_us, &other.response_time_us);
-        merge(&mut self.response_time_less_lag_us, &other.response_time_less_lag_us);
-        merge(&mut self.service_time_us, &other.service_time_us);
+        merge_merged(&mut self.response_time_us, &other.response_time_us);
+        merge_merged(&mut self.response_time_less_lag_us, &other.response_time_less_lag_us);
+        merge_merged(&mut self.service_time_us, &other.service_time_us);
         self.parts.add_times(&other.parts);
         for (outcome, times) in &other.known_after_us {
-            merge(self.known_after_us.entry(*outcome).or_insert_with(new_merged), times);
+            merge_merged(self.known_after_us.entry(*outcome).or_insert_with(new_merged), times);
         }
     }
 

@@ -10,7 +10,7 @@ fn write(dir: &Path, number: u32, us: u64, cores: u64, revision: &str, status: S
     let mut one = ThreadInterval::empty(0, 0, 1_000_000);
     (one.in_window, one.offered, one.measured_offered) = (true, 100, 100);
     let mut times = new_histogram();
-    times.record_n(us, 100).unwrap();
+    times.record_n(us, 100);
     one.series = vec![Series {
         label: 0,
         outcome: Outcome::Ok,

@@ -13,11 +13,19 @@ pub fn write_head(words: usize, out: &mut Vec<u8>) {
     write_length(b'*', words, out);
 }
 
+/// What stands behind a word.
+pub const WORD_END: &[u8] = b"\r\n";
+
+/// Writes what stands before a word of so many bytes.
+pub fn write_word_head(bytes: usize, out: &mut Vec<u8>) {
+    write_length(b'$', bytes, out);
+}
+
 /// Writes one of a command's words.
 pub fn write_word(word: &[u8], out: &mut Vec<u8>) {
-    write_length(b'$', word.len(), out);
+    write_word_head(word.len(), out);
     out.extend_from_slice(word);
-    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(WORD_END);
 }
 
 /// Writes one of a command's words that `write` appends.

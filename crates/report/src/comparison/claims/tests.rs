@@ -29,7 +29,7 @@ fn write(dir: &Path, of: &Recipe) {
         let off = second % 3 * 20;
         let series = |label: u16, outcome, count: u32| {
             let mut times = new_histogram();
-            times.record_n(of.us[usize::from(label)] + off, count).unwrap();
+            times.record_n(of.us[usize::from(label)] + off, count);
             Series {
                 label,
                 outcome,
