@@ -208,7 +208,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         self.answer_end = decoded.consumed;
         // Bytes behind the answer, or a part of the request that the server did not want: out of step.
         let is_upload = connection.is_begun || connection.upload.is_some();
-        let is_sent = !(is_upload && connection.upload.take().is_some()) && !self.io.is_sending(c);
+        let is_sent = connection.upload.take().is_none() && !self.io.is_sending(c);
         self.uploads_cut += u64::from(is_upload && !is_sent);
         let in_step = self.io.answered(c, decoded.consumed) && is_sent;
         Ok(Some(in_step && !closing && connection.codec.keeps_open()))

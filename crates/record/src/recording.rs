@@ -81,9 +81,10 @@ impl Histogram {
         all.filter(|(_, count)| **count > 0).map(|(index, count)| (highest(index), *count))
     }
 
-    /// How many values share the counter of this one.
-    pub fn count_at(&self, us: u64) -> u64 {
-        self.counts[index(us.min(HISTOGRAM_HIGH_US))].into()
+    /// How many values share a counter with one from the first to the last of these.
+    pub fn count_between(&self, first_us: u64, last_us: u64) -> u64 {
+        let [first, last] = [first_us, last_us].map(|us| index(us.min(HISTOGRAM_HIGH_US)));
+        self.counts[first..=last].iter().map(|count| u64::from(*count)).sum()
     }
 
     /// The lowest value, as far as it is told apart; 0 where there is none.
@@ -157,7 +158,7 @@ mod tests {
             for (us, count) in values {
                 theirs.saturating_record_n(us.min(HISTOGRAM_HIGH_US), count);
                 ours.record_n(us, count);
-                prop_assert_eq!(ours.count_at(us), u64::from(theirs.count_at(us.min(HISTOGRAM_HIGH_US))));
+                prop_assert_eq!(ours.count_between(us, us), u64::from(theirs.count_at(us.min(HISTOGRAM_HIGH_US))));
             }
             let counted: Vec<(u64, u32)> =
                 theirs.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect();
@@ -182,7 +183,10 @@ mod tests {
         [0, 17, u64::MAX].into_iter().for_each(|us| one.record(us));
         other.record_n(17, u32::MAX);
         other.add(&one);
-        assert_eq!((other.count_at(17), other.len()), (u64::from(u32::MAX), 2 + u64::from(u32::MAX)));
+        assert_eq!(
+            (other.count_between(17, 17), other.len()),
+            (u64::from(u32::MAX), 2 + u64::from(u32::MAX))
+        );
         assert_eq!((other.min(), other.max()), (0, one.max()));
         one.reset();
         assert_eq!((one.len(), one.max(), one.recorded().count()), (0, 0, 0));

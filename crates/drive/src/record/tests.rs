@@ -133,7 +133,7 @@ fn a_response_time_is_kept_with_the_drivers_lag_and_without() {
     let series = &all[0].series[0];
     assert_eq!((series.response_time_us.min(), series.response_time_us.len()), (1_000, 3));
     let less_lag = &series.response_time_less_lag_us;
-    assert_eq!([1_000, 700, 0].map(|us| less_lag.count_at(us)), [1; 3], "never below nothing");
+    assert_eq!([1_000, 700, 0].map(|us| less_lag.count_between(us, us)), [1; 3], "never below nothing");
 }
 
 #[test]

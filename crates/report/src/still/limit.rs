@@ -206,14 +206,14 @@ fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
         let _ = writeln!(
             out,
             "<tr><td>{level}</td><td class=\"{class}\">{sign}</td><td>{}/s</td><td>{}/s</td><td>{}</td><td>{}</td><td>{}</td>\
-             <td>{}</td><td>{}</td></tr>",
+             <td>{}</td><td>{:.1}s</td></tr>",
             rate(figures.offered_per_s),
             rate(figures.achieved_per_s),
             time(figures.p50_us),
             time(figures.p99_us),
             percent(figures.failed_share),
             duration(trial.measured_s * 1e6),
-            format!("{:.1}s", trial.began_s),
+            trial.began_s,
         );
         if let Some(why) = why {
             let _ = writeln!(
