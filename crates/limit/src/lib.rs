@@ -12,6 +12,7 @@
 //!   other.
 //! - [`found()`]: what breaks first, what the limit is, the curve, what is odd.
 //! - [`Searches`]: all of it as it is kept.
+//! - [`student`]: the distribution by which it is told how sure an interval is.
 //!
 //! It is a crate of its own, and on the lowest floor, because the lab carries searches out and the report shows them, and
 //! neither knows the other; and so that it can be tested against theory alone.
@@ -50,6 +51,7 @@ mod math;
 mod odd;
 mod record;
 mod search;
+pub mod student;
 mod tail;
 mod trial;
 mod watch;
