@@ -27,7 +27,7 @@ use self::tally::{Calm, Tally};
 use self::trial::{Took, trial};
 use crate::interrupt::{Interrupt, StopRequest};
 use crate::{
-    EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, Pins, RunOptions, pin,
+    EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, Pins, RunOptions, pin, worse,
 };
 
 /// Most users that are tried, and most sessions each second.
@@ -103,7 +103,7 @@ pub struct Limited<E> {
     pub dir: PathBuf,
     /// The searches with their trials.
     pub searches: Searches,
-    /// The exit status that says what they are worth.
+    /// The exit status that says what those that ended are worth, [together](worse).
     pub exit_status: u8,
     /// What a trial failed with, where that ended the search and others were before it.
     pub failed: Option<E>,
@@ -164,8 +164,10 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
         Err(error) if is_begun => (false, Some(error)),
         Err(error) => return Err(error),
     };
-    let worth = searches.searches.iter().map(|search| worth(&search.found()));
-    let exit_status = if stopped { EXIT_INTERRUPTED } else { worth.max().unwrap_or(EXIT_INVALID) };
+    // one that has not ended proves nothing
+    let ended = searches.searches.iter().filter(|search| search.ended.is_some());
+    let worth = ended.map(|search| worth(&search.found())).reduce(worse);
+    let exit_status = if stopped { EXIT_INTERRUPTED } else { worth.unwrap_or(EXIT_INVALID) };
     Ok(Limited { dir, searches, exit_status, failed })
 }
 

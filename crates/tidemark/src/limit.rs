@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tidemark_lab::{
     EXIT_PASS, IoChoice, LimitOptions, Limited, Member, Pins, RunOptions, Timestamps, Trying,
-    available_cores, cores_text, limit as search,
+    available_cores, cores_text, limit as search, worse,
 };
 use tidemark_limit::{Purpose, Searches};
 use tidemark_record::limit as file;
@@ -56,7 +56,7 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
     let places = (arguments.json.as_deref(), arguments.markdown.as_deref());
     show(&searches, &dir, places, Place::beside(arguments.take_stdout()), arguments.quiet)?;
     match failed {
-        Some(failure) => Err(failure),
+        Some(failure) => Err(Failure { status: worse(exit_status, failure.status), ..failure }),
         None => Ok(exit_status),
     }
 }

@@ -135,6 +135,31 @@ fn a_search_that_was_stopped_goes_on_and_no_other_does() {
 }
 
 #[test]
+fn of_a_family_one_that_holds_nothing_comes_before_one_that_was_not_measured() {
+    // one whose system answers nothing in time, and one that the driver could not load
+    let statuses = |order: [Status; 2]| {
+        let temp = tempfile::tempdir().unwrap();
+        let named = |name: &str| Member { setting: Some(format!("size={name}")), ..member(SCENARIO) };
+        let members = [named("1"), named("2")];
+        limit::<LabError>(&members, &options(&temp.path().join("out")), &mut |trying, plan, options| {
+            let first = trying.setting == Some("size=1");
+            let mut finished = said(&plan, &options, 500);
+            let manifest = &mut finished.manifest;
+            manifest.summary.verdict.status = if first { order[0] } else { order[1] };
+            if manifest.summary.verdict.status == Status::Fail {
+                manifest.objectives.iter_mut().for_each(|objective| objective.met = false);
+            }
+            Ok(finished)
+        })
+        .unwrap()
+        .exit_status
+    };
+    assert_eq!(statuses([Status::Invalid, Status::Invalid]), EXIT_INVALID);
+    assert_eq!(statuses([Status::Fail, Status::Invalid]), EXIT_FAIL);
+    assert_eq!(statuses([Status::Invalid, Status::Fail]), EXIT_FAIL);
+}
+
+#[test]
 fn a_trial_waits_until_the_system_is_as_before() {
     let temp = tempfile::tempdir().unwrap();
     let waited = RefCell::new(Vec::new());
