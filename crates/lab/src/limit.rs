@@ -191,27 +191,35 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, Fi
     let plan = &first.plan;
     let masked = |text: &str| plan.secrets.masked(text);
     let asked: Vec<String> = options.asked.iter().map(|text| masked(text)).collect();
-    if let Some(dir) = options.out.as_deref().filter(|dir| file::is_at(dir)) {
-        let lock = begin(dir)?;
-        let text = file::read(dir).map_err(|error| LabError::Usage(error.to_string()))?;
-        let searches = Searches::from_json(&text)
-            .map_err(|reason| LabError::Usage(file::damaged(dir, &reason).to_string()))?;
-        let why = if file::source(dir) != plan.source {
-            "its scenario was another, or has changed".to_owned()
-        } else if searches.asked != asked {
-            format!("it was asked for with {}, and now with {}", told(&searches.asked), told(&asked))
-        } else {
-            return Ok((dir.to_owned(), searches, lock));
-        };
+    // one that was killed before it was written down begins anew
+    let there = options.out.as_deref().filter(|dir| file::is_at(dir) || file::is_begun(dir));
+    let (dir, lock) = match there {
+        Some(dir) => (dir.to_owned(), begin(dir)?),
+        None => {
+            let dir = tidemark_record::new_run_dir(options.out.as_deref(), &format!("limit-{}", plan.name))
+                .map_err(|error| LabError::Usage(error.to_string()))?;
+            tidemark_record::write_scenario(&dir, &plan.source).map_err(unwritten)?;
+            let lock = begin(&dir)?;
+            (dir, lock)
+        }
+    };
+    let cannot = |why: &str| {
         let dir = dir.display();
-        return Err(LabError::Usage(format!(
-            "{dir}: this search cannot go on: {why}; name another directory"
-        )));
+        LabError::Usage(format!("{dir}: this search cannot go on: {why}; name another directory"))
+    };
+    if file::source(&dir) != plan.source {
+        return Err(cannot("its scenario was another, or has changed"));
     }
-    let dir = tidemark_record::new_run_dir(options.out.as_deref(), &format!("limit-{}", plan.name))
-        .map_err(|error| LabError::Usage(error.to_string()))?;
-    tidemark_record::write_scenario(&dir, &plan.source).map_err(unwritten)?;
-    let lock = begin(&dir)?;
+    if file::is_at(&dir) {
+        let text = file::read(&dir).map_err(|error| LabError::Usage(error.to_string()))?;
+        let searches = Searches::from_json(&text)
+            .map_err(|reason| LabError::Usage(file::damaged(&dir, &reason).to_string()))?;
+        if searches.asked != asked {
+            let (before, now) = (told(&searches.asked), told(&asked));
+            return Err(cannot(&format!("it was asked for with {before}, and now with {now}")));
+        }
+        return Ok((dir, searches, lock));
+    }
     let mut searches = Searches::new(&masked(&plan.name), &masked(&plan.description));
     searches.command = plan.secrets.masked_command(&first.options.command_line);
     searches.asked = asked;

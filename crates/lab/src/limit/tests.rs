@@ -135,6 +135,22 @@ fn a_search_that_was_stopped_goes_on_and_no_other_does() {
 }
 
 #[test]
+fn one_that_was_killed_before_it_was_written_down_begins_anew() {
+    let temp = tempfile::tempdir().unwrap();
+    let out = temp.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    let mut run = |_: &Trying<'_>, plan: Plan, options: RunOptions| -> Result<Finished, LabError> {
+        Ok(said(&plan, &options, 500))
+    };
+    tidemark_record::write_scenario(&out, "name: another\n").unwrap();
+    let error = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap_err().to_string();
+    assert!(error.contains("its scenario was another") && error.contains("another directory"), "{error}");
+    tidemark_record::write_scenario(&out, SCENARIO).unwrap();
+    let limited = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap();
+    assert_eq!((limited.exit_status, limited.dir), (EXIT_PASS, out));
+}
+
+#[test]
 fn of_a_family_one_that_holds_nothing_comes_before_one_that_was_not_measured() {
     // one whose system answers nothing in time, and one that the driver could not load
     let statuses = |order: [Status; 2]| {
