@@ -73,6 +73,8 @@ pub struct LimitOptions {
     pub precision: f64,
     /// The highest level.
     pub most: Option<f64>,
+    /// Requests each second that each member must hold, if so many are asked for.
+    pub at_least_per_s: Option<f64>,
     /// The search's directory: new or empty, or one of a search that goes on. A fresh one under `runs/` if none.
     pub out: Option<PathBuf>,
     /// What is asked for beside the scenario, in words that are the same whenever the same is asked for.
@@ -131,6 +133,7 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
         match searches.searches.get_mut(index) {
             // more time than before is time to go on, and so is a limit that is to be known better, or may be higher
             Some(before) => {
+                before.at_least_per_s = search.at_least_per_s;
                 before.options = Options {
                     budget_s: search.options.budget_s.max(before.options.budget_s),
                     precision: search.options.precision,
@@ -166,13 +169,23 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
     };
     // one that has not ended proves nothing
     let ended = searches.searches.iter().filter(|search| search.ended.is_some());
-    let worth = ended.map(|search| worth(&search.found())).reduce(worse);
+    let worth = ended.map(|search| worth(&search.found(), search.at_least_per_s)).reduce(worse);
     let exit_status = if stopped { EXIT_INTERRUPTED } else { worth.unwrap_or(EXIT_INVALID) };
     Ok(Limited { dir, searches, exit_status, failed })
 }
 
-/// The exit status of a search: 1 where nothing holds, 3 where no limit of the system was seen.
-fn worth(found: &Found) -> u8 {
+/// The exit status of a search: 1 where nothing holds, or for sure less than it must, 3 where no limit of the system was seen.
+/// One that holds as much as it must is worth a pass whatever ended it.
+fn worth(found: &Found, at_least_per_s: Option<f64>) -> u8 {
+    if let Some(per_s) = at_least_per_s {
+        match found.holds_at_least(per_s) {
+            Some(true) => return EXIT_PASS,
+            Some(false) => return EXIT_FAIL,
+            // nothing broke, and less was tried
+            None if found.first_to_break.is_none() => return EXIT_INVALID,
+            None => {}
+        }
+    }
     match found.ended {
         Some(Ending::NothingHolds) => EXIT_FAIL,
         Some(Ending::Driver) => EXIT_INVALID,
@@ -286,6 +299,7 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError>
         },
         trials: Vec::new(),
         ended: None,
+        at_least_per_s: options.at_least_per_s,
         notes,
     })
 }

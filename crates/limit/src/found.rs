@@ -72,6 +72,18 @@ pub struct Point {
     pub holds: bool,
 }
 
+impl Found {
+    /// Whether so many requests each second hold: true where the whole interval lies there or above, false where it lies
+    /// below; none where it does not say.
+    pub fn holds_at_least(&self, per_s: f64) -> Option<bool> {
+        match (self.low_per_s, self.high_per_s) {
+            (Some(low), _) if low >= per_s => Some(true),
+            (_, Some(high)) if high < per_s => Some(false),
+            _ => None,
+        }
+    }
+}
+
 /// What the trials until now come to; `ended` is none while the search goes on.
 pub fn found(
     goals: &[Goal],

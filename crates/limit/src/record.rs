@@ -53,6 +53,9 @@ pub struct Search {
     /// Why it ended; absent while it has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ending>,
+    /// Requests each second that it must hold, if so many are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least_per_s: Option<f64>,
     /// What a reader must know beside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -152,6 +155,7 @@ impl Search {
         above_0("`budget_s`", budget_s, SECONDS_MAX)?;
         above_0("`precision`", precision, LEVEL_MAX)?;
         from_0("`warm_up_s`", warm_up_s, SECONDS_MAX)?;
+        above_0("`at_least_per_s`", self.at_least_per_s.unwrap_or(1.0), LEVEL_MAX)?;
         from_0("`cores`", self.room.cores, NUMBERS.1)?;
         for (index, trial) in self.trials.iter().enumerate() {
             self.check_trial(trial).map_err(|reason| format!("trial {}: {reason}", index + 1))?;

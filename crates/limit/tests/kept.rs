@@ -31,6 +31,7 @@ fn searches() -> Searches {
         room: Room { cores: 2.0, at_once: 1_000, sync_us: Some(900), fresh: true },
         trials: vec![trial],
         ended: Some(Ending::Budget),
+        at_least_per_s: Some(5_000.0),
         notes: vec!["a note".into()],
     };
     Searches { searches: vec![search], stopped: Some("x".into()), ..Searches::new("shop", "a shop") }
@@ -66,7 +67,8 @@ fn of_a_queue() -> Value {
     let Ok(ended) = search(&goals, &options, &mut trials, &mut system);
     let room = Room { cores: 2.0, at_once: 10, sync_us: Some(900), fresh: false };
     let ended = Some(ended);
-    let search = Search { setting: None, goals, options, room, trials, ended, notes: Vec::new() };
+    let (setting, at_least_per_s, notes) = (None, None, Vec::new());
+    let search = Search { setting, goals, options, room, trials, ended, at_least_per_s, notes };
     let kept = Searches { searches: vec![search], ..Searches::new("shop", "") };
     serde_json::from_str(&kept.to_json()).unwrap()
 }

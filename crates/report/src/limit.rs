@@ -37,6 +37,10 @@ fn of(search: &Search) -> Value {
     if let Some(setting) = &search.setting {
         limit["setting"] = setting.as_str().into();
     }
+    if let Some(per_s) = search.at_least_per_s {
+        let says = at_least(&found, per_s);
+        limit["at_least"] = json!({ "per_s": per_s, "holds": found.holds_at_least(per_s), "says": says });
+    }
     limit
 }
 
@@ -94,6 +98,22 @@ pub fn says(found: &Found) -> String {
             first.unwrap_or("nothing"),
             cpu(&found.cpu)
         ),
+    }
+}
+
+/// Whether it holds as much as it must: `holds 41,200/s (40,100 to 42,000, 95 %), less than 50,000/s`.
+pub fn at_least(found: &Found, per_s: f64) -> String {
+    let wanted = match per_s {
+        1_000.0.. => format!("{}/s", count(per_s.round() as u64)),
+        _ => format!("{}/s", rate(per_s)),
+    };
+    let interval = if found.first_to_break.is_some() { interval(found) } else { String::new() };
+    let holds = held(found)
+        .map_or_else(|| "holds nothing that was tried".into(), |held| format!("holds {held}{interval}"));
+    match found.holds_at_least(per_s) {
+        Some(true) => format!("{holds}, at least {wanted}"),
+        Some(false) => format!("{holds}, less than {wanted}"),
+        None => format!("{holds}, and nobody knows whether that is at least {wanted}"),
     }
 }
 
@@ -228,6 +248,7 @@ pub fn oddity(oddity: &Oddity, users: bool) -> String {
 
 /// Everything that is to be said beside the sentence, the weightiest first.
 pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
+    let wanted = search.at_least_per_s.map(|per_s| at_least(found, per_s));
     let limit = found.cause.iter().map(|of| format!("the limit is {}", cause(of)));
     let odd = found.oddities.iter().map(|of| oddity(of, found.users));
     let is_below = |per_s: &f64| found.per_s.is_some_and(|limit| *per_s < limit);
@@ -235,7 +256,9 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     let knee = knee.map(|per_s| {
         format!("beyond about {}/s the response time grows faster than the throughput", rate(per_s))
     });
-    limit
+    wanted
+        .into_iter()
+        .chain(limit)
         .chain(odd)
         .chain(not_counted(search, found))
         .chain(beside(search))
@@ -353,6 +376,7 @@ pub(crate) mod tests {
             room: Room { cores: 1.0, at_once: 100, sync_us: None, fresh: true },
             trials: vec![trial(100.0, 900), trial(800.0, 2_000), trial(900.0, 60_000)],
             ended: Some(Ending::Precise),
+            at_least_per_s: None,
             notes: vec!["a <note>".into()],
         };
         let mut searches = Searches::new("shop", "");
@@ -388,6 +412,25 @@ pub(crate) mod tests {
         assert_eq!(nothing, "nothing holds: mean < 50ms (71ms</td>) breaks at 0.2/s");
         assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));
         assert!(other(Ending::Saturated, &|_| {}).contains("--until"));
+    }
+
+    #[test]
+    fn whether_it_holds_what_it_must_is_said_only_where_it_is_sure() {
+        let mut searches = searches(None);
+        let found = searches.searches[0].found();
+        let holds = "holds 42,400/s (40,000 to 45,000, 95 %)";
+        assert_eq!(at_least(&found, 40_000.0), format!("{holds}, at least 40,000/s"));
+        assert_eq!(at_least(&found, 45_001.0), format!("{holds}, less than 45,001/s"));
+        assert_eq!(found.holds_at_least(45_000.0), None);
+        assert!(at_least(&found, 45_000.0).contains("nobody knows whether that is at least 45,000/s"));
+        searches.searches[0].at_least_per_s = Some(50_000.0);
+        let says = format!("{holds}, less than 50,000/s");
+        assert_eq!(remarks(&searches.searches[0], &found)[0], says);
+        let value: Value = serde_json::from_str(&json(&searches, Path::new("x"))).unwrap();
+        let wanted = json!({ "per_s": 50_000.0, "holds": false, "says": says });
+        assert_eq!(value["limit"]["at_least"], wanted);
+        let none = Found { per_s: None, low_per_s: None, high_per_s: Some(7.0), ..found };
+        assert_eq!(at_least(&none, 10.0), "holds nothing that was tried, less than 10/s");
     }
 
     #[test]

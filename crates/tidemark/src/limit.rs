@@ -33,6 +33,7 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
         budget: arguments.budget,
         precision: arguments.within,
         most: constant("--most", arguments.most)?,
+        at_least_per_s: constant("--at-least", arguments.at_least)?,
         out: arguments.out.clone(),
         asked: asked(arguments),
     };

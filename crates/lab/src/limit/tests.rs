@@ -151,6 +151,25 @@ fn one_that_was_killed_before_it_was_written_down_begins_anew() {
 }
 
 #[test]
+fn what_it_must_hold_decides_once_it_is_sure() {
+    let status = |at_least_per_s: f64, most: Option<f64>| {
+        let temp = tempfile::tempdir().unwrap();
+        let at_least_per_s = Some(at_least_per_s);
+        let asked = LimitOptions { at_least_per_s, most, ..options(&temp.path().join("out")) };
+        let limited = limit::<LabError>(&[member(SCENARIO)], &asked, &mut |_, plan, options| {
+            Ok(said(&plan, &options, 500))
+        });
+        limited.unwrap().exit_status
+    };
+    // it holds 730/s
+    assert_eq!(status(600.0, None), EXIT_PASS);
+    assert_eq!(status(900.0, None), EXIT_FAIL);
+    assert_eq!(status(730.0, None), EXIT_PASS, "within the interval nobody knows, and nothing fails");
+    assert_eq!(status(600.0, Some(500.0)), EXIT_INVALID, "so much was not tried");
+    assert_eq!(status(400.0, Some(500.0)), EXIT_PASS);
+}
+
+#[test]
 fn of_a_family_one_that_holds_nothing_comes_before_one_that_was_not_measured() {
     // one whose system answers nothing in time, and one that the driver could not load
     let statuses = |order: [Status; 2]| {

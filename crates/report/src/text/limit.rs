@@ -55,7 +55,9 @@ fn one(text: &mut Text, search: &Search) {
     if let Some(setting) = &search.setting {
         text.heading(setting);
     }
+    let holds = search.at_least_per_s.and_then(|per_s| found.holds_at_least(per_s));
     let paint = match found.ended {
+        _ if holds == Some(false) => BAD,
         Some(Ending::NothingHolds | Ending::Driver) => BAD,
         Some(Ending::Precise | Ending::NothingBreaks) => GOOD,
         _ => HEADING,

@@ -24,14 +24,15 @@ const BUDGET_LEAST: Duration = Duration::from_secs(8);
 The load is doubled until an objective breaks; then the limit is closed in on, by trials around it in shuffled order, until it \
 is known to --within or the budget is used up. One that was stopped goes on where it was: give the same command with --out DIR.
 
-Exit status: 0 a limit was found, 1 nothing holds or a --url is unreachable, 2 wrong use, 3 no limit of the system was seen \
-(the driver was the limit, or the time too short), 130 stopped.
+Exit status: 0 a limit was found, 1 nothing holds, for sure less than --at-least, or a --url is unreachable, 2 wrong use, 3 no limit \
+of the system was seen (the driver was the limit, or the time too short), 130 stopped.
 
 Examples:
   tidemark limit airline
   tidemark limit my.yaml --url http://127.0.0.1:8080 --watch port=8080 --until 'p99<50ms'
   tidemark limit my.yaml --budget 10m --over cores=1,2,4 --pin driver=6,7
   tidemark limit my.yaml --over pool=10,20,40 --json
+  tidemark limit my.yaml --at-least 5k/s --budget 3m     in CI
   tidemark limit my.yaml --out runs/limit --budget 30m   goes on there
   tidemark report runs/limit")]
 #[command(mut_arg("seed", |arg| arg.help("Seed of the random numbers, also of the order of trials")))]
@@ -63,6 +64,9 @@ pub struct LimitArguments {
     /// Most sessions each second, or most users, that are tried
     #[arg(long, value_name = "RATE|N", value_parser = rate)]
     pub most: Option<RateRange>,
+    /// Requests each second that it must hold: exit status 1 where the whole interval is below
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub at_least: Option<RateRange>,
     /// Drive the system at this URL instead of starting the scenario's
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
