@@ -6,7 +6,7 @@ use crate::cause::Room;
 use crate::estimate::telling;
 use crate::found::{Found, found};
 use crate::search::{Ending, Options, told};
-use crate::trial::{Goal, Obstacle, Purpose, Trial};
+use crate::trial::{Goal, NotCounted, Purpose, Trial};
 
 /// Version of the form that this writes, and the highest that it reads.
 const FORMAT: u32 = 1;
@@ -222,7 +222,7 @@ impl Search {
         let tell = telling(&self.goals, &told(&self.trials));
         let holds = tell.iter().any(|trial| trial.holds());
         let breaks = tell.iter().any(|trial| !trial.holds());
-        let is_driver = |trial: &Trial| matches!(trial.obstacle, Some(Obstacle::Driver(_)));
+        let is_driver = |trial: &Trial| matches!(trial.not_counted, Some(NotCounted::Driver(_)));
         let fits = match ended {
             Ending::Precise => holds && breaks,
             Ending::Budget => true,

@@ -1,7 +1,7 @@
 //! A search that is written down and read again is the same.
 
 use tidemark_limit::{
-    Ask, Cores, Ending, Figures, Moment, Obstacle, Options, Percentile, Purpose, Room, Search, Searches,
+    Ask, Cores, Ending, Figures, Moment, NotCounted, Options, Percentile, Purpose, Room, Search, Searches,
     Seen, Tail, Trial,
 };
 
@@ -22,8 +22,8 @@ fn searches() -> Searches {
     };
     let seen = vec![Seen { met: true, measured: "1.23ms".into(), tail: Some(tail) }];
     let moments = vec![Moment { at_s: 1.5, ended: 100, slow: 1 }];
-    let obstacle = Some(Obstacle::Machine("cargo".into()));
-    let trial = Trial { obstacle, moments, dir: "1-41.5".into(), ..Trial::new(ask, seen, figures) };
+    let not_counted = Some(NotCounted::Machine("cargo".into()));
+    let trial = Trial { not_counted, moments, dir: "1-41.5".into(), ..Trial::new(ask, seen, figures) };
     let search = Search {
         setting: Some("cores=2".into()),
         goals: vec![goal(Percentile { allowed: 0.01, bound_s: 0.05 })],
@@ -41,6 +41,10 @@ fn searches() -> Searches {
 fn what_was_written_is_read() {
     let searches = searches();
     assert_eq!(Searches::from_json(&searches.to_json()).unwrap(), searches);
+    // as it was called before
+    let earlier = searches.to_json().replace("\"not_counted\"", "\"obstacle\"");
+    assert!(earlier.contains("obstacle"));
+    assert_eq!(Searches::from_json(&earlier).unwrap(), searches);
 }
 
 #[test]
