@@ -13,7 +13,7 @@ use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
-use crate::results::{self, ResultArguments};
+use crate::results::SeveralResultArguments;
 
 /// Less is not time for two trials.
 const BUDGET_LEAST: Duration = Duration::from_secs(8);
@@ -82,15 +82,9 @@ pub struct LimitArguments {
     /// Print nothing while it runs, and no text on standard error
     #[arg(long, short)]
     pub quiet: bool,
-    /// Write one JSON object, to standard output unless =FILE is said; the text goes to standard error then
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    pub json: Option<PathBuf>,
-    /// Write Markdown; - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Write the page to this file, too; - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    /// What is written beside the text.
+    #[command(flatten)]
+    pub results: SeveralResultArguments,
     /// How that URL is reached
     #[command(flatten)]
     pub reach: ReachArguments,
@@ -120,21 +114,7 @@ impl LimitArguments {
                 Time(BUDGET_LEAST)
             )));
         }
-        self.results().check(self.html.as_deref())
-    }
-
-    /// What is written beside the text, as of other verbs.
-    pub fn results(&self) -> ResultArguments {
-        ResultArguments {
-            json: self.json.clone(),
-            markdown: self.markdown.clone(),
-            ..ResultArguments::default()
-        }
-    }
-
-    /// Whether one of the results has standard output for itself.
-    pub fn take_stdout(&self) -> bool {
-        self.results().take_stdout() || self.html.as_deref().is_some_and(results::is_stdout)
+        self.results.check()
     }
 }
 
