@@ -13,7 +13,7 @@ use tidemark_scenario::{Comparison, Plan, Side};
 use crate::stores;
 pub use in_rounds::{Bounds, Looked, compare_in_rounds};
 
-use crate::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, RunOptions};
+use crate::{EXIT_PASS, Finished, LabError, RunOptions, worse};
 
 /// A run of a comparison that is about to begin.
 #[derive(Debug, Clone, PartialEq)]
@@ -231,13 +231,6 @@ fn directory(turn: &Turn) -> String {
     format!("{}-{}{part}", turn.done + 1, if name.is_empty() { "run" } else { &name })
 }
 
-/// The status of two runs together.
-fn worse(a: u8, b: u8) -> u8 {
-    let order = [EXIT_PASS, EXIT_INVALID, EXIT_FAIL, EXIT_INTERRUPTED];
-    let rank = |status: u8| order.iter().position(|known| *known == status).unwrap_or(order.len());
-    if rank(b) > rank(a) { b } else { a }
-}
-
 fn unwritten(error: tidemark_record::RecordError) -> LabError {
     LabError::Measure(error.to_string())
 }
@@ -245,6 +238,7 @@ fn unwritten(error: tidemark_record::RecordError) -> LabError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{EXIT_FAIL, EXIT_INTERRUPTED};
     use tidemark_record::Manifest;
     use tidemark_record::summary::Status;
     use tidemark_scenario::{Experiment, load_experiment_text};

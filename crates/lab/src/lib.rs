@@ -99,3 +99,29 @@ pub const EXIT_USAGE: u8 = 2;
 pub const EXIT_INVALID: u8 = 3;
 /// Exit status: stopped by the user.
 pub const EXIT_INTERRUPTED: u8 = 130;
+
+/// The exit status of two parts together: of several runs, or several searches.
+///
+/// What is proven comes before what is not known, as `fail` comes before `invalid` in one run: a part that failed is a
+/// finding, whatever could not be measured beside it, and measuring that again does not undo it. That the user stopped it
+/// comes before both, as it explains what is missing.
+pub fn worse(a: u8, b: u8) -> u8 {
+    let order = [EXIT_PASS, EXIT_INVALID, EXIT_FAIL, EXIT_USAGE, EXIT_INTERRUPTED];
+    let rank = |status: u8| order.iter().position(|known| *known == status).unwrap_or(order.len());
+    if rank(b) > rank(a) { b } else { a }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_comes_before_what_was_not_measured() {
+        let all = |statuses: &[u8]| statuses.iter().copied().reduce(worse).unwrap();
+        assert_eq!(all(&[EXIT_PASS, EXIT_INVALID, EXIT_FAIL, EXIT_PASS]), EXIT_FAIL);
+        assert_eq!(all(&[EXIT_FAIL, EXIT_INVALID]), EXIT_FAIL);
+        assert_eq!(all(&[EXIT_PASS, EXIT_INVALID, EXIT_PASS]), EXIT_INVALID);
+        assert_eq!(all(&[EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID]), EXIT_INTERRUPTED);
+        assert_eq!(all(&[EXIT_PASS, EXIT_PASS]), EXIT_PASS);
+    }
+}

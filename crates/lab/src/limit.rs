@@ -27,7 +27,7 @@ use self::tally::{Calm, Tally};
 use self::trial::{Took, trial};
 use crate::interrupt::{Interrupt, StopRequest};
 use crate::{
-    EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, Pins, RunOptions, pin,
+    EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, Pins, RunOptions, pin, worse,
 };
 
 /// Most users that are tried, and most sessions each second.
@@ -73,6 +73,8 @@ pub struct LimitOptions {
     pub precision: f64,
     /// The highest level.
     pub most: Option<f64>,
+    /// Requests each second that each member must hold, if so many are asked for.
+    pub at_least_per_s: Option<f64>,
     /// The search's directory: new or empty, or one of a search that goes on. A fresh one under `runs/` if none.
     pub out: Option<PathBuf>,
     /// What is asked for beside the scenario, in words that are the same whenever the same is asked for.
@@ -103,7 +105,7 @@ pub struct Limited<E> {
     pub dir: PathBuf,
     /// The searches with their trials.
     pub searches: Searches,
-    /// The exit status that says what they are worth.
+    /// The exit status that says what those that ended are worth, [together](worse).
     pub exit_status: u8,
     /// What a trial failed with, where that ended the search and others were before it.
     pub failed: Option<E>,
@@ -131,6 +133,7 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
         match searches.searches.get_mut(index) {
             // more time than before is time to go on, and so is a limit that is to be known better, or may be higher
             Some(before) => {
+                before.at_least_per_s = search.at_least_per_s;
                 before.options = Options {
                     budget_s: search.options.budget_s.max(before.options.budget_s),
                     precision: search.options.precision,
@@ -164,13 +167,25 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
         Err(error) if is_begun => (false, Some(error)),
         Err(error) => return Err(error),
     };
-    let worth = searches.searches.iter().map(|search| worth(&search.found()));
-    let exit_status = if stopped { EXIT_INTERRUPTED } else { worth.max().unwrap_or(EXIT_INVALID) };
+    // one that has not ended proves nothing
+    let ended = searches.searches.iter().filter(|search| search.ended.is_some());
+    let worth = ended.map(|search| worth(&search.found(), search.at_least_per_s)).reduce(worse);
+    let exit_status = if stopped { EXIT_INTERRUPTED } else { worth.unwrap_or(EXIT_INVALID) };
     Ok(Limited { dir, searches, exit_status, failed })
 }
 
-/// The exit status of a search: 1 where nothing holds, 3 where no limit of the system was seen.
-fn worth(found: &Found) -> u8 {
+/// The exit status of a search: 1 where nothing holds, or for sure less than it must, 3 where no limit of the system was seen.
+/// One that holds as much as it must is worth a pass whatever ended it.
+fn worth(found: &Found, at_least_per_s: Option<f64>) -> u8 {
+    if let Some(per_s) = at_least_per_s {
+        match found.holds_at_least(per_s) {
+            Some(true) => return EXIT_PASS,
+            Some(false) => return EXIT_FAIL,
+            // nothing broke, and less was tried
+            None if found.first_to_break.is_none() => return EXIT_INVALID,
+            None => {}
+        }
+    }
     match found.ended {
         Some(Ending::NothingHolds) => EXIT_FAIL,
         Some(Ending::Driver) => EXIT_INVALID,
@@ -189,27 +204,35 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, Fi
     let plan = &first.plan;
     let masked = |text: &str| plan.secrets.masked(text);
     let asked: Vec<String> = options.asked.iter().map(|text| masked(text)).collect();
-    if let Some(dir) = options.out.as_deref().filter(|dir| file::is_at(dir)) {
-        let lock = begin(dir)?;
-        let text = file::read(dir).map_err(|error| LabError::Usage(error.to_string()))?;
-        let searches = Searches::from_json(&text)
-            .map_err(|reason| LabError::Usage(file::damaged(dir, &reason).to_string()))?;
-        let why = if file::source(dir) != plan.source {
-            "its scenario was another, or has changed".to_owned()
-        } else if searches.asked != asked {
-            format!("it was asked for with {}, and now with {}", told(&searches.asked), told(&asked))
-        } else {
-            return Ok((dir.to_owned(), searches, lock));
-        };
+    // one that was killed before it was written down begins anew
+    let there = options.out.as_deref().filter(|dir| file::is_at(dir) || file::is_begun(dir));
+    let (dir, lock) = match there {
+        Some(dir) => (dir.to_owned(), begin(dir)?),
+        None => {
+            let dir = tidemark_record::new_run_dir(options.out.as_deref(), &format!("limit-{}", plan.name))
+                .map_err(|error| LabError::Usage(error.to_string()))?;
+            tidemark_record::write_scenario(&dir, &plan.source).map_err(unwritten)?;
+            let lock = begin(&dir)?;
+            (dir, lock)
+        }
+    };
+    let cannot = |why: &str| {
         let dir = dir.display();
-        return Err(LabError::Usage(format!(
-            "{dir}: this search cannot go on: {why}; name another directory"
-        )));
+        LabError::Usage(format!("{dir}: this search cannot go on: {why}; name another directory"))
+    };
+    if file::source(&dir) != plan.source {
+        return Err(cannot("its scenario was another, or has changed"));
     }
-    let dir = tidemark_record::new_run_dir(options.out.as_deref(), &format!("limit-{}", plan.name))
-        .map_err(|error| LabError::Usage(error.to_string()))?;
-    tidemark_record::write_scenario(&dir, &plan.source).map_err(unwritten)?;
-    let lock = begin(&dir)?;
+    if file::is_at(&dir) {
+        let text = file::read(&dir).map_err(|error| LabError::Usage(error.to_string()))?;
+        let searches = Searches::from_json(&text)
+            .map_err(|reason| LabError::Usage(file::damaged(&dir, &reason).to_string()))?;
+        if searches.asked != asked {
+            let (before, now) = (told(&searches.asked), told(&asked));
+            return Err(cannot(&format!("it was asked for with {before}, and now with {now}")));
+        }
+        return Ok((dir, searches, lock));
+    }
     let mut searches = Searches::new(&masked(&plan.name), &masked(&plan.description));
     searches.command = plan.secrets.masked_command(&first.options.command_line);
     searches.asked = asked;
@@ -276,6 +299,7 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError>
         },
         trials: Vec::new(),
         ended: None,
+        at_least_per_s: options.at_least_per_s,
         notes,
     })
 }

@@ -56,10 +56,15 @@ pub fn estimate(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
 fn of_kept(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
     let held = trials.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).reduce(f64::max)?;
     let of_goals = (0..goals.len()).filter_map(|goal| of_goal(goals, goal, trials, held));
-    let fell = bracket(trials, held, &|trial| trial.fell.is_some());
-    let fell =
-        fell.map(|Bracket { level, low, high }| Estimate { level, low, high, goal: None, steepness: None });
-    let all: Vec<Estimate> = of_goals.chain(fell).collect();
+    let failure = bracket(trials, held, &|trial| trial.failure.is_some());
+    let failure = failure.map(|Bracket { level, low, high }| Estimate {
+        level,
+        low,
+        high,
+        goal: None,
+        steepness: None,
+    });
+    let all: Vec<Estimate> = of_goals.chain(failure).collect();
     let first = all.iter().min_by(|a, b| a.level.total_cmp(&b.level))?.clone();
     let sharing = all.iter().filter(|other| other.level <= first.level * SHARES);
     let low = sharing.map(|other| other.low).reduce(|a, b| Some(a?.min(b?))).flatten();
@@ -225,9 +230,9 @@ mod tests {
     #[test]
     fn what_falls_is_a_limit_of_its_own() {
         let goals = [Goal { text: "errors = 0".into(), percentile: None }];
-        let (held, mut fell) = (trial(100.0, true), trial(300.0, true));
-        fell.fell = Some("the system ended by itself".into());
-        let found = estimate(&goals, &[&held, &fell]).unwrap();
+        let (held, mut ended) = (trial(100.0, true), trial(300.0, true));
+        ended.failure = Some("the system ended by itself".into());
+        let found = estimate(&goals, &[&held, &ended]).unwrap();
         assert_eq!((found.goal, found.low, found.high), (None, Some(100.0), Some(300.0)));
     }
 }

@@ -33,9 +33,12 @@
 //! the one that each limit implies, as in a score test: were the limit lower, the queue would be nearer to saturation, and
 //! its trials would scatter more. So the interval reaches further down than up where little is known.
 
-use crate::math::{golden, student_t};
+use crate::math::golden;
+use crate::student;
 use crate::tail::{Counted, Losses, Place, Tail};
 
+/// How often the limit lies outside of the interval.
+const UNCERTAIN: f64 = 0.05;
 /// Trials take part whose levels are within so much of the limit, in logarithms: 17 % above, 15 % below.
 const NEAR: f64 = 0.16;
 /// A percentile so many times under or over its bound says only that.
@@ -115,7 +118,7 @@ fn once(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Optio
     let shown = scatter.max(curve.scatter_below(at)).max(1.0);
     let dispersion = shown * (alike / shown).max(1.0).powf(PRIOR / (PRIOR + freedom as f64));
     let per_deviance = allowed * (1.0 - allowed) / (2.0 * curve.density(at, line));
-    let bound = dispersion * student_t(freedom).powi(2) * per_deviance;
+    let bound = dispersion * student::quantile(UNCERTAIN, freedom as f64).powi(2) * per_deviance;
     let least = curve.loss(at, line);
     let flat = |at: f64| curve.along(at).1 - least <= SAME * (1.0 + bound);
     let middle = (edge(at, -1.0, range.0, &flat).unwrap_or(range.0)

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
+use crate::anomaly::{Anomaly, anomalies};
 use crate::cause::{Cause, Room, at_the_limit, cause};
 use crate::estimate::{Estimate, estimate, telling};
-use crate::odd::{Oddity, oddities};
 use crate::search::{Ending, Options, spent_s, told};
-use crate::trial::{Cores, Goal, Obstacle, Trial};
+use crate::trial::{Cores, Goal, NotCounted, Trial};
 
 /// The result of a search. Rates are of requests; null what is not known.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,7 +28,7 @@ pub struct Found {
     /// The objective that breaks first, or what else happens.
     pub first_to_break: Option<String>,
     /// What was measured of it where it broke.
-    pub broke_at: Option<String>,
+    pub first_to_break_measured: Option<String>,
     /// Why the search ended.
     pub ended: Option<Ending>,
     /// What the driver was held up by, where it was the limit.
@@ -39,8 +39,8 @@ pub struct Found {
     pub cpu: Vec<Cores>,
     /// The rate with the most throughput for its response time: beyond it, more load buys mostly waiting.
     pub knee_per_s: Option<f64>,
-    /// What is odd.
-    pub oddities: Vec<Oddity>,
+    /// What does not fit a system that load alone decides: regular pauses, a slowdown, contradictions.
+    pub anomalies: Vec<Anomaly>,
     /// How long the search took, seconds.
     pub took_s: f64,
     /// Throughput, response time and CPU by offered rate.
@@ -72,6 +72,18 @@ pub struct Point {
     pub holds: bool,
 }
 
+impl Found {
+    /// Whether so many requests each second hold: true where the whole interval lies there or above, false where it lies
+    /// below; none where it does not say.
+    pub fn holds_at_least(&self, per_s: f64) -> Option<bool> {
+        match (self.low_per_s, self.high_per_s) {
+            (Some(low), _) if low >= per_s => Some(true),
+            (_, Some(high)) if high < per_s => Some(false),
+            _ => None,
+        }
+    }
+}
+
 /// What the trials until now come to; `ended` is none while the search goes on.
 pub fn found(
     goals: &[Goal],
@@ -94,9 +106,9 @@ pub fn found(
         None => (None, None, tell.iter().map(|trial| trial.ask.level).reduce(f64::min)),
     };
     let per_s = |level: Option<f64>| level.and_then(|level| rate_at(&told, level, options.users));
-    let (first_to_break, broke_at) = first_to_break(goals, &tell, estimate.as_ref());
-    let driver = trials.iter().rev().find_map(|trial| match &trial.obstacle {
-        Some(Obstacle::Driver(why)) => Some(why.clone()),
+    let (first_to_break, first_to_break_measured) = first_to_break(goals, &tell, estimate.as_ref());
+    let driver = trials.iter().rev().find_map(|trial| match &trial.not_counted {
+        Some(NotCounted::Driver(why)) => Some(why.clone()),
         _ => None,
     });
     let breaks = tell.iter().any(|trial| !trial.holds()) || ended == Some(Ending::Saturated);
@@ -109,13 +121,13 @@ pub fn found(
         high_level: high,
         users: options.users,
         first_to_break,
-        broke_at,
+        first_to_break_measured,
         ended,
         driver: driver.filter(|_| ended == Some(Ending::Driver)),
         cause: cause(&told, estimate.as_ref(), room).filter(|_| breaks && ended != Some(Ending::Driver)),
         cpu: cpu(&told, level),
         knee_per_s: knee(&tell),
-        oddities: oddities(goals, trials, estimate.as_ref(), room.fresh),
+        anomalies: anomalies(goals, trials, estimate.as_ref(), room.fresh),
         took_s: spent_s(trials),
         curve: curve(&told),
     }
@@ -175,8 +187,8 @@ fn first_to_break(
             (Some(goal.text.clone()), lowest.filter(|text| !text.is_empty()))
         }
         None => {
-            let fell = trials.iter().filter(|trial| trial.fell.is_some()).min_by(by_level);
-            (fell.and_then(|trial| trial.fell.clone()), None)
+            let failure = trials.iter().filter(|trial| trial.failure.is_some()).min_by(by_level);
+            (failure.and_then(|trial| trial.failure.clone()), None)
         }
     }
 }

@@ -10,8 +10,9 @@
 //! - [`Watch`]: how long a trial has to be.
 //! - [`estimate()`]: the limit and its interval; for a percentile by a regression that minds how requests depend on each
 //!   other.
-//! - [`found()`]: what breaks first, what the limit is, the curve, what is odd.
+//! - [`found()`]: what breaks first, what the limit is, the curve, anomalies.
 //! - [`Searches`]: all of it as it is kept.
+//! - [`student`]: the distribution by which it is told how sure an interval is.
 //!
 //! It is a crate of its own, and on the lowest floor, because the lab carries searches out and the report shows them, and
 //! neither knows the other; and so that it can be tested against theory alone.
@@ -42,24 +43,25 @@
 //! assert!((700.0..760.0).contains(&limit.level));
 //! ```
 
+mod anomaly;
 mod cause;
 mod estimate;
 mod fit;
 mod found;
 mod math;
-mod odd;
 mod record;
 mod search;
+pub mod student;
 mod tail;
 mod trial;
 mod watch;
 
+pub use anomaly::Anomaly;
 pub use cause::{Cause, Room};
 pub use estimate::{Estimate, estimate};
 pub use found::{Found, Point, found};
-pub use odd::Oddity;
 pub use record::{Search, Searches};
 pub use search::{Ending, Next, Options, Trials, next, search, spent_s, told};
 pub use tail::Tail;
-pub use trial::{Ask, Cores, Figures, Goal, Moment, Obstacle, Percentile, Purpose, Seen, Trial};
+pub use trial::{Ask, Cores, Figures, Goal, Moment, NotCounted, Percentile, Purpose, Seen, Trial};
 pub use watch::Watch;

@@ -1,22 +1,5 @@
 //! The little mathematics that is needed.
 
-/// The 97.5 % quantile of Student's t: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5, and the table for
-/// one and two degrees of freedom, for which that is too rough.
-pub(crate) fn student_t(freedom: usize) -> f64 {
-    let z: f64 = 1.959_964;
-    let n = freedom as f64;
-    match freedom {
-        0 | 1 => 12.706,
-        2 => 4.303,
-        _ => {
-            let first = (z.powi(3) + z) / 4.0;
-            let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-            let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
-            z + first / n + second / n.powi(2) + third / n.powi(3)
-        }
-    }
-}
-
 /// Looks for the least value between two places by golden sections; the place and the value. Of several minima it finds one.
 pub(crate) fn golden(from: f64, to: f64, sections: usize, of: &dyn Fn(f64) -> f64) -> (f64, f64) {
     const RATIO: f64 = 0.618_033_988_749_895;
@@ -40,14 +23,6 @@ pub(crate) fn golden(from: f64, to: f64, sections: usize, of: &dyn Fn(f64) -> f6
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn students_t_is_that_of_the_tables() {
-        for (freedom, t) in [(1, 12.706), (2, 4.303), (3, 3.182), (5, 2.571), (10, 2.228), (30, 2.042)] {
-            assert!((student_t(freedom) / t - 1.0).abs() < 0.01, "{freedom}: {}", student_t(freedom));
-        }
-        assert!((student_t(1_000_000) - 1.96).abs() < 0.001);
-    }
 
     #[test]
     fn the_least_is_found() {

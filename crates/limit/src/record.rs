@@ -6,7 +6,7 @@ use crate::cause::Room;
 use crate::estimate::telling;
 use crate::found::{Found, found};
 use crate::search::{Ending, Options, told};
-use crate::trial::{Goal, Obstacle, Purpose, Trial};
+use crate::trial::{Goal, NotCounted, Purpose, Trial};
 
 /// Version of the form that this writes, and the highest that it reads.
 const FORMAT: u32 = 1;
@@ -53,6 +53,9 @@ pub struct Search {
     /// Why it ended; absent while it has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ending>,
+    /// Requests each second that it must hold, if so many are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least_per_s: Option<f64>,
     /// What a reader must know beside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -152,6 +155,7 @@ impl Search {
         above_0("`budget_s`", budget_s, SECONDS_MAX)?;
         above_0("`precision`", precision, LEVEL_MAX)?;
         from_0("`warm_up_s`", warm_up_s, SECONDS_MAX)?;
+        above_0("`at_least_per_s`", self.at_least_per_s.unwrap_or(1.0), LEVEL_MAX)?;
         from_0("`cores`", self.room.cores, NUMBERS.1)?;
         for (index, trial) in self.trials.iter().enumerate() {
             self.check_trial(trial).map_err(|reason| format!("trial {}: {reason}", index + 1))?;
@@ -218,7 +222,7 @@ impl Search {
         let tell = telling(&self.goals, &told(&self.trials));
         let holds = tell.iter().any(|trial| trial.holds());
         let breaks = tell.iter().any(|trial| !trial.holds());
-        let is_driver = |trial: &Trial| matches!(trial.obstacle, Some(Obstacle::Driver(_)));
+        let is_driver = |trial: &Trial| matches!(trial.not_counted, Some(NotCounted::Driver(_)));
         let fits = match ended {
             Ending::Precise => holds && breaks,
             Ending::Budget => true,

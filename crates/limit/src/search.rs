@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, contradicted_by, estimate, holds_by_far, telling};
-use crate::trial::{Ask, Goal, Obstacle, Purpose, Trial};
+use crate::trial::{Ask, Goal, NotCounted, Purpose, Trial};
 use crate::watch::Watch;
 
 /// Where a search begins and ends.
@@ -144,7 +144,7 @@ pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
 
 /// The trials that say something of the system.
 pub fn told(trials: &[Trial]) -> Vec<&Trial> {
-    let disturbed = |trial: &Trial| matches!(trial.obstacle, Some(Obstacle::Machine(_)));
+    let disturbed = |trial: &Trial| matches!(trial.not_counted, Some(NotCounted::Machine(_)));
     let always = trials.iter().filter(|trial| disturbed(trial)).count() > REPEATED;
     trials.iter().filter(|trial| trial.is_told() || (always && disturbed(trial))).collect()
 }
@@ -161,7 +161,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn wanted(&self) -> Next {
         if let Some(last) = self.trials.last()
-            && matches!(last.obstacle, Some(Obstacle::Machine(_)))
+            && matches!(last.not_counted, Some(NotCounted::Machine(_)))
             && self.told.last() != Some(&last)
         {
             return Next::Trial(last.ask);
@@ -297,7 +297,8 @@ impl Search<'_> {
 
     /// The lowest level at which the driver was the limit.
     fn ceiling(&self) -> Option<f64> {
-        let bound = self.trials.iter().filter(|trial| matches!(trial.obstacle, Some(Obstacle::Driver(_))));
+        let bound =
+            self.trials.iter().filter(|trial| matches!(trial.not_counted, Some(NotCounted::Driver(_))));
         bound.map(|trial| trial.ask.level).reduce(f64::min)
     }
 

@@ -59,7 +59,7 @@ pub struct Ask {
 /// Why a trial says nothing of the system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Obstacle {
+pub enum NotCounted {
     /// The driver was the limit.
     Driver(String),
     /// Somebody else had the machine: other processes, or its hypervisor.
@@ -161,11 +161,11 @@ pub struct Trial {
     /// By goal.
     pub seen: Vec<Seen>,
     /// What else made it fail: the system ended by itself, all requests of a label failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fell: Option<String>,
-    /// Why it says nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub obstacle: Option<Obstacle>,
+    #[serde(default, alias = "fell", skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Why it says nothing of the system and is not counted.
+    #[serde(default, alias = "obstacle", skip_serializing_if = "Option::is_none")]
+    pub not_counted: Option<NotCounted>,
     /// What was measured.
     pub figures: Figures,
     /// Second by second.
@@ -185,8 +185,8 @@ impl Trial {
             took_s: ask.warm_up_s + ask.most_s,
             measured_s: ask.most_s,
             seen,
-            fell: None,
-            obstacle: None,
+            failure: None,
+            not_counted: None,
             figures,
             moments: Vec::new(),
             dir: String::new(),
@@ -195,13 +195,13 @@ impl Trial {
 
     /// Whether every goal was met.
     pub fn holds(&self) -> bool {
-        self.fell.is_none() && self.seen.iter().all(|seen| seen.met)
+        self.failure.is_none() && self.seen.iter().all(|seen| seen.met)
     }
 
     /// Whether the objectives hold, as far as its requests can say: none where there was no request, or a percentile had too
     /// few of them and nothing else was missed.
     pub(crate) fn verdict(&self, goals: &[Goal]) -> Option<bool> {
-        if self.fell.is_some() {
+        if self.failure.is_some() {
             return Some(false);
         }
         if !self.has_requests() {
@@ -226,6 +226,6 @@ impl Trial {
 
     /// Whether it says something of the system.
     pub fn is_told(&self) -> bool {
-        self.obstacle.is_none()
+        self.not_counted.is_none()
     }
 }

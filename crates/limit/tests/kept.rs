@@ -1,7 +1,7 @@
 //! A search that is written down and read again is the same.
 
 use tidemark_limit::{
-    Ask, Cores, Ending, Figures, Moment, Obstacle, Options, Percentile, Purpose, Room, Search, Searches,
+    Ask, Cores, Ending, Figures, Moment, NotCounted, Options, Percentile, Purpose, Room, Search, Searches,
     Seen, Tail, Trial,
 };
 
@@ -22,8 +22,8 @@ fn searches() -> Searches {
     };
     let seen = vec![Seen { met: true, measured: "1.23ms".into(), tail: Some(tail) }];
     let moments = vec![Moment { at_s: 1.5, ended: 100, slow: 1 }];
-    let obstacle = Some(Obstacle::Machine("cargo".into()));
-    let trial = Trial { obstacle, moments, dir: "1-41.5".into(), ..Trial::new(ask, seen, figures) };
+    let not_counted = Some(NotCounted::Machine("cargo".into()));
+    let trial = Trial { not_counted, moments, dir: "1-41.5".into(), ..Trial::new(ask, seen, figures) };
     let search = Search {
         setting: Some("cores=2".into()),
         goals: vec![goal(Percentile { allowed: 0.01, bound_s: 0.05 })],
@@ -31,6 +31,7 @@ fn searches() -> Searches {
         room: Room { cores: 2.0, at_once: 1_000, sync_us: Some(900), fresh: true },
         trials: vec![trial],
         ended: Some(Ending::Budget),
+        at_least_per_s: Some(5_000.0),
         notes: vec!["a note".into()],
     };
     Searches { searches: vec![search], stopped: Some("x".into()), ..Searches::new("shop", "a shop") }
@@ -40,6 +41,10 @@ fn searches() -> Searches {
 fn what_was_written_is_read() {
     let searches = searches();
     assert_eq!(Searches::from_json(&searches.to_json()).unwrap(), searches);
+    // as it was called before
+    let earlier = searches.to_json().replace("\"not_counted\"", "\"obstacle\"");
+    assert!(earlier.contains("obstacle"));
+    assert_eq!(Searches::from_json(&earlier).unwrap(), searches);
 }
 
 #[test]
@@ -66,7 +71,8 @@ fn of_a_queue() -> Value {
     let Ok(ended) = search(&goals, &options, &mut trials, &mut system);
     let room = Room { cores: 2.0, at_once: 10, sync_us: Some(900), fresh: false };
     let ended = Some(ended);
-    let search = Search { setting: None, goals, options, room, trials, ended, notes: Vec::new() };
+    let (setting, at_least_per_s, notes) = (None, None, Vec::new());
+    let search = Search { setting, goals, options, room, trials, ended, at_least_per_s, notes };
     let kept = Searches { searches: vec![search], ..Searches::new("shop", "") };
     serde_json::from_str(&kept.to_json()).unwrap()
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use tidemark_limit::{
-    Ask, Ending, Figures, Goal, Next, Obstacle, Options, Percentile, Purpose, Room, Seen, Tail, Trial,
+    Ask, Ending, Figures, Goal, Next, NotCounted, Options, Percentile, Purpose, Room, Seen, Tail, Trial,
     Trials, Watch, estimate, found, next, search, spent_s, told,
 };
 
@@ -96,7 +96,7 @@ fn a_system_that_only_fails_is_told_at_once() {
         assert_eq!((ending, trials.len()), (Ending::NothingHolds, 2), "{first}");
         let found = found(&goals, &trials, &options, &Room::default(), Some(ending));
         assert_eq!(
-            (found.first_to_break.as_deref(), found.broke_at.as_deref()),
+            (found.first_to_break.as_deref(), found.first_to_break_measured.as_deref()),
             (Some("errors < 0.1%"), Some("100%"))
         );
         assert!(found.high_level.unwrap() * 30.0 >= 20.0, "{found:?}");
@@ -167,8 +167,8 @@ fn users_that_make_no_more_throughput_end_where_nothing_else_minds() {
 fn the_driver_is_a_limit_and_says_nothing_of_the_system() {
     let options = Options::new(100.0, 300.0);
     let bound = |ask: &Ask| {
-        let held_up = (ask.level > 9_000.0).then(|| Obstacle::Driver("its busiest thread".into()));
-        Trial { obstacle: held_up, ..trial(ask, ask.level <= 9_000.0) }
+        let held_up = (ask.level > 9_000.0).then(|| NotCounted::Driver("its busiest thread".into()));
+        Trial { not_counted: held_up, ..trial(ask, ask.level <= 9_000.0) }
     };
     let (ending, trials) = carried_out(&options, bound);
     assert_eq!(ending, Ending::Driver);
@@ -180,7 +180,7 @@ fn the_driver_is_a_limit_and_says_nothing_of_the_system() {
 #[test]
 fn disturbed_trials_are_repeated_and_in_the_end_taken_as_they_are() {
     let options = Options::new(100.0, 300.0);
-    let disturbed = |trial: Trial| Trial { obstacle: Some(Obstacle::Machine("cargo".into())), ..trial };
+    let disturbed = |trial: Trial| Trial { not_counted: Some(NotCounted::Machine("cargo".into())), ..trial };
     let count = std::cell::Cell::new(0);
     let sometimes = |ask: &Ask| {
         count.set(count.get() + 1);

@@ -23,6 +23,18 @@ pub fn is_at(dir: &Path) -> bool {
     dir.join(files::LIMIT).is_file()
 }
 
+/// Whether a search began in a directory and was killed before it was written down: there is a scenario, and nothing else but
+/// what was half written.
+pub fn is_begun(dir: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(dir) else { return false };
+    let is_own = |name: &str| {
+        let is_half = name.starts_with(files::SCENARIO) || name.starts_with(files::LIMIT);
+        name == files::SCENARIO || is_half && name.ends_with(".tmp")
+    };
+    dir.join(files::SCENARIO).is_file()
+        && entries.all(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_own)))
+}
+
 /// Reads the search.
 ///
 /// # Errors
@@ -109,6 +121,21 @@ mod tests {
         assert!(goes_on(temp.path()));
         drop(held);
         assert!(!goes_on(temp.path()) && begin(temp.path()).unwrap().is_some());
+    }
+
+    #[test]
+    fn one_that_was_killed_at_once_has_begun_and_what_has_more_is_something_else() {
+        let temp = tempfile::tempdir().unwrap();
+        assert!(!is_begun(temp.path()) && !is_begun(&temp.path().join("none")));
+        crate::write_scenario(temp.path(), "name: x\n").unwrap();
+        assert!(is_begun(temp.path()));
+        fs::write(temp.path().join("limit.json.77.tmp"), "{").unwrap();
+        assert!(is_begun(temp.path()));
+        fs::write(temp.path().join("mine.tmp"), "").unwrap();
+        assert!(!is_begun(temp.path()));
+        fs::remove_file(temp.path().join("mine.tmp")).unwrap();
+        write(temp.path(), "{}").unwrap();
+        assert!(!is_begun(temp.path()) && is_at(temp.path()));
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::watched::counted_processes;
 pub use claims::{Asked, Claim, Claims, Covers, SIDES_MAX, ShownSide, Side, SideRun};
 pub use figure::{Figure, Reading};
 pub use rule::{Judged, Rule};
-pub(crate) use words::{change, range};
+pub(crate) use words::{change, range, title};
 
 /// A comparison in figures: the object that `--json` prints for one.
 #[derive(Debug, Clone, Serialize)]

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tidemark_limit::{Cause, Cores, Ending, Found, Obstacle, Oddity, Point, Search, Searches, Trial};
+use tidemark_limit::{Anomaly, Cause, Cores, Ending, Found, NotCounted, Point, Search, Searches, Trial};
 use tidemark_record::SYSTEM;
 
 use crate::units::{count, duration, percent, three_digits, trim_zeros};
@@ -32,17 +32,22 @@ fn of(search: &Search) -> Value {
     let found = search.found();
     let mut limit = serde_json::to_value(&found).expect("a limit is plain JSON");
     limit["says"] = says(&found).into();
-    limit["trials"] = search.trials.iter().map(trial).collect();
+    limit["trials"] = search.trials.iter().map(|of| trial(search, of)).collect();
     limit["notes"] = json!(search.notes);
     if let Some(setting) = &search.setting {
         limit["setting"] = setting.as_str().into();
     }
+    if let Some(per_s) = search.at_least_per_s {
+        let says = at_least(&found, per_s);
+        limit["at_least"] = json!({ "per_s": per_s, "holds": found.holds_at_least(per_s), "says": says });
+    }
     limit
 }
 
-fn trial(trial: &Trial) -> Value {
-    let missed: Vec<&str> =
-        trial.seen.iter().filter(|seen| !seen.met).map(|seen| seen.measured.as_str()).collect();
+fn trial(search: &Search, trial: &Trial) -> Value {
+    let missed = search.goals.iter().zip(&trial.seen).filter(|(_, seen)| !seen.met);
+    let missed = missed.map(|(goal, seen)| json!({ "objective": goal.text, "measured": seen.measured }));
+    let missed: Vec<Value> = missed.collect();
     json!({
         "level": trial.ask.level,
         "purpose": trial.ask.purpose,
@@ -52,8 +57,8 @@ fn trial(trial: &Trial) -> Value {
         "p99_us": trial.figures.p99_us,
         "holds": trial.holds(),
         "missed": missed,
-        "fell": trial.fell,
-        "obstacle": trial.obstacle,
+        "failure": trial.failure,
+        "not_counted": trial.not_counted,
         "measured_s": trial.measured_s,
         "took_s": trial.took_s,
         "run": trial.dir,
@@ -65,7 +70,10 @@ fn trial(trial: &Trial) -> Value {
 pub fn says(found: &Found) -> String {
     let first = found.first_to_break.as_deref();
     let broke = || {
-        let at = found.broke_at.as_ref().map_or_else(String::new, |measured| format!(" ({measured})"));
+        let at = found
+            .first_to_break_measured
+            .as_ref()
+            .map_or_else(String::new, |measured| format!(" ({measured})"));
         format!("{}{at}", first.unwrap_or("nothing"))
     };
     let held = held(found);
@@ -94,6 +102,22 @@ pub fn says(found: &Found) -> String {
             first.unwrap_or("nothing"),
             cpu(&found.cpu)
         ),
+    }
+}
+
+/// Whether it holds as much as it must: `holds 41,200/s (40,100 to 42,000, 95 %), less than 50,000/s`.
+pub fn at_least(found: &Found, per_s: f64) -> String {
+    let wanted = match per_s {
+        1_000.0.. => format!("{}/s", count(per_s.round() as u64)),
+        _ => format!("{}/s", rate(per_s)),
+    };
+    let interval = if found.first_to_break.is_some() { interval(found) } else { String::new() };
+    let holds = held(found)
+        .map_or_else(|| "holds nothing that was tried".into(), |held| format!("holds {held}{interval}"));
+    match found.holds_at_least(per_s) {
+        Some(true) => format!("{holds}, at least {wanted}"),
+        Some(false) => format!("{holds}, less than {wanted}"),
+        None => format!("{holds}, and nobody knows whether that is at least {wanted}"),
     }
 }
 
@@ -183,39 +207,39 @@ pub fn cause(cause: &Cause) -> String {
     }
 }
 
-/// What is odd.
-pub fn oddity(oddity: &Oddity, users: bool) -> String {
+/// An anomaly in words.
+pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
     let seconds = |s: f64| duration(s * 1e6);
-    match oddity {
-        Oddity::Pauses { every_s, length_s, seen } => format!(
+    match anomaly {
+        Anomaly::Pauses { every_s, length_s, seen } => format!(
             "it stands still about every {} for about {} (seen {seen} times): requests that come then are slow at any load",
             seconds(*every_s),
             seconds(*length_s)
         ),
-        Oddity::Slows { held, held_after_s, broke, broke_after_s } => format!(
+        Anomaly::Slows { held, held_after_s, broke, broke_after_s } => format!(
             "it slows down the longer it runs: it held {} after {}, and broke at {} after {}; so it has no single limit",
             level_text(*held, users),
             seconds(*held_after_s),
             level_text(*broke, users),
             seconds(*broke_after_s)
         ),
-        Oddity::Contradicts { broke, after_s, held, trials: 1 } => format!(
+        Anomaly::Contradicts { broke, after_s, held, trials: 1 } => format!(
             "one trial, {} after the search began, broke by far at {}, and others held up to {}: it stood still for a moment; that \
              trial is left out of the limit, unless it was the last",
             seconds(*after_s),
             level_text(*broke, users),
             level_text(*held, users)
         ),
-        Oddity::Contradicts { broke, held, trials, .. } => format!(
+        Anomaly::Contradicts { broke, held, trials, .. } => format!(
             "{trials} trials, from {} on, broke by far at no more load than others held, up to {}: load alone does not decide, \
              and the limit is no one number",
             level_text(*broke, users),
             level_text(*held, users)
         ),
-        Oddity::DoesNotLast { measured_s, measured } => {
+        Anomaly::DoesNotLast { measured_s, measured } => {
             format!("what held for seconds did not hold for {}: {measured}", seconds(*measured_s))
         }
-        Oddity::Disturbed { trials, by } => format!(
+        Anomaly::Disturbed { trials, by } => format!(
             "{} by somebody else on the machine, the last time as {by}",
             if *trials == 1 {
                 "one trial was disturbed".to_owned()
@@ -228,15 +252,18 @@ pub fn oddity(oddity: &Oddity, users: bool) -> String {
 
 /// Everything that is to be said beside the sentence, the weightiest first.
 pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
+    let wanted = search.at_least_per_s.map(|per_s| at_least(found, per_s));
     let limit = found.cause.iter().map(|of| format!("the limit is {}", cause(of)));
-    let odd = found.oddities.iter().map(|of| oddity(of, found.users));
+    let anomalies = found.anomalies.iter().map(|of| anomaly(of, found.users));
     let is_below = |per_s: &f64| found.per_s.is_some_and(|limit| *per_s < limit);
     let knee = found.knee_per_s.filter(is_below).filter(|_| found.curve.len() > 2);
     let knee = knee.map(|per_s| {
         format!("beyond about {}/s the response time grows faster than the throughput", rate(per_s))
     });
-    limit
-        .chain(odd)
+    wanted
+        .into_iter()
+        .chain(limit)
+        .chain(anomalies)
         .chain(not_counted(search, found))
         .chain(beside(search))
         .chain(knee)
@@ -246,8 +273,8 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
 
 /// Trials in which the driver was the limit, where the search went on.
 fn not_counted(search: &Search, found: &Found) -> Option<String> {
-    let bound = search.trials.iter().filter_map(|trial| match &trial.obstacle {
-        Some(Obstacle::Driver(why)) => Some((trial.ask.level, why)),
+    let bound = search.trials.iter().filter_map(|trial| match &trial.not_counted {
+        Some(NotCounted::Driver(why)) => Some((trial.ask.level, why)),
         _ => None,
     });
     let bound: Vec<_> = bound.collect();
@@ -353,6 +380,7 @@ pub(crate) mod tests {
             room: Room { cores: 1.0, at_once: 100, sync_us: None, fresh: true },
             trials: vec![trial(100.0, 900), trial(800.0, 2_000), trial(900.0, 60_000)],
             ended: Some(Ending::Precise),
+            at_least_per_s: None,
             notes: vec!["a <note>".into()],
         };
         let mut searches = Searches::new("shop", "");
@@ -391,6 +419,25 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn whether_it_holds_what_it_must_is_said_only_where_it_is_sure() {
+        let mut searches = searches(None);
+        let found = searches.searches[0].found();
+        let holds = "holds 42,400/s (40,000 to 45,000, 95 %)";
+        assert_eq!(at_least(&found, 40_000.0), format!("{holds}, at least 40,000/s"));
+        assert_eq!(at_least(&found, 45_001.0), format!("{holds}, less than 45,001/s"));
+        assert_eq!(found.holds_at_least(45_000.0), None);
+        assert!(at_least(&found, 45_000.0).contains("nobody knows whether that is at least 45,000/s"));
+        searches.searches[0].at_least_per_s = Some(50_000.0);
+        let says = format!("{holds}, less than 50,000/s");
+        assert_eq!(remarks(&searches.searches[0], &found)[0], says);
+        let value: Value = serde_json::from_str(&json(&searches, Path::new("x"))).unwrap();
+        let wanted = json!({ "per_s": 50_000.0, "holds": false, "says": says });
+        assert_eq!(value["limit"]["at_least"], wanted);
+        let none = Found { per_s: None, low_per_s: None, high_per_s: Some(7.0), ..found };
+        assert_eq!(at_least(&none, 10.0), "holds nothing that was tried, less than 10/s");
+    }
+
+    #[test]
     fn what_the_limit_is_and_what_is_odd_is_said() {
         let mut searches = searches(None);
         let found = searches.searches[0].found();
@@ -403,7 +450,7 @@ pub(crate) mod tests {
         assert_eq!(told[0], "the limit is the CPU: system uses 1.00 of 1 core");
         assert!(told[1].starts_with("beyond about 40,000/s") && told[2] == "a <note>", "{told:?}");
         let search = &mut searches.searches[0];
-        search.trials[1].obstacle = Some(Obstacle::Driver("its threads".into()));
+        search.trials[1].not_counted = Some(NotCounted::Driver("its threads".into()));
         let told = remarks(search, &found).join("; ");
         assert!(
             told.contains("1 trial is not counted, at 800/s: the driver was the limit: its threads"),
@@ -420,16 +467,16 @@ pub(crate) mod tests {
             told.contains("in 2 of 3 trials other processes were at work here, at most rustc 1.80"),
             "{told}"
         );
-        let slows = Oddity::Slows { held: 800.0, held_after_s: 20.0, broke: 500.0, broke_after_s: 140.0 };
-        assert!(oddity(&slows, false).contains("held 800/s after 20.0s, and broke at 500/s after 140s"));
-        let once = Oddity::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 1 };
-        assert!(oddity(&once, false).contains("broke by far at 50/s, and others held up to 400/s"));
-        let often = Oddity::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 3 };
-        assert!(oddity(&often, false).starts_with("3 trials, from 50/s on, broke by far"));
+        let slows = Anomaly::Slows { held: 800.0, held_after_s: 20.0, broke: 500.0, broke_after_s: 140.0 };
+        assert!(anomaly(&slows, false).contains("held 800/s after 20.0s, and broke at 500/s after 140s"));
+        let once = Anomaly::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 1 };
+        assert!(anomaly(&once, false).contains("broke by far at 50/s, and others held up to 400/s"));
+        let often = Anomaly::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 3 };
+        assert!(anomaly(&often, false).starts_with("3 trials, from 50/s on, broke by far"));
         assert!(cause(&Cause::Within { cores: 0.4, of: 0.0 }).contains("CPU is 0.40 cores"));
         assert!(cause(&Cause::Within { cores: 0.0, of: 0.0 }).contains("--watch shows it"));
-        let pauses = Oddity::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
-        assert!(oddity(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
+        let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
+        assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
     }
 
     #[test]
@@ -446,6 +493,12 @@ pub(crate) mod tests {
             (3, 3)
         );
         assert_eq!((&limit["trials"][2]["holds"], &value["run_dir"]), (&json!(false), &json!("runs/x")));
+        let missed = json!([{ "objective": "mean < 50ms", "measured": "71ms</td>" }]);
+        assert_eq!((&limit["trials"][2]["missed"], &limit["anomalies"]), (&missed, &json!([])));
+        assert_eq!(
+            (&limit["trials"][2]["not_counted"], &limit["trials"][2]["failure"]),
+            (&Value::Null, &Value::Null)
+        );
         let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
         assert_eq!(family["limits"][0]["setting"], "cores=2");
     }

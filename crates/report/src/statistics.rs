@@ -20,10 +20,11 @@
 
 pub(crate) mod change;
 pub(crate) mod counts;
-mod student;
 #[cfg(test)]
 mod trials;
 pub(crate) mod within;
+
+use tidemark_limit::student;
 
 /// How often anything is claimed that is not so.
 pub(crate) const LEVEL: f64 = 0.05;

@@ -5,7 +5,7 @@ pub mod limit;
 
 use std::fmt::Write;
 
-use crate::comparison::{Claim, Claims, change, range};
+use crate::comparison::{Claim, Claims, change, range, title};
 use crate::history::{History, Line, Trend, looked_at};
 use crate::text::claims::{covers, value};
 
@@ -41,7 +41,8 @@ pub fn claims(claims: &Claims) -> String {
 
 /// The same with links to the reports of the sides, as far as they have one.
 pub fn claims_linked(claims: &Claims, reports: &[String]) -> String {
-    let mut out = head("comparison");
+    let names: Vec<&str> = claims.sides.iter().map(|side| side.name.as_str()).collect();
+    let mut out = head(&format!("comparison: {}", escape(&title(&names))));
     for says in &claims.says {
         let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(says));
     }
@@ -102,6 +103,7 @@ pub fn history(history: &History) -> String {
     out + "</body></html>\n"
 }
 
+/// The begin of a page; the title is HTML.
 fn head(title: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
@@ -286,6 +288,7 @@ mod tests {
         assert!(page.contains("<title>round 2: +10%</title>") && page.contains("class=\"span\""), "{page}");
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
         assert!(page.contains("<th>A</th><th>B</th><th>change</th>"), "{page}");
+        assert!(page.contains("<h1>Tidemark comparison: &lt;script&gt; against a</h1>"), "{page}");
         assert!(page.ends_with("</html>\n"));
     }
 

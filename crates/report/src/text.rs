@@ -10,6 +10,8 @@ mod percentiles;
 pub mod quick;
 mod tables;
 
+use std::path::Path;
+
 use anstyle::{AnsiColor, Style as Paint};
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Latency, Status, Summary};
@@ -88,7 +90,7 @@ fn of(run: &Run, style: Style, times: Option<&Times>) -> String {
     objectives(&mut text, manifest);
     ledger::ledger(&mut text, manifest);
     notes(&mut text, manifest);
-    place(&mut text, run);
+    text.place("Run", &run.dir);
     text.out
 }
 
@@ -141,6 +143,19 @@ impl Text {
             let name = self.paint(QUIET, &pad_right(if i == 0 { name } else { "" }, NAME));
             let line = if what.is_empty() { line } else { line.replacen(what, &painted, 1) };
             self.line(&format!("{:INDENT$}{name}{line}", ""));
+        }
+    }
+
+    /// Where it is, and its page. Paths are not wrapped: they are there to be copied. The page comes last, where the eye
+    /// and a script find it.
+    fn place(&mut self, name: &str, dir: &Path) {
+        self.out.push('\n');
+        let name = self.paint(HEADING, &pad_right(name, INDENT + NAME));
+        self.line(&format!("{name}{}", dir.display()));
+        let report = dir.join("report.html");
+        if report.is_file() {
+            let name = self.paint(HEADING, &pad_right("Report", INDENT + NAME));
+            self.line(&format!("{name}{}", report.display()));
         }
     }
 
@@ -599,18 +614,6 @@ fn notes(text: &mut Text, manifest: &Manifest) {
     for note in &manifest.notes {
         let mark = text.paint(WARNING, "!");
         text.marked(&mark, note);
-    }
-}
-
-/// Paths are not wrapped: they are there to be copied. The page comes last, where the eye and a script find it.
-fn place(text: &mut Text, run: &Run) {
-    text.out.push('\n');
-    let name = text.paint(HEADING, &pad_right("Run", INDENT + NAME));
-    text.line(&format!("{name}{}", run.dir.display()));
-    let report = run.dir.join("report.html");
-    if report.is_file() {
-        let name = text.paint(HEADING, &pad_right("Report", INDENT + NAME));
-        text.line(&format!("{name}{}", report.display()));
     }
 }
 

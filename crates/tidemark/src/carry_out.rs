@@ -57,6 +57,13 @@ pub fn carry_out(
     Ok((finished, run))
 }
 
+/// Carries one of many out: no page, and nothing is shown meanwhile.
+pub fn without_page(plan: Plan, options: RunOptions) -> Result<Finished, Failure> {
+    let quiet = DisplayOptions { quiet: true, ..DisplayOptions::default() };
+    let mut display = Display::new(quiet, &plan.name)?;
+    Ok(tidemark_lab::run(plan, options, &mut |progress| display.show(progress))?)
+}
+
 /// Reads a run directory.
 pub fn open(dir: &Path) -> Result<Run, Failure> {
     if Comparison::is_at(dir) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tidemark_lab::{
     EXIT_PASS, IoChoice, LimitOptions, Limited, Member, Pins, RunOptions, Timestamps, Trying,
-    available_cores, cores_text, limit as search,
+    available_cores, cores_text, limit as search, worse,
 };
 use tidemark_limit::{Purpose, Searches};
 use tidemark_record::limit as file;
@@ -17,7 +17,6 @@ use tidemark_scenario::units::Time;
 use tidemark_scenario::{Experiment, Plan};
 
 use crate::args::ReportArguments;
-use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
 use crate::output::Place;
 use crate::{carry_out, output, results, scenario, settings};
@@ -33,6 +32,7 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
         budget: arguments.budget,
         precision: arguments.within,
         most: constant("--most", arguments.most)?,
+        at_least_per_s: constant("--at-least", arguments.at_least)?,
         out: arguments.out.clone(),
         asked: asked(arguments),
     };
@@ -42,21 +42,20 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
             if !arguments.quiet {
                 output::remark(&announced(trying));
             }
-            let quiet = DisplayOptions { quiet: true, ..DisplayOptions::default() };
-            let mut display = Display::new(quiet, &plan.name)?;
-            Ok(tidemark_lab::run(plan, options, &mut |progress| display.show(progress))?)
+            carry_out::without_page(plan, options)
         })?;
     let page = still::limit::page(&searches);
     let written = std::fs::write(dir.join(carry_out::PAGE), &page);
     written
         .map_err(|error| Failure::unwritable(format!("{}: {error}", dir.join(carry_out::PAGE).display())))?;
-    if let Some(file) = &arguments.html {
+    let of = &arguments.results;
+    if let Some(file) = &of.html {
         results::write("--html", file, &page)?;
     }
-    let places = (arguments.json.as_deref(), arguments.markdown.as_deref());
-    show(&searches, &dir, places, Place::beside(arguments.take_stdout()), arguments.quiet)?;
+    let places = (of.json.as_deref(), of.markdown.as_deref(), of.github);
+    show(&searches, &dir, places, Place::beside(of.take_stdout()), arguments.quiet)?;
     match failed {
-        Some(failure) => Err(failure),
+        Some(failure) => Err(Failure { status: worse(exit_status, failure.status), ..failure }),
         None => Ok(exit_status),
     }
 }
@@ -68,7 +67,6 @@ pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
         ("--junit", of.junit.is_some()),
         ("--csv", of.csv.is_some()),
         ("--hlog", of.hlog.is_some()),
-        ("--github", of.github),
         ("--latency", arguments.latency),
     ];
     if let Some((flag, _)) = of_one.iter().find(|(_, given)| *given) {
@@ -84,7 +82,7 @@ pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
     // whoever asks for a file needs no text
     let quiet = arguments.html.is_some() || of.any();
     let place = if quiet { Place::Stderr } else { Place::Stdout };
-    show(&searches, dir, (of.json.as_deref(), of.markdown.as_deref()), place, quiet)?;
+    show(&searches, dir, (of.json.as_deref(), of.markdown.as_deref(), of.github), place, quiet)?;
     Ok(EXIT_PASS)
 }
 
@@ -92,15 +90,19 @@ pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
 fn show(
     searches: &Searches,
     dir: &Path,
-    (json, md): (Option<&Path>, Option<&Path>),
+    (json, md, github): (Option<&Path>, Option<&Path>, bool),
     place: Place,
     quiet: bool,
 ) -> Result<(), Failure> {
     if let Some(file) = json {
         results::write("--json", file, &words::json(searches, dir))?;
     }
+    let summary = markdown::limit::summary(searches, dir);
     if let Some(file) = md {
-        results::write("--markdown", file, &markdown::limit::summary(searches, dir))?;
+        results::write("--markdown", file, &summary)?;
+    }
+    if github {
+        results::to_step_summary(&summary)?;
     }
     place.tell(&text::limit::summary(searches, dir, place.style()), quiet)
 }

@@ -46,6 +46,44 @@ pub struct ResultArguments {
     pub hlog: Option<PathBuf>,
 }
 
+/// Flags of the verbs that show several runs together.
+#[derive(Debug, Args)]
+pub struct SeveralResultArguments {
+    /// Write one JSON object, to standard output unless =FILE is said; the text goes to standard error then
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = STDOUT)]
+    pub json: Option<PathBuf>,
+    /// Write Markdown, fit for a pull request; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write the page to this file, too; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// In GitHub Actions: add the Markdown to the step's summary
+    #[arg(long)]
+    pub github: bool,
+}
+
+impl SeveralResultArguments {
+    /// Finds what would make writing fail after a long time, before that begins.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.all().check(self.html.as_deref())
+    }
+
+    /// Whether one of them has standard output for itself.
+    pub fn take_stdout(&self) -> bool {
+        self.all().take_stdout() || self.html.as_deref().is_some_and(is_stdout)
+    }
+
+    fn all(&self) -> ResultArguments {
+        ResultArguments {
+            json: self.json.clone(),
+            markdown: self.markdown.clone(),
+            github: self.github,
+            ..ResultArguments::default()
+        }
+    }
+}
+
 /// Whether what is written to this file goes to standard output.
 pub fn is_stdout(file: &Path) -> bool {
     file == Path::new(STDOUT)

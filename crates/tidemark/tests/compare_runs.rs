@@ -90,7 +90,8 @@ fn runs_that_are_alike_show_no_difference() {
     let differing = claims["comparisons"].as_array().unwrap().iter().filter(|of| of["difference"] == true);
     assert_eq!(differing.count(), 0, "{claims}");
     let markdown = fs::read_to_string(folder.path().join("pr.md")).unwrap();
-    assert!(markdown.starts_with("### ➖ B against A: no difference larger than "), "{markdown}");
+    assert!(markdown.starts_with("### ➖ behind against before/"), "{markdown}");
+    assert!(markdown.contains("\n\n**B against A: no difference larger than "), "{markdown}");
     assert!(markdown.contains("<details><summary>By label</summary>"), "{markdown}");
     assert!(fs::read_to_string(folder.path().join("c.html")).unwrap().contains("B against A"));
 }

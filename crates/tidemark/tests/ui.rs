@@ -165,6 +165,7 @@ fn search(name: &str, dir: &str) -> Searches {
         room: Room::default(),
         trials: vec![Trial { dir: dir.into(), ..Trial::new(ask, seen, figures) }],
         ended: None,
+        at_least_per_s: None,
         notes: Vec::new(),
     }];
     searches.stopped = Some("stopped by the user".into());

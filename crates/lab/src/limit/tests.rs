@@ -135,6 +135,66 @@ fn a_search_that_was_stopped_goes_on_and_no_other_does() {
 }
 
 #[test]
+fn one_that_was_killed_before_it_was_written_down_begins_anew() {
+    let temp = tempfile::tempdir().unwrap();
+    let out = temp.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    let mut run = |_: &Trying<'_>, plan: Plan, options: RunOptions| -> Result<Finished, LabError> {
+        Ok(said(&plan, &options, 500))
+    };
+    tidemark_record::write_scenario(&out, "name: another\n").unwrap();
+    let error = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap_err().to_string();
+    assert!(error.contains("its scenario was another") && error.contains("another directory"), "{error}");
+    tidemark_record::write_scenario(&out, SCENARIO).unwrap();
+    let limited = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap();
+    assert_eq!((limited.exit_status, limited.dir), (EXIT_PASS, out));
+}
+
+#[test]
+fn what_it_must_hold_decides_once_it_is_sure() {
+    let status = |at_least_per_s: f64, most: Option<f64>| {
+        let temp = tempfile::tempdir().unwrap();
+        let at_least_per_s = Some(at_least_per_s);
+        let asked = LimitOptions { at_least_per_s, most, ..options(&temp.path().join("out")) };
+        let limited = limit::<LabError>(&[member(SCENARIO)], &asked, &mut |_, plan, options| {
+            Ok(said(&plan, &options, 500))
+        });
+        limited.unwrap().exit_status
+    };
+    // it holds 730/s
+    assert_eq!(status(600.0, None), EXIT_PASS);
+    assert_eq!(status(900.0, None), EXIT_FAIL);
+    assert_eq!(status(730.0, None), EXIT_PASS, "within the interval nobody knows, and nothing fails");
+    assert_eq!(status(600.0, Some(500.0)), EXIT_INVALID, "so much was not tried");
+    assert_eq!(status(400.0, Some(500.0)), EXIT_PASS);
+}
+
+#[test]
+fn of_a_family_one_that_holds_nothing_comes_before_one_that_was_not_measured() {
+    // one whose system answers nothing in time, and one that the driver could not load
+    let statuses = |order: [Status; 2]| {
+        let temp = tempfile::tempdir().unwrap();
+        let named = |name: &str| Member { setting: Some(format!("size={name}")), ..member(SCENARIO) };
+        let members = [named("1"), named("2")];
+        limit::<LabError>(&members, &options(&temp.path().join("out")), &mut |trying, plan, options| {
+            let first = trying.setting == Some("size=1");
+            let mut finished = said(&plan, &options, 500);
+            let manifest = &mut finished.manifest;
+            manifest.summary.verdict.status = if first { order[0] } else { order[1] };
+            if manifest.summary.verdict.status == Status::Fail {
+                manifest.objectives.iter_mut().for_each(|objective| objective.met = false);
+            }
+            Ok(finished)
+        })
+        .unwrap()
+        .exit_status
+    };
+    assert_eq!(statuses([Status::Invalid, Status::Invalid]), EXIT_INVALID);
+    assert_eq!(statuses([Status::Fail, Status::Invalid]), EXIT_FAIL);
+    assert_eq!(statuses([Status::Invalid, Status::Fail]), EXIT_FAIL);
+}
+
+#[test]
 fn a_trial_waits_until_the_system_is_as_before() {
     let temp = tempfile::tempdir().unwrap();
     let waited = RefCell::new(Vec::new());

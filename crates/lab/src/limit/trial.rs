@@ -1,6 +1,6 @@
 //! A run as a trial of the search.
 
-use tidemark_limit::{Ask, Cores, Figures, Obstacle, Seen, Trial};
+use tidemark_limit::{Ask, Cores, Figures, NotCounted, Seen, Trial};
 use tidemark_record::summary::Status;
 use tidemark_record::{DRIVER, Manifest};
 
@@ -55,22 +55,22 @@ pub fn trial(ask: Ask, goals: &Goals, tally: &Tally, manifest: &Manifest, took: 
             }
         })
         .collect();
-    let fell = fell(goals, &seen, &by_chance, manifest);
-    let holds = fell.is_none() && seen.iter().all(|seen| seen.met);
-    let obstacle = match manifest.summary.verdict.status {
+    let failure = failure(goals, &seen, &by_chance, manifest);
+    let holds = failure.is_none() && seen.iter().all(|seen| seen.met);
+    let not_counted = match manifest.summary.verdict.status {
         Status::Invalid => Some(match machine_bound(manifest) {
-            Some(why) => Obstacle::Machine(why),
-            None => Obstacle::Driver(driver_bound(manifest)),
+            Some(why) => NotCounted::Machine(why),
+            None => NotCounted::Driver(driver_bound(manifest)),
         }),
         _ if holds => None,
-        _ => disturbance(manifest, tally.others_cores().filter(|_| took.fresh)).map(Obstacle::Machine),
+        _ => disturbance(manifest, tally.others_cores().filter(|_| took.fresh)).map(NotCounted::Machine),
     };
     Trial {
         began_s: took.began_s,
         took_s: took.took_s,
         measured_s: manifest.summary.measured_s,
-        fell,
-        obstacle,
+        failure,
+        not_counted,
         moments: tally.moments.clone(),
         dir: took.dir,
         ..Trial::new(ask, seen, figures(tally, manifest))
@@ -78,7 +78,7 @@ pub fn trial(ask: Ask, goals: &Goals, tally: &Tally, manifest: &Manifest, took: 
 }
 
 /// What else than an objective made it fail.
-fn fell(goals: &Goals, seen: &[Seen], by_chance: &[bool], manifest: &Manifest) -> Option<String> {
+fn failure(goals: &Goals, seen: &[Seen], by_chance: &[bool], manifest: &Manifest) -> Option<String> {
     let verdict = &manifest.summary.verdict;
     if verdict.status != Status::Fail || seen.iter().any(|seen| !seen.met) {
         return None;
@@ -201,12 +201,12 @@ mod tests {
         assert!(left_out.holds() && left_out.is_told());
         assert_eq!((left_out.began_s, left_out.took_s, left_out.dir.as_str()), (7.0, 5.0, "3-10"));
         let broke = of(Status::Fail, &["errors < 0.1% missed: 3%"], false, |_| {});
-        assert!(!broke.holds() && broke.fell.is_none() && broke.is_told());
+        assert!(!broke.holds() && broke.failure.is_none() && broke.is_told());
         let ended = of(Status::Fail, &["the system ended by itself"], true, |_| {});
-        assert_eq!(ended.fell.as_deref(), Some("the system ended by itself"));
+        assert_eq!(ended.failure.as_deref(), Some("the system ended by itself"));
         let quoted = "the system ended by itself; the end of its log x:\n  | bye";
         let quoted = of(Status::Fail, &[quoted], true, |_| {});
-        assert_eq!(quoted.fell.as_deref(), Some("the system ended by itself; the end of its log x"));
+        assert_eq!(quoted.failure.as_deref(), Some("the system ended by itself; the end of its log x"));
         assert!(!ended.holds());
     }
 
@@ -229,16 +229,16 @@ mod tests {
     #[test]
     fn the_driver_and_the_machine_are_told_from_the_system() {
         let bound = of(Status::Invalid, &["driver-bound: its threads"], true, |_| {});
-        assert_eq!(bound.obstacle, Some(Obstacle::Driver("its threads".into())));
+        assert_eq!(bound.not_counted, Some(NotCounted::Driver("its threads".into())));
         let reasons = ["machine-bound: p99 < 1ms is not decided", "machine-bound: kv was never idle"];
         let machine = of(Status::Invalid, &reasons, false, |_| {});
-        assert_eq!(machine.obstacle, Some(Obstacle::Machine("kv was never idle".into())));
+        assert_eq!(machine.not_counted, Some(NotCounted::Machine("kv was never idle".into())));
         let stolen = |steal: f64, met: bool| {
             let status = if met { Status::Pass } else { Status::Fail };
             of(status, &["errors < 0.1% missed: 3%"], met, |run| run.summary.driver.steal_share = steal)
         };
-        assert!(matches!(stolen(0.3, false).obstacle, Some(Obstacle::Machine(_))));
-        assert_eq!((stolen(0.1, false).obstacle, stolen(0.3, true).obstacle), (None, None));
+        assert!(matches!(stolen(0.3, false).not_counted, Some(NotCounted::Machine(_))));
+        assert_eq!((stolen(0.1, false).not_counted, stolen(0.3, true).not_counted), (None, None));
     }
 
     #[test]

@@ -19,6 +19,8 @@ const RATIO_SHOWN_MAX: f64 = 1_000.0;
 const LISTED: usize = 4;
 /// Most figures that are named as too noisy.
 const NAMED: usize = 3;
+/// Longest name of a side in a title, characters.
+const TITLE_NAME: usize = 40;
 /// Failures that differ by less than this share of the requests are not told.
 const FAILED_NOTED: f64 = 1e-3;
 
@@ -270,6 +272,43 @@ fn whole_percent(share: f64) -> String {
     format!("{:.0}%", (share * 100.0 - 1e-9).ceil().max(1.0))
 }
 
+/// What is compared, for a title: `store=cassandra against store=embedded`. Of long names only what differs between them:
+/// `…new… against …old…`; whole they stand beside.
+pub(crate) fn title(names: &[&str]) -> String {
+    let pieces: Vec<Vec<&str>> =
+        names.iter().map(|name| name.split_inclusive([' ', '/', ',']).collect()).collect();
+    let least = pieces.iter().map(Vec::len).min().unwrap_or(0);
+    let is_long = names.iter().any(|name| name.chars().count() > TITLE_NAME);
+    // something is left of each
+    let most = if is_long { least.saturating_sub(1) } else { 0 };
+    let lead = (0..most).take_while(|at| pieces.windows(2).all(|two| two[0][*at] == two[1][*at])).count();
+    let from_end = |of: &[&str], at: usize| of[of.len() - 1 - at].to_owned();
+    let is_end = |at: &usize| pieces.windows(2).all(|two| from_end(&two[0], *at) == from_end(&two[1], *at));
+    let trail = (0..most - lead).take_while(is_end).count();
+    let short = |pieces: &Vec<&str>| {
+        let name = pieces[lead..pieces.len() - trail].concat();
+        let [before, after] = [lead, trail].map(|shared| if shared > 0 { "…" } else { "" });
+        format!("{before}{}{after}", cut(name.trim_end_matches([' ', '/', ','])))
+    };
+    match pieces.as_slice() {
+        [] => String::new(),
+        [one] => short(one),
+        [first, other] => format!("{} against {}", short(other), short(first)),
+        [first, others @ ..] => format!("{} others against {}", others.len(), short(first)),
+    }
+}
+
+/// The begin and the end of a name.
+fn cut(name: &str) -> String {
+    let all: Vec<char> = name.chars().collect();
+    if all.len() <= TITLE_NAME {
+        return name.to_owned();
+    }
+    let half = TITLE_NAME / 2;
+    let (begin, end) = (&all[..half], &all[all.len() - half..]);
+    begin.iter().chain(['…'].iter()).chain(end).collect()
+}
+
 /// What a reader of the claims must know.
 pub(crate) fn notes(sides: &[Side], covers: Covers, labels: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -368,6 +407,27 @@ fn failures(sides: &[Side]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_title_has_only_what_differs_between_long_names() {
+        assert_eq!(title(&["store=embedded", "store=cassandra"]), "store=cassandra against store=embedded");
+        assert_eq!(title(&["runs/a", "runs/b"]), "runs/b against runs/a");
+        let name = |version: &str| {
+            format!("/srv/builds/{version}/bin/shop --port {{port}} --data /var/lib/shop --durability synced")
+        };
+        assert_eq!(title(&[&name("1.4"), &name("1.5")]), "…1.5… against …1.4…");
+        assert_eq!(
+            title(&[&name("1.4"), &name("1.5"), "x"]),
+            "2 others against /srv/builds/1.4/bin/… --durability synced"
+        );
+        // one against itself has a number
+        let again = format!("{} #2", name("1"));
+        assert_eq!(title(&[&name("1"), &again]), "…synced #2 against …synced");
+        let long = "x".repeat(400);
+        let shown = title(&[&long, &format!("{long} y")]);
+        assert!(shown.chars().count() < 110 && shown.matches('…').count() == 2, "{shown}");
+        assert_eq!(title(&[]), "");
+    }
 
     #[test]
     fn changes_are_short() {

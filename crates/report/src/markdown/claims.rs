@@ -1,9 +1,9 @@
-//! What a comparison claims as Markdown (GitHub's flavour), for a pull request: the sentence first, the detail folded.
+//! What a comparison claims as Markdown (GitHub's flavour), for a pull request: what is compared, the sentence, the detail folded.
 
 use std::fmt::Write;
 
 use super::{ROWS_MAX, code, left_out, plain};
-use crate::comparison::{Claim, Claims, Figure, range};
+use crate::comparison::{Claim, Claims, Figure, range, title};
 use crate::history::{Line, sparkline};
 use crate::text::claims::{covers, value};
 
@@ -21,10 +21,10 @@ pub fn summary(claims: &Claims, history: Option<&Line>) -> String {
         (false, false, true) => "✅",
         (false, false, false) => "➖",
     };
-    let says: Vec<String> = claims.says.iter().map(|says| plain(says)).collect();
-    let _ = writeln!(out, "### {mark} {}\n", says.first().map_or("", String::as_str));
-    for says in says.iter().skip(1) {
-        let _ = writeln!(out, "{says}\n");
+    let names: Vec<&str> = claims.sides.iter().map(|side| side.name.as_str()).collect();
+    let _ = writeln!(out, "### {mark} {}\n", plain(&title(&names)));
+    for says in &claims.says {
+        let _ = writeln!(out, "**{}**\n", plain(says));
     }
     for of in &claims.fail_if {
         let mark = match of.failed {
@@ -117,7 +117,7 @@ mod tests {
     use tidemark_record::summary::Status;
 
     #[test]
-    fn the_sentence_is_first_and_the_rest_is_folded() {
+    fn the_sentence_comes_first_and_the_rest_is_folded() {
         let (dir, _run) = test_run::airline();
         let side = |name: &str| Side::of_runs(name, &[dir.path().to_owned()]).unwrap();
         let rules = [Rule::parse("p50>+5%").unwrap()];
@@ -140,7 +140,7 @@ mod tests {
             trends: vec![Trend { figure: Figure::P99, values, changes: Vec::new() }],
         };
         let text = summary(&claims, Some(&line));
-        assert!(text.starts_with("### ➖ nothing can be said of B"), "{text}");
+        assert!(text.starts_with("### ➖ &lt;b&gt; against a\\|b\n\n**nothing can be said of B"), "{text}");
         assert!(text.contains("- ⚠️ fails if `p50>+5%`: B: "), "{text}");
         assert!(text.contains("- **A** is `a\\|b` (1 run)\n") && text.contains("`<b>`"), "{text}");
         assert!(text.contains("<summary>By label</summary>\n\n| | A |"), "{text}");

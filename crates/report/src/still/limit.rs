@@ -232,13 +232,13 @@ fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
 
 /// What a trial is worth: the class of its cell, its sign, and why.
 fn worth(search: &Search, trial: &Trial) -> (&'static str, char, Option<String>) {
-    use tidemark_limit::Obstacle::{Driver, Machine};
-    match &trial.obstacle {
+    use tidemark_limit::NotCounted::{Driver, Machine};
+    match &trial.not_counted {
         Some(Driver(why) | Machine(why)) => ("quiet", '–', Some(format!("not counted: {why}"))),
         None if trial.holds() => ("good", '✓', None),
         None => {
             let missed = search.goals.iter().zip(&trial.seen).filter(|(_, seen)| !seen.met);
-            let mut told: Vec<String> = trial.fell.iter().cloned().collect();
+            let mut told: Vec<String> = trial.failure.iter().cloned().collect();
             told.extend(missed.map(|(goal, seen)| format!("{} ({})", goal.text, seen.measured)));
             ("bad", '✗', Some(told.join("; ")))
         }

@@ -1,5 +1,7 @@
 //! What a comparison claims, for the terminal: the sentence first.
 
+use std::path::Path;
+
 use super::{BAD, GOOD, INDENT, QUIET, Style, Text, WARNING, clean};
 use crate::comparison::{Claim, Claims, Covers, Figure, range};
 use crate::table::{Table, wrap};
@@ -38,8 +40,7 @@ pub fn summary(claims: &Claims, style: Style) -> String {
         text.marked(&mark, note);
     }
     if let Some(dir) = &claims.run_dir {
-        text.line("");
-        text.line(&format!("Runs             {dir}"));
+        text.place("Runs", Path::new(dir));
     }
     text.out
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use tidemark_record::Part;
 use tidemark_record::summary::Status;
 
-use super::{BAD, GOOD, HEADING, INDENT, NAME, Style, Text, WARNING, clean};
+use super::{BAD, GOOD, HEADING, INDENT, Style, Text, WARNING, clean};
 use crate::comparison::{Compared, ComparedPart, Figures, Ratio, Ratios};
 use crate::table::{Table, length, pad_right, wrap};
 use crate::units::{bytes, compact, duration, percent, three_digits};
@@ -51,7 +51,7 @@ pub fn summary(compared: &Compared, style: Style) -> String {
                  claimed."
             .into(),
     });
-    place(&mut text, compared);
+    text.place("Runs", Path::new(&compared.run_dir));
     text.out
 }
 
@@ -217,17 +217,6 @@ fn verdicts(text: &mut Text, part: &ComparedPart) {
         for line in wrap(&clean(&reasons), text.width.saturating_sub(indent)) {
             text.line(&format!("{:indent$}{line}", ""));
         }
-    }
-}
-
-fn place(text: &mut Text, compared: &Compared) {
-    text.out.push('\n');
-    let name = text.paint(HEADING, &pad_right("Runs", INDENT + NAME));
-    text.line(&format!("{name}{}", compared.run_dir));
-    let report = Path::new(&compared.run_dir).join("report.html");
-    if report.is_file() {
-        let name = text.paint(HEADING, &pad_right("Report", INDENT + NAME));
-        text.line(&format!("{name}{}", report.display()));
     }
 }
 

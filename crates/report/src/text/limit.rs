@@ -4,9 +4,9 @@ use std::path::Path;
 
 use tidemark_limit::{Ending, Found, Search, Searches};
 
-use super::{BAD, GOOD, HEADING, INDENT, NAME, QUIET, Style, Text, WARNING, clean};
+use super::{BAD, GOOD, HEADING, QUIET, Style, Text, WARNING, clean};
 use crate::limit::{points, rate, remarks, says, time, took};
-use crate::table::{Table, pad_right, wrap};
+use crate::table::{Table, wrap};
 use crate::units::percent;
 
 /// Rows of a curve.
@@ -27,8 +27,7 @@ pub fn summary(searches: &Searches, dir: &Path, style: Style) -> String {
         text.line(&line);
         text.marked("-", &format!("the same command with --out {} goes on where it was", dir.display()));
     }
-    text.line("");
-    place(&mut text, dir);
+    text.place("Trials", dir);
     text.out
 }
 
@@ -55,7 +54,9 @@ fn one(text: &mut Text, search: &Search) {
     if let Some(setting) = &search.setting {
         text.heading(setting);
     }
+    let holds = search.at_least_per_s.and_then(|per_s| found.holds_at_least(per_s));
     let paint = match found.ended {
+        _ if holds == Some(false) => BAD,
         Some(Ending::NothingHolds | Ending::Driver) => BAD,
         Some(Ending::Precise | Ending::NothingBreaks) => GOOD,
         _ => HEADING,
@@ -101,16 +102,6 @@ fn curve(text: &mut Text, found: &Found) {
     let left_out = found.curve.len().saturating_sub(ROWS);
     if left_out > 0 {
         text.marked("-", &format!("{left_out} more trials are on the page and in --json"));
-    }
-}
-
-fn place(text: &mut Text, dir: &Path) {
-    let name = text.paint(HEADING, &pad_right("Trials", INDENT + NAME));
-    text.line(&format!("{name}{}", dir.display()));
-    let report = dir.join("report.html");
-    if report.is_file() {
-        let name = text.paint(HEADING, &pad_right("Report", INDENT + NAME));
-        text.line(&format!("{name}{}", report.display()));
     }
 }
 

@@ -59,7 +59,7 @@ pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordEr
     objectives(&mut text, manifest);
     notes(&mut text, manifest);
     if quick.kept {
-        place(&mut text, run);
+        text.place("Run", &run.dir);
     } else {
         text.line("");
         let hint = text.paint(QUIET, "not kept; --save keeps the run and its report");

@@ -10,7 +10,7 @@ use crate::args::key_value;
 use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::quantities::{RateRange, rate, time, users};
-use crate::results::{self, ResultArguments};
+use crate::results::SeveralResultArguments;
 
 /// `tidemark compare`
 #[derive(Debug, Args)]
@@ -85,18 +85,9 @@ pub struct CompareArguments {
     /// Print nothing while it runs, and no text on standard error
     #[arg(long, short)]
     pub quiet: bool,
-    /// Write one JSON object, to standard output unless =FILE is said; the text goes to standard error then
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    pub json: Option<PathBuf>,
-    /// Write Markdown for a pull request: the sentence, the figures, and folded detail; - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Write a page with every round; - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// In GitHub Actions: add the Markdown to the step's summary
-    #[arg(long)]
-    pub github: bool,
+    /// What is written beside the text.
+    #[command(flatten)]
+    pub results: SeveralResultArguments,
     /// The folder of the runs whose history the Markdown shows
     #[arg(long, value_name = "FOLDER", default_value = tidemark_record::RUNS_DIR)]
     pub history: PathBuf,
@@ -124,22 +115,7 @@ impl CompareArguments {
                 return Err(Failure::usage(format!("{flag}: at most {SIDES_MAX} sides")));
             }
         }
-        self.results().check(self.html.as_deref())
-    }
-
-    /// What is written beside the text, as of other verbs.
-    pub fn results(&self) -> ResultArguments {
-        ResultArguments {
-            json: self.json.clone(),
-            markdown: self.markdown.clone(),
-            github: self.github,
-            ..ResultArguments::default()
-        }
-    }
-
-    /// Whether one of the results has standard output for itself.
-    pub fn take_stdout(&self) -> bool {
-        self.results().take_stdout() || self.html.as_deref().is_some_and(results::is_stdout)
+        self.results.check()
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidemark_lab::{
-    Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, Looked, RunOptions, Turn, compare_in_rounds,
+    Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Looked, RunOptions, Turn, compare_in_rounds,
 };
 use tidemark_record::{Comparison as Record, new_run_dir};
 use tidemark_report::comparison::{Asked, Looks, Side};
@@ -14,9 +14,8 @@ use tidemark_scenario::{Comparison, Experiment, Plan};
 use super::args::CompareArguments;
 use super::sides::{Sides, sides};
 use super::{shown, stored};
-use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
-use crate::{output, scenario};
+use crate::{carry_out, output, scenario};
 
 /// Rounds without which nothing is claimed.
 const ROUNDS_MIN: u64 = 3;
@@ -54,7 +53,7 @@ pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> 
             tell(turn, names.len(), begin, arguments);
             let side = names.iter().position(|name| *name == turn.side);
             let revision = side.and_then(|side| revisions[side].clone());
-            one(plan, RunOptions { revision, ..options })
+            carry_out::without_page(plan, RunOptions { revision, ..options })
         },
         &mut |record, dir, is_last| look(record, dir, is_last, &mut looks, arguments),
     )?;
@@ -123,7 +122,7 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
         if !arguments.quiet {
             output::remark(&format!("fresh run {number} of {count}"));
         }
-        let finished = one((*plan).clone(), run_options)?;
+        let finished = carry_out::without_page((*plan).clone(), run_options)?;
         interrupted = finished.manifest.interrupted;
         dirs.push(finished.run_dir);
         let longest = begin.elapsed() - began;
@@ -137,12 +136,6 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
     let claims = shown::of_sides(&sides, Asked { rules: &arguments.rules, ..Asked::default() })?;
     let status = shown::show(&claims, &sides, arguments)?;
     Ok(if interrupted { EXIT_INTERRUPTED } else { status })
-}
-
-/// Carries one run out, without its page: there are many.
-fn one(plan: Plan, options: RunOptions) -> Result<Finished, Failure> {
-    let mut display = Display::new(DisplayOptions { quiet: true, ..DisplayOptions::default() }, &plan.name)?;
-    Ok(tidemark_lab::run(plan, options, &mut |progress| display.show(progress))?)
 }
 
 /// Once a round: `round 3 of about 22; 1m10s of 10m`.

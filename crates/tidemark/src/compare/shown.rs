@@ -75,15 +75,16 @@ pub fn check_labels(rules: &[Rule], labels: &[&str]) -> Result<(), Failure> {
 
 /// Shows claims as the flags say; gives the exit status.
 pub fn show(claims: &Claims, sides: &[Side], arguments: &CompareArguments) -> Result<u8, Failure> {
+    let of = &arguments.results;
     let places = Places {
-        json: arguments.json.as_deref(),
-        markdown: arguments.markdown.as_deref(),
-        html: arguments.html.as_deref(),
-        github: arguments.github,
+        json: of.json.as_deref(),
+        markdown: of.markdown.as_deref(),
+        html: of.html.as_deref(),
+        github: of.github,
         history: &arguments.history,
         quiet: arguments.quiet,
     };
-    put(claims, sides, places, Place::beside(arguments.take_stdout()))?;
+    put(claims, sides, places, Place::beside(of.take_stdout()))?;
     Ok(status(claims, sides))
 }
 

@@ -13,7 +13,7 @@ use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
-use crate::results::{self, ResultArguments};
+use crate::results::SeveralResultArguments;
 
 /// Less is not time for two trials.
 const BUDGET_LEAST: Duration = Duration::from_secs(8);
@@ -24,14 +24,15 @@ const BUDGET_LEAST: Duration = Duration::from_secs(8);
 The load is doubled until an objective breaks; then the limit is closed in on, by trials around it in shuffled order, until it \
 is known to --within or the budget is used up. One that was stopped goes on where it was: give the same command with --out DIR.
 
-Exit status: 0 a limit was found, 1 nothing holds or a --url is unreachable, 2 wrong use, 3 no limit of the system was seen \
-(the driver was the limit, or the time too short), 130 stopped.
+Exit status: 0 a limit was found, 1 nothing holds, for sure less than --at-least, or a --url is unreachable, 2 wrong use, 3 no limit \
+of the system was seen (the driver was the limit, or the time too short), 130 stopped.
 
 Examples:
   tidemark limit airline
   tidemark limit my.yaml --url http://127.0.0.1:8080 --watch port=8080 --until 'p99<50ms'
   tidemark limit my.yaml --budget 10m --over cores=1,2,4 --pin driver=6,7
   tidemark limit my.yaml --over pool=10,20,40 --json
+  tidemark limit my.yaml --at-least 5k/s --budget 3m     in CI
   tidemark limit my.yaml --out runs/limit --budget 30m   goes on there
   tidemark report runs/limit")]
 #[command(mut_arg("seed", |arg| arg.help("Seed of the random numbers, also of the order of trials")))]
@@ -63,6 +64,9 @@ pub struct LimitArguments {
     /// Most sessions each second, or most users, that are tried
     #[arg(long, value_name = "RATE|N", value_parser = rate)]
     pub most: Option<RateRange>,
+    /// Requests each second that it must hold: exit status 1 where the whole interval is below
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub at_least: Option<RateRange>,
     /// Drive the system at this URL instead of starting the scenario's
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
@@ -78,15 +82,9 @@ pub struct LimitArguments {
     /// Print nothing while it runs, and no text on standard error
     #[arg(long, short)]
     pub quiet: bool,
-    /// Write one JSON object, to standard output unless =FILE is said; the text goes to standard error then
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    pub json: Option<PathBuf>,
-    /// Write Markdown; - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Write the page to this file, too; - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    /// What is written beside the text.
+    #[command(flatten)]
+    pub results: SeveralResultArguments,
     /// How that URL is reached
     #[command(flatten)]
     pub reach: ReachArguments,
@@ -116,21 +114,7 @@ impl LimitArguments {
                 Time(BUDGET_LEAST)
             )));
         }
-        self.results().check(self.html.as_deref())
-    }
-
-    /// What is written beside the text, as of other verbs.
-    pub fn results(&self) -> ResultArguments {
-        ResultArguments {
-            json: self.json.clone(),
-            markdown: self.markdown.clone(),
-            ..ResultArguments::default()
-        }
-    }
-
-    /// Whether one of the results has standard output for itself.
-    pub fn take_stdout(&self) -> bool {
-        self.results().take_stdout() || self.html.as_deref().is_some_and(results::is_stdout)
+        self.results.check()
     }
 }
 

@@ -1,15 +1,15 @@
-//! What is odd about a system: it stands still at regular times, or slows down the longer it runs.
+//! Anomalies of a system: it stands still at regular times, or slows down the longer it runs.
 
 use serde::Serialize;
 
 use crate::estimate::{Estimate, contradicting, telling};
 use crate::search::told;
-use crate::trial::{Goal, Moment, Obstacle, Purpose, Trial};
+use crate::trial::{Goal, Moment, NotCounted, Purpose, Trial};
 
 /// Something that a reader of the limit must know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Oddity {
+pub enum Anomaly {
     /// It stands still at regular times.
     Pauses {
         /// From one to the next, seconds.
@@ -57,37 +57,37 @@ pub enum Oddity {
     },
 }
 
-/// Everything that is odd. `fresh`: whether each trial had a system that was started for it.
-pub fn oddities(goals: &[Goal], trials: &[Trial], found: Option<&Estimate>, fresh: bool) -> Vec<Oddity> {
-    let mut odd = Vec::new();
-    odd.extend(pauses(goals, trials, fresh));
+/// All anomalies. `fresh`: whether each trial had a system that was started for it.
+pub fn anomalies(goals: &[Goal], trials: &[Trial], found: Option<&Estimate>, fresh: bool) -> Vec<Anomaly> {
+    let mut all = Vec::new();
+    all.extend(pauses(goals, trials, fresh));
     let slows = found.filter(|_| !fresh).and_then(|found| slows(goals, trials, found));
-    odd.extend(slows);
-    odd.extend(contradicts(goals, trials));
+    all.extend(slows);
+    all.extend(contradicts(goals, trials));
     let lasts = trials.iter().find(|trial| trial.ask.purpose == Purpose::Last && trial.is_told());
     if let Some(last) = lasts.filter(|last| !last.holds()) {
         let missed = last.seen.iter().zip(goals).filter(|(seen, _)| !seen.met);
-        let mut told: Vec<String> = last.fell.iter().cloned().collect();
+        let mut told: Vec<String> = last.failure.iter().cloned().collect();
         told.extend(missed.map(|(seen, goal)| format!("{}: {}", goal.text, seen.measured)));
         told.extend(last.figures.drift.clone());
-        odd.push(Oddity::DoesNotLast { measured_s: last.measured_s, measured: told.join("; ") });
+        all.push(Anomaly::DoesNotLast { measured_s: last.measured_s, measured: told.join("; ") });
     }
-    let mut by = trials.iter().filter_map(|trial| match &trial.obstacle {
-        Some(Obstacle::Machine(by)) => Some(by),
+    let mut by = trials.iter().filter_map(|trial| match &trial.not_counted {
+        Some(NotCounted::Machine(by)) => Some(by),
         _ => None,
     });
     let (count, last) = (by.clone().count(), by.next_back());
-    odd.extend(last.map(|by| Oddity::Disturbed { trials: count, by: by.clone() }));
-    odd
+    all.extend(last.map(|by| Anomaly::Disturbed { trials: count, by: by.clone() }));
+    all
 }
 
-fn contradicts(goals: &[Goal], trials: &[Trial]) -> Option<Oddity> {
+fn contradicts(goals: &[Goal], trials: &[Trial]) -> Option<Anomaly> {
     let told = telling(goals, &told(trials));
     let against = contradicting(goals, &told);
     let lowest = against.iter().min_by(|a, b| a.ask.level.total_cmp(&b.ask.level))?;
     let held = told.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).fold(0.0, f64::max);
     let (broke, after_s) = (lowest.ask.level, lowest.began_s);
-    Some(Oddity::Contradicts { broke, after_s, held, trials: against.len() })
+    Some(Anomaly::Contradicts { broke, after_s, held, trials: against.len() })
 }
 
 /// How long a moment is, seconds.
@@ -115,7 +115,7 @@ struct Burst {
     per_s: f64,
 }
 
-fn pauses(goals: &[Goal], trials: &[Trial], fresh: bool) -> Option<Oddity> {
+fn pauses(goals: &[Goal], trials: &[Trial], fresh: bool) -> Option<Anomaly> {
     let percentile = goals.iter().find_map(|goal| goal.percentile)?;
     let bound_us = percentile.bound_s * 1e6;
     // an overloaded system is slow all the time
@@ -141,7 +141,7 @@ fn pauses(goals: &[Goal], trials: &[Trial], fresh: bool) -> Option<Oddity> {
     let regular = tried.filter_map(|per_s| regular(&all, &windows, per_s));
     let (every_s, ..) = regular.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let lengths: f64 = all.iter().map(|burst| burst.slow / burst.per_s.max(1e-9)).sum();
-    Some(Oddity::Pauses {
+    Some(Anomaly::Pauses {
         every_s,
         length_s: lengths / all.len() as f64 + percentile.bound_s,
         seen: all.len(),
@@ -224,7 +224,7 @@ struct Fared {
 /// Whether trials fared worse at less load the later they were. In a system that stays as it is there are about as many pairs
 /// of trials of which the later is worse at less load as such of which the later is better at more; how far the difference
 /// can be chance is seen from the same trials in other orders (a permutation test: Fisher, The Design of Experiments, 1935).
-fn slows(goals: &[Goal], trials: &[Trial], found: &Estimate) -> Option<Oddity> {
+fn slows(goals: &[Goal], trials: &[Trial], found: &Estimate) -> Option<Anomaly> {
     let goal = found.goal?;
     let percentile = goals.get(goal)?.percentile;
     let near = trials
@@ -257,7 +257,7 @@ fn slows(goals: &[Goal], trials: &[Trial], found: &Estimate) -> Option<Oddity> {
     });
     let ratio = |pair: &(&Fared, &Fared)| pair.0.level / pair.1.level;
     let (one, later) = contradicts.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
-    let told = Oddity::Slows {
+    let told = Anomaly::Slows {
         held: one.level,
         held_after_s: one.began_s,
         broke: later.level,

@@ -1,4 +1,5 @@
-//! Student's distribution. Written out here, as the libraries that have it bring linear algebra with them.
+//! Student's distribution, for limits and for comparisons. Written out here, as the libraries that have it bring linear
+//! algebra with them.
 
 /// Longest continued fraction; it converges in some tens of steps for every number of degrees of freedom.
 const STEPS: usize = 500;
@@ -9,15 +10,16 @@ const HALVINGS: usize = 60;
 ///
 /// The regularised incomplete beta function I(ν / (ν + t²); ν/2, 1/2), NIST's Digital Library of Mathematical Functions,
 /// 8.17.
-pub(crate) fn two_sided(t: f64, freedom: f64) -> f64 {
+pub fn two_sided(t: f64, freedom: f64) -> f64 {
     if !t.is_finite() {
         return if t.is_nan() { 1.0 } else { 0.0 };
     }
     beta(freedom / (freedom + t * t), freedom / 2.0, 0.5)
 }
 
-/// How far from 0 a value lies that is exceeded, to either side, with this probability.
-pub(crate) fn quantile(probability: f64, freedom: f64) -> f64 {
+/// How far from 0 a value lies that is exceeded, to either side, with this probability, above 0 and at most 1; `freedom`
+/// above 0.
+pub fn quantile(probability: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while two_sided(high, freedom) > probability && high < 1e150 {
         high *= 2.0;

@@ -1,7 +1,7 @@
 //! Systems that are not as they seem: what is odd of them is named.
 
 use tidemark_limit::{
-    Ask, Cause, Figures, Found, Moment, Oddity, Options, Percentile, Purpose, Room, Seen, Trial, found,
+    Anomaly, Ask, Cause, Figures, Found, Moment, Options, Percentile, Purpose, Room, Seen, Trial, found,
     search,
 };
 
@@ -31,7 +31,7 @@ fn a_queue_without_oddities_has_none_and_its_worker_is_the_limit() {
     let mut odd = 0;
     for seed in 0..40 {
         let found = carried_out(one_worker(), &room(1.0), 180.0, seed);
-        odd += u64::from(found.oddities.iter().any(|odd| !matches!(odd, Oddity::DoesNotLast { .. })));
+        odd += u64::from(found.anomalies.iter().any(|odd| !matches!(odd, Anomaly::DoesNotLast { .. })));
         assert_eq!(found.first_to_break.as_deref(), Some("p99 < 50ms"));
         let Some(Cause::Cpu { cores, .. }) = found.cause else { panic!("{:?}", found.cause) };
         assert!(cores > 0.85);
@@ -51,7 +51,7 @@ fn a_system_that_slows_down_is_named() {
     let mut named = 0;
     for seed in 0..20 {
         let found = carried_out(Queue { slows: 0.2, ..one_worker() }, &room(1.0), 180.0, seed);
-        named += u64::from(found.oddities.iter().any(|odd| matches!(odd, Oddity::Slows { .. })));
+        named += u64::from(found.anomalies.iter().any(|odd| matches!(odd, Anomaly::Slows { .. })));
     }
     assert!(named >= 18, "{named} of 20");
 }
@@ -61,8 +61,8 @@ fn pauses_every_ten_seconds_are_named() {
     let mut named = 0;
     for seed in 0..10 {
         let found = carried_out(Queue { pauses: Some((10.0, 0.3)), ..one_worker() }, &room(1.0), 180.0, seed);
-        named += u64::from(found.oddities.iter().any(|odd| match odd {
-            Oddity::Pauses { every_s, length_s, .. } => {
+        named += u64::from(found.anomalies.iter().any(|odd| match odd {
+            Anomaly::Pauses { every_s, length_s, .. } => {
                 (every_s - 10.0).abs() < 0.5 && (0.1..0.6).contains(length_s)
             }
             _ => false,
@@ -88,8 +88,8 @@ fn pauses_are_looked_for_where_it_was_measured() {
     };
     let trials: Vec<Trial> = (0..7).map(of).collect();
     let found = found(&[goal(P99)], &trials, &options(180.0, 1), &room(1.0), None);
-    let every = found.oddities.iter().find_map(|odd| match odd {
-        Oddity::Pauses { every_s, .. } => Some(*every_s),
+    let every = found.anomalies.iter().find_map(|odd| match odd {
+        Anomaly::Pauses { every_s, .. } => Some(*every_s),
         _ => None,
     });
     assert!(every.is_some_and(|every_s| (every_s - 10.0).abs() < 0.5), "{every:?}");
@@ -105,9 +105,9 @@ fn pauses_of_a_system_that_is_not_started_anew_are_named_and_its_limit_is_not_kn
         let found = carried_out(queue, &room, 300.0, seed);
         named += u64::from(
             found
-                .oddities
+                .anomalies
                 .iter()
-                .any(|odd| matches!(odd, Oddity::Pauses { every_s, .. } if (every_s - 10.0).abs() < 0.5)),
+                .any(|odd| matches!(odd, Anomaly::Pauses { every_s, .. } if (every_s - 10.0).abs() < 0.5)),
         );
         // no trial of ten seconds holds at any load
         let width = found.low_per_s.zip(found.high_per_s).map_or(f64::INFINITY, |(low, high)| high / low);
@@ -115,9 +115,9 @@ fn pauses_of_a_system_that_is_not_started_anew_are_named_and_its_limit_is_not_kn
         assert!(
             found.per_s.is_none()
                 || found
-                    .oddities
+                    .anomalies
                     .iter()
-                    .any(|odd| { matches!(odd, Oddity::Contradicts { .. } | Oddity::Pauses { .. }) }),
+                    .any(|odd| { matches!(odd, Anomaly::Contradicts { .. } | Anomaly::Pauses { .. }) }),
             "{seed}: {found:?}"
         );
     }
@@ -140,9 +140,9 @@ fn a_hiccup_is_not_the_limit() {
             at_first += u64::from(
                 from_s < 4.0
                     && found
-                        .oddities
+                        .anomalies
                         .iter()
-                        .any(|odd| matches!(odd, Oddity::Contradicts { broke: 50.0, trials: 1, .. })),
+                        .any(|odd| matches!(odd, Anomaly::Contradicts { broke: 50.0, trials: 1, .. })),
             );
         }
     }
