@@ -171,10 +171,13 @@ fn eighty_columns() {
 
 #[test]
 fn forty_five_columns_are_enough() {
-    let (run, style) = (sample(), Style { width: 45, ..PLAIN });
-    for text in [summary(&run, style), quick::summary(&run, style, quick::Quick::default()).unwrap()] {
-        let is_too_long = |line: &&str| length(line) > 45 && !line.starts_with("Run ");
-        assert_eq!(text.lines().find(is_too_long), None, "{text}");
+    let style = Style { width: 45, ..PLAIN };
+    let (_dir, measuring) = test_run::measuring();
+    for run in [sample(), measuring] {
+        for text in [summary(&run, style), quick::summary(&run, style, quick::Quick::default()).unwrap()] {
+            let is_too_long = |line: &&str| length(line) > 45 && !line.starts_with("Run ");
+            assert_eq!(text.lines().find(is_too_long), None, "{text}");
+        }
     }
 }
 
