@@ -59,7 +59,11 @@ export function loadCharts(run: RunPage, line: Timeline): Child {
       }),
       anySpeaks([series.received_bytes_per_s, series.sent_bytes_per_s]) && timeChart(line, {
         title: 'Traffic of the driver', note: 'bytes per second', height: 160, format: sizeRate, tick: tick.size, steps: SIZE_STEPS,
-        lines: [{ label: 'received', values: series.received_bytes_per_s, colour: 'c1' }, { label: 'sent', values: series.sent_bytes_per_s, colour: 'c2' }],
+        lines: [
+          { label: 'received', values: series.received_bytes_per_s, colour: 'c1' },
+          { label: 'sent', values: series.sent_bytes_per_s, colour: 'c2' },
+          ...optional([['bodies that were decoded, as they came', series.encoded_bytes_per_s, 'c3'], ['the same, decoded', series.decoded_bytes_per_s, 'c4']]),
+        ],
       }),
     ]),
   ];

@@ -36,6 +36,7 @@ describe('readRun', () => {
     expect(page.series.achieved_per_s).toEqual([1, 2, 3]);
     expect(page.series.lag_p99_us).toEqual([null, null, 7]);
     expect(page.series.service_time_us.max).toEqual([null, null, null]);
+    expect(page.series.decoded_bytes_per_s, 'a page without it').toEqual([null, null, null]);
   });
 
   it('leaves out cells that lie nowhere', () => {

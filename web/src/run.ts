@@ -359,7 +359,7 @@ export type LatencySeries = Record<Percentile, Series>;
 
 const RUN_SERIES = [
   'offered_per_s', 'achieved_per_s', 'errors_per_s', 'dropped_per_s', 'in_flight', 'waiting', 'connections',
-  'lag_p99_us', 'received_bytes_per_s', 'sent_bytes_per_s',
+  'lag_p99_us', 'received_bytes_per_s', 'sent_bytes_per_s', 'encoded_bytes_per_s', 'decoded_bytes_per_s',
 ] as const;
 export type RunSeries = Record<(typeof RUN_SERIES)[number], Series> & {
   response_time_us: LatencySeries;

@@ -112,6 +112,10 @@ pub(crate) trait Answer {
     fn received_bytes(&self) -> u64 {
         self.body().len() as u64
     }
+    /// Whether `body` came encoded, and is what it was before.
+    fn is_decoded(&self) -> bool {
+        false
+    }
     /// What it says of what was to be written; of one that is not good nothing is believed but `No`.
     fn wrote(&self) -> Wrote {
         Wrote::Yes

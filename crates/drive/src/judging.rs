@@ -69,9 +69,22 @@ impl Thread<'_> {
         self.flow.binds && self.transport.is_bound(c)
     }
 
+    /// A body that was decoded counts, whatever becomes of its answer.
+    fn count_decoded(&mut self, s: usize, c: usize) {
+        let request = self.flow.sessions[s].request;
+        if !self.prepared[request as usize].probe.needs_body {
+            return;
+        }
+        let answer = self.transport.answer(c);
+        if answer.is_decoded() {
+            self.recorder.decoded(answer.received_bytes(), answer.body().len() as u64);
+        }
+    }
+
     /// The answer is whole.
     pub fn answered(&mut self, s: usize, c: usize, keeps_open: bool, now_ns: u64) {
         self.pools.get(c).fresh = false;
+        self.count_decoded(s, c);
         let end_ns = self.read(s, now_ns);
         let is_bound = self.is_bound(c);
         let session = &mut self.flow.sessions[s];
@@ -138,6 +151,7 @@ impl Thread<'_> {
 
     /// The answer is whole, and refuses what the connection was to become.
     pub fn refused(&mut self, s: usize, c: usize, fault: Fault, now_ns: u64) {
+        self.count_decoded(s, c);
         let end_ns = self.read(s, now_ns);
         let is_late = end_ns > self.flow.sessions[s].deadline_ns;
         if !is_late {

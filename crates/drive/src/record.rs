@@ -432,6 +432,12 @@ impl Recorder {
         }
     }
 
+    /// A body of so many bytes was decoded, and has so many now.
+    pub fn decoded(&mut self, encoded_bytes: u64, decoded_bytes: u64) {
+        self.current.encoded_bytes += encoded_bytes;
+        self.current.decoded_bytes += decoded_bytes;
+    }
+
     /// A write is about to be sent.
     pub fn enter(&mut self) -> Entry {
         self.ledger.enter()

@@ -61,6 +61,12 @@ fn ten(server: &Server, steps: &str) -> Sum {
     finish(begin(plan.unwrap_or_else(|told| panic!("{told}")), options(server.address, 1)))
 }
 
+/// Bytes of bodies that were decoded, as they came and after.
+fn bodies(sum: &Sum) -> (u64, u64) {
+    let each = sum.intervals.iter().map(|of| (of.encoded_bytes, of.decoded_bytes));
+    each.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
+}
+
 fn details(sum: &Sum) -> Vec<&str> {
     let mut details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
     details.dedup();
@@ -82,6 +88,10 @@ fn what_is_looked_at_is_read_whatever_its_encoding() {
     let sum = ten(&server, &steps);
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (70, 70), "{:?}", details(&sum));
     assert_eq!(server.connections(), 2, "connections are kept");
+    let came = [GZIP, DEFLATE, BROTLI, ZSTD, GZIP_ZSTD, BROTLI].map(<[u8]>::len).iter().sum::<usize>() as u64;
+    let lamp = r#"{"id": "lamp"}"#.len() as u64;
+    assert_eq!(bodies(&sum), (10 * came, 10 * 6 * lamp), "the plain one is none of them");
+    assert!(sum.intervals.iter().map(|of| of.received_bytes).sum::<u64>() > 10 * came);
 }
 
 #[test]
@@ -93,6 +103,8 @@ fn what_cannot_be_read_fails_by_its_encodings_name_and_the_connection_goes_on() 
     );
     let sum = ten(&server, &steps);
     assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Protocol)), (10, 30), "{:?}", details(&sum));
+    let lamp = r#"{"id": "lamp"}"#.len() as u64;
+    assert_eq!(bodies(&sum), (10 * GZIP.len() as u64, 10 * lamp), "only what could be read");
     let details = details(&sum).join("\n");
     for words in [
         "status 200: the body is encoded with \"rot13\", which is not known here: gzip, deflate, br and zstd are",
@@ -113,4 +125,5 @@ fn what_nobody_looks_at_is_not_read_and_a_wrong_status_is_told_first() {
     );
     assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Status)), (20, 10), "{:?}", details(&sum));
     assert_eq!(details(&sum), ["status 500: (a body encoded with gzip)"]);
+    assert_eq!(bodies(&sum), (0, 0));
 }

@@ -22,6 +22,12 @@ pub fn rank(share: f64, of: u64) -> u64 {
     ((share.clamp(0.0, 1.0) * of as f64 - ROUNDING).ceil() as u64).clamp(1, of.max(1))
 }
 
+/// Whether so many have a percentile (a share, 0 to 1): at least one of them lies beyond it. Else it would be the largest,
+/// whatever it is called.
+pub(crate) fn supports(share: f64, of: u64) -> bool {
+    (1.0 - share) * of as f64 >= 1.0 - ROUNDING
+}
+
 /// A latency distribution in few numbers, microseconds; null what is [not reached](Distribution), what is of nothing, and a
 /// percentile that [so few](Distribution::supports) requests do not have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,7 +82,7 @@ impl<'a> Distribution<'a> {
     /// Whether so many requests have a percentile (a share, 0 to 1): at least one of them lies beyond it. Else it would be the
     /// slowest, whatever it is called.
     pub fn supports(&self, share: f64) -> bool {
-        (1.0 - share) * self.due() as f64 >= 1.0 - ROUNDING
+        supports(share, self.due())
     }
 
     /// The value that at least this share of all requests (0 to 1) did not exceed; none where that share had no good

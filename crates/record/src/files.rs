@@ -108,7 +108,7 @@ pub(crate) const PART_FIELDS: [Field; 10] = [
 ];
 
 /// Columns of `load.parquet`: a row for each interval.
-pub(crate) const LOAD_FIELDS: [Field; 19] = [
+pub(crate) const LOAD_FIELDS: [Field; 21] = [
     ("start_us", Kind::Int),
     ("end_us", Kind::Int),
     ("in_window", Kind::Bool),
@@ -128,6 +128,8 @@ pub(crate) const LOAD_FIELDS: [Field; 19] = [
     (MEASURED_OFFERED, Kind::Int),
     (MEASURED_DROPPED, Kind::Int),
     (OFFERED_EARLIER, Kind::Ints),
+    (ENCODED, Kind::Int),
+    (DECODED, Kind::Int),
 ];
 /// How late answers were read.
 pub(crate) const READ_LAG: &str = "read_lag_us";
@@ -141,9 +143,23 @@ pub(crate) const MEASURED_OFFERED: &str = "measured_offered";
 pub(crate) const MEASURED_DROPPED: &str = "measured_dropped";
 /// How many of those offered were due in earlier intervals: a moment within each (microseconds), and the count, in turn.
 pub(crate) const OFFERED_EARLIER: &str = "offered_earlier";
+/// Bytes of bodies as they came, of those that were decoded.
+pub(crate) const ENCODED: &str = "encoded_bytes";
+/// Bytes of the same bodies once decoded.
+pub(crate) const DECODED: &str = "decoded_bytes";
 /// Those that runs of earlier versions lack.
-pub(crate) const LATER: [&str; 8] =
-    [LESS_LAG, READ_LAG, WAITED, ABSENT, MEASURED_OFFERED, MEASURED_DROPPED, OFFERED_EARLIER, CORE_WAIT];
+pub(crate) const LATER: [&str; 10] = [
+    LESS_LAG,
+    READ_LAG,
+    WAITED,
+    ABSENT,
+    MEASURED_OFFERED,
+    MEASURED_DROPPED,
+    OFFERED_EARLIER,
+    ENCODED,
+    DECODED,
+    CORE_WAIT,
+];
 
 /// Columns of `monitor.parquet`: those of [`crate::Sample`].
 pub(crate) const MONITOR_FIELDS: [Field; 14] = [
@@ -193,7 +209,8 @@ pub(crate) const ABOUT_LOAD: &str = "Tidemark: the load by interval. waiting, in
     interval's end. lag_us (how late requests left) and read_lag_us (how late answers were read, of all or a sample) \
     are histograms in HdrHistogram's V2 encoding. waited_us_by_thread is how long each driver thread \
     was ready to run but had no core; empty where the system did not say. absent_us_by_thread is how long it \
-    was not there at all: stopped, or on a machine that was suspended. measured_offered and measured_dropped are those that \
+    was not there at all: stopped, or on a machine that was suspended. encoded_bytes and decoded_bytes are those of the \
+    bodies that were decoded because a step looks at them, as they came and once decoded. measured_offered and measured_dropped are those that \
     were due within the measured window, in whichever interval they began or were given up. Rows of the same interval add up.";
 /// The same for `monitor.parquet`.
 pub(crate) const ABOUT_MONITOR: &str = "Tidemark: looks at each process, about one a second. cpu_share is in cores; \

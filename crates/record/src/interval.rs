@@ -158,6 +158,10 @@ pub struct ThreadInterval {
     pub sent_bytes: u64,
     /// Bytes read from sockets.
     pub received_bytes: u64,
+    /// Bytes of bodies as they came, of those that were decoded because a step looks at them.
+    pub encoded_bytes: u64,
+    /// Bytes of the same bodies once decoded.
+    pub decoded_bytes: u64,
     /// How late requests left that were due within the measured window: from due to first byte sent, where only the
     /// driver was in the way (waiting for a connection is not lag), microseconds. They may leave after the window.
     pub lag_us: Histogram,
@@ -218,6 +222,8 @@ impl ThreadInterval {
             connects: 0,
             sent_bytes: 0,
             received_bytes: 0,
+            encoded_bytes: 0,
+            decoded_bytes: 0,
             lag_us: crate::new_histogram(),
             unmeasured_lag_us: crate::new_histogram(),
             read_lag_us: crate::new_histogram(),
@@ -265,6 +271,8 @@ impl ThreadInterval {
             connects,
             sent_bytes,
             received_bytes,
+            encoded_bytes,
+            decoded_bytes,
             lag_us,
             unmeasured_lag_us,
             read_lag_us,
@@ -283,6 +291,7 @@ impl ThreadInterval {
         (*measured_offered, *measured_dropped) = (0, 0);
         offered_earlier.clear();
         (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);
+        (*encoded_bytes, *decoded_bytes) = (0, 0);
         (*cpu_us, *absent_us, *last_good_us) = (0, 0, 0);
         for one in series.iter_mut().chain(groups) {
             one.response_time_us.reset();

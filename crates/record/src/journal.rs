@@ -50,6 +50,11 @@ struct Head {
     connects: u64,
     sent_bytes: u64,
     received_bytes: u64,
+    /// Absent in journals of earlier versions.
+    #[serde(default)]
+    encoded_bytes: u64,
+    #[serde(default)]
+    decoded_bytes: u64,
     cpu_us: u64,
     examples: Vec<ErrorExample>,
     statuses: Vec<(u16, u64)>,
@@ -155,6 +160,8 @@ impl Journal {
             connects: interval.connects,
             sent_bytes: interval.sent_bytes,
             received_bytes: interval.received_bytes,
+            encoded_bytes: interval.encoded_bytes,
+            decoded_bytes: interval.decoded_bytes,
             cpu_us: interval.cpu_us,
             examples: interval.examples.clone(),
             statuses: interval.statuses.clone(),
@@ -348,6 +355,8 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         connects: head.connects,
         sent_bytes: head.sent_bytes,
         received_bytes: head.received_bytes,
+        encoded_bytes: head.encoded_bytes,
+        decoded_bytes: head.decoded_bytes,
         lag_us,
         unmeasured_lag_us,
         read_lag_us,

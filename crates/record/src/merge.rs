@@ -53,6 +53,8 @@ pub struct MergedInterval {
     pub connects: u64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
+    pub encoded_bytes: u64,
+    pub decoded_bytes: u64,
     /// Of all requests, whenever they were due.
     pub lag_us: Option<Merged>,
     pub read_lag_us: Option<Merged>,
@@ -98,6 +100,8 @@ impl MergedInterval {
         self.connects += interval.connects;
         self.sent_bytes += interval.sent_bytes;
         self.received_bytes += interval.received_bytes;
+        self.encoded_bytes += interval.encoded_bytes;
+        self.decoded_bytes += interval.decoded_bytes;
         let lag_us = self.lag_us.get_or_insert_with(new_merged);
         merge(lag_us, &interval.lag_us);
         merge(lag_us, &interval.unmeasured_lag_us);

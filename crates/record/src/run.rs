@@ -116,6 +116,10 @@ pub struct StoredLoad {
     pub sent_bytes: u64,
     /// Bytes read from sockets.
     pub received_bytes: u64,
+    /// Bytes of bodies as they came, of those that were decoded; 0 in runs of earlier versions.
+    pub encoded_bytes: u64,
+    /// Bytes of the same bodies once decoded.
+    pub decoded_bytes: u64,
     /// How late requests left by the driver's own fault.
     pub lag_us: Encoded,
     /// How late answers were read that were due within the measured window; runs of earlier versions lack it.
@@ -448,6 +452,11 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
     let (in_flight, connections) = (table.ints("in_flight")?, table.ints("connections")?);
     let connects = table.ints("connects")?;
     let (sent, received) = (table.ints("sent_bytes")?, table.ints("received_bytes")?);
+    let or_none = |name| match table.has(name) {
+        true => table.ints(name),
+        false => Ok(vec![0; table.rows()]),
+    };
+    let (encoded_bytes, decoded_bytes) = (or_none(files::ENCODED)?, or_none(files::DECODED)?);
     let (lag, cpu) = (encoded(&table, "lag_us")?, table.lists("cpu_us_by_thread")?);
     let later = |name| match table.has(name) {
         true => table.lists(name),
@@ -480,6 +489,8 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
         connects: connects[i],
         sent_bytes: sent[i],
         received_bytes: received[i],
+        encoded_bytes: encoded_bytes[i],
+        decoded_bytes: decoded_bytes[i],
         lag_us,
         read_lag_us: read_lag.next(),
         cpu_us_by_thread,

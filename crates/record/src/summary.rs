@@ -226,7 +226,7 @@ pub struct Own {
     pub example: Option<String>,
 }
 
-/// Numbers in few of them; null of none.
+/// Numbers in few of them; null of none, and a percentile that so few do not have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Spread {

@@ -220,6 +220,8 @@ impl Sink for Tables {
             Cell::Int(interval.measured_offered),
             Cell::Int(interval.measured_dropped),
             Cell::Ints(&earlier),
+            Cell::Int(interval.encoded_bytes),
+            Cell::Int(interval.decoded_bytes),
         ])
     }
 

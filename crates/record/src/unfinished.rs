@@ -178,6 +178,7 @@ mod tests {
                 (one.offered, one.cpu_us, one.statuses) = (60, 250_000, vec![(200, 50)]);
                 one.core_waits = Some(CoreWaits { waited_us: 125_000, sleeps: 500 });
                 one.absent_us = 250_000;
+                (one.encoded_bytes, one.decoded_bytes) = (100, 900 + u64::from(thread));
                 (one.dropped, one.measured_dropped, one.measured_offered) = (4, 3, 50);
                 one.lag_us.record_n(1_500, 7);
                 one.unmeasured_lag_us.record_n(9_000, 3);
@@ -271,6 +272,10 @@ mod tests {
             run.load.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
         };
         assert_eq!((measured(&killed), measured(&whole)), ((300, 18), (300, 18)));
+        let bodies = |run: &Run| -> Vec<(u64, u64)> {
+            run.load.iter().map(|row| (row.encoded_bytes, row.decoded_bytes)).collect()
+        };
+        assert_eq!((bodies(&killed), bodies(&whole)), (vec![(200, 1_801); 3], vec![(200, 1_801); 3]));
         assert_eq!(
             (killed.series.len(), killed.load.len(), killed.samples.len()),
             (whole.series.len(), 3, 3)

@@ -113,6 +113,12 @@ pub struct LoadSeries {
     pub lag_p99_us: Values,
     pub received_bytes_per_s: Values,
     pub sent_bytes_per_s: Values,
+    /// Bodies that were decoded because a step looks at them, as they came; absent where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub encoded_bytes_per_s: Values,
+    /// The same bodies once decoded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decoded_bytes_per_s: Values,
 }
 
 /// One label over time.
@@ -160,6 +166,10 @@ pub(crate) fn over_time(run: &Run, axis: Axis) -> Result<OverTime, RecordError> 
         let dropped = load.iter().map(|row| row.dropped).sum();
         push_ended(&mut over_time, run, ended, dropped, seen_s, |good, failed| heat.add(bin, good, failed))?;
     }
+    if run.load.iter().all(|row| row.encoded_bytes == 0) {
+        over_time.series.encoded_bytes_per_s.clear();
+        over_time.series.decoded_bytes_per_s.clear();
+    }
     over_time.heatmap = heat.build();
     Ok(over_time)
 }
@@ -201,6 +211,8 @@ fn push_load(
     series.dropped_per_s.push(per_s(|row| row.dropped));
     series.received_bytes_per_s.push(per_s(|row| row.received_bytes));
     series.sent_bytes_per_s.push(per_s(|row| row.sent_bytes));
+    series.encoded_bytes_per_s.push(per_s(|row| row.encoded_bytes));
+    series.decoded_bytes_per_s.push(per_s(|row| row.decoded_bytes));
     series.in_flight.push(highest(|row| row.in_flight));
     series.waiting.push(highest(|row| row.waiting));
     series.connections.push(highest(|row| row.connections));
@@ -280,6 +292,22 @@ mod tests {
         assert_eq!(series.response_time_us.p99[3], None);
         assert!(series.errors_per_s[3].unwrap() > 0.0);
         assert_eq!(over_time.errors.keys().copied().collect::<Vec<_>>(), ["status", "timeout"]);
+    }
+
+    #[test]
+    fn bodies_that_were_decoded_are_there_where_there_were_any() {
+        let (_dir, mut run) = test_run::airline();
+        let axis = Axis::of(&run, 0);
+        let none = over_time(&run, axis).unwrap().series;
+        assert!(none.encoded_bytes_per_s.is_empty() && none.decoded_bytes_per_s.is_empty());
+        let json = serde_json::to_value(&none).unwrap();
+        assert!(json.get("decoded_bytes_per_s").is_none() && json.get("sent_bytes_per_s").is_some());
+        let second = run.load.iter_mut().find(|row| row.start_us == 2_000_000).unwrap();
+        (second.encoded_bytes, second.decoded_bytes) = (1_000, 5_000);
+        let some = over_time(&run, axis).unwrap().series;
+        assert_eq!(some.encoded_bytes_per_s[1..3], [Some(0.0), Some(1_000.0)]);
+        assert_eq!(some.decoded_bytes_per_s[1..3], [Some(0.0), Some(5_000.0)]);
+        assert_eq!(some.decoded_bytes_per_s.len(), axis.bins);
     }
 
     #[test]

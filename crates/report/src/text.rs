@@ -1,5 +1,6 @@
 //! The report for the terminal: the verdict first.
 
+mod bodies;
 pub mod claims;
 pub mod comparison;
 mod driver;
@@ -358,6 +359,7 @@ fn throughput(text: &mut Text, run: &Run) {
     let painted = if summary.dropped > 0 { dropped.as_str() } else { "" };
     text.named_painted("offered", &[&offered, &due, &dropped], painted, BAD);
     failures(text, summary);
+    bodies::decoded(text, run);
 }
 
 /// Good answers that were due outside of the window and came in it, and the other way round, as far as there are any.

@@ -439,6 +439,13 @@ mod tests {
     }
 
     #[test]
+    fn runs_are_shown_to_this_machine_unless_another_address_is_named() {
+        let arguments = Arguments::try_parse_from(["tidemark", "ui"]).unwrap();
+        let Some(Verb::Ui(ui)) = arguments.verb else { panic!("it is ui") };
+        assert!(ui.listen.ip().is_loopback(), "{}", ui.listen);
+    }
+
+    #[test]
     fn settings_keep_what_follows_the_first_equals_sign() {
         assert_eq!(key_value("a=b=c").unwrap(), ("a".into(), "b=c".into()));
         assert_eq!(key_value("a=").unwrap(), ("a".into(), String::new()));

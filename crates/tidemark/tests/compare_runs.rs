@@ -50,6 +50,14 @@ fn a_planted_slowdown_is_found_and_fails_where_that_is_asked_for() {
     let text = stderr(&output);
     assert!(text.contains("B is slower: ") && text.contains("one run of each"), "{text}");
 
+    for (flag, begins) in [("--markdown", "#"), ("--html", "<!doctype html>")] {
+        let printed = run(folder.path(), &["compare", "a", "b", flag, "-"]);
+        let text = stdout(&printed);
+        assert_eq!(code(&printed), 0, "{flag}: {}", stderr(&printed));
+        assert!(text.to_lowercase().starts_with(begins) && text.contains("B is slower: "), "{flag}: {text}");
+        assert!(stderr(&printed).contains("B is slower: "), "{flag}: the text is there");
+    }
+
     let rules = |rule: &str| code(&run(folder.path(), &["compare", "before", "slow", "--fail-if", rule]));
     assert_eq!(
         ["Checkout p50>+5%", "Checkout p50>+50%", "rate<-50%", "cpu>+10%"].map(rules),

@@ -52,6 +52,8 @@ fn a_change_is_marked_with_its_revisions_and_machines_are_apart() {
     assert_eq!((code(&page), stdout(&page).as_str()), (0, ""), "{}", stderr(&page));
     let page = fs::read_to_string(folder.path().join("history.html")).unwrap();
     assert!(page.contains("class=\"cut bad\"") && page.contains("06-shop"), "{page}");
+    let printed = run(folder.path(), &["history", "--scenario", "shop", "--html", "-"]);
+    assert_eq!((code(&printed), stdout(&printed), stderr(&printed)), (0, page, String::new()));
 }
 
 #[test]

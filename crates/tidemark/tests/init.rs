@@ -57,6 +57,7 @@ fn a_url_becomes_a_scenario_that_runs() {
     let text = fs::read_to_string(folder.path().join("first.yaml")).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.trim().starts_with('#')).count();
     assert!(lines <= 15, "{lines} lines:\n{text}");
+    assert!(text.lines().any(|line| line.trim().starts_with("# ")), "it explains itself:\n{text}");
     let checked = run(folder.path(), &["check", "first.yaml"]);
     assert_eq!((code(&checked), stderr(&checked).as_str()), (0, ""), "{text}");
     let output = run(folder.path(), &["run", "first.yaml", "-q", "--json", "--for", "1s"]);

@@ -63,6 +63,8 @@ fn every_verb_has_a_page() {
         "limit",
         "verify",
         "cube",
+        "ui",
+        "agent",
         "schema",
         "completions",
         "man",
@@ -74,6 +76,34 @@ fn every_verb_has_a_page() {
     fs::write(folder.path().join("file"), "").unwrap();
     let output = run(folder.path(), &["man", "file"]);
     assert_eq!(code(&output), 74, "{}", stderr(&output));
+}
+
+/// What it is and why, how it is installed, a scenario of one's own in ten lines, and only then what it ships with.
+#[test]
+fn readme_begins_with_what_one_needs_first() {
+    let readme = fs::read_to_string(project("README.md")).unwrap();
+    let mut from = 0;
+    for part in [
+        "How much load does this system hold",
+        "It is for whoever",
+        "**Why not wrk or k6?**",
+        "## Install",
+        "cargo install --locked --git URL-OF-THIS-REPOSITORY tidemark ",
+        "`make dist`",
+        "## Your own scenario",
+        "```yaml\n",
+        "## Demo",
+    ] {
+        let at =
+            readme[from..].find(part).unwrap_or_else(|| panic!("{part} is missing, or stands elsewhere"));
+        from += at + part.len();
+    }
+    let scenario = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(scenario.lines().count() <= 10, "{scenario}");
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("my.yaml"), scenario).unwrap();
+    let checked = run(folder.path(), &["check", "my.yaml"]);
+    assert_eq!((code(&checked), stderr(&checked).as_str()), (0, ""), "{scenario}");
 }
 
 #[test]

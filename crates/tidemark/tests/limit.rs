@@ -92,6 +92,11 @@ fn the_limit_of_a_server_is_found_shown_again_and_gone_on_with() {
     assert_eq!(same["limit"]["says"], limit["says"]);
     assert_eq!(same["limit"]["trials"].as_array().unwrap().len(), all.len());
     assert!(fs::read_to_string(folder.path().join("l.md")).unwrap().contains("**holds "));
+    for (flag, file) in [("--markdown", "l.md"), ("--html", "l.html")] {
+        let printed = run(folder.path(), &["report", "out", flag, "-"]);
+        let written = fs::read_to_string(folder.path().join(file)).unwrap();
+        assert_eq!((code(&printed), stdout(&printed)), (0, written), "{flag}: {}", stderr(&printed));
+    }
 
     let refused = run(folder.path(), &["compare", "out", "out"]);
     assert!(code(&refused) == 2 && stderr(&refused).contains("a search for a limit"), "{}", stderr(&refused));

@@ -250,6 +250,10 @@ impl Answer for Answers {
         self.decoder.body_bytes()
     }
 
+    fn is_decoded(&self) -> bool {
+        self.content.is_decoded()
+    }
+
     fn unreadable(&self) -> Option<&str> {
         self.content.unreadable()
     }

@@ -129,6 +129,10 @@ impl Answer for Reply {
         self.length_bytes as u64
     }
 
+    fn is_decoded(&self) -> bool {
+        self.content.is_decoded()
+    }
+
     fn unreadable(&self) -> Option<&str> {
         self.content.unreadable()
     }
@@ -177,6 +181,8 @@ mod tests {
             reply.take_head(head.body(()).unwrap(), MOST).unwrap();
             reply.take_body(hello, MOST).unwrap();
             reply.end(MOST);
+            assert_eq!(reply.is_decoded(), needs_body && encoding == "deflate", "{encoding}");
+            assert_eq!(reply.received_bytes(), hello.len() as u64);
             match (needs_body, encoding) {
                 (true, "deflate") => assert_eq!((reply.body(), reply.unreadable()), (&b"hello"[..], None)),
                 (false, _) => assert_eq!((reply.body(), reply.unreadable()), (&hello[..], None)),

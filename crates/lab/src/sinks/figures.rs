@@ -37,6 +37,8 @@ pub struct Figures {
     connects: u64,
     sent_bytes: u64,
     received_bytes: u64,
+    encoded_bytes: u64,
+    decoded_bytes: u64,
     cpu_us_by_thread: Vec<u64>,
     last: Live,
     processes: BTreeMap<String, Sample>,
@@ -124,6 +126,10 @@ impl Figures {
             counter("dropped", Unit::None, "Arrivals given up because a bound was reached").each(drops),
             counter("sent", Unit::Bytes, "Bytes written to sockets").one(Value::Int(self.sent_bytes)),
             counter("received", Unit::Bytes, "Bytes read from sockets").one(Value::Int(self.received_bytes)),
+            counter("encoded", Unit::Bytes, "Bytes of bodies that were decoded, as they came")
+                .one(Value::Int(self.encoded_bytes)),
+            counter("decoded", Unit::Bytes, "Bytes of the same bodies once decoded")
+                .one(Value::Int(self.decoded_bytes)),
             counter("connects", Unit::None, "Connections made").one(Value::Int(self.connects)),
             counter(
                 "events",
@@ -327,6 +333,8 @@ impl Sink for Figures {
         self.connects += interval.connects;
         self.sent_bytes += interval.sent_bytes;
         self.received_bytes += interval.received_bytes;
+        self.encoded_bytes += interval.encoded_bytes;
+        self.decoded_bytes += interval.decoded_bytes;
         if self.cpu_us_by_thread.len() < interval.cpu_us_by_thread.len() {
             self.cpu_us_by_thread.resize(interval.cpu_us_by_thread.len(), 0);
         }

@@ -103,6 +103,7 @@ fn any_interval() -> impl Strategy<Value = ThreadInterval> {
         (one.measured_offered, one.measured_dropped) = (offered * 2, offered * 9);
         one.core_waits = Some(CoreWaits { waited_us: offered * 5, sleeps: offered });
         one.absent_us = offered * 7;
+        (one.encoded_bytes, one.decoded_bytes) = (offered * 4, offered * 13);
         one.read_lag_us.record_n(offered, 1 + second as u32);
         for (label, outcome, measured, times) in all {
             let capped: Vec<_> = times.iter().map(|&(us, n)| (us.min(crate::HISTOGRAM_HIGH_US), n)).collect();
@@ -152,10 +153,13 @@ proptest! {
             let (mut sum, mut cpu_us, mut waited_us, mut absent_us) = (0, 0, 0, 0);
             let mut read_lag_us = new_merged();
             let (mut measured_offered, mut measured_dropped) = (0, 0);
+            let (mut encoded_bytes, mut decoded_bytes) = (0, 0);
             for row in rows {
                 sum += row.offered;
                 measured_offered += row.measured_offered;
                 measured_dropped += row.measured_dropped;
+                encoded_bytes += row.encoded_bytes;
+                decoded_bytes += row.decoded_bytes;
                 cpu_us += row.cpu_us_by_thread.iter().sum::<u64>();
                 waited_us += row.waited_us_by_thread.iter().sum::<u64>();
                 absent_us += row.absent_us_by_thread.iter().sum::<u64>();
@@ -165,6 +169,7 @@ proptest! {
             prop_assert_eq!(read_lag_us.len(), offered(start_us).count() as u64 * (1 + second));
             prop_assert_eq!((measured_offered, measured_dropped), (sum * 2, sum * 9));
             prop_assert_eq!((cpu_us, waited_us, absent_us), (sum * 3, sum * 5, sum * 7));
+            prop_assert_eq!((encoded_bytes, decoded_bytes), (sum * 4, sum * 13));
         }
     }
 }
@@ -200,6 +205,7 @@ fn a_load_whose_threads_did_not_tell_of_their_waits_is_read() {
     let load = Run::open(dir.path()).unwrap().load;
     let measured: Vec<_> = load.iter().map(|row| (row.measured_offered, row.measured_dropped)).collect();
     assert_eq!(measured, [(0, 0), (9, 4)], "by when it was known");
+    assert!(load.iter().all(|row| (row.encoded_bytes, row.decoded_bytes) == (0, 0)), "{load:?}");
     let table = Table::read_with(&path, &LOAD_FIELDS, &files::LATER).unwrap();
     assert!(!table.has(files::WAITED) && table.has("lag_us"));
     assert!(Table::read(&path, &LOAD_FIELDS).is_err());

@@ -148,6 +148,7 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     text.named("rate", &[&achieved, &offered, &rate]);
     text.named("requests", &[&count(summary.due()), &format!("{} new connections", count(connects))]);
     failures(text, summary);
+    bodies::decoded(text, run);
     if summary.dropped > 0 {
         text.named("dropped", &[&format!("{} found no room to wait", count(summary.dropped))]);
     }

@@ -145,7 +145,14 @@ load: {users: 1, hold: 1s}
     );
     let decoded = of(&summary, "metrics", "metric", "decoded")["sum"].as_f64().unwrap();
     let page = &summary["page"];
-    let rates = page["series"]["received_bytes_per_s"].as_array().unwrap().iter();
-    let received = rates.filter_map(Value::as_f64).sum::<f64>() * page["bin_s"].as_f64().unwrap();
+    let total = |series: &str| {
+        let rates = page["series"][series].as_array().unwrap().iter();
+        rates.filter_map(Value::as_f64).sum::<f64>() * page["bin_s"].as_f64().unwrap()
+    };
+    let received = total("received_bytes_per_s");
     assert!(received > 0.0 && received < decoded / 2.0, "{received} bytes for {decoded}");
+    let (came, bodies) = (total("encoded_bytes_per_s"), total("decoded_bytes_per_s"));
+    assert!(came > 0.0 && came < received, "{came} of {received} bytes");
+    assert!(bodies >= decoded * 0.9, "{bodies} for {decoded}: nginx' words, all decoded");
+    assert!(bodies / came > 2.0, "{bodies} of {came}");
 }
