@@ -63,7 +63,7 @@ sessions:
 fn what_is_written_is_read_back() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let text =
-        format!("{SCENARIO}load: {{users: 8, hold: 20s}}\nlimits: {{connections: 4, sessions: 200}}\n");
+        format!("{SCENARIO}load: {{users: 8, hold: 60s}}\nlimits: {{connections: 4, sessions: 200}}\n");
     let (output, result) = run(folder.path(), &text);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(result["errors"], serde_json::json!({"variable": 200}), "{result:#}{told}");

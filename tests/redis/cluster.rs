@@ -44,7 +44,7 @@ fn keys_are_shared_among_servers_and_all_are_read_back() {
         let hosts: Vec<String> = servers.iter().map(|one| format!("127.0.0.1:{}", one.port)).collect();
         let url = format!("redis://:pw@{}/{sharding}", hosts.join(","));
         let text = format!(
-            "system: {{url: \"{url}\"}}{SESSION}load: {{users: 16, hold: 20s}}\nlimits: {{{limits}, sessions: 3000}}\n"
+            "system: {{url: \"{url}\"}}{SESSION}load: {{users: 16, hold: 60s}}\nlimits: {{{limits}, sessions: 3000}}\n"
         );
         let (output, result) = run(folder.path(), &text);
         let told = String::from_utf8_lossy(&output.stderr);
@@ -71,7 +71,7 @@ fn what_would_go_to_two_servers_is_not_sent_and_a_shard_that_is_gone_fails_alone
     // foo and bar have slots 12182 and 5061
     let text = scenario(
         "{redis: [MGET, foo, bar], label: Apart}, {redis: [MGET, \"{x}foo\", \"{x}bar\"], label: Together}",
-        "load: {users: 2, hold: 5s}\nlimits: {sessions: 10}",
+        "load: {users: 2, hold: 60s}\nlimits: {sessions: 10}",
     );
     let (_, result) = run(folder.path(), &text);
     assert_eq!(result["errors"], serde_json::json!({"protocol": 10}), "{result:#}");
