@@ -123,8 +123,11 @@ fn freeze() -> Result<(), String> {
     let (p99_us, max_us) = (us("response_time_us", "p99"), us("response_time_us", "max"));
     // What a tool that forgets the waiting would have said: a hundredth of that.
     let service_p99_us = us("service_time_us", "p99");
-    let told = format!("p99 {p99_us} µs, truth {truth_us} µs; max {max_us} µs, truth {frozen_s} s; service {service_p99_us} µs");
+    let told = format!(
+        "p99 {p99_us} µs, truth {truth_us} µs; max {max_us} µs, truth {frozen_s} s; service {service_p99_us} µs"
+    );
     let is_near = |us: f64, truth_us: f64| (us / truth_us - 1.0).abs() < 0.05;
-    let is_right = is_near(p99_us, truth_us) && is_near(max_us, frozen_s * 1e6) && service_p99_us < p99_us / 10.0;
+    let is_right =
+        is_near(p99_us, truth_us) && is_near(max_us, frozen_s * 1e6) && service_p99_us < p99_us / 10.0;
     if is_right { Ok(()) } else { Err(told) }
 }

@@ -13,9 +13,9 @@
 //!   run, so no greater share of the requests can have been held up.
 //!
 //! The smaller of both is asserted, with a millisecond for what no account shows; `TIDEMARK_STRICT=1`, for a machine of
-//! one's own, takes that away. Nothing is left out; on a machine with free cores `w` is next to nothing. No account shows a machine
-//! that stood still altogether: what is longer than is explained is looked at up to three times, unless `TIDEMARK_STRICT`
-//! is set. Each test prints `w` and how far every percentile was off.
+//! one's own, takes that away. Nothing is left out; on a machine with free cores `w` is next to nothing. No
+//! account shows a machine that stood still altogether: what is longer than is explained is looked at up to three times,
+//! unless `TIDEMARK_STRICT` is set. Each test prints `w` and how far every percentile was off.
 
 mod common;
 #[path = "common/watch.rs"]
@@ -283,7 +283,10 @@ fn freeze_beyond_the_timeout() {
         "freeze of {frozen_s:.3} s: {timeouts} timeouts, by theory {expected:.0}; {:.1} ms without a core",
         held_up_s * 1e3
     ));
-    assert!((timeouts - expected).abs() <= slack, "{timeouts} timeouts, by theory {expected} ± {slack}: {BEYOND}");
+    assert!(
+        (timeouts - expected).abs() <= slack,
+        "{timeouts} timeouts, by theory {expected} ± {slack}: {BEYOND}"
+    );
     // Who came a little later was answered at the very end of his time.
     let max_s = run.summary["good"]["response_time_us"]["max"].as_f64().unwrap() / 1e6;
     let slack_s = SHARE * TIMEOUT_S + held_up_s;

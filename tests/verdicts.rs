@@ -244,7 +244,9 @@ fn each_run_has_the_verdict_that_a_person_would_give() {
     // few, each of these gets two more runs, with nothing beside them
     if mistakes.len() <= AGAIN_MAX {
         mistakes.retain_mut(|(row, mistake)| {
-            (0..2).all(|_| wrong(row).inspect(|again| mistake.push_str(&format!("\n  again: {again}"))).is_some())
+            (0..2).all(|_| {
+                wrong(row).inspect(|again| mistake.push_str(&format!("\n  again: {again}"))).is_some()
+            })
         });
     }
     let mistakes: Vec<String> = mistakes.into_iter().map(|(_, mistake)| mistake).collect();

@@ -324,7 +324,8 @@ fn events_that_the_driver_drops_are_counted_and_told() {
         sum.examples()[0].detail,
         "36 events were dropped by the driver, which holds 64 for a stream; 64 events did not match, last `post`"
     );
-    let none_follows = "- sse connect: /one-and-hundred\n- sse expect: any\n- think: 1500ms\n- sse close: now";
+    let none_follows =
+        "- sse connect: /one-and-hundred\n- sse expect: any\n- think: 1500ms\n- sse close: now";
     let (_, sum) = run(&server, none_follows);
     // where the driver was late, all may have come before the step
     assert!(sum.end.events.dropped < 200, "no step misses them: {:?}", sum.end.events);
@@ -348,8 +349,7 @@ fn an_event_larger_than_a_body_may_be_is_passed_over_and_counted() {
 #[test]
 fn viewers_who_only_hold_a_stream_open() {
     let (server, left) = server();
-    let mut plan =
-        plan("- sse connect: /bytewise\n  label: Connect\n- think: 60s", "{users: 3, hold: 2s}");
+    let mut plan = plan("- sse connect: /bytewise\n  label: Connect\n- think: 60s", "{users: 3, hold: 2s}");
     plan.limits.connections = 3;
     let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (3, 3), "{:?}", sum.examples());
