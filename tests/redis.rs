@@ -168,6 +168,15 @@ fn what_is_set_is_read_back_over_every_way() {
     assert!(redis.says("SELECT 3\r\nGET hits").contains("\r\n600\r\n"));
 }
 
+/// Waits for the load of a run, whose directory was not there before.
+fn load_is_on(run_dir: &Path) {
+    let begun = Instant::now();
+    while !fs::read_to_string(run_dir.join("events.jsonl")).is_ok_and(|told| told.contains("\"phase\"")) {
+        assert!(begun.elapsed() < PATIENCE, "the load never came");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn errors_time_outs_and_a_server_that_dies_are_told_apart() {
     let mut redis = Redis::start(&[]);
@@ -202,12 +211,7 @@ fn errors_time_outs_and_a_server_that_dies_are_told_apart() {
     let run_dir = folder.path().join("run");
     let _ = fs::remove_dir_all(&run_dir);
     let killer = std::thread::spawn(move || {
-        let begun = Instant::now();
-        // the load is on, however long that took
-        while !fs::read_to_string(run_dir.join("events.jsonl")).is_ok_and(|told| told.contains("\"phase\"")) {
-            assert!(begun.elapsed() < PATIENCE, "the load never came");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        load_is_on(&run_dir);
         std::thread::sleep(Duration::from_millis(500));
         common::signal(pid, Signal::KILL);
     });
