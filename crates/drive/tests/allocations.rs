@@ -121,7 +121,7 @@ fn hello() -> Server {
 
 /// A warm-up, then as long as it takes.
 fn phases(warm_up: f64, level: f64) -> Vec<Phase> {
-    vec![Phase { measured: false, ..phase(1_000, warm_up) }, phase(120_000, level)]
+    vec![Phase { measured: false, ..phase(400, warm_up) }, phase(120_000, level)]
 }
 
 /// Arrivals, in the warm-up more than can be served: so all sessions that there may be have been before.
