@@ -79,7 +79,7 @@ fn errors_and_a_server_that_dies_are_told_apart() {
     let text = "stores: {db: {product: cassandra, durability: buffered}}\nsystem: {store: db}\nsessions:\n  a:\n    steps:\n      \
                 - {cql: 'SELECT * FROM ks.missing WHERE k = ?', with: [a], label: Missing}\n      \
                 - {cql: 'SELECT release_version FROM system.local', label: Version, timeout: 2s}\n      - think: 20ms\n\
-                load: {users: 4, hold: 10s}\nfaults: [{at: 3s, kill: db, restart after: 500ms}]\n";
+                load: {users: 4, hold: 12s}\nfaults: [{at: 6s, kill: db, restart after: 500ms}]\n";
     let (_, result) = run(folder.path(), text);
     assert!(result["errors"]["connect"].as_u64() > Some(0), "{result:#}");
     assert!(result["errors"]["status"].as_u64() > Some(10), "{result:#}");
