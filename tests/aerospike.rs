@@ -16,7 +16,7 @@ use serde_json::json;
 /// A scenario of these steps at a node.
 fn scenario(node: &Node, steps: &str, rest: &str) -> String {
     format!(
-        "system: {{url: \"aerospike://{}/test\"}}\nsessions:\n  a:\n    steps:\n{steps}\nload: {{users: 16, hold: 20s}}\n{rest}\n",
+        "system: {{url: \"aerospike://{}/test\"}}\nsessions:\n  a:\n    steps:\n{steps}\nload: {{users: 16, hold: 60s}}\n{rest}\n",
         node.address
     )
 }
@@ -114,7 +114,7 @@ fn what_goes_wrong_is_told() {
     let (errors, told) = outcome("      - {aerospike: [put, s, k, v, x]}", |_| Fate::Refused(8), "");
     assert_eq!(errors, json!({"status": 20}));
     assert!(told.contains("an error: 8: out of space"), "{told}");
-    let (errors, told) = outcome("      - {aerospike: [get, s, k, v], timeout: 500ms}", late, "");
+    let (errors, told) = outcome("      - {aerospike: [get, s, k, v], timeout: 1500ms}", late, "");
     assert_eq!(errors, json!({"timeout": 10}), "{told}");
     let (errors, told) = outcome("      - {aerospike: [put, s, k, v, x]}", closed, "");
     assert_eq!(errors, json!({"reset": 10}), "{told}");

@@ -63,7 +63,7 @@ sessions:
 fn what_is_written_is_read_back() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let text =
-        format!("{SCENARIO}load: {{users: 8, hold: 20s}}\nlimits: {{connections: 4, sessions: 200}}\n");
+        format!("{SCENARIO}load: {{users: 8, hold: 60s}}\nlimits: {{connections: 4, sessions: 200}}\n");
     let (output, result) = run(folder.path(), &text);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(result["errors"], serde_json::json!({"variable": 200}), "{result:#}{told}");
@@ -79,7 +79,7 @@ fn errors_and_a_server_that_dies_are_told_apart() {
     let text = "stores: {db: {product: cassandra, durability: buffered}}\nsystem: {store: db}\nsessions:\n  a:\n    steps:\n      \
                 - {cql: 'SELECT * FROM ks.missing WHERE k = ?', with: [a], label: Missing}\n      \
                 - {cql: 'SELECT release_version FROM system.local', label: Version, timeout: 2s}\n      - think: 20ms\n\
-                load: {users: 4, hold: 20s}\nfaults: [{at: 2s, kill: db, restart after: 500ms}]\n";
+                load: {users: 4, hold: 12s}\nfaults: [{at: 6s, kill: db, restart after: 500ms}]\n";
     let (_, result) = run(folder.path(), text);
     assert!(result["errors"]["connect"].as_u64() > Some(0), "{result:#}");
     assert!(result["errors"]["status"].as_u64() > Some(10), "{result:#}");

@@ -44,8 +44,9 @@ fn thousands_of_connections_over_each_back_end() {
         assert!(summary["errors"].as_object().unwrap().is_empty(), "{io}: {}", summary["errors"]);
         let truth = server.stop().unwrap();
         assert_eq!(truth.answered, 2 * CONNECTIONS);
-        // One more may have looked whether anybody is there.
-        assert!((CONNECTIONS - 500..=CONNECTIONS + 1).contains(&truth.connections), "{}", truth.connections);
+        // One more may have looked whether anybody is there. Where the machine stands still, some have been answered, and
+        // their connections serve again, before the last have begun.
+        assert!((CONNECTIONS / 2..=CONNECTIONS + 1).contains(&truth.connections), "{}", truth.connections);
     }
 }
 

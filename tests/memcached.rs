@@ -147,7 +147,7 @@ fn what_is_set_is_read_back_over_every_way() {
             false => SESSION.to_owned(),
         };
         let text = format!(
-            "system: {{{system}}}{session}load: {{users: 16, hold: 1s}}\nlimits: {{{limits}, sessions: 300}}\n\
+            "system: {{{system}}}{session}load: {{users: 16, hold: 60s}}\nlimits: {{{limits}, sessions: 300}}\n\
              objectives: [errors = 0]\n"
         );
         let (output, result) = run(folder.path(), &text);
@@ -196,7 +196,7 @@ fn misses_refusals_errors_and_what_cannot_be_said_are_told_apart() {
     let outcome = |steps: &str| {
         let text = format!(
             "system: {{url: \"memcached://127.0.0.1:{}\"}}\nsessions: {{a: {{steps: [{steps}]}}}}\n\
-             load: {{users: 2, hold: 1s}}\nlimits: {{sessions: 20}}\n",
+             load: {{users: 2, hold: 60s}}\nlimits: {{sessions: 20}}\n",
             memcached.port
         );
         let (_, result) = run(folder.path(), &text);
@@ -288,7 +288,7 @@ fn keys_are_shared_among_servers() {
             "system: {{url: \"{url}\"}}\nsessions:\n  a:\n    steps:\n      - set: {{k: \"${{count(n)}}\"}}\n      \
              - memcached: [set, \"k:${{k}}\", \"v${{k}}\"]\n      - memcached: [get, \"k:${{k}}\"]\n        \
              check: {{body: \"v${{k}}\"}}\n\
-             load: {{users: 8, hold: 20s}}\nlimits: {{{limits}, sessions: 1000}}\nobjectives: [errors = 0]\n"
+             load: {{users: 8, hold: 60s}}\nlimits: {{{limits}, sessions: 1000}}\nobjectives: [errors = 0]\n"
         );
         let (output, result) = run(folder.path(), &text);
         let told = String::from_utf8_lossy(&output.stderr);
@@ -319,7 +319,7 @@ sessions:
       - set: {{k: "${{count(n)}}"}}
       - memcached: [set, "note:${{k}}", "${{note}}"]
         ledger: {{content: "note ${{entry}}|${{check}}|", as: note}}
-load: {{users: 16, hold: 10s}}
+load: {{users: 16, hold: 60s}}
 limits: {{connections: 2, pipeline: 8, sessions: 2000}}
 verify: {{store: memcached, keys: "note:*"}}
 objectives: [lost = 0]

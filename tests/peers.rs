@@ -74,6 +74,9 @@ fn wrk_drives_it_without_an_error() {
             "-t2",
             "-c32",
             "-d2s",
+            // beyond it an answer is a socket error to it
+            "--timeout",
+            "30s",
             "-s",
             script.to_str().expect("UTF-8"),
             &format!("http://{}", served.authority),

@@ -154,7 +154,7 @@ fn what_is_set_is_read_back_over_every_way() {
         (tls_system, "connections: 2, pipeline: 2"),
     ] {
         let text = format!(
-            "system: {{{system}}}{SESSION}load: {{users: 16, hold: 1s}}\nlimits: {{{limits}, sessions: 300}}\n\
+            "system: {{{system}}}{SESSION}load: {{users: 16, hold: 60s}}\nlimits: {{{limits}, sessions: 300}}\n\
              objectives: [errors = 0]\n"
         );
         let (output, result) = run(folder.path(), &text);
@@ -168,6 +168,15 @@ fn what_is_set_is_read_back_over_every_way() {
     assert!(redis.says("SELECT 3\r\nGET hits").contains("\r\n600\r\n"));
 }
 
+/// Waits for the load of a run, whose directory was not there before.
+fn load_is_on(run_dir: &Path) {
+    let begun = Instant::now();
+    while !fs::read_to_string(run_dir.join("events.jsonl")).is_ok_and(|told| told.contains("\"phase\"")) {
+        assert!(begun.elapsed() < PATIENCE, "the load never came");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn errors_time_outs_and_a_server_that_dies_are_told_apart() {
     let mut redis = Redis::start(&[]);
@@ -176,7 +185,7 @@ fn errors_time_outs_and_a_server_that_dies_are_told_apart() {
     let scenario = |steps: &str, limits: &str| {
         format!(
             "system: {{url: \"redis://127.0.0.1:{}\"}}\nsessions: {{a: {{steps: [{steps}]}}}}\n\
-             load: {{users: 2, hold: 1s}}\nlimits: {{{limits}}}\n",
+             load: {{users: 2, hold: 60s}}\nlimits: {{{limits}}}\n",
             redis.port
         )
     };
@@ -198,9 +207,12 @@ fn errors_time_outs_and_a_server_that_dies_are_told_apart() {
     assert_eq!(result["errors"], serde_json::json!({"variable": 4}), "{result:#}");
 
     let pid = redis.child.id();
-    let dies = scenario("{redis: [PING]}, {think: 5ms}", "connections: 2").replace("hold: 1s", "hold: 4s");
+    let dies = scenario("{redis: [PING]}, {think: 5ms}", "connections: 2").replace("hold: 60s", "hold: 4s");
+    let run_dir = folder.path().join("run");
+    let _ = fs::remove_dir_all(&run_dir);
     let killer = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(2_500));
+        load_is_on(&run_dir);
+        std::thread::sleep(Duration::from_millis(500));
         common::signal(pid, Signal::KILL);
     });
     let (output, result) = run(folder.path(), &dies);
@@ -217,7 +229,7 @@ fn a_server_that_wants_a_password_gets_it_and_nobody_else_does() {
     let scenario = |login: &str| {
         format!(
             "system: {{url: \"redis://{login}127.0.0.1:{}/2?protocol=3\"}}\nsessions: {{a: {{steps: [{{redis: [SET, k, v]}}]}}}}\n\
-             load: {{users: 2, hold: 1s}}\nlimits: {{sessions: 20}}\n",
+             load: {{users: 2, hold: 60s}}\nlimits: {{sessions: 20}}\n",
             redis.port
         )
     };
@@ -291,7 +303,7 @@ fn what_was_acknowledged_is_read_back_also_later_and_the_password_is_kept_nowher
     redis.says(&format!("AUTH {PASSWORD}\r\nSET other x"));
     let folder = tempfile::tempdir().expect("a temporary directory");
     let text = format!(
-        "system: {{url: \"redis://:{PASSWORD}@127.0.0.1:{}\"}}{ENTERED}load: {{users: 16, hold: 10s}}\n\
+        "system: {{url: \"redis://:{PASSWORD}@127.0.0.1:{}\"}}{ENTERED}load: {{users: 16, hold: 60s}}\n\
          limits: {{connections: 2, pipeline: 8, sessions: 2000}}\n",
         redis.port
     );
@@ -324,7 +336,7 @@ fn a_pattern_that_matches_nothing_and_what_an_earlier_run_left_are_told() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let scenario = |keys: &str| {
         format!(
-            "system: {{url: \"redis://127.0.0.1:{}\"}}{}load: {{users: 4, hold: 2s}}\nlimits: {{sessions: 40}}\n",
+            "system: {{url: \"redis://127.0.0.1:{}\"}}{}load: {{users: 4, hold: 60s}}\nlimits: {{sessions: 40}}\n",
             redis.port,
             ENTERED.replace("keys: \"m:*\"", &format!("keys: \"{keys}\""))
         )
@@ -429,7 +441,7 @@ fn what_a_condition_kept_from_being_written_is_not_acknowledged() {
     let redis = Redis::start(&[]);
     let folder = tempfile::tempdir().expect("a temporary directory");
     let text = format!(
-        "system: {{url: \"redis://127.0.0.1:{}\"}}{CONDITIONAL}load: {{users: 4, hold: 20s}}\n\
+        "system: {{url: \"redis://127.0.0.1:{}\"}}{CONDITIONAL}load: {{users: 4, hold: 60s}}\n\
          limits: {{connections: 2, pipeline: 2, sessions: 200}}\n",
         redis.port
     );

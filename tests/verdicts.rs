@@ -13,6 +13,8 @@ use tidemark_truth::{Behaviour, Down, Fault, Freeze, Refusing, Server};
 
 /// Runs at the same time; each is idle most of the time.
 const AT_ONCE: usize = 4;
+/// Rows whose runs are done again where they were wrong, at most.
+const AGAIN_MAX: usize = 5;
 /// A request that is not answered so soon has failed.
 const TIMEOUT: &str = "150ms";
 const OPEN: &[&str] = &["-r", "80/s"];
@@ -231,13 +233,23 @@ fn each_run_has_the_verdict_that_a_person_would_give() {
             scope.spawn(|| {
                 while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if let Some(mistake) = wrong(row) {
-                        mistakes.lock().unwrap().push(mistake);
+                        mistakes.lock().unwrap().push((row, mistake));
                     }
                 }
             });
         }
     });
-    let mistakes = mistakes.into_inner().unwrap();
+    let mut mistakes = mistakes.into_inner().unwrap();
+    // a machine that stands still for longer than the time-out makes failures that the server did not; as long as they are
+    // few, each of these gets two more runs, with nothing beside them
+    if mistakes.len() <= AGAIN_MAX {
+        mistakes.retain_mut(|(row, mistake)| {
+            (0..2).all(|_| {
+                wrong(row).inspect(|again| mistake.push_str(&format!("\n  again: {again}"))).is_some()
+            })
+        });
+    }
+    let mistakes: Vec<String> = mistakes.into_iter().map(|(_, mistake)| mistake).collect();
     let _ = writeln!(std::io::stderr(), "{} runs", rows.len());
     assert!(mistakes.is_empty(), "{} of {}:\n{}", mistakes.len(), rows.len(), mistakes.join("\n"));
 }

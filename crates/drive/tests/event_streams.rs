@@ -296,7 +296,8 @@ fn what_is_no_stream_and_what_never_comes() {
         ("/gzip", Outcome::Protocol, "Content-Encoding gzip: "),
         ("/unanswered", Outcome::Timeout, "no whole answer in time"),
     ] {
-        let steps = format!("- sse connect: {path}\n  label: Connect\n  timeout: 200ms");
+        let timeout = if path == "/unanswered" { "200ms" } else { "20s" };
+        let steps = format!("- sse connect: {path}\n  label: Connect\n  timeout: {timeout}");
         let (labels, sum) = run(&server, &steps);
         assert_eq!(outcomes(&labels, &sum, "Connect"), [(outcome, 10)], "{path}: {:?}", sum.examples());
         assert!(sum.examples()[0].detail.contains(words), "{:?}", sum.examples());
@@ -314,7 +315,7 @@ fn what_is_no_stream_and_what_never_comes() {
 #[test]
 fn events_that_the_driver_drops_are_counted_and_told() {
     let (server, _) = server();
-    let steps = "- sse connect: /hundred\n- think: 300ms\n- sse expect: {json: {$.n: 8}}\n  label: Dropped\n  timeout: 100ms";
+    let steps = "- sse connect: /hundred\n- think: 1500ms\n- sse expect: {json: {$.n: 8}}\n  label: Dropped\n  timeout: 100ms";
     let (labels, sum) = run(&server, steps);
     assert_eq!(outcomes(&labels, &sum, "Dropped"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
     let events = EventCounts { streams: 10, received: 1000, taken: 0, too_large: 0, ended: 0, dropped: 360 };
@@ -323,7 +324,8 @@ fn events_that_the_driver_drops_are_counted_and_told() {
         sum.examples()[0].detail,
         "36 events were dropped by the driver, which holds 64 for a stream; 64 events did not match, last `post`"
     );
-    let none_follows = "- sse connect: /one-and-hundred\n- sse expect: any\n- think: 300ms\n- sse close: now";
+    let none_follows =
+        "- sse connect: /one-and-hundred\n- sse expect: any\n- think: 1500ms\n- sse close: now";
     let (_, sum) = run(&server, none_follows);
     // where the driver was late, all may have come before the step
     assert!(sum.end.events.dropped < 200, "no step misses them: {:?}", sum.end.events);
@@ -347,8 +349,7 @@ fn an_event_larger_than_a_body_may_be_is_passed_over_and_counted() {
 #[test]
 fn viewers_who_only_hold_a_stream_open() {
     let (server, left) = server();
-    let mut plan =
-        plan("- sse connect: /bytewise\n  label: Connect\n- think: 60s", "{users: 3, hold: 500ms}");
+    let mut plan = plan("- sse connect: /bytewise\n  label: Connect\n- think: 60s", "{users: 3, hold: 2s}");
     plan.limits.connections = 3;
     let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (3, 3), "{:?}", sum.examples());

@@ -17,7 +17,7 @@ use tidemark_scenario::{Plan, Shared, load_text};
 fn plan(steps: &str) -> Plan {
     let text = format!(
         "system: {{url: redis://127.0.0.1}}\nkeys: {{records: 100000}}\nsessions:\n  a:\n    steps:\n{steps}\
-         load: {{users: 8, hold: 500ms}}\nlimits: {{connections: 2, pipeline: 4}}\n"
+         load: {{users: 8, hold: 60s}}\nlimits: {{connections: 2, pipeline: 4, sessions: 400}}\n"
     );
     load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
@@ -109,7 +109,7 @@ fn an_insert_that_failed_is_done_again() {
         }
     });
     let text = "keys: {records: 100000}\nsessions:\n  a:\n    steps:\n      - POST: /k/${number}\n        insert: \
-                records\n        body: \"${value(number, version, 60)}\"\nload: {users: 8, hold: 500ms}\n";
+                records\n        body: \"${value(number, version, 60)}\"\nload: {users: 8, hold: 60s}\nlimits: {sessions: 1000}\n";
     let plan = load_text("t.yaml", text, Path::new("."), &[]).unwrap();
     let shared = std::sync::Arc::new(Shared::of(&plan));
     let sum = support::finish(start(plan.into(), shared.clone(), options(server.address, 2)).unwrap());

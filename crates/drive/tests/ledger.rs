@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use support::{Next, Nobody, Request, Server, Sum, answer, begin, finish, options};
 use tidemark_drive::{DriveOptions, Http2, Protocol, forms, run_once};
@@ -215,13 +215,18 @@ fn without_an_answer_in_time_nothing_is_acknowledged() {
     let server = Server::start(move |request, stream| {
         held.see(&request.body);
         held.hold(&request.body);
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_secs(1));
         answer(stream, "200 OK", "", "OK")
     });
-    let late = plan(&post("timeout: 100ms"), 6, "users: 3", "drain: 1s");
+    let late = plan(&post("timeout: 300ms"), 6, "users: 3", "drain: 1s");
     let sum = finish(begin(late.clone(), options(server.address, 1)));
     let ledger = ledger_of(&sum);
     assert_eq!((ledger.sent(), ledger.acknowledged(), sum.outcome(Outcome::Timeout)), (6, 0, 6));
+    // the server may read the last of them later
+    let ended = Instant::now();
+    while store.held.lock().unwrap().len() < 6 && ended.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     assert_eq!(store.findings(&late, &ledger).unacknowledged_found, 6);
 
     let cut_off = plan(&post("timeout: 60s"), 1_000, "users: 4", "drain: 10ms");

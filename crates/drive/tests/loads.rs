@@ -61,12 +61,14 @@ fn closed_users_are_never_more_than_their_level() {
         busy_there.fetch_sub(1, Ordering::SeqCst);
         answer(stream, "200 OK", "", "")
     });
-    let phases = vec![Phase { from: 0.0, to: 6.0, measured: false, ..phase(300, 0.0) }, phase(500, 6.0)];
-    let sum = finish(begin(plan(vec![get(0, "/")], LoadModel::Closed, phases), options(server.address, 4)));
+    let phases = vec![Phase { from: 0.0, to: 6.0, measured: false, ..phase(300, 0.0) }, phase(60_000, 6.0)];
+    let drive = begin(plan(vec![get(0, "/")], LoadModel::Closed, phases), options(server.address, 4));
+    until(|| most.load(Ordering::SeqCst) >= 6 && server.requests() > 500);
+    drive.stop();
+    let sum = finish(drive);
     assert_eq!(most.load(Ordering::SeqCst), 6);
     assert_eq!(sum.connects(), 6);
     assert_eq!(sum.outcome(Outcome::Ok), sum.ended());
-    assert!(sum.ended() > 6);
 }
 
 #[test]
@@ -91,21 +93,28 @@ fn freezing(frozen: Arc<AtomicBool>) -> Server {
 
 #[test]
 fn a_freeze_shows_in_every_request_that_was_due_meanwhile() {
+    assert!((0..3).any(|_| shows_a_freeze()), "others than those who were due meanwhile had to wait");
+}
+
+/// Whether others than those who were due meanwhile did not wait; not where the machine stood still, too.
+fn shows_a_freeze() -> bool {
     let frozen = Arc::new(AtomicBool::new(false));
     let server = freezing(frozen.clone());
+    let begun = Instant::now();
     let drive = begin(plan(vec![get(0, "/")], OPEN, vec![phase(2_000, 500.0)]), options(server.address, 1));
-    std::thread::sleep(Duration::from_millis(500));
+    until(|| server.requests() >= 200);
     frozen.store(true, Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(600));
+    let is_within = begun.elapsed() < Duration::from_millis(1_900);
     frozen.store(false, Ordering::SeqCst);
     let sum = finish(drive);
     assert_eq!((sum.offered(), sum.outcome(Outcome::Ok)), (1_000, 1_000));
     let response = sum.response();
     // 300 were due within the 600 ms; 200 of them at least 200 ms before its end. A noisy machine only adds to it.
     let slow = response.len() - response.count_between(0, 200_000);
-    assert!(slow >= 190, "{slow} requests took longer than 200 ms");
-    assert!(response.max() >= 590_000, "{} µs", response.max());
-    assert!(response.value_at_quantile(0.3) < 200_000, "{} µs", response.value_at_quantile(0.3));
+    assert!(slow >= 190 || !is_within, "{slow} requests took longer than 200 ms");
+    assert!(response.max() >= 590_000 || !is_within, "{} µs", response.max());
+    is_within && response.value_at_quantile(0.3) < 200_000
 }
 
 #[test]
@@ -115,7 +124,7 @@ fn arrivals_beyond_the_bounds_are_dropped_and_counted() {
     let mut plan = plan(vec![get(0, "/")], OPEN, vec![phase(1_000, 100.0)]);
     plan.limits.connections = 3;
     plan.limits.waiting = Some(7);
-    plan.limits.drain = Duration::from_millis(200);
+    plan.limits.drain = Duration::from_millis(800);
     let sum = run(plan, server.address);
     frozen.store(false, Ordering::SeqCst);
     assert_eq!((sum.offered(), sum.dropped()), (100, 90));
@@ -155,7 +164,8 @@ fn who_waits_too_long_times_out_without_having_been_sent() {
         sum.intervals.iter().flat_map(|i| &i.series).map(|s| s.response_time_less_lag_us.len()).sum();
     assert_eq!(less_lag, sum.ended(), "each request has a time less lag, sent or not");
     let sent: u64 = sum.intervals.iter().flat_map(|i| &i.series).map(|s| s.service_time_us.len()).sum();
-    assert!((1..=3).contains(&sent), "{sent} were sent");
+    // none where the machine stood still at the begin
+    assert!(sent <= 3, "{sent} were sent");
 }
 
 #[test]

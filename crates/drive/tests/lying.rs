@@ -190,11 +190,16 @@ const PEERS: [(&str, Answers, &str, &str); 5] = [
     ("aerospike", aerospike, "aerospike: [get, s, \"k:${n}\", n]", "body: \"v${n}\""),
 ];
 
-fn drive(scheme: &str, step: &str, check: &str, address: SocketAddr, limits: &str) -> Sum {
+/// Longest wait for an answer where the test is about those that come too late.
+const SHORT: &str = "60ms";
+/// Where it is not, no busy machine reaches it.
+const LONG: &str = "20s";
+
+fn drive(scheme: &str, step: &str, check: &str, address: SocketAddr, limits: &str, timeout: &str) -> Sum {
     let namespace = if scheme == "aerospike" { "/test" } else { "" };
     let text = format!(
         "system: {{url: {scheme}://127.0.0.1{namespace}}}\nsessions:\n  a:\n    steps:\n      - set: {{n: \"${{count(n) + 1000}}\"}}\n      \
-         - {{{step}, timeout: 60ms, check: {{{check}}}}}\nload: {{users: 8, hold: 20s}}\nlimits: {{{limits}}}\n"
+         - {{{step}, timeout: {timeout}, check: {{{check}}}}}\nload: {{users: 8, hold: 60s}}\nlimits: {{{limits}}}\n"
     );
     let plan = load_text("t.yaml", &text, Path::new("."), &[]).unwrap_or_else(|error| panic!("{error}"));
     let mut options = options(address, 2);
@@ -223,7 +228,7 @@ fn an_answer_that_is_late_is_nobodys() {
         for limits in limits(scheme) {
             let late =
                 |n: usize| if n % 23 == 7 { Fate::Late(Duration::from_millis(90)) } else { Fate::Sent };
-            let sum = drive(scheme, step, check, server(answers, late), limits);
+            let sum = drive(scheme, step, check, server(answers, late), limits, SHORT);
             let told = format!("{scheme} {limits}: {:?}", sum.examples());
             assert_eq!(sum.outcome(Outcome::Check), 0, "{told}");
             assert!(sum.outcome(Outcome::Timeout) > 5 && sum.outcome(Outcome::Ok) > 100, "{told}");
@@ -236,7 +241,7 @@ fn an_answer_that_is_cut_off_anywhere_is_none() {
     for (scheme, answers, step, check) in PEERS {
         for limits in limits(scheme) {
             let cut = |n: usize| if n % 3 == 2 { Fate::Cut(n / 3 % 60) } else { Fate::Sent };
-            let sum = drive(scheme, step, check, server(answers, cut), limits);
+            let sum = drive(scheme, step, check, server(answers, cut), limits, SHORT);
             let told = format!("{scheme} {limits}: {:?}", sum.examples());
             assert_eq!(sum.outcome(Outcome::Check), 0, "{told}");
             assert!(sum.outcome(Outcome::Reset) > 50 && sum.outcome(Outcome::Ok) > 50, "{told}");
@@ -256,7 +261,7 @@ fn what_nobody_asked_for_is_nobodys_answer() {
     for ((scheme, answers, step, check), more) in PEERS.into_iter().zip(more) {
         let limits = "connections: 4, sessions: 400";
         let fate = move |n: usize| if n % 9 == 4 { Fate::Followed(more) } else { Fate::Sent };
-        let sum = drive(scheme, step, check, server(answers, fate), limits);
+        let sum = drive(scheme, step, check, server(answers, fate), limits, LONG);
         let told = format!("{scheme}: {:?}", sum.examples());
         assert_eq!(sum.outcome(Outcome::Ok) + sum.outcome(Outcome::Reset), 400, "{told}");
         assert!(sum.outcome(Outcome::Ok) > 390, "{told}");
@@ -274,7 +279,7 @@ fn a_server_that_asks_without_end_is_left() {
             while stream.write_all(asks).is_ok() {}
         });
         let (_, _, step, check) = PEERS.into_iter().find(|peer| peer.0 == scheme).unwrap();
-        let sum = drive(scheme, step, check, address, "connections: 2, sessions: 20");
+        let sum = drive(scheme, step, check, address, "connections: 2, sessions: 20", SHORT);
         assert_eq!(
             sum.outcome(Outcome::Connect) + sum.outcome(Outcome::Timeout),
             20,

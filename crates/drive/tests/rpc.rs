@@ -49,7 +49,7 @@ fn at(counter: &AtomicUsize) -> usize {
 #[test]
 fn many_calls_share_few_connections_and_frames() {
     let server = server(offered(), well);
-    let steps = "- CALL: trade.trade\n  args: [{name: ibm, amount: 1}]\n  timeout: 2s\n  check: {status: 200, json: \
+    let steps = "- CALL: trade.trade\n  args: [{name: ibm, amount: 1}]\n  timeout: 20s\n  check: {status: 200, json: \
                  {$.done: \"true\"}}\n  extract: {done: $.done}\n- CALL: trade.price\n  args: ${done}\n- CALL: \
                  trade.price\n  label: All";
     let sum = run(plan(steps, 2_000, "users: 100", "connections: 3, streams: 50"), server.address);
@@ -64,7 +64,7 @@ fn many_calls_share_few_connections_and_frames() {
     let expected = [
         "trade.price 30000 []",
         "trade.price 30000 [true]",
-        "trade.trade 2000 [{\"name\":\"ibm\",\"amount\":1}]",
+        "trade.trade 20000 [{\"name\":\"ibm\",\"amount\":1}]",
     ];
     assert!(payloads.iter().eq(&expected), "{payloads:?}");
 }
@@ -156,7 +156,7 @@ fn a_time_out_cancels_and_its_late_answer_is_nobody_elses() {
             Then::GoOn
         }
     });
-    let steps = "- CALL: trade.trade\n  args: [1]\n  timeout: 300ms\n- CALL: trade.trade\n  label: Second\n  args: [2]\n  check: {body: \
+    let steps = "- CALL: trade.trade\n  args: [1]\n  timeout: 1s\n- CALL: trade.trade\n  label: Second\n  args: [2]\n  check: {body: \
                  \"[2]\"}";
     let sum = run(plan(steps, 12, "users: 3", "connections: 1, streams: 3"), server.address);
     let first = sum.count(|label, outcome, _| label == 0 && outcome == Outcome::Timeout);

@@ -140,12 +140,15 @@ fn choices_and_kinds_go_by_weight() {
 #[test]
 fn think_time_is_not_response_time() {
     let server = Server::plain(Duration::ZERO);
-    let mut plan = plan(vec![get(0, "/"), get(1, "/")], LoadModel::Closed, vec![phase(1_000, 1.0)]);
+    let mut plan = plan(vec![get(0, "/"), get(1, "/")], LoadModel::Closed, vec![phase(60_000, 1.0)]);
+    plan.limits.sessions = Some(5);
     plan.sessions[0].ops = vec![Op::Request(0), Op::Think(Expr::int(100_000)), Op::Request(1), Op::End];
     let sum = run(plan, server.address);
-    let second = sum.count(|label, _, _| label == 1);
-    assert!((1..=10).contains(&second), "{second} pauses of 100 ms in a second");
-    assert!(sum.response().value_at_quantile(0.5) < 100_000);
+    let second = || sum.intervals.iter().flat_map(|i| &i.series).filter(|s| s.label == 1);
+    assert_eq!(second().map(|s| s.response_time_us.len()).sum::<u64>(), 5);
+    assert!(sum.end.ended_us >= 499_000, "five pauses of 100 ms within {} µs", sum.end.ended_us);
+    // the shortest, as a machine that stands still makes others long
+    assert!(second().map(|s| s.response_time_us.min()).min() < Some(100_000));
 }
 
 #[test]
@@ -374,8 +377,11 @@ fn a_transfer_is_told_from_the_wait_for_its_first_byte() {
         (1, 0),
         "one connection was made, for one of them"
     );
-    assert_eq!((all.transfer_us.len(), all.first_byte_us.len(), all.pieces_service_us.len()), (10, 10, 10));
-    // three significant digits; whoever reads late sees a shorter transfer, but not each time
+    // whoever reads late sees a shorter transfer or none, but not each time
+    let pieces = all.transfer_us.len();
+    assert!((5..=10).contains(&pieces), "{pieces}");
+    assert_eq!((all.first_byte_us.len(), all.pieces_service_us.len()), (pieces, pieces));
+    // three significant digits
     assert!(all.transfer_us.max() >= 50_000, "{}", all.transfer_us.max());
     assert!(all.first_byte_us.min() >= 19_900, "{}", all.first_byte_us.min());
     assert!(all.pieces_service_us.min() >= 119_000, "{}", all.pieces_service_us.min());
@@ -389,9 +395,10 @@ fn a_transfer_is_told_from_the_wait_for_its_first_byte() {
     assert_eq!(slowest.len(), 20, "ten of each label");
     for slow in slowest {
         assert_eq!((slow.status, slow.outcome, slow.thread, slow.connection), (200, Outcome::Ok, 0, 0));
-        assert_eq!(slow.transfer_us > 0, slow.label == 0, "{slow:?}");
+        assert!(slow.transfer_us == 0 || slow.label == 0, "{slow:?}");
         assert!(slow.first_byte_us >= 19_900 && slow.response_time_us >= slow.first_byte_us, "{slow:?}");
     }
+    assert!(slowest.iter().filter(|slow| slow.transfer_us > 0).count() >= 5, "{slowest:?}");
     assert_eq!(slowest.iter().filter(|slow| slow.connect_us.is_some()).count(), 1);
 }
 

@@ -136,7 +136,7 @@ fn what_has_no_key_goes_to_all_that_have_some_in_turn() {
         }))
     });
     let servers: Vec<_> = servers.collect();
-    let plan = plan("redis: [PING]", "load: {users: 1, hold: 10s}\nlimits: {connections: 3, sessions: 300}");
+    let plan = plan("redis: [PING]", "load: {users: 1, hold: 60s}\nlimits: {connections: 3, sessions: 300}");
     all_are_well(&drive(plan, cluster(&servers, 3)));
     let counts: Vec<usize> = counts.iter().map(|count| count.load(Ordering::SeqCst)).collect();
     assert_eq!(counts, [100, 100, 100, 0], "the last is a replica");
@@ -146,7 +146,7 @@ fn what_has_no_key_goes_to_all_that_have_some_in_turn() {
 fn each_server_has_equally_many_connections_and_more_than_asked_for_are_told_with_that_reason() {
     for (asked, raised) in [(3, None), (4, Some((6, Raised::Servers(3))))] {
         let servers: Vec<_> = (0..3).map(|_| named(server(|_, stream| say(stream, "+PONG\r\n")))).collect();
-        let rest = format!("load: {{users: 1, hold: 10s}}\nlimits: {{connections: {asked}, sessions: 9}}");
+        let rest = format!("load: {{users: 1, hold: 60s}}\nlimits: {{connections: {asked}, sessions: 9}}");
         let sum = drive(plan("redis: [PING]", &rest), cluster(&servers, 3));
         all_are_well(&sum);
         assert_eq!(sum.end.connections_raised_to, raised);
@@ -156,21 +156,32 @@ fn each_server_has_equally_many_connections_and_more_than_asked_for_are_told_wit
 /// Names are looked up before the load only; those that were found then are known.
 #[test]
 fn a_server_that_is_called_by_its_name_is_followed() {
-    let new = server(|_, stream| say(stream, "$5\r\nhello\r\n"));
+    let told = Arc::new(OnceLock::new());
+    let map_is_told = told.clone();
+    // only then, so that the map is known long before the load is over, however busy the machine is
+    let new = server(move |_, stream| {
+        map_is_told.wait();
+        say(stream, "$5\r\nhello\r\n");
+    });
     let (port, asked) = (new.port(), Arc::new(AtomicUsize::new(0)));
     let count = asked.clone();
     let old = server(move |command, stream| match command.contains("CLUSTER") {
-        true => say(stream, &map("replica.test", port)),
+        true => {
+            say(stream, &map("replica.test", port));
+            let _ = told.set(());
+        }
         false => {
             count.fetch_add(1, Ordering::SeqCst);
-            say(stream, &format!("-MOVED 12539 replica.test:{port}\r\n"));
+            // the slot of k: what follows goes to the other one before the map has come, too
+            say(stream, &format!("-MOVED 7629 replica.test:{port}\r\n"));
         }
     });
     let servers = [("master.test:1".to_owned(), old), (format!("replica.test:{port}"), new)];
-    let plan = plan(GET, "load: {users: 1, hold: 10s}\nlimits: {connections: 1, sessions: 200}");
+    let plan = plan(GET, "load: {users: 1, hold: 60s}\nlimits: {connections: 1, sessions: 200}");
     let sum = drive(plan, cluster(&servers, 1));
     all_are_well(&sum);
     assert_eq!(asked.load(Ordering::SeqCst), 1, "{:?}", sum.end.redirects);
+    assert!(sum.end.redirects.maps > 0, "{:?}", sum.end.redirects);
 }
 
 #[test]
@@ -225,7 +236,8 @@ fn an_answer_behind_a_redirect_comes_when_it_is_read() {
         }
     });
     port.set(address.port()).unwrap();
-    let plan = plan(GET, "load: {users: 8, hold: 1s}\nlimits: {connections: 1, pipeline: 8, batch: 8}");
+    let rest = "load: {users: 8, hold: 60s}\nlimits: {connections: 1, pipeline: 8, batch: 8, sessions: 200}";
+    let plan = plan(GET, rest);
     let sum = drive(plan, cluster(&[named(address)], 1));
     assert!(sum.end.redirects.moved > 3, "{:?}", sum.end.redirects);
     let good =

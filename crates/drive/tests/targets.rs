@@ -157,6 +157,7 @@ fn a_target_whose_connections_are_all_taken_keeps_nobody_from_another() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut plan = kinds(vec![get(0, "/"), at(1, get(1, "/"))], &[&[0], &[1]]);
     plan.limits.connections = 2;
+    plan.limits.drain = Duration::from_secs(2);
     let options = beside(options(server.address, 1), silent.local_addr().unwrap());
     let sum = finish(begin(plan, options));
     assert_eq!(answers(&sum, 1, Outcome::Ok), 0);

@@ -126,12 +126,13 @@ fn one_handshake_serves_many_requests() {
 #[test]
 fn pipelined_requests_share_one_handshake() {
     let identity = identity_13();
-    let mut plan = plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(200, 16.0)]);
+    let mut plan = plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(60_000, 16.0)]);
+    plan.limits.sessions = Some(200);
     plan.limits.connections = 1;
     plan.limits.pipeline = 16;
     let sum = run(plan, serve(&identity, ANSWER, 0, Then::Keep), &trusting(&identity));
     assert_eq!((sum.outcome(Outcome::Ok), sum.connects()), (sum.offered(), 1), "{:?}", sum.examples());
-    assert!(sum.offered() >= 32 && sum.end.handshakes.full == 1, "{}", sum.offered());
+    assert_eq!((sum.offered(), sum.end.handshakes.full), (200, 1));
 }
 
 #[test]
@@ -201,11 +202,14 @@ fn a_server_may_ask_who_is_there() {
 fn a_greeting_tells_what_a_drive_would_meet() {
     let (identity, other) = (identity_13(), identity_13());
     let address = serve(&identity, ANSWER, 0, Then::Keep);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let greet = |settings: &TlsSettings, version: HttpVersion, address: SocketAddr| {
         let mut target = options(address, 1).targets.remove(0);
         target.tls = Some(Tls::new(settings, NAME).unwrap());
         let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        // who answers at all does so long before, on a busy machine, too
+        let patience_ms = if address == silent.local_addr().unwrap() { 500 } else { 20_000 };
+        stream.set_read_timeout(Some(Duration::from_millis(patience_ms))).unwrap();
         target.greet(version, &mut stream).map(|()| target.protocol).map_err(|error| error.to_string())
     };
     assert_eq!(greet(&trusting(&identity), HttpVersion::One, address), Ok(Protocol::Http1));
@@ -214,7 +218,6 @@ fn a_greeting_tells_what_a_drive_would_meet() {
     assert!(error.contains("--http 1.1"), "{error}");
     let error = greet(&trusting(&other), HttpVersion::One, address).unwrap_err();
     assert!(error.contains("--cacert FILE") && error.contains("--insecure"), "{error}");
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let error = greet(&trusting(&identity), HttpVersion::One, silent.local_addr().unwrap()).unwrap_err();
     assert!(error.contains("does it speak TLS there?"), "{error}");
 }

@@ -370,10 +370,13 @@ fn users_of_a_closed_load_begin_again_on_new_connections() {
     let server = server(None, echo);
     let steps =
         "- ws connect: /\n- repeat: 20\n  steps:\n    - ws send: x\n      label: Echo\n      expect: any";
-    let (labels, sum) = run(&server, steps, "{users: 4, hold: 300ms}");
+    let mut plan = plan(steps, "{users: 4, hold: 60s}");
+    plan.limits.sessions = Some(40);
+    let labels = plan.labels.clone();
+    let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!(sum.outcome(Outcome::Ok), sum.ended(), "{:?}", sum.examples());
     let connects: u64 = outcomes(&labels, &sum, "ws connect /").iter().map(|(_, count)| count).sum();
-    assert!(connects > 4, "{connects}");
+    assert_eq!(connects, 40);
     assert_eq!(sum.connects(), connects);
 }
 

@@ -4,7 +4,7 @@ mod client;
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::post;
@@ -183,13 +183,16 @@ fn what_is_refused_took_no_longer_than_since_it_came() {
     let serving = serve(Limits { body_bytes_max: 2000, ..Limits::default() });
     let mut client = Client::new(serving.0);
     assert_eq!(client.get("/health").status, 200);
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(1));
+    let sent = Instant::now();
     client.send(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 2001\r\n\r\n");
     assert_eq!(client.reply(false).status, 413);
+    let took_s = sent.elapsed().as_secs_f64();
     let metrics = Client::new(serving.0).get("/metrics");
     let start = "tidemark_request_duration_seconds_sum{route=\"(none)\"} ";
     let sum_s: f64 = metrics.text().lines().find_map(|line| line.strip_prefix(start)?.parse().ok()).unwrap();
-    assert!(sum_s < 2.0, "{sum_s} s");
+    // however long a busy machine took for it: without the second before
+    assert!(sum_s <= took_s, "{sum_s} s of {took_s} s");
     end(serving);
 }
 

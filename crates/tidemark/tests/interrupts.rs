@@ -206,7 +206,7 @@ fn reported(folder: &Path, saying: &str) -> Value {
 /// drain, and while files are written. Whenever it is, what stays can be shown.
 fn at_many_moments(signal: Signal, may_be: &[Option<i32>]) {
     let mut random = fastrand::Rng::new();
-    for case in 0..12 {
+    for case in 0..8 {
         let folder = tempfile::tempdir().unwrap();
         let settings = ["durability=buffered", "users=2", "customers=200"];
         let mut arguments = vec!["run", "airline", "--for", "1s", "--out", "out", "--quiet", "--json"];
@@ -216,7 +216,7 @@ fn at_many_moments(signal: Signal, may_be: &[Option<i32>]) {
         // the directory is made within the first moments; before that there is no run
         wait_until("the run begins", || folder.path().join("out/unfinished.json").exists());
         // evenly, and each a little off: the whole takes about three seconds, of which start and end are short
-        let moment_ms = case * 260 + random.u64(..260);
+        let moment_ms = case * 390 + random.u64(..390);
         std::thread::sleep(std::time::Duration::from_millis(moment_ms));
         let ended = child.try_wait().unwrap();
         if ended.is_none() {

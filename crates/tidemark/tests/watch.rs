@@ -167,7 +167,7 @@ fn faults_are_aimed_at_what_is_watched() {
     let there = There::start(folder.path(), "127.0.0.1:0");
     let scenario = format!(
         "system: {{url: '{}'}}\nwatch: [{{port: {}, faults: true}}]\nsessions: {{a: {{steps: [{{GET: /health}}]}}}}\n\
-         load: {{rate: 200/s, hold: 7s}}\nfaults: [{{at: 1s, freeze: system, for: 2s}}, {{at: 5s, kill: system}}]\n",
+         load: {{rate: 200/s, hold: 7s}}\nfaults: [{{at: 1s, freeze: system, for: 1s}}, {{at: 3s, kill: system}}]\n",
         there.url,
         there.port()
     );

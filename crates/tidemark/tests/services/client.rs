@@ -285,15 +285,19 @@ load: {users: 1, hold: 2s}
 limits: {keep alive: false}
 "#,
     );
-    let part = |label: &str, part: &str| {
-        of(&summary, "steps", "label", label)["parts"][part]["times_us"]["min"].as_u64().unwrap_or_default()
+    let of_part = |label: &str, part: &str, figure: &str| {
+        of(&summary, "steps", "label", label)["parts"][part]["times_us"][figure].as_u64().unwrap_or_default()
     };
+    let part = |label: &str, part: &str| of_part(label, part, "min");
     assert!(part("Words", "connect") > 0 && part("Words", "handshake") > 0, "{}", summary["steps"]);
     // it sleeps for 0.1 s before the first byte, and three or four times for 0.05 s behind it
     assert!(part("Drip", "first_byte") >= 90_000, "{}", summary["steps"]);
-    assert!(part("Drip", "transfer") >= 140_000 && part("Drip", "handshake") == 0, "{}", summary["steps"]);
-    let slowest = &summary["slowest"][0];
-    assert_eq!((&slowest["label"], &slowest["status"]), (&"Drip".into(), &200.into()), "{slowest}");
+    // the longest, as a driver that reads the first byte late sees a shorter one
+    assert!(of_part("Drip", "transfer", "max") >= 140_000, "{}", summary["steps"]);
+    assert_eq!(part("Drip", "handshake"), 0, "{}", summary["steps"]);
+    // not always the first: on a machine that stands still another is as slow
+    let slowest = of(&summary, "slowest", "label", "Drip");
+    assert_eq!(slowest["status"], 200, "{slowest}");
 }
 
 #[test]
