@@ -11,8 +11,8 @@ use tidemark_scenario::secrets::{MASK, comes_from_a_secret, is_secret};
 use crate::args::RunArguments;
 use crate::display::Display;
 use crate::failure::Failure;
-use crate::output::OwnDir;
-use crate::{carry_out, output, trace};
+use crate::output::{OwnDir, Place};
+use crate::{carry_out, trace};
 
 /// Cookies and tokens that are looked for in all that is shown later, the latest.
 const LEARNED_MAX: usize = 1_000;
@@ -38,6 +38,7 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
         verbose: arguments.verbose,
         ..Told::default()
     };
+    let place = Place::beside(arguments.trace.takes_stdout());
     let mut unwritten = None;
     let kind = arguments.once.as_deref().filter(|kind| !kind.is_empty());
     let display = RefCell::new(Some(Display::new(arguments.display_options(), &plan.name)?));
@@ -45,7 +46,7 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
         // what is shown in place has to go first
         drop(display.take());
         if unwritten.is_none() {
-            unwritten = output::print(&told.step(kind, &step)).err();
+            unwritten = place.tell(&told.step(kind, &step), arguments.quiet).err();
         }
     };
     let mut progress = |progress| {
@@ -73,7 +74,7 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
         (_, 0) if once.is_good => format!("\n{}: all good\n", counted(steps)),
         _ => format!("\n{}: {failed} failed\n", counted(steps)),
     };
-    output::print(&format!("{notes}{says}"))?;
+    place.tell(&format!("{notes}{says}"), arguments.quiet)?;
     trace::whole(once.trace_unwritten.as_deref())?;
     Ok(if once.is_good && steps > 0 { EXIT_PASS } else { EXIT_FAIL })
 }
