@@ -206,7 +206,7 @@ impl ResultArguments {
             let annotations = github::annotations(run);
             match place {
                 Place::Stdout => output::print(&annotations)?,
-                Place::Stderr => output::remark(&annotations),
+                Place::Stderr => place.tell(&annotations, false)?,
             }
         }
         Ok(())
