@@ -106,7 +106,8 @@ impl Trace {
     /// Why it is not whole.
     pub fn end(self, lacks: &TraceCounts) -> Result<String, String> {
         let Trace { file, every, thread } = self;
-        let place = file.as_ref().map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
+        let place =
+            file.as_ref().map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
         let written = match thread.join() {
             Ok(Ok(written)) => written,
             // a reader who has seen enough is no error

@@ -166,7 +166,8 @@ pub fn columns() -> usize {
 /// copied, and so do lines of a file that are shown behind a `|`.
 pub fn fit(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns.map(|columns| columns.max(NARROWEST)) else { return text.to_owned() };
-    let is_shown = |line: &str| line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()).starts_with('|');
+    let is_shown =
+        |line: &str| line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()).starts_with('|');
     let fits = |line: &str| line.chars().count() <= columns || is_shown(line);
     let lines = text.split('\n');
     let fitted = lines.map(|line| if fits(line) { line.to_owned() } else { broken(line, columns) });

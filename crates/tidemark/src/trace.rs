@@ -33,7 +33,9 @@ impl TraceArguments {
     pub fn options(&self, tui: bool) -> Result<Option<TraceOptions>, Failure> {
         let Some(file) = &self.trace else { return Ok(None) };
         if tui && self.takes_stdout() {
-            return Err(Failure::usage("--trace and --tui both want standard output; give the trace a file: --trace FILE"));
+            return Err(Failure::usage(
+                "--trace and --tui both want standard output; give the trace a file: --trace FILE",
+            ));
         }
         let file = Some(file.clone()).filter(|file| !is_stdout(file));
         Ok(Some(TraceOptions { file, every: self.trace_every }))

@@ -26,7 +26,9 @@ fn assert_fits(verb: &str, output: &Output) {
             false => first,
         };
         let is_place = words.next().is_none() && only.contains('/');
-        is_place || [">", "<", "|"].contains(&first) || line.trim_start_matches([' ', '1', '2', '3']).starts_with('|')
+        is_place
+            || [">", "<", "|"].contains(&first)
+            || line.trim_start_matches([' ', '1', '2', '3']).starts_with('|')
     };
     for text in [stdout(output), stderr(output)] {
         assert!(!text.contains("panicked"), "{verb}: {text}");
@@ -41,7 +43,11 @@ fn what_is_said_without_a_load_fits() {
     let url = server.url("/");
     let made = narrow(folder.path(), &["init", &url, "-o", "my.yaml"]);
     // commands are there to be copied
-    assert!(stderr(&made).lines().any(|line| line == "  tidemark run my.yaml --once -v"), "{}", stderr(&made));
+    assert!(
+        stderr(&made).lines().any(|line| line == "  tidemark run my.yaml --once -v"),
+        "{}",
+        stderr(&made)
+    );
     assert_fits("init", &made);
     let wrong = "system: {url: 'http://127.0.0.1:9'}\nsessions: {a: {steps: [{PSOT: /}]}}\nload: {users: 1, hold: 1s}\n";
     fs::write(folder.path().join("wrong.yaml"), wrong).unwrap();
@@ -157,7 +163,8 @@ fn a_clean_run_has_no_note() {
         let notes: Vec<&str> = notes.iter().filter_map(serde_json::Value::as_str).collect();
         // who shares cores is a note where the driver lacked some, and only there
         let lacked = notes.iter().any(|note| is_of_machine(note));
-        let is_expected = |note: &str| is_of_machine(note) || lacked && note.contains("shared the machine's cores");
+        let is_expected =
+            |note: &str| is_of_machine(note) || lacked && note.contains("shared the machine's cores");
         let others: Vec<&&str> = notes.iter().filter(|note| !is_expected(note)).collect();
         assert!(others.is_empty(), "{arguments:?}: {others:?}");
     }

@@ -112,7 +112,10 @@ fn a_reader_of_a_trace_who_has_seen_enough_is_no_error() {
     let text = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     // half of all fail, and that decides
     assert_eq!(code(&output), 1, "{text}");
-    assert!(text.contains("trace: standard output was closed before") && !text.contains("internal error"), "{text}");
+    assert!(
+        text.contains("trace: standard output was closed before") && !text.contains("internal error"),
+        "{text}"
+    );
 }
 
 #[test]
