@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, Handshakes, NotFound, Protocol, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched};
-use tidemark_record::{Summary, Totals};
+use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, EventStreamStep, Op, RequestPlan};
 
@@ -20,8 +20,8 @@ use crate::watch::Watches;
 use crate::{load_text, machine, own, target};
 
 use notes::{
-    answered_behind, bounds_only, called, connections_used, missed, never_requested, raised, redirected,
-    spoken, stood_still, streamed, waited,
+    answered_behind, bounds_only, called, connections_used, lacked_cores, missed, never_requested, raised,
+    redirected, spoken, stood_still, streamed, waited,
 };
 
 /// A hypervisor that takes more than this many cores' worth away is worth a note.
@@ -181,10 +181,13 @@ impl Account {
 
     /// What the drive says about itself.
     pub fn drove(&mut self, end: &DriveEnd, summary: &Summary) {
+        let unfinished = summary.errors.get(Outcome::Unfinished.name()).copied().unwrap_or(0);
         let counted = [
+            (unfinished, "requests were due and without an answer when the run ended; they count as failed"),
             (
-                end.unfinished,
-                "requests were due and without an answer when the run ended; they count as failed",
+                end.unfinished.saturating_sub(unfinished),
+                "requests that were due outside of the measured window were without an answer when the run ended; they are in \
+                 no figure",
             ),
             (
                 end.lost_intervals,
@@ -369,9 +372,12 @@ impl Account {
                 true => ", and the system yielded to the driver (nice 10)",
                 false => "",
             };
-            self.notes.push(format!(
-                "system and driver shared the machine's cores{yields}; --pin gives each its own"
-            ));
+            let shares = format!("system and driver shared the machine's cores{yields}");
+            // alone it is no reason to doubt a figure
+            match lacked_cores(&summary) {
+                true => self.notes.push(format!("{shares}; --pin gives each its own")),
+                false => self.system.spoken.push(shares),
+            }
         }
         let mut manifest = Manifest::new(&plan.name, plan.labels.clone(), summary);
         manifest.groups = plan.groups.clone();

@@ -1,4 +1,4 @@
-//! A sample of the requests, with their answers, as a HAR file that browsers' tools open.
+//! A sample of the requests, with their answers, as HAR that browsers' tools open: a file, or standard output.
 //!
 //! The driving threads hand requests over and wait for nobody; a thread of its own writes each as it comes. How many of
 //! them there may be is bounded, and what is beyond a bound, or was lost, is counted and told.
@@ -33,15 +33,15 @@ const WAITING: usize = 256;
 /// What is traced, and where it goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// The file.
-    pub file: PathBuf,
+    /// The file; none for standard output, on which nobody else may write then.
+    pub file: Option<PathBuf>,
     /// One request in so many, and all that failed; 0 for those alone. A sensible number where nothing is said.
     pub every: Option<u64>,
 }
 
 /// A trace while it is written.
 pub struct Trace {
-    file: PathBuf,
+    file: Option<PathBuf>,
     every: u64,
     thread: JoinHandle<io::Result<Written>>,
 }
@@ -55,7 +55,7 @@ struct Written {
     forgotten: u64,
 }
 
-/// Finds out whether the file can be written, before anything is started.
+/// Finds out whether it can be written, before anything is started.
 ///
 /// # Errors
 /// If it cannot, or the plan has no request that could stand in it.
@@ -64,11 +64,16 @@ pub fn check(options: &TraceOptions, plan: &Plan) -> Result<(), LabError> {
         let reason = "--trace writes requests of HTTP (as HAR), and this scenario makes none; leave it out";
         return Err(LabError::Usage(reason.into()));
     }
-    File::create(&options.file).map(drop).map_err(|error| unwritable(&options.file, &error))
+    open(options.file.as_deref()).map(drop)
 }
 
-fn unwritable(file: &Path, error: &io::Error) -> LabError {
-    LabError::Usage(format!("--trace: cannot write {}: {error}", file.display()))
+/// A new file, or standard output.
+fn open(file: Option<&Path>) -> Result<Box<dyn Write + Send>, LabError> {
+    let Some(file) = file else { return Ok(Box::new(io::stdout())) };
+    match File::create(file) {
+        Ok(opened) => Ok(Box::new(opened)),
+        Err(error) => Err(LabError::Usage(format!("--trace: cannot write {}: {error}", file.display()))),
+    }
 }
 
 impl Trace {
@@ -82,14 +87,14 @@ impl Trace {
         plan: &Arc<Plan>,
         systems: impl Iterator<Item = &'r Running>,
     ) -> Result<(Trace, Tracing), LabError> {
-        let file = File::create(&options.file).map_err(|error| unwritable(&options.file, &error))?;
+        let out = open(options.file.as_deref())?;
         let every = options.every.or(usual).unwrap_or(EVERY);
         let places: Vec<Place> = systems.map(|system| Place::of(&system.target)).collect();
         let (sink, traced) = sync_channel(WAITING);
         let plan = Arc::clone(plan);
         let thread = std::thread::Builder::new()
             .name("trace".into())
-            .spawn(move || write(BufWriter::new(file), &traced, &plan, &places))
+            .spawn(move || write(BufWriter::new(out), &traced, &plan, &places))
             .map_err(|error| LabError::Measure(format!("cannot start a thread: {error}")))?;
         let trace = Trace { file: options.file.clone(), every, thread };
         Ok((trace, Tracing { every, sampled_max: SAMPLED_MAX, failed_max: FAILED_MAX, sink }))
@@ -101,10 +106,15 @@ impl Trace {
     /// Why it is not whole.
     pub fn end(self, lacks: &TraceCounts) -> Result<String, String> {
         let Trace { file, every, thread } = self;
-        let file = file.display();
+        let place =
+            file.as_ref().map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
         let written = match thread.join() {
             Ok(Ok(written)) => written,
-            Ok(Err(error)) => return Err(format!("the trace in {file} is not whole: {error}")),
+            // a reader who has seen enough is no error
+            Ok(Err(error)) if file.is_none() && error.kind() == io::ErrorKind::BrokenPipe => {
+                return Ok("trace: standard output was closed before all of it was written".to_owned());
+            }
+            Ok(Err(error)) => return Err(format!("the trace in {place} is not whole: {error}")),
             Err(panic) => std::panic::resume_unwind(panic),
         };
         let sample = match every {
@@ -112,7 +122,7 @@ impl Trace {
             1 => format!("{} good requests and ", written.good),
             every => format!("{} good requests (1 in {every}) and ", written.good),
         };
-        let mut told = format!("trace: {file} has {sample}{} that failed", written.failed);
+        let mut told = format!("trace: {place} has {sample}{} that failed", written.failed);
         let lacking = [
             (lacks.sampled_beyond, format!("beyond the first {SAMPLED_MAX}")),
             (lacks.failed_beyond, format!("that failed beyond the first {FAILED_MAX}")),

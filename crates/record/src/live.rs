@@ -36,7 +36,8 @@ pub struct Live {
     /// Median response time of all requests that ended or were dropped in it; none where it was [not
     /// reached](Distribution), as the others.
     pub p50_us: Option<u64>,
-    /// 90th percentile of the same.
+    /// 90th percentile of the same; none, as the two below, of [so few](Distribution::supports) that it would be the longest
+    /// under another name.
     pub p90_us: Option<u64>,
     /// 99th percentile of the same.
     pub p99_us: Option<u64>,
@@ -65,6 +66,17 @@ pub struct Live {
     pub by_outcome: [u64; Outcome::ALL.len()],
 }
 
+impl Live {
+    /// The name and the time of what says how slow the slowest are: the 99th percentile, or of so few that there is none the
+    /// longest; none where it was not reached.
+    pub fn tail_us(&self) -> (&'static str, Option<u64>) {
+        match (self.p99_us, self.max_us) {
+            (None, Some(max_us)) => ("max", Some(max_us)),
+            (p99_us, _) => ("p99", p99_us),
+        }
+    }
+}
+
 /// A whole second of the measured window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Second {
@@ -74,7 +86,7 @@ pub struct Second {
     pub achieved_per_s: f64,
     /// Median response time of all requests that ended or were dropped in it; none where it was not reached.
     pub p50_us: Option<u64>,
-    /// 99th percentile of the same.
+    /// 99th percentile of the same, however few they were: it is for whoever compares seconds, not to be shown.
     pub p99_us: Option<u64>,
     /// Requests that failed in it.
     pub errors: u64,
@@ -248,15 +260,16 @@ impl LiveTracker {
         self.dropped += second.dropped;
         let per_s = |count: u64| count as f64 * 1e6 / second.length_us.max(1) as f64;
         let times = Distribution::new(&second.response_time_us, second.errors + second.dropped);
+        let shown = |share| times.quantile(share).filter(|_| times.supports(share));
         self.last = Live {
             offered_per_s: per_s(second.offered),
             achieved_per_s: per_s(second.requests - second.errors),
             errors_per_s: per_s(second.errors),
             dropped_per_s: per_s(second.dropped),
             p50_us: times.quantile(0.5),
-            p90_us: times.quantile(0.9),
-            p99_us: times.quantile(0.99),
-            p999_us: times.quantile(0.999),
+            p90_us: shown(0.9),
+            p99_us: shown(0.99),
+            p999_us: shown(0.999),
             max_us: times.max(),
             spread: second.spread,
             requests: self.requests,
@@ -266,7 +279,8 @@ impl LiveTracker {
             ..second.end
         };
         if second.measured && second.length_us == SECOND_US {
-            let Live { achieved_per_s, p50_us, p99_us, in_flight, waiting, .. } = self.last;
+            let Live { achieved_per_s, p50_us, in_flight, waiting, .. } = self.last;
+            let p99_us = times.quantile(0.99);
             let start_us = second.second * SECOND_US;
             let response_time_us = Encoded::of(&second.response_time_us, &mut V2Serializer::new());
             self.keep(Kept { start_us, response_time_us, failed: second.errors + second.dropped });
@@ -294,6 +308,40 @@ fn spread(classes: &mut [u64; SPREAD_CLASSES], times_us: &Merged) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a tracker makes of a second with so many requests.
+    fn second_of(count: u64) -> (Live, Second) {
+        let mut response_time_us = new_merged();
+        (1..=count).for_each(|us| response_time_us.record(us).unwrap());
+        let mut tracker = LiveTracker::new();
+        tracker.second = Some(Gathered {
+            second: 0,
+            length_us: SECOND_US,
+            response_time_us,
+            spread: [0; SPREAD_CLASSES],
+            requests: count,
+            errors: 0,
+            offered: count,
+            dropped: 0,
+            measured: true,
+            end: Live::default(),
+        });
+        tracker.close();
+        (tracker.last(), tracker.seconds()[0])
+    }
+
+    #[test]
+    fn few_requests_have_no_high_percentile() {
+        for (count, has) in [(9, [false; 3]), (99, [true, false, false]), (999, [true, true, false])] {
+            let (live, second) = second_of(count);
+            assert_eq!([live.p90_us, live.p99_us, live.p999_us].map(|us| us.is_some()), has, "{count}");
+            assert_eq!((live.max_us, second.p99_us.is_some()), (Some(count), true));
+        }
+        let (live, _) = second_of(1_000);
+        assert_eq!((live.p999_us, live.tail_us()), (Some(999), ("p99", Some(990))));
+        assert_eq!(second_of(50).0.tail_us(), ("max", Some(50)));
+        assert_eq!(Live::default().tail_us(), ("p99", None));
+    }
 
     #[test]
     fn classes_double() {

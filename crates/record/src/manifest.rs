@@ -62,7 +62,8 @@ pub struct System {
     /// The version of HTTP that was spoken: `HTTP/1.1`, `HTTP/2`; or how calls were made, `RPC over WebSocket (JSON)`.
     #[serde(default)]
     pub http: String,
-    /// What was agreed on with it, for a person: how HTTP/2 or calls were spoken, which TLS with how many handshakes.
+    /// What was agreed on with it, for a person: how HTTP/2 or calls were spoken, which TLS with how many handshakes; and
+    /// whether it shared the cores of the driver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spoken: Vec<String>,
     /// The command that started it; empty if it was there already.

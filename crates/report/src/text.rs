@@ -126,9 +126,16 @@ impl Text {
     }
 
     fn heading(&mut self, title: &str) {
-        let title = self.paint(HEADING, title);
         self.out.push('\n');
-        self.line(&title);
+        self.wrapped(HEADING, title);
+    }
+
+    /// A text over the whole width.
+    fn wrapped(&mut self, paint: Paint, value: &str) {
+        for line in wrap(&clean(value), self.width) {
+            let line = self.paint(paint, &line);
+            self.line(&line);
+        }
     }
 
     /// A named line under a heading; its parts stay beside the name and whole where they can.

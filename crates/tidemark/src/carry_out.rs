@@ -35,7 +35,7 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
         out: arguments.out.clone(),
         keep_data: arguments.keep_data,
         url: arguments.url.clone(),
-        trace: arguments.trace.options()?,
+        trace: arguments.trace.options(arguments.tui)?,
         before_exit: Display::before_exit(),
         ..arguments.driver.options()?
     })

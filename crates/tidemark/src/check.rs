@@ -5,6 +5,7 @@ use tidemark_scenario::{Comparison, Experiment, Plan, schema};
 
 use crate::args::CheckArguments;
 use crate::failure::Failure;
+use crate::output::Place;
 use crate::{output, scenario, settings};
 
 /// Checks a scenario; every mistake in it is in the failure. Tells what can be set.
@@ -13,6 +14,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8, Failure> {
         Experiment::One(plan) => praise(&plan),
         Experiment::Comparison(comparison) => praise_all(&comparison),
     };
+    let praise = Place::Stdout.fit(&praise);
     output::print(&format!("{praise}\n\n{}\n", settings::of(&arguments.file)))?;
     Ok(tidemark_lab::EXIT_PASS)
 }

@@ -40,7 +40,7 @@ pub struct HistoryArguments {
 /// Shows how figures went.
 pub fn history(arguments: &HistoryArguments) -> Result<u8, Failure> {
     let written = ResultArguments { json: arguments.json.clone(), ..ResultArguments::default() };
-    written.check(arguments.html.as_deref())?;
+    written.check(arguments.html.as_deref().map(|file| ("--html", file)))?;
     let mut history = History::read(&arguments.folder).map_err(|error| Failure::usage(error.to_string()))?;
     if let Some(name) = &arguments.scenario {
         history = history.of_scenario(name).map_err(Failure::usage)?;

@@ -28,7 +28,7 @@ const NAME: &str = "hit";
 
 /// Hits a URL and shows what came of it.
 pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
-    arguments.results.check(None)?;
+    arguments.results.check(arguments.trace.output())?;
     let text = recipe::scenario(arguments)?.to_yaml();
     let (plan, diagnostics) = check_text(NAME, &text, Path::new("."), &[]);
     let plan = plan.ok_or_else(|| failure(&diagnostics))?;
@@ -46,7 +46,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         out: dir.path.clone(),
         threads: threads(driver.threads, &plan),
         sinks: shown.sinks(),
-        trace: arguments.trace.options()?,
+        trace: arguments.trace.options(arguments.tui)?,
         remember: !dir.temporary,
         before_exit: Display::before_exit(),
         ..driver
@@ -76,8 +76,8 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         let page = finished.run_dir.join(carry_out::PAGE);
         html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
     }
-    let written = results.write(&run);
-    let place = Place::beside(results.take_stdout());
+    let place = Place::beside(results.take_stdout() || arguments.trace.takes_stdout());
+    let written = results.write(&run, place);
     let shown = Quick { percentiles: arguments.latency, kept: !dir.temporary };
     let text =
         quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()))?;

@@ -183,7 +183,7 @@ fn save(file: &Path, text: &str) -> Result<(), Failure> {
         return Err(Failure::unwritable(format!("cannot write {}: {error}", file.display())));
     }
     output::remark(&format!(
-        "{0} is written; try it with tidemark run {0} --once -v, then tidemark run {0}",
+        "{0} is written; try one session of it, then all:\n  tidemark run {0} --once -v\n  tidemark run {0}",
         file.display()
     ));
     Ok(())

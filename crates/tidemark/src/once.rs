@@ -11,7 +11,7 @@ use tidemark_scenario::secrets::{MASK, comes_from_a_secret, is_secret};
 use crate::args::RunArguments;
 use crate::display::Display;
 use crate::failure::Failure;
-use crate::output::OwnDir;
+use crate::output::{OwnDir, Place};
 use crate::{carry_out, output, trace};
 
 /// Cookies and tokens that are looked for in all that is shown later, the latest.
@@ -33,9 +33,11 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
         None => OwnDir::temporary("once", "--out DIR")?,
     };
     options.out = dir.path.clone();
+    let place = Place::beside(arguments.trace.takes_stdout());
     let mut told = Told {
         learned: Learned::new(&plan.secrets, LEARNED_MAX),
         verbose: arguments.verbose,
+        columns: place.known_columns(),
         ..Told::default()
     };
     let mut unwritten = None;
@@ -45,7 +47,7 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
         // what is shown in place has to go first
         drop(display.take());
         if unwritten.is_none() {
-            unwritten = output::print(&told.step(kind, &step)).err();
+            unwritten = place.tell(&told.step(kind, &step), arguments.quiet).err();
         }
     };
     let mut progress = |progress| {
@@ -73,7 +75,7 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
         (_, 0) if once.is_good => format!("\n{}: all good\n", counted(steps)),
         _ => format!("\n{}: {failed} failed\n", counted(steps)),
     };
-    output::print(&format!("{notes}{says}"))?;
+    place.tell(&place.fit(&format!("{notes}{says}")), arguments.quiet)?;
     trace::whole(once.trace_unwritten.as_deref())?;
     Ok(if once.is_good && steps > 0 { EXIT_PASS } else { EXIT_FAIL })
 }
@@ -93,6 +95,8 @@ fn counted(steps: usize) -> String {
 struct Told {
     learned: Learned,
     verbose: bool,
+    /// Columns that messages fit, where they are known.
+    columns: Option<usize>,
     /// The kind of session whose steps are being shown.
     kind: String,
     steps: usize,
@@ -130,7 +134,8 @@ impl Told {
     fn head(&self, label: &str, came: &str, is_good: bool) -> String {
         let verdict = if is_good { "ok" } else { "FAILED" };
         let (label, came) = (self.learned.masked_of_scenario(label), self.masked_text(came));
-        format!("{:>3}. {}: {}, {verdict}\n", self.steps, clean(&label), clean(&came))
+        let line = format!("{:>3}. {}: {}, {verdict}", self.steps, clean(&label), clean(&came));
+        output::fit(&line, self.columns) + "\n"
     }
 
     /// Values that turn up under the name of a secret are one wherever they turn up later.
@@ -241,7 +246,10 @@ impl Told {
     }
 
     fn line(&self, mark: &str, text: &str) -> String {
-        format!("     {}\n", format!("{mark} {}", clean(text)).trim_end())
+        let line = format!("     {}", format!("{mark} {}", clean(text)).trim_end());
+        // what was sent and what came stays as it is
+        let columns = self.columns.filter(|_| ![">", "<"].contains(&mark));
+        output::fit(&line, columns) + "\n"
     }
 }
 

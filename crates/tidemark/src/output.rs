@@ -20,6 +20,8 @@ use crate::failure::Failure;
 const NAMES_MAX: u32 = 100;
 /// Width of a page where there is no terminal to ask.
 const PAGE_COLUMNS: usize = 80;
+/// Narrowest width that is laid out for.
+pub const NARROWEST: usize = 45;
 
 /// Writes a result to standard output; colours stay only where they are wanted.
 pub fn print(text: &str) -> Result<(), Failure> {
@@ -79,13 +81,20 @@ pub fn private_dir(dir: &Path) -> io::Result<()> {
 /// Says on standard error why there is no result, without what looks like a secret.
 pub fn complain(message: &str) {
     let message = Secrets::default().masked(message);
+    let message = Place::Stderr.fit(&format!("error: {}", message.trim_end()));
     let mark = AnsiColor::Red.on_default().bold();
+    let behind = message.strip_prefix("error:").unwrap_or(&message);
     // where standard error is closed there is nobody to tell
-    let _ = writeln!(anstream::stderr(), "{mark}error:{mark:#} {}", message.trim_end());
+    let _ = writeln!(anstream::stderr(), "{mark}error:{mark:#}{behind}");
 }
 
 /// Says something beside the result on standard error.
 pub fn remark(text: &str) {
+    say(&Place::Stderr.fit(text));
+}
+
+/// The same, of a text that has its layout.
+fn say(text: &str) {
     if !text.trim().is_empty() {
         let _ = writeln!(anstream::stderr(), "{}", text.trim_end());
     }
@@ -108,11 +117,21 @@ impl Place {
 
     /// How text is laid out there.
     pub fn style(self) -> Style {
-        let columns = match self {
+        let width = self.known_columns().unwrap_or(PAGE_COLUMNS);
+        Style { width, ascii: !is_utf8(), ..Style::default() }
+    }
+
+    /// Columns of the terminal; elsewhere those that COLUMNS says; none where nobody says it, as of a log.
+    pub fn known_columns(self) -> Option<usize> {
+        match self {
             Place::Stdout => columns_of(io::stdout()),
             Place::Stderr => columns_of(io::stderr()),
-        };
-        Style { width: columns, ascii: !is_utf8(), ..Style::default() }
+        }
+    }
+
+    /// Messages in lines that fit there, see [`fit`].
+    pub fn fit(self, text: &str) -> String {
+        fit(text, self.known_columns())
     }
 
     /// Writes a text with one line end behind it. Whoever wants quiet wants nothing on standard error.
@@ -121,7 +140,7 @@ impl Place {
             Place::Stdout => print(&format!("{}\n", text.trim_end())),
             Place::Stderr if quiet => Ok(()),
             Place::Stderr => {
-                remark(text);
+                say(text);
                 Ok(())
             }
         }
@@ -137,17 +156,45 @@ pub fn summary(run: &Run, place: Place, percentiles: bool) -> Result<String, Fai
     }
 }
 
-/// Columns of the terminal on standard output.
+/// Columns of the terminal on standard output, or those of a page.
 pub fn columns() -> usize {
-    columns_of(io::stdout())
+    Place::Stdout.known_columns().unwrap_or(PAGE_COLUMNS)
 }
 
-/// Columns of a terminal; elsewhere those that COLUMNS says, or those of a page.
-fn columns_of(to: impl AsFd) -> usize {
+/// Messages in lines of at most so many columns, broken between words; what goes on begins two columns behind its line. Where
+/// columns are not known, as in a log, each message stays on its line. Words stay whole, as paths and URLs are there to be
+/// copied, and so do lines of a file that are shown behind a `|`.
+pub fn fit(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns.map(|columns| columns.max(NARROWEST)) else { return text.to_owned() };
+    let is_shown =
+        |line: &str| line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()).starts_with('|');
+    let fits = |line: &str| line.chars().count() <= columns || is_shown(line);
+    let lines = text.split('\n');
+    let fitted = lines.map(|line| if fits(line) { line.to_owned() } else { broken(line, columns) });
+    fitted.collect::<Vec<_>>().join("\n")
+}
+
+fn broken(line: &str, columns: usize) -> String {
+    let indent = line.chars().take_while(|c| *c == ' ').count();
+    let (mut lines, mut last) = (String::new(), " ".repeat(indent));
+    for (number, word) in line.split_whitespace().enumerate() {
+        if number > 0 && last.chars().count() + 1 + word.chars().count() > columns {
+            lines += &last;
+            lines.push('\n');
+            last = " ".repeat(indent + 2);
+        } else if number > 0 {
+            last.push(' ');
+        }
+        last += word;
+    }
+    lines + &last
+}
+
+fn columns_of(to: impl AsFd) -> Option<usize> {
     let of_terminal =
         tcgetwinsize(to).ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
     let said = || std::env::var("COLUMNS").ok()?.trim().parse::<usize>().ok().filter(|columns| *columns > 0);
-    of_terminal.or_else(said).unwrap_or(PAGE_COLUMNS)
+    of_terminal.or_else(said)
 }
 
 /// Whether the locale takes characters beyond ASCII: the first of the three variables that is set decides, and
@@ -165,4 +212,27 @@ pub fn table(cube: &Cube, measures: &[Measure], across: Option<Dimension>) -> St
         tcgetwinsize(io::stdout()).map_or(usize::MAX, |size| usize::from(size.ws_col).max(PAGE_COLUMNS));
     let lines = cube::table(cube, measures, across, width, "…");
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_broken_between_words_and_go_on_behind_their_line() {
+        let text = "  one: the first of the words, and some more of them\nhttp://127.0.0.1:8080/a/path/that/is/long/and/stays/whole it does\n";
+        let wanted = "  one: the first of the words, and some more\n    of them\n\
+                      http://127.0.0.1:8080/a/path/that/is/long/and/stays/whole\n  it does\n";
+        assert_eq!(fit(text, Some(45)), wanted);
+        // nothing is laid out for less
+        assert_eq!(fit(text, Some(20)), wanted);
+        assert_eq!(fit(text, Some(80)), text);
+        assert_eq!(fit(text, None), text);
+    }
+
+    #[test]
+    fn a_line_of_a_file_stays_above_its_mark() {
+        let text = " 12 | system:   {url: 'http://127.0.0.1:8080', other: 1}\n    |                                                ^^^^^";
+        assert_eq!(fit(text, Some(45)), text);
+    }
 }

@@ -26,18 +26,24 @@ Tidemark measures how much load a system really holds, at what latency and cost.
 Every verb has --help.
 Shipped scenarios:";
 
-/// Longest line.
+/// Longest line; on a narrower terminal what an example does stands below it.
 const COLUMNS: usize = 80;
+/// Where that stands beside it.
+const BESIDE: usize = 42;
 
 /// Prints the verbs.
 pub fn print() -> Result<u8, Failure> {
+    let columns = output::columns().clamp(output::NARROWEST, COLUMNS);
     let mut text = TEXT.to_owned();
+    if columns < COLUMNS {
+        text = output::fit(&text.lines().map(below).collect::<Vec<_>>().join("\n"), Some(columns));
+    }
     let mut column = text.len() - text.rfind('\n').map_or(0, |end| end + 1);
     let mut names = tidemark_scenario::shipped_names().peekable();
     while let Some(name) = names.next() {
         let comma = if names.peek().is_some() { "," } else { "" };
         let length = 1 + name.len() + comma.len();
-        if column + length > COLUMNS {
+        if column + length > columns {
             text += "\n ";
             column = 1;
         }
@@ -46,4 +52,12 @@ pub fn print() -> Result<u8, Failure> {
     }
     output::print(&format!("{text}\n"))?;
     Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// An example above what it does.
+fn below(line: &str) -> String {
+    match (line.starts_with("  "), line.split_at_checked(BESIDE)) {
+        (true, Some((example, does))) => format!("{}\n      {does}", example.trim_end()),
+        _ => line.to_owned(),
+    }
 }

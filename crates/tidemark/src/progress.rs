@@ -8,10 +8,14 @@ use tidemark_lab::Progress;
 use tidemark_record::Live;
 use tidemark_report::units;
 
+use crate::output::Place;
+
 /// Time between two plain lines where standard error is no terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 /// Redraws a second on a terminal, at most.
 const DRAWS_PER_S: u8 = 10;
+/// Columns of the spinner and the space behind it.
+const SPINNER_COLUMNS: usize = 2;
 /// Time between two turns of the spinner.
 const TURN: Duration = Duration::from_millis(200);
 
@@ -44,7 +48,12 @@ impl ProgressLine {
 
     /// Shows what happens.
     pub fn show(&mut self, progress: &Progress) {
-        self.put(progress, line(progress));
+        let columns = Place::Stderr.known_columns();
+        let columns = match self {
+            ProgressLine::Terminal(_) => columns.map(|columns| columns.saturating_sub(SPINNER_COLUMNS)),
+            ProgressLine::Quiet | ProgressLine::Plain(_) => columns,
+        };
+        self.put(progress, line(progress, columns));
     }
 
     /// Shows what happens in these words.
@@ -66,7 +75,7 @@ impl ProgressLine {
                     _ => {}
                 }
                 // where standard error is closed there is nobody to tell
-                let _ = writeln!(std::io::stderr(), "{line}");
+                let _ = writeln!(std::io::stderr(), "{}", Place::Stderr.fit(&line));
             }
         }
     }
@@ -80,7 +89,7 @@ impl Drop for ProgressLine {
     }
 }
 
-fn line(progress: &Progress) -> String {
+fn line(progress: &Progress, columns: Option<usize>) -> String {
     match progress {
         Progress::Starting { system } => starting(system),
         Progress::Store { text } => text.clone(),
@@ -90,7 +99,9 @@ fn line(progress: &Progress) -> String {
         Progress::Phase { name, level, duration } => format!("{name}: {level} for {}", length(*duration)),
         Progress::Second { phase, left, live } => {
             let left = Duration::from_secs(left.as_secs_f64().round() as u64);
-            format!("{phase}: {} left, {}", length(left), load(live))
+            let mut parts = load(live);
+            parts.insert(0, (PHASE, format!("{phase}: {} left", length(left))));
+            joined(parts, columns)
         }
         Progress::Look { .. } => String::new(),
         Progress::Fault { text } => format!("fault: {text}"),
@@ -111,24 +122,45 @@ pub fn verifying(read: u64, of: u64) -> String {
     format!("verifying: {} read of {} acknowledged; Ctrl-C ends it", units::count(read), units::count(of))
 }
 
-/// `52.3k/s, p50 1.24ms, p99 8.41ms, no errors`
-fn load(live: &Live) -> String {
+/// What the parts of a line are worth: where it is too long, the least goes first.
+const WELL: u8 = 0;
+const MEDIAN: u8 = 1;
+const PHASE: u8 = 2;
+const TAIL: u8 = 3;
+const RATE: u8 = 4;
+const WRONG: u8 = 5;
+
+/// `52.3k/s, p50 1.24ms, p99 8.41ms, no errors`, and what each part is worth.
+fn load(live: &Live) -> Vec<(u8, String)> {
     let time = |us: Option<u64>| us.map_or_else(|| "-".into(), |us| units::duration(us as f64));
-    let mut text = format!(
-        "{}/s, p50 {}, p99 {}, {}",
-        units::compact(live.achieved_per_s),
-        time(live.p50_us),
-        time(live.p99_us),
+    let (tail, tail_us) = live.tail_us();
+    let mut parts = vec![
+        (RATE, format!("{}/s", units::compact(live.achieved_per_s))),
+        (MEDIAN, format!("p50 {}", time(live.p50_us))),
+        (TAIL, format!("{tail} {}", time(tail_us))),
         match live.errors {
-            0 => "no errors".into(),
-            1 => "1 error".into(),
-            errors => format!("{} errors", units::compact(errors as f64)),
-        }
-    );
+            0 => (WELL, "no errors".to_owned()),
+            1 => (WRONG, "1 error".to_owned()),
+            errors => (WRONG, format!("{} errors", units::compact(errors as f64))),
+        },
+    ];
     if live.dropped > 0 {
-        text.push_str(&format!(", {} dropped", units::compact(live.dropped as f64)));
+        parts.push((WRONG, format!("{} dropped", units::compact(live.dropped as f64))));
     }
-    text
+    parts
+}
+
+/// As many parts beside each other as fit, in their order.
+fn joined(mut parts: Vec<(u8, String)>, columns: Option<usize>) -> String {
+    loop {
+        let text = parts.iter().map(|(_, part)| part.as_str()).collect::<Vec<_>>().join(", ");
+        let fits = columns.is_none_or(|columns| text.chars().count() <= columns);
+        let least = parts.iter().enumerate().min_by_key(|(_, (worth, _))| *worth).map(|(at, _)| at);
+        match least {
+            Some(least) if !fits && parts.len() > 1 => drop(parts.remove(least)),
+            _ => return text,
+        }
+    }
 }
 
 /// Whole seconds up to two minutes, then minutes and seconds: `45s`, `2m05s`.
@@ -161,18 +193,21 @@ mod tests {
             left: Duration::from_secs(5999),
             live: Box::new(live),
         };
-        let text = line(&second);
-        assert!(text.starts_with("warm-up: 99m59s left, "), "{text}");
-        assert!(text.chars().count() <= 78, "{} columns: {text}", text.chars().count());
+        let text = line(&second, Some(78));
+        assert_eq!(text, "warm-up: 99m59s left, 1.23M/s, p50 123ms, p99 12.3s, 123k errors");
+        assert_eq!(line(&second, None), text);
+        // wrong is told before all else, and figures before what is known anyway
+        assert_eq!(line(&second, Some(43)), "1.23M/s, p99 12.3s, 123k errors");
+        assert_eq!(line(&second, Some(5)), "123k errors");
     }
 
     #[test]
     fn a_second_without_answers_has_no_percentiles() {
-        assert!(
-            load(&Live::default()).ends_with("/s, p50 -, p99 -, no errors"),
-            "{}",
-            load(&Live::default())
-        );
+        let text = joined(load(&Live::default()), None);
+        assert!(text.ends_with("/s, p50 -, p99 -, no errors"), "{text}");
+        let few = Live { p50_us: Some(900), max_us: Some(4_000), ..Live::default() };
+        let text = joined(load(&few), Some(35));
+        assert!(text.ends_with("/s, p50 900µs, max 4.00ms"), "{text}");
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::{carry_out, compare, limit, output, results};
 
 /// Shows a run on standard output, or writes what is asked for to files.
 pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
-    arguments.results.check(arguments.html.as_deref())?;
+    let page = arguments.html.as_deref();
+    arguments.results.check(page.map(|file| ("--html", file)))?;
     let dir =
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
     if Comparison::is_at(&dir) {
@@ -27,7 +28,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
         output::remark(&format!("{} has no {missing}; shown without", dir.display()));
     }
     let results = &arguments.results;
-    results.write(&run)?;
+    results.write(&run, Place::beside(results.take_stdout() || page.is_some_and(results::is_stdout)))?;
     match &arguments.html {
         Some(page) if results::is_stdout(page) => {
             output::print(&html::page(&run).map_err(|error| Failure::broken(error.to_string()))?)?;

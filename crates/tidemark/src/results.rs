@@ -14,7 +14,7 @@ use tidemark_record::summary::{Status, Verdict};
 use tidemark_report::{csv, github, json, junit, markdown};
 
 use crate::failure::{EXIT_UNWRITABLE, Failure};
-use crate::output;
+use crate::output::{self, Place};
 
 /// The file that GitHub Actions shows as the summary of a step.
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
@@ -66,7 +66,7 @@ pub struct SeveralResultArguments {
 impl SeveralResultArguments {
     /// Finds what would make writing fail after a long time, before that begins.
     pub fn check(&self) -> Result<(), Failure> {
-        self.all().check(self.html.as_deref())
+        self.all().check(self.html.as_deref().map(|file| ("--html", file)))
     }
 
     /// Whether one of them has standard output for itself.
@@ -90,10 +90,10 @@ pub fn is_stdout(file: &Path) -> bool {
 }
 
 impl ResultArguments {
-    /// Finds what would make [`write`](Self::write) fail after a long run, before it begins. `html`: the page, where
-    /// that is written, too.
-    pub fn check(&self, html: Option<&Path>) -> Result<(), Failure> {
-        let all = || self.outputs().chain(html.map(|file| ("--html", file)));
+    /// Finds what would make [`write`](Self::write) fail after a long run, before it begins. `also`: the flag and the file
+    /// of another output, where there is one.
+    pub fn check(&self, also: Option<(&'static str, &Path)>) -> Result<(), Failure> {
+        let all = || self.outputs().chain(also);
         let printed: Vec<&str> = all().filter(|(_, file)| is_stdout(file)).map(|(flag, _)| flag).collect();
         if let [first, .., last] = printed[..] {
             return Err(Failure::usage(format!(
@@ -178,9 +178,8 @@ impl ResultArguments {
         }
     }
 
-    /// Writes everything that is asked for. Where standard output is taken annotations go to standard error, which GitHub's
-    /// runner reads as well.
-    pub fn write(&self, run: &Run) -> Result<(), Failure> {
+    /// Writes everything that is asked for; annotations go to this place: GitHub's runner reads standard error as well.
+    pub fn write(&self, run: &Run, place: Place) -> Result<(), Failure> {
         if let Some(file) = &self.json {
             let text = json::summary(run).map_err(|error| Failure::broken(error.to_string()))?;
             write("--json", file, &text)?;
@@ -205,7 +204,10 @@ impl ResultArguments {
         if self.github {
             to_step_summary(&summary)?;
             let annotations = github::annotations(run);
-            if self.take_stdout() { output::remark(&annotations) } else { output::print(&annotations)? }
+            match place {
+                Place::Stdout => output::print(&annotations)?,
+                Place::Stderr => place.tell(&annotations, false)?,
+            }
         }
         Ok(())
     }
@@ -276,8 +278,9 @@ mod tests {
 
     #[test]
     fn standard_output_is_for_one() {
-        let of =
-            |arguments: &ResultArguments, html: Option<&Path>| arguments.check(html).map_err(|e| e.message);
+        let of = |arguments: &ResultArguments, html: Option<&Path>| {
+            arguments.check(html.map(|file| ("--html", file))).map_err(|e| e.message)
+        };
         let (json, csv) = (Some(STDOUT.into()), Some(STDOUT.into()));
         let both = ResultArguments { json, csv, ..ResultArguments::default() };
         let told = of(&both, None).unwrap_err();

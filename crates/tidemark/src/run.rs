@@ -9,7 +9,7 @@ use crate::{carry_out, compare, once, output, scenario, trace};
 
 /// Carries a scenario out, or several that are compared, and shows what came of it.
 pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
-    arguments.results.check(None)?;
+    arguments.results.check(arguments.trace.output())?;
     match scenario::load(&arguments.scenario, &arguments.settings)? {
         Experiment::One(mut plan) if arguments.once.is_some() => {
             carry_out::ask(&mut plan, &arguments)?;
@@ -38,9 +38,9 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     shown.remark();
     let results = &arguments.results;
     let (finished, run) = carried_out.map_err(|failure| results.without_a_run(&name, failure))?;
-    let written = results.write(&run);
+    let place = Place::beside(results.take_stdout() || arguments.trace.takes_stdout());
+    let written = results.write(&run, place);
     // the text ends with the place of the page, which is why that is written first
-    let place = Place::beside(results.take_stdout());
     place.tell(&output::summary(&run, place, arguments.latency)?, arguments.quiet)?;
     written?;
     trace::whole(finished.trace_unwritten.as_deref())?;

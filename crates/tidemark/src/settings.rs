@@ -4,12 +4,15 @@ use std::path::Path;
 
 use tidemark_scenario::{Listed, ListedSetting, listed_file, listed_text};
 
+use crate::output::Place;
 use crate::{output, scenario};
 
 /// Longest default that has a column beside others.
 const DEFAULT_MAX: usize = 16;
-/// Least columns for what a setting is for.
+/// Least columns for what a setting is for, beside its name and default; else it stands below them.
 const ABOUT_MIN: usize = 24;
+/// Indentation of what stands below.
+const BELOW: usize = 6;
 
 /// Whether a scenario has a setting of this name.
 pub fn has(scenario: &str, name: &str) -> bool {
@@ -29,9 +32,9 @@ fn listed(scenario: &str) -> Vec<Listed> {
 pub fn of(scenario: &str) -> String {
     let listed = listed(scenario);
     if listed.is_empty() {
-        return format!("{scenario} has no settings");
+        return Place::Stdout.fit(&format!("{scenario} has no settings"));
     }
-    let columns = output::columns();
+    let columns = output::columns().max(output::NARROWEST);
     listed.iter().map(|listed| list(listed, columns)).collect::<Vec<_>>().join("\n\n")
 }
 
@@ -41,8 +44,10 @@ fn list(listed: &Listed, columns: usize) -> String {
         widths.filter(|width| *width <= most).max().unwrap_or(0)
     };
     let (names, defaults) = (width(&|of| &of.name, usize::MAX), width(&|of| &of.default, DEFAULT_MAX));
-    let indent = 2 + names + 2 + defaults + 2;
-    let mut text = format!("Settings of {}, with their defaults (--set NAME=VALUE):", listed.scenario);
+    let beside = 2 + names + 2 + defaults + 2;
+    let indent = if beside + ABOUT_MIN <= columns { beside } else { BELOW };
+    let head = format!("Settings of {}, with their defaults (--set NAME=VALUE):", listed.scenario);
+    let mut text = output::fit(&head, Some(columns));
     for setting in &listed.settings {
         let words = match &setting.words[..] {
             [] => String::new(),
@@ -54,10 +59,11 @@ fn list(listed: &Listed, columns: usize) -> String {
             (about, words) => format!("{words}: {about}"),
         };
         let head = format!("  {:names$}  {:defaults$}", setting.name, setting.default);
-        let mut lines = wrap(&about, columns.saturating_sub(indent).max(ABOUT_MIN)).into_iter();
+        let mut lines = wrap(&about, columns - indent).into_iter();
         text += "\n";
-        text += head.trim_end();
-        if head.chars().count() < indent
+        text += &output::fit(head.trim_end(), Some(columns));
+        if indent == beside
+            && head.chars().count() < indent
             && let Some(first) = lines.next()
         {
             text += &" ".repeat(indent - head.trim_end().chars().count());
@@ -105,7 +111,8 @@ mod tests {
             ],
         };
         let wanted = "\
-Settings of mine, with their defaults (--set NAME=VALUE):
+Settings of mine, with their defaults (--set
+  NAME=VALUE):
   users  100    at once, without think time,
                 each with a connection
   store  redis  redis, valkey or none: the
@@ -113,6 +120,16 @@ Settings of mine, with their defaults (--set NAME=VALUE):
   one    only   only
   url    http://127.0.0.1:9200
                 where it is";
-        assert_eq!(list(&listed, 44), wanted);
+        assert_eq!(list(&listed, 45), wanted);
+        let mut listed = listed;
+        listed.settings[0].name = "users_of_the_shop_at_once".into();
+        let below = list(&listed, 45);
+        let wanted = "
+  users_of_the_shop_at_once  100
+      at once, without think time, each with
+      a connection
+";
+        assert!(below.contains(wanted), "{below}");
+        assert!(below.lines().all(|line| line.chars().count() <= 45), "{below}");
     }
 }

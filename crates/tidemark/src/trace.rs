@@ -1,6 +1,6 @@
 //! Flags of a trace, for every verb that drives something.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tidemark_lab::TraceOptions;
@@ -12,7 +12,7 @@ use crate::results::is_stdout;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Debugging")]
 pub struct TraceArguments {
-    /// Write one request in 100, and those that failed, with their answers and without secrets, to this HAR file
+    /// Write one request in 100, and those that failed, with their answers and without secrets, to this HAR file; - is standard output
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// With --trace: one request in N, beside those that failed; 0 for these alone [default: 100; all with --once]
@@ -26,18 +26,28 @@ pub fn whole(unwritten: Option<&str>) -> Result<(), Failure> {
 }
 
 impl TraceArguments {
-    /// What is asked for.
+    /// What is asked for. It is written while the load is on, as the view is shown.
     ///
     /// # Errors
-    /// If it cannot be written there.
-    pub fn options(&self) -> Result<Option<TraceOptions>, Failure> {
+    /// If both want standard output.
+    pub fn options(&self, tui: bool) -> Result<Option<TraceOptions>, Failure> {
         let Some(file) = &self.trace else { return Ok(None) };
-        if is_stdout(file) {
-            return Err(Failure::usage("--trace is written while the load is on; name a file"));
+        if tui && self.takes_stdout() {
+            return Err(Failure::usage(
+                "--trace and --tui both want standard output; give the trace a file: --trace FILE",
+            ));
         }
-        if file.is_dir() {
-            return Err(Failure::usage(format!("--trace: {} is a folder; name a file", file.display())));
-        }
-        Ok(Some(TraceOptions { file: file.clone(), every: self.trace_every }))
+        let file = Some(file.clone()).filter(|file| !is_stdout(file));
+        Ok(Some(TraceOptions { file, every: self.trace_every }))
+    }
+
+    /// The flag and its file, for whoever checks all outputs together.
+    pub fn output(&self) -> Option<(&'static str, &Path)> {
+        self.trace.as_deref().map(|file| ("--trace", file))
+    }
+
+    /// Whether it has standard output for itself.
+    pub fn takes_stdout(&self) -> bool {
+        self.trace.as_deref().is_some_and(is_stdout)
     }
 }

@@ -29,8 +29,8 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
     };
     let page = dir.join(carry_out::PAGE);
     html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
-    let written = results.write(&run);
     let place = Place::beside(results.take_stdout());
+    let written = results.write(&run, place);
     place.tell(&output::summary(&run, place, false)?, arguments.quiet)?;
     written?;
     let stopped = run.manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);

@@ -17,6 +17,7 @@ mod interrupts;
 mod ledger;
 mod limit;
 mod links;
+mod narrow;
 mod once;
 mod operations;
 mod own_metrics;

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::program::server::Server;
-use crate::program::{assert_refused, code, run, stderr, stdout};
+use crate::program::{assert_refused, code, run, stderr, stdout, tidemark};
 
 fn scenario(folder: &Path, server: &Server) {
     let text = format!(
@@ -19,11 +20,14 @@ fn scenario(folder: &Path, server: &Server) {
 }
 
 fn entries(file: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(file).unwrap();
+    entries_of(&fs::read_to_string(file).unwrap())
+}
+
+fn entries_of(text: &str) -> Vec<Value> {
     for secret in ["t0p-s3cret", "hunter22"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
-    let har: Value = serde_json::from_str(&text).unwrap();
+    let har: Value = serde_json::from_str(text).expect("one HAR and nothing else");
     assert_eq!(har["log"]["version"], "1.2");
     har["log"]["entries"].as_array().unwrap().clone()
 }
@@ -74,12 +78,59 @@ fn once_keeps_all_and_a_hit_has_a_trace_too() {
     assert_eq!(entries(&folder.path().join("hit.har")).len(), 2);
 }
 
+/// The text goes to standard error, as beside every other output that is a dash.
+#[test]
+fn as_a_dash_it_is_all_that_standard_output_has() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    scenario(folder.path(), &server);
+    let url = server.url("/");
+    for (words, says, count) in [
+        (&["run", "s.yaml", "-t", "1", "--trace-every", "10"][..], "Throughput", 60),
+        (&["run", "s.yaml", "--once", "-v"], "2 requests: 1 failed", 2),
+        (&["hit", &url, "-n", "200", "-c", "2", "-t", "1"], "trace: standard output has 2 good", 2),
+    ] {
+        let output = run(folder.path(), &[words, &["--trace", "-"]].concat());
+        let (har, text) = (stdout(&output), stderr(&output));
+        assert_eq!(entries_of(&har).len(), count, "{words:?}: {text}");
+        // wherever the text breaks its lines
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(says) && text.contains("trace: standard output has"), "{words:?}: {text}");
+        let quiet = run(folder.path(), &[words, &["--trace", "-", "-q"]].concat());
+        assert_eq!((entries_of(&stdout(&quiet)).len(), stderr(&quiet).as_str()), (count, ""), "{words:?}");
+    }
+}
+
+#[test]
+fn a_reader_of_a_trace_who_has_seen_enough_is_no_error() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    scenario(folder.path(), &server);
+    let words = ["run", "s.yaml", "-t", "1", "--trace", "-"];
+    let mut command = tidemark(folder.path(), &words);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let text = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    // half of all fail, and that decides
+    assert_eq!(code(&output), 1, "{text}");
+    assert!(
+        text.contains("trace: standard output was closed before") && !text.contains("internal error"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_trace_that_cannot_be_is_refused_before_anything_is_sent() {
     let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
     scenario(folder.path(), &server);
-    for (file, says) in [("-", "name a file"), (".", "is a folder"), ("no/such/t.har", "cannot write")] {
+    for (file, says) in [(".", "is a folder"), ("no/such/t.har", "there is no folder")] {
         assert_refused(folder.path(), &["run", "s.yaml", "-q", "--trace", file], says);
+    }
+    let both = "--json and --trace both want standard output";
+    assert_refused(folder.path(), &["run", "s.yaml", "-q", "--json", "--trace", "-"], both);
+    assert_refused(folder.path(), &["hit", &server.url("/"), "-q", "--json", "--trace", "-"], both);
+    let shown = ["run", "s.yaml", "--tui", "--trace", "-"];
+    if cfg!(feature = "tui") {
+        assert_refused(folder.path(), &shown, "both want standard output");
     }
     assert_refused(folder.path(), &["run", "s.yaml", "--trace-every", "5"], "--trace");
     let text = "system: {url: 'redis://127.0.0.1:9'}\nsessions: {a: {steps: [{redis: [PING]}]}}\nload: {users: 1, hold: 1s}\n";

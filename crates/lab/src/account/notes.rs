@@ -90,6 +90,12 @@ pub(super) fn streamed(events: &EventCounts) -> Option<String> {
     }
 }
 
+/// Whether the driver had less of the machine's cores than it wanted, so that who shares them matters.
+pub(super) fn lacked_cores(summary: &Summary) -> bool {
+    let driver = &summary.driver;
+    !driver.limits.is_empty() || driver.waited_share.is_some_and(|share| share > WAITED_NOTED)
+}
+
 /// What a reader must know of the driving threads' waits for a core.
 pub(super) fn waited(summary: &Summary) -> Option<String> {
     match summary.driver.waited_share {

@@ -61,6 +61,41 @@ fn messages_that_no_step_took_are_of_the_whole_run() {
 }
 
 #[test]
+fn what_had_no_answer_at_the_end_counts_only_where_it_was_due_in_the_window() {
+    let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let notes = |measured: u64| {
+        let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+        let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
+        summary.errors.extend((measured > 0).then(|| ("unfinished".to_owned(), measured)));
+        account.drove(&DriveEnd { unfinished: 25, ..DriveEnd::default() }, &summary);
+        account.notes.into_iter().filter(|note| note.contains("without an answer")).collect::<Vec<_>>()
+    };
+    let (all, none, some) = (notes(25), notes(0), notes(5));
+    assert!(all.len() == 1 && all[0].starts_with("25 ") && all[0].ends_with("count as failed"), "{all:?}");
+    assert!(none.len() == 1 && none[0].starts_with("25 ") && none[0].ends_with("in no figure"), "{none:?}");
+    assert!(some.len() == 2 && some[0].starts_with("5 ") && some[1].starts_with("20 "), "{some:?}");
+}
+
+#[test]
+fn that_cores_are_shared_is_a_note_only_where_the_driver_lacked_them() {
+    let text = "system: {serve: airline}\nsessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
+    let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+    let totals = Totals::new(&plan.labels);
+    let manifest = |waited_share: f64| {
+        let mut account = Account::begin(&RunOptions::default(), &plan, 1);
+        account.system.command = vec!["airline".into()];
+        let mut summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
+        summary.driver.waited_share = Some(waited_share);
+        account.manifest(&plan, &RunOptions::default(), summary, &totals)
+    };
+    let is_told = |all: &[String]| all.iter().any(|told| told.contains("shared the machine's cores"));
+    let (calm, starved) = (manifest(0.01), manifest(0.2));
+    assert!(is_told(&calm.system.spoken) && !is_told(&calm.notes), "{:?}", calm.notes);
+    assert!(is_told(&starved.notes) && !is_told(&starved.system.spoken), "{:?}", starved.notes);
+}
+
+#[test]
 fn bodies_that_were_not_sent_whole_and_requests_that_were_sent_again_are_told() {
     let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
     let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();

@@ -21,8 +21,7 @@ const TABLES_MAX: usize = 7;
 /// What a person wants to know of a comparison.
 pub fn summary(compared: &Compared, style: Style) -> String {
     let mut text = Text::new(style);
-    let title = text.paint(HEADING, &clean(&compared.name));
-    text.line(&title);
+    text.wrapped(HEADING, &compared.name);
     if !compared.description.is_empty() {
         text.paragraph(&compared.description);
     }
@@ -30,8 +29,7 @@ pub fn summary(compared: &Compared, style: Style) -> String {
         text.marked("-", &format!("left out: {}", clean(left_out)));
     }
     if let Some(stopped) = &compared.stopped {
-        let line = text.paint(WARNING, &format!("stopped early: {}", clean(stopped)));
-        text.line(&line);
+        text.wrapped(WARNING, &format!("stopped early: {stopped}"));
     }
     if compared.parts.iter().any(|part| part.sides.len() > TABLES_MAX) {
         overview(&mut text, compared);

@@ -18,6 +18,7 @@ pub fn summary(history: &History, style: Style) -> String {
         self::line(&mut text, line);
     }
     if history.lines.is_empty() {
+        // a path stays whole
         text.line(&format!("no run in {}", clean(&history.folder)));
     }
     if !history.notes.is_empty() {
@@ -31,8 +32,7 @@ pub fn summary(history: &History, style: Style) -> String {
 }
 
 fn line(text: &mut Text, line: &Line) {
-    let title = text.paint(super::HEADING, &clean(&line.scenario));
-    text.line(&title);
+    text.wrapped(super::HEADING, &line.scenario);
     let day = |at: Option<&crate::history::Point>| {
         at.map_or_else(String::new, |run| run.started_at.chars().take(10).collect::<String>())
     };

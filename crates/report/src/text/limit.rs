@@ -6,7 +6,7 @@ use tidemark_limit::{Ending, Found, Search, Searches};
 
 use super::{BAD, GOOD, HEADING, QUIET, Style, Text, WARNING, clean};
 use crate::limit::{points, rate, remarks, says, time, took};
-use crate::table::{Table, wrap};
+use crate::table::Table;
 use crate::units::percent;
 
 /// Rows of a curve.
@@ -23,8 +23,7 @@ pub fn summary(searches: &Searches, dir: &Path, style: Style) -> String {
     }
     if let Some(stopped) = &searches.stopped {
         text.line("");
-        let line = text.paint(WARNING, &format!("stopped early: {}", clean(stopped)));
-        text.line(&line);
+        text.wrapped(WARNING, &format!("stopped early: {stopped}"));
         text.marked("-", &format!("the same command with --out {} goes on where it was", dir.display()));
     }
     text.place("Trials", dir);
@@ -61,14 +60,8 @@ fn one(text: &mut Text, search: &Search) {
         Some(Ending::Precise | Ending::NothingBreaks) => GOOD,
         _ => HEADING,
     };
-    for line in wrap(&clean(&says(&found)), text.width) {
-        let line = text.paint(paint, &line);
-        text.line(&line);
-    }
-    for line in wrap(&took(search, &found), text.width) {
-        let line = text.paint(QUIET, &line);
-        text.line(&line);
-    }
+    text.wrapped(paint, &says(&found));
+    text.wrapped(QUIET, &took(search, &found));
     for remark in remarks(search, &found) {
         text.marked("-", &remark);
     }

@@ -44,24 +44,25 @@ pub fn draw_rate(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint)
     chart(frame, area, lines, title(parts, area), span, ([0.0, top], labels.to_vec()), paint);
 }
 
-/// Percentiles of the response time, on a logarithmic axis.
+/// Percentiles of the response time, and of few requests the longest, on a logarithmic axis.
 pub fn draw_latency(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint) {
     let (seconds, span) = state.shown(dots(area));
     let points = |of: fn(&Live) -> Option<u64>| -> Points {
         let log = |us: u64| (us.max(1) as f64).log10();
         seconds.clone().filter_map(|(x, live)| Some((x, log(of(live)?)))).collect()
     };
-    let (p50, p90, p99) =
-        (points(|live| live.p50_us), points(|live| live.p90_us), points(|live| live.p99_us));
-    let all = || p50.iter().chain(&p99).map(|point| point.1);
+    let (p50, p90, tail) =
+        (points(|live| live.p50_us), points(|live| live.p90_us), points(|live| live.tail_us().1));
+    let all = || p50.iter().chain(&tail).map(|point| point.1);
     let low = all().fold(f64::INFINITY, f64::min).min(8.0).floor();
     let high = all().fold(f64::NEG_INFINITY, f64::max).ceil().max(low + 1.0);
     let (low, high) = if p50.is_empty() { (2.0, 5.0) } else { (low, high) };
     let last = state.last();
+    let (tail_name, tail_us) = last.map_or(("p99", None), Live::tail_us);
     let percentiles = [
         ("p50", Color::Green, &p50, last.and_then(|live| live.p50_us)),
         ("p90", Color::Yellow, &p90, last.and_then(|live| live.p90_us)),
-        ("p99", Color::Magenta, &p99, last.and_then(|live| live.p99_us)),
+        (tail_name, Color::Magenta, &tail, tail_us),
     ];
     let mut parts = Vec::new();
     if last.is_some() {
