@@ -90,7 +90,7 @@ fn errors_and_a_server_that_dies_are_told_apart() {
     {
         assert!(told.contains(words), "{words}: {told}");
     }
-    let slow = "{sql: 'SELECT pg_sleep(5)', timeout: 200ms}";
+    let slow = "{sql: 'SELECT pg_sleep(20)', timeout: 2s}";
     let (_, result) = run(folder.path(), &scenario(slow, "limits: {sessions: 4}"));
     assert_eq!(result["errors"], serde_json::json!({"timeout": 4}), "{result:#}");
     let killed = scenario(
