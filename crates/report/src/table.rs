@@ -124,20 +124,33 @@ pub(crate) fn cut(text: &str, width: usize, ellipsis: &str) -> String {
 }
 
 /// Breaks a text between words; a longer word begins a line, and is broken where that ends.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let pieces = |mut word| {
+        std::iter::from_fn(move || {
+            let at = str::char_indices(word).nth(width.max(1)).map_or(word.len(), |(at, _)| at);
+            let (piece, rest) = word.split_at(at);
+            word = rest;
+            (!piece.is_empty()).then_some(piece)
+        })
+    };
+    joined(text.split_whitespace().flat_map(pieces), width, 0)
+}
+
+/// The same with words that stay whole, however long; every line but the first begins with `hang` spaces.
+pub fn wrap_whole(text: &str, width: usize, hang: usize) -> Vec<String> {
+    joined(text.split_whitespace(), width, hang)
+}
+
+fn joined<'a>(words: impl Iterator<Item = &'a str>, width: usize, hang: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for mut word in text.split_whitespace() {
-        while let Some((at, _)) = word.char_indices().nth(width) {
-            lines.push(word[..at].to_owned());
-            word = &word[at..];
-        }
+    for word in words {
         match lines.last_mut() {
             Some(line) if length(line) + 1 + length(word) <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(word.to_owned()),
+            Some(_) => lines.push(format!("{:hang$}{word}", "")),
+            None => lines.push(word.to_owned()),
         }
     }
     lines
@@ -215,6 +228,8 @@ mod tests {
     fn words_are_kept_whole() {
         assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
         assert_eq!(wrap("a übergroße b", 4), ["a", "über", "groß", "e b"]);
+        assert_eq!(wrap("ab cd", 5), ["ab cd"]);
+        assert_eq!(wrap_whole("a übergroße b c", 4, 1), ["a", " übergroße", " b c"]);
         let parts = ["a b", "", "c d", "e f g h"].map(String::from);
         assert_eq!(wrap_parts(&parts, " · ", 9), ["a b · c d", "e f g h"]);
         assert_eq!(wrap_parts(&parts, " · ", 5), ["a b", "c d", "e f g", "h"]);

@@ -19,7 +19,8 @@ use tidemark_record::summary::{Latency, Status, Summary};
 use tidemark_record::{Outcome, RecordError, Run};
 
 use self::percentiles::Times;
-use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
+use crate::table::{Table, cut, length, pad_right, wrap_parts};
+pub use crate::table::{wrap, wrap_whole};
 use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
 use crate::{faults, maintenance, page, parts, watched};
 

@@ -63,13 +63,7 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
 /// Shows a search again.
 pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
     let of = &arguments.results;
-    let of_one = [
-        ("--junit", of.junit.is_some()),
-        ("--csv", of.csv.is_some()),
-        ("--hlog", of.hlog.is_some()),
-        ("--latency", arguments.latency),
-    ];
-    if let Some((flag, _)) = of_one.iter().find(|(_, given)| *given) {
+    if let Some(flag) = of.any_of_one_run().or(arguments.latency.then_some("--latency")) {
         let reason = "is of one run, and this is a search with several trials; name one of those: tidemark report DIR/1-…";
         return Err(Failure::usage(format!("{flag} {reason} {flag}")));
     }

@@ -169,25 +169,14 @@ pub fn fit(text: &str, columns: Option<usize>) -> String {
     let is_shown =
         |line: &str| line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()).starts_with('|');
     let fits = |line: &str| line.chars().count() <= columns || is_shown(line);
+    let broken = |line: &str| {
+        let indent = line.chars().take_while(|c| *c == ' ').count();
+        let lines = text::wrap_whole(line, columns.saturating_sub(indent), 2);
+        lines.iter().map(|part| format!("{:indent$}{part}", "")).collect::<Vec<_>>().join("\n")
+    };
     let lines = text.split('\n');
-    let fitted = lines.map(|line| if fits(line) { line.to_owned() } else { broken(line, columns) });
+    let fitted = lines.map(|line| if fits(line) { line.to_owned() } else { broken(line) });
     fitted.collect::<Vec<_>>().join("\n")
-}
-
-fn broken(line: &str, columns: usize) -> String {
-    let indent = line.chars().take_while(|c| *c == ' ').count();
-    let (mut lines, mut last) = (String::new(), " ".repeat(indent));
-    for (number, word) in line.split_whitespace().enumerate() {
-        if number > 0 && last.chars().count() + 1 + word.chars().count() > columns {
-            lines += &last;
-            lines.push('\n');
-            last = " ".repeat(indent + 2);
-        } else if number > 0 {
-            last.push(' ');
-        }
-        last += word;
-    }
-    lines + &last
 }
 
 fn columns_of(to: impl AsFd) -> Option<usize> {

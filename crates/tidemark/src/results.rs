@@ -66,22 +66,24 @@ pub struct SeveralResultArguments {
 impl SeveralResultArguments {
     /// Finds what would make writing fail after a long time, before that begins.
     pub fn check(&self) -> Result<(), Failure> {
-        self.all().check(self.html.as_deref().map(|file| ("--html", file)))
+        check(&self.outputs().collect::<Vec<_>>(), self.github)
     }
 
     /// Whether one of them has standard output for itself.
     pub fn take_stdout(&self) -> bool {
-        self.all().take_stdout() || self.html.as_deref().is_some_and(is_stdout)
+        self.outputs().any(|(_, file)| is_stdout(file))
     }
 
-    fn all(&self) -> ResultArguments {
-        ResultArguments {
-            json: self.json.clone(),
-            markdown: self.markdown.clone(),
-            github: self.github,
-            ..ResultArguments::default()
-        }
+    fn outputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        given([("--json", &self.json), ("--markdown", &self.markdown), ("--html", &self.html)])
     }
+}
+
+/// The flags that were given, with their files.
+fn given<'a, const N: usize>(
+    files: [(&'static str, &'a Option<PathBuf>); N],
+) -> impl Iterator<Item = (&'static str, &'a Path)> {
+    files.into_iter().filter_map(|(flag, file)| Some((flag, file.as_deref()?)))
 }
 
 /// Whether what is written to this file goes to standard output.
@@ -93,27 +95,7 @@ impl ResultArguments {
     /// Finds what would make [`write`](Self::write) fail after a long run, before it begins. `also`: the flag and the file
     /// of another output, where there is one.
     pub fn check(&self, also: Option<(&'static str, &Path)>) -> Result<(), Failure> {
-        let all = || self.outputs().chain(also);
-        let printed: Vec<&str> = all().filter(|(_, file)| is_stdout(file)).map(|(flag, _)| flag).collect();
-        if let [first, .., last] = printed[..] {
-            return Err(Failure::usage(format!(
-                "{first} and {last} both want standard output; give one of them a file: {}",
-                if last == "--json" { "--json=FILE".to_owned() } else { format!("{last} FILE") }
-            )));
-        }
-        for (flag, file) in all().filter(|(_, file)| !is_stdout(file)) {
-            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-            if file.is_dir() {
-                return Err(Failure::usage(format!("{flag}: {} is a folder; name a file", file.display())));
-            }
-            if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-                return Err(Failure::usage(format!(
-                    "{flag}: there is no folder {}; make it first",
-                    folder.display()
-                )));
-            }
-        }
-        if self.github { step_summary().map(drop) } else { Ok(()) }
+        check(&self.outputs().chain(also).collect::<Vec<_>>(), self.github)
     }
 
     /// One of the flags that were given, but for `--json`.
@@ -128,14 +110,13 @@ impl ResultArguments {
     }
 
     fn outputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let files = [
+        given([
             ("--json", &self.json),
             ("--junit", &self.junit),
             ("--markdown", &self.markdown),
             ("--csv", &self.csv),
             ("--hlog", &self.hlog),
-        ];
-        files.into_iter().filter_map(|(flag, file)| Some((flag, file.as_deref()?)))
+        ])
     }
 
     /// Whether one of them has standard output for itself, so that the text goes elsewhere.
@@ -211,6 +192,27 @@ impl ResultArguments {
         }
         Ok(())
     }
+}
+
+fn check(outputs: &[(&'static str, &Path)], github: bool) -> Result<(), Failure> {
+    let (printed, files): (Vec<_>, Vec<_>) = outputs.iter().partition(|(_, file)| is_stdout(file));
+    if let [(first, _), .., (last, _)] = printed[..] {
+        return Err(Failure::usage(format!(
+            "{first} and {last} both want standard output; give one of them a file: {}",
+            if last == "--json" { "--json=FILE".to_owned() } else { format!("{last} FILE") }
+        )));
+    }
+    for (flag, file) in files {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if file.is_dir() {
+            return Err(Failure::usage(format!("{flag}: {} is a folder; name a file", file.display())));
+        }
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let reason = format!("{flag}: there is no folder {}; make it first", folder.display());
+            return Err(Failure::usage(reason));
+        }
+    }
+    if github { step_summary().map(drop) } else { Ok(()) }
 }
 
 /// Adds Markdown to the summary of a step of GitHub Actions.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tidemark_report::text::wrap_whole;
 use tidemark_scenario::{Listed, ListedSetting, listed_file, listed_text};
 
 use crate::output::Place;
@@ -59,7 +60,7 @@ fn list(listed: &Listed, columns: usize) -> String {
             (about, words) => format!("{words}: {about}"),
         };
         let head = format!("  {:names$}  {:defaults$}", setting.name, setting.default);
-        let mut lines = wrap(&about, columns - indent).into_iter();
+        let mut lines = wrap_whole(&about, columns - indent, 0).into_iter();
         text += "\n";
         text += &output::fit(head.trim_end(), Some(columns));
         if indent == beside
@@ -72,21 +73,6 @@ fn list(listed: &Listed, columns: usize) -> String {
         lines.for_each(|line| text += &format!("\n{:indent$}{line}", ""));
     }
     text
-}
-
-/// Breaks a text between words.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                *line += " ";
-                *line += word;
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{LineGauge, Paragraph, Wrap};
 use tidemark_record::{DRIVER, Live, MACHINE, Outcome, SYSTEM};
-use tidemark_report::text::clean;
+use tidemark_report::text::{clean, wrap};
 use tidemark_report::units;
 
 use super::state::State;
@@ -193,39 +193,4 @@ fn draw_events(frame: &mut Frame<'_>, area: Rect, state: &State, paint: Paint) {
     // the last ones are what matters
     lines.drain(..lines.len().saturating_sub(rows));
     panel(frame, area, Line::styled(" events ", paint.bold()), lines, paint);
-}
-
-/// A text in lines of at most so many columns, broken between words where that is possible.
-fn wrap(text: &str, room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let mut rest: Vec<char> = word.chars().collect();
-        let used = lines.last().map_or(0, |line| line.chars().count());
-        if used > 0 && used + 1 + rest.len() > room {
-            lines.push(String::new());
-        } else if used > 0 {
-            lines.iter_mut().last().into_iter().for_each(|line| line.push(' '));
-        }
-        while rest.len() > room {
-            let behind = rest.split_off(room);
-            lines.iter_mut().last().into_iter().for_each(|line| line.extend(&rest));
-            lines.push(String::new());
-            rest = behind;
-        }
-        lines.iter_mut().last().into_iter().for_each(|line| line.extend(&rest));
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_break_between_words() {
-        assert_eq!(wrap("hold: 300 sessions/s for 20s", 16), ["hold: 300", "sessions/s for", "20s"]);
-        assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
-        assert_eq!(wrap("ab cd", 5), ["ab cd"]);
-        assert_eq!(wrap("", 5), [""]);
-    }
 }
