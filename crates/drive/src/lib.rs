@@ -57,6 +57,46 @@
 //! println!("over after {} µs", end.ended_us);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # What holds
+//!
+//! - **One loop.** It asks a `transport`: write a request of the plan, send it, be told what came of it. HTTP/1.1 and
+//!   the stores' protocols are each a `codec` over one transport of bytes; where several servers share keys, `spread`
+//!   carries what a codec renders to the one that has the key, and follows a Redis Cluster. HTTP/2 and remote calls,
+//!   of which many share a socket, are transports of their own, and so is HTTP/1.1 whose connections become WebSockets
+//!   (`http1::messages`) or event streams (`http1::streams`). The seam names what these need without naming them: a
+//!   connection that is *bound* to its session, an answer that is *offered* and accepted or declined, a request that
+//!   is over once *sent*. `protocol` is the list; a protocol's file knows no other protocol. Modules import one way.
+//! - **Once warm, no request and no call allocates**, but over HTTP/2, where the `h2` library takes 2 allocations for
+//!   a request in which nothing varies and 8 where path, a header and the body do. Reading an encoded body costs what
+//!   its decoder needs, where a step looks at it. `tests/allocations.rs` counts over every I/O back end.
+//! - **What is shared by all users costs atomics** (`tidemark_scenario::Shared`): a counter or a cursor one addition;
+//!   claiming a row a loop on the number of claimed rows, then a bounded search; a number of `keys` one
+//!   compare-and-swap when a write begins and one when it ends, a read one load. Only numbers whose insert failed are
+//!   behind a lock.
+//! - **A stale answer is reported only where that is certain**: only a write that began when no other of its number
+//!   was under way makes older versions stale (`tests/keys.rs` has a server that lies).
+//! - **A written entry is not computed again**: it carries its number and a keyed checksum, so that it may hold what
+//!   only a session knows (`ledger`; `tests/ledger.rs` holds it against stores that lose, double and change).
+//! - **A group of steps is no request** (`groups`): its times go beside the requests' and are in no total; one that
+//!   has begun is waited for at the load's end as an answer is.
+//! - **A step with its redirects is one request** (`redirect`): hops are requests of the plan that the scenario makes
+//!   beforehand, by target; they are due at no time of their own, and only the last answer is judged.
+//! - **Cookies go where RFC 6265 sends them** (`cookies`): where that is, is found out as they are set and not as a
+//!   request is written.
+//! - **A large file is never in memory as a whole** (`upload`): a codec writes the head and hands over what follows;
+//!   the transport reads a piece when the back end says that all before it was taken.
+//! - **Several targets are a transport for each over one back end** (`several`): connections and queues are each
+//!   target's own, one wait is for all; of one target nothing of it is there.
+//! - **A proxy's tunnel is a conversation before TLS** (`proxy`), as a database's greeting is (`greeted`).
+//! - **A session that is told of step by step is the loop's own** (`told`): the same transports, probes and checks,
+//!   with a look at an empty place where nobody wants to be told.
+//! - **What is held is bounded**: what an HTTP/2 server sends unread (`http2`), and who waits (`waiting`).
+//! - **An interval lies within the measured window or outside it**: threads cut them at whole seconds and at the
+//!   window's edges, so that warm-up never leaks into a figure.
+//! - **No wait for a core is missed**: the kernel counts it when it is over, so each thread reads its own account
+//!   whenever it cuts an interval (`run_queue`); what belongs to the next one goes there. Nor is a stop: a thread
+//!   looks at the clock every 50 ms, and what neither sleep nor work nor a wait explains is absence (`absence`).
 
 mod absence;
 mod address;

@@ -65,6 +65,10 @@
 //! rendered piece by piece as the client takes it. All that clients have not taken yet have 64 MiB together: where slow
 //! ones hold much of it a page is smaller, and its cursor leads on; where they hold all of it, it is 503.
 //!
+//! Clients wait at the system's bound, and a store has its own: the intake's line decides who waits and who is
+//! refused, and how fast (`app`); a store refuses whoever else writes to it, too, as a buffer does that empties into
+//! it.
+//!
 //! # Figures
 //!
 //! `bench/ingest/run` measures what it holds, what a flood does to it, and what Cassandra behind it holds; the README and

@@ -21,6 +21,25 @@
 //! # #[allow(unreachable_code)]
 //! # Ok::<(), tidemark_lab::LabError>(())
 //! ```
+//!
+//! # What holds
+//!
+//! - An experiment goes through stages with types (`experiment`): prepared, started, driven, verified. What is dropped
+//!   stops what it started. Processes that left their group are found and frozen or killed too ([child]).
+//! - What is broken on purpose is put right ([faults]): a thread for each target, one seam ([started]) for systems and
+//!   nodes; a frozen process is continued before it is stopped, and killed if the lab is. What is only watched and
+//!   stands still goes on even then.
+//! - A store is asked beside the load, never in its way (`figures`): a thread and a connection for each server, each
+//!   answer bounded in time; what a product is asked is one module, by the scheme of its URLs.
+//! - What a run only watches is looked at by threads of their own (`watch`): processes, pages and agents.
+//! - Lateness is how late requests left and how late answers were read, by the kernel's receive timestamps
+//!   ([verdict]).
+//! - A recipe for reading back is the plan's `verify` with everything filled in (addresses, tables, headers), and a
+//!   file that later versions read ([verify]); its tests have servers that lose, double, change and die.
+//! - A durable figure names its durability and stands next to the disk's own sync latency, measured in the same run
+//!   ([sync]).
+//! - A proxy is between only where somebody says so (`proxy`): a target's address is then its own.
+//! - Rounds of a comparison are symmetric, and their order is drawn (`compare::in_rounds`).
 
 mod account;
 pub mod agent;

@@ -26,6 +26,12 @@
 //! `operations` what is counted, `graphql` is the same in GraphQL, `openapi` describes it all, `pages` are the web pages.
 //! `stores` opens what the settings choose, with `people_in` and `cache_in`; `events_in` is where operations are told one
 //! by one.
+//!
+//! # What holds
+//!
+//! A post that is acknowledged comes into every feed: with `fan_out=sync` it is there before the answer, embedded in
+//! one write with the post; with `async` it is noted as undelivered in the write that stores it, and delivered soon
+//! after, at the latest when the next process starts (`app`).
 
 mod app;
 mod cache_in;

@@ -64,6 +64,18 @@
 //!
 //! Histograms in the tables are in HdrHistogram's V2 encoding, not its compressed form (the files are compressed
 //! themselves), so any HdrHistogram library decodes them. All times are microseconds since the run began.
+//!
+//! # What holds
+//!
+//! - Histograms have 3 significant digits, from 1 us to 1 h, by second, step and outcome, and are merged, never
+//!   averaged.
+//! - A sink never delays a driving thread: the lab's thread calls it. One that waits for somebody else has a thread of
+//!   its own, and only the run directory may end a run.
+//! - Where the time of an answer went costs a request nothing that had no part of it ([`PartSeries`]): only a
+//!   connection that was made for it, and an answer in pieces, are written down; the first bytes of all others are
+//!   their service times.
+//! - What a scenario measures itself is numbers by name ([`OwnSeries`]), in histograms of fixed size; what is no
+//!   number is counted and shown.
 
 mod comparison;
 mod counts;

@@ -25,6 +25,14 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # What holds
+//!
+//! - A difference is claimed by one rule (`statistics`): rounds or runs, or, with a note, the seconds of a single run,
+//!   are what is counted, never requests. Its `trials.rs` holds it against comparisons that are made up, A against A
+//!   and planted ones.
+//! - Only a [`cube`] has percentiles of its own, of how long each operation took, failed ones too, and from the single
+//!   operations, never from percentiles: it decides nothing.
 
 mod bins;
 pub mod comparison;

@@ -32,6 +32,14 @@
 //! [JSON Schema](schema::json_schema) are made from that. At run time [`Expr`]s and [`Template`]s are evaluated over
 //! a session's [`Slot`]s in a
 //! [`Context`].
+//!
+//! # What holds
+//!
+//! - A request that needs a missing value is not sent ([`Unmet`]); what is no number never helps to meet an objective.
+//! - A request is typed ([`plan::Ask`]) until the driver's protocol writes it.
+//! - What is known only once a store has started stands as `{stores.NAME.FACT}` in the plan (`store_facts`): it is
+//!   checked when the scenario is read, and filled in by the lab.
+//! - What is written from source is read as the same, by us and by libyaml (`tests/source_any.rs`).
 
 mod claims;
 mod comparison;

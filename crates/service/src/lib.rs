@@ -51,6 +51,13 @@
 //!
 //! Each connection has buffers of hyper's, 16 KiB for a usual one, also while it waits; what it holds beyond that is
 //! entered in one account for all ([`Limits::held_bytes_max`]).
+//!
+//! # What holds
+//!
+//! - A system's connections settle with one account whenever they wait ([`Held`]): what is held is bounded, not what
+//!   is unsent.
+//! - Logging its operations never delays a system ([`OperationLog`]): it is bounded, and what does not fit is dropped
+//!   and counted.
 
 /// Where a system describes its paths, as OpenAPI.
 pub const OPENAPI_PATH: &str = "/openapi.json";

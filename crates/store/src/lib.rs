@@ -42,6 +42,22 @@
 //! # }).unwrap();
 //! ```
 //!
+//! # What holds
+//!
+//! - `synced` means on disk before the answer: one committer thread, one sync for each group of waiting writes; tests
+//!   take the power away at any moment.
+//! - Nothing acknowledged is lost in silence: entries are counted, a marker written before each answer says how far
+//!   they were acknowledged, a manifest names each file, and checksums hold only in their place. Tests let every step
+//!   fail (the files all go through `engine::disk`) and change every byte.
+//! - The engine knows no system: it is handed its tables, each a type with a number that its entries in the log begin
+//!   with.
+//! - Of two messages with one key in Cassandra the one sent after the other was acknowledged stays
+//!   (`cassandra::clock`): times of writing are the nodes', and are past before the answer.
+//! - What a buffer acknowledged is forgotten there only once the store behind has it (`kafka`).
+//! - A cached value is never stale ([`cache`]): it is put with a lease that any change takes away. What a cache could
+//!   not be told to forget is a miss until it has forgotten it, and one that has begun again forgets everything first
+//!   (`redis`).
+//!
 //! # The embedded engine
 //!
 //! [`Embedded`] and [`messages::Tree`] are tables of one engine, which `src/engine.rs` describes: one log, one committer,
