@@ -1,12 +1,12 @@
 //! Searches for the highest load at which a system's objectives hold, with an interval, and says what breaks first.
 //!
-//! Nothing here reads a clock or a socket. A [search](search()) asks for one [`Trial`] after the other: whoever implements
-//! [`Trials`] carries them out, be it with real load or with a queue that is simulated in virtual time, and tells a
+//! Nothing here reads a clock or a socket. [`next`] says which [`Trial`] comes next; `lab` carries it out, and tells a
 //! [`Watch`] after each second what was seen until then. [`found()`] says what all of them come to.
 //!
-//! - [`search()`]: doubling until an objective breaks, halving the distance, then rounds of trials around the limit in
-//!   shuffled order, and a longer one at the end. What comes [next] follows from the trials that were carried out, and from
-//!   nothing else, so that a search that was stopped goes on where it was.
+//! - [`next`]: doubling until an objective breaks, halving the distance, then rounds of trials around the limit in shuffled
+//!   order, and a longer one at the end. What comes next follows from the trials that were carried out, and from nothing
+//!   else, so that a search that was stopped goes on where it was.
+//! - [`search()`]: that loop for trials in virtual time (tests, examples).
 //! - [`Watch`]: how long a trial has to be.
 //! - [`estimate()`]: the limit and its interval; for a percentile by a regression that minds how requests depend on each
 //!   other.

@@ -65,7 +65,7 @@ pub enum Ending {
     Saturated,
 }
 
-/// Whoever carries trials out: a load on a real system, or a queue that is simulated.
+/// Carries out trials in virtual time, for [`search`].
 pub trait Trials {
     /// Why one could not be carried out.
     type Error;
@@ -77,7 +77,8 @@ pub trait Trials {
     fn run(&mut self, ask: &Ask, watch: &Watch) -> Result<Trial, Self::Error>;
 }
 
-/// Searches until it is over; `done` has the trials that were carried out before, and has all of them afterwards.
+/// The loop over [`next`] for trials in virtual time (tests, examples). `done` has the trials that were carried out before,
+/// and has all of them afterwards.
 ///
 /// # Errors
 /// What a trial failed with.
