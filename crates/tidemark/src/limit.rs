@@ -231,7 +231,7 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
     Ok(*plan)
 }
 
-/// `cores=2: trial 7: 41,200/s for 9s; 1m10s of 5m; so far holds 40,000/s …`.
+/// `cores=2: trial 7: 41,200/s for 9s; 1m10s of 5m; so far: holds 40,000/s …`.
 fn announced(trying: &Trying<'_>) -> String {
     let whole = |s: f64| Time(Duration::from_secs(s.max(0.0).round() as u64));
     let ask = &trying.ask;
@@ -240,13 +240,13 @@ fn announced(trying: &Trying<'_>) -> String {
     if let Some(waited) = trying.cooled_down {
         let waited = whole(waited.as_secs_f64());
         return format!(
-            "{setting}trial {}: again, as the system was not as before; waited {waited}",
+            "{setting}trial {}: waited {waited}, as the system still answered more slowly than before the first trial",
             trying.number
         );
     }
     let what = if ask.purpose == Purpose::Last { ", whether it lasts" } else { "" };
     let so_far = match trying.found.first_to_break {
-        Some(_) => format!("; so far it {}", words::says(&trying.found)),
+        Some(_) => format!("; so far: {}", words::says(&trying.found)),
         None => String::new(),
     };
     format!(
@@ -261,6 +261,24 @@ fn announced(trying: &Trying<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_limit::{Ask, Figures, Goal, Options, Room, Seen, Trial, found};
+
+    #[test]
+    fn a_line_says_what_is_tried_and_what_is_known_by_then() {
+        let goals = [Goal { text: "errors < 0.1%".into(), percentile: None }];
+        let ask = |level| Ask { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
+        let seen = vec![Seen { met: false, measured: "100%".into(), tail: None }];
+        let figures = Figures { offered_per_s: 100.0, failed_share: 1.0, ..Figures::default() };
+        let trials = [Trial::new(ask(100.0), seen, figures)];
+        let found = found(&goals, &trials, &Options::new(100.0, 30.0), &Room::default(), None);
+        let (setting, budget_s) = (Some("cores=2"), 30.0);
+        let mut trying = Trying { setting, number: 2, ask: ask(40.7), found, budget_s, cooled_down: None };
+        let line = "cores=2: trial 2: 40.7/s for 3s; 4s of 30s; so far: nothing holds: errors < 0.1% (100%) breaks at 100/s";
+        assert_eq!(announced(&trying), line);
+        (trying.setting, trying.cooled_down) = (None, Some(Duration::from_secs(4)));
+        let line = "trial 2: waited 4s, as the system still answered more slowly than before the first trial";
+        assert_eq!(announced(&trying), line);
+    }
 
     #[test]
     fn the_system_gets_cores_that_the_driver_has_not() {
