@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tidemark_limit::{Anomaly, Cause, Cores, Ending, Found, NotCounted, Point, Search, Searches, Trial};
 use tidemark_record::SYSTEM;
 
-use crate::units::{count, duration, percent, three_digits, trim_zeros};
+use crate::units::{budget, count, duration, percent, three_digits, trim_zeros};
 
 /// Others that use so many cores are told of where nobody knows whether they are the system.
 const BUSY_CORES: f64 = 0.5;
@@ -307,13 +307,13 @@ fn beside(search: &Search) -> Option<String> {
     ))
 }
 
-/// How many trials there were and how long they took: `21 trials in 174s; no time was left of 3m for another, …`.
+/// How many trials there were and how long they took: `21 trials in 174s; --budget 3m is used up; …`.
 pub(crate) fn took(search: &Search, found: &Found) -> String {
     let trials = search.trials.len();
     let why = match found.ended {
         Some(Ending::Budget) => format!(
-            "; no time was left of {} for another, a longer --budget finds it more exactly",
-            duration(search.options.budget_s * 1e6)
+            "; --budget {} is used up; a longer one narrows the interval",
+            budget(search.options.budget_s)
         ),
         None => ", and not at its end".into(),
         _ => String::new(),
