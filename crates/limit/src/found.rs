@@ -111,7 +111,9 @@ pub fn found(
         Some(NotCounted::Driver(why)) => Some(why.clone()),
         _ => None,
     });
-    let breaks = tell.iter().any(|trial| !trial.holds()) || ended == Some(Ending::Saturated);
+    // where nothing holds it is no limit that the system has
+    let is_limited =
+        ended != Some(Ending::Driver) && (estimate.is_some() || ended == Some(Ending::Saturated));
     Found {
         per_s: per_s(level),
         low_per_s: per_s(low),
@@ -124,7 +126,7 @@ pub fn found(
         first_to_break_measured,
         ended,
         driver: driver.filter(|_| ended == Some(Ending::Driver)),
-        cause: cause(&told, estimate.as_ref(), room).filter(|_| breaks && ended != Some(Ending::Driver)),
+        cause: cause(&told, estimate.as_ref(), room).filter(|_| is_limited),
         cpu: cpu(&told, level),
         knee_per_s: knee(&tell),
         anomalies: anomalies(goals, trials, estimate.as_ref(), room.fresh),

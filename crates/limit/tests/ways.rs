@@ -100,6 +100,7 @@ fn a_system_that_only_fails_is_told_at_once() {
             (Some("errors < 0.1%"), Some("100%"))
         );
         assert!(found.high_level.unwrap() * 30.0 >= 20.0, "{found:?}");
+        assert_eq!(found.cause, None, "errors are no limit");
     }
 }
 

@@ -105,19 +105,19 @@ pub fn says(found: &Found) -> String {
     }
 }
 
-/// Whether it holds as much as it must: `holds 41,200/s (40,100 to 42,000, 95 %), less than 50,000/s`.
+/// Whether it holds as much as it must: `less than the 50,000/s asked for`.
 pub fn at_least(found: &Found, per_s: f64) -> String {
     let wanted = match per_s {
         1_000.0.. => format!("{}/s", count(per_s.round() as u64)),
         _ => format!("{}/s", rate(per_s)),
     };
-    let interval = if found.first_to_break.is_some() { interval(found) } else { String::new() };
-    let holds = held(found)
-        .map_or_else(|| "holds nothing that was tried".into(), |held| format!("holds {held}{interval}"));
     match found.holds_at_least(per_s) {
-        Some(true) => format!("{holds}, at least {wanted}"),
-        Some(false) => format!("{holds}, less than {wanted}"),
-        None => format!("{holds}, and nobody knows whether that is at least {wanted}"),
+        Some(true) => format!("at least the {wanted} asked for"),
+        Some(false) => format!("less than the {wanted} asked for"),
+        None if found.first_to_break.is_some() => {
+            format!("the interval does not decide whether it holds {wanted}")
+        }
+        None => format!("no trial decides whether it holds {wanted}"),
     }
 }
 
@@ -422,19 +422,20 @@ pub(crate) mod tests {
     fn whether_it_holds_what_it_must_is_said_only_where_it_is_sure() {
         let mut searches = searches(None);
         let found = searches.searches[0].found();
-        let holds = "holds 42,400/s (40,000 to 45,000, 95 %)";
-        assert_eq!(at_least(&found, 40_000.0), format!("{holds}, at least 40,000/s"));
-        assert_eq!(at_least(&found, 45_001.0), format!("{holds}, less than 45,001/s"));
+        assert_eq!(at_least(&found, 40_000.0), "at least the 40,000/s asked for");
+        assert_eq!(at_least(&found, 45_001.0), "less than the 45,001/s asked for");
         assert_eq!(found.holds_at_least(45_000.0), None);
-        assert!(at_least(&found, 45_000.0).contains("nobody knows whether that is at least 45,000/s"));
+        assert_eq!(at_least(&found, 45_000.0), "the interval does not decide whether it holds 45,000/s");
         searches.searches[0].at_least_per_s = Some(50_000.0);
-        let says = format!("{holds}, less than 50,000/s");
+        let says = "less than the 50,000/s asked for";
         assert_eq!(remarks(&searches.searches[0], &found)[0], says);
         let value: Value = serde_json::from_str(&json(&searches, Path::new("x"))).unwrap();
         let wanted = json!({ "per_s": 50_000.0, "holds": false, "says": says });
         assert_eq!(value["limit"]["at_least"], wanted);
         let none = Found { per_s: None, low_per_s: None, high_per_s: Some(7.0), ..found };
-        assert_eq!(at_least(&none, 10.0), "holds nothing that was tried, less than 10/s");
+        assert_eq!(at_least(&none, 10.0), "less than the 10/s asked for");
+        let unbroken = Found { high_per_s: None, first_to_break: None, ..none };
+        assert_eq!(at_least(&unbroken, 10.0), "no trial decides whether it holds 10/s");
     }
 
     #[test]
