@@ -221,7 +221,7 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, Fi
         LabError::Usage(format!("{dir}: this search cannot go on: {why}; name another directory"))
     };
     if file::source(&dir) != plan.source {
-        return Err(cannot("its scenario was another, or has changed"));
+        return Err(cannot("the scenario is not the one it began with"));
     }
     if file::is_at(&dir) {
         let text = file::read(&dir).map_err(|error| LabError::Usage(error.to_string()))?;

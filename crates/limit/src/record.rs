@@ -233,7 +233,10 @@ impl Search {
         };
         match fits {
             true => Ok(()),
-            false => Err("it says of its end what its trials do not".into()),
+            false => {
+                let word = serde_json::to_string(&ended).unwrap_or_default();
+                Err(format!("`ended` is {word}, which its trials contradict"))
+            }
         }
     }
 

@@ -82,7 +82,7 @@ pub fn says(found: &Found) -> String {
             (Some(_), Some(level)) => {
                 format!("nothing holds: {} breaks at {}", broke(), level_text(level, found.users))
             }
-            _ => "nothing is known yet: no trial has come to its end".into(),
+            _ => "no result yet: no trial that counts has finished".into(),
         },
         (Some(Ending::Driver), Some(held)) => format!(
             "holds at least {held}; above it the driver is the limit, not the system: {}",
@@ -92,7 +92,7 @@ pub fn says(found: &Found) -> String {
             format!("holds {held}, the most that was tried, and nothing broke")
         }
         (Some(Ending::Saturated), Some(held)) => format!(
-            "answers at most {held}: more make no more; no objective bounds the response time, give one like --until \
+            "saturates at {held}: more users add no throughput; no objective bounds the response time, give one like --until \
              'p99<50ms'"
         ),
         (_, Some(held)) if first.is_none() => format!("holds {held}, and nothing has broken yet"),
@@ -200,8 +200,8 @@ pub fn cause(cause: &Cause) -> String {
             cores_of(*of)
         ),
         Cause::Within { cores, .. } if *cores > 0.0 => format!(
-            "nothing that is seen from outside, as CPU is {cores:.2} cores of nobody knows how many: it waits for something \
-             within it or behind it, a lock, a pool, another service"
+            "nothing that is seen from outside, as CPU is {cores:.2} cores (how many it has is not known): it waits for \
+             something within it or behind it, a lock, a pool, another service"
         ),
         Cause::Within { .. } => "not known: nobody watches the CPU of the system; --watch shows it".into(),
     }
@@ -224,14 +224,14 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
             seconds(*broke_after_s)
         ),
         Anomaly::Contradicts { broke, after_s, held, trials: 1 } => format!(
-            "one trial, {} after the search began, broke by far at {}, and others held up to {}: it stood still for a moment; that \
+            "one trial, {} after the search began, broke at {}, and others held up to {}: it stood still for a moment; that \
              trial is left out of the limit, unless it was the last",
             seconds(*after_s),
             level_text(*broke, users),
             level_text(*held, users)
         ),
         Anomaly::Contradicts { broke, held, trials, .. } => format!(
-            "{trials} trials, from {} on, broke by far at no more load than others held, up to {}: load alone does not decide, \
+            "{trials} trials, from {} on, broke at no more load than others held, up to {}: load alone does not decide, \
              and the limit is no one number",
             level_text(*broke, users),
             level_text(*held, users)
@@ -315,7 +315,7 @@ pub(crate) fn took(search: &Search, found: &Found) -> String {
             "; --budget {} is used up; a longer one narrows the interval",
             budget(search.options.budget_s)
         ),
-        None => ", and not at its end".into(),
+        None => ", not finished".into(),
         _ => String::new(),
     };
     format!(
@@ -471,10 +471,10 @@ pub(crate) mod tests {
         let slows = Anomaly::Slows { held: 800.0, held_after_s: 20.0, broke: 500.0, broke_after_s: 140.0 };
         assert!(anomaly(&slows, false).contains("held 800/s after 20.0s, and broke at 500/s after 140s"));
         let once = Anomaly::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 1 };
-        assert!(anomaly(&once, false).contains("broke by far at 50/s, and others held up to 400/s"));
+        assert!(anomaly(&once, false).contains("broke at 50/s, and others held up to 400/s"));
         let often = Anomaly::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 3 };
-        assert!(anomaly(&often, false).starts_with("3 trials, from 50/s on, broke by far"));
-        assert!(cause(&Cause::Within { cores: 0.4, of: 0.0 }).contains("CPU is 0.40 cores"));
+        assert!(anomaly(&often, false).starts_with("3 trials, from 50/s on, broke at no more load"));
+        assert!(cause(&Cause::Within { cores: 0.4, of: 0.0 }).contains("CPU is 0.40 cores (how many it has is not known)"));
         assert!(cause(&Cause::Within { cores: 0.0, of: 0.0 }).contains("--watch shows it"));
         let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));

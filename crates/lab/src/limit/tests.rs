@@ -122,7 +122,7 @@ fn a_search_that_was_stopped_goes_on_and_no_other_does() {
     assert!(error.contains("with --until p99<50ms, and now with --until p99<9ms"), "{error}");
     let changed = member(&SCENARIO.replace("hold: 5s", "hold: 6s"));
     let error = limit::<LabError>(&[changed], &options(&out), &mut run).unwrap_err().to_string();
-    assert!(error.contains("its scenario was another, or has changed"), "{error}");
+    assert!(error.contains("the scenario is not the one it began with"), "{error}");
 
     let limited = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap();
     assert_eq!((limited.exit_status, limited.searches.stopped), (EXIT_PASS, None));
@@ -144,7 +144,7 @@ fn one_that_was_killed_before_it_was_written_down_begins_anew() {
     };
     tidemark_record::write_scenario(&out, "name: another\n").unwrap();
     let error = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap_err().to_string();
-    assert!(error.contains("its scenario was another") && error.contains("another directory"), "{error}");
+    assert!(error.contains("not the one it began with") && error.contains("another directory"), "{error}");
     tidemark_record::write_scenario(&out, SCENARIO).unwrap();
     let limited = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap();
     assert_eq!((limited.exit_status, limited.dir), (EXIT_PASS, out));
