@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn of(trials: &[(f64, bool)]) -> Option<(f64, Option<f64>, Option<f64>)> {
-        let goals = [Goal { text: "errors = 0".into(), percentile: None }];
+        let goals = [Goal { text: "errors = 0".into(), is_of_errors: true, percentile: None }];
         let trials: Vec<Trial> = trials.iter().map(|(level, met)| trial(*level, *met)).collect();
         let trials: Vec<&Trial> = trials.iter().collect();
         estimate(&goals, &trials).map(|of| (of.level.round(), of.low, of.high))
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_falls_is_a_limit_of_its_own() {
-        let goals = [Goal { text: "errors = 0".into(), percentile: None }];
+        let goals = [Goal { text: "errors = 0".into(), is_of_errors: true, percentile: None }];
         let (held, mut ended) = (trial(100.0, true), trial(300.0, true));
         ended.failure = Some("the system ended by itself".into());
         let found = estimate(&goals, &[&held, &ended]).unwrap();

@@ -208,15 +208,10 @@ fn errors(goals: &[Goal], trials: &[&Trial], broken: Option<usize>) -> Option<us
     let broke = trials.iter().filter(|trial| trial.seen.get(broken).is_some_and(|seen| !seen.met));
     let lowest = broke.min_by(|a, b| a.ask.level.total_cmp(&b.ask.level))?;
     let is_missed = |goal: usize| lowest.seen.get(goal).is_some_and(|seen| !seen.met);
-    let mut all = goals
-        .iter()
-        .enumerate()
-        .filter(|(index, goal)| goal.percentile.is_none() && goal.text.contains(ERRORS) && is_missed(*index));
+    let mut all = goals.iter().enumerate().filter(|(index, goal)| goal.is_of_errors && is_missed(*index));
     all.next().filter(|_| lowest.figures.failed_share > MOST_FAILED).map(|(index, _)| index)
 }
 
-/// How objectives on errors are called.
-const ERRORS: &str = "errors";
 /// A larger share than this is most of the requests.
 const MOST_FAILED: f64 = 0.5;
 /// A response time that rises by less, from the lowest level to the highest that holds, does not rise.

@@ -139,7 +139,7 @@ impl Search {
         if self.trials.len() > TRIALS_MAX {
             return Err(format!("it has {} trials, more than {TRIALS_MAX}", self.trials.len()));
         }
-        for Goal { text, percentile } in &self.goals {
+        for Goal { text, percentile, .. } in &self.goals {
             let Some(percentile) = percentile else { continue };
             above_0(&format!("`bound_s` of {text}"), percentile.bound_s, SECONDS_MAX)?;
             if !(NUMBERS.0..1.0).contains(&percentile.allowed) {

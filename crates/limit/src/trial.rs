@@ -5,10 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::tail::Tail;
 
 /// An objective, as far as the search needs to know it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     /// As it is written: `p99 < 50ms`.
     pub text: String,
+    /// Whether it bounds how many requests, or which share of them, have no good answer.
+    #[serde(default)]
+    pub is_of_errors: bool,
     /// Of a percentile with an upper bound: the share of requests that may be slower, 0 to 1, and the bound, seconds. All
     /// others are decided trial by trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -73,7 +73,7 @@ mod tests {
 
     fn watch(purpose: Purpose) -> Watch {
         let percentile = Some(Percentile { allowed: 0.01, bound_s: 0.05 });
-        let goals = [Goal { text: "p99 < 50ms".into(), percentile }];
+        let goals = [Goal { text: "p99 < 50ms".into(), percentile, ..Goal::default() }];
         Watch::new(&goals, &Ask { level: 1_000.0, purpose, warm_up_s: 1.0, most_s: 9.0 })
     }
 

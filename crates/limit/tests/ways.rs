@@ -21,7 +21,7 @@ impl<F: FnMut(&Ask, u64) -> Trial> Trials for Does<F> {
 }
 
 fn errors() -> [Goal; 1] {
-    [Goal { text: "errors < 0.1%".into(), percentile: None }]
+    [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }]
 }
 
 fn trial(ask: &Ask, met: bool) -> Trial {

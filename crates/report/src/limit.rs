@@ -375,7 +375,7 @@ pub(crate) mod tests {
         };
         let search = Search {
             setting: setting.map(str::to_owned),
-            goals: vec![Goal { text: "mean < 50ms".into(), percentile: None }],
+            goals: vec![Goal { text: "mean < 50ms".into(), ..Goal::default() }],
             options: Options::new(100.0, 300.0),
             room: Room { cores: 1.0, at_once: 100, sync_us: None, fresh: true },
             trials: vec![trial(100.0, 900), trial(800.0, 2_000), trial(900.0, 60_000)],
@@ -474,7 +474,10 @@ pub(crate) mod tests {
         assert!(anomaly(&once, false).contains("broke at 50/s, and others held up to 400/s"));
         let often = Anomaly::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 3 };
         assert!(anomaly(&often, false).starts_with("3 trials, from 50/s on, broke at no more load"));
-        assert!(cause(&Cause::Within { cores: 0.4, of: 0.0 }).contains("CPU is 0.40 cores (how many it has is not known)"));
+        assert!(
+            cause(&Cause::Within { cores: 0.4, of: 0.0 })
+                .contains("CPU is 0.40 cores (how many it has is not known)")
+        );
         assert!(cause(&Cause::Within { cores: 0.0, of: 0.0 }).contains("--watch shows it"));
         let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));

@@ -160,7 +160,7 @@ fn search(name: &str, dir: &str) -> Searches {
     let mut searches = Searches::new(name, "");
     searches.searches = vec![Search {
         setting: None,
-        goals: vec![Goal { text: "errors < 0.1%".into(), percentile: None }],
+        goals: vec![Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }],
         options: Options::new(50.0, 300.0),
         room: Room::default(),
         trials: vec![Trial { dir: dir.into(), ..Trial::new(ask, seen, figures) }],

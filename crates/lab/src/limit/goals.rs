@@ -44,7 +44,8 @@ impl Goals {
             let bound_us = objective.bound;
             goals.achieved.push(achieved(objective));
             goals.counted.push(percentile.map(|_| Counted { about: objective.about, bound_us }));
-            goals.all.push(Goal { text: objective.text.clone(), percentile });
+            let is_of_errors = matches!(objective.metric, Metric::Errors | Metric::ErrorShare);
+            goals.all.push(Goal { text: objective.text.clone(), is_of_errors, percentile });
             goals.of.push(index);
         }
         goals
@@ -92,6 +93,8 @@ mod tests {
     #[test]
     fn objectives_become_goals_and_those_that_no_load_breaks_are_left_out() {
         let goals = goals(&["rate > 5k/s", "p99 < 50ms", "A p90 <= 2ms", "max < 1s"]);
+        let of_errors: Vec<bool> = goals.all.iter().map(|goal| goal.is_of_errors).collect();
+        assert_eq!(of_errors, [false, false, false, true]);
         let texts: Vec<&str> = goals.all.iter().map(|goal| goal.text.as_str()).collect();
         // `rate >` stands for the default on what was achieved, too
         assert_eq!(texts, ["p99 < 50ms", "A p90 <= 2ms", "max < 1s", "errors < 0.1%"]);

@@ -204,8 +204,10 @@ mod tests {
 
     fn tally(calm: Option<(f64, f64)>) -> Tally {
         let percentile = Some(Percentile { allowed: 0.01, bound_s: 0.05 });
-        let goals =
-            [Goal { text: "p99 < 50ms".into(), percentile }, Goal { text: "x".into(), percentile: None }];
+        let goals = [
+            Goal { text: "p99 < 50ms".into(), percentile, ..Goal::default() },
+            Goal { text: "x".into(), ..Goal::default() },
+        ];
         let ask = Ask { level: 100.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 9.0 };
         let counted = [Some(Counted { about: About::All, bound_us: 50_000.0 }), None];
         let mut tally = Tally::new(Watch::new(&goals, &ask), &counted, calm, Arc::default());

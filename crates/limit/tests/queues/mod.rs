@@ -183,7 +183,7 @@ impl Trials for Simulated {
 
 /// `p99 < 50ms` and the like.
 pub fn goal(percentile: Percentile) -> Goal {
-    Goal { text: "p99 < 50ms".into(), percentile: Some(percentile) }
+    Goal { text: "p99 < 50ms".into(), percentile: Some(percentile), ..Goal::default() }
 }
 
 /// A search that begins at a twentieth of 1,000/s.
