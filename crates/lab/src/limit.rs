@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidemark_limit::{
-    Ask, Ending, Found, Next, Options, Room, Search, Searches, Trial, Watch, next, spent_s,
+    Ask, Found, Next, Options, Room, Search, SearchVerdict, Searches, Trial, Watch, next, spent_s,
 };
 use tidemark_record::{RecordError, limit as file};
 use tidemark_scenario::Plan;
@@ -169,33 +169,17 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
     };
     // one that has not ended proves nothing
     let ended = searches.searches.iter().filter(|search| search.ended.is_some());
-    let worth = ended.map(|search| worth(&search.found(), search.at_least_per_s)).reduce(worse);
-    let exit_status = if stopped { EXIT_INTERRUPTED } else { worth.unwrap_or(EXIT_INVALID) };
+    let status = ended.map(status).reduce(worse);
+    let exit_status = if stopped { EXIT_INTERRUPTED } else { status.unwrap_or(EXIT_INVALID) };
     Ok(Limited { dir, searches, exit_status, failed })
 }
 
-/// The exit status of a search: 1 where nothing holds, or for sure less than it must, 3 where no limit of the system was seen.
-/// One that holds as much as it must is worth a pass whatever ended it.
-fn worth(found: &Found, at_least_per_s: Option<f64>) -> u8 {
-    if let Some(per_s) = at_least_per_s {
-        match found.holds_at_least(per_s) {
-            Some(true) => return EXIT_PASS,
-            Some(false) => return EXIT_FAIL,
-            // nothing broke, and less was tried
-            None if found.first_to_break.is_none() => return EXIT_INVALID,
-            None => {}
-        }
-    }
-    match found.ended {
-        Some(Ending::NothingHolds) => EXIT_FAIL,
-        Some(Ending::Driver) => EXIT_INVALID,
-        _ if found.per_s.is_none() && found.first_to_break.is_some() => EXIT_FAIL,
-        _ if found.per_s.is_none()
-            || found.first_to_break.is_none() && found.ended == Some(Ending::Budget) =>
-        {
-            EXIT_INVALID
-        }
-        _ => EXIT_PASS,
+/// The exit status of a search that has ended.
+fn status(search: &Search) -> u8 {
+    match search.found().verdict(search.at_least_per_s) {
+        SearchVerdict::Pass => EXIT_PASS,
+        SearchVerdict::Fail => EXIT_FAIL,
+        SearchVerdict::Unknown => EXIT_INVALID,
     }
 }
 

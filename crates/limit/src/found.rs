@@ -9,7 +9,7 @@ use crate::search::{Ending, Options, spent_s, told};
 use crate::trial::{Cores, Goal, NotCounted, Trial};
 
 /// The result of a search. Rates are of requests; null what is not known.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Found {
     /// The highest rate at which everything holds.
     pub per_s: Option<f64>,
@@ -47,6 +47,17 @@ pub struct Found {
     pub curve: Vec<Point>,
 }
 
+/// What a search that has ended is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchVerdict {
+    /// A limit was found, or nothing broke; or it holds as much as it must, whatever ended the search.
+    Pass,
+    /// Nothing holds, or for sure less than it must.
+    Fail,
+    /// No limit of the system was seen.
+    Unknown,
+}
+
 /// A point of the curve: one trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Point {
@@ -80,6 +91,29 @@ impl Found {
             (Some(low), _) if low >= per_s => Some(true),
             (_, Some(high)) if high < per_s => Some(false),
             _ => None,
+        }
+    }
+
+    /// What the search is worth once it has ended; `at_least_per_s`: requests each second that the system must hold, if so
+    /// many are asked for.
+    pub fn verdict(&self, at_least_per_s: Option<f64>) -> SearchVerdict {
+        let is_broken = self.first_to_break.is_some();
+        if let Some(per_s) = at_least_per_s {
+            match self.holds_at_least(per_s) {
+                Some(true) => return SearchVerdict::Pass,
+                Some(false) => return SearchVerdict::Fail,
+                // nothing broke, and less was tried
+                None if !is_broken => return SearchVerdict::Unknown,
+                None => {}
+            }
+        }
+        match self.ended {
+            Some(Ending::NothingHolds) => SearchVerdict::Fail,
+            Some(Ending::Driver) => SearchVerdict::Unknown,
+            _ if self.per_s.is_none() && is_broken => SearchVerdict::Fail,
+            _ if self.per_s.is_none() => SearchVerdict::Unknown,
+            Some(Ending::Budget) if !is_broken => SearchVerdict::Unknown,
+            _ => SearchVerdict::Pass,
         }
     }
 }
@@ -251,4 +285,44 @@ fn curve(trials: &[&Trial]) -> Vec<Point> {
     let mut curve: Vec<Point> = trials.iter().map(point).collect();
     curve.sort_by(|a, b| a.level.total_cmp(&b.level));
     curve
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_is_worth_what_it_proves() {
+        let found = |ended, per_s: Option<f64>, broke: Option<&str>| Found {
+            per_s,
+            low_per_s: per_s.map(|per_s| per_s - 10.0),
+            high_per_s: per_s.filter(|_| broke.is_some()).map(|per_s| per_s + 10.0),
+            first_to_break: broke.map(str::to_owned),
+            ended: Some(ended),
+            ..Found::default()
+        };
+        let broke = Some("errors < 0.1%");
+        let (pass, fail, unknown) = (SearchVerdict::Pass, SearchVerdict::Fail, SearchVerdict::Unknown);
+        for (found, verdict) in [
+            (found(Ending::Precise, Some(730.0), broke), pass),
+            (found(Ending::Budget, Some(730.0), broke), pass),
+            (found(Ending::Budget, Some(730.0), None), unknown),
+            (found(Ending::Budget, None, None), unknown),
+            (found(Ending::Budget, None, broke), fail),
+            (found(Ending::NothingBreaks, Some(730.0), None), pass),
+            (found(Ending::NothingHolds, None, broke), fail),
+            (found(Ending::Driver, Some(730.0), None), unknown),
+        ] {
+            assert_eq!(found.verdict(None), verdict, "{found:?}");
+        }
+        let precise = found(Ending::Precise, Some(730.0), broke);
+        let of = |per_s| precise.verdict(Some(per_s));
+        assert_eq!(
+            [of(720.0), of(730.0), of(741.0)],
+            [pass, pass, fail],
+            "within the interval nothing fails"
+        );
+        let driver = found(Ending::Driver, Some(730.0), None);
+        assert_eq!([driver.verdict(Some(700.0)), driver.verdict(Some(800.0))], [pass, unknown]);
+    }
 }

@@ -59,7 +59,7 @@ mod watch;
 pub use anomaly::Anomaly;
 pub use cause::{Cause, Room};
 pub use estimate::{Estimate, estimate};
-pub use found::{Found, Point, found};
+pub use found::{Found, Point, SearchVerdict, found};
 pub use record::{Search, Searches};
 pub use search::{Ending, Next, Options, Trials, next, search, spent_s, told};
 pub use tail::Tail;
