@@ -17,8 +17,10 @@ use tidemark_scenario::units::Time;
 use tidemark_scenario::{Experiment, Plan};
 
 use crate::args::ReportArguments;
+use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::output::Place;
+use crate::reach::{ReachArguments, TlsArguments};
 use crate::{carry_out, output, results, scenario, settings};
 use args::LimitArguments;
 
@@ -109,35 +111,63 @@ fn show(
 
 /// What is asked for beside the scenario and changes what is measured: a search goes on only where it is the same.
 fn asked(arguments: &LimitArguments) -> Vec<String> {
-    let LimitArguments { reach, driver, .. } = arguments;
+    // without `..`, so that a new flag does not compile until somebody decides
+    let LimitArguments {
+        // what is kept of it decides, not its name
+        scenario: _,
+        settings,
+        objectives,
+        // more time, more precision, another end or another wish is how a search goes on
+        budget: _,
+        within: _,
+        most: _,
+        at_least: _,
+        over,
+        rate,
+        users,
+        url,
+        // what is seen of the system, not what it is asked: it may be added on the way
+        watch: _,
+        driver,
+        // where the result goes
+        out: _,
+        quiet: _,
+        results: _,
+        reach,
+    } = arguments;
+    // another seed is another chance, and no other question
+    let DriverArguments { pins, threads, io, spin, timestamps, seed: _ } = driver;
+    let ReachArguments { resolve, ipv4, ipv6, connect_to, unix_socket, proxy, http, streams, tls } = reach;
+    // the key belongs to the certificate
+    let TlsArguments { insecure, cacert, cert, key: _, server_name, no_resumption } = tls;
     let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    let settings = arguments.settings.iter().map(|(key, value)| format!("--set {key}={value}"));
-    let objectives = arguments.objectives.iter().map(|text| format!("--until '{text}'"));
-    let over = arguments.over.iter().map(|(key, values)| format!("--over {key}={}", values.join(",")));
-    let pins = driver.pins.iter().map(|pin| format!("--pin {pin}"));
+    let settings = settings.iter().map(|(key, value)| format!("--set {key}={value}"));
+    let objectives = objectives.iter().map(|text| format!("--until '{text}'"));
+    let over = over.iter().map(|(key, values)| format!("--over {key}={}", values.join(",")));
+    let pins = pins.iter().map(|pin| format!("--pin {pin}"));
     let given = [
-        ("url", arguments.url.clone()),
-        ("rate", arguments.rate.map(|rate| rate.to.to_string())),
-        ("users", arguments.users.map(|users| users.to_string())),
-        ("resolve", reach.resolve.clone()),
-        ("connect-to", reach.connect_to.clone()),
-        ("unix-socket", shown(&reach.unix_socket)),
-        ("proxy", reach.proxy.clone()),
-        ("http", reach.http.map(|http| format!("{http:?}"))),
-        ("streams", reach.streams.map(|streams| streams.to_string())),
-        ("cacert", shown(&reach.tls.cacert)),
-        ("cert", shown(&reach.tls.cert)),
-        ("server-name", reach.tls.server_name.clone()),
-        ("io", (driver.io != IoChoice::default()).then(|| driver.io.to_string())),
-        ("timestamps", (driver.timestamps != Timestamps::default()).then(|| driver.timestamps.to_string())),
-        ("threads", driver.threads.map(|threads| threads.to_string())),
+        ("url", url.clone()),
+        ("rate", rate.map(|rate| rate.to.to_string())),
+        ("users", users.map(|users| users.to_string())),
+        ("resolve", resolve.clone()),
+        ("connect-to", connect_to.clone()),
+        ("unix-socket", shown(unix_socket)),
+        ("proxy", proxy.clone()),
+        ("http", http.map(|http| http.word().to_owned())),
+        ("streams", streams.map(|streams| streams.to_string())),
+        ("cacert", shown(cacert)),
+        ("cert", shown(cert)),
+        ("server-name", server_name.clone()),
+        ("io", (*io != IoChoice::default()).then(|| io.to_string())),
+        ("timestamps", (*timestamps != Timestamps::default()).then(|| timestamps.to_string())),
+        ("threads", threads.map(|threads| threads.to_string())),
     ];
     let flags = [
-        ("ipv4", reach.ipv4),
-        ("ipv6", reach.ipv6),
-        ("insecure", reach.tls.insecure),
-        ("no-resumption", reach.tls.no_resumption),
-        ("spin", driver.spin),
+        ("ipv4", *ipv4),
+        ("ipv6", *ipv6),
+        ("insecure", *insecure),
+        ("no-resumption", *no_resumption),
+        ("spin", *spin),
     ];
     let given = given.into_iter().filter_map(|(flag, value)| value.map(|value| format!("--{flag} {value}")));
     let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| format!("--{flag}"));
@@ -261,7 +291,25 @@ fn announced(trying: &Trying<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
     use tidemark_limit::{Ask, Figures, Goal, Options, Room, Seen, Trial, found};
+
+    #[test]
+    fn what_was_asked_for_is_told_in_the_words_of_the_command_line() {
+        #[derive(Parser)]
+        struct Command {
+            #[command(flatten)]
+            limit: LimitArguments,
+        }
+        let of =
+            |flags: &[&str]| asked(&Command::parse_from([&["limit", "s.yaml"][..], flags].concat()).limit);
+        let given = of(&["--http", "auto", "--set", "a=1", "--until", "p99<9ms", "-k", "--url", "http://x"]);
+        let told = ["--set a=1", "--until 'p99<9ms'", "--url http://x", "--http auto", "--insecure"];
+        assert_eq!(given, told);
+        // how a search goes on, and what is seen of it
+        let on = ["--budget", "9m", "--within", "1%", "--most", "5k/s", "--watch", "port=80", "--seed", "7"];
+        assert_eq!(of(&on), Vec::<String>::new());
+    }
 
     #[test]
     fn a_line_says_what_is_tried_and_what_is_known_by_then() {
