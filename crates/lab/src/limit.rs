@@ -125,11 +125,11 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
     let Some(first) = members.first() else { return Err(LabError::Usage("nothing to search".into()).into()) };
     // what cannot be searched is told before there is anything
     let prepared = members.iter().map(|member| prepared(member, options));
-    let prepared = prepared.collect::<Result<Vec<Search>, LabError>>()?;
+    let prepared = prepared.collect::<Result<Vec<(Search, Goals)>, LabError>>()?;
     // the lock is held until this is over
     let (dir, mut searches, _lock) = open(first, options)?;
     let mut carried_out = Ok(false);
-    for (index, (member, search)) in members.iter().zip(prepared).enumerate() {
+    for (index, (member, (search, goals))) in members.iter().zip(prepared).enumerate() {
         match searches.searches.get_mut(index) {
             // more time than before is time to go on, and so is a limit that is to be known better, or may be higher
             Some(before) => {
@@ -145,7 +145,7 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
         }
         write(&dir, &searches)?;
         let mut one = One { member, dir: &dir, index, began: Instant::now(), calm: None };
-        carried_out = one.carry_out(&mut searches, run);
+        carried_out = one.carry_out(&mut searches, &goals, run);
         if !matches!(carried_out, Ok(false)) {
             break;
         }
@@ -233,8 +233,8 @@ fn told(asked: &[String]) -> String {
     if asked.is_empty() { "nothing beside it".into() } else { asked.join(" ") }
 }
 
-/// A search that has not begun.
-fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError> {
+/// A search that has not begun, and its goals.
+fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), LabError> {
     let Member { setting, plan, options: run_options } = member;
     let goals = Goals::of(plan);
     let users = plan.load.streams().iter().any(|stream| stream.model.is_closed());
@@ -263,9 +263,9 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError>
                 .into(),
         );
     }
-    Ok(Search {
+    let search = Search {
         setting: setting.clone(),
-        goals: goals.all,
+        goals: goals.all.clone(),
         options: Options {
             first: if users { level.min(most).round().max(1.0) } else { level.min(most) },
             most,
@@ -285,7 +285,8 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError>
         ended: None,
         at_least_per_s: options.at_least_per_s,
         notes,
-    })
+    };
+    Ok((search, goals))
 }
 
 /// Whether what is driven is started for each trial.
@@ -331,9 +332,9 @@ impl One<'_> {
     fn carry_out<E: From<LabError>>(
         &mut self,
         searches: &mut Searches,
+        goals: &Goals,
         run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
     ) -> Result<bool, E> {
-        let goals = Goals::of(&self.member.plan);
         // times in which nobody searched are left out
         let before_s = spent_s(&searches.searches[self.index].trials);
         loop {
@@ -347,7 +348,7 @@ impl One<'_> {
                 }
             };
             search.ended = None;
-            let Some((trial, finished)) = self.try_one(search, &goals, ask, before_s, run)? else {
+            let Some((trial, finished)) = self.try_one(search, goals, ask, before_s, run)? else {
                 return Ok(true);
             };
             let system = &finished.manifest.system;
@@ -392,7 +393,9 @@ impl One<'_> {
                 cooled_down,
             };
             let began_s = before_s + self.began.elapsed().as_secs_f64();
-            let finished = run(&trying, self.plan(goals, ask, calm.is_some())?, options)?;
+            let light = if search.options.users { 1.0 } else { (ask.level * CALM_SHARE).min(CALM_PER_S) };
+            let plan = self.plan(goals, ask, calm.map(|_| (light, CALM)))?;
+            let finished = run(&trying, plan, options)?;
             if finished.exit_status() == EXIT_INTERRUPTED {
                 return Ok(None);
             }
@@ -427,12 +430,9 @@ impl One<'_> {
         }
     }
 
-    /// The member's plan at a level.
-    fn plan(&self, goals: &Goals, ask: Ask, calm: bool) -> Result<Plan, LabError> {
+    /// The member's plan at a level; `calm`: at which one before it, and for how long.
+    fn plan(&self, goals: &Goals, ask: Ask, calm: Option<(f64, Duration)>) -> Result<Plan, LabError> {
         let mut plan = self.member.plan.clone();
-        let users = plan.load.streams().iter().any(|stream| stream.model.is_closed());
-        let level = if users { 1.0 } else { (ask.level * CALM_SHARE).min(CALM_PER_S) };
-        let calm = calm.then_some((level, CALM));
         let seconds = Duration::from_secs_f64;
         plan.hold_at(ask.level, calm, seconds(ask.warm_up_s), seconds(ask.most_s))
             .map_err(|error| LabError::Usage(error.to_string()))?;

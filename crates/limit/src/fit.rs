@@ -33,7 +33,6 @@
 //! the one that each limit implies, as in a score test: were the limit lower, the queue would be nearer to saturation, and
 //! its trials would scatter more. So the interval reaches further down than up where little is known.
 
-use crate::math::golden;
 use crate::student;
 use crate::tail::{Counted, Losses, Place, Tail};
 
@@ -78,9 +77,6 @@ pub(crate) struct Fit {
     pub high: Option<f64>,
     /// How steep the percentile rises there; see [`STEEPNESS`].
     pub steepness: f64,
-    /// How much more trials scatter than independent requests.
-    #[cfg_attr(not(test), allow(dead_code, reason = "for whoever looks into the fit"))]
-    pub dispersion: f64,
     /// Trials that say more than on which side they are.
     pub telling: usize,
 }
@@ -88,7 +84,7 @@ pub(crate) struct Fit {
 /// Fits the trials' tails, each with its level, for a percentile that `allowed` (0 to 1) of the requests may be slower than.
 /// So many neighbours are `alike` in a queue as long as the bound. `around` is about where the limit is.
 pub(crate) fn fit(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Option<Fit> {
-    let mut found = once(trials, allowed, alike, around)?;
+    let (mut found, _) = once(trials, allowed, alike, around)?;
     // those that are near were chosen by a guess
     let mut guess = around;
     for _ in 0..2 {
@@ -96,12 +92,13 @@ pub(crate) fn fit(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64
             break;
         }
         guess = found.level;
-        found = once(trials, allowed, alike, guess)?;
+        (found, _) = once(trials, allowed, alike, guess)?;
     }
     Some(found)
 }
 
-fn once(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Option<Fit> {
+/// The fit, and the dispersion: how much more trials scatter than independent requests.
+fn once(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Option<(Fit, f64)> {
     let near = near(trials, allowed, around);
     let (first, last) = (near.first()?.0, near.last()?.0);
     let mut curve = Curve::new(near, allowed, 1.0);
@@ -140,7 +137,8 @@ fn once(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Optio
     };
     let holds = surely(&|other, parts| other < level && parts <= 1.0 / FAR).into_iter().reduce(f64::max);
     let breaks = surely(&|other, parts| other > level && parts >= FAR).into_iter().reduce(f64::min);
-    Some(Fit { level, low: low.or(holds), high: high.or(breaks), steepness: line, dispersion, telling })
+    let (low, high) = (low.or(holds), high.or(breaks));
+    Some((Fit { level, low, high, steepness: line, telling }, dispersion))
 }
 
 /// The trials that take part, by level: those near, the next one below that holds, the next one above that breaks.
@@ -324,9 +322,35 @@ fn predicted(level: f64, limit: f64, line: f64) -> f64 {
     if one_over > 0.0 { 1.0 / one_over } else { f64::INFINITY }
 }
 
+/// Looks for the least value between two places by golden sections; the place and the value. Of several minima it finds one.
+fn golden(from: f64, to: f64, sections: usize, of: &dyn Fn(f64) -> f64) -> (f64, f64) {
+    const RATIO: f64 = 0.618_033_988_749_895;
+    let (mut from, mut to) = (from, to);
+    let (mut a, mut b) = (to - RATIO * (to - from), from + RATIO * (to - from));
+    let (mut at_a, mut at_b) = (of(a), of(b));
+    for _ in 0..sections {
+        if at_a <= at_b {
+            (to, b, at_b) = (b, a, at_a);
+            a = to - RATIO * (to - from);
+            at_a = of(a);
+        } else {
+            (from, a, at_a) = (a, b, at_b);
+            b = from + RATIO * (to - from);
+            at_b = of(b);
+        }
+    }
+    if at_a <= at_b { (a, at_a) } else { (b, at_b) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_least_is_found() {
+        let (at, value) = golden(-3.0, 8.0, 40, &|x| (x - 1.25).powi(2) + 7.0);
+        assert!((at - 1.25).abs() < 1e-4 && (value - 7.0).abs() < 1e-6);
+    }
 
     /// Requests that take exponential times whose percentile grows as the model says.
     fn tail(random: &mut fastrand::Rng, level: f64, requests: u64, line: f64) -> Tail {
@@ -347,7 +371,8 @@ mod tests {
         assert!((fit.level / 1_000.0 - 1.0).abs() < 0.005, "{fit:?}");
         assert!(fit.low.unwrap() < 1_000.0 && fit.high.unwrap() > 1_000.0, "{fit:?}");
         assert!(fit.high.unwrap() - fit.low.unwrap() < 30.0, "{fit:?}");
-        assert!(fit.dispersion < 4.0 && fit.telling >= 6, "{fit:?}");
+        let (_, dispersion) = once(&trials, 0.01, 1.0, fit.level).unwrap();
+        assert!(dispersion < 4.0 && fit.telling >= 6, "{dispersion}: {fit:?}");
     }
 
     /// It is fast, and from one level to the next it is not.

@@ -48,7 +48,6 @@ mod cause;
 mod estimate;
 mod fit;
 mod found;
-mod math;
 mod record;
 mod search;
 pub mod student;

@@ -34,13 +34,6 @@ impl Tail {
         self.classes[STEPS] += count;
     }
 
-    /// Adds what another one counted.
-    pub fn merge(&mut self, other: &Tail) {
-        for (mine, theirs) in self.classes.iter_mut().zip(&other.classes) {
-            *mine += theirs;
-        }
-    }
-
     /// Requests that were due.
     pub fn due(&self) -> u64 {
         self.classes.iter().sum()

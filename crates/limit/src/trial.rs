@@ -164,10 +164,10 @@ pub struct Trial {
     /// By goal.
     pub seen: Vec<Seen>,
     /// What else made it fail: the system ended by itself, all requests of a label failed.
-    #[serde(default, alias = "fell", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Why it says nothing of the system and is not counted.
-    #[serde(default, alias = "obstacle", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_counted: Option<NotCounted>,
     /// What was measured.
     pub figures: Figures,

@@ -12,11 +12,11 @@ use crate::queues::{Queue, Service, Simulated, goal, options};
 /// A system by what it does at a level.
 struct Does<F>(F);
 
-impl<F: FnMut(&Ask, u64) -> Trial> Trials for Does<F> {
+impl<F: FnMut(&Ask) -> Trial> Trials for Does<F> {
     type Error = Infallible;
 
     fn run(&mut self, ask: &Ask, _watch: &Watch) -> Result<Trial, Infallible> {
-        Ok((self.0)(ask, 0))
+        Ok((self.0)(ask))
     }
 }
 
@@ -35,7 +35,7 @@ fn trial(ask: &Ask, met: bool) -> Trial {
 
 fn carried_out(options: &Options, of: impl Fn(&Ask) -> Trial) -> (Ending, Vec<Trial>) {
     let mut trials = Vec::new();
-    let Ok(ending) = search(&errors(), options, &mut trials, &mut Does(|ask: &Ask, _| of(ask)));
+    let Ok(ending) = search(&errors(), options, &mut trials, &mut Does(of));
     (ending, trials)
 }
 
@@ -83,7 +83,7 @@ fn a_system_that_only_fails_is_told_at_once() {
     let goals = [goal(Percentile { allowed: 0.01, bound_s: 0.05 }), errors()[0].clone()];
     for first in [1.0, 50.0, 1e6] {
         let options = Options::new(first, 300.0);
-        let fails = |ask: &Ask, _: u64| {
+        let fails = |ask: &Ask| {
             let mut tail = Tail::default();
             tail.fail((ask.level * ask.most_s) as u64);
             let percentile = Seen { met: false, measured: "not measured".into(), tail: Some(tail) };
@@ -121,14 +121,14 @@ fn too_few_requests_say_nothing() {
     };
     let options = Options::new(2.0, 300.0);
     let mut trials = Vec::new();
-    let few = |ask: &Ask, _: u64| slow_once(ask, (ask.level * ask.most_s / 2.0).max(1.0) as u64);
+    let few = |ask: &Ask| slow_once(ask, (ask.level * ask.most_s / 2.0).max(1.0) as u64);
     let Ok(_) = search(&goals, &options, &mut trials, &mut Does(few));
     let found = found(&goals, &trials, &options, &Room::default(), None);
     assert!(found.high_level.is_some_and(|high| (850.0..1_900.0).contains(&high)), "{found:?}");
     assert!(found.low_level.is_some_and(|low| (300.0..=900.0).contains(&low)), "{found:?}");
     // and none at all are never asked for without end
     let mut trials = Vec::new();
-    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(|ask: &Ask, _| slow_once(ask, 0)));
+    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(|ask: &Ask| slow_once(ask, 0)));
     assert_eq!(ending, Ending::Budget);
     let nothing = tidemark_limit::found(&goals, &trials, &options, &Room::default(), Some(ending));
     assert_eq!((nothing.level, nothing.high_level, nothing.first_to_break), (None, None, None));
@@ -234,7 +234,7 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
     let percentile = Percentile { allowed: 0.01, bound_s: 0.05 };
     let goals = [goal(percentile)];
     for limit in [730.0, 41_300.0, 33.0] {
-        let jumps = |ask: &Ask, _: u64| {
+        let jumps = |ask: &Ask| {
             let fast = ask.level <= limit;
             let mut tail = Tail::default();
             tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * ask.most_s) as u64);
