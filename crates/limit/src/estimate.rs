@@ -26,7 +26,7 @@ pub struct Estimate {
     pub high: Option<f64>,
     /// The goal that breaks first; none where something else makes trials fail.
     pub goal: Option<usize>,
-    /// How steep the percentile rises, and how many trials say so; none where there is only a bracket.
+    /// How steep the percentile rises; none where there is only a bracket.
     pub(crate) steepness: Option<f64>,
 }
 

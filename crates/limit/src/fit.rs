@@ -1,37 +1,17 @@
 //! The level at which a percentile of the response time reaches its bound, with an interval, from trials at several levels.
 //!
-//! # The curve
+//! docs/method.md, *The limit*, says why, and from whom it is. What is done:
 //!
-//! Towards saturation a percentile grows as `1 / (capacity - level)`: of a queue with one worker and exponential service
-//! times exactly so, of others nearly (Kingman, Proceedings of the Cambridge Philosophical Society 57, 1961). So one over
-//! the percentile falls on a line over the level, and near its limit that is assumed of every system: of a line there is
-//! the place where it crosses the bound, and how steep it is. Trials take part within [`NEAR`] of the crossing, and the
-//! next one on either side. What is more than [`FAR`] times under or over its bound says no more than on which side it is.
-//!
-//! # The estimate
-//!
-//! A regression of the quantile over all requests of all trials (Koenker and Bassett, Econometrica 46, 1978): the line for
-//! which the check function is least. A percentile of each trial by itself, with a line through those, would be too
-//! good: of a short trial the percentile misses what is seldom.
-//!
-//! # Dependence
-//!
-//! Neighbours in time fare alike: a queue that is long keeps all of them waiting. So the trial is the unit, not the
-//! request. How much more trials scatter around the line than independent requests would, the dispersion, multiplies every
-//! variance, and takes in whatever else differs between trials. Few requests are over the bound, more are over a lower one,
-//! and the dispersion hardly differs between the two. So it is measured at the bound and where [`MORE`] times as many are
-//! slower, and the larger counts. Few trials show it badly, and where they show too little of it the limit comes out too high
-//! and too sure. So it is drawn towards what a queue has whose length is the bound, where that is larger, as if that had been
-//! seen in [`PRIOR`] trials more. It grows as the queue's ups and downs last longer: with the square of the percentile
-//! (Whitt, Management Science 35, 1989).
-//!
-//! # The interval
-//!
-//! All limits for which the loss, along the best line through each, exceeds the least one by no more than chance explains
-//! (the quasi-likelihood ratio test of quantile regression: Koenker and Machado, Journal of the American Statistical
-//! Association 94, 1999), with Student's t in place of the normal distribution as there are few trials. The dispersion is
-//! the one that each limit implies, as in a score test: were the limit lower, the queue would be nearer to saturation, and
-//! its trials would scatter more. So the interval reaches further down than up where little is known.
+//! 1. Trials take part within [`NEAR`] of where the limit is guessed, and the next one on either side. What is more than
+//!    [`FAR`] times under or over its bound says no more than on which side it is.
+//! 2. One over the percentile falls on a line over the level. Of all lines, each a level at which it crosses the bound and a
+//!    steepness, the one is taken for which the check function over all requests of all trials is least. It is done again
+//!    with each trial weighed by how little it scatters.
+//! 3. The dispersion is by how much more trials scatter around the line than independent requests would: measured at the
+//!    bound and where [`MORE`] times as many are slower, the larger of the two, and drawn towards that of a queue as long as
+//!    the bound as if [`PRIOR`] trials more had shown it.
+//! 4. The interval is of all levels whose best line has a loss that exceeds the least one by no more than chance explains,
+//!    by Student's t and the dispersion that each of them implies.
 
 use crate::student;
 use crate::tail::{Counted, Losses, Place, Tail};
@@ -106,25 +86,25 @@ fn once(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Optio
         first.ln().max(around.ln() - AROUND) - CLOSE / 2.0,
         last.ln().min(around.ln() + AROUND) + CLOSE / 2.0,
     );
-    let (at, line) = curve.best(range);
-    curve.weigh(at, line);
+    let (at, steepness) = curve.best(range);
+    curve.weigh(at, steepness);
     let best = curve.best(range);
-    let (at, line) = best;
-    let (scatter, telling) = curve.scatter(at, line);
+    let (at, steepness) = best;
+    let (scatter, telling) = curve.scatter(at, steepness);
     let freedom = telling.saturating_sub(2).max(1);
     let shown = scatter.max(curve.scatter_below(at)).max(1.0);
     let dispersion = shown * (alike / shown).max(1.0).powf(PRIOR / (PRIOR + freedom as f64));
-    let per_deviance = allowed * (1.0 - allowed) / (2.0 * curve.density(at, line));
+    let per_deviance = allowed * (1.0 - allowed) / (2.0 * curve.density(at, steepness));
     let bound = dispersion * student::quantile(UNCERTAIN, freedom as f64).powi(2) * per_deviance;
-    let least = curve.loss(at, line);
+    let least = curve.loss(at, steepness);
     let flat = |at: f64| curve.along(at).1 - least <= SAME * (1.0 + bound);
     let middle = (edge(at, -1.0, range.0, &flat).unwrap_or(range.0)
         + edge(at, 1.0, range.1, &flat).unwrap_or(range.1))
         / 2.0;
     let middle = if flat(middle) { middle } else { at };
     let within = |other: f64| {
-        let (line_there, loss) = curve.along(other);
-        loss - least <= bound * curve.grown(best, (other, line_there))
+        let (steepness_there, loss) = curve.along(other);
+        loss - least <= bound * curve.grown(best, (other, steepness_there))
     };
     // beyond the trials nothing is known
     let ends = (first.ln().min(at) - CLOSE / 2.0, last.ln().max(at) + CLOSE / 2.0);
@@ -138,7 +118,7 @@ fn once(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Optio
     let holds = surely(&|other, parts| other < level && parts <= 1.0 / FAR).into_iter().reduce(f64::max);
     let breaks = surely(&|other, parts| other > level && parts >= FAR).into_iter().reduce(f64::min);
     let (low, high) = (low.or(holds), high.or(breaks));
-    Some((Fit { level, low, high, steepness: line, telling }, dispersion))
+    Some((Fit { level, low, high, steepness, telling }, dispersion))
 }
 
 /// The trials that take part, by level: those near, the next one below that holds, the next one above that breaks.
@@ -197,23 +177,23 @@ struct Curve {
     trials: Vec<Point>,
     allowed: f64,
     /// What the percentile is at the limit, in parts of the bound.
-    value: f64,
+    at_limit: f64,
 }
 
 impl Curve {
-    fn new(trials: Vec<(f64, Counted)>, allowed: f64, value: f64) -> Curve {
+    fn new(trials: Vec<(f64, Counted)>, allowed: f64, at_limit: f64) -> Curve {
         let point = |(level, counted): (f64, Counted)| {
             let losses = counted.losses(allowed);
             Point { level, counted, losses, weight: 1.0 }
         };
-        Curve { trials: trials.into_iter().map(point).collect(), allowed, value }
+        Curve { trials: trials.into_iter().map(point).collect(), allowed, at_limit }
     }
 
-    fn loss(&self, at: f64, line: f64) -> f64 {
+    fn loss(&self, at: f64, steepness: f64) -> f64 {
         let limit = at.exp();
         let of = |trial: &Point| {
-            let parts = predicted(trial.level, limit, line).clamp(1.0 / FAR, FAR);
-            trial.weight * trial.losses.at(&trial.counted, Place::of(self.value * parts))
+            let parts = predicted(trial.level, limit, steepness).clamp(1.0 / FAR, FAR);
+            trial.weight * trial.losses.at(&trial.counted, Place::of(self.at_limit * parts))
         };
         self.trials.iter().map(of).sum()
     }
@@ -223,8 +203,8 @@ impl Curve {
         let (from, to) = (STEEPNESS.0.ln(), STEEPNESS.1.ln());
         let step = (to - from) / (STEEPNESSES - 1) as f64;
         let tried = (0..STEEPNESSES).map(|i| from + step * i as f64);
-        let of = |line: f64| self.loss(at, line.exp());
-        let best = tried.map(|line| (line, of(line))).min_by(|a, b| a.1.total_cmp(&b.1));
+        let of = |logarithm: f64| self.loss(at, logarithm.exp());
+        let best = tried.map(|logarithm| (logarithm, of(logarithm))).min_by(|a, b| a.1.total_cmp(&b.1));
         let (best, loss) = best.unwrap_or((from, f64::INFINITY));
         let better = golden((best - step).max(from), (best + step).min(to), 8, &of);
         if better.1 < loss { (better.0.exp(), better.1) } else { (best.exp(), loss) }
@@ -243,27 +223,27 @@ impl Curve {
     }
 
     /// Weighs each trial by how little it scatters.
-    fn weigh(&mut self, at: f64, line: f64) {
+    fn weigh(&mut self, at: f64, steepness: f64) {
         for trial in &mut self.trials {
-            let parts = predicted(trial.level, at.exp(), line);
+            let parts = predicted(trial.level, at.exp(), steepness);
             // what is far beyond its bound is sure to be
             trial.weight = if parts >= FAR { 1.0 } else { parts.max(1.0 / FAR).powf(-GROWS) };
         }
     }
 
     /// The trials that say more than on which side they are, with what is predicted for each.
-    fn telling(&self, at: f64, line: f64) -> impl Iterator<Item = (&Point, f64)> {
-        let with = move |trial: &'_ Point| predicted(trial.level, at.exp(), line);
+    fn telling(&self, at: f64, steepness: f64) -> impl Iterator<Item = (&Point, f64)> {
+        let with = move |trial: &'_ Point| predicted(trial.level, at.exp(), steepness);
         let all = self.trials.iter().map(move |trial| (trial, with(trial)));
         all.filter(|(_, parts)| (1.0 / FAR..=FAR).contains(parts))
     }
 
     /// How much more the trials scatter than independent requests, and how many tell.
-    fn scatter(&self, at: f64, line: f64) -> (f64, usize) {
+    fn scatter(&self, at: f64, steepness: f64) -> (f64, usize) {
         let (mut sum, mut count) = (0.0, 0);
-        for (trial, parts) in self.telling(at, line) {
+        for (trial, parts) in self.telling(at, steepness) {
             let wanted = self.allowed * trial.counted.due;
-            let over = trial.counted.over(Place::of(self.value * parts));
+            let over = trial.counted.over(Place::of(self.at_limit * parts));
             sum += trial.weight * (over - wanted).powi(2) / (wanted * (1.0 - self.allowed));
             count += 1;
         }
@@ -281,22 +261,22 @@ impl Curve {
             }
         }
         let Some(pooled) = pooled.filter(|_| allowed > self.allowed) else { return 1.0 };
-        let value = pooled.quantile(allowed);
+        let at_limit = pooled.quantile(allowed);
         let trials = self.trials.iter().map(|trial| (trial.level, trial.counted.clone())).collect();
-        let mut lower = Curve::new(trials, allowed, value);
+        let mut lower = Curve::new(trials, allowed, at_limit);
         for (lower, trial) in lower.trials.iter_mut().zip(&self.trials) {
             lower.weight = trial.weight;
         }
-        let (at, line) = lower.best((at - CLOSE, at + CLOSE));
-        lower.scatter(at, line).0
+        let (at, steepness) = lower.best((at - CLOSE, at + CLOSE));
+        lower.scatter(at, steepness).0
     }
 
     /// The density of the logarithm of the response time at the percentile, over all trials that tell: what a little more
     /// time is worth in requests.
-    fn density(&self, at: f64, line: f64) -> f64 {
+    fn density(&self, at: f64, steepness: f64) -> f64 {
         let (mut within, mut due) = (0.0, 0.0);
-        for (trial, parts) in self.telling(at, line) {
-            let over = |parts: f64| trial.counted.over(Place::of(self.value * parts));
+        for (trial, parts) in self.telling(at, steepness) {
+            let over = |parts: f64| trial.counted.over(Place::of(self.at_limit * parts));
             within += over(parts / DENSITY_WITHIN) - over(parts * DENSITY_WITHIN);
             due += trial.counted.due;
         }
@@ -317,8 +297,8 @@ impl Curve {
 }
 
 /// What the percentile is at a level, as parts of what it is at the limit; infinite beyond saturation.
-fn predicted(level: f64, limit: f64, line: f64) -> f64 {
-    let one_over = 1.0 + line * (limit - level) / limit;
+fn predicted(level: f64, limit: f64, steepness: f64) -> f64 {
+    let one_over = 1.0 + steepness * (limit - level) / limit;
     if one_over > 0.0 { 1.0 / one_over } else { f64::INFINITY }
 }
 
@@ -353,9 +333,9 @@ mod tests {
     }
 
     /// Requests that take exponential times whose percentile grows as the model says.
-    fn tail(random: &mut fastrand::Rng, level: f64, requests: u64, line: f64) -> Tail {
+    fn tail(random: &mut fastrand::Rng, level: f64, requests: u64, steepness: f64) -> Tail {
         let mut tail = Tail::default();
-        let mean = 1.0 / (100f64).ln() / (1.0 + line * (1_000.0 - level) / 1_000.0);
+        let mean = 1.0 / (100f64).ln() / (1.0 + steepness * (1_000.0 - level) / 1_000.0);
         (0..requests).for_each(|_| tail.add(-mean * (1.0 - random.f64()).ln(), 1));
         tail
     }

@@ -103,7 +103,7 @@ impl Searches {
     }
 }
 
-/// What a number may be: levels, and whatever is counted or timed, above 0 or from 0 on.
+/// Smallest and largest number that is believed.
 const NUMBERS: (f64, f64) = (1e-9, 1e15);
 /// Levels that are believed.
 const LEVEL_MAX: f64 = 1e12;
@@ -153,7 +153,7 @@ impl Search {
         above_0("`first`", first, LEVEL_MAX)?;
         above_0("`most`", most, LEVEL_MAX)?;
         above_0("`budget_s`", budget_s, SECONDS_MAX)?;
-        above_0("`precision`", precision, LEVEL_MAX)?;
+        above_0("`precision`", precision, 1.0)?;
         from_0("`warm_up_s`", warm_up_s, SECONDS_MAX)?;
         above_0("`at_least_per_s`", self.at_least_per_s.unwrap_or(1.0), LEVEL_MAX)?;
         from_0("`cores`", self.room.cores, NUMBERS.1)?;

@@ -13,7 +13,7 @@ const STEPS: usize = 49;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u64>", into = "Vec<u64>")]
 pub struct Tail {
-    /// How many requests are slower than exactly so many steps; never another length.
+    /// `classes[n]`: requests slower than the n lowest steps and no more; never another length.
     classes: Vec<u64>,
 }
 

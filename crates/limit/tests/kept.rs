@@ -98,6 +98,7 @@ fn numbers_that_cannot_be_are_refused() {
         ("/searches/0/goals/0/percentile/bound_s", json!(-1)),
         ("/searches/0/options/first", json!(0)),
         ("/searches/0/options/budget_s", json!(-3)),
+        ("/searches/0/options/precision", json!(1.5)),
         ("/searches/0/trials/0/ask/level", json!(0)),
         ("/searches/0/trials/0/ask/level", json!(-50)),
         ("/searches/0/trials/0/ask/level", json!(1e300)),
