@@ -32,10 +32,10 @@ pub struct Estimate {
 
 /// None where nothing broke, or nothing held.
 pub fn estimate(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
-    let told = telling(goals, trials);
-    let against = contradicting(goals, &told);
+    let decided = decided(goals, trials);
+    let against = contradicting(goals, &decided);
     let alone = lone(&against);
-    let kept: Vec<&Trial> = told.iter().copied().filter(|trial| !is_in(&alone, trial)).collect();
+    let kept: Vec<&Trial> = decided.iter().copied().filter(|trial| !is_in(&alone, trial)).collect();
     let found = of_kept(goals, &kept)?;
     if alone.is_some() || against.is_empty() {
         return Some(found);
@@ -73,7 +73,7 @@ fn of_kept(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
 }
 
 /// Those with enough requests to hold or to break.
-pub(crate) fn telling<'a>(goals: &[Goal], trials: &[&'a Trial]) -> Vec<&'a Trial> {
+pub(crate) fn decided<'a>(goals: &[Goal], trials: &[&'a Trial]) -> Vec<&'a Trial> {
     trials.iter().copied().filter(|trial| trial.verdict(goals).is_some()).collect()
 }
 
@@ -113,7 +113,7 @@ fn is_in(one: &Option<&Trial>, trial: &Trial) -> bool {
 /// What each percentile was, in parts of its bound.
 fn parts<'a>(goals: &'a [Goal], trial: &'a Trial) -> impl Iterator<Item = f64> + 'a {
     let with = goals.iter().zip(&trial.seen).filter(|(goal, seen)| !seen.has_too_few(goal));
-    with.filter_map(|(goal, seen)| Some(seen.tail.as_ref()?.counted().quantile(goal.percentile?.allowed)))
+    with.filter_map(|(goal, seen)| Some(seen.tail.as_ref()?.cumulative().quantile(goal.percentile?.allowed)))
 }
 
 /// Whether it held, and every percentile was far under its bound.
@@ -146,8 +146,8 @@ fn of_goal(goals: &[Goal], goal: usize, trials: &[&Trial], held: f64) -> Option<
         Some(Fit { high, ..fit })
     });
     Some(match fitted {
-        Some(Fit { level, low, high, steepness, telling, .. }) => {
-            let steepness = Some(steepness).filter(|_| telling > 1);
+        Some(Fit { level, low, high, steepness, near_bound }) => {
+            let steepness = Some(steepness).filter(|_| near_bound > 1);
             Estimate { level, low, high, goal: Some(goal), steepness }
         }
         None => Estimate { level, low, high, goal: Some(goal), steepness: None },

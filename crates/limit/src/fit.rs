@@ -14,7 +14,7 @@
 //!    by Student's t and the dispersion that each of them implies.
 
 use crate::student;
-use crate::tail::{Counted, Losses, Place, Tail};
+use crate::tail::{Cumulative, Losses, Place, Tail};
 
 /// How often the limit lies outside of the interval.
 const UNCERTAIN: f64 = 0.05;
@@ -57,8 +57,8 @@ pub(crate) struct Fit {
     pub high: Option<f64>,
     /// How steep the percentile rises there; see [`STEEPNESS`].
     pub steepness: f64,
-    /// Trials that say more than on which side they are.
-    pub telling: usize,
+    /// Trials that are not far from their bound: they say more than on which side they are.
+    pub near_bound: usize,
 }
 
 /// Fits the trials' tails, each with its level, for a percentile that `allowed` (0 to 1) of the requests may be slower than.
@@ -90,8 +90,8 @@ fn once(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Optio
     curve.weigh(at, steepness);
     let best = curve.best(range);
     let (at, steepness) = best;
-    let (scatter, telling) = curve.scatter(at, steepness);
-    let freedom = telling.saturating_sub(2).max(1);
+    let (scatter, near_bound) = curve.scatter(at, steepness);
+    let freedom = near_bound.saturating_sub(2).max(1);
     let shown = scatter.max(curve.scatter_below(at)).max(1.0);
     let dispersion = shown * (alike / shown).max(1.0).powf(PRIOR / (PRIOR + freedom as f64));
     let per_deviance = allowed * (1.0 - allowed) / (2.0 * curve.density(at, steepness));
@@ -112,17 +112,17 @@ fn once(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Optio
     let high = edge(middle, 1.0, ends.1, &within).map(f64::exp);
     let level = middle.exp();
     let surely = |is: &dyn Fn(f64, f64) -> bool| {
-        let sure = trials.iter().filter(|(level, tail)| is(*level, tail.counted().quantile(allowed)));
+        let sure = trials.iter().filter(|(level, tail)| is(*level, tail.cumulative().quantile(allowed)));
         sure.map(|(level, _)| *level).collect::<Vec<_>>()
     };
     let holds = surely(&|other, parts| other < level && parts <= 1.0 / FAR).into_iter().reduce(f64::max);
     let breaks = surely(&|other, parts| other > level && parts >= FAR).into_iter().reduce(f64::min);
     let (low, high) = (low.or(holds), high.or(breaks));
-    Some((Fit { level, low, high, steepness, telling }, dispersion))
+    Some((Fit { level, low, high, steepness, near_bound }, dispersion))
 }
 
 /// The trials that take part, by level: those near, the next one below that holds, the next one above that breaks.
-fn near(trials: &[(f64, &Tail)], allowed: f64, around: f64) -> Vec<(f64, Counted)> {
+fn near(trials: &[(f64, &Tail)], allowed: f64, around: f64) -> Vec<(f64, Cumulative)> {
     let distance = |level: f64| (level / around).ln();
     let breaks = |tail: &Tail| tail.slow() as f64 > allowed * tail.due() as f64;
     let usable = || trials.iter().filter(|(level, tail)| *level > 0.0 && tail.due() > 0);
@@ -133,9 +133,9 @@ fn near(trials: &[(f64, &Tail)], allowed: f64, around: f64) -> Vec<(f64, Counted
     let above = above.map(|(level, _)| *level).reduce(f64::min);
     let takes_part =
         |level: f64| distance(level).abs() < NEAR || Some(level) == below || Some(level) == above;
-    let mut near: Vec<(f64, Counted)> = usable()
+    let mut near: Vec<(f64, Cumulative)> = usable()
         .filter(|(level, _)| takes_part(*level))
-        .map(|(level, tail)| (*level, tail.counted()))
+        .map(|(level, tail)| (*level, tail.cumulative()))
         .collect();
     near.sort_by(|a, b| a.0.total_cmp(&b.0));
     near
@@ -167,7 +167,7 @@ fn crossing(mut inside: f64, mut outside: f64, is: &dyn Fn(f64) -> bool) -> f64 
 /// A trial as the regression sees it.
 struct Point {
     level: f64,
-    counted: Counted,
+    cumulative: Cumulative,
     losses: Losses,
     weight: f64,
 }
@@ -181,10 +181,10 @@ struct Curve {
 }
 
 impl Curve {
-    fn new(trials: Vec<(f64, Counted)>, allowed: f64, at_limit: f64) -> Curve {
-        let point = |(level, counted): (f64, Counted)| {
-            let losses = counted.losses(allowed);
-            Point { level, counted, losses, weight: 1.0 }
+    fn new(trials: Vec<(f64, Cumulative)>, allowed: f64, at_limit: f64) -> Curve {
+        let point = |(level, cumulative): (f64, Cumulative)| {
+            let losses = cumulative.losses(allowed);
+            Point { level, cumulative, losses, weight: 1.0 }
         };
         Curve { trials: trials.into_iter().map(point).collect(), allowed, at_limit }
     }
@@ -193,7 +193,7 @@ impl Curve {
         let limit = at.exp();
         let of = |trial: &Point| {
             let parts = predicted(trial.level, limit, steepness).clamp(1.0 / FAR, FAR);
-            trial.weight * trial.losses.at(&trial.counted, Place::of(self.at_limit * parts))
+            trial.weight * trial.losses.at(&trial.cumulative, Place::of(self.at_limit * parts))
         };
         self.trials.iter().map(of).sum()
     }
@@ -232,18 +232,18 @@ impl Curve {
     }
 
     /// The trials that say more than on which side they are, with what is predicted for each.
-    fn telling(&self, at: f64, steepness: f64) -> impl Iterator<Item = (&Point, f64)> {
+    fn near_bound(&self, at: f64, steepness: f64) -> impl Iterator<Item = (&Point, f64)> {
         let with = move |trial: &'_ Point| predicted(trial.level, at.exp(), steepness);
         let all = self.trials.iter().map(move |trial| (trial, with(trial)));
         all.filter(|(_, parts)| (1.0 / FAR..=FAR).contains(parts))
     }
 
-    /// How much more the trials scatter than independent requests, and how many tell.
+    /// How much more the trials scatter than independent requests, and how many are near their bound.
     fn scatter(&self, at: f64, steepness: f64) -> (f64, usize) {
         let (mut sum, mut count) = (0.0, 0);
-        for (trial, parts) in self.telling(at, steepness) {
-            let wanted = self.allowed * trial.counted.due;
-            let over = trial.counted.over(Place::of(self.at_limit * parts));
+        for (trial, parts) in self.near_bound(at, steepness) {
+            let wanted = self.allowed * trial.cumulative.due;
+            let over = trial.cumulative.over(Place::of(self.at_limit * parts));
             sum += trial.weight * (over - wanted).powi(2) / (wanted * (1.0 - self.allowed));
             count += 1;
         }
@@ -253,16 +253,16 @@ impl Curve {
     /// The same at a lower percentile, of which there is more to count.
     fn scatter_below(&self, at: f64) -> f64 {
         let allowed = (MORE * self.allowed).min(0.25);
-        let mut pooled: Option<Counted> = None;
+        let mut pooled: Option<Cumulative> = None;
         for trial in self.trials.iter().filter(|trial| (trial.level.ln() - at).abs() < CLOSE) {
             match &mut pooled {
-                Some(pooled) => pooled.add(&trial.counted),
-                None => pooled = Some(trial.counted.clone()),
+                Some(pooled) => pooled.add(&trial.cumulative),
+                None => pooled = Some(trial.cumulative.clone()),
             }
         }
         let Some(pooled) = pooled.filter(|_| allowed > self.allowed) else { return 1.0 };
         let at_limit = pooled.quantile(allowed);
-        let trials = self.trials.iter().map(|trial| (trial.level, trial.counted.clone())).collect();
+        let trials = self.trials.iter().map(|trial| (trial.level, trial.cumulative.clone())).collect();
         let mut lower = Curve::new(trials, allowed, at_limit);
         for (lower, trial) in lower.trials.iter_mut().zip(&self.trials) {
             lower.weight = trial.weight;
@@ -271,14 +271,14 @@ impl Curve {
         lower.scatter(at, steepness).0
     }
 
-    /// The density of the logarithm of the response time at the percentile, over all trials that tell: what a little more
-    /// time is worth in requests.
+    /// The density of the logarithm of the response time at the percentile, over all trials near their bound: what a
+    /// little more time is worth in requests.
     fn density(&self, at: f64, steepness: f64) -> f64 {
         let (mut within, mut due) = (0.0, 0.0);
-        for (trial, parts) in self.telling(at, steepness) {
-            let over = |parts: f64| trial.counted.over(Place::of(self.at_limit * parts));
+        for (trial, parts) in self.near_bound(at, steepness) {
+            let over = |parts: f64| trial.cumulative.over(Place::of(self.at_limit * parts));
             within += over(parts / DENSITY_WITHIN) - over(parts * DENSITY_WITHIN);
-            due += trial.counted.due;
+            due += trial.cumulative.due;
         }
         let density = if due > 0.0 { within / due / (2.0 * DENSITY_WITHIN.ln()) } else { 0.0 };
         density.max(self.allowed / 2.0)
@@ -287,7 +287,7 @@ impl Curve {
     /// By how much the dispersion differs if another limit is the true one.
     fn grown(&self, best: (f64, f64), other: (f64, f64)) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
-        for (trial, parts) in self.telling(best.0, best.1) {
+        for (trial, parts) in self.near_bound(best.0, best.1) {
             let there = predicted(trial.level, other.0.exp(), other.1).clamp(1.0 / FAR, FAR);
             sum += (there / parts).powf(GROWS);
             count += 1.0;
@@ -352,7 +352,7 @@ mod tests {
         assert!(fit.low.unwrap() < 1_000.0 && fit.high.unwrap() > 1_000.0, "{fit:?}");
         assert!(fit.high.unwrap() - fit.low.unwrap() < 30.0, "{fit:?}");
         let (_, dispersion) = once(&trials, 0.01, 1.0, fit.level).unwrap();
-        assert!(dispersion < 4.0 && fit.telling >= 6, "{dispersion}: {fit:?}");
+        assert!(dispersion < 4.0 && fit.near_bound >= 6, "{dispersion}: {fit:?}");
     }
 
     /// It is fast, and from one level to the next it is not.

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::anomaly::{Anomaly, anomalies};
 use crate::cause::{Cause, Room, at_the_limit, cause};
-use crate::estimate::{Estimate, estimate, telling};
-use crate::search::{Ending, Options, spent_s, told};
+use crate::estimate::{Estimate, decided, estimate};
+use crate::search::{Ending, Options, counted, spent_s};
 use crate::trial::{Cores, Goal, NotCounted, Trial};
 
 /// The result of a search. Rates are of requests; null what is not known.
@@ -126,21 +126,21 @@ pub fn found(
     room: &Room,
     ended: Option<Ending>,
 ) -> Found {
-    let told = told(trials);
-    let tell = telling(goals, &told);
-    let estimate = estimate(goals, &told);
+    let counted = counted(trials);
+    let decided = decided(goals, &counted);
+    let estimate = estimate(goals, &counted);
     let (level, low, high) = match &estimate {
         Some(Estimate { level, low, high, .. }) => (Some(*level), *low, *high),
         // nothing broke: as far as it was tried
-        None if tell.iter().any(|trial| trial.holds()) => {
-            let held = tell.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level);
+        None if decided.iter().any(|trial| trial.holds()) => {
+            let held = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level);
             let held = held.reduce(f64::max);
             (held, held, None)
         }
-        None => (None, None, tell.iter().map(|trial| trial.ask.level).reduce(f64::min)),
+        None => (None, None, decided.iter().map(|trial| trial.ask.level).reduce(f64::min)),
     };
-    let per_s = |level: Option<f64>| level.and_then(|level| rate_at(&told, level, options.users));
-    let (first_to_break, first_to_break_measured) = first_to_break(goals, &tell, estimate.as_ref());
+    let per_s = |level: Option<f64>| level.and_then(|level| rate_at(&counted, level, options.users));
+    let (first_to_break, first_to_break_measured) = first_to_break(goals, &decided, estimate.as_ref());
     let driver = trials.iter().rev().find_map(|trial| match &trial.not_counted {
         Some(NotCounted::Driver(why)) => Some(why.clone()),
         _ => None,
@@ -160,12 +160,12 @@ pub fn found(
         first_to_break_measured,
         ended,
         driver: driver.filter(|_| ended == Some(Ending::Driver)),
-        cause: cause(&told, estimate.as_ref(), room).filter(|_| is_limited),
-        cpu: cpu(&told, level),
-        knee_per_s: knee(&tell),
+        cause: cause(&counted, estimate.as_ref(), room).filter(|_| is_limited),
+        cpu: cpu(&counted, level),
+        knee_per_s: knee(&decided),
         anomalies: anomalies(goals, trials, estimate.as_ref(), room.fresh),
         took_s: spent_s(trials),
-        curve: curve(&told),
+        curve: curve(&counted),
     }
 }
 

@@ -19,7 +19,7 @@
 //!
 //! ```
 //! use std::convert::Infallible;
-//! use tidemark_limit::{Ask, Ending, Figures, Goal, Options, Seen, Trial, Trials, Watch, estimate, search, told};
+//! use tidemark_limit::{Ask, Ending, Figures, Goal, Options, Seen, Trial, Trials, Watch, counted, estimate, search};
 //!
 //! /// A system that refuses what is above 730/s.
 //! struct Refuses;
@@ -38,7 +38,7 @@
 //! let options = Options::new(10.0, 300.0);
 //! let mut trials = Vec::new();
 //! let Ok(ending) = search(&goals, &options, &mut trials, &mut Refuses);
-//! let limit = estimate(&goals, &told(&trials)).unwrap();
+//! let limit = estimate(&goals, &counted(&trials)).unwrap();
 //! assert_eq!(ending, Ending::Precise);
 //! assert!((700.0..760.0).contains(&limit.level));
 //! ```
@@ -60,7 +60,7 @@ pub use cause::{Cause, Room};
 pub use estimate::{Estimate, estimate};
 pub use found::{Found, Point, SearchVerdict, found};
 pub use record::{Search, Searches};
-pub use search::{Ending, Next, Options, Trials, next, search, spent_s, told};
+pub use search::{Ending, Next, Options, Trials, counted, next, search, spent_s};
 pub use tail::Tail;
 pub use trial::{Ask, Cores, Figures, Goal, Moment, NotCounted, Percentile, Purpose, Seen, Trial};
 pub use watch::Watch;

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Room;
-use crate::estimate::telling;
+use crate::estimate::decided;
 use crate::found::{Found, found};
-use crate::search::{Ending, Options, told};
+use crate::search::{Ending, Options, counted};
 use crate::trial::{Goal, NotCounted, Purpose, Trial};
 
 /// Version of the form that this writes, and the highest that it reads.
@@ -219,9 +219,9 @@ impl Search {
     /// Whether it can have ended as it says.
     fn check_end(&self) -> Result<(), String> {
         let Some(ended) = self.ended else { return Ok(()) };
-        let tell = telling(&self.goals, &told(&self.trials));
-        let holds = tell.iter().any(|trial| trial.holds());
-        let breaks = tell.iter().any(|trial| !trial.holds());
+        let decided = decided(&self.goals, &counted(&self.trials));
+        let holds = decided.iter().any(|trial| trial.holds());
+        let breaks = decided.iter().any(|trial| !trial.holds());
         let is_driver = |trial: &Trial| matches!(trial.not_counted, Some(NotCounted::Driver(_)));
         let fits = match ended {
             Ending::Precise => holds && breaks,

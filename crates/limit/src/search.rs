@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, contradicted_by, estimate, holds_by_far, telling};
+use crate::estimate::{Estimate, contradicted_by, decided, estimate, holds_by_far};
 use crate::trial::{Ask, Goal, NotCounted, Purpose, Trial};
 use crate::watch::Watch;
 
@@ -126,15 +126,15 @@ const ENOUGH: f64 = 1.2;
 /// Requests without a good answer from which on it is all of them.
 const ALL: f64 = 0.99;
 /// After so many trials in a row at one level that said nothing there is no use in another.
-const SILENT: usize = 3;
+const UNDECIDED_MAX: usize = 3;
 /// Twice as many users that make less than so many times the throughput make no more.
 const GAIN: f64 = 1.05;
 
 /// What follows from these trials.
 pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
-    let told = told(trials);
-    let telling = telling(goals, &told);
-    let search = Search { goals, trials, options, told, telling };
+    let counted = counted(trials);
+    let decided = decided(goals, &counted);
+    let search = Search { goals, trials, options, counted, decided };
     match search.wanted() {
         Next::Trial(ask) if search.fits(&ask) => Next::Trial(ask),
         Next::Trial(Ask { purpose: Purpose::Refine { .. }, .. }) => search.end(Ending::Budget),
@@ -143,31 +143,31 @@ pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
     }
 }
 
-/// The trials that say something of the system.
-pub fn told(trials: &[Trial]) -> Vec<&Trial> {
+/// The trials that count: those that say something of the system.
+pub fn counted(trials: &[Trial]) -> Vec<&Trial> {
     let disturbed = |trial: &Trial| matches!(trial.not_counted, Some(NotCounted::Machine(_)));
     let always = trials.iter().filter(|trial| disturbed(trial)).count() > REPEATED;
-    trials.iter().filter(|trial| trial.is_told() || (always && disturbed(trial))).collect()
+    trials.iter().filter(|trial| trial.is_counted() || (always && disturbed(trial))).collect()
 }
 
 struct Search<'a> {
     goals: &'a [Goal],
     trials: &'a [Trial],
     options: &'a Options,
-    told: Vec<&'a Trial>,
+    counted: Vec<&'a Trial>,
     /// Those of them that hold or break.
-    telling: Vec<&'a Trial>,
+    decided: Vec<&'a Trial>,
 }
 
 impl Search<'_> {
     fn wanted(&self) -> Next {
         if let Some(last) = self.trials.last()
             && matches!(last.not_counted, Some(NotCounted::Machine(_)))
-            && self.told.last() != Some(&last)
+            && self.counted.last() != Some(&last)
         {
             return Next::Trial(last.ask);
         }
-        if self.is_silent() {
+        if self.is_stuck() {
             return Next::Over(Ending::Budget);
         }
         let held = self.levels(true).reduce(f64::max);
@@ -178,8 +178,8 @@ impl Search<'_> {
         let ceiling = self.ceiling();
         let top = [broken, ceiling].into_iter().flatten().reduce(f64::min);
         match (held, top) {
-            // where nothing was told there were too few requests
-            (None, None) => match self.unheard().reduce(f64::max) {
+            // where nothing was decided there were too few requests
+            (None, None) => match self.undecided().reduce(f64::max) {
                 Some(level) if level >= self.options.most => Next::Over(Ending::Budget),
                 Some(level) => self.ask(level * 2.0, Purpose::Explore),
                 None => self.ask(self.options.first, Purpose::Explore),
@@ -201,18 +201,18 @@ impl Search<'_> {
     }
 
     fn levels(&self, holds: bool) -> impl Iterator<Item = f64> + '_ {
-        self.telling.iter().filter(move |trial| trial.holds() == holds).map(|trial| trial.ask.level)
+        self.decided.iter().filter(move |trial| trial.holds() == holds).map(|trial| trial.ask.level)
     }
 
     /// Levels of trials that had too few requests to say anything.
-    fn unheard(&self) -> impl Iterator<Item = f64> + '_ {
-        self.told.iter().filter(|trial| trial.verdict(self.goals).is_none()).map(|trial| trial.ask.level)
+    fn undecided(&self) -> impl Iterator<Item = f64> + '_ {
+        self.counted.iter().filter(|trial| trial.verdict(self.goals).is_none()).map(|trial| trial.ask.level)
     }
 
-    fn is_silent(&self) -> bool {
-        let last = self.told.iter().rev().take(SILENT);
-        let level = self.told.last().map(|trial| trial.ask.level);
-        self.told.len() >= SILENT
+    fn is_stuck(&self) -> bool {
+        let last = self.counted.iter().rev().take(UNDECIDED_MAX);
+        let level = self.counted.last().map(|trial| trial.ask.level);
+        self.counted.len() >= UNDECIDED_MAX
             && last.clone().all(|trial| Some(trial.ask.level) == level && trial.verdict(self.goals).is_none())
     }
 
@@ -229,7 +229,7 @@ impl Search<'_> {
     /// Whether a single trial says that this level breaks, and what holds below says nothing of the kind: it is far from its
     /// bounds, or there is nothing. `held`: the highest level that holds.
     fn is_doubtful(&self, level: f64, held: Option<f64>) -> bool {
-        let Some(held) = held else { return self.telling.len() == 1 };
+        let Some(held) = held else { return self.decided.len() == 1 };
         let is_between = |other: &f64| *other > held && *other <= level;
         let is_near = |trial: &&&Trial| {
             let is_bounded = self.goals.iter().any(|goal| goal.percentile.is_some());
@@ -243,14 +243,14 @@ impl Search<'_> {
         };
         held < level
             && self.levels(false).filter(is_between).count() == 1
-            && self.telling.iter().copied().any(|trial| was_tried(&trial))
-            && !self.telling.iter().any(|trial| is_near(&trial))
+            && self.decided.iter().copied().any(|trial| was_tried(&trial))
+            && !self.decided.iter().any(|trial| is_near(&trial))
     }
 
     /// Where it is tried again: at the same level; at hardly any load where all requests of the first trial failed, as then
     /// they may at any.
     fn again(&self, level: f64) -> f64 {
-        match self.telling.as_slice() {
+        match self.decided.as_slice() {
             [one] if one.figures.failed_share >= ALL => {
                 let light = self.least(self.explore_s());
                 if light * 2.0 < level { light } else { level }
@@ -263,12 +263,12 @@ impl Search<'_> {
     fn lower(&self, top: f64) -> Option<f64> {
         let fails = |trial: &&Trial| trial.figures.failed_share >= ALL && !trial.holds();
         let least = self.least(self.last_s());
-        if top <= least || self.telling.len() > 1 && self.telling.iter().all(fails) {
+        if top <= least || self.decided.len() > 1 && self.decided.iter().all(fails) {
             return None;
         }
         let level = (top / 4.0).max(least);
-        match self.unheard().filter(|unheard| *unheard >= level && *unheard < top).reduce(f64::max) {
-            Some(unheard) => Some((unheard * top).sqrt()).filter(|_| self.is_far(unheard, top)),
+        match self.undecided().filter(|undecided| *undecided >= level && *undecided < top).reduce(f64::max) {
+            Some(undecided) => Some((undecided * top).sqrt()).filter(|_| self.is_far(undecided, top)),
             None => Some(level),
         }
     }
@@ -291,7 +291,7 @@ impl Search<'_> {
     /// Requests each second that fall due for each session, or user; none where nobody knows.
     fn per_level(&self) -> Option<f64> {
         let due = |trial: &Trial| trial.figures.offered_per_s;
-        let all = self.told.iter().filter(|trial| due(trial) > 0.0);
+        let all = self.counted.iter().filter(|trial| due(trial) > 0.0);
         let (due, level) = all.fold((0.0, 0.0), |sum, trial| (sum.0 + due(trial), sum.1 + trial.ask.level));
         (due > 0.0 && level > 0.0).then(|| due / level)
     }
@@ -313,7 +313,7 @@ impl Search<'_> {
             return false;
         }
         let mut all: Vec<(f64, f64)> =
-            self.told.iter().map(|trial| (trial.ask.level, trial.figures.achieved_per_s)).collect();
+            self.counted.iter().map(|trial| (trial.ask.level, trial.figures.achieved_per_s)).collect();
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut last = all.windows(2).rev().take(2);
         all.len() > 2 && last.all(|pair| pair[1].1 < pair[0].1 * GAIN)
@@ -322,9 +322,9 @@ impl Search<'_> {
     /// A trial around the limit, or the last one.
     fn refine(&self) -> Next {
         // one that another says cannot be is done again
-        if let [one] = contradicted_by(1, self.goals, &self.telling)[..]
+        if let [one] = contradicted_by(1, self.goals, &self.decided)[..]
             && matches!(one.ask.purpose, Purpose::Refine { .. })
-            && self.told.iter().filter(|trial| trial.ask.level == one.ask.level).count() == 1
+            && self.counted.iter().filter(|trial| trial.ask.level == one.ask.level).count() == 1
         {
             return Next::Trial(one.ask);
         }
@@ -344,7 +344,7 @@ impl Search<'_> {
         {
             return self.ask(*level, Purpose::Refine { round, place });
         }
-        let found = estimate(self.goals, &self.told);
+        let found = estimate(self.goals, &self.counted);
         let precise = found.as_ref().is_some_and(|found| self.is_precise(found));
         if round >= ROUNDS && precise {
             return self.end(Ending::Precise);
@@ -362,7 +362,7 @@ impl Search<'_> {
 
     /// The levels of a round, shuffled, from the trials before it.
     fn places(&self, before: &[Trial], round: u32) -> Vec<f64> {
-        let Some(found) = estimate(self.goals, &told(before)) else { return Vec::new() };
+        let Some(found) = estimate(self.goals, &counted(before)) else { return Vec::new() };
         let precision = self.options.precision;
         let mut levels: Vec<f64> = match found.steepness {
             Some(steepness) => AROUND
@@ -389,7 +389,7 @@ impl Search<'_> {
 
     /// The last trial, if there was none and there is time; else the end.
     fn end(&self, ending: Ending) -> Next {
-        let found = estimate(self.goals, &self.told).filter(|_| !self.had_last());
+        let found = estimate(self.goals, &self.counted).filter(|_| !self.had_last());
         let Some(found) = found else { return Next::Over(ending) };
         let left_s = self.options.budget_s - self.spent_s() - self.beside_s() - self.warm_up_s();
         let level = self.rounded(found.low.unwrap_or(found.level));

@@ -228,7 +228,7 @@ impl Trial {
     }
 
     /// Whether it says something of the system.
-    pub fn is_told(&self) -> bool {
+    pub fn is_counted(&self) -> bool {
         self.not_counted.is_none()
     }
 }

@@ -1,4 +1,4 @@
-//! When a trial has told enough: a sequential test of each percentile.
+//! When a trial has shown enough: a sequential test of each percentile.
 //!
 //! After each second the requests over the bound are held against those that may be, as two numbers of a Poisson
 //! distribution, by the deviance. Both are first divided by how much requests that are neighbours depend on each other: a
@@ -30,7 +30,7 @@ impl Watch {
         Watch { goals: goals.to_owned(), purpose: ask.purpose }
     }
 
-    /// Whether the trial has told enough after so many seconds that were measured; tails by goal, in order.
+    /// Whether the trial has shown enough after so many seconds that were measured; tails by goal, in order.
     pub fn is_sure(&self, tails: &[Option<Tail>], measured_s: f64) -> bool {
         if measured_s < LEAST_S || self.purpose == Purpose::Last {
             return false;
@@ -46,7 +46,7 @@ impl Watch {
             if is_sure && slow > may {
                 // near the limit the share itself is wanted, and only what is far from it is known well enough
                 match self.purpose {
-                    Purpose::Refine { .. } if tail.counted().quantile(percentile.allowed) < FAR => {}
+                    Purpose::Refine { .. } if tail.cumulative().quantile(percentile.allowed) < FAR => {}
                     _ => return true,
                 }
             }

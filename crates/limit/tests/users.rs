@@ -7,7 +7,7 @@ use std::convert::Infallible;
 
 use fastrand::Rng;
 use tidemark_limit::{
-    Ask, Figures, Options, Percentile, Seen, Tail, Trial, Trials, Watch, estimate, search, told,
+    Ask, Figures, Options, Percentile, Seen, Tail, Trial, Trials, Watch, counted, estimate, search,
 };
 
 use crate::queues::goal;
@@ -74,7 +74,7 @@ fn the_most_users_are_found() {
         let options = Options { users: true, seed, ..Options::new(4.0, 180.0) };
         let mut trials = Vec::new();
         let Ok(_) = search(&goals, &options, &mut trials, &mut Users { random: Rng::with_seed(seed) });
-        let found = estimate(&goals, &told(&trials)).unwrap();
+        let found = estimate(&goals, &counted(&trials)).unwrap();
         assert!((found.level - truth).abs() <= 3.0, "{seed}: {found:?}");
         // between the last number that holds and the first that does not
         near += u64::from(found.low.unwrap() <= truth + 1.0 && truth <= found.high.unwrap());

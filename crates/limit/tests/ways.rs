@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use tidemark_limit::{
     Ask, Ending, Figures, Goal, Next, NotCounted, Options, Percentile, Purpose, Room, Seen, Tail, Trial,
-    Trials, Watch, estimate, found, next, search, spent_s, told,
+    Trials, Watch, counted, estimate, found, next, search, spent_s,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, options};
@@ -60,7 +60,7 @@ fn users_are_whole_and_their_neighbours_are_precise() {
     let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= 3.0));
     assert_eq!(ending, Ending::Precise);
     assert!(trials.iter().all(|trial| trial.ask.level.fract() == 0.0));
-    let limit = estimate(&errors(), &told(&trials)).unwrap();
+    let limit = estimate(&errors(), &counted(&trials)).unwrap();
     assert_eq!((limit.low, limit.high), (Some(3.0), Some(4.0)));
 }
 
@@ -191,10 +191,10 @@ fn disturbed_trials_are_repeated_and_in_the_end_taken_as_they_are() {
     let (ending, trials) = carried_out(&options, sometimes);
     assert_eq!(ending, Ending::Precise);
     assert_eq!((trials[2].ask.level, trials[3].ask.level), (400.0, 400.0));
-    assert!((estimate(&errors(), &told(&trials)).unwrap().level / 900.0 - 1.0).abs() < 0.02);
+    assert!((estimate(&errors(), &counted(&trials)).unwrap().level / 900.0 - 1.0).abs() < 0.02);
     let (ending, trials) = carried_out(&options, |ask| disturbed(trial(ask, ask.level <= 900.0)));
     assert_eq!(ending, Ending::Precise, "the machine is as it is");
-    assert_eq!(told(&trials).len(), trials.len());
+    assert_eq!(counted(&trials).len(), trials.len());
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
         let mut trials = Vec::new();
         let Ok(ending) = search(&goals, &Options::new(limit / 9.0, 300.0), &mut trials, &mut Does(jumps));
         assert_eq!(ending, Ending::Precise, "{limit}");
-        let found = estimate(&goals, &told(&trials)).unwrap();
+        let found = estimate(&goals, &counted(&trials)).unwrap();
         assert!((found.level / limit - 1.0).abs() < 0.02, "{limit}: {found:?}");
         let (low, high) = (found.low.unwrap(), found.high.unwrap());
         assert!(low <= limit && limit <= high && high / low < 1.05, "{limit}: {found:?}");

@@ -447,26 +447,29 @@ pub(crate) mod tests {
             "the trial that holds the most has the most throughput for its time"
         );
         let found = Found { knee_per_s: Some(40_000.0), ..found };
-        let told = remarks(&searches.searches[0], &found);
-        assert_eq!(told[0], "the limit is the CPU: system uses 1.00 of 1 core");
-        assert!(told[1].starts_with("beyond about 40,000/s") && told[2] == "a <note>", "{told:?}");
+        let remarked = remarks(&searches.searches[0], &found);
+        assert_eq!(remarked[0], "the limit is the CPU: system uses 1.00 of 1 core");
+        assert!(
+            remarked[1].starts_with("beyond about 40,000/s") && remarked[2] == "a <note>",
+            "{remarked:?}"
+        );
         let search = &mut searches.searches[0];
         search.trials[1].not_counted = Some(NotCounted::Driver("its threads".into()));
-        let told = remarks(search, &found).join("; ");
+        let remarked = remarks(search, &found).join("; ");
         assert!(
-            told.contains("1 trial is not counted, at 800/s: the driver was the limit: its threads"),
-            "{told}"
+            remarked.contains("1 trial is not counted, at 800/s: the driver was the limit: its threads"),
+            "{remarked}"
         );
-        assert!(!told.contains("other processes"), "{told}");
+        assert!(!remarked.contains("other processes"), "{remarked}");
         search.room.fresh = false;
         for trial in &mut search.trials {
             trial.figures.processes.clear();
             trial.figures.neighbours = vec![Cores { name: "rustc".into(), cores: trial.ask.level / 500.0 }];
         }
-        let told = remarks(search, &found).join("; ");
+        let remarked = remarks(search, &found).join("; ");
         assert!(
-            told.contains("in 2 of 3 trials other processes were at work here, at most rustc 1.80"),
-            "{told}"
+            remarked.contains("in 2 of 3 trials other processes were at work here, at most rustc 1.80"),
+            "{remarked}"
         );
         let slows = Anomaly::Slows { held: 800.0, held_after_s: 20.0, broke: 500.0, broke_after_s: 140.0 };
         assert!(anomaly(&slows, false).contains("held 800/s after 20.0s, and broke at 500/s after 140s"));

@@ -198,12 +198,12 @@ mod tests {
     #[test]
     fn a_trial_breaks_by_its_objectives_or_by_what_else_failed() {
         let left_out = of(Status::Fail, &["rate > 5k/s missed: 10/s"], true, |_| {});
-        assert!(left_out.holds() && left_out.is_told());
+        assert!(left_out.holds() && left_out.is_counted());
         let longer = of(Status::Fail, &["rate > 5k/s of A missed: 10/s"], true, |_| {});
         assert!(!longer.holds(), "it is another one");
         assert_eq!((left_out.began_s, left_out.took_s, left_out.dir.as_str()), (7.0, 5.0, "3-10"));
         let broke = of(Status::Fail, &["errors < 0.1% missed: 3%"], false, |_| {});
-        assert!(!broke.holds() && broke.failure.is_none() && broke.is_told());
+        assert!(!broke.holds() && broke.failure.is_none() && broke.is_counted());
         let ended = of(Status::Fail, &["the system ended by itself"], true, |_| {});
         assert_eq!(ended.failure.as_deref(), Some("the system ended by itself"));
         let quoted = "the system ended by itself; the end of its log x:\n  | bye";
