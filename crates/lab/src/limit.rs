@@ -16,11 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidemark_limit::{
-    Ask, Found, Next, Options, Room, Search, SearchVerdict, Searches, Trial, Watch, next, spent_s,
+    Found, Next, Options, Room, Search, SearchVerdict, Searches, StoppingRule, Trial, TrialPlan, next,
+    spent_s,
 };
 use tidemark_record::{RecordError, limit as file};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Store, SystemOrigin, Watch as WatchPlan, Watched};
+use tidemark_scenario::plan::{Store, SystemOrigin, Watch, Watched};
 
 use self::goals::Goals;
 use self::tally::{Calm, Tally};
@@ -89,7 +90,7 @@ pub struct Trying<'a> {
     /// From 1.
     pub number: usize,
     /// What it is to be.
-    pub ask: Ask,
+    pub ask: TrialPlan,
     /// What was found until now.
     pub found: Found,
     /// How long the search may take, seconds.
@@ -303,7 +304,7 @@ fn warm_up(plan: &Plan) -> Duration {
 
 /// Whether processes of this machine are watched, all of them.
 fn is_watched_here(plan: &Plan) -> bool {
-    let is_here = |watch: &WatchPlan| watch.agent.is_none() && !matches!(watch.what, Watched::Metrics { .. });
+    let is_here = |watch: &Watch| watch.agent.is_none() && !matches!(watch.what, Watched::Metrics { .. });
     !plan.watch.is_empty() && plan.watch.iter().all(is_here)
 }
 
@@ -363,7 +364,7 @@ impl One<'_> {
         &mut self,
         search: &Search,
         goals: &Goals,
-        ask: Ask,
+        ask: TrialPlan,
         before_s: f64,
         run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
     ) -> Result<Option<(Trial, Finished)>, E> {
@@ -373,8 +374,8 @@ impl One<'_> {
             let dir = self.trial_dir(search.trials.len() + 1, ask.level)?;
             let calm = (!search.room.fresh).then_some((CALM.as_secs_f64(), self.calm_most_us(cooled_down)));
             let enough = Arc::new(AtomicBool::new(false));
-            let watch = Watch::new(&search.goals, &ask);
-            let tally = Arc::new(Mutex::new(Tally::new(watch, &goals.counted, calm, Arc::clone(&enough))));
+            let rule = StoppingRule::new(&search.goals, &ask);
+            let tally = Arc::new(Mutex::new(Tally::new(rule, &goals.bounded, calm, Arc::clone(&enough))));
             let mut sinks = self.member.options.sinks.clone();
             sinks.add(Arc::clone(&tally));
             let options = RunOptions {
@@ -431,12 +432,12 @@ impl One<'_> {
     }
 
     /// The member's plan at a level; `calm`: at which one before it, and for how long.
-    fn plan(&self, goals: &Goals, ask: Ask, calm: Option<(f64, Duration)>) -> Result<Plan, LabError> {
+    fn plan(&self, goals: &Goals, ask: TrialPlan, calm: Option<(f64, Duration)>) -> Result<Plan, LabError> {
         let mut plan = self.member.plan.clone();
         let seconds = Duration::from_secs_f64;
         plan.hold_at(ask.level, calm, seconds(ask.warm_up_s), seconds(ask.most_s))
             .map_err(|error| LabError::Usage(error.to_string()))?;
-        let bounds = goals.counted.iter().flatten().map(|counted| counted.bound_us);
+        let bounds = goals.bounded.iter().flatten().map(|bounded| bounded.bound_us);
         let bound = Duration::from_secs_f64(bounds.fold(0.0, f64::max) / 1e6);
         plan.limits.drain = plan.limits.drain.min(bound.mul_f64(DRAIN_BOUNDS).max(DRAIN_LEAST));
         // the search ends a trial by itself

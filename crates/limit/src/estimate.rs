@@ -8,9 +8,9 @@
 //! out; where there are more, the interval reaches over all of them.
 
 use crate::fit::{FAR, Fit, fit};
+use crate::stopping_rule::alike;
 use crate::tail::Tail;
 use crate::trial::{Goal, Purpose, Trial};
-use crate::watch::alike;
 
 /// Objectives whose limits are within so much of the lowest one share its interval's lower end.
 const SHARES: f64 = 1.1;
@@ -198,12 +198,12 @@ fn bracket(trials: &[&Trial], held: f64, breaks: &dyn Fn(&Trial) -> bool) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::{Ask, Figures, Purpose, Seen};
+    use crate::trial::{Figures, GoalResult, Purpose, TrialPlan};
 
     fn trial(level: f64, met: bool) -> Trial {
-        let ask = Ask { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
+        let ask = TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
         let figures = Figures { offered_per_s: level, ..Figures::default() };
-        Trial::new(ask, vec![Seen { met, ..Seen::default() }], figures)
+        Trial::new(ask, vec![GoalResult { met, ..GoalResult::default() }], figures)
     }
 
     fn of(trials: &[(f64, bool)]) -> Option<(f64, Option<f64>, Option<f64>)> {

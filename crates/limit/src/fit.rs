@@ -165,7 +165,7 @@ fn crossing(mut inside: f64, mut outside: f64, is: &dyn Fn(f64) -> bool) -> f64 
 }
 
 /// A trial as the regression sees it.
-struct Point {
+struct Weighed {
     level: f64,
     cumulative: Cumulative,
     losses: Losses,
@@ -174,7 +174,7 @@ struct Point {
 
 /// The losses of all lines. Levels are in logarithms.
 struct Curve {
-    trials: Vec<Point>,
+    trials: Vec<Weighed>,
     allowed: f64,
     /// What the percentile is at the limit, in parts of the bound.
     at_limit: f64,
@@ -184,14 +184,14 @@ impl Curve {
     fn new(trials: Vec<(f64, Cumulative)>, allowed: f64, at_limit: f64) -> Curve {
         let point = |(level, cumulative): (f64, Cumulative)| {
             let losses = cumulative.losses(allowed);
-            Point { level, cumulative, losses, weight: 1.0 }
+            Weighed { level, cumulative, losses, weight: 1.0 }
         };
         Curve { trials: trials.into_iter().map(point).collect(), allowed, at_limit }
     }
 
     fn loss(&self, at: f64, steepness: f64) -> f64 {
         let limit = at.exp();
-        let of = |trial: &Point| {
+        let of = |trial: &Weighed| {
             let parts = predicted(trial.level, limit, steepness).clamp(1.0 / FAR, FAR);
             trial.weight * trial.losses.at(&trial.cumulative, Place::of(self.at_limit * parts))
         };
@@ -232,8 +232,8 @@ impl Curve {
     }
 
     /// The trials that say more than on which side they are, with what is predicted for each.
-    fn near_bound(&self, at: f64, steepness: f64) -> impl Iterator<Item = (&Point, f64)> {
-        let with = move |trial: &'_ Point| predicted(trial.level, at.exp(), steepness);
+    fn near_bound(&self, at: f64, steepness: f64) -> impl Iterator<Item = (&Weighed, f64)> {
+        let with = move |trial: &'_ Weighed| predicted(trial.level, at.exp(), steepness);
         let all = self.trials.iter().map(move |trial| (trial, with(trial)));
         all.filter(|(_, parts)| (1.0 / FAR..=FAR).contains(parts))
     }

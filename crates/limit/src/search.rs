@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, contradicted_by, decided, estimate, holds_by_far};
-use crate::trial::{Ask, Goal, NotCounted, Purpose, Trial};
-use crate::watch::Watch;
+use crate::stopping_rule::StoppingRule;
+use crate::trial::{Goal, NotCounted, Purpose, Trial, TrialPlan};
 
 /// Where a search begins and ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ const PRECISION: f64 = 0.02;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     /// This trial.
-    Trial(Ask),
+    Trial(TrialPlan),
     /// Nothing.
     Over(Ending),
 }
@@ -70,11 +70,11 @@ pub trait Trials {
     /// Why one could not be carried out.
     type Error;
 
-    /// Holds the level until the trial was measured for as long as it may be, or the watch, asked after each second, is sure.
+    /// Holds the level until the trial was measured for as long as it may be, or the rule, asked after each second, is sure.
     ///
     /// # Errors
     /// Where it cannot be carried out. The search ends with it, and can go on later from the trials before it.
-    fn run(&mut self, ask: &Ask, watch: &Watch) -> Result<Trial, Self::Error>;
+    fn run(&mut self, ask: &TrialPlan, rule: &StoppingRule) -> Result<Trial, Self::Error>;
 }
 
 /// The loop over [`next`] for trials in virtual time (tests, examples). `done` has the trials that were carried out before,
@@ -90,16 +90,16 @@ pub fn search<T: Trials>(
 ) -> Result<Ending, T::Error> {
     loop {
         match next(goals, done, options) {
-            Next::Trial(ask) => done.push(trials.run(&ask, &Watch::new(goals, &ask))?),
+            Next::Trial(ask) => done.push(trials.run(&ask, &StoppingRule::new(goals, &ask))?),
             Next::Over(ending) => return Ok(ending),
         }
     }
 }
 
 /// Levels that hold and break are brought so close before the limit is looked at more closely, as a ratio.
-const CLOSE: f64 = 1.12;
+const CLOSE_RATIO: f64 = 1.12;
 /// Trials around the limit: by how much one over the percentile is to be more or less than at the limit.
-const AROUND: [f64; 5] = [-0.8, -0.5, -0.2, 0.1, 0.4];
+const OFFSETS: [f64; 5] = [-0.8, -0.5, -0.2, 0.1, 0.4];
 /// They stay within so much of it, in logarithms.
 const WITHIN: (f64, f64) = (-0.1, 0.06);
 /// Rounds of those before the interval is believed.
@@ -120,11 +120,11 @@ const BESIDE_S: f64 = 1.0;
 /// Below this share of the first level nothing is tried.
 const LEAST_PART: f64 = 1.0 / 4_096.0;
 /// So many requests are to fall due in a trial, and at the lowest level that is tried,
-const TENS: f64 = 20.0;
+const REQUESTS_MIN: f64 = 20.0;
 /// or so many times as many as a percentile needs for one of them to be slower.
 const ENOUGH: f64 = 1.2;
 /// Requests without a good answer from which on it is all of them.
-const ALL: f64 = 0.99;
+const ALL_FAILED_SHARE: f64 = 0.99;
 /// After so many trials in a row at one level that said nothing there is no use in another.
 const UNDECIDED_MAX: usize = 3;
 /// Twice as many users that make less than so many times the throughput make no more.
@@ -134,10 +134,10 @@ const GAIN: f64 = 1.05;
 pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
     let counted = counted(trials);
     let decided = decided(goals, &counted);
-    let search = Search { goals, trials, options, counted, decided };
-    match search.wanted() {
-        Next::Trial(ask) if search.fits(&ask) => Next::Trial(ask),
-        Next::Trial(Ask { purpose: Purpose::Refine { .. }, .. }) => search.end(Ending::Budget),
+    let planner = Planner { goals, trials, options, counted, decided };
+    match planner.wanted() {
+        Next::Trial(ask) if planner.fits(&ask) => Next::Trial(ask),
+        Next::Trial(TrialPlan { purpose: Purpose::Refine { .. }, .. }) => planner.end(Ending::Budget),
         Next::Trial(_) => Next::Over(Ending::Budget),
         over => over,
     }
@@ -150,7 +150,7 @@ pub fn counted(trials: &[Trial]) -> Vec<&Trial> {
     trials.iter().filter(|trial| trial.is_counted() || (always && disturbed(trial))).collect()
 }
 
-struct Search<'a> {
+struct Planner<'a> {
     goals: &'a [Goal],
     trials: &'a [Trial],
     options: &'a Options,
@@ -159,7 +159,7 @@ struct Search<'a> {
     decided: Vec<&'a Trial>,
 }
 
-impl Search<'_> {
+impl Planner<'_> {
     fn wanted(&self) -> Next {
         if let Some(last) = self.trials.last()
             && matches!(last.not_counted, Some(NotCounted::Machine(_)))
@@ -251,7 +251,7 @@ impl Search<'_> {
     /// they may at any.
     fn again(&self, level: f64) -> f64 {
         match self.decided.as_slice() {
-            [one] if one.figures.failed_share >= ALL => {
+            [one] if one.figures.failed_share >= ALL_FAILED_SHARE => {
                 let light = self.least(self.explore_s());
                 if light * 2.0 < level { light } else { level }
             }
@@ -261,7 +261,7 @@ impl Search<'_> {
 
     /// A lower level than any that broke or was the driver's limit; none where it makes no sense.
     fn lower(&self, top: f64) -> Option<f64> {
-        let fails = |trial: &&Trial| trial.figures.failed_share >= ALL && !trial.holds();
+        let fails = |trial: &&Trial| trial.figures.failed_share >= ALL_FAILED_SHARE && !trial.holds();
         let least = self.least(self.last_s());
         if top <= least || self.decided.len() > 1 && self.decided.iter().all(fails) {
             return None;
@@ -285,7 +285,7 @@ impl Search<'_> {
     /// Requests that say something of every objective.
     fn wanted_requests(&self) -> f64 {
         let percentiles = self.goals.iter().filter_map(|goal| goal.percentile);
-        percentiles.map(|percentile| ENOUGH / percentile.allowed).fold(TENS, f64::max)
+        percentiles.map(|percentile| ENOUGH / percentile.allowed).fold(REQUESTS_MIN, f64::max)
     }
 
     /// Requests each second that fall due for each session, or user; none where nobody knows.
@@ -304,7 +304,7 @@ impl Search<'_> {
     }
 
     fn is_far(&self, held: f64, top: f64) -> bool {
-        top > held * CLOSE && (!self.options.users || top - held > 1.0)
+        top > held * CLOSE_RATIO && (!self.options.users || top - held > 1.0)
     }
 
     /// Whether twice as many users made no more throughput, twice in a row, where no percentile is bounded.
@@ -365,7 +365,7 @@ impl Search<'_> {
         let Some(found) = estimate(self.goals, &counted(before)) else { return Vec::new() };
         let precision = self.options.precision;
         let mut levels: Vec<f64> = match found.steepness {
-            Some(steepness) => AROUND
+            Some(steepness) => OFFSETS
                 .iter()
                 .map(|by| found.level * (by / steepness).clamp(WITHIN.0, WITHIN.1).exp())
                 .collect(),
@@ -397,7 +397,7 @@ impl Search<'_> {
         if most_s < LAST_S.0 || level <= 0.0 {
             return Next::Over(ending);
         }
-        Next::Trial(Ask { level, purpose: Purpose::Last, warm_up_s: self.warm_up_s(), most_s })
+        Next::Trial(TrialPlan { level, purpose: Purpose::Last, warm_up_s: self.warm_up_s(), most_s })
     }
 
     fn ask(&self, level: f64, purpose: Purpose) -> Next {
@@ -413,7 +413,7 @@ impl Search<'_> {
         };
         let level = self.rounded(level.min(self.options.most));
         let most_s = most_s.max(self.enough_s(level, most_s)).round();
-        Next::Trial(Ask { level, purpose, warm_up_s, most_s })
+        Next::Trial(TrialPlan { level, purpose, warm_up_s, most_s })
     }
 
     /// How long a trial is that has enough requests, where that is not too long; else as long as it was to be.
@@ -474,7 +474,7 @@ impl Search<'_> {
     }
 
     /// Whether there is time for a trial, and for the last one after it.
-    fn fits(&self, ask: &Ask) -> bool {
+    fn fits(&self, ask: &TrialPlan) -> bool {
         let takes = |most_s: f64| self.beside_s() + ask.warm_up_s + most_s;
         let after_s = match ask.purpose {
             Purpose::Refine { .. } if !self.had_last() => takes(self.last_s()),

@@ -48,7 +48,7 @@ pub enum Purpose {
 
 /// A trial that is to be carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct TrialPlan {
     /// Sessions that arrive each second, or users.
     pub level: f64,
     /// What it is for.
@@ -71,7 +71,7 @@ pub enum NotCounted {
 
 /// What a trial says of a goal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct GoalResult {
     /// Whether it was met.
     pub met: bool,
     /// What was measured, for a person.
@@ -82,15 +82,15 @@ pub struct Seen {
 }
 
 /// Where most of so many requests are slow every percentile is.
-const MOST_OF: u64 = 10;
+const MOSTLY_SLOW_MIN: u64 = 10;
 
-impl Seen {
+impl GoalResult {
     /// Whether these are too few requests for the percentile of the goal: not one of them may be slow, and it is not most of
     /// them that are.
     pub(crate) fn has_too_few(&self, goal: &Goal) -> bool {
         let Some((percentile, tail)) = goal.percentile.zip(self.tail.as_ref()) else { return false };
         let due = tail.due();
-        let is_mostly_slow = due >= MOST_OF && tail.slow() * 2 >= due;
+        let is_mostly_slow = due >= MOSTLY_SLOW_MIN && tail.slow() * 2 >= due;
         due as f64 * percentile.allowed < 1.0 - 1e-9 && !is_mostly_slow
     }
 }
@@ -154,7 +154,7 @@ pub struct Figures {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// What it was to be.
-    pub ask: Ask,
+    pub ask: TrialPlan,
     /// When its load began, seconds since the search began; times in which nobody searched are left out.
     pub began_s: f64,
     /// How long it took altogether, with the start of the system and its cool-down, seconds.
@@ -162,7 +162,7 @@ pub struct Trial {
     /// How long was measured, seconds.
     pub measured_s: f64,
     /// By goal.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<GoalResult>,
     /// What else made it fail: the system ended by itself, all requests of a label failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -181,7 +181,7 @@ pub struct Trial {
 
 impl Trial {
     /// One that took as long as it may, with nothing beside it.
-    pub fn new(ask: Ask, seen: Vec<Seen>, figures: Figures) -> Trial {
+    pub fn new(ask: TrialPlan, seen: Vec<GoalResult>, figures: Figures) -> Trial {
         Trial {
             ask,
             began_s: 0.0,

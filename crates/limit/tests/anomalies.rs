@@ -1,8 +1,8 @@
 //! Systems that are not as they seem: what is odd of them is named.
 
 use tidemark_limit::{
-    Anomaly, Ask, Cause, Figures, Found, Moment, Options, Percentile, Purpose, Room, Seen, Trial, found,
-    search,
+    Anomaly, Cause, Figures, Found, GoalResult, Moment, Options, Percentile, Purpose, Room, Trial, TrialPlan,
+    found, search,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, limit, options};
@@ -75,7 +75,7 @@ fn pauses_every_ten_seconds_are_named() {
 #[test]
 fn pauses_are_looked_for_where_it_was_measured() {
     let of = |index: i32| {
-        let ask = Ask { level: 100.0, purpose: Purpose::Explore, warm_up_s: 2.0, most_s: 8.0 };
+        let ask = TrialPlan { level: 100.0, purpose: Purpose::Explore, warm_up_s: 2.0, most_s: 8.0 };
         // calm for 2 s, warmed up for 2 s, measured from 4 s to 12 s; at 10.5 s it stands still
         let moment = |second: i32| {
             let at_s = f64::from(second) + 0.5;
@@ -83,7 +83,7 @@ fn pauses_are_looked_for_where_it_was_measured() {
         };
         let figures = Figures { offered_per_s: 100.0, p50_us: Some(900), ..Figures::default() };
         let moments = (4..12).map(moment).collect();
-        let seen = vec![Seen { met: false, ..Seen::default() }];
+        let seen = vec![GoalResult { met: false, ..GoalResult::default() }];
         Trial { began_s: 20.0 * f64::from(index), moments, ..Trial::new(ask, seen, figures) }
     };
     let trials: Vec<Trial> = (0..7).map(of).collect();

@@ -1,8 +1,8 @@
 //! A search that is written down and read again is the same.
 
 use tidemark_limit::{
-    Ask, Cores, Ending, Figures, Moment, NotCounted, Options, Percentile, Purpose, Room, Search, Searches,
-    Seen, Tail, Trial,
+    Cores, Ending, Figures, GoalResult, Moment, NotCounted, Options, Percentile, Purpose, Room, Search,
+    Searches, Tail, Trial, TrialPlan,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, options};
@@ -13,14 +13,18 @@ fn searches() -> Searches {
     let mut tail = Tail::default();
     tail.add(0.3, 99);
     tail.fail(1);
-    let ask =
-        Ask { level: 41.5, purpose: Purpose::Refine { round: 2, place: 3 }, warm_up_s: 1.0, most_s: 9.0 };
+    let ask = TrialPlan {
+        level: 41.5,
+        purpose: Purpose::Refine { round: 2, place: 3 },
+        warm_up_s: 1.0,
+        most_s: 9.0,
+    };
     let figures = Figures {
         p99_us: Some(1_234),
         processes: vec![Cores { name: "system".into(), cores: 0.97 }],
         ..Figures::default()
     };
-    let seen = vec![Seen { met: true, measured: "1.23ms".into(), tail: Some(tail) }];
+    let seen = vec![GoalResult { met: true, measured: "1.23ms".into(), tail: Some(tail) }];
     let moments = vec![Moment { at_s: 1.5, ended: 100, slow: 1 }];
     let not_counted = Some(NotCounted::Machine("cargo".into()));
     let trial = Trial { not_counted, moments, dir: "1-41.5".into(), ..Trial::new(ask, seen, figures) };

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use tidemark_limit::{
-    Ask, Ending, Figures, Goal, Next, NotCounted, Options, Percentile, Purpose, Room, Seen, Tail, Trial,
-    Trials, Watch, counted, estimate, found, next, search, spent_s,
+    Ending, Figures, Goal, GoalResult, Next, NotCounted, Options, Percentile, Purpose, Room, StoppingRule,
+    Tail, Trial, TrialPlan, Trials, counted, estimate, found, next, search, spent_s,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, options};
@@ -12,10 +12,10 @@ use crate::queues::{Queue, Service, Simulated, goal, options};
 /// A system by what it does at a level.
 struct Does<F>(F);
 
-impl<F: FnMut(&Ask) -> Trial> Trials for Does<F> {
+impl<F: FnMut(&TrialPlan) -> Trial> Trials for Does<F> {
     type Error = Infallible;
 
-    fn run(&mut self, ask: &Ask, _watch: &Watch) -> Result<Trial, Infallible> {
+    fn run(&mut self, ask: &TrialPlan, _rule: &StoppingRule) -> Result<Trial, Infallible> {
         Ok((self.0)(ask))
     }
 }
@@ -24,16 +24,16 @@ fn errors() -> [Goal; 1] {
     [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }]
 }
 
-fn trial(ask: &Ask, met: bool) -> Trial {
+fn trial(ask: &TrialPlan, met: bool) -> Trial {
     let figures =
         Figures { offered_per_s: ask.level * 2.0, achieved_per_s: ask.level * 2.0, ..Figures::default() };
     Trial {
         took_s: ask.warm_up_s + ask.most_s + 1.0,
-        ..Trial::new(*ask, vec![Seen { met, ..Seen::default() }], figures)
+        ..Trial::new(*ask, vec![GoalResult { met, ..GoalResult::default() }], figures)
     }
 }
 
-fn carried_out(options: &Options, of: impl Fn(&Ask) -> Trial) -> (Ending, Vec<Trial>) {
+fn carried_out(options: &Options, of: impl Fn(&TrialPlan) -> Trial) -> (Ending, Vec<Trial>) {
     let mut trials = Vec::new();
     let Ok(ending) = search(&errors(), options, &mut trials, &mut Does(of));
     (ending, trials)
@@ -83,11 +83,11 @@ fn a_system_that_only_fails_is_told_at_once() {
     let goals = [goal(Percentile { allowed: 0.01, bound_s: 0.05 }), errors()[0].clone()];
     for first in [1.0, 50.0, 1e6] {
         let options = Options::new(first, 300.0);
-        let fails = |ask: &Ask| {
+        let fails = |ask: &TrialPlan| {
             let mut tail = Tail::default();
             tail.fail((ask.level * ask.most_s) as u64);
-            let percentile = Seen { met: false, measured: "not measured".into(), tail: Some(tail) };
-            let errors = Seen { measured: "100%".into(), ..Seen::default() };
+            let percentile = GoalResult { met: false, measured: "not measured".into(), tail: Some(tail) };
+            let errors = GoalResult { measured: "100%".into(), ..GoalResult::default() };
             let figures = Figures { offered_per_s: ask.level, failed_share: 1.0, ..Figures::default() };
             Trial::new(*ask, vec![percentile, errors], figures)
         };
@@ -108,27 +108,27 @@ fn a_system_that_only_fails_is_told_at_once() {
 #[test]
 fn too_few_requests_say_nothing() {
     let goals = [goal(Percentile { allowed: 0.001, bound_s: 0.05 })];
-    let slow_once = |ask: &Ask, count: u64| {
+    let slow_once = |ask: &TrialPlan, count: u64| {
         let mut tail = Tail::default();
         tail.add(0.01, count.saturating_sub(1));
         tail.add(if ask.level > 900.0 { 9.0 } else { 0.01 }, count.saturating_sub(1));
         // the first request of a trial is always slow
         tail.add(9.0, u64::from(count > 0));
         let met = (tail.slow() as f64) < 0.001 * tail.due() as f64;
-        let seen = Seen { met, measured: String::new(), tail: Some(tail) };
+        let seen = GoalResult { met, measured: String::new(), tail: Some(tail) };
         let figures = Figures { offered_per_s: count as f64 / ask.most_s, ..Figures::default() };
         Trial::new(*ask, vec![seen], figures)
     };
     let options = Options::new(2.0, 300.0);
     let mut trials = Vec::new();
-    let few = |ask: &Ask| slow_once(ask, (ask.level * ask.most_s / 2.0).max(1.0) as u64);
+    let few = |ask: &TrialPlan| slow_once(ask, (ask.level * ask.most_s / 2.0).max(1.0) as u64);
     let Ok(_) = search(&goals, &options, &mut trials, &mut Does(few));
     let found = found(&goals, &trials, &options, &Room::default(), None);
     assert!(found.high_level.is_some_and(|high| (850.0..1_900.0).contains(&high)), "{found:?}");
     assert!(found.low_level.is_some_and(|low| (300.0..=900.0).contains(&low)), "{found:?}");
     // and none at all are never asked for without end
     let mut trials = Vec::new();
-    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(|ask: &Ask| slow_once(ask, 0)));
+    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(|ask: &TrialPlan| slow_once(ask, 0)));
     assert_eq!(ending, Ending::Budget);
     let nothing = tidemark_limit::found(&goals, &trials, &options, &Room::default(), Some(ending));
     assert_eq!((nothing.level, nothing.high_level, nothing.first_to_break), (None, None, None));
@@ -156,7 +156,7 @@ fn where_answers_take_no_longer_there_is_no_knee() {
 #[test]
 fn users_that_make_no_more_throughput_end_where_nothing_else_minds() {
     let options = Options { users: true, ..Options::new(4.0, 300.0) };
-    let saturates = |ask: &Ask| {
+    let saturates = |ask: &TrialPlan| {
         let figures = Figures { achieved_per_s: ask.level.min(50.0) * 10.0, ..Figures::default() };
         Trial { figures, ..trial(ask, true) }
     };
@@ -167,7 +167,7 @@ fn users_that_make_no_more_throughput_end_where_nothing_else_minds() {
 #[test]
 fn the_driver_is_a_limit_and_says_nothing_of_the_system() {
     let options = Options::new(100.0, 300.0);
-    let bound = |ask: &Ask| {
+    let bound = |ask: &TrialPlan| {
         let held_up = (ask.level > 9_000.0).then(|| NotCounted::Driver("its busiest thread".into()));
         Trial { not_counted: held_up, ..trial(ask, ask.level <= 9_000.0) }
     };
@@ -183,10 +183,10 @@ fn disturbed_trials_are_repeated_and_in_the_end_taken_as_they_are() {
     let options = Options::new(100.0, 300.0);
     let disturbed = |trial: Trial| Trial { not_counted: Some(NotCounted::Machine("cargo".into())), ..trial };
     let count = std::cell::Cell::new(0);
-    let sometimes = |ask: &Ask| {
+    let sometimes = |ask: &TrialPlan| {
         count.set(count.get() + 1);
         let trial = trial(ask, ask.level <= 900.0);
-        if count.get() == 3 { disturbed(Trial { seen: vec![Seen::default()], ..trial }) } else { trial }
+        if count.get() == 3 { disturbed(Trial { seen: vec![GoalResult::default()], ..trial }) } else { trial }
     };
     let (ending, trials) = carried_out(&options, sometimes);
     assert_eq!(ending, Ending::Precise);
@@ -234,11 +234,11 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
     let percentile = Percentile { allowed: 0.01, bound_s: 0.05 };
     let goals = [goal(percentile)];
     for limit in [730.0, 41_300.0, 33.0] {
-        let jumps = |ask: &Ask| {
+        let jumps = |ask: &TrialPlan| {
             let fast = ask.level <= limit;
             let mut tail = Tail::default();
             tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * ask.most_s) as u64);
-            let seen = Seen { met: fast, measured: String::new(), tail: Some(tail) };
+            let seen = GoalResult { met: fast, measured: String::new(), tail: Some(tail) };
             let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
             // far beyond, it is soon sure
             Trial { measured_s: 3.0, took_s: 5.0, ..Trial::new(*ask, vec![seen], figures) }

@@ -353,12 +353,12 @@ pub(crate) fn time(us: Option<u64>) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use tidemark_limit::{Ask, Figures, Goal, Options, Purpose, Room, Seen};
+    use tidemark_limit::{Figures, Goal, GoalResult, Options, Purpose, Room, TrialPlan};
 
     /// A search that held 800/s and broke at 900/s, on one core.
     pub(crate) fn searches(setting: Option<&str>) -> Searches {
         let trial = |level: f64, us: u64| {
-            let ask = Ask { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 4.0 };
+            let ask = TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 4.0 };
             let met = level < 850.0;
             let figures = Figures {
                 offered_per_s: level * 50.0,
@@ -370,7 +370,7 @@ pub(crate) mod tests {
                 processes: vec![Cores { name: "system".into(), cores: level / 900.0 }],
                 ..Figures::default()
             };
-            let seen = vec![Seen { met, measured: "71ms</td>".into(), tail: None }];
+            let seen = vec![GoalResult { met, measured: "71ms</td>".into(), tail: None }];
             Trial { dir: format!("1-{level}"), ..Trial::new(ask, seen, figures) }
         };
         let search = Search {

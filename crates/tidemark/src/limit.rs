@@ -292,7 +292,7 @@ fn announced(trying: &Trying<'_>) -> String {
 mod tests {
     use super::*;
     use clap::Parser;
-    use tidemark_limit::{Ask, Figures, Goal, Options, Room, Seen, Trial, found};
+    use tidemark_limit::{Figures, Goal, GoalResult, Options, Room, Trial, TrialPlan, found};
 
     #[test]
     fn what_was_asked_for_is_told_in_the_words_of_the_command_line() {
@@ -314,8 +314,8 @@ mod tests {
     #[test]
     fn a_line_says_what_is_tried_and_what_is_known_by_then() {
         let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }];
-        let ask = |level| Ask { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
-        let seen = vec![Seen { met: false, measured: "100%".into(), tail: None }];
+        let ask = |level| TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
+        let seen = vec![GoalResult { met: false, measured: "100%".into(), tail: None }];
         let figures = Figures { offered_per_s: 100.0, failed_share: 1.0, ..Figures::default() };
         let trials = [Trial::new(ask(100.0), seen, figures)];
         let found = found(&goals, &trials, &Options::new(100.0, 30.0), &Room::default(), None);

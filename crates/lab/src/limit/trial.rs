@@ -1,6 +1,6 @@
 //! A run as a trial of the search.
 
-use tidemark_limit::{Ask, Cores, Figures, NotCounted, Seen, Trial};
+use tidemark_limit::{Cores, Figures, GoalResult, NotCounted, Trial, TrialPlan};
 use tidemark_record::summary::Status;
 use tidemark_record::{DRIVER, Manifest};
 
@@ -33,20 +33,20 @@ pub struct Took {
 }
 
 /// What a run says.
-pub fn trial(ask: Ask, goals: &Goals, tally: &Tally, manifest: &Manifest, took: Took) -> Trial {
+pub fn trial(ask: TrialPlan, goals: &Goals, tally: &Tally, manifest: &Manifest, took: Took) -> Trial {
     let by_chance: Vec<bool> = goals
         .achieved
         .iter()
         .map(|bound| bound.is_some_and(|bound| short_by_chance(bound, manifest)))
         .collect();
-    let seen: Vec<Seen> = goals
+    let seen: Vec<GoalResult> = goals
         .of
         .iter()
         .zip(&tally.tails)
         .zip(&by_chance)
         .map(|((index, tail), by_chance)| {
             let result = manifest.objectives.get(*index);
-            Seen {
+            GoalResult {
                 met: *by_chance || result.is_some_and(|result| result.met),
                 measured: result.map_or_else(String::new, |result| result.measured.clone()),
                 tail: tail.clone(),
@@ -76,7 +76,7 @@ pub fn trial(ask: Ask, goals: &Goals, tally: &Tally, manifest: &Manifest, took: 
 }
 
 /// What else than an objective made it fail.
-fn failure(goals: &Goals, seen: &[Seen], by_chance: &[bool], manifest: &Manifest) -> Option<String> {
+fn failure(goals: &Goals, seen: &[GoalResult], by_chance: &[bool], manifest: &Manifest) -> Option<String> {
     let verdict = &manifest.summary.verdict;
     if verdict.status != Status::Fail || seen.iter().any(|seen| !seen.met) {
         return None;
@@ -161,7 +161,7 @@ fn figures(tally: &Tally, manifest: &Manifest) -> Figures {
 mod tests {
     use super::*;
     use std::path::Path;
-    use tidemark_limit::{Goal, Purpose, Watch};
+    use tidemark_limit::{Goal, Purpose, StoppingRule};
     use tidemark_record::manifest::ObjectiveResult;
     use tidemark_record::summary::{Busy, Process, Verdict};
     use tidemark_record::{Totals, summarize};
@@ -174,7 +174,7 @@ mod tests {
         Goals {
             all: vec![goal("errors < 0.1%"), goal("achieved > 99% of offered")],
             of: vec![1, 2],
-            counted: vec![None, None],
+            bounded: vec![None, None],
             achieved: vec![None, Some(0.99)],
             left_out: vec!["rate > 5k/s".into()],
         }
@@ -189,8 +189,9 @@ mod tests {
         let result = |met| ObjectiveResult { met, measured: "0%".into(), ..ObjectiveResult::default() };
         manifest.objectives = vec![result(false), result(met), result(true)];
         change(&mut manifest);
-        let ask = Ask { level: 10.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
-        let tally = Tally::new(Watch::new(&goals().all, &ask), &goals().counted, None, Default::default());
+        let ask = TrialPlan { level: 10.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
+        let tally =
+            Tally::new(StoppingRule::new(&goals().all, &ask), &goals().bounded, None, Default::default());
         let took = Took { began_s: 7.0, took_s: 5.0, dir: "3-10".into(), fresh: true };
         trial(ask, &goals(), &tally, &manifest, took)
     }
