@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidemark_limit::{
-    Found, Next, Options, Room, Search, SearchVerdict, Searches, StoppingRule, Trial, TrialPlan, next,
+    Found, Next, Options, Resources, Search, SearchVerdict, Searches, StoppingRule, Trial, TrialPlan, next,
     spent_s,
 };
 use tidemark_record::{RecordError, limit as file};
@@ -84,7 +84,7 @@ pub struct LimitOptions {
 
 /// A trial that is about to begin.
 #[derive(Debug)]
-pub struct Trying<'a> {
+pub struct TrialStart<'a> {
     /// What is set, where there are several searches.
     pub setting: Option<&'a str>,
     /// From 1.
@@ -101,7 +101,7 @@ pub struct Trying<'a> {
 
 /// What searches came to.
 #[derive(Debug, Clone)]
-pub struct Limited<E> {
+pub struct LimitOutcome<E> {
     /// Where they are.
     pub dir: PathBuf,
     /// The searches with their trials.
@@ -121,8 +121,8 @@ pub struct Limited<E> {
 pub fn limit<E: From<LabError> + std::fmt::Display>(
     members: &[Member],
     options: &LimitOptions,
-    run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
-) -> Result<Limited<E>, E> {
+    run: &mut dyn FnMut(&TrialStart<'_>, Plan, RunOptions) -> Result<Finished, E>,
+) -> Result<LimitOutcome<E>, E> {
     let Some(first) = members.first() else { return Err(LabError::Usage("nothing to search".into()).into()) };
     // what cannot be searched is told before there is anything
     let prepared = members.iter().map(|member| prepared(member, options));
@@ -138,7 +138,7 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
                 before.options = Options {
                     budget_s: search.options.budget_s.max(before.options.budget_s),
                     precision: search.options.precision,
-                    most: search.options.most,
+                    level_max: search.options.level_max,
                     ..before.options
                 };
             }
@@ -172,7 +172,7 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
     let ended = searches.searches.iter().filter(|search| search.ended.is_some());
     let status = ended.map(status).reduce(worse);
     let exit_status = if stopped { EXIT_INTERRUPTED } else { status.unwrap_or(EXIT_INVALID) };
-    Ok(Limited { dir, searches, exit_status, failed })
+    Ok(LimitOutcome { dir, searches, exit_status, failed })
 }
 
 /// The exit status of a search that has ended.
@@ -192,12 +192,12 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, Fi
     // one that was killed before it was written down begins anew
     let there = options.out.as_deref().filter(|dir| file::is_at(dir) || file::is_begun(dir));
     let (dir, lock) = match there {
-        Some(dir) => (dir.to_owned(), begin(dir)?),
+        Some(dir) => (dir.to_owned(), lock(dir)?),
         None => {
             let dir = tidemark_record::new_run_dir(options.out.as_deref(), &format!("limit-{}", plan.name))
                 .map_err(|error| LabError::Usage(error.to_string()))?;
             tidemark_record::write_scenario(&dir, &plan.source).map_err(unwritten)?;
-            let lock = begin(&dir)?;
+            let lock = lock(&dir)?;
             (dir, lock)
         }
     };
@@ -224,8 +224,8 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, Fi
     Ok((dir, searches, lock))
 }
 
-fn begin(dir: &Path) -> Result<File, LabError> {
-    let lock = file::begin(dir).map_err(|error| LabError::Usage(error.to_string()))?;
+fn lock(dir: &Path) -> Result<File, LabError> {
+    let lock = file::lock(dir).map_err(|error| LabError::Usage(error.to_string()))?;
     let reason = "a search goes on here right now; wait for it, stop it, or name another directory";
     lock.ok_or_else(|| LabError::Usage(format!("{}: {reason}", dir.display())))
 }
@@ -248,7 +248,7 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
     let budget_s = options.budget.as_secs_f64();
     let fresh = is_fresh(plan, run_options);
     let warm_up_s = if fresh { warm_up(plan).as_secs_f64().min(budget_s * WARM_UP_PART) } else { 0.0 };
-    let at_once = plan.limits.connections * plan.limits.pipeline.max(plan.limits.streams);
+    let in_flight_max = plan.limits.connections * plan.limits.pipeline.max(plan.limits.streams);
     let mut notes: Vec<String> = goals
         .left_out
         .iter()
@@ -268,17 +268,17 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
         setting: setting.clone(),
         goals: goals.all.clone(),
         options: Options {
-            first: if users { level.min(most).round().max(1.0) } else { level.min(most) },
-            most,
+            level_first: if users { level.min(most).round().max(1.0) } else { level.min(most) },
+            level_max: most,
             users,
             budget_s,
             precision: options.precision,
             warm_up_s,
             seed: run_options.seed.or(plan.seed).unwrap_or(1),
         },
-        room: Room {
+        resources: Resources {
             cores: cores(&run_options.pins, fresh || is_watched_here(plan)),
-            at_once: at_once as u64,
+            in_flight_max: in_flight_max as u64,
             sync_us: None,
             fresh,
         },
@@ -334,7 +334,7 @@ impl One<'_> {
         &mut self,
         searches: &mut Searches,
         goals: &Goals,
-        run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
+        run: &mut dyn FnMut(&TrialStart<'_>, Plan, RunOptions) -> Result<Finished, E>,
     ) -> Result<bool, E> {
         // times in which nobody searched are left out
         let before_s = spent_s(&searches.searches[self.index].trials);
@@ -353,7 +353,7 @@ impl One<'_> {
                 return Ok(true);
             };
             let system = &finished.manifest.system;
-            search.room.sync_us = system.sync_latency.as_ref().map(|latency| latency.p50_us);
+            search.resources.sync_us = system.sync_latency.as_ref().map(|latency| latency.p50_us);
             search.trials.push(trial);
             write(self.dir, searches)?;
         }
@@ -366,13 +366,14 @@ impl One<'_> {
         goals: &Goals,
         ask: TrialPlan,
         before_s: f64,
-        run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
+        run: &mut dyn FnMut(&TrialStart<'_>, Plan, RunOptions) -> Result<Finished, E>,
     ) -> Result<Option<(Trial, Finished)>, E> {
         let begin = Instant::now();
         let (mut wait, mut cooled_down) = (COOL_DOWN.0, None);
         loop {
             let dir = self.trial_dir(search.trials.len() + 1, ask.level)?;
-            let calm = (!search.room.fresh).then_some((CALM.as_secs_f64(), self.calm_most_us(cooled_down)));
+            let calm =
+                (!search.resources.fresh).then_some((CALM.as_secs_f64(), self.calm_most_us(cooled_down)));
             let enough = Arc::new(AtomicBool::new(false));
             let rule = StoppingRule::new(&search.goals, &ask);
             let tally = Arc::new(Mutex::new(Tally::new(rule, &goals.bounded, calm, Arc::clone(&enough))));
@@ -385,7 +386,7 @@ impl One<'_> {
                 enough: Some(enough),
                 ..self.member.options.clone()
             };
-            let trying = Trying {
+            let start = TrialStart {
                 setting: search.setting.as_deref(),
                 number: search.trials.len() + 1,
                 ask,
@@ -396,7 +397,7 @@ impl One<'_> {
             let began_s = before_s + self.began.elapsed().as_secs_f64();
             let light = if search.options.users { 1.0 } else { (ask.level * CALM_SHARE).min(CALM_PER_S) };
             let plan = self.plan(goals, ask, calm.map(|_| (light, CALM)))?;
-            let finished = run(&trying, plan, options)?;
+            let finished = run(&start, plan, options)?;
             if finished.exit_status() == EXIT_INTERRUPTED {
                 return Ok(None);
             }
@@ -413,7 +414,7 @@ impl One<'_> {
                 continue;
             }
             let took_s = begin.elapsed().as_secs_f64();
-            let took = Took { began_s, took_s, dir, fresh: search.room.fresh };
+            let took = Took { began_s, took_s, dir, fresh: search.resources.fresh };
             let trial = trial(ask, goals, &tally, &finished.manifest, took);
             drop(tally);
             return Ok(Some((trial, finished)));
@@ -435,7 +436,7 @@ impl One<'_> {
     fn plan(&self, goals: &Goals, ask: TrialPlan, calm: Option<(f64, Duration)>) -> Result<Plan, LabError> {
         let mut plan = self.member.plan.clone();
         let seconds = Duration::from_secs_f64;
-        plan.hold_at(ask.level, calm, seconds(ask.warm_up_s), seconds(ask.most_s))
+        plan.hold_at(ask.level, calm, seconds(ask.warm_up_s), seconds(ask.measured_max_s))
             .map_err(|error| LabError::Usage(error.to_string()))?;
         let bounds = goals.bounded.iter().flatten().map(|bounded| bounded.bound_us);
         let bound = Duration::from_secs_f64(bounds.fold(0.0, f64::max) / 1e6);

@@ -201,7 +201,7 @@ mod tests {
     use crate::trial::{Figures, GoalResult, Purpose, TrialPlan};
 
     fn trial(level: f64, met: bool) -> Trial {
-        let ask = TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
+        let ask = TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 3.0 };
         let figures = Figures { offered_per_s: level, ..Figures::default() };
         Trial::new(ask, vec![GoalResult { met, ..GoalResult::default() }], figures)
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::anomaly::{Anomaly, anomalies};
-use crate::cause::{Cause, Room, at_the_limit, cause};
+use crate::cause::{Cause, Resources, at_the_limit, cause};
 use crate::estimate::{Estimate, decided, estimate};
 use crate::search::{Ending, Options, counted, spent_s};
 use crate::trial::{Cores, Goal, NotCounted, Trial};
@@ -123,7 +123,7 @@ pub fn found(
     goals: &[Goal],
     trials: &[Trial],
     options: &Options,
-    room: &Room,
+    resources: &Resources,
     ended: Option<Ending>,
 ) -> Found {
     let counted = counted(trials);
@@ -160,10 +160,10 @@ pub fn found(
         first_to_break_measured,
         ended,
         driver: driver.filter(|_| ended == Some(Ending::Driver)),
-        cause: cause(&counted, estimate.as_ref(), room).filter(|_| is_limited),
+        cause: cause(&counted, estimate.as_ref(), resources).filter(|_| is_limited),
         cpu: cpu(&counted, level),
         knee_per_s: knee(&decided),
-        anomalies: anomalies(goals, trials, estimate.as_ref(), room.fresh),
+        anomalies: anomalies(goals, trials, estimate.as_ref(), resources.fresh),
         took_s: spent_s(trials),
         curve: curve(&counted),
     }

@@ -58,7 +58,7 @@ mod tail;
 mod trial;
 
 pub use anomaly::Anomaly;
-pub use cause::{Cause, Room};
+pub use cause::{Cause, Resources};
 pub use estimate::{Estimate, estimate};
 pub use found::{Found, Point, SearchVerdict, found};
 pub use search::{Ending, Next, Options, Trials, counted, next, search, spent_s};

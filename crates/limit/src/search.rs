@@ -13,9 +13,11 @@ use crate::trial::{Goal, NotCounted, Purpose, Trial, TrialPlan};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// The first level.
-    pub first: f64,
+    #[serde(rename = "first")]
+    pub level_first: f64,
     /// No level is higher.
-    pub most: f64,
+    #[serde(rename = "most")]
+    pub level_max: f64,
     /// Whether levels are users, and the load is closed.
     pub users: bool,
     /// How long the search may take, seconds.
@@ -30,8 +32,16 @@ pub struct Options {
 
 impl Options {
     /// Beginning at this rate of arriving sessions, within so many seconds, with the usual rest.
-    pub fn new(first: f64, budget_s: f64) -> Options {
-        Options { first, most: 1e7, users: false, budget_s, precision: PRECISION, warm_up_s: 0.0, seed: 1 }
+    pub fn new(level_first: f64, budget_s: f64) -> Options {
+        Options {
+            level_first,
+            level_max: 1e7,
+            users: false,
+            budget_s,
+            precision: PRECISION,
+            warm_up_s: 0.0,
+            seed: 1,
+        }
     }
 }
 
@@ -180,11 +190,11 @@ impl Planner<'_> {
         match (held, top) {
             // where nothing was decided there were too few requests
             (None, None) => match self.undecided().reduce(f64::max) {
-                Some(level) if level >= self.options.most => Next::Over(Ending::Budget),
+                Some(level) if level >= self.options.level_max => Next::Over(Ending::Budget),
                 Some(level) => self.ask(level * 2.0, Purpose::Explore),
-                None => self.ask(self.options.first, Purpose::Explore),
+                None => self.ask(self.options.level_first, Purpose::Explore),
             },
-            (Some(held), None) if held >= self.options.most => Next::Over(Ending::NothingBreaks),
+            (Some(held), None) if held >= self.options.level_max => Next::Over(Ending::NothingBreaks),
             (Some(_), None) if self.is_saturated() => Next::Over(Ending::Saturated),
             (Some(held), None) => self.ask(held * 2.0, Purpose::Explore),
             (None, Some(top)) => match self.lower(top) {
@@ -279,7 +289,7 @@ impl Planner<'_> {
             return 1.0;
         }
         let least = self.wanted_requests() / (self.per_level().unwrap_or(1.0) * measured_s);
-        self.rounded(least.max(self.options.first * LEAST_PART).min(self.options.first))
+        self.rounded(least.max(self.options.level_first * LEAST_PART).min(self.options.level_first))
     }
 
     /// Requests that say something of every objective.
@@ -379,7 +389,8 @@ impl Planner<'_> {
                 }
             }
         };
-        let most = self.ceiling().map_or(self.options.most, |ceiling| ceiling.min(self.options.most));
+        let most =
+            self.ceiling().map_or(self.options.level_max, |ceiling| ceiling.min(self.options.level_max));
         levels.iter_mut().for_each(|level| *level = self.rounded(level.min(most)));
         levels.sort_by(f64::total_cmp);
         levels.dedup();
@@ -393,16 +404,16 @@ impl Planner<'_> {
         let Some(found) = found else { return Next::Over(ending) };
         let left_s = self.options.budget_s - self.spent_s() - self.beside_s() - self.warm_up_s();
         let level = self.rounded(found.low.unwrap_or(found.level));
-        let most_s = self.last_s().min(left_s).floor();
-        if most_s < LAST_S.0 || level <= 0.0 {
+        let measured_max_s = self.last_s().min(left_s).floor();
+        if measured_max_s < LAST_S.0 || level <= 0.0 {
             return Next::Over(ending);
         }
-        Next::Trial(TrialPlan { level, purpose: Purpose::Last, warm_up_s: self.warm_up_s(), most_s })
+        Next::Trial(TrialPlan { level, purpose: Purpose::Last, warm_up_s: self.warm_up_s(), measured_max_s })
     }
 
     fn ask(&self, level: f64, purpose: Purpose) -> Next {
         let refine_s = self.refine_s();
-        let most_s = match purpose {
+        let measured_max_s = match purpose {
             Purpose::Explore => self.explore_s(),
             Purpose::Narrow => (refine_s / 2.0).max(REFINE_S.0),
             Purpose::Refine { .. } | Purpose::Last => refine_s,
@@ -411,18 +422,18 @@ impl Planner<'_> {
             Purpose::Explore => WARM_UP_S.0.max(self.options.warm_up_s),
             _ => self.warm_up_s(),
         };
-        let level = self.rounded(level.min(self.options.most));
-        let most_s = most_s.max(self.enough_s(level, most_s)).round();
-        Next::Trial(TrialPlan { level, purpose, warm_up_s, most_s })
+        let level = self.rounded(level.min(self.options.level_max));
+        let measured_max_s = measured_max_s.max(self.enough_s(level, measured_max_s)).round();
+        Next::Trial(TrialPlan { level, purpose, warm_up_s, measured_max_s })
     }
 
     /// How long a trial is that has enough requests, where that is not too long; else as long as it was to be.
-    fn enough_s(&self, level: f64, most_s: f64) -> f64 {
+    fn enough_s(&self, level: f64, measured_max_s: f64) -> f64 {
         let per_level = self.per_level().or((!self.options.users).then_some(1.0));
-        let Some(per_level) = per_level else { return most_s };
+        let Some(per_level) = per_level else { return measured_max_s };
         let bound_s = if self.levels(false).next().is_some() { self.last_s() } else { self.refine_s() };
         let enough_s = (self.wanted_requests() / (level * per_level)).ceil();
-        if enough_s <= bound_s { enough_s } else { most_s }
+        if enough_s <= bound_s { enough_s } else { measured_max_s }
     }
 
     fn explore_s(&self) -> f64 {
@@ -475,12 +486,12 @@ impl Planner<'_> {
 
     /// Whether there is time for a trial, and for the last one after it.
     fn fits(&self, ask: &TrialPlan) -> bool {
-        let takes = |most_s: f64| self.beside_s() + ask.warm_up_s + most_s;
+        let takes = |measured_max_s: f64| self.beside_s() + ask.warm_up_s + measured_max_s;
         let after_s = match ask.purpose {
             Purpose::Refine { .. } if !self.had_last() => takes(self.last_s()),
             _ => 0.0,
         };
-        self.spent_s() + takes(ask.most_s) + after_s <= self.options.budget_s
+        self.spent_s() + takes(ask.measured_max_s) + after_s <= self.options.budget_s
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cause::Room;
+use crate::cause::Resources;
 use crate::estimate::decided;
 use crate::found::{Found, found};
 use crate::search::{Ending, Options, counted};
@@ -45,8 +45,8 @@ pub struct Search {
     /// Where it begins and ends.
     pub options: Options,
     /// What the system has.
-    #[serde(default)]
-    pub room: Room,
+    #[serde(default, rename = "room")]
+    pub resources: Resources,
     /// The trials that were carried out.
     #[serde(default)]
     pub trials: Vec<Trial>,
@@ -149,14 +149,14 @@ impl Search {
                 ));
             }
         }
-        let Options { first, most, budget_s, precision, warm_up_s, .. } = self.options;
-        above_0("`first`", first, LEVEL_MAX)?;
-        above_0("`most`", most, LEVEL_MAX)?;
+        let Options { level_first, level_max, budget_s, precision, warm_up_s, .. } = self.options;
+        above_0("`first`", level_first, LEVEL_MAX)?;
+        above_0("`most`", level_max, LEVEL_MAX)?;
         above_0("`budget_s`", budget_s, SECONDS_MAX)?;
         above_0("`precision`", precision, 1.0)?;
         from_0("`warm_up_s`", warm_up_s, SECONDS_MAX)?;
         above_0("`at_least_per_s`", self.at_least_per_s.unwrap_or(1.0), LEVEL_MAX)?;
-        from_0("`cores`", self.room.cores, NUMBERS.1)?;
+        from_0("`cores`", self.resources.cores, NUMBERS.1)?;
         for (index, trial) in self.trials.iter().enumerate() {
             self.check_trial(trial).map_err(|reason| format!("trial {}: {reason}", index + 1))?;
         }
@@ -166,7 +166,7 @@ impl Search {
     fn check_trial(&self, trial: &Trial) -> Result<(), String> {
         above_0("`level`", trial.ask.level, LEVEL_MAX)?;
         from_0("`warm_up_s`", trial.ask.warm_up_s, SECONDS_MAX)?;
-        above_0("`most_s`", trial.ask.most_s, SECONDS_MAX)?;
+        above_0("`most_s`", trial.ask.measured_max_s, SECONDS_MAX)?;
         from_0("`began_s`", trial.began_s, SECONDS_MAX)?;
         above_0("`took_s`", trial.took_s, SECONDS_MAX)?;
         from_0("`measured_s`", trial.measured_s, SECONDS_MAX)?;
@@ -242,6 +242,6 @@ impl Search {
 
     /// What it comes to by now.
     pub fn found(&self) -> Found {
-        found(&self.goals, &self.trials, &self.options, &self.room, self.ended)
+        found(&self.goals, &self.trials, &self.options, &self.resources, self.ended)
     }
 }

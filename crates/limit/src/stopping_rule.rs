@@ -74,7 +74,7 @@ mod tests {
     fn rule(purpose: Purpose) -> StoppingRule {
         let percentile = Some(Percentile { allowed: 0.01, bound_s: 0.05 });
         let goals = [Goal { text: "p99 < 50ms".into(), percentile, ..Goal::default() }];
-        StoppingRule::new(&goals, &TrialPlan { level: 1_000.0, purpose, warm_up_s: 1.0, most_s: 9.0 })
+        StoppingRule::new(&goals, &TrialPlan { level: 1_000.0, purpose, warm_up_s: 1.0, measured_max_s: 9.0 })
     }
 
     fn tail(fast: u64, slow: u64, parts: f64) -> Vec<Option<Tail>> {

@@ -56,7 +56,8 @@ pub struct TrialPlan {
     /// How long the level is held before anything counts, seconds.
     pub warm_up_s: f64,
     /// How long it is measured at most, seconds.
-    pub most_s: f64,
+    #[serde(rename = "most_s")]
+    pub measured_max_s: f64,
 }
 
 /// Why a trial says nothing of the system.
@@ -185,8 +186,8 @@ impl Trial {
         Trial {
             ask,
             began_s: 0.0,
-            took_s: ask.warm_up_s + ask.most_s,
-            measured_s: ask.most_s,
+            took_s: ask.warm_up_s + ask.measured_max_s,
+            measured_s: ask.measured_max_s,
             seen,
             failure: None,
             not_counted: None,

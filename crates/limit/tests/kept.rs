@@ -1,7 +1,7 @@
 //! A search that is written down and read again is the same.
 
 use tidemark_limit::{
-    Cores, Ending, Figures, GoalResult, Moment, NotCounted, Options, Percentile, Purpose, Room, Search,
+    Cores, Ending, Figures, GoalResult, Moment, NotCounted, Options, Percentile, Purpose, Resources, Search,
     Searches, Tail, Trial, TrialPlan,
 };
 
@@ -17,7 +17,7 @@ fn searches() -> Searches {
         level: 41.5,
         purpose: Purpose::Refine { round: 2, place: 3 },
         warm_up_s: 1.0,
-        most_s: 9.0,
+        measured_max_s: 9.0,
     };
     let figures = Figures {
         p99_us: Some(1_234),
@@ -32,7 +32,7 @@ fn searches() -> Searches {
         setting: Some("cores=2".into()),
         goals: vec![goal(Percentile { allowed: 0.01, bound_s: 0.05 })],
         options: Options::new(10.0, 300.0),
-        room: Room { cores: 2.0, at_once: 1_000, sync_us: Some(900), fresh: true },
+        resources: Resources { cores: 2.0, in_flight_max: 1_000, sync_us: Some(900), fresh: true },
         trials: vec![trial],
         ended: Some(Ending::Budget),
         at_least_per_s: Some(5_000.0),
@@ -69,10 +69,10 @@ fn of_a_queue() -> Value {
     let mut system = Simulated::new(Queue::new(1, Service::Exponential, 200.0), percentile, 1);
     let mut trials = Vec::new();
     let Ok(ended) = search(&goals, &options, &mut trials, &mut system);
-    let room = Room { cores: 2.0, at_once: 10, sync_us: Some(900), fresh: false };
+    let resources = Resources { cores: 2.0, in_flight_max: 10, sync_us: Some(900), fresh: false };
     let ended = Some(ended);
     let (setting, at_least_per_s, notes) = (None, None, Vec::new());
-    let search = Search { setting, goals, options, room, trials, ended, at_least_per_s, notes };
+    let search = Search { setting, goals, options, resources, trials, ended, at_least_per_s, notes };
     let kept = Searches { searches: vec![search], ..Searches::new("shop", "") };
     serde_json::from_str(&kept.to_json()).unwrap()
 }

@@ -32,7 +32,7 @@ impl Trials for Users {
             now_s -= (1.0 - self.random.f64()).ln() / PER_S;
             if now_s >= second_s {
                 let measured_s = second_s - ask.warm_up_s;
-                if measured_s >= ask.most_s || rule.is_sure(&[Some(tail.clone())], measured_s) {
+                if measured_s >= ask.measured_max_s || rule.is_sure(&[Some(tail.clone())], measured_s) {
                     break;
                 }
                 second_s += 1.0;

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use tidemark_limit::{
-    Ending, Figures, Goal, GoalResult, Next, NotCounted, Options, Percentile, Purpose, Room, StoppingRule,
-    Tail, Trial, TrialPlan, Trials, counted, estimate, found, next, search, spent_s,
+    Ending, Figures, Goal, GoalResult, Next, NotCounted, Options, Percentile, Purpose, Resources,
+    StoppingRule, Tail, Trial, TrialPlan, Trials, counted, estimate, found, next, search, spent_s,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, options};
@@ -28,7 +28,7 @@ fn trial(ask: &TrialPlan, met: bool) -> Trial {
     let figures =
         Figures { offered_per_s: ask.level * 2.0, achieved_per_s: ask.level * 2.0, ..Figures::default() };
     Trial {
-        took_s: ask.warm_up_s + ask.most_s + 1.0,
+        took_s: ask.warm_up_s + ask.measured_max_s + 1.0,
         ..Trial::new(*ask, vec![GoalResult { met, ..GoalResult::default() }], figures)
     }
 }
@@ -45,7 +45,7 @@ fn a_limit_is_found_from_far_below_and_from_far_above() {
         let options = Options::new(first, 330.0);
         let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= limit));
         assert_eq!(ending, Ending::Precise, "{first}");
-        let found = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
         assert!((found.level.unwrap() / limit - 1.0).abs() < 0.02, "{found:?}");
         assert!(found.low_level.unwrap() <= limit && found.high_level.unwrap() >= limit);
         assert!((found.per_s.unwrap() / limit / 2.0 - 1.0).abs() < 0.02, "two requests in each session");
@@ -66,14 +66,14 @@ fn users_are_whole_and_their_neighbours_are_precise() {
 
 #[test]
 fn what_never_breaks_and_what_never_holds_end() {
-    let options = Options { most: 5_000.0, ..Options::new(10.0, 600.0) };
+    let options = Options { level_max: 5_000.0, ..Options::new(10.0, 600.0) };
     let (ending, trials) = carried_out(&options, |ask| trial(ask, true));
     assert_eq!((ending, trials.last().unwrap().ask.level), (Ending::NothingBreaks, 5_000.0));
-    let limit = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+    let limit = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((limit.level, limit.high_level, limit.first_to_break), (Some(5_000.0), None, None));
     let (ending, trials) = carried_out(&options, |ask| trial(ask, false));
     assert_eq!(ending, Ending::NothingHolds);
-    let limit = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+    let limit = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((limit.level, limit.first_to_break.as_deref()), (None, Some("errors < 0.1%")));
 }
 
@@ -85,7 +85,7 @@ fn a_system_that_only_fails_is_told_at_once() {
         let options = Options::new(first, 300.0);
         let fails = |ask: &TrialPlan| {
             let mut tail = Tail::default();
-            tail.fail((ask.level * ask.most_s) as u64);
+            tail.fail((ask.level * ask.measured_max_s) as u64);
             let percentile = GoalResult { met: false, measured: "not measured".into(), tail: Some(tail) };
             let errors = GoalResult { measured: "100%".into(), ..GoalResult::default() };
             let figures = Figures { offered_per_s: ask.level, failed_share: 1.0, ..Figures::default() };
@@ -94,7 +94,7 @@ fn a_system_that_only_fails_is_told_at_once() {
         let mut trials = Vec::new();
         let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(fails));
         assert_eq!((ending, trials.len()), (Ending::NothingHolds, 2), "{first}");
-        let found = found(&goals, &trials, &options, &Room::default(), Some(ending));
+        let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
         assert_eq!(
             (found.first_to_break.as_deref(), found.first_to_break_measured.as_deref()),
             (Some("errors < 0.1%"), Some("100%"))
@@ -116,21 +116,21 @@ fn too_few_requests_say_nothing() {
         tail.add(9.0, u64::from(count > 0));
         let met = (tail.slow() as f64) < 0.001 * tail.due() as f64;
         let seen = GoalResult { met, measured: String::new(), tail: Some(tail) };
-        let figures = Figures { offered_per_s: count as f64 / ask.most_s, ..Figures::default() };
+        let figures = Figures { offered_per_s: count as f64 / ask.measured_max_s, ..Figures::default() };
         Trial::new(*ask, vec![seen], figures)
     };
     let options = Options::new(2.0, 300.0);
     let mut trials = Vec::new();
-    let few = |ask: &TrialPlan| slow_once(ask, (ask.level * ask.most_s / 2.0).max(1.0) as u64);
+    let few = |ask: &TrialPlan| slow_once(ask, (ask.level * ask.measured_max_s / 2.0).max(1.0) as u64);
     let Ok(_) = search(&goals, &options, &mut trials, &mut Does(few));
-    let found = found(&goals, &trials, &options, &Room::default(), None);
+    let found = found(&goals, &trials, &options, &Resources::default(), None);
     assert!(found.high_level.is_some_and(|high| (850.0..1_900.0).contains(&high)), "{found:?}");
     assert!(found.low_level.is_some_and(|low| (300.0..=900.0).contains(&low)), "{found:?}");
     // and none at all are never asked for without end
     let mut trials = Vec::new();
     let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(|ask: &TrialPlan| slow_once(ask, 0)));
     assert_eq!(ending, Ending::Budget);
-    let nothing = tidemark_limit::found(&goals, &trials, &options, &Room::default(), Some(ending));
+    let nothing = tidemark_limit::found(&goals, &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((nothing.level, nothing.high_level, nothing.first_to_break), (None, None, None));
 }
 
@@ -144,7 +144,7 @@ fn where_answers_take_no_longer_there_is_no_knee() {
             trial.figures.mean_us = Some(mean_us(ask.level));
             trial
         });
-        found(&errors(), &trials, &options, &Room::default(), Some(ending)).knee_per_s
+        found(&errors(), &trials, &options, &Resources::default(), Some(ending)).knee_per_s
     };
     assert_eq!(knee(|_| 900.0), None);
     // it sheds load: those that it answers, it answers sooner
@@ -173,7 +173,7 @@ fn the_driver_is_a_limit_and_says_nothing_of_the_system() {
     };
     let (ending, trials) = carried_out(&options, bound);
     assert_eq!(ending, Ending::Driver);
-    let limit = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+    let limit = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert!((8_000.0..=9_000.0).contains(&limit.low_level.unwrap()), "{limit:?}");
     assert_eq!((limit.high_level, limit.driver.as_deref()), (None, Some("its busiest thread")));
 }
@@ -223,7 +223,7 @@ fn the_budget_is_kept_and_the_last_trial_is_the_longest() {
         if budget_s > 60.0 {
             let last = trials.last().unwrap();
             assert_eq!(last.ask.purpose, Purpose::Last);
-            assert!(trials.iter().all(|trial| trial.ask.most_s <= last.ask.most_s));
+            assert!(trials.iter().all(|trial| trial.ask.measured_max_s <= last.ask.measured_max_s));
         }
     }
 }
@@ -237,7 +237,7 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
         let jumps = |ask: &TrialPlan| {
             let fast = ask.level <= limit;
             let mut tail = Tail::default();
-            tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * ask.most_s) as u64);
+            tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * ask.measured_max_s) as u64);
             let seen = GoalResult { met: fast, measured: String::new(), tail: Some(tail) };
             let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
             // far beyond, it is soon sure

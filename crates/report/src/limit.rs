@@ -185,9 +185,9 @@ pub fn cause(cause: &Cause) -> String {
             let of = if *of > 0.0 { format!(" of {}", cores_of(*of)) } else { String::new() };
             format!("one thread: {process} uses {cores:.2} cores{of}, about as much as one thread can")
         }
-        Cause::Connections { at_once, waited_share } => format!(
-            "connections: all of the {at_once} requests that the driver has under way at once are, and others wait for {} of \
-             their response time until they can leave, while the system takes no longer for each; give it more, \
+        Cause::Connections { in_flight_max, waited_share } => format!(
+            "connections: all of the {in_flight_max} requests that the driver has under way at once are, and others wait \
+             for {} of their response time until they can leave, while the system takes no longer for each; give it more, \
              `limits: {{connections: …}}`",
             percent(*waited_share)
         ),
@@ -295,7 +295,7 @@ fn beside(search: &Search) -> Option<String> {
     let is_unseen = search.trials.iter().all(|trial| trial.figures.processes.is_empty());
     let beside = search.trials.iter().filter(|trial| busy(trial) >= BUSY_CORES).count();
     let most = search.trials.iter().max_by(|a, b| busy(a).total_cmp(&busy(b)))?;
-    if search.room.fresh || !is_unseen || beside == 0 {
+    if search.resources.fresh || !is_unseen || beside == 0 {
         return None;
     }
     let names = most.figures.neighbours.iter().map(|busy| format!("{} {:.2}", busy.name, busy.cores));
@@ -353,12 +353,12 @@ pub(crate) fn time(us: Option<u64>) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use tidemark_limit::{Figures, Goal, GoalResult, Options, Purpose, Room, TrialPlan};
+    use tidemark_limit::{Figures, Goal, GoalResult, Options, Purpose, Resources, TrialPlan};
 
     /// A search that held 800/s and broke at 900/s, on one core.
     pub(crate) fn searches(setting: Option<&str>) -> Searches {
         let trial = |level: f64, us: u64| {
-            let ask = TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 4.0 };
+            let ask = TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 4.0 };
             let met = level < 850.0;
             let figures = Figures {
                 offered_per_s: level * 50.0,
@@ -377,7 +377,7 @@ pub(crate) mod tests {
             setting: setting.map(str::to_owned),
             goals: vec![Goal { text: "mean < 50ms".into(), ..Goal::default() }],
             options: Options::new(100.0, 300.0),
-            room: Room { cores: 1.0, at_once: 100, sync_us: None, fresh: true },
+            resources: Resources { cores: 1.0, in_flight_max: 100, sync_us: None, fresh: true },
             trials: vec![trial(100.0, 900), trial(800.0, 2_000), trial(900.0, 60_000)],
             ended: Some(Ending::Precise),
             at_least_per_s: None,
@@ -461,7 +461,7 @@ pub(crate) mod tests {
             "{remarked}"
         );
         assert!(!remarked.contains("other processes"), "{remarked}");
-        search.room.fresh = false;
+        search.resources.fresh = false;
         for trial in &mut search.trials {
             trial.figures.processes.clear();
             trial.figures.neighbours = vec![Cores { name: "rustc".into(), cores: trial.ask.level / 500.0 }];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidemark_lab::{
-    EXIT_PASS, IoChoice, LimitOptions, Limited, Member, Pins, RunOptions, Timestamps, Trying,
+    EXIT_PASS, IoChoice, LimitOptions, LimitOutcome, Member, Pins, RunOptions, Timestamps, TrialStart,
     available_cores, cores_text, limit as search, worse,
 };
 use tidemark_limit::{Purpose, Searches};
@@ -39,10 +39,10 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
         asked: asked(arguments),
     };
     let members = members(arguments)?;
-    let Limited { dir, searches, exit_status, failed } =
-        search::<Failure>(&members, &options, &mut |trying, plan, options| {
+    let LimitOutcome { dir, searches, exit_status, failed } =
+        search::<Failure>(&members, &options, &mut |start, plan, options| {
             if !arguments.quiet {
-                output::remark(&announced(trying));
+                output::remark(&announced(start));
             }
             carry_out::without_page(plan, options)
         })?;
@@ -262,29 +262,29 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
 }
 
 /// `cores=2: trial 7: 41,200/s for 9s; 1m10s of 5m; so far: holds 40,000/s …`.
-fn announced(trying: &Trying<'_>) -> String {
+fn announced(start: &TrialStart<'_>) -> String {
     let whole = |s: f64| Time(Duration::from_secs(s.max(0.0).round() as u64));
-    let ask = &trying.ask;
-    let setting = trying.setting.map_or_else(String::new, |setting| format!("{setting}: "));
-    let level = words::level_text(ask.level, trying.found.users);
-    if let Some(waited) = trying.cooled_down {
+    let ask = &start.ask;
+    let setting = start.setting.map_or_else(String::new, |setting| format!("{setting}: "));
+    let level = words::level_text(ask.level, start.found.users);
+    if let Some(waited) = start.cooled_down {
         let waited = whole(waited.as_secs_f64());
         return format!(
             "{setting}trial {}: waited {waited}, as the system still answered more slowly than before the first trial",
-            trying.number
+            start.number
         );
     }
     let what = if ask.purpose == Purpose::Last { ", whether it lasts" } else { "" };
-    let so_far = match trying.found.first_to_break {
-        Some(_) => format!("; so far: {}", words::says(&trying.found)),
+    let so_far = match start.found.first_to_break {
+        Some(_) => format!("; so far: {}", words::says(&start.found)),
         None => String::new(),
     };
     format!(
         "{setting}trial {}: {level} for {}{what}; {} of {}{so_far}",
-        trying.number,
-        whole(ask.most_s),
-        whole(trying.found.took_s),
-        whole(trying.budget_s)
+        start.number,
+        whole(ask.measured_max_s),
+        whole(start.found.took_s),
+        whole(start.budget_s)
     )
 }
 
@@ -292,7 +292,7 @@ fn announced(trying: &Trying<'_>) -> String {
 mod tests {
     use super::*;
     use clap::Parser;
-    use tidemark_limit::{Figures, Goal, GoalResult, Options, Room, Trial, TrialPlan, found};
+    use tidemark_limit::{Figures, Goal, GoalResult, Options, Resources, Trial, TrialPlan, found};
 
     #[test]
     fn what_was_asked_for_is_told_in_the_words_of_the_command_line() {
@@ -314,18 +314,18 @@ mod tests {
     #[test]
     fn a_line_says_what_is_tried_and_what_is_known_by_then() {
         let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }];
-        let ask = |level| TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
+        let ask = |level| TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 3.0 };
         let seen = vec![GoalResult { met: false, measured: "100%".into(), tail: None }];
         let figures = Figures { offered_per_s: 100.0, failed_share: 1.0, ..Figures::default() };
         let trials = [Trial::new(ask(100.0), seen, figures)];
-        let found = found(&goals, &trials, &Options::new(100.0, 30.0), &Room::default(), None);
+        let found = found(&goals, &trials, &Options::new(100.0, 30.0), &Resources::default(), None);
         let (setting, budget_s) = (Some("cores=2"), 30.0);
-        let mut trying = Trying { setting, number: 2, ask: ask(40.7), found, budget_s, cooled_down: None };
+        let mut start = TrialStart { setting, number: 2, ask: ask(40.7), found, budget_s, cooled_down: None };
         let line = "cores=2: trial 2: 40.7/s for 3s; 4s of 30s; so far: nothing holds: errors < 0.1% (100%) breaks at 100/s";
-        assert_eq!(announced(&trying), line);
-        (trying.setting, trying.cooled_down) = (None, Some(Duration::from_secs(4)));
+        assert_eq!(announced(&start), line);
+        (start.setting, start.cooled_down) = (None, Some(Duration::from_secs(4)));
         let line = "trial 2: waited 4s, as the system still answered more slowly than before the first trial";
-        assert_eq!(announced(&trying), line);
+        assert_eq!(announced(&start), line);
     }
 
     #[test]

@@ -208,7 +208,7 @@ mod tests {
             Goal { text: "p99 < 50ms".into(), percentile, ..Goal::default() },
             Goal { text: "x".into(), ..Goal::default() },
         ];
-        let ask = TrialPlan { level: 100.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 9.0 };
+        let ask = TrialPlan { level: 100.0, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 9.0 };
         let bounded = [Some(Bounded { about: About::All, bound_us: 50_000.0 }), None];
         let mut tally = Tally::new(StoppingRule::new(&goals, &ask), &bounded, calm, Arc::default());
         let summary = summarize(&Totals::new(&[]), std::path::Path::new("x"));

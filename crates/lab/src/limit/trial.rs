@@ -189,7 +189,7 @@ mod tests {
         let result = |met| ObjectiveResult { met, measured: "0%".into(), ..ObjectiveResult::default() };
         manifest.objectives = vec![result(false), result(met), result(true)];
         change(&mut manifest);
-        let ask = TrialPlan { level: 10.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
+        let ask = TrialPlan { level: 10.0, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 3.0 };
         let tally =
             Tally::new(StoppingRule::new(&goals().all, &ask), &goals().bounded, None, Default::default());
         let took = Took { began_s: 7.0, took_s: 5.0, dir: "3-10".into(), fresh: true };

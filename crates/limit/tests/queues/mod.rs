@@ -108,7 +108,7 @@ impl Trials for Simulated {
                 moment.at_s = second_s - 0.5 - began_s;
                 moments.push(std::mem::take(&mut moment));
                 let measured_s = second_s - measured_from_s;
-                is_over = measured_s >= ask.most_s || rule.is_sure(&[Some(tail.clone())], measured_s);
+                is_over = measured_s >= ask.measured_max_s || rule.is_sure(&[Some(tail.clone())], measured_s);
                 second_s += 1.0;
             }
             if is_over {
@@ -189,7 +189,15 @@ pub fn goal(percentile: Percentile) -> Goal {
 
 /// A search that begins at a twentieth of 1,000/s.
 pub fn options(budget_s: f64, seed: u64) -> Options {
-    Options { first: 50.0, most: 1e6, users: false, budget_s, precision: 0.02, warm_up_s: 1.0, seed }
+    Options {
+        level_first: 50.0,
+        level_max: 1e6,
+        users: false,
+        budget_s,
+        precision: 0.02,
+        warm_up_s: 1.0,
+        seed,
+    }
 }
 
 /// The rate at which `allowed` of the requests take longer than the bound, by the theory of queues.
