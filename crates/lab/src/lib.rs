@@ -101,7 +101,7 @@ pub use error::LabError;
 pub use experiment::{Once, once, run};
 pub use finished::Finished;
 pub use interrupt::StopRequest;
-pub use limit::{LimitOptions, Limited, Member, Trying, limit};
+pub use limit::{LimitOptions, LimitOutcome, Member, TrialStart, limit};
 pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::RunOptions;

@@ -16,11 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidemark_limit::{
-    Ask, Ending, Found, Next, Options, Room, Search, Searches, Trial, Watch, next, spent_s,
+    Found, Next, Options, Resources, Search, SearchVerdict, Searches, StoppingRule, Trial, TrialPlan, next,
+    spent_s,
 };
 use tidemark_record::{RecordError, limit as file};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Store, SystemOrigin, Watch as WatchPlan, Watched};
+use tidemark_scenario::plan::{Store, SystemOrigin, Watch, Watched};
 
 use self::goals::Goals;
 use self::tally::{Calm, Tally};
@@ -83,13 +84,13 @@ pub struct LimitOptions {
 
 /// A trial that is about to begin.
 #[derive(Debug)]
-pub struct Trying<'a> {
+pub struct TrialStart<'a> {
     /// What is set, where there are several searches.
     pub setting: Option<&'a str>,
     /// From 1.
     pub number: usize,
     /// What it is to be.
-    pub ask: Ask,
+    pub ask: TrialPlan,
     /// What was found until now.
     pub found: Found,
     /// How long the search may take, seconds.
@@ -100,7 +101,7 @@ pub struct Trying<'a> {
 
 /// What searches came to.
 #[derive(Debug, Clone)]
-pub struct Limited<E> {
+pub struct LimitOutcome<E> {
     /// Where they are.
     pub dir: PathBuf,
     /// The searches with their trials.
@@ -120,16 +121,16 @@ pub struct Limited<E> {
 pub fn limit<E: From<LabError> + std::fmt::Display>(
     members: &[Member],
     options: &LimitOptions,
-    run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
-) -> Result<Limited<E>, E> {
+    run: &mut dyn FnMut(&TrialStart<'_>, Plan, RunOptions) -> Result<Finished, E>,
+) -> Result<LimitOutcome<E>, E> {
     let Some(first) = members.first() else { return Err(LabError::Usage("nothing to search".into()).into()) };
     // what cannot be searched is told before there is anything
     let prepared = members.iter().map(|member| prepared(member, options));
-    let prepared = prepared.collect::<Result<Vec<Search>, LabError>>()?;
+    let prepared = prepared.collect::<Result<Vec<(Search, Goals)>, LabError>>()?;
     // the lock is held until this is over
     let (dir, mut searches, _lock) = open(first, options)?;
     let mut carried_out = Ok(false);
-    for (index, (member, search)) in members.iter().zip(prepared).enumerate() {
+    for (index, (member, (search, goals))) in members.iter().zip(prepared).enumerate() {
         match searches.searches.get_mut(index) {
             // more time than before is time to go on, and so is a limit that is to be known better, or may be higher
             Some(before) => {
@@ -137,7 +138,7 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
                 before.options = Options {
                     budget_s: search.options.budget_s.max(before.options.budget_s),
                     precision: search.options.precision,
-                    most: search.options.most,
+                    level_max: search.options.level_max,
                     ..before.options
                 };
             }
@@ -145,7 +146,7 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
         }
         write(&dir, &searches)?;
         let mut one = One { member, dir: &dir, index, began: Instant::now(), calm: None };
-        carried_out = one.carry_out(&mut searches, run);
+        carried_out = one.carry_out(&mut searches, &goals, run);
         if !matches!(carried_out, Ok(false)) {
             break;
         }
@@ -169,33 +170,17 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
     };
     // one that has not ended proves nothing
     let ended = searches.searches.iter().filter(|search| search.ended.is_some());
-    let worth = ended.map(|search| worth(&search.found(), search.at_least_per_s)).reduce(worse);
-    let exit_status = if stopped { EXIT_INTERRUPTED } else { worth.unwrap_or(EXIT_INVALID) };
-    Ok(Limited { dir, searches, exit_status, failed })
+    let status = ended.map(status).reduce(worse);
+    let exit_status = if stopped { EXIT_INTERRUPTED } else { status.unwrap_or(EXIT_INVALID) };
+    Ok(LimitOutcome { dir, searches, exit_status, failed })
 }
 
-/// The exit status of a search: 1 where nothing holds, or for sure less than it must, 3 where no limit of the system was seen.
-/// One that holds as much as it must is worth a pass whatever ended it.
-fn worth(found: &Found, at_least_per_s: Option<f64>) -> u8 {
-    if let Some(per_s) = at_least_per_s {
-        match found.holds_at_least(per_s) {
-            Some(true) => return EXIT_PASS,
-            Some(false) => return EXIT_FAIL,
-            // nothing broke, and less was tried
-            None if found.first_to_break.is_none() => return EXIT_INVALID,
-            None => {}
-        }
-    }
-    match found.ended {
-        Some(Ending::NothingHolds) => EXIT_FAIL,
-        Some(Ending::Driver) => EXIT_INVALID,
-        _ if found.per_s.is_none() && found.first_to_break.is_some() => EXIT_FAIL,
-        _ if found.per_s.is_none()
-            || found.first_to_break.is_none() && found.ended == Some(Ending::Budget) =>
-        {
-            EXIT_INVALID
-        }
-        _ => EXIT_PASS,
+/// The exit status of a search that has ended.
+fn status(search: &Search) -> u8 {
+    match search.found().verdict(search.at_least_per_s) {
+        SearchVerdict::Pass => EXIT_PASS,
+        SearchVerdict::Fail => EXIT_FAIL,
+        SearchVerdict::Unknown => EXIT_INVALID,
     }
 }
 
@@ -207,12 +192,12 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, Fi
     // one that was killed before it was written down begins anew
     let there = options.out.as_deref().filter(|dir| file::is_at(dir) || file::is_begun(dir));
     let (dir, lock) = match there {
-        Some(dir) => (dir.to_owned(), begin(dir)?),
+        Some(dir) => (dir.to_owned(), lock(dir)?),
         None => {
             let dir = tidemark_record::new_run_dir(options.out.as_deref(), &format!("limit-{}", plan.name))
                 .map_err(|error| LabError::Usage(error.to_string()))?;
             tidemark_record::write_scenario(&dir, &plan.source).map_err(unwritten)?;
-            let lock = begin(&dir)?;
+            let lock = lock(&dir)?;
             (dir, lock)
         }
     };
@@ -221,7 +206,7 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, Fi
         LabError::Usage(format!("{dir}: this search cannot go on: {why}; name another directory"))
     };
     if file::source(&dir) != plan.source {
-        return Err(cannot("its scenario was another, or has changed"));
+        return Err(cannot("the scenario is not the one it began with"));
     }
     if file::is_at(&dir) {
         let text = file::read(&dir).map_err(|error| LabError::Usage(error.to_string()))?;
@@ -239,8 +224,8 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, Fi
     Ok((dir, searches, lock))
 }
 
-fn begin(dir: &Path) -> Result<File, LabError> {
-    let lock = file::begin(dir).map_err(|error| LabError::Usage(error.to_string()))?;
+fn lock(dir: &Path) -> Result<File, LabError> {
+    let lock = file::lock(dir).map_err(|error| LabError::Usage(error.to_string()))?;
     let reason = "a search goes on here right now; wait for it, stop it, or name another directory";
     lock.ok_or_else(|| LabError::Usage(format!("{}: {reason}", dir.display())))
 }
@@ -249,8 +234,8 @@ fn told(asked: &[String]) -> String {
     if asked.is_empty() { "nothing beside it".into() } else { asked.join(" ") }
 }
 
-/// A search that has not begun.
-fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError> {
+/// A search that has not begun, and its goals.
+fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), LabError> {
     let Member { setting, plan, options: run_options } = member;
     let goals = Goals::of(plan);
     let users = plan.load.streams().iter().any(|stream| stream.model.is_closed());
@@ -263,7 +248,7 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError>
     let budget_s = options.budget.as_secs_f64();
     let fresh = is_fresh(plan, run_options);
     let warm_up_s = if fresh { warm_up(plan).as_secs_f64().min(budget_s * WARM_UP_PART) } else { 0.0 };
-    let at_once = plan.limits.connections * plan.limits.pipeline.max(plan.limits.streams);
+    let in_flight_max = plan.limits.connections * plan.limits.pipeline.max(plan.limits.streams);
     let mut notes: Vec<String> = goals
         .left_out
         .iter()
@@ -279,21 +264,21 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError>
                 .into(),
         );
     }
-    Ok(Search {
+    let search = Search {
         setting: setting.clone(),
-        goals: goals.all,
+        goals: goals.all.clone(),
         options: Options {
-            first: if users { level.min(most).round().max(1.0) } else { level.min(most) },
-            most,
+            level_first: if users { level.min(most).round().max(1.0) } else { level.min(most) },
+            level_max: most,
             users,
             budget_s,
             precision: options.precision,
             warm_up_s,
             seed: run_options.seed.or(plan.seed).unwrap_or(1),
         },
-        room: Room {
+        resources: Resources {
             cores: cores(&run_options.pins, fresh || is_watched_here(plan)),
-            at_once: at_once as u64,
+            in_flight_max: in_flight_max as u64,
             sync_us: None,
             fresh,
         },
@@ -301,7 +286,8 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<Search, LabError>
         ended: None,
         at_least_per_s: options.at_least_per_s,
         notes,
-    })
+    };
+    Ok((search, goals))
 }
 
 /// Whether what is driven is started for each trial.
@@ -318,7 +304,7 @@ fn warm_up(plan: &Plan) -> Duration {
 
 /// Whether processes of this machine are watched, all of them.
 fn is_watched_here(plan: &Plan) -> bool {
-    let is_here = |watch: &WatchPlan| watch.agent.is_none() && !matches!(watch.what, Watched::Metrics { .. });
+    let is_here = |watch: &Watch| watch.agent.is_none() && !matches!(watch.what, Watched::Metrics { .. });
     !plan.watch.is_empty() && plan.watch.iter().all(is_here)
 }
 
@@ -347,9 +333,9 @@ impl One<'_> {
     fn carry_out<E: From<LabError>>(
         &mut self,
         searches: &mut Searches,
-        run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
+        goals: &Goals,
+        run: &mut dyn FnMut(&TrialStart<'_>, Plan, RunOptions) -> Result<Finished, E>,
     ) -> Result<bool, E> {
-        let goals = Goals::of(&self.member.plan);
         // times in which nobody searched are left out
         let before_s = spent_s(&searches.searches[self.index].trials);
         loop {
@@ -363,11 +349,11 @@ impl One<'_> {
                 }
             };
             search.ended = None;
-            let Some((trial, finished)) = self.try_one(search, &goals, ask, before_s, run)? else {
+            let Some((trial, finished)) = self.try_one(search, goals, ask, before_s, run)? else {
                 return Ok(true);
             };
             let system = &finished.manifest.system;
-            search.room.sync_us = system.sync_latency.as_ref().map(|latency| latency.p50_us);
+            search.resources.sync_us = system.sync_latency.as_ref().map(|latency| latency.p50_us);
             search.trials.push(trial);
             write(self.dir, searches)?;
         }
@@ -378,18 +364,19 @@ impl One<'_> {
         &mut self,
         search: &Search,
         goals: &Goals,
-        ask: Ask,
+        ask: TrialPlan,
         before_s: f64,
-        run: &mut dyn FnMut(&Trying<'_>, Plan, RunOptions) -> Result<Finished, E>,
+        run: &mut dyn FnMut(&TrialStart<'_>, Plan, RunOptions) -> Result<Finished, E>,
     ) -> Result<Option<(Trial, Finished)>, E> {
         let begin = Instant::now();
         let (mut wait, mut cooled_down) = (COOL_DOWN.0, None);
         loop {
             let dir = self.trial_dir(search.trials.len() + 1, ask.level)?;
-            let calm = (!search.room.fresh).then_some((CALM.as_secs_f64(), self.calm_most_us(cooled_down)));
+            let calm =
+                (!search.resources.fresh).then_some((CALM.as_secs_f64(), self.calm_most_us(cooled_down)));
             let enough = Arc::new(AtomicBool::new(false));
-            let watch = Watch::new(&search.goals, &ask);
-            let tally = Arc::new(Mutex::new(Tally::new(watch, &goals.counted, calm, Arc::clone(&enough))));
+            let rule = StoppingRule::new(&search.goals, &ask);
+            let tally = Arc::new(Mutex::new(Tally::new(rule, &goals.bounded, calm, Arc::clone(&enough))));
             let mut sinks = self.member.options.sinks.clone();
             sinks.add(Arc::clone(&tally));
             let options = RunOptions {
@@ -399,7 +386,7 @@ impl One<'_> {
                 enough: Some(enough),
                 ..self.member.options.clone()
             };
-            let trying = Trying {
+            let start = TrialStart {
                 setting: search.setting.as_deref(),
                 number: search.trials.len() + 1,
                 ask,
@@ -408,7 +395,9 @@ impl One<'_> {
                 cooled_down,
             };
             let began_s = before_s + self.began.elapsed().as_secs_f64();
-            let finished = run(&trying, self.plan(goals, ask, calm.is_some())?, options)?;
+            let light = if search.options.users { 1.0 } else { (ask.level * CALM_SHARE).min(CALM_PER_S) };
+            let plan = self.plan(goals, ask, calm.map(|_| (light, CALM)))?;
+            let finished = run(&start, plan, options)?;
             if finished.exit_status() == EXIT_INTERRUPTED {
                 return Ok(None);
             }
@@ -425,7 +414,7 @@ impl One<'_> {
                 continue;
             }
             let took_s = begin.elapsed().as_secs_f64();
-            let took = Took { began_s, took_s, dir, fresh: search.room.fresh };
+            let took = Took { began_s, took_s, dir, fresh: search.resources.fresh };
             let trial = trial(ask, goals, &tally, &finished.manifest, took);
             drop(tally);
             return Ok(Some((trial, finished)));
@@ -443,16 +432,13 @@ impl One<'_> {
         }
     }
 
-    /// The member's plan at a level.
-    fn plan(&self, goals: &Goals, ask: Ask, calm: bool) -> Result<Plan, LabError> {
+    /// The member's plan at a level; `calm`: at which one before it, and for how long.
+    fn plan(&self, goals: &Goals, ask: TrialPlan, calm: Option<(f64, Duration)>) -> Result<Plan, LabError> {
         let mut plan = self.member.plan.clone();
-        let users = plan.load.streams().iter().any(|stream| stream.model.is_closed());
-        let level = if users { 1.0 } else { (ask.level * CALM_SHARE).min(CALM_PER_S) };
-        let calm = calm.then_some((level, CALM));
         let seconds = Duration::from_secs_f64;
-        plan.hold_at(ask.level, calm, seconds(ask.warm_up_s), seconds(ask.most_s))
+        plan.hold_at(ask.level, calm, seconds(ask.warm_up_s), seconds(ask.measured_max_s))
             .map_err(|error| LabError::Usage(error.to_string()))?;
-        let bounds = goals.counted.iter().flatten().map(|counted| counted.bound_us);
+        let bounds = goals.bounded.iter().flatten().map(|bounded| bounded.bound_us);
         let bound = Duration::from_secs_f64(bounds.fold(0.0, f64::max) / 1e6);
         plan.limits.drain = plan.limits.drain.min(bound.mul_f64(DRAIN_BOUNDS).max(DRAIN_LEAST));
         // the search ends a trial by itself

@@ -38,6 +38,12 @@ use tidemark_scenario::plan::{About, Comparison, Load, LoadModel, Metric, Object
 use crate::silence::Outage;
 use figure::{Both, Measured};
 
+/// What stands in front of a reason that is about the driver, and of one that is about the machine.
+pub(crate) const DRIVER_BOUND: &str = "driver-bound: ";
+pub(crate) const MACHINE_BOUND: &str = "machine-bound: ";
+/// What stands between an objective that was missed and what was measured of it.
+pub(crate) const MISSED: &str = " missed: ";
+
 /// What a run is judged by.
 pub struct Evidence<'a> {
     /// What was asked for.
@@ -108,7 +114,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         ended.chain(heard.iter().map(|outage| outage.reason.as_str())).map(str::to_owned).collect();
     let missed = results.iter().filter(|of| !of.met && !of.undecided && !of_the_ledger(&of.objective));
     let missed = missed.filter(|of| !(is_empty && of.default));
-    failed.extend(missed.map(|of| format!("{} missed: {}", of.objective, of.measured)));
+    failed.extend(missed.map(|of| format!("{}{MISSED}{}", of.objective, of.measured)));
     if judges_errors(plan) {
         let is_judged = |index: usize, about: fn(u16) -> About| {
             u16::try_from(index).is_ok_and(|index| !is_allowed_to_fail(plan, about(index)))
@@ -131,7 +137,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     invalid.extend(unheard.iter().map(|outage| {
         let waited = unheard_share(outage) * 100.0;
         let Outage { reason, .. } = outage;
-        format!("driver-bound: {reason}; or it was not heard, as the driver waited for a core for {waited:.0} % of the time")
+        format!("{DRIVER_BOUND}{reason}; or it was not heard, as the driver waited for a core for {waited:.0} % of the time")
     }));
     let mut is_driver_bound = !undecided.is_empty() || !unheard.is_empty();
     if is_empty {
@@ -149,7 +155,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             (count, 0) => {
                 is_driver_bound = true;
                 invalid.push(format!(
-                    "driver-bound: {none_due}, as {count} of before it still waited, which may be the driver's own doing"
+                    "{DRIVER_BOUND}{none_due}, as {count} of before it still waited, which may be the driver's own doing"
                 ));
             }
             (_, count) => failed.push(format!(
@@ -158,11 +164,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             )),
         }
     }
-    invalid.extend(undecided.iter().map(|told| format!("driver-bound: {told}")));
+    invalid.extend(undecided.iter().map(|told| format!("{DRIVER_BOUND}{told}")));
     if is_driver_bound {
-        invalid.extend(limits.iter().map(|limit| format!("driver-bound: {limit}")));
+        invalid.extend(limits.iter().map(|limit| format!("{DRIVER_BOUND}{limit}")));
     }
-    invalid.extend(machine_bound.iter().map(|told| format!("machine-bound: {told}")));
+    invalid.extend(machine_bound.iter().map(|told| format!("{MACHINE_BOUND}{told}")));
     let never = summary.faults.iter().filter(|fault| fault.begin_us.is_none());
     invalid
         .extend(never.filter_map(|fault| Some(format!("no `{}`: {}", fault.fault, fault.error.as_ref()?))));

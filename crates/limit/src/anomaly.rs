@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::estimate::{Estimate, contradicting, telling};
-use crate::search::told;
+use crate::estimate::{Estimate, contradicting, decided};
+use crate::search::counted;
 use crate::trial::{Goal, Moment, NotCounted, Purpose, Trial};
 
 /// Something that a reader of the limit must know.
@@ -64,13 +64,13 @@ pub fn anomalies(goals: &[Goal], trials: &[Trial], found: Option<&Estimate>, fre
     let slows = found.filter(|_| !fresh).and_then(|found| slows(goals, trials, found));
     all.extend(slows);
     all.extend(contradicts(goals, trials));
-    let lasts = trials.iter().find(|trial| trial.ask.purpose == Purpose::Last && trial.is_told());
+    let lasts = trials.iter().find(|trial| trial.ask.purpose == Purpose::Last && trial.is_counted());
     if let Some(last) = lasts.filter(|last| !last.holds()) {
         let missed = last.seen.iter().zip(goals).filter(|(seen, _)| !seen.met);
-        let mut told: Vec<String> = last.failure.iter().cloned().collect();
-        told.extend(missed.map(|(seen, goal)| format!("{}: {}", goal.text, seen.measured)));
-        told.extend(last.figures.drift.clone());
-        all.push(Anomaly::DoesNotLast { measured_s: last.measured_s, measured: told.join("; ") });
+        let mut remarks: Vec<String> = last.failure.iter().cloned().collect();
+        remarks.extend(missed.map(|(seen, goal)| format!("{}: {}", goal.text, seen.measured)));
+        remarks.extend(last.figures.drift.clone());
+        all.push(Anomaly::DoesNotLast { measured_s: last.measured_s, measured: remarks.join("; ") });
     }
     let mut by = trials.iter().filter_map(|trial| match &trial.not_counted {
         Some(NotCounted::Machine(by)) => Some(by),
@@ -82,10 +82,10 @@ pub fn anomalies(goals: &[Goal], trials: &[Trial], found: Option<&Estimate>, fre
 }
 
 fn contradicts(goals: &[Goal], trials: &[Trial]) -> Option<Anomaly> {
-    let told = telling(goals, &told(trials));
-    let against = contradicting(goals, &told);
+    let decided = decided(goals, &counted(trials));
+    let against = contradicting(goals, &decided);
     let lowest = against.iter().min_by(|a, b| a.ask.level.total_cmp(&b.ask.level))?;
-    let held = told.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).fold(0.0, f64::max);
+    let held = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).fold(0.0, f64::max);
     let (broke, after_s) = (lowest.ask.level, lowest.began_s);
     Some(Anomaly::Contradicts { broke, after_s, held, trials: against.len() })
 }
@@ -229,11 +229,11 @@ fn slows(goals: &[Goal], trials: &[Trial], found: &Estimate) -> Option<Anomaly> 
     let percentile = goals.get(goal)?.percentile;
     let near = trials
         .iter()
-        .filter(|trial| trial.is_told() && (trial.ask.level / found.level).ln().abs() < COMPARED);
+        .filter(|trial| trial.is_counted() && (trial.ask.level / found.level).ln().abs() < COMPARED);
     let fared = |trial: &Trial| {
         let seen = trial.seen.get(goal)?;
         let bad = match (percentile, &seen.tail) {
-            (Some(percentile), Some(tail)) => tail.counted().quantile(percentile.allowed),
+            (Some(percentile), Some(tail)) => tail.cumulative().quantile(percentile.allowed),
             _ => {
                 if seen.met {
                     1.0
@@ -257,7 +257,7 @@ fn slows(goals: &[Goal], trials: &[Trial], found: &Estimate) -> Option<Anomaly> 
     });
     let ratio = |pair: &(&Fared, &Fared)| pair.0.level / pair.1.level;
     let (one, later) = contradicts.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
-    let told = Anomaly::Slows {
+    let slows = Anomaly::Slows {
         held: one.level,
         held_after_s: one.began_s,
         broke: later.level,
@@ -268,7 +268,7 @@ fn slows(goals: &[Goal], trials: &[Trial], found: &Estimate) -> Option<Anomaly> 
         random.shuffle(&mut all);
         worsened(&all) >= striking
     });
-    (striking > 0 && as_striking.count() <= AS_STRIKING).then_some(told)
+    (striking > 0 && as_striking.count() <= AS_STRIKING).then_some(slows)
 }
 
 /// Pairs of which the later is worse at no more load, less those of which it is better at no less.

@@ -8,11 +8,12 @@ use crate::trial::{Cores, Trial};
 /// What the system has at its disposal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Room {
+pub struct Resources {
     /// Cores that it may use; 0 where nobody knows.
     pub cores: f64,
     /// Most requests that the driver has under way at once: its connections, times how many each carries.
-    pub at_once: u64,
+    #[serde(rename = "at_once")]
+    pub in_flight_max: u64,
     /// Median time of a sync of the system's disk, microseconds, where answers wait for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync_us: Option<u64>,
@@ -45,7 +46,8 @@ pub enum Cause {
     /// All of the driver's connections are taken, and a request takes no longer once it has one.
     Connections {
         /// How many requests they carry at once.
-        at_once: u64,
+        #[serde(rename = "at_once")]
+        in_flight_max: u64,
         /// Of the response time, the part that was spent waiting for one, 0 to 1.
         waited_share: f64,
     },
@@ -82,15 +84,15 @@ pub fn at_the_limit<'a>(trials: &[&'a Trial], found: Option<&Estimate>) -> Optio
 }
 
 /// None where nothing was measured.
-pub fn cause(trials: &[&Trial], found: Option<&Estimate>, room: &Room) -> Option<Cause> {
+pub fn cause(trials: &[&Trial], found: Option<&Estimate>, resources: &Resources) -> Option<Cause> {
     let full = at_the_limit(trials, found)?;
     let holding = trials.iter().filter(|trial| trial.holds());
     let idle = holding.min_by(|a, b| a.ask.level.total_cmp(&b.ask.level)).copied();
     let figures = &full.figures;
-    if let Some(connections) = connections(full, idle, room) {
+    if let Some(connections) = connections(full, idle, resources) {
         return Some(connections);
     }
-    let of = room.cores;
+    let of = resources.cores;
     let busiest = figures.processes.iter().max_by(|a, b| a.cores.total_cmp(&b.cores));
     if let Some(Cores { name, cores }) = busiest {
         let process = name.clone();
@@ -106,7 +108,7 @@ pub fn cause(trials: &[&Trial], found: Option<&Estimate>, room: &Room) -> Option
         return Some(Cause::Cpu { process: "all together".into(), cores: all, of });
     }
     let idle_us = idle.and_then(|idle| idle.figures.p50_us);
-    if let Some((sync_us, idle_us)) = room.sync_us.zip(idle_us)
+    if let Some((sync_us, idle_us)) = resources.sync_us.zip(idle_us)
         && sync_us as f64 >= SYNCED * idle_us as f64
     {
         return Some(Cause::Disk { sync_us });
@@ -114,11 +116,12 @@ pub fn cause(trials: &[&Trial], found: Option<&Estimate>, room: &Room) -> Option
     Some(Cause::Within { cores: all, of })
 }
 
-fn connections(full: &Trial, idle: Option<&Trial>, room: &Room) -> Option<Cause> {
+fn connections(full: &Trial, idle: Option<&Trial>, resources: &Resources) -> Option<Cause> {
     let (response_us, service_us) = (full.figures.mean_us?, full.figures.service_mean_us?);
     let idle_us = idle.and_then(|idle| idle.figures.service_mean_us).unwrap_or(service_us);
     let waited_share = 1.0 - service_us / response_us.max(1e-9);
-    let taken = full.figures.in_flight >= FULL * room.at_once as f64 && full.figures.waiting >= 1.0;
+    let taken =
+        full.figures.in_flight >= FULL * resources.in_flight_max as f64 && full.figures.waiting >= 1.0;
     (taken && waited_share >= WAITED && service_us <= LONGER * idle_us)
-        .then_some(Cause::Connections { at_once: room.at_once, waited_share })
+        .then_some(Cause::Connections { in_flight_max: resources.in_flight_max, waited_share })
 }

@@ -8,9 +8,9 @@
 //! out; where there are more, the interval reaches over all of them.
 
 use crate::fit::{FAR, Fit, fit};
+use crate::stopping_rule::alike;
 use crate::tail::Tail;
 use crate::trial::{Goal, Purpose, Trial};
-use crate::watch::alike;
 
 /// Objectives whose limits are within so much of the lowest one share its interval's lower end.
 const SHARES: f64 = 1.1;
@@ -26,16 +26,16 @@ pub struct Estimate {
     pub high: Option<f64>,
     /// The goal that breaks first; none where something else makes trials fail.
     pub goal: Option<usize>,
-    /// How steep the percentile rises, and how many trials say so; none where there is only a bracket.
+    /// How steep the percentile rises; none where there is only a bracket.
     pub(crate) steepness: Option<f64>,
 }
 
 /// None where nothing broke, or nothing held.
 pub fn estimate(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
-    let told = telling(goals, trials);
-    let against = contradicting(goals, &told);
+    let decided = decided(goals, trials);
+    let against = contradicting(goals, &decided);
     let alone = lone(&against);
-    let kept: Vec<&Trial> = told.iter().copied().filter(|trial| !is_in(&alone, trial)).collect();
+    let kept: Vec<&Trial> = decided.iter().copied().filter(|trial| !is_in(&alone, trial)).collect();
     let found = of_kept(goals, &kept)?;
     if alone.is_some() || against.is_empty() {
         return Some(found);
@@ -73,7 +73,7 @@ fn of_kept(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
 }
 
 /// Those with enough requests to hold or to break.
-pub(crate) fn telling<'a>(goals: &[Goal], trials: &[&'a Trial]) -> Vec<&'a Trial> {
+pub(crate) fn decided<'a>(goals: &[Goal], trials: &[&'a Trial]) -> Vec<&'a Trial> {
     trials.iter().copied().filter(|trial| trial.verdict(goals).is_some()).collect()
 }
 
@@ -113,7 +113,7 @@ fn is_in(one: &Option<&Trial>, trial: &Trial) -> bool {
 /// What each percentile was, in parts of its bound.
 fn parts<'a>(goals: &'a [Goal], trial: &'a Trial) -> impl Iterator<Item = f64> + 'a {
     let with = goals.iter().zip(&trial.seen).filter(|(goal, seen)| !seen.has_too_few(goal));
-    with.filter_map(|(goal, seen)| Some(seen.tail.as_ref()?.counted().quantile(goal.percentile?.allowed)))
+    with.filter_map(|(goal, seen)| Some(seen.tail.as_ref()?.cumulative().quantile(goal.percentile?.allowed)))
 }
 
 /// Whether it held, and every percentile was far under its bound.
@@ -146,8 +146,8 @@ fn of_goal(goals: &[Goal], goal: usize, trials: &[&Trial], held: f64) -> Option<
         Some(Fit { high, ..fit })
     });
     Some(match fitted {
-        Some(Fit { level, low, high, steepness, telling, .. }) => {
-            let steepness = Some(steepness).filter(|_| telling > 1);
+        Some(Fit { level, low, high, steepness, near_bound }) => {
+            let steepness = Some(steepness).filter(|_| near_bound > 1);
             Estimate { level, low, high, goal: Some(goal), steepness }
         }
         None => Estimate { level, low, high, goal: Some(goal), steepness: None },
@@ -198,16 +198,16 @@ fn bracket(trials: &[&Trial], held: f64, breaks: &dyn Fn(&Trial) -> bool) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::{Ask, Figures, Purpose, Seen};
+    use crate::trial::{Figures, GoalResult, Purpose, TrialPlan};
 
     fn trial(level: f64, met: bool) -> Trial {
-        let ask = Ask { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
+        let ask = TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 3.0 };
         let figures = Figures { offered_per_s: level, ..Figures::default() };
-        Trial::new(ask, vec![Seen { met, ..Seen::default() }], figures)
+        Trial::new(ask, vec![GoalResult { met, ..GoalResult::default() }], figures)
     }
 
     fn of(trials: &[(f64, bool)]) -> Option<(f64, Option<f64>, Option<f64>)> {
-        let goals = [Goal { text: "errors = 0".into(), percentile: None }];
+        let goals = [Goal { text: "errors = 0".into(), is_of_errors: true, percentile: None }];
         let trials: Vec<Trial> = trials.iter().map(|(level, met)| trial(*level, *met)).collect();
         let trials: Vec<&Trial> = trials.iter().collect();
         estimate(&goals, &trials).map(|of| (of.level.round(), of.low, of.high))
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_falls_is_a_limit_of_its_own() {
-        let goals = [Goal { text: "errors = 0".into(), percentile: None }];
+        let goals = [Goal { text: "errors = 0".into(), is_of_errors: true, percentile: None }];
         let (held, mut ended) = (trial(100.0, true), trial(300.0, true));
         ended.failure = Some("the system ended by itself".into());
         let found = estimate(&goals, &[&held, &ended]).unwrap();

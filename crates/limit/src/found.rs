@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use crate::anomaly::{Anomaly, anomalies};
-use crate::cause::{Cause, Room, at_the_limit, cause};
-use crate::estimate::{Estimate, estimate, telling};
-use crate::search::{Ending, Options, spent_s, told};
+use crate::cause::{Cause, Resources, at_the_limit, cause};
+use crate::estimate::{Estimate, decided, estimate};
+use crate::search::{Ending, Options, counted, spent_s};
 use crate::trial::{Cores, Goal, NotCounted, Trial};
 
 /// The result of a search. Rates are of requests; null what is not known.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Found {
     /// The highest rate at which everything holds.
     pub per_s: Option<f64>,
@@ -47,6 +47,17 @@ pub struct Found {
     pub curve: Vec<Point>,
 }
 
+/// What a search that has ended is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchVerdict {
+    /// A limit was found, or nothing broke; or it holds as much as it must, whatever ended the search.
+    Pass,
+    /// Nothing holds, or for sure less than it must.
+    Fail,
+    /// No limit of the system was seen.
+    Unknown,
+}
+
 /// A point of the curve: one trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Point {
@@ -82,6 +93,29 @@ impl Found {
             _ => None,
         }
     }
+
+    /// What the search is worth once it has ended; `at_least_per_s`: requests each second that the system must hold, if so
+    /// many are asked for.
+    pub fn verdict(&self, at_least_per_s: Option<f64>) -> SearchVerdict {
+        let is_broken = self.first_to_break.is_some();
+        if let Some(per_s) = at_least_per_s {
+            match self.holds_at_least(per_s) {
+                Some(true) => return SearchVerdict::Pass,
+                Some(false) => return SearchVerdict::Fail,
+                // nothing broke, and less was tried
+                None if !is_broken => return SearchVerdict::Unknown,
+                None => {}
+            }
+        }
+        match self.ended {
+            Some(Ending::NothingHolds) => SearchVerdict::Fail,
+            Some(Ending::Driver) => SearchVerdict::Unknown,
+            _ if self.per_s.is_none() && is_broken => SearchVerdict::Fail,
+            _ if self.per_s.is_none() => SearchVerdict::Unknown,
+            Some(Ending::Budget) if !is_broken => SearchVerdict::Unknown,
+            _ => SearchVerdict::Pass,
+        }
+    }
 }
 
 /// What the trials until now come to; `ended` is none while the search goes on.
@@ -89,29 +123,31 @@ pub fn found(
     goals: &[Goal],
     trials: &[Trial],
     options: &Options,
-    room: &Room,
+    resources: &Resources,
     ended: Option<Ending>,
 ) -> Found {
-    let told = told(trials);
-    let tell = telling(goals, &told);
-    let estimate = estimate(goals, &told);
+    let counted = counted(trials);
+    let decided = decided(goals, &counted);
+    let estimate = estimate(goals, &counted);
     let (level, low, high) = match &estimate {
         Some(Estimate { level, low, high, .. }) => (Some(*level), *low, *high),
         // nothing broke: as far as it was tried
-        None if tell.iter().any(|trial| trial.holds()) => {
-            let held = tell.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level);
+        None if decided.iter().any(|trial| trial.holds()) => {
+            let held = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level);
             let held = held.reduce(f64::max);
             (held, held, None)
         }
-        None => (None, None, tell.iter().map(|trial| trial.ask.level).reduce(f64::min)),
+        None => (None, None, decided.iter().map(|trial| trial.ask.level).reduce(f64::min)),
     };
-    let per_s = |level: Option<f64>| level.and_then(|level| rate_at(&told, level, options.users));
-    let (first_to_break, first_to_break_measured) = first_to_break(goals, &tell, estimate.as_ref());
+    let per_s = |level: Option<f64>| level.and_then(|level| rate_at(&counted, level, options.users));
+    let (first_to_break, first_to_break_measured) = first_to_break(goals, &decided, estimate.as_ref());
     let driver = trials.iter().rev().find_map(|trial| match &trial.not_counted {
         Some(NotCounted::Driver(why)) => Some(why.clone()),
         _ => None,
     });
-    let breaks = tell.iter().any(|trial| !trial.holds()) || ended == Some(Ending::Saturated);
+    // where nothing holds it is no limit that the system has
+    let is_limited =
+        ended != Some(Ending::Driver) && (estimate.is_some() || ended == Some(Ending::Saturated));
     Found {
         per_s: per_s(level),
         low_per_s: per_s(low),
@@ -124,12 +160,12 @@ pub fn found(
         first_to_break_measured,
         ended,
         driver: driver.filter(|_| ended == Some(Ending::Driver)),
-        cause: cause(&told, estimate.as_ref(), room).filter(|_| breaks && ended != Some(Ending::Driver)),
-        cpu: cpu(&told, level),
-        knee_per_s: knee(&tell),
-        anomalies: anomalies(goals, trials, estimate.as_ref(), room.fresh),
+        cause: cause(&counted, estimate.as_ref(), resources).filter(|_| is_limited),
+        cpu: cpu(&counted, level),
+        knee_per_s: knee(&decided),
+        anomalies: anomalies(goals, trials, estimate.as_ref(), resources.fresh),
         took_s: spent_s(trials),
-        curve: curve(&told),
+        curve: curve(&counted),
     }
 }
 
@@ -206,15 +242,10 @@ fn errors(goals: &[Goal], trials: &[&Trial], broken: Option<usize>) -> Option<us
     let broke = trials.iter().filter(|trial| trial.seen.get(broken).is_some_and(|seen| !seen.met));
     let lowest = broke.min_by(|a, b| a.ask.level.total_cmp(&b.ask.level))?;
     let is_missed = |goal: usize| lowest.seen.get(goal).is_some_and(|seen| !seen.met);
-    let mut all = goals
-        .iter()
-        .enumerate()
-        .filter(|(index, goal)| goal.percentile.is_none() && goal.text.contains(ERRORS) && is_missed(*index));
+    let mut all = goals.iter().enumerate().filter(|(index, goal)| goal.is_of_errors && is_missed(*index));
     all.next().filter(|_| lowest.figures.failed_share > MOST_FAILED).map(|(index, _)| index)
 }
 
-/// How objectives on errors are called.
-const ERRORS: &str = "errors";
 /// A larger share than this is most of the requests.
 const MOST_FAILED: f64 = 0.5;
 /// A response time that rises by less, from the lowest level to the highest that holds, does not rise.
@@ -254,4 +285,44 @@ fn curve(trials: &[&Trial]) -> Vec<Point> {
     let mut curve: Vec<Point> = trials.iter().map(point).collect();
     curve.sort_by(|a, b| a.level.total_cmp(&b.level));
     curve
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_is_worth_what_it_proves() {
+        let found = |ended, per_s: Option<f64>, broke: Option<&str>| Found {
+            per_s,
+            low_per_s: per_s.map(|per_s| per_s - 10.0),
+            high_per_s: per_s.filter(|_| broke.is_some()).map(|per_s| per_s + 10.0),
+            first_to_break: broke.map(str::to_owned),
+            ended: Some(ended),
+            ..Found::default()
+        };
+        let broke = Some("errors < 0.1%");
+        let (pass, fail, unknown) = (SearchVerdict::Pass, SearchVerdict::Fail, SearchVerdict::Unknown);
+        for (found, verdict) in [
+            (found(Ending::Precise, Some(730.0), broke), pass),
+            (found(Ending::Budget, Some(730.0), broke), pass),
+            (found(Ending::Budget, Some(730.0), None), unknown),
+            (found(Ending::Budget, None, None), unknown),
+            (found(Ending::Budget, None, broke), fail),
+            (found(Ending::NothingBreaks, Some(730.0), None), pass),
+            (found(Ending::NothingHolds, None, broke), fail),
+            (found(Ending::Driver, Some(730.0), None), unknown),
+        ] {
+            assert_eq!(found.verdict(None), verdict, "{found:?}");
+        }
+        let precise = found(Ending::Precise, Some(730.0), broke);
+        let of = |per_s| precise.verdict(Some(per_s));
+        assert_eq!(
+            [of(720.0), of(730.0), of(741.0)],
+            [pass, pass, fail],
+            "within the interval nothing fails"
+        );
+        let driver = found(Ending::Driver, Some(730.0), None);
+        assert_eq!([driver.verdict(Some(700.0)), driver.verdict(Some(800.0))], [pass, unknown]);
+    }
 }

@@ -1,13 +1,13 @@
 //! Searches for the highest load at which a system's objectives hold, with an interval, and says what breaks first.
 //!
-//! Nothing here reads a clock or a socket. A [search](search()) asks for one [`Trial`] after the other: whoever implements
-//! [`Trials`] carries them out, be it with real load or with a queue that is simulated in virtual time, and tells a
-//! [`Watch`] after each second what was seen until then. [`found()`] says what all of them come to.
+//! Nothing here reads a clock or a socket. [`next`] says which [`Trial`] comes next; `lab` carries it out, and tells a
+//! [`StoppingRule`] after each second what was seen until then. [`found()`] says what all of them come to.
 //!
-//! - [`search()`]: doubling until an objective breaks, halving the distance, then rounds of trials around the limit in
-//!   shuffled order, and a longer one at the end. What comes [next] follows from the trials that were carried out, and from
-//!   nothing else, so that a search that was stopped goes on where it was.
-//! - [`Watch`]: how long a trial has to be.
+//! - [`next`]: doubling until an objective breaks, halving the distance, then rounds of trials around the limit in shuffled
+//!   order, and a longer one at the end. What comes next follows from the trials that were carried out, and from nothing
+//!   else, so that a search that was stopped goes on where it was.
+//! - [`search()`]: that loop for trials in virtual time (tests, examples).
+//! - [`StoppingRule`]: how long a trial has to be.
 //! - [`estimate()`]: the limit and its interval; for a percentile by a regression that minds how requests depend on each
 //!   other.
 //! - [`found()`]: what breaks first, what the limit is, the curve, anomalies.
@@ -19,7 +19,9 @@
 //!
 //! ```
 //! use std::convert::Infallible;
-//! use tidemark_limit::{Ask, Ending, Figures, Goal, Options, Seen, Trial, Trials, Watch, estimate, search, told};
+//! use tidemark_limit::{
+//!     Ending, Figures, Goal, GoalResult, Options, StoppingRule, Trial, TrialPlan, Trials, counted, estimate, search,
+//! };
 //!
 //! /// A system that refuses what is above 730/s.
 //! struct Refuses;
@@ -27,18 +29,18 @@
 //! impl Trials for Refuses {
 //!     type Error = Infallible;
 //!
-//!     fn run(&mut self, ask: &Ask, _watch: &Watch) -> Result<Trial, Infallible> {
+//!     fn run(&mut self, ask: &TrialPlan, _rule: &StoppingRule) -> Result<Trial, Infallible> {
 //!         let met = ask.level <= 730.0;
 //!         let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
-//!         Ok(Trial::new(*ask, vec![Seen { met, ..Seen::default() }], figures))
+//!         Ok(Trial::new(*ask, vec![GoalResult { met, ..GoalResult::default() }], figures))
 //!     }
 //! }
 //!
-//! let goals = [Goal { text: "errors < 0.1%".into(), percentile: None }];
+//! let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }];
 //! let options = Options::new(10.0, 300.0);
 //! let mut trials = Vec::new();
 //! let Ok(ending) = search(&goals, &options, &mut trials, &mut Refuses);
-//! let limit = estimate(&goals, &told(&trials)).unwrap();
+//! let limit = estimate(&goals, &counted(&trials)).unwrap();
 //! assert_eq!(ending, Ending::Precise);
 //! assert!((700.0..760.0).contains(&limit.level));
 //! ```
@@ -48,20 +50,21 @@ mod cause;
 mod estimate;
 mod fit;
 mod found;
-mod math;
-mod record;
 mod search;
+mod searches;
+mod stopping_rule;
 pub mod student;
 mod tail;
 mod trial;
-mod watch;
 
 pub use anomaly::Anomaly;
-pub use cause::{Cause, Room};
+pub use cause::{Cause, Resources};
 pub use estimate::{Estimate, estimate};
-pub use found::{Found, Point, found};
-pub use record::{Search, Searches};
-pub use search::{Ending, Next, Options, Trials, next, search, spent_s, told};
+pub use found::{Found, Point, SearchVerdict, found};
+pub use search::{Ending, Next, Options, Trials, counted, next, search, spent_s};
+pub use searches::{Search, Searches};
+pub use stopping_rule::StoppingRule;
 pub use tail::Tail;
-pub use trial::{Ask, Cores, Figures, Goal, Moment, NotCounted, Percentile, Purpose, Seen, Trial};
-pub use watch::Watch;
+pub use trial::{
+    Cores, Figures, Goal, GoalResult, Moment, NotCounted, Percentile, Purpose, Trial, TrialPlan,
+};

@@ -5,17 +5,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, contradicted_by, estimate, holds_by_far, telling};
-use crate::trial::{Ask, Goal, NotCounted, Purpose, Trial};
-use crate::watch::Watch;
+use crate::estimate::{Estimate, contradicted_by, decided, estimate, holds_by_far};
+use crate::stopping_rule::StoppingRule;
+use crate::trial::{Goal, NotCounted, Purpose, Trial, TrialPlan};
 
 /// Where a search begins and ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// The first level.
-    pub first: f64,
+    #[serde(rename = "first")]
+    pub level_first: f64,
     /// No level is higher.
-    pub most: f64,
+    #[serde(rename = "most")]
+    pub level_max: f64,
     /// Whether levels are users, and the load is closed.
     pub users: bool,
     /// How long the search may take, seconds.
@@ -30,8 +32,16 @@ pub struct Options {
 
 impl Options {
     /// Beginning at this rate of arriving sessions, within so many seconds, with the usual rest.
-    pub fn new(first: f64, budget_s: f64) -> Options {
-        Options { first, most: 1e7, users: false, budget_s, precision: PRECISION, warm_up_s: 0.0, seed: 1 }
+    pub fn new(level_first: f64, budget_s: f64) -> Options {
+        Options {
+            level_first,
+            level_max: 1e7,
+            users: false,
+            budget_s,
+            precision: PRECISION,
+            warm_up_s: 0.0,
+            seed: 1,
+        }
     }
 }
 
@@ -42,7 +52,7 @@ const PRECISION: f64 = 0.02;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     /// This trial.
-    Trial(Ask),
+    Trial(TrialPlan),
     /// Nothing.
     Over(Ending),
 }
@@ -65,19 +75,20 @@ pub enum Ending {
     Saturated,
 }
 
-/// Whoever carries trials out: a load on a real system, or a queue that is simulated.
+/// Carries out trials in virtual time, for [`search`].
 pub trait Trials {
     /// Why one could not be carried out.
     type Error;
 
-    /// Holds the level until the trial was measured for as long as it may be, or the watch, asked after each second, is sure.
+    /// Holds the level until the trial was measured for as long as it may be, or the rule, asked after each second, is sure.
     ///
     /// # Errors
     /// Where it cannot be carried out. The search ends with it, and can go on later from the trials before it.
-    fn run(&mut self, ask: &Ask, watch: &Watch) -> Result<Trial, Self::Error>;
+    fn run(&mut self, ask: &TrialPlan, rule: &StoppingRule) -> Result<Trial, Self::Error>;
 }
 
-/// Searches until it is over; `done` has the trials that were carried out before, and has all of them afterwards.
+/// The loop over [`next`] for trials in virtual time (tests, examples). `done` has the trials that were carried out before,
+/// and has all of them afterwards.
 ///
 /// # Errors
 /// What a trial failed with.
@@ -89,16 +100,16 @@ pub fn search<T: Trials>(
 ) -> Result<Ending, T::Error> {
     loop {
         match next(goals, done, options) {
-            Next::Trial(ask) => done.push(trials.run(&ask, &Watch::new(goals, &ask))?),
+            Next::Trial(ask) => done.push(trials.run(&ask, &StoppingRule::new(goals, &ask))?),
             Next::Over(ending) => return Ok(ending),
         }
     }
 }
 
 /// Levels that hold and break are brought so close before the limit is looked at more closely, as a ratio.
-const CLOSE: f64 = 1.12;
+const CLOSE_RATIO: f64 = 1.12;
 /// Trials around the limit: by how much one over the percentile is to be more or less than at the limit.
-const AROUND: [f64; 5] = [-0.8, -0.5, -0.2, 0.1, 0.4];
+const OFFSETS: [f64; 5] = [-0.8, -0.5, -0.2, 0.1, 0.4];
 /// They stay within so much of it, in logarithms.
 const WITHIN: (f64, f64) = (-0.1, 0.06);
 /// Rounds of those before the interval is believed.
@@ -119,54 +130,54 @@ const BESIDE_S: f64 = 1.0;
 /// Below this share of the first level nothing is tried.
 const LEAST_PART: f64 = 1.0 / 4_096.0;
 /// So many requests are to fall due in a trial, and at the lowest level that is tried,
-const TENS: f64 = 20.0;
+const REQUESTS_MIN: f64 = 20.0;
 /// or so many times as many as a percentile needs for one of them to be slower.
 const ENOUGH: f64 = 1.2;
 /// Requests without a good answer from which on it is all of them.
-const ALL: f64 = 0.99;
+const ALL_FAILED_SHARE: f64 = 0.99;
 /// After so many trials in a row at one level that said nothing there is no use in another.
-const SILENT: usize = 3;
+const UNDECIDED_MAX: usize = 3;
 /// Twice as many users that make less than so many times the throughput make no more.
 const GAIN: f64 = 1.05;
 
 /// What follows from these trials.
 pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
-    let told = told(trials);
-    let telling = telling(goals, &told);
-    let search = Search { goals, trials, options, told, telling };
-    match search.wanted() {
-        Next::Trial(ask) if search.fits(&ask) => Next::Trial(ask),
-        Next::Trial(Ask { purpose: Purpose::Refine { .. }, .. }) => search.end(Ending::Budget),
+    let counted = counted(trials);
+    let decided = decided(goals, &counted);
+    let planner = Planner { goals, trials, options, counted, decided };
+    match planner.wanted() {
+        Next::Trial(ask) if planner.fits(&ask) => Next::Trial(ask),
+        Next::Trial(TrialPlan { purpose: Purpose::Refine { .. }, .. }) => planner.end(Ending::Budget),
         Next::Trial(_) => Next::Over(Ending::Budget),
         over => over,
     }
 }
 
-/// The trials that say something of the system.
-pub fn told(trials: &[Trial]) -> Vec<&Trial> {
+/// The trials that count: those that say something of the system.
+pub fn counted(trials: &[Trial]) -> Vec<&Trial> {
     let disturbed = |trial: &Trial| matches!(trial.not_counted, Some(NotCounted::Machine(_)));
     let always = trials.iter().filter(|trial| disturbed(trial)).count() > REPEATED;
-    trials.iter().filter(|trial| trial.is_told() || (always && disturbed(trial))).collect()
+    trials.iter().filter(|trial| trial.is_counted() || (always && disturbed(trial))).collect()
 }
 
-struct Search<'a> {
+struct Planner<'a> {
     goals: &'a [Goal],
     trials: &'a [Trial],
     options: &'a Options,
-    told: Vec<&'a Trial>,
+    counted: Vec<&'a Trial>,
     /// Those of them that hold or break.
-    telling: Vec<&'a Trial>,
+    decided: Vec<&'a Trial>,
 }
 
-impl Search<'_> {
+impl Planner<'_> {
     fn wanted(&self) -> Next {
         if let Some(last) = self.trials.last()
             && matches!(last.not_counted, Some(NotCounted::Machine(_)))
-            && self.told.last() != Some(&last)
+            && self.counted.last() != Some(&last)
         {
             return Next::Trial(last.ask);
         }
-        if self.is_silent() {
+        if self.is_stuck() {
             return Next::Over(Ending::Budget);
         }
         let held = self.levels(true).reduce(f64::max);
@@ -177,13 +188,13 @@ impl Search<'_> {
         let ceiling = self.ceiling();
         let top = [broken, ceiling].into_iter().flatten().reduce(f64::min);
         match (held, top) {
-            // where nothing was told there were too few requests
-            (None, None) => match self.unheard().reduce(f64::max) {
-                Some(level) if level >= self.options.most => Next::Over(Ending::Budget),
+            // where nothing was decided there were too few requests
+            (None, None) => match self.undecided().reduce(f64::max) {
+                Some(level) if level >= self.options.level_max => Next::Over(Ending::Budget),
                 Some(level) => self.ask(level * 2.0, Purpose::Explore),
-                None => self.ask(self.options.first, Purpose::Explore),
+                None => self.ask(self.options.level_first, Purpose::Explore),
             },
-            (Some(held), None) if held >= self.options.most => Next::Over(Ending::NothingBreaks),
+            (Some(held), None) if held >= self.options.level_max => Next::Over(Ending::NothingBreaks),
             (Some(_), None) if self.is_saturated() => Next::Over(Ending::Saturated),
             (Some(held), None) => self.ask(held * 2.0, Purpose::Explore),
             (None, Some(top)) => match self.lower(top) {
@@ -200,18 +211,18 @@ impl Search<'_> {
     }
 
     fn levels(&self, holds: bool) -> impl Iterator<Item = f64> + '_ {
-        self.telling.iter().filter(move |trial| trial.holds() == holds).map(|trial| trial.ask.level)
+        self.decided.iter().filter(move |trial| trial.holds() == holds).map(|trial| trial.ask.level)
     }
 
     /// Levels of trials that had too few requests to say anything.
-    fn unheard(&self) -> impl Iterator<Item = f64> + '_ {
-        self.told.iter().filter(|trial| trial.verdict(self.goals).is_none()).map(|trial| trial.ask.level)
+    fn undecided(&self) -> impl Iterator<Item = f64> + '_ {
+        self.counted.iter().filter(|trial| trial.verdict(self.goals).is_none()).map(|trial| trial.ask.level)
     }
 
-    fn is_silent(&self) -> bool {
-        let last = self.told.iter().rev().take(SILENT);
-        let level = self.told.last().map(|trial| trial.ask.level);
-        self.told.len() >= SILENT
+    fn is_stuck(&self) -> bool {
+        let last = self.counted.iter().rev().take(UNDECIDED_MAX);
+        let level = self.counted.last().map(|trial| trial.ask.level);
+        self.counted.len() >= UNDECIDED_MAX
             && last.clone().all(|trial| Some(trial.ask.level) == level && trial.verdict(self.goals).is_none())
     }
 
@@ -228,7 +239,7 @@ impl Search<'_> {
     /// Whether a single trial says that this level breaks, and what holds below says nothing of the kind: it is far from its
     /// bounds, or there is nothing. `held`: the highest level that holds.
     fn is_doubtful(&self, level: f64, held: Option<f64>) -> bool {
-        let Some(held) = held else { return self.telling.len() == 1 };
+        let Some(held) = held else { return self.decided.len() == 1 };
         let is_between = |other: &f64| *other > held && *other <= level;
         let is_near = |trial: &&&Trial| {
             let is_bounded = self.goals.iter().any(|goal| goal.percentile.is_some());
@@ -242,15 +253,15 @@ impl Search<'_> {
         };
         held < level
             && self.levels(false).filter(is_between).count() == 1
-            && self.telling.iter().copied().any(|trial| was_tried(&trial))
-            && !self.telling.iter().any(|trial| is_near(&trial))
+            && self.decided.iter().copied().any(|trial| was_tried(&trial))
+            && !self.decided.iter().any(|trial| is_near(&trial))
     }
 
     /// Where it is tried again: at the same level; at hardly any load where all requests of the first trial failed, as then
     /// they may at any.
     fn again(&self, level: f64) -> f64 {
-        match self.telling.as_slice() {
-            [one] if one.figures.failed_share >= ALL => {
+        match self.decided.as_slice() {
+            [one] if one.figures.failed_share >= ALL_FAILED_SHARE => {
                 let light = self.least(self.explore_s());
                 if light * 2.0 < level { light } else { level }
             }
@@ -260,14 +271,14 @@ impl Search<'_> {
 
     /// A lower level than any that broke or was the driver's limit; none where it makes no sense.
     fn lower(&self, top: f64) -> Option<f64> {
-        let fails = |trial: &&Trial| trial.figures.failed_share >= ALL && !trial.holds();
+        let fails = |trial: &&Trial| trial.figures.failed_share >= ALL_FAILED_SHARE && !trial.holds();
         let least = self.least(self.last_s());
-        if top <= least || self.telling.len() > 1 && self.telling.iter().all(fails) {
+        if top <= least || self.decided.len() > 1 && self.decided.iter().all(fails) {
             return None;
         }
         let level = (top / 4.0).max(least);
-        match self.unheard().filter(|unheard| *unheard >= level && *unheard < top).reduce(f64::max) {
-            Some(unheard) => Some((unheard * top).sqrt()).filter(|_| self.is_far(unheard, top)),
+        match self.undecided().filter(|undecided| *undecided >= level && *undecided < top).reduce(f64::max) {
+            Some(undecided) => Some((undecided * top).sqrt()).filter(|_| self.is_far(undecided, top)),
             None => Some(level),
         }
     }
@@ -278,19 +289,19 @@ impl Search<'_> {
             return 1.0;
         }
         let least = self.wanted_requests() / (self.per_level().unwrap_or(1.0) * measured_s);
-        self.rounded(least.max(self.options.first * LEAST_PART).min(self.options.first))
+        self.rounded(least.max(self.options.level_first * LEAST_PART).min(self.options.level_first))
     }
 
     /// Requests that say something of every objective.
     fn wanted_requests(&self) -> f64 {
         let percentiles = self.goals.iter().filter_map(|goal| goal.percentile);
-        percentiles.map(|percentile| ENOUGH / percentile.allowed).fold(TENS, f64::max)
+        percentiles.map(|percentile| ENOUGH / percentile.allowed).fold(REQUESTS_MIN, f64::max)
     }
 
     /// Requests each second that fall due for each session, or user; none where nobody knows.
     fn per_level(&self) -> Option<f64> {
         let due = |trial: &Trial| trial.figures.offered_per_s;
-        let all = self.told.iter().filter(|trial| due(trial) > 0.0);
+        let all = self.counted.iter().filter(|trial| due(trial) > 0.0);
         let (due, level) = all.fold((0.0, 0.0), |sum, trial| (sum.0 + due(trial), sum.1 + trial.ask.level));
         (due > 0.0 && level > 0.0).then(|| due / level)
     }
@@ -303,7 +314,7 @@ impl Search<'_> {
     }
 
     fn is_far(&self, held: f64, top: f64) -> bool {
-        top > held * CLOSE && (!self.options.users || top - held > 1.0)
+        top > held * CLOSE_RATIO && (!self.options.users || top - held > 1.0)
     }
 
     /// Whether twice as many users made no more throughput, twice in a row, where no percentile is bounded.
@@ -312,7 +323,7 @@ impl Search<'_> {
             return false;
         }
         let mut all: Vec<(f64, f64)> =
-            self.told.iter().map(|trial| (trial.ask.level, trial.figures.achieved_per_s)).collect();
+            self.counted.iter().map(|trial| (trial.ask.level, trial.figures.achieved_per_s)).collect();
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut last = all.windows(2).rev().take(2);
         all.len() > 2 && last.all(|pair| pair[1].1 < pair[0].1 * GAIN)
@@ -321,9 +332,9 @@ impl Search<'_> {
     /// A trial around the limit, or the last one.
     fn refine(&self) -> Next {
         // one that another says cannot be is done again
-        if let [one] = contradicted_by(1, self.goals, &self.telling)[..]
+        if let [one] = contradicted_by(1, self.goals, &self.decided)[..]
             && matches!(one.ask.purpose, Purpose::Refine { .. })
-            && self.told.iter().filter(|trial| trial.ask.level == one.ask.level).count() == 1
+            && self.counted.iter().filter(|trial| trial.ask.level == one.ask.level).count() == 1
         {
             return Next::Trial(one.ask);
         }
@@ -343,7 +354,7 @@ impl Search<'_> {
         {
             return self.ask(*level, Purpose::Refine { round, place });
         }
-        let found = estimate(self.goals, &self.told);
+        let found = estimate(self.goals, &self.counted);
         let precise = found.as_ref().is_some_and(|found| self.is_precise(found));
         if round >= ROUNDS && precise {
             return self.end(Ending::Precise);
@@ -361,10 +372,10 @@ impl Search<'_> {
 
     /// The levels of a round, shuffled, from the trials before it.
     fn places(&self, before: &[Trial], round: u32) -> Vec<f64> {
-        let Some(found) = estimate(self.goals, &told(before)) else { return Vec::new() };
+        let Some(found) = estimate(self.goals, &counted(before)) else { return Vec::new() };
         let precision = self.options.precision;
         let mut levels: Vec<f64> = match found.steepness {
-            Some(steepness) => AROUND
+            Some(steepness) => OFFSETS
                 .iter()
                 .map(|by| found.level * (by / steepness).clamp(WITHIN.0, WITHIN.1).exp())
                 .collect(),
@@ -378,7 +389,8 @@ impl Search<'_> {
                 }
             }
         };
-        let most = self.ceiling().map_or(self.options.most, |ceiling| ceiling.min(self.options.most));
+        let most =
+            self.ceiling().map_or(self.options.level_max, |ceiling| ceiling.min(self.options.level_max));
         levels.iter_mut().for_each(|level| *level = self.rounded(level.min(most)));
         levels.sort_by(f64::total_cmp);
         levels.dedup();
@@ -388,20 +400,20 @@ impl Search<'_> {
 
     /// The last trial, if there was none and there is time; else the end.
     fn end(&self, ending: Ending) -> Next {
-        let found = estimate(self.goals, &self.told).filter(|_| !self.had_last());
+        let found = estimate(self.goals, &self.counted).filter(|_| !self.had_last());
         let Some(found) = found else { return Next::Over(ending) };
         let left_s = self.options.budget_s - self.spent_s() - self.beside_s() - self.warm_up_s();
         let level = self.rounded(found.low.unwrap_or(found.level));
-        let most_s = self.last_s().min(left_s).floor();
-        if most_s < LAST_S.0 || level <= 0.0 {
+        let measured_max_s = self.last_s().min(left_s).floor();
+        if measured_max_s < LAST_S.0 || level <= 0.0 {
             return Next::Over(ending);
         }
-        Next::Trial(Ask { level, purpose: Purpose::Last, warm_up_s: self.warm_up_s(), most_s })
+        Next::Trial(TrialPlan { level, purpose: Purpose::Last, warm_up_s: self.warm_up_s(), measured_max_s })
     }
 
     fn ask(&self, level: f64, purpose: Purpose) -> Next {
         let refine_s = self.refine_s();
-        let most_s = match purpose {
+        let measured_max_s = match purpose {
             Purpose::Explore => self.explore_s(),
             Purpose::Narrow => (refine_s / 2.0).max(REFINE_S.0),
             Purpose::Refine { .. } | Purpose::Last => refine_s,
@@ -410,18 +422,18 @@ impl Search<'_> {
             Purpose::Explore => WARM_UP_S.0.max(self.options.warm_up_s),
             _ => self.warm_up_s(),
         };
-        let level = self.rounded(level.min(self.options.most));
-        let most_s = most_s.max(self.enough_s(level, most_s)).round();
-        Next::Trial(Ask { level, purpose, warm_up_s, most_s })
+        let level = self.rounded(level.min(self.options.level_max));
+        let measured_max_s = measured_max_s.max(self.enough_s(level, measured_max_s)).round();
+        Next::Trial(TrialPlan { level, purpose, warm_up_s, measured_max_s })
     }
 
     /// How long a trial is that has enough requests, where that is not too long; else as long as it was to be.
-    fn enough_s(&self, level: f64, most_s: f64) -> f64 {
+    fn enough_s(&self, level: f64, measured_max_s: f64) -> f64 {
         let per_level = self.per_level().or((!self.options.users).then_some(1.0));
-        let Some(per_level) = per_level else { return most_s };
+        let Some(per_level) = per_level else { return measured_max_s };
         let bound_s = if self.levels(false).next().is_some() { self.last_s() } else { self.refine_s() };
         let enough_s = (self.wanted_requests() / (level * per_level)).ceil();
-        if enough_s <= bound_s { enough_s } else { most_s }
+        if enough_s <= bound_s { enough_s } else { measured_max_s }
     }
 
     fn explore_s(&self) -> f64 {
@@ -473,13 +485,13 @@ impl Search<'_> {
     }
 
     /// Whether there is time for a trial, and for the last one after it.
-    fn fits(&self, ask: &Ask) -> bool {
-        let takes = |most_s: f64| self.beside_s() + ask.warm_up_s + most_s;
+    fn fits(&self, ask: &TrialPlan) -> bool {
+        let takes = |measured_max_s: f64| self.beside_s() + ask.warm_up_s + measured_max_s;
         let after_s = match ask.purpose {
             Purpose::Refine { .. } if !self.had_last() => takes(self.last_s()),
             _ => 0.0,
         };
-        self.spent_s() + takes(ask.most_s) + after_s <= self.options.budget_s
+        self.spent_s() + takes(ask.measured_max_s) + after_s <= self.options.budget_s
     }
 }
 

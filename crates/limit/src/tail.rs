@@ -13,7 +13,7 @@ const STEPS: usize = 49;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u64>", into = "Vec<u64>")]
 pub struct Tail {
-    /// How many requests are slower than exactly so many steps; never another length.
+    /// `classes[n]`: requests slower than the n lowest steps and no more; never another length.
     classes: Vec<u64>,
 }
 
@@ -34,13 +34,6 @@ impl Tail {
         self.classes[STEPS] += count;
     }
 
-    /// Adds what another one counted.
-    pub fn merge(&mut self, other: &Tail) {
-        for (mine, theirs) in self.classes.iter_mut().zip(&other.classes) {
-            *mine += theirs;
-        }
-    }
-
     /// Requests that were due.
     pub fn due(&self) -> u64 {
         self.classes.iter().sum()
@@ -57,14 +50,14 @@ impl Tail {
     }
 
     /// The same with what the fit needs of it worked out.
-    pub(crate) fn counted(&self) -> Counted {
+    pub(crate) fn cumulative(&self) -> Cumulative {
         let mut over = vec![0.0; STEPS];
         let mut sum = 0.0;
         for step in (0..STEPS).rev() {
             sum += self.classes.get(step + 1).copied().unwrap_or(0) as f64;
             over[step] = sum;
         }
-        Counted { due: self.due() as f64, over }
+        Cumulative { due: self.due() as f64, over }
     }
 }
 
@@ -101,7 +94,7 @@ fn place_of(parts: f64) -> f64 {
 
 /// Requests of one trial over each step.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Counted {
+pub(crate) struct Cumulative {
     pub due: f64,
     over: Vec<f64>,
 }
@@ -122,9 +115,9 @@ impl Place {
     }
 }
 
-impl Counted {
+impl Cumulative {
     /// Adds the requests of another trial.
-    pub fn add(&mut self, other: &Counted) {
+    pub fn add(&mut self, other: &Cumulative) {
         self.due += other.due;
         for (mine, theirs) in self.over.iter_mut().zip(&other.over) {
             *mine += theirs;
@@ -156,7 +149,7 @@ impl Counted {
     }
 }
 
-/// See [`Counted::losses`].
+/// See [`Cumulative::losses`].
 #[derive(Debug, Clone)]
 pub(crate) struct Losses {
     may: f64,
@@ -165,7 +158,7 @@ pub(crate) struct Losses {
 
 impl Losses {
     /// The loss there; `of` is what they were made from.
-    pub fn at(&self, of: &Counted, place: Place) -> f64 {
+    pub fn at(&self, of: &Cumulative, place: Place) -> f64 {
         let Place(step, beyond) = place;
         let (here, next) = (of.over[step], of.over[step + 1]);
         self.sums[step] + STEP * (beyond * (self.may - here) - beyond * beyond / 2.0 * (next - here))
@@ -184,8 +177,8 @@ mod tests {
         }
         tail.fail(64);
         assert_eq!((tail.due(), tail.slow()), (127, 16 + 32 + 64));
-        let counted = tail.counted();
-        let over = |parts: f64| counted.over(Place::of(parts));
+        let cumulative = tail.cumulative();
+        let over = |parts: f64| cumulative.over(Place::of(parts));
         assert_eq!((over(1.0 / 16.0), over(0.45), over(0.5)), (124.0, 124.0, 120.0));
         assert_eq!((over(1.0), over(1e-9), over(1e9)), (112.0, 124.0, 96.0));
     }
@@ -196,14 +189,14 @@ mod tests {
         // 1 % above twice the bound, the rest evenly below it
         (0..990).for_each(|i| tail.add(f64::from(i) / 990.0, 1));
         tail.add(3.0, 10);
-        let counted = tail.counted();
+        let cumulative = tail.cumulative();
         for (allowed, wanted) in [(0.1, 0.909), (0.3, 0.707), (0.5, 0.505)] {
-            let losses = counted.losses(allowed);
-            let at = |parts: f64| losses.at(&counted, Place::of(parts));
+            let losses = cumulative.losses(allowed);
+            let at = |parts: f64| losses.at(&cumulative, Place::of(parts));
             let least =
                 (1..400).map(|i| f64::from(i) / 100.0).min_by(|a, b| at(*a).total_cmp(&at(*b))).unwrap();
             assert!((least / wanted - 1.0).abs() < 0.03, "{allowed}: {least}");
-            assert!((counted.quantile(allowed) / wanted - 1.0).abs() < 0.1);
+            assert!((cumulative.quantile(allowed) / wanted - 1.0).abs() < 0.1);
         }
     }
 }

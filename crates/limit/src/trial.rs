@@ -5,10 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::tail::Tail;
 
 /// An objective, as far as the search needs to know it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     /// As it is written: `p99 < 50ms`.
     pub text: String,
+    /// Whether it bounds how many requests, or which share of them, have no good answer.
+    #[serde(default)]
+    pub is_of_errors: bool,
     /// Of a percentile with an upper bound: the share of requests that may be slower, 0 to 1, and the bound, seconds. All
     /// others are decided trial by trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +48,7 @@ pub enum Purpose {
 
 /// A trial that is to be carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct TrialPlan {
     /// Sessions that arrive each second, or users.
     pub level: f64,
     /// What it is for.
@@ -53,7 +56,8 @@ pub struct Ask {
     /// How long the level is held before anything counts, seconds.
     pub warm_up_s: f64,
     /// How long it is measured at most, seconds.
-    pub most_s: f64,
+    #[serde(rename = "most_s")]
+    pub measured_max_s: f64,
 }
 
 /// Why a trial says nothing of the system.
@@ -68,7 +72,7 @@ pub enum NotCounted {
 
 /// What a trial says of a goal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct GoalResult {
     /// Whether it was met.
     pub met: bool,
     /// What was measured, for a person.
@@ -79,15 +83,15 @@ pub struct Seen {
 }
 
 /// Where most of so many requests are slow every percentile is.
-const MOST_OF: u64 = 10;
+const MOSTLY_SLOW_MIN: u64 = 10;
 
-impl Seen {
+impl GoalResult {
     /// Whether these are too few requests for the percentile of the goal: not one of them may be slow, and it is not most of
     /// them that are.
     pub(crate) fn has_too_few(&self, goal: &Goal) -> bool {
         let Some((percentile, tail)) = goal.percentile.zip(self.tail.as_ref()) else { return false };
         let due = tail.due();
-        let is_mostly_slow = due >= MOST_OF && tail.slow() * 2 >= due;
+        let is_mostly_slow = due >= MOSTLY_SLOW_MIN && tail.slow() * 2 >= due;
         due as f64 * percentile.allowed < 1.0 - 1e-9 && !is_mostly_slow
     }
 }
@@ -151,7 +155,7 @@ pub struct Figures {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// What it was to be.
-    pub ask: Ask,
+    pub ask: TrialPlan,
     /// When its load began, seconds since the search began; times in which nobody searched are left out.
     pub began_s: f64,
     /// How long it took altogether, with the start of the system and its cool-down, seconds.
@@ -159,12 +163,12 @@ pub struct Trial {
     /// How long was measured, seconds.
     pub measured_s: f64,
     /// By goal.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<GoalResult>,
     /// What else made it fail: the system ended by itself, all requests of a label failed.
-    #[serde(default, alias = "fell", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Why it says nothing of the system and is not counted.
-    #[serde(default, alias = "obstacle", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_counted: Option<NotCounted>,
     /// What was measured.
     pub figures: Figures,
@@ -178,12 +182,12 @@ pub struct Trial {
 
 impl Trial {
     /// One that took as long as it may, with nothing beside it.
-    pub fn new(ask: Ask, seen: Vec<Seen>, figures: Figures) -> Trial {
+    pub fn new(ask: TrialPlan, seen: Vec<GoalResult>, figures: Figures) -> Trial {
         Trial {
             ask,
             began_s: 0.0,
-            took_s: ask.warm_up_s + ask.most_s,
-            measured_s: ask.most_s,
+            took_s: ask.warm_up_s + ask.measured_max_s,
+            measured_s: ask.measured_max_s,
             seen,
             failure: None,
             not_counted: None,
@@ -225,7 +229,7 @@ impl Trial {
     }
 
     /// Whether it says something of the system.
-    pub fn is_told(&self) -> bool {
+    pub fn is_counted(&self) -> bool {
         self.not_counted.is_none()
     }
 }

@@ -1,25 +1,25 @@
 //! Systems that are not as they seem: what is odd of them is named.
 
 use tidemark_limit::{
-    Anomaly, Ask, Cause, Figures, Found, Moment, Options, Percentile, Purpose, Room, Seen, Trial, found,
-    search,
+    Anomaly, Cause, Figures, Found, GoalResult, Moment, Options, Percentile, Purpose, Resources, Trial,
+    TrialPlan, found, search,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, limit, options};
 
 const P99: Percentile = Percentile { allowed: 0.01, bound_s: 0.05 };
 
-fn carried_out(queue: Queue, room: &Room, budget_s: f64, seed: u64) -> Found {
+fn carried_out(queue: Queue, resources: &Resources, budget_s: f64, seed: u64) -> Found {
     let goals = [goal(P99)];
     let options = Options { seed, ..options(budget_s, seed) };
     let mut system = Simulated::new(queue, P99, seed);
     let mut trials = Vec::new();
     let Ok(ending) = search(&goals, &options, &mut trials, &mut system);
-    found(&goals, &trials, &options, room, Some(ending))
+    found(&goals, &trials, &options, resources, Some(ending))
 }
 
-fn room(cores: f64) -> Room {
-    Room { cores, at_once: 1_000, ..Room::default() }
+fn resources(cores: f64) -> Resources {
+    Resources { cores, in_flight_max: 1_000, ..Resources::default() }
 }
 
 fn one_worker() -> Queue {
@@ -30,7 +30,7 @@ fn one_worker() -> Queue {
 fn a_queue_without_oddities_has_none_and_its_worker_is_the_limit() {
     let mut odd = 0;
     for seed in 0..40 {
-        let found = carried_out(one_worker(), &room(1.0), 180.0, seed);
+        let found = carried_out(one_worker(), &resources(1.0), 180.0, seed);
         odd += u64::from(found.anomalies.iter().any(|odd| !matches!(odd, Anomaly::DoesNotLast { .. })));
         assert_eq!(found.first_to_break.as_deref(), Some("p99 < 50ms"));
         let Some(Cause::Cpu { cores, .. }) = found.cause else { panic!("{:?}", found.cause) };
@@ -42,7 +42,7 @@ fn a_queue_without_oddities_has_none_and_its_worker_is_the_limit() {
 
 #[test]
 fn one_thread_of_many_cores_is_named() {
-    let found = carried_out(one_worker(), &room(8.0), 180.0, 1);
+    let found = carried_out(one_worker(), &resources(8.0), 180.0, 1);
     assert!(matches!(found.cause, Some(Cause::OneThread { .. })), "{:?}", found.cause);
 }
 
@@ -50,7 +50,7 @@ fn one_thread_of_many_cores_is_named() {
 fn a_system_that_slows_down_is_named() {
     let mut named = 0;
     for seed in 0..20 {
-        let found = carried_out(Queue { slows: 0.2, ..one_worker() }, &room(1.0), 180.0, seed);
+        let found = carried_out(Queue { slows: 0.2, ..one_worker() }, &resources(1.0), 180.0, seed);
         named += u64::from(found.anomalies.iter().any(|odd| matches!(odd, Anomaly::Slows { .. })));
     }
     assert!(named >= 18, "{named} of 20");
@@ -60,7 +60,8 @@ fn a_system_that_slows_down_is_named() {
 fn pauses_every_ten_seconds_are_named() {
     let mut named = 0;
     for seed in 0..10 {
-        let found = carried_out(Queue { pauses: Some((10.0, 0.3)), ..one_worker() }, &room(1.0), 180.0, seed);
+        let found =
+            carried_out(Queue { pauses: Some((10.0, 0.3)), ..one_worker() }, &resources(1.0), 180.0, seed);
         named += u64::from(found.anomalies.iter().any(|odd| match odd {
             Anomaly::Pauses { every_s, length_s, .. } => {
                 (every_s - 10.0).abs() < 0.5 && (0.1..0.6).contains(length_s)
@@ -75,7 +76,7 @@ fn pauses_every_ten_seconds_are_named() {
 #[test]
 fn pauses_are_looked_for_where_it_was_measured() {
     let of = |index: i32| {
-        let ask = Ask { level: 100.0, purpose: Purpose::Explore, warm_up_s: 2.0, most_s: 8.0 };
+        let ask = TrialPlan { level: 100.0, purpose: Purpose::Explore, warm_up_s: 2.0, measured_max_s: 8.0 };
         // calm for 2 s, warmed up for 2 s, measured from 4 s to 12 s; at 10.5 s it stands still
         let moment = |second: i32| {
             let at_s = f64::from(second) + 0.5;
@@ -83,11 +84,11 @@ fn pauses_are_looked_for_where_it_was_measured() {
         };
         let figures = Figures { offered_per_s: 100.0, p50_us: Some(900), ..Figures::default() };
         let moments = (4..12).map(moment).collect();
-        let seen = vec![Seen { met: false, ..Seen::default() }];
+        let seen = vec![GoalResult { met: false, ..GoalResult::default() }];
         Trial { began_s: 20.0 * f64::from(index), moments, ..Trial::new(ask, seen, figures) }
     };
     let trials: Vec<Trial> = (0..7).map(of).collect();
-    let found = found(&[goal(P99)], &trials, &options(180.0, 1), &room(1.0), None);
+    let found = found(&[goal(P99)], &trials, &options(180.0, 1), &resources(1.0), None);
     let every = found.anomalies.iter().find_map(|odd| match odd {
         Anomaly::Pauses { every_s, .. } => Some(*every_s),
         _ => None,
@@ -101,8 +102,8 @@ fn pauses_of_a_system_that_is_not_started_anew_are_named_and_its_limit_is_not_kn
     let mut named = 0;
     for seed in 0..10 {
         let queue = Queue { pauses: Some((10.0, 0.4)), calm_s: 1.0, ..one_worker() };
-        let room = Room { fresh: false, ..room(1.0) };
-        let found = carried_out(queue, &room, 300.0, seed);
+        let resources = Resources { fresh: false, ..resources(1.0) };
+        let found = carried_out(queue, &resources, 300.0, seed);
         named += u64::from(
             found
                 .anomalies
@@ -133,7 +134,7 @@ fn a_hiccup_is_not_the_limit() {
     for from_s in [1.2, 2.0, 3.0, 8.0, 14.0, 20.0, 27.0, 33.0, 41.0, 60.0] {
         for seed in 0..3 {
             let queue = Queue { hiccup: Some((from_s, 1.5)), calm_s: 1.0, ..queue };
-            let found = carried_out(queue, &room(1.0), 180.0, seed);
+            let found = carried_out(queue, &resources(1.0), 180.0, seed);
             let told = format!("{from_s} s, {seed}: {found:?}");
             assert!(found.level.unwrap() > truth * 0.8, "{told}");
             assert!(found.high_level.is_none_or(|high| high >= truth * 0.97), "{told}");
@@ -154,14 +155,18 @@ fn connections_that_are_all_taken_are_named() {
     // 40 connections, 40 ms each
     let queue = Queue { is_in_driver: true, ..Queue::new(40, Service::Exponential, 1_000.0) };
     let percentile = Percentile { allowed: 0.01, bound_s: 0.3 };
-    let room = Room { cores: 8.0, at_once: 40, ..Room::default() };
+    let resources = Resources { cores: 8.0, in_flight_max: 40, ..Resources::default() };
     for seed in 0..5 {
         let goals = [goal(percentile)];
         let mut system = Simulated::new(queue, percentile, seed);
         let mut trials = Vec::new();
         let Ok(ending) = search(&goals, &options(180.0, seed), &mut trials, &mut system);
-        let found = found(&goals, &trials, &options(180.0, seed), &room, Some(ending));
-        assert!(matches!(found.cause, Some(Cause::Connections { at_once: 40, .. })), "{:?}", found.cause);
+        let found = found(&goals, &trials, &options(180.0, seed), &resources, Some(ending));
+        assert!(
+            matches!(found.cause, Some(Cause::Connections { in_flight_max: 40, .. })),
+            "{:?}",
+            found.cause
+        );
         assert!((850.0..1_050.0).contains(&found.per_s.unwrap()), "{found:?}");
     }
 }

@@ -7,7 +7,8 @@ use std::convert::Infallible;
 
 use fastrand::Rng;
 use tidemark_limit::{
-    Ask, Figures, Options, Percentile, Seen, Tail, Trial, Trials, Watch, estimate, search, told,
+    Figures, GoalResult, Options, Percentile, StoppingRule, Tail, Trial, TrialPlan, Trials, counted,
+    estimate, search,
 };
 
 use crate::queues::goal;
@@ -22,7 +23,7 @@ struct Users {
 impl Trials for Users {
     type Error = Infallible;
 
-    fn run(&mut self, ask: &Ask, watch: &Watch) -> Result<Trial, Infallible> {
+    fn run(&mut self, ask: &TrialPlan, rule: &StoppingRule) -> Result<Trial, Infallible> {
         let users = ask.level as usize;
         // all begin at once
         let mut ends: VecDeque<f64> = vec![0.0; users].into();
@@ -31,7 +32,7 @@ impl Trials for Users {
             now_s -= (1.0 - self.random.f64()).ln() / PER_S;
             if now_s >= second_s {
                 let measured_s = second_s - ask.warm_up_s;
-                if measured_s >= ask.most_s || watch.is_sure(&[Some(tail.clone())], measured_s) {
+                if measured_s >= ask.measured_max_s || rule.is_sure(&[Some(tail.clone())], measured_s) {
                     break;
                 }
                 second_s += 1.0;
@@ -45,7 +46,7 @@ impl Trials for Users {
         let measured_s = second_s - ask.warm_up_s;
         let met = (tail.slow() as f64) < P99.allowed * tail.due() as f64;
         let figures = Figures { achieved_per_s: tail.due() as f64 / measured_s, ..Figures::default() };
-        let seen = vec![Seen { met, measured: String::new(), tail: Some(tail) }];
+        let seen = vec![GoalResult { met, measured: String::new(), tail: Some(tail) }];
         let took_s = ask.warm_up_s + measured_s + 0.3;
         Ok(Trial { measured_s, took_s, ..Trial::new(*ask, seen, figures) })
     }
@@ -74,7 +75,7 @@ fn the_most_users_are_found() {
         let options = Options { users: true, seed, ..Options::new(4.0, 180.0) };
         let mut trials = Vec::new();
         let Ok(_) = search(&goals, &options, &mut trials, &mut Users { random: Rng::with_seed(seed) });
-        let found = estimate(&goals, &told(&trials)).unwrap();
+        let found = estimate(&goals, &counted(&trials)).unwrap();
         assert!((found.level - truth).abs() <= 3.0, "{seed}: {found:?}");
         // between the last number that holds and the first that does not
         near += u64::from(found.low.unwrap() <= truth + 1.0 && truth <= found.high.unwrap());

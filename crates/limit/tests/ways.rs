@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use tidemark_limit::{
-    Ask, Ending, Figures, Goal, Next, NotCounted, Options, Percentile, Purpose, Room, Seen, Tail, Trial,
-    Trials, Watch, estimate, found, next, search, spent_s, told,
+    Ending, Figures, Goal, GoalResult, Next, NotCounted, Options, Percentile, Purpose, Resources,
+    StoppingRule, Tail, Trial, TrialPlan, Trials, counted, estimate, found, next, search, spent_s,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, options};
@@ -12,30 +12,30 @@ use crate::queues::{Queue, Service, Simulated, goal, options};
 /// A system by what it does at a level.
 struct Does<F>(F);
 
-impl<F: FnMut(&Ask, u64) -> Trial> Trials for Does<F> {
+impl<F: FnMut(&TrialPlan) -> Trial> Trials for Does<F> {
     type Error = Infallible;
 
-    fn run(&mut self, ask: &Ask, _watch: &Watch) -> Result<Trial, Infallible> {
-        Ok((self.0)(ask, 0))
+    fn run(&mut self, ask: &TrialPlan, _rule: &StoppingRule) -> Result<Trial, Infallible> {
+        Ok((self.0)(ask))
     }
 }
 
 fn errors() -> [Goal; 1] {
-    [Goal { text: "errors < 0.1%".into(), percentile: None }]
+    [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }]
 }
 
-fn trial(ask: &Ask, met: bool) -> Trial {
+fn trial(ask: &TrialPlan, met: bool) -> Trial {
     let figures =
         Figures { offered_per_s: ask.level * 2.0, achieved_per_s: ask.level * 2.0, ..Figures::default() };
     Trial {
-        took_s: ask.warm_up_s + ask.most_s + 1.0,
-        ..Trial::new(*ask, vec![Seen { met, ..Seen::default() }], figures)
+        took_s: ask.warm_up_s + ask.measured_max_s + 1.0,
+        ..Trial::new(*ask, vec![GoalResult { met, ..GoalResult::default() }], figures)
     }
 }
 
-fn carried_out(options: &Options, of: impl Fn(&Ask) -> Trial) -> (Ending, Vec<Trial>) {
+fn carried_out(options: &Options, of: impl Fn(&TrialPlan) -> Trial) -> (Ending, Vec<Trial>) {
     let mut trials = Vec::new();
-    let Ok(ending) = search(&errors(), options, &mut trials, &mut Does(|ask: &Ask, _| of(ask)));
+    let Ok(ending) = search(&errors(), options, &mut trials, &mut Does(of));
     (ending, trials)
 }
 
@@ -45,7 +45,7 @@ fn a_limit_is_found_from_far_below_and_from_far_above() {
         let options = Options::new(first, 330.0);
         let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= limit));
         assert_eq!(ending, Ending::Precise, "{first}");
-        let found = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
         assert!((found.level.unwrap() / limit - 1.0).abs() < 0.02, "{found:?}");
         assert!(found.low_level.unwrap() <= limit && found.high_level.unwrap() >= limit);
         assert!((found.per_s.unwrap() / limit / 2.0 - 1.0).abs() < 0.02, "two requests in each session");
@@ -60,20 +60,20 @@ fn users_are_whole_and_their_neighbours_are_precise() {
     let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= 3.0));
     assert_eq!(ending, Ending::Precise);
     assert!(trials.iter().all(|trial| trial.ask.level.fract() == 0.0));
-    let limit = estimate(&errors(), &told(&trials)).unwrap();
+    let limit = estimate(&errors(), &counted(&trials)).unwrap();
     assert_eq!((limit.low, limit.high), (Some(3.0), Some(4.0)));
 }
 
 #[test]
 fn what_never_breaks_and_what_never_holds_end() {
-    let options = Options { most: 5_000.0, ..Options::new(10.0, 600.0) };
+    let options = Options { level_max: 5_000.0, ..Options::new(10.0, 600.0) };
     let (ending, trials) = carried_out(&options, |ask| trial(ask, true));
     assert_eq!((ending, trials.last().unwrap().ask.level), (Ending::NothingBreaks, 5_000.0));
-    let limit = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+    let limit = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((limit.level, limit.high_level, limit.first_to_break), (Some(5_000.0), None, None));
     let (ending, trials) = carried_out(&options, |ask| trial(ask, false));
     assert_eq!(ending, Ending::NothingHolds);
-    let limit = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+    let limit = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((limit.level, limit.first_to_break.as_deref()), (None, Some("errors < 0.1%")));
 }
 
@@ -83,23 +83,24 @@ fn a_system_that_only_fails_is_told_at_once() {
     let goals = [goal(Percentile { allowed: 0.01, bound_s: 0.05 }), errors()[0].clone()];
     for first in [1.0, 50.0, 1e6] {
         let options = Options::new(first, 300.0);
-        let fails = |ask: &Ask, _: u64| {
+        let fails = |ask: &TrialPlan| {
             let mut tail = Tail::default();
-            tail.fail((ask.level * ask.most_s) as u64);
-            let percentile = Seen { met: false, measured: "not measured".into(), tail: Some(tail) };
-            let errors = Seen { measured: "100%".into(), ..Seen::default() };
+            tail.fail((ask.level * ask.measured_max_s) as u64);
+            let percentile = GoalResult { met: false, measured: "not measured".into(), tail: Some(tail) };
+            let errors = GoalResult { measured: "100%".into(), ..GoalResult::default() };
             let figures = Figures { offered_per_s: ask.level, failed_share: 1.0, ..Figures::default() };
             Trial::new(*ask, vec![percentile, errors], figures)
         };
         let mut trials = Vec::new();
         let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(fails));
         assert_eq!((ending, trials.len()), (Ending::NothingHolds, 2), "{first}");
-        let found = found(&goals, &trials, &options, &Room::default(), Some(ending));
+        let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
         assert_eq!(
             (found.first_to_break.as_deref(), found.first_to_break_measured.as_deref()),
             (Some("errors < 0.1%"), Some("100%"))
         );
         assert!(found.high_level.unwrap() * 30.0 >= 20.0, "{found:?}");
+        assert_eq!(found.cause, None, "errors are no limit");
     }
 }
 
@@ -107,29 +108,29 @@ fn a_system_that_only_fails_is_told_at_once() {
 #[test]
 fn too_few_requests_say_nothing() {
     let goals = [goal(Percentile { allowed: 0.001, bound_s: 0.05 })];
-    let slow_once = |ask: &Ask, count: u64| {
+    let slow_once = |ask: &TrialPlan, count: u64| {
         let mut tail = Tail::default();
         tail.add(0.01, count.saturating_sub(1));
         tail.add(if ask.level > 900.0 { 9.0 } else { 0.01 }, count.saturating_sub(1));
         // the first request of a trial is always slow
         tail.add(9.0, u64::from(count > 0));
         let met = (tail.slow() as f64) < 0.001 * tail.due() as f64;
-        let seen = Seen { met, measured: String::new(), tail: Some(tail) };
-        let figures = Figures { offered_per_s: count as f64 / ask.most_s, ..Figures::default() };
+        let seen = GoalResult { met, measured: String::new(), tail: Some(tail) };
+        let figures = Figures { offered_per_s: count as f64 / ask.measured_max_s, ..Figures::default() };
         Trial::new(*ask, vec![seen], figures)
     };
     let options = Options::new(2.0, 300.0);
     let mut trials = Vec::new();
-    let few = |ask: &Ask, _: u64| slow_once(ask, (ask.level * ask.most_s / 2.0).max(1.0) as u64);
+    let few = |ask: &TrialPlan| slow_once(ask, (ask.level * ask.measured_max_s / 2.0).max(1.0) as u64);
     let Ok(_) = search(&goals, &options, &mut trials, &mut Does(few));
-    let found = found(&goals, &trials, &options, &Room::default(), None);
+    let found = found(&goals, &trials, &options, &Resources::default(), None);
     assert!(found.high_level.is_some_and(|high| (850.0..1_900.0).contains(&high)), "{found:?}");
     assert!(found.low_level.is_some_and(|low| (300.0..=900.0).contains(&low)), "{found:?}");
     // and none at all are never asked for without end
     let mut trials = Vec::new();
-    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(|ask: &Ask, _| slow_once(ask, 0)));
+    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(|ask: &TrialPlan| slow_once(ask, 0)));
     assert_eq!(ending, Ending::Budget);
-    let nothing = tidemark_limit::found(&goals, &trials, &options, &Room::default(), Some(ending));
+    let nothing = tidemark_limit::found(&goals, &trials, &options, &Resources::default(), Some(ending));
     assert_eq!((nothing.level, nothing.high_level, nothing.first_to_break), (None, None, None));
 }
 
@@ -143,7 +144,7 @@ fn where_answers_take_no_longer_there_is_no_knee() {
             trial.figures.mean_us = Some(mean_us(ask.level));
             trial
         });
-        found(&errors(), &trials, &options, &Room::default(), Some(ending)).knee_per_s
+        found(&errors(), &trials, &options, &Resources::default(), Some(ending)).knee_per_s
     };
     assert_eq!(knee(|_| 900.0), None);
     // it sheds load: those that it answers, it answers sooner
@@ -155,7 +156,7 @@ fn where_answers_take_no_longer_there_is_no_knee() {
 #[test]
 fn users_that_make_no_more_throughput_end_where_nothing_else_minds() {
     let options = Options { users: true, ..Options::new(4.0, 300.0) };
-    let saturates = |ask: &Ask| {
+    let saturates = |ask: &TrialPlan| {
         let figures = Figures { achieved_per_s: ask.level.min(50.0) * 10.0, ..Figures::default() };
         Trial { figures, ..trial(ask, true) }
     };
@@ -166,13 +167,13 @@ fn users_that_make_no_more_throughput_end_where_nothing_else_minds() {
 #[test]
 fn the_driver_is_a_limit_and_says_nothing_of_the_system() {
     let options = Options::new(100.0, 300.0);
-    let bound = |ask: &Ask| {
+    let bound = |ask: &TrialPlan| {
         let held_up = (ask.level > 9_000.0).then(|| NotCounted::Driver("its busiest thread".into()));
         Trial { not_counted: held_up, ..trial(ask, ask.level <= 9_000.0) }
     };
     let (ending, trials) = carried_out(&options, bound);
     assert_eq!(ending, Ending::Driver);
-    let limit = found(&errors(), &trials, &options, &Room::default(), Some(ending));
+    let limit = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
     assert!((8_000.0..=9_000.0).contains(&limit.low_level.unwrap()), "{limit:?}");
     assert_eq!((limit.high_level, limit.driver.as_deref()), (None, Some("its busiest thread")));
 }
@@ -182,18 +183,18 @@ fn disturbed_trials_are_repeated_and_in_the_end_taken_as_they_are() {
     let options = Options::new(100.0, 300.0);
     let disturbed = |trial: Trial| Trial { not_counted: Some(NotCounted::Machine("cargo".into())), ..trial };
     let count = std::cell::Cell::new(0);
-    let sometimes = |ask: &Ask| {
+    let sometimes = |ask: &TrialPlan| {
         count.set(count.get() + 1);
         let trial = trial(ask, ask.level <= 900.0);
-        if count.get() == 3 { disturbed(Trial { seen: vec![Seen::default()], ..trial }) } else { trial }
+        if count.get() == 3 { disturbed(Trial { seen: vec![GoalResult::default()], ..trial }) } else { trial }
     };
     let (ending, trials) = carried_out(&options, sometimes);
     assert_eq!(ending, Ending::Precise);
     assert_eq!((trials[2].ask.level, trials[3].ask.level), (400.0, 400.0));
-    assert!((estimate(&errors(), &told(&trials)).unwrap().level / 900.0 - 1.0).abs() < 0.02);
+    assert!((estimate(&errors(), &counted(&trials)).unwrap().level / 900.0 - 1.0).abs() < 0.02);
     let (ending, trials) = carried_out(&options, |ask| disturbed(trial(ask, ask.level <= 900.0)));
     assert_eq!(ending, Ending::Precise, "the machine is as it is");
-    assert_eq!(told(&trials).len(), trials.len());
+    assert_eq!(counted(&trials).len(), trials.len());
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn the_budget_is_kept_and_the_last_trial_is_the_longest() {
         if budget_s > 60.0 {
             let last = trials.last().unwrap();
             assert_eq!(last.ask.purpose, Purpose::Last);
-            assert!(trials.iter().all(|trial| trial.ask.most_s <= last.ask.most_s));
+            assert!(trials.iter().all(|trial| trial.ask.measured_max_s <= last.ask.measured_max_s));
         }
     }
 }
@@ -233,11 +234,11 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
     let percentile = Percentile { allowed: 0.01, bound_s: 0.05 };
     let goals = [goal(percentile)];
     for limit in [730.0, 41_300.0, 33.0] {
-        let jumps = |ask: &Ask, _: u64| {
+        let jumps = |ask: &TrialPlan| {
             let fast = ask.level <= limit;
             let mut tail = Tail::default();
-            tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * ask.most_s) as u64);
-            let seen = Seen { met: fast, measured: String::new(), tail: Some(tail) };
+            tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * ask.measured_max_s) as u64);
+            let seen = GoalResult { met: fast, measured: String::new(), tail: Some(tail) };
             let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
             // far beyond, it is soon sure
             Trial { measured_s: 3.0, took_s: 5.0, ..Trial::new(*ask, vec![seen], figures) }
@@ -245,7 +246,7 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
         let mut trials = Vec::new();
         let Ok(ending) = search(&goals, &Options::new(limit / 9.0, 300.0), &mut trials, &mut Does(jumps));
         assert_eq!(ending, Ending::Precise, "{limit}");
-        let found = estimate(&goals, &told(&trials)).unwrap();
+        let found = estimate(&goals, &counted(&trials)).unwrap();
         assert!((found.level / limit - 1.0).abs() < 0.02, "{limit}: {found:?}");
         let (low, high) = (found.low.unwrap(), found.high.unwrap());
         assert!(low <= limit && limit <= high && high / low < 1.05, "{limit}: {found:?}");

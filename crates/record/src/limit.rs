@@ -52,7 +52,7 @@ pub fn read(dir: &Path) -> Result<String, RecordError> {
 ///
 /// # Errors
 /// Where the directory has no scenario.
-pub fn begin(dir: &Path) -> Result<Option<File>, RecordError> {
+pub fn lock(dir: &Path) -> Result<Option<File>, RecordError> {
     let path = dir.join(files::SCENARIO);
     let file = File::open(&path).map_err(io_error("read", &path))?;
     for _ in 0..TRIES {
@@ -66,7 +66,7 @@ pub fn begin(dir: &Path) -> Result<Option<File>, RecordError> {
 }
 
 /// Whether a search goes on here right now.
-pub fn goes_on(dir: &Path) -> bool {
+pub fn is_locked(dir: &Path) -> bool {
     let file = File::open(dir.join(files::SCENARIO));
     // shared: another reader is none who searches
     is_at(dir) && file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
@@ -109,18 +109,18 @@ mod tests {
     #[test]
     fn a_search_goes_on_while_somebody_holds_it_and_one_at_a_time() {
         let temp = tempfile::tempdir().unwrap();
-        assert!(begin(temp.path()).is_err(), "there is no scenario");
+        assert!(lock(temp.path()).is_err(), "there is no scenario");
         crate::write_scenario(temp.path(), "name: x\n").unwrap();
         write(temp.path(), "{}").unwrap();
-        assert!(!goes_on(temp.path()));
-        let held = begin(temp.path()).unwrap();
-        assert!(held.is_some() && goes_on(temp.path()));
-        assert!(begin(temp.path()).unwrap().is_none());
+        assert!(!is_locked(temp.path()));
+        let held = lock(temp.path()).unwrap();
+        assert!(held.is_some() && is_locked(temp.path()));
+        assert!(lock(temp.path()).unwrap().is_none());
         // what it writes meanwhile changes nothing
         write(temp.path(), "{ }").unwrap();
-        assert!(goes_on(temp.path()));
+        assert!(is_locked(temp.path()));
         drop(held);
-        assert!(!goes_on(temp.path()) && begin(temp.path()).unwrap().is_some());
+        assert!(!is_locked(temp.path()) && lock(temp.path()).unwrap().is_some());
     }
 
     #[test]

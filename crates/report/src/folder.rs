@@ -127,7 +127,7 @@ pub fn list(folder: &Path, known: &mut Known) -> Result<Listing, RecordError> {
         let same = before.remove(&dir).filter(|(looked_at, _)| *looked_at == time);
         let mut of = same.map_or_else(|| listed(&dir), |(_, of)| of);
         known.0.insert(dir.clone(), (time, of.clone()));
-        if of.state != State::Unreadable && file::goes_on(&dir) {
+        if of.state != State::Unreadable && file::is_locked(&dir) {
             // what stopped it before is over
             (of.state, of.reasons) = (State::Running, Vec::new());
         }
@@ -262,7 +262,7 @@ pub fn page(dir: &Path) -> Result<String, RecordError> {
             let is_name = !["", ".", ".."].contains(&trial.dir.as_str());
             is_name.then(|| format!("{}/report.html", utf8_percent_encode(&trial.dir, ENCODED_IN_PATH)))
         };
-        return Ok(still::limit::page_linked(&searches(dir)?, file::goes_on(dir), &link));
+        return Ok(still::limit::page_linked(&searches(dir)?, file::is_locked(dir), &link));
     }
     if !Comparison::is_at(dir) {
         return html::page(&Run::open(dir)?);
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!((stopped.state, stopped.trials), (State::Limit, Some(2)), "what is known is not kept");
         assert_eq!(stopped.reasons, ["stopped early: by the user"]);
         tidemark_record::write_scenario(&dir, "").unwrap();
-        let lock = file::begin(&dir).unwrap();
+        let lock = file::lock(&dir).unwrap();
         let going = write(&searches, 30);
         assert_eq!((going.state, going.reasons.len()), (State::Running, 0));
         assert!(page(&dir).unwrap().contains("running: "));

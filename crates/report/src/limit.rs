@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tidemark_limit::{Anomaly, Cause, Cores, Ending, Found, NotCounted, Point, Search, Searches, Trial};
 use tidemark_record::SYSTEM;
 
-use crate::units::{count, duration, percent, three_digits, trim_zeros};
+use crate::units::{budget, count, duration, percent, three_digits, trim_zeros};
 
 /// Others that use so many cores are told of where nobody knows whether they are the system.
 const BUSY_CORES: f64 = 0.5;
@@ -82,7 +82,7 @@ pub fn says(found: &Found) -> String {
             (Some(_), Some(level)) => {
                 format!("nothing holds: {} breaks at {}", broke(), level_text(level, found.users))
             }
-            _ => "nothing is known yet: no trial has come to its end".into(),
+            _ => "no result yet: no trial that counts has finished".into(),
         },
         (Some(Ending::Driver), Some(held)) => format!(
             "holds at least {held}; above it the driver is the limit, not the system: {}",
@@ -92,7 +92,7 @@ pub fn says(found: &Found) -> String {
             format!("holds {held}, the most that was tried, and nothing broke")
         }
         (Some(Ending::Saturated), Some(held)) => format!(
-            "answers at most {held}: more make no more; no objective bounds the response time, give one like --until \
+            "saturates at {held}: more users add no throughput; no objective bounds the response time, give one like --until \
              'p99<50ms'"
         ),
         (_, Some(held)) if first.is_none() => format!("holds {held}, and nothing has broken yet"),
@@ -105,19 +105,19 @@ pub fn says(found: &Found) -> String {
     }
 }
 
-/// Whether it holds as much as it must: `holds 41,200/s (40,100 to 42,000, 95 %), less than 50,000/s`.
+/// Whether it holds as much as it must: `less than the 50,000/s asked for`.
 pub fn at_least(found: &Found, per_s: f64) -> String {
     let wanted = match per_s {
         1_000.0.. => format!("{}/s", count(per_s.round() as u64)),
         _ => format!("{}/s", rate(per_s)),
     };
-    let interval = if found.first_to_break.is_some() { interval(found) } else { String::new() };
-    let holds = held(found)
-        .map_or_else(|| "holds nothing that was tried".into(), |held| format!("holds {held}{interval}"));
     match found.holds_at_least(per_s) {
-        Some(true) => format!("{holds}, at least {wanted}"),
-        Some(false) => format!("{holds}, less than {wanted}"),
-        None => format!("{holds}, and nobody knows whether that is at least {wanted}"),
+        Some(true) => format!("at least the {wanted} asked for"),
+        Some(false) => format!("less than the {wanted} asked for"),
+        None if found.first_to_break.is_some() => {
+            format!("the interval does not decide whether it holds {wanted}")
+        }
+        None => format!("no trial decides whether it holds {wanted}"),
     }
 }
 
@@ -185,9 +185,9 @@ pub fn cause(cause: &Cause) -> String {
             let of = if *of > 0.0 { format!(" of {}", cores_of(*of)) } else { String::new() };
             format!("one thread: {process} uses {cores:.2} cores{of}, about as much as one thread can")
         }
-        Cause::Connections { at_once, waited_share } => format!(
-            "connections: all of the {at_once} requests that the driver has under way at once are, and others wait for {} of \
-             their response time until they can leave, while the system takes no longer for each; give it more, \
+        Cause::Connections { in_flight_max, waited_share } => format!(
+            "connections: all of the {in_flight_max} requests that the driver has under way at once are, and others wait \
+             for {} of their response time until they can leave, while the system takes no longer for each; give it more, \
              `limits: {{connections: …}}`",
             percent(*waited_share)
         ),
@@ -200,8 +200,8 @@ pub fn cause(cause: &Cause) -> String {
             cores_of(*of)
         ),
         Cause::Within { cores, .. } if *cores > 0.0 => format!(
-            "nothing that is seen from outside, as CPU is {cores:.2} cores of nobody knows how many: it waits for something \
-             within it or behind it, a lock, a pool, another service"
+            "nothing that is seen from outside, as CPU is {cores:.2} cores (how many it has is not known): it waits for \
+             something within it or behind it, a lock, a pool, another service"
         ),
         Cause::Within { .. } => "not known: nobody watches the CPU of the system; --watch shows it".into(),
     }
@@ -224,14 +224,14 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
             seconds(*broke_after_s)
         ),
         Anomaly::Contradicts { broke, after_s, held, trials: 1 } => format!(
-            "one trial, {} after the search began, broke by far at {}, and others held up to {}: it stood still for a moment; that \
+            "one trial, {} after the search began, broke at {}, and others held up to {}: it stood still for a moment; that \
              trial is left out of the limit, unless it was the last",
             seconds(*after_s),
             level_text(*broke, users),
             level_text(*held, users)
         ),
         Anomaly::Contradicts { broke, held, trials, .. } => format!(
-            "{trials} trials, from {} on, broke by far at no more load than others held, up to {}: load alone does not decide, \
+            "{trials} trials, from {} on, broke at no more load than others held, up to {}: load alone does not decide, \
              and the limit is no one number",
             level_text(*broke, users),
             level_text(*held, users)
@@ -295,7 +295,7 @@ fn beside(search: &Search) -> Option<String> {
     let is_unseen = search.trials.iter().all(|trial| trial.figures.processes.is_empty());
     let beside = search.trials.iter().filter(|trial| busy(trial) >= BUSY_CORES).count();
     let most = search.trials.iter().max_by(|a, b| busy(a).total_cmp(&busy(b)))?;
-    if search.room.fresh || !is_unseen || beside == 0 {
+    if search.resources.fresh || !is_unseen || beside == 0 {
         return None;
     }
     let names = most.figures.neighbours.iter().map(|busy| format!("{} {:.2}", busy.name, busy.cores));
@@ -307,15 +307,15 @@ fn beside(search: &Search) -> Option<String> {
     ))
 }
 
-/// How many trials there were and how long they took: `21 trials in 174s; no time was left of 3m for another, …`.
+/// How many trials there were and how long they took: `21 trials in 174s; --budget 3m is used up; …`.
 pub(crate) fn took(search: &Search, found: &Found) -> String {
     let trials = search.trials.len();
     let why = match found.ended {
         Some(Ending::Budget) => format!(
-            "; no time was left of {} for another, a longer --budget finds it more exactly",
-            duration(search.options.budget_s * 1e6)
+            "; --budget {} is used up; a longer one narrows the interval",
+            budget(search.options.budget_s)
         ),
-        None => ", and not at its end".into(),
+        None => ", not finished".into(),
         _ => String::new(),
     };
     format!(
@@ -353,12 +353,12 @@ pub(crate) fn time(us: Option<u64>) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use tidemark_limit::{Ask, Figures, Goal, Options, Purpose, Room, Seen};
+    use tidemark_limit::{Figures, Goal, GoalResult, Options, Purpose, Resources, TrialPlan};
 
     /// A search that held 800/s and broke at 900/s, on one core.
     pub(crate) fn searches(setting: Option<&str>) -> Searches {
         let trial = |level: f64, us: u64| {
-            let ask = Ask { level, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 4.0 };
+            let ask = TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 4.0 };
             let met = level < 850.0;
             let figures = Figures {
                 offered_per_s: level * 50.0,
@@ -370,14 +370,14 @@ pub(crate) mod tests {
                 processes: vec![Cores { name: "system".into(), cores: level / 900.0 }],
                 ..Figures::default()
             };
-            let seen = vec![Seen { met, measured: "71ms</td>".into(), tail: None }];
+            let seen = vec![GoalResult { met, measured: "71ms</td>".into(), tail: None }];
             Trial { dir: format!("1-{level}"), ..Trial::new(ask, seen, figures) }
         };
         let search = Search {
             setting: setting.map(str::to_owned),
-            goals: vec![Goal { text: "mean < 50ms".into(), percentile: None }],
+            goals: vec![Goal { text: "mean < 50ms".into(), ..Goal::default() }],
             options: Options::new(100.0, 300.0),
-            room: Room { cores: 1.0, at_once: 100, sync_us: None, fresh: true },
+            resources: Resources { cores: 1.0, in_flight_max: 100, sync_us: None, fresh: true },
             trials: vec![trial(100.0, 900), trial(800.0, 2_000), trial(900.0, 60_000)],
             ended: Some(Ending::Precise),
             at_least_per_s: None,
@@ -422,19 +422,20 @@ pub(crate) mod tests {
     fn whether_it_holds_what_it_must_is_said_only_where_it_is_sure() {
         let mut searches = searches(None);
         let found = searches.searches[0].found();
-        let holds = "holds 42,400/s (40,000 to 45,000, 95 %)";
-        assert_eq!(at_least(&found, 40_000.0), format!("{holds}, at least 40,000/s"));
-        assert_eq!(at_least(&found, 45_001.0), format!("{holds}, less than 45,001/s"));
+        assert_eq!(at_least(&found, 40_000.0), "at least the 40,000/s asked for");
+        assert_eq!(at_least(&found, 45_001.0), "less than the 45,001/s asked for");
         assert_eq!(found.holds_at_least(45_000.0), None);
-        assert!(at_least(&found, 45_000.0).contains("nobody knows whether that is at least 45,000/s"));
+        assert_eq!(at_least(&found, 45_000.0), "the interval does not decide whether it holds 45,000/s");
         searches.searches[0].at_least_per_s = Some(50_000.0);
-        let says = format!("{holds}, less than 50,000/s");
+        let says = "less than the 50,000/s asked for";
         assert_eq!(remarks(&searches.searches[0], &found)[0], says);
         let value: Value = serde_json::from_str(&json(&searches, Path::new("x"))).unwrap();
         let wanted = json!({ "per_s": 50_000.0, "holds": false, "says": says });
         assert_eq!(value["limit"]["at_least"], wanted);
         let none = Found { per_s: None, low_per_s: None, high_per_s: Some(7.0), ..found };
-        assert_eq!(at_least(&none, 10.0), "holds nothing that was tried, less than 10/s");
+        assert_eq!(at_least(&none, 10.0), "less than the 10/s asked for");
+        let unbroken = Found { high_per_s: None, first_to_break: None, ..none };
+        assert_eq!(at_least(&unbroken, 10.0), "no trial decides whether it holds 10/s");
     }
 
     #[test]
@@ -446,34 +447,40 @@ pub(crate) mod tests {
             "the trial that holds the most has the most throughput for its time"
         );
         let found = Found { knee_per_s: Some(40_000.0), ..found };
-        let told = remarks(&searches.searches[0], &found);
-        assert_eq!(told[0], "the limit is the CPU: system uses 1.00 of 1 core");
-        assert!(told[1].starts_with("beyond about 40,000/s") && told[2] == "a <note>", "{told:?}");
+        let remarked = remarks(&searches.searches[0], &found);
+        assert_eq!(remarked[0], "the limit is the CPU: system uses 1.00 of 1 core");
+        assert!(
+            remarked[1].starts_with("beyond about 40,000/s") && remarked[2] == "a <note>",
+            "{remarked:?}"
+        );
         let search = &mut searches.searches[0];
         search.trials[1].not_counted = Some(NotCounted::Driver("its threads".into()));
-        let told = remarks(search, &found).join("; ");
+        let remarked = remarks(search, &found).join("; ");
         assert!(
-            told.contains("1 trial is not counted, at 800/s: the driver was the limit: its threads"),
-            "{told}"
+            remarked.contains("1 trial is not counted, at 800/s: the driver was the limit: its threads"),
+            "{remarked}"
         );
-        assert!(!told.contains("other processes"), "{told}");
-        search.room.fresh = false;
+        assert!(!remarked.contains("other processes"), "{remarked}");
+        search.resources.fresh = false;
         for trial in &mut search.trials {
             trial.figures.processes.clear();
             trial.figures.neighbours = vec![Cores { name: "rustc".into(), cores: trial.ask.level / 500.0 }];
         }
-        let told = remarks(search, &found).join("; ");
+        let remarked = remarks(search, &found).join("; ");
         assert!(
-            told.contains("in 2 of 3 trials other processes were at work here, at most rustc 1.80"),
-            "{told}"
+            remarked.contains("in 2 of 3 trials other processes were at work here, at most rustc 1.80"),
+            "{remarked}"
         );
         let slows = Anomaly::Slows { held: 800.0, held_after_s: 20.0, broke: 500.0, broke_after_s: 140.0 };
         assert!(anomaly(&slows, false).contains("held 800/s after 20.0s, and broke at 500/s after 140s"));
         let once = Anomaly::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 1 };
-        assert!(anomaly(&once, false).contains("broke by far at 50/s, and others held up to 400/s"));
+        assert!(anomaly(&once, false).contains("broke at 50/s, and others held up to 400/s"));
         let often = Anomaly::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 3 };
-        assert!(anomaly(&often, false).starts_with("3 trials, from 50/s on, broke by far"));
-        assert!(cause(&Cause::Within { cores: 0.4, of: 0.0 }).contains("CPU is 0.40 cores"));
+        assert!(anomaly(&often, false).starts_with("3 trials, from 50/s on, broke at no more load"));
+        assert!(
+            cause(&Cause::Within { cores: 0.4, of: 0.0 })
+                .contains("CPU is 0.40 cores (how many it has is not known)")
+        );
         assert!(cause(&Cause::Within { cores: 0.0, of: 0.0 }).contains("--watch shows it"));
         let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));

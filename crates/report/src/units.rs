@@ -34,6 +34,18 @@ pub(crate) fn seconds(s: f64) -> String {
     format!("{}s", trim_zeros(&three_digits(s)))
 }
 
+/// A long time as it was asked for: `45s`, `3m`, `1m30s`, `2h`.
+pub(crate) fn budget(s: f64) -> String {
+    let whole = s.max(0.0).round() as u64;
+    match (whole / 3_600, whole % 3_600 / 60, whole % 60) {
+        (0, 0, _) => seconds(s),
+        (0, minutes, 0) => format!("{minutes}m"),
+        (0, minutes, s) => format!("{minutes}m{s}s"),
+        (hours, 0, _) => format!("{hours}h"),
+        (hours, minutes, _) => format!("{hours}h{minutes}m"),
+    }
+}
+
 /// A count with separators: `1,234,567`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -88,6 +100,12 @@ pub(crate) fn round(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_budget_is_shown_as_it_was_asked_for() {
+        let all = [45.0, 60.0, 180.0, 90.0, 7_200.0, 5_400.0].map(budget);
+        assert_eq!(all, ["45s", "1m", "3m", "1m30s", "2h", "1h30m"]);
+    }
 
     #[test]
     fn durations_have_three_digits_and_never_four() {

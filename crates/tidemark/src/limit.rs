@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidemark_lab::{
-    EXIT_PASS, IoChoice, LimitOptions, Limited, Member, Pins, RunOptions, Timestamps, Trying,
+    EXIT_PASS, IoChoice, LimitOptions, LimitOutcome, Member, Pins, RunOptions, Timestamps, TrialStart,
     available_cores, cores_text, limit as search, worse,
 };
 use tidemark_limit::{Purpose, Searches};
@@ -17,8 +17,10 @@ use tidemark_scenario::units::Time;
 use tidemark_scenario::{Experiment, Plan};
 
 use crate::args::ReportArguments;
+use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::output::Place;
+use crate::reach::{ReachArguments, TlsArguments};
 use crate::{carry_out, output, results, scenario, settings};
 use args::LimitArguments;
 
@@ -37,10 +39,10 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
         asked: asked(arguments),
     };
     let members = members(arguments)?;
-    let Limited { dir, searches, exit_status, failed } =
-        search::<Failure>(&members, &options, &mut |trying, plan, options| {
+    let LimitOutcome { dir, searches, exit_status, failed } =
+        search::<Failure>(&members, &options, &mut |start, plan, options| {
             if !arguments.quiet {
-                output::remark(&announced(trying));
+                output::remark(&announced(start));
             }
             carry_out::without_page(plan, options)
         })?;
@@ -103,35 +105,63 @@ fn show(
 
 /// What is asked for beside the scenario and changes what is measured: a search goes on only where it is the same.
 fn asked(arguments: &LimitArguments) -> Vec<String> {
-    let LimitArguments { reach, driver, .. } = arguments;
+    // without `..`, so that a new flag does not compile until somebody decides
+    let LimitArguments {
+        // what is kept of it decides, not its name
+        scenario: _,
+        settings,
+        objectives,
+        // more time, more precision, another end or another wish is how a search goes on
+        budget: _,
+        within: _,
+        most: _,
+        at_least: _,
+        over,
+        rate,
+        users,
+        url,
+        // what is seen of the system, not what it is asked: it may be added on the way
+        watch: _,
+        driver,
+        // where the result goes
+        out: _,
+        quiet: _,
+        results: _,
+        reach,
+    } = arguments;
+    // another seed is another chance, and no other question
+    let DriverArguments { pins, threads, io, spin, timestamps, seed: _ } = driver;
+    let ReachArguments { resolve, ipv4, ipv6, connect_to, unix_socket, proxy, http, streams, tls } = reach;
+    // the key belongs to the certificate
+    let TlsArguments { insecure, cacert, cert, key: _, server_name, no_resumption } = tls;
     let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    let settings = arguments.settings.iter().map(|(key, value)| format!("--set {key}={value}"));
-    let objectives = arguments.objectives.iter().map(|text| format!("--until '{text}'"));
-    let over = arguments.over.iter().map(|(key, values)| format!("--over {key}={}", values.join(",")));
-    let pins = driver.pins.iter().map(|pin| format!("--pin {pin}"));
+    let settings = settings.iter().map(|(key, value)| format!("--set {key}={value}"));
+    let objectives = objectives.iter().map(|text| format!("--until '{text}'"));
+    let over = over.iter().map(|(key, values)| format!("--over {key}={}", values.join(",")));
+    let pins = pins.iter().map(|pin| format!("--pin {pin}"));
     let given = [
-        ("url", arguments.url.clone()),
-        ("rate", arguments.rate.map(|rate| rate.to.to_string())),
-        ("users", arguments.users.map(|users| users.to_string())),
-        ("resolve", reach.resolve.clone()),
-        ("connect-to", reach.connect_to.clone()),
-        ("unix-socket", shown(&reach.unix_socket)),
-        ("proxy", reach.proxy.clone()),
-        ("http", reach.http.map(|http| format!("{http:?}"))),
-        ("streams", reach.streams.map(|streams| streams.to_string())),
-        ("cacert", shown(&reach.tls.cacert)),
-        ("cert", shown(&reach.tls.cert)),
-        ("server-name", reach.tls.server_name.clone()),
-        ("io", (driver.io != IoChoice::default()).then(|| driver.io.to_string())),
-        ("timestamps", (driver.timestamps != Timestamps::default()).then(|| driver.timestamps.to_string())),
-        ("threads", driver.threads.map(|threads| threads.to_string())),
+        ("url", url.clone()),
+        ("rate", rate.map(|rate| rate.to.to_string())),
+        ("users", users.map(|users| users.to_string())),
+        ("resolve", resolve.clone()),
+        ("connect-to", connect_to.clone()),
+        ("unix-socket", shown(unix_socket)),
+        ("proxy", proxy.clone()),
+        ("http", http.map(|http| http.word().to_owned())),
+        ("streams", streams.map(|streams| streams.to_string())),
+        ("cacert", shown(cacert)),
+        ("cert", shown(cert)),
+        ("server-name", server_name.clone()),
+        ("io", (*io != IoChoice::default()).then(|| io.to_string())),
+        ("timestamps", (*timestamps != Timestamps::default()).then(|| timestamps.to_string())),
+        ("threads", threads.map(|threads| threads.to_string())),
     ];
     let flags = [
-        ("ipv4", reach.ipv4),
-        ("ipv6", reach.ipv6),
-        ("insecure", reach.tls.insecure),
-        ("no-resumption", reach.tls.no_resumption),
-        ("spin", driver.spin),
+        ("ipv4", *ipv4),
+        ("ipv6", *ipv6),
+        ("insecure", *insecure),
+        ("no-resumption", *no_resumption),
+        ("spin", *spin),
     ];
     let given = given.into_iter().filter_map(|(flag, value)| value.map(|value| format!("--{flag} {value}")));
     let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| format!("--{flag}"));
@@ -225,36 +255,72 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
     Ok(*plan)
 }
 
-/// `cores=2: trial 7: 41,200/s for 9s; 1m10s of 5m; so far holds 40,000/s …`.
-fn announced(trying: &Trying<'_>) -> String {
+/// `cores=2: trial 7: 41,200/s for 9s; 1m10s of 5m; so far: holds 40,000/s …`.
+fn announced(start: &TrialStart<'_>) -> String {
     let whole = |s: f64| Time(Duration::from_secs(s.max(0.0).round() as u64));
-    let ask = &trying.ask;
-    let setting = trying.setting.map_or_else(String::new, |setting| format!("{setting}: "));
-    let level = words::level_text(ask.level, trying.found.users);
-    if let Some(waited) = trying.cooled_down {
+    let ask = &start.ask;
+    let setting = start.setting.map_or_else(String::new, |setting| format!("{setting}: "));
+    let level = words::level_text(ask.level, start.found.users);
+    if let Some(waited) = start.cooled_down {
         let waited = whole(waited.as_secs_f64());
         return format!(
-            "{setting}trial {}: again, as the system was not as before; waited {waited}",
-            trying.number
+            "{setting}trial {}: waited {waited}, as the system still answered more slowly than before the first trial",
+            start.number
         );
     }
     let what = if ask.purpose == Purpose::Last { ", whether it lasts" } else { "" };
-    let so_far = match trying.found.first_to_break {
-        Some(_) => format!("; so far it {}", words::says(&trying.found)),
+    let so_far = match start.found.first_to_break {
+        Some(_) => format!("; so far: {}", words::says(&start.found)),
         None => String::new(),
     };
     format!(
         "{setting}trial {}: {level} for {}{what}; {} of {}{so_far}",
-        trying.number,
-        whole(ask.most_s),
-        whole(trying.found.took_s),
-        whole(trying.budget_s)
+        start.number,
+        whole(ask.measured_max_s),
+        whole(start.found.took_s),
+        whole(start.budget_s)
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+    use tidemark_limit::{Figures, Goal, GoalResult, Options, Resources, Trial, TrialPlan, found};
+
+    #[test]
+    fn what_was_asked_for_is_told_in_the_words_of_the_command_line() {
+        #[derive(Parser)]
+        struct Command {
+            #[command(flatten)]
+            limit: LimitArguments,
+        }
+        let of =
+            |flags: &[&str]| asked(&Command::parse_from([&["limit", "s.yaml"][..], flags].concat()).limit);
+        let given = of(&["--http", "auto", "--set", "a=1", "--until", "p99<9ms", "-k", "--url", "http://x"]);
+        let told = ["--set a=1", "--until 'p99<9ms'", "--url http://x", "--http auto", "--insecure"];
+        assert_eq!(given, told);
+        // how a search goes on, and what is seen of it
+        let on = ["--budget", "9m", "--within", "1%", "--most", "5k/s", "--watch", "port=80", "--seed", "7"];
+        assert_eq!(of(&on), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_line_says_what_is_tried_and_what_is_known_by_then() {
+        let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }];
+        let ask = |level| TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 3.0 };
+        let seen = vec![GoalResult { met: false, measured: "100%".into(), tail: None }];
+        let figures = Figures { offered_per_s: 100.0, failed_share: 1.0, ..Figures::default() };
+        let trials = [Trial::new(ask(100.0), seen, figures)];
+        let found = found(&goals, &trials, &Options::new(100.0, 30.0), &Resources::default(), None);
+        let (setting, budget_s) = (Some("cores=2"), 30.0);
+        let mut start = TrialStart { setting, number: 2, ask: ask(40.7), found, budget_s, cooled_down: None };
+        let line = "cores=2: trial 2: 40.7/s for 3s; 4s of 30s; so far: nothing holds: errors < 0.1% (100%) breaks at 100/s";
+        assert_eq!(announced(&start), line);
+        (start.setting, start.cooled_down) = (None, Some(Duration::from_secs(4)));
+        let line = "trial 2: waited 4s, as the system still answered more slowly than before the first trial";
+        assert_eq!(announced(&start), line);
+    }
 
     #[test]
     fn the_system_gets_cores_that_the_driver_has_not() {

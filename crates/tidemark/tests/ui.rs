@@ -10,7 +10,9 @@ use crate::program::runs::StoredRun;
 use crate::program::{PATIENCE, assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
-use tidemark_limit::{Ask, Figures, Goal, Options, Purpose, Room, Search, Searches, Seen, Trial};
+use tidemark_limit::{
+    Figures, Goal, GoalResult, Options, Purpose, Resources, Search, Searches, Trial, TrialPlan,
+};
 use tidemark_truth::{Behaviour, Server};
 
 /// A child that prints where it listens; killed when dropped.
@@ -154,15 +156,15 @@ fn the_runs_of_a_folder_are_served_live_too_and_nothing_else_is() {
 
 /// A search whose one trial held.
 fn search(name: &str, dir: &str) -> Searches {
-    let ask = Ask { level: 50.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 4.0 };
+    let ask = TrialPlan { level: 50.0, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 4.0 };
     let figures = Figures { offered_per_s: 50.0, achieved_per_s: 50.0, ..Figures::default() };
-    let seen = vec![Seen { met: true, ..Seen::default() }];
+    let seen = vec![GoalResult { met: true, ..GoalResult::default() }];
     let mut searches = Searches::new(name, "");
     searches.searches = vec![Search {
         setting: None,
-        goals: vec![Goal { text: "errors < 0.1%".into(), percentile: None }],
+        goals: vec![Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }],
         options: Options::new(50.0, 300.0),
-        room: Room::default(),
+        resources: Resources::default(),
         trials: vec![Trial { dir: dir.into(), ..Trial::new(ask, seen, figures) }],
         ended: None,
         at_least_per_s: None,

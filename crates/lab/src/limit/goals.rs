@@ -14,7 +14,7 @@ pub struct Goals {
     /// By goal: which of a run's objectives it is.
     pub of: Vec<usize>,
     /// By goal: the requests that are counted over its bound, where it is of a percentile.
-    pub counted: Vec<Option<Counted>>,
+    pub bounded: Vec<Option<Bounded>>,
     /// By goal: the least share of what is offered that is to be achieved, where it is of that.
     pub achieved: Vec<Option<f64>>,
     /// Objectives that no load breaks.
@@ -23,7 +23,7 @@ pub struct Goals {
 
 /// Requests that are held against a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Counted {
+pub struct Bounded {
     /// Which.
     pub about: About,
     /// The bound, microseconds.
@@ -43,8 +43,9 @@ impl Goals {
             let percentile = percentile(objective);
             let bound_us = objective.bound;
             goals.achieved.push(achieved(objective));
-            goals.counted.push(percentile.map(|_| Counted { about: objective.about, bound_us }));
-            goals.all.push(Goal { text: objective.text.clone(), percentile });
+            goals.bounded.push(percentile.map(|_| Bounded { about: objective.about, bound_us }));
+            let is_of_errors = matches!(objective.metric, Metric::Errors | Metric::ErrorShare);
+            goals.all.push(Goal { text: objective.text.clone(), is_of_errors, percentile });
             goals.of.push(index);
         }
         goals
@@ -92,13 +93,15 @@ mod tests {
     #[test]
     fn objectives_become_goals_and_those_that_no_load_breaks_are_left_out() {
         let goals = goals(&["rate > 5k/s", "p99 < 50ms", "A p90 <= 2ms", "max < 1s"]);
+        let of_errors: Vec<bool> = goals.all.iter().map(|goal| goal.is_of_errors).collect();
+        assert_eq!(of_errors, [false, false, false, true]);
         let texts: Vec<&str> = goals.all.iter().map(|goal| goal.text.as_str()).collect();
         // `rate >` stands for the default on what was achieved, too
         assert_eq!(texts, ["p99 < 50ms", "A p90 <= 2ms", "max < 1s", "errors < 0.1%"]);
         assert_eq!((goals.of, goals.left_out), (vec![1, 2, 3, 4], vec!["rate > 5k/s".to_owned()]));
         let percentile = goals.all[0].percentile.unwrap();
         assert!((percentile.allowed - 0.01).abs() < 1e-12 && percentile.bound_s == 0.05);
-        let label = Counted { about: About::Label(0), bound_us: 2_000.0 };
-        assert_eq!(goals.counted[1..], [Some(label), None, None]);
+        let label = Bounded { about: About::Label(0), bound_us: 2_000.0 };
+        assert_eq!(goals.bounded[1..], [Some(label), None, None]);
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidemark_limit::{Moment, Tail, Watch};
+use tidemark_limit::{Moment, StoppingRule, Tail};
 use tidemark_record::{
     Facts, Live, MACHINE, MergedInterval, Outcome, RecordError, SECOND_US, Sample, SeriesKey, SeriesTimes,
     Sink,
 };
 use tidemark_scenario::plan::About;
 
-use super::goals::Counted;
+use super::goals::Bounded;
 
 /// What was seen while the system had next to nothing to do.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -22,8 +22,8 @@ pub struct Calm {
 /// A sink that counts.
 #[derive(Debug)]
 pub struct Tally {
-    watch: Watch,
-    counted: Vec<Option<Counted>>,
+    rule: StoppingRule,
+    bounded: Vec<Option<Bounded>>,
     /// By goal.
     pub tails: Vec<Option<Tail>>,
     /// Second by second, of the first goal that is a percentile.
@@ -51,15 +51,15 @@ impl Tally {
     /// For a trial; `enough` ends it. `calm`: how long the system is looked at before, seconds, and what its median response
     /// time may be at most then, microseconds.
     pub fn new(
-        watch: Watch,
-        counted: &[Option<Counted>],
+        rule: StoppingRule,
+        bounded: &[Option<Bounded>],
         calm: Option<(f64, f64)>,
         enough: Arc<AtomicBool>,
     ) -> Tally {
         Tally {
-            watch,
-            counted: counted.to_owned(),
-            tails: counted.iter().map(|counted| counted.map(|_| Tail::default())).collect(),
+            rule,
+            bounded: bounded.to_owned(),
+            tails: bounded.iter().map(|bounded| bounded.map(|_| Tail::default())).collect(),
             moments: Vec::new(),
             in_flight: 0,
             waiting: 0,
@@ -87,16 +87,16 @@ impl Tally {
     }
 
     fn count(&mut self, interval: &MergedInterval) {
-        let first_bound_us = self.counted.iter().flatten().next().map(|counted| counted.bound_us);
+        let first_bound_us = self.bounded.iter().flatten().next().map(|bounded| bounded.bound_us);
         let mut moment = Moment { at_s: middle_s(interval), ..Moment::default() };
-        for (goal, counted) in self.counted.iter().enumerate() {
-            let (Some(counted), Some(tail)) = (counted, &mut self.tails[goal]) else { continue };
+        for (goal, bounded) in self.bounded.iter().enumerate() {
+            let (Some(bounded), Some(tail)) = (bounded, &mut self.tails[goal]) else { continue };
             let of =
-                if matches!(counted.about, About::Group(_)) { &interval.groups } else { &interval.series };
-            for (key, times) in of.iter().filter(|(key, _)| key.2 && is_about(counted.about, key)) {
-                add(tail, key, times, counted.bound_us);
+                if matches!(bounded.about, About::Group(_)) { &interval.groups } else { &interval.series };
+            for (key, times) in of.iter().filter(|(key, _)| key.2 && is_about(bounded.about, key)) {
+                add(tail, key, times, bounded.bound_us);
             }
-            if counted.about == About::All {
+            if bounded.about == About::All {
                 tail.fail(interval.measured_dropped);
             }
         }
@@ -174,7 +174,7 @@ impl Sink for Tally {
         }
         if let Some((start_us, _)) = self.window_us.filter(|_| second.in_window) {
             let measured_s = second.at_s - start_us as f64 / 1e6;
-            if self.watch.is_sure(&self.tails, measured_s) {
+            if self.rule.is_sure(&self.tails, measured_s) {
                 self.enough.store(true, Ordering::Relaxed);
             }
         }
@@ -197,18 +197,20 @@ impl Sink for Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_limit::{Ask, Goal, Percentile, Purpose};
+    use tidemark_limit::{Goal, Percentile, Purpose, TrialPlan};
     use tidemark_record::Totals;
     use tidemark_record::manifest::Phase;
     use tidemark_record::{Manifest, Merged, new_merged, summarize};
 
     fn tally(calm: Option<(f64, f64)>) -> Tally {
         let percentile = Some(Percentile { allowed: 0.01, bound_s: 0.05 });
-        let goals =
-            [Goal { text: "p99 < 50ms".into(), percentile }, Goal { text: "x".into(), percentile: None }];
-        let ask = Ask { level: 100.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 9.0 };
-        let counted = [Some(Counted { about: About::All, bound_us: 50_000.0 }), None];
-        let mut tally = Tally::new(Watch::new(&goals, &ask), &counted, calm, Arc::default());
+        let goals = [
+            Goal { text: "p99 < 50ms".into(), percentile, ..Goal::default() },
+            Goal { text: "x".into(), ..Goal::default() },
+        ];
+        let ask = TrialPlan { level: 100.0, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 9.0 };
+        let bounded = [Some(Bounded { about: About::All, bound_us: 50_000.0 }), None];
+        let mut tally = Tally::new(StoppingRule::new(&goals, &ask), &bounded, calm, Arc::default());
         let summary = summarize(&Totals::new(&[]), std::path::Path::new("x"));
         let mut manifest = Manifest::new("x", Vec::new(), summary);
         let phase = |start_us, end_us, measured| Phase { start_us, end_us, measured, ..Phase::default() };

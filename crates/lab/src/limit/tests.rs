@@ -77,9 +77,9 @@ fn a_limit_is_searched_for_and_kept() {
     let temp = tempfile::tempdir().unwrap();
     let out = temp.path().join("out");
     let seen = RefCell::new(Vec::new());
-    let limited = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut |trying, plan, options| {
-        seen.borrow_mut().push((trying.number, trying.ask.level));
-        assert_eq!(plan.level(), trying.ask.level);
+    let limited = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut |start, plan, options| {
+        seen.borrow_mut().push((start.number, start.ask.level));
+        assert_eq!(plan.level(), start.ask.level);
         assert!(plan.limits.drain <= DRAIN_LEAST && plan.verify.is_none());
         Ok(said(&plan, &options, 500))
     })
@@ -106,7 +106,7 @@ fn a_search_that_was_stopped_goes_on_and_no_other_does() {
     let temp = tempfile::tempdir().unwrap();
     let out = temp.path().join("out");
     let count = Cell::new(0);
-    let mut run = |_: &Trying<'_>, plan: Plan, options: RunOptions| -> Result<Finished, LabError> {
+    let mut run = |_: &TrialStart<'_>, plan: Plan, options: RunOptions| -> Result<Finished, LabError> {
         count.set(count.get() + 1);
         let mut finished = said(&plan, &options, 500);
         finished.manifest.interrupted = count.get() == 3;
@@ -122,7 +122,7 @@ fn a_search_that_was_stopped_goes_on_and_no_other_does() {
     assert!(error.contains("with --until p99<50ms, and now with --until p99<9ms"), "{error}");
     let changed = member(&SCENARIO.replace("hold: 5s", "hold: 6s"));
     let error = limit::<LabError>(&[changed], &options(&out), &mut run).unwrap_err().to_string();
-    assert!(error.contains("its scenario was another, or has changed"), "{error}");
+    assert!(error.contains("the scenario is not the one it began with"), "{error}");
 
     let limited = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap();
     assert_eq!((limited.exit_status, limited.searches.stopped), (EXIT_PASS, None));
@@ -139,12 +139,12 @@ fn one_that_was_killed_before_it_was_written_down_begins_anew() {
     let temp = tempfile::tempdir().unwrap();
     let out = temp.path().join("out");
     std::fs::create_dir(&out).unwrap();
-    let mut run = |_: &Trying<'_>, plan: Plan, options: RunOptions| -> Result<Finished, LabError> {
+    let mut run = |_: &TrialStart<'_>, plan: Plan, options: RunOptions| -> Result<Finished, LabError> {
         Ok(said(&plan, &options, 500))
     };
     tidemark_record::write_scenario(&out, "name: another\n").unwrap();
     let error = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap_err().to_string();
-    assert!(error.contains("its scenario was another") && error.contains("another directory"), "{error}");
+    assert!(error.contains("not the one it began with") && error.contains("another directory"), "{error}");
     tidemark_record::write_scenario(&out, SCENARIO).unwrap();
     let limited = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap();
     assert_eq!((limited.exit_status, limited.dir), (EXIT_PASS, out));
@@ -176,8 +176,8 @@ fn of_a_family_one_that_holds_nothing_comes_before_one_that_was_not_measured() {
         let temp = tempfile::tempdir().unwrap();
         let named = |name: &str| Member { setting: Some(format!("size={name}")), ..member(SCENARIO) };
         let members = [named("1"), named("2")];
-        limit::<LabError>(&members, &options(&temp.path().join("out")), &mut |trying, plan, options| {
-            let first = trying.setting == Some("size=1");
+        limit::<LabError>(&members, &options(&temp.path().join("out")), &mut |start, plan, options| {
+            let first = start.setting == Some("size=1");
             let mut finished = said(&plan, &options, 500);
             let manifest = &mut finished.manifest;
             manifest.summary.verdict.status = if first { order[0] } else { order[1] };
@@ -200,10 +200,10 @@ fn a_trial_waits_until_the_system_is_as_before() {
     let waited = RefCell::new(Vec::new());
     let budget = Duration::from_secs(8);
     let asked = LimitOptions { budget, ..options(&temp.path().join("out")) };
-    let _ = limit::<LabError>(&[member(SCENARIO)], &asked, &mut |trying, plan, options| {
-        waited.borrow_mut().push((trying.number, trying.cooled_down.is_some()));
+    let _ = limit::<LabError>(&[member(SCENARIO)], &asked, &mut |start, plan, options| {
+        waited.borrow_mut().push((start.number, start.cooled_down.is_some()));
         // the second is busy at first
-        let is_busy = trying.number == 2 && trying.cooled_down.is_none();
+        let is_busy = start.number == 2 && start.cooled_down.is_none();
         Ok(said(&plan, &options, if is_busy { 90_000 } else { 500 }))
     })
     .unwrap();

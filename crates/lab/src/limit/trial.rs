@@ -1,11 +1,12 @@
 //! A run as a trial of the search.
 
-use tidemark_limit::{Ask, Cores, Figures, NotCounted, Seen, Trial};
+use tidemark_limit::{Cores, Figures, GoalResult, NotCounted, Trial, TrialPlan};
 use tidemark_record::summary::Status;
 use tidemark_record::{DRIVER, Manifest};
 
 use super::goals::Goals;
 use super::tally::Tally;
+use crate::verdict::{DRIVER_BOUND, MACHINE_BOUND, MISSED};
 
 /// A hypervisor that takes a larger share of the cores disturbs.
 const STEAL_SHARE: f64 = 0.05;
@@ -13,9 +14,6 @@ const STEAL_SHARE: f64 = 0.05;
 const OTHERS_SHARE: f64 = 0.1;
 /// where all of them together leave less than this free.
 const FREE_SHARE: f64 = 0.1;
-/// What stands in front of a reason that is about the driver, and of one that is about the machine.
-const DRIVER_BOUND: &str = "driver-bound: ";
-const MACHINE_BOUND: &str = "machine-bound: ";
 /// What is achieved differs from what is offered by chance, too, as a queue is longer at a trial's end than at its
 /// beginning, or shorter: by about the root of the number of requests where the system is just full. A trial is short of
 /// what is to be achieved beyond so many of them.
@@ -35,20 +33,20 @@ pub struct Took {
 }
 
 /// What a run says.
-pub fn trial(ask: Ask, goals: &Goals, tally: &Tally, manifest: &Manifest, took: Took) -> Trial {
+pub fn trial(ask: TrialPlan, goals: &Goals, tally: &Tally, manifest: &Manifest, took: Took) -> Trial {
     let by_chance: Vec<bool> = goals
         .achieved
         .iter()
         .map(|bound| bound.is_some_and(|bound| short_by_chance(bound, manifest)))
         .collect();
-    let seen: Vec<Seen> = goals
+    let seen: Vec<GoalResult> = goals
         .of
         .iter()
         .zip(&tally.tails)
         .zip(&by_chance)
         .map(|((index, tail), by_chance)| {
             let result = manifest.objectives.get(*index);
-            Seen {
+            GoalResult {
                 met: *by_chance || result.is_some_and(|result| result.met),
                 measured: result.map_or_else(String::new, |result| result.measured.clone()),
                 tail: tail.clone(),
@@ -78,7 +76,7 @@ pub fn trial(ask: Ask, goals: &Goals, tally: &Tally, manifest: &Manifest, took: 
 }
 
 /// What else than an objective made it fail.
-fn failure(goals: &Goals, seen: &[Seen], by_chance: &[bool], manifest: &Manifest) -> Option<String> {
+fn failure(goals: &Goals, seen: &[GoalResult], by_chance: &[bool], manifest: &Manifest) -> Option<String> {
     let verdict = &manifest.summary.verdict;
     if verdict.status != Status::Fail || seen.iter().any(|seen| !seen.met) {
         return None;
@@ -86,7 +84,9 @@ fn failure(goals: &Goals, seen: &[Seen], by_chance: &[bool], manifest: &Manifest
     let short =
         goals.all.iter().zip(by_chance).filter_map(|(goal, by_chance)| by_chance.then_some(&goal.text));
     let left_out: Vec<&String> = goals.left_out.iter().chain(short).collect();
-    let is_left_out = |reason: &&String| left_out.iter().any(|text| reason.starts_with(text.as_str()));
+    let is_about =
+        |reason: &str, text: &str| reason.strip_prefix(text).is_some_and(|rest| rest.starts_with(MISSED));
+    let is_left_out = |reason: &&String| left_out.iter().any(|text| is_about(reason, text));
     // the last lines of a log stand in the trial's own report
     let line = |reason: &String| reason.lines().next().unwrap_or_default().trim_end_matches(':').to_owned();
     verdict.reasons.iter().find(|reason| !is_left_out(reason)).map(line)
@@ -161,20 +161,20 @@ fn figures(tally: &Tally, manifest: &Manifest) -> Figures {
 mod tests {
     use super::*;
     use std::path::Path;
-    use tidemark_limit::{Goal, Purpose, Watch};
+    use tidemark_limit::{Goal, Purpose, StoppingRule};
     use tidemark_record::manifest::ObjectiveResult;
     use tidemark_record::summary::{Busy, Process, Verdict};
     use tidemark_record::{Totals, summarize};
 
     fn goal(text: &str) -> Goal {
-        Goal { text: text.into(), percentile: None }
+        Goal { text: text.into(), ..Goal::default() }
     }
 
     fn goals() -> Goals {
         Goals {
             all: vec![goal("errors < 0.1%"), goal("achieved > 99% of offered")],
             of: vec![1, 2],
-            counted: vec![None, None],
+            bounded: vec![None, None],
             achieved: vec![None, Some(0.99)],
             left_out: vec!["rate > 5k/s".into()],
         }
@@ -189,8 +189,9 @@ mod tests {
         let result = |met| ObjectiveResult { met, measured: "0%".into(), ..ObjectiveResult::default() };
         manifest.objectives = vec![result(false), result(met), result(true)];
         change(&mut manifest);
-        let ask = Ask { level: 10.0, purpose: Purpose::Explore, warm_up_s: 1.0, most_s: 3.0 };
-        let tally = Tally::new(Watch::new(&goals().all, &ask), &goals().counted, None, Default::default());
+        let ask = TrialPlan { level: 10.0, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 3.0 };
+        let tally =
+            Tally::new(StoppingRule::new(&goals().all, &ask), &goals().bounded, None, Default::default());
         let took = Took { began_s: 7.0, took_s: 5.0, dir: "3-10".into(), fresh: true };
         trial(ask, &goals(), &tally, &manifest, took)
     }
@@ -198,10 +199,12 @@ mod tests {
     #[test]
     fn a_trial_breaks_by_its_objectives_or_by_what_else_failed() {
         let left_out = of(Status::Fail, &["rate > 5k/s missed: 10/s"], true, |_| {});
-        assert!(left_out.holds() && left_out.is_told());
+        assert!(left_out.holds() && left_out.is_counted());
+        let longer = of(Status::Fail, &["rate > 5k/s of A missed: 10/s"], true, |_| {});
+        assert!(!longer.holds(), "it is another one");
         assert_eq!((left_out.began_s, left_out.took_s, left_out.dir.as_str()), (7.0, 5.0, "3-10"));
         let broke = of(Status::Fail, &["errors < 0.1% missed: 3%"], false, |_| {});
-        assert!(!broke.holds() && broke.failure.is_none() && broke.is_told());
+        assert!(!broke.holds() && broke.failure.is_none() && broke.is_counted());
         let ended = of(Status::Fail, &["the system ended by itself"], true, |_| {});
         assert_eq!(ended.failure.as_deref(), Some("the system ended by itself"));
         let quoted = "the system ended by itself; the end of its log x:\n  | bye";

@@ -7,7 +7,8 @@ use std::convert::Infallible;
 
 use fastrand::Rng;
 use tidemark_limit::{
-    Ask, Cores, Figures, Goal, Moment, Options, Percentile, Seen, Tail, Trial, Trials, Watch,
+    Cores, Figures, Goal, GoalResult, Moment, Options, Percentile, StoppingRule, Tail, Trial, TrialPlan,
+    Trials,
 };
 
 /// How long a worker takes for a request.
@@ -89,7 +90,7 @@ impl Simulated {
 impl Trials for Simulated {
     type Error = Infallible;
 
-    fn run(&mut self, ask: &Ask, watch: &Watch) -> Result<Trial, Infallible> {
+    fn run(&mut self, ask: &TrialPlan, rule: &StoppingRule) -> Result<Trial, Infallible> {
         let began_s = self.clock_s;
         let load_s = began_s + self.queue.calm_s;
         let (measured_from_s, mut second_s) = (load_s + ask.warm_up_s, load_s + ask.warm_up_s + 1.0);
@@ -107,7 +108,7 @@ impl Trials for Simulated {
                 moment.at_s = second_s - 0.5 - began_s;
                 moments.push(std::mem::take(&mut moment));
                 let measured_s = second_s - measured_from_s;
-                is_over = measured_s >= ask.most_s || watch.is_sure(&[Some(tail.clone())], measured_s);
+                is_over = measured_s >= ask.measured_max_s || rule.is_sure(&[Some(tail.clone())], measured_s);
                 second_s += 1.0;
             }
             if is_over {
@@ -171,7 +172,7 @@ impl Trials for Simulated {
             began_s,
             took_s: self.clock_s - began_s,
             measured_s,
-            seen: vec![Seen { met, measured: String::new(), tail: Some(tail) }],
+            seen: vec![GoalResult { met, measured: String::new(), tail: Some(tail) }],
             failure: None,
             not_counted: None,
             figures,
@@ -183,12 +184,20 @@ impl Trials for Simulated {
 
 /// `p99 < 50ms` and the like.
 pub fn goal(percentile: Percentile) -> Goal {
-    Goal { text: "p99 < 50ms".into(), percentile: Some(percentile) }
+    Goal { text: "p99 < 50ms".into(), percentile: Some(percentile), ..Goal::default() }
 }
 
 /// A search that begins at a twentieth of 1,000/s.
 pub fn options(budget_s: f64, seed: u64) -> Options {
-    Options { first: 50.0, most: 1e6, users: false, budget_s, precision: 0.02, warm_up_s: 1.0, seed }
+    Options {
+        level_first: 50.0,
+        level_max: 1e6,
+        users: false,
+        budget_s,
+        precision: 0.02,
+        warm_up_s: 1.0,
+        seed,
+    }
 }
 
 /// The rate at which `allowed` of the requests take longer than the bound, by the theory of queues.

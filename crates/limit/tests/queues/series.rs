@@ -1,6 +1,6 @@
 //! Many searches against one queue.
 
-use tidemark_limit::{Percentile, estimate, search, told};
+use tidemark_limit::{Percentile, counted, estimate, search};
 
 use super::{Queue, Service, Simulated, goal, limit, options};
 
@@ -47,7 +47,7 @@ impl Series {
             let mut system = Simulated::new(queue, percentile, 1_000 + seed);
             let mut trials = Vec::new();
             let Ok(_) = search(&goals, &options(budget_s, seed), &mut trials, &mut system);
-            let found = estimate(&goals, &told(&trials)).expect("every queue has a limit");
+            let found = estimate(&goals, &counted(&trials)).expect("every queue has a limit");
             let (low, high) = (found.low.unwrap_or(0.0), found.high.unwrap_or(f64::INFINITY));
             covered += u64::from((low..=high).contains(&truth));
             levels.push(found.level / truth);

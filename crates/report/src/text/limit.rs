@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tidemark_limit::{Ending, Found, Search, Searches};
+use tidemark_limit::{Found, Search, SearchVerdict, Searches};
 
-use super::{BAD, GOOD, HEADING, QUIET, Style, Text, WARNING, clean};
+use super::{BAD, GOOD, HEADING, Paint, QUIET, Style, Text, WARNING, clean};
 use crate::limit::{points, rate, remarks, says, time, took};
 use crate::table::Table;
 use crate::units::percent;
@@ -53,20 +53,23 @@ fn one(text: &mut Text, search: &Search) {
     if let Some(setting) = &search.setting {
         text.heading(setting);
     }
-    let holds = search.at_least_per_s.and_then(|per_s| found.holds_at_least(per_s));
-    let paint = match found.ended {
-        _ if holds == Some(false) => BAD,
-        Some(Ending::NothingHolds | Ending::Driver) => BAD,
-        Some(Ending::Precise | Ending::NothingBreaks) => GOOD,
-        _ => HEADING,
-    };
-    text.wrapped(paint, &says(&found));
+    text.wrapped(paint(search, &found), &says(&found));
     text.wrapped(QUIET, &took(search, &found));
     for remark in remarks(search, &found) {
         text.marked("-", &remark);
     }
     if !found.curve.is_empty() {
         curve(text, &found);
+    }
+}
+
+/// What a search is worth; of one that has not ended nothing is known.
+fn paint(search: &Search, found: &Found) -> Paint {
+    match found.verdict(search.at_least_per_s) {
+        _ if found.ended.is_none() => HEADING,
+        SearchVerdict::Pass => GOOD,
+        SearchVerdict::Fail => BAD,
+        SearchVerdict::Unknown => WARNING,
     }
 }
 
@@ -103,6 +106,19 @@ mod tests {
     use super::*;
     use crate::limit::tests::searches;
     use crate::table::length;
+    use tidemark_limit::Ending;
+
+    #[test]
+    fn its_colour_is_what_it_is_worth() {
+        let search = searches(None).searches.remove(0);
+        let of = |ended, at_least_per_s| {
+            let search = Search { ended, at_least_per_s, ..search.clone() };
+            paint(&search, &search.found())
+        };
+        assert_eq!([of(Some(Ending::Precise), None), of(None, None)], [GOOD, HEADING]);
+        let driver = |at_least_per_s| of(Some(Ending::Driver), at_least_per_s);
+        assert_eq!([driver(None), driver(Some(100.0)), driver(Some(1e9))], [WARNING, GOOD, BAD]);
+    }
 
     #[test]
     fn the_sentence_comes_first_and_all_fits_a_terminal() {
@@ -117,7 +133,8 @@ mod tests {
             let mut short = searches(None);
             short.searches[0].ended = Some(Ending::Budget);
             let shown = summary(&short, Path::new("runs/x"), style);
-            assert!(shown.contains("no time was left"), "{shown}");
+            let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(flat.contains("--budget 5m is used up"), "{shown}");
             assert!(shown.lines().all(|line| length(line) <= width), "{width}: {shown}");
         }
         assert!(

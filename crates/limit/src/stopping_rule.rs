@@ -1,4 +1,4 @@
-//! When a trial has told enough: a sequential test of each percentile.
+//! When a trial has shown enough: a sequential test of each percentile.
 //!
 //! After each second the requests over the bound are held against those that may be, as two numbers of a Poisson
 //! distribution, by the deviance. Both are first divided by how much requests that are neighbours depend on each other: a
@@ -8,7 +8,7 @@
 
 use crate::fit::FAR;
 use crate::tail::Tail;
-use crate::trial::{Ask, Goal, Percentile, Purpose};
+use crate::trial::{Goal, Percentile, Purpose, TrialPlan};
 
 /// Requests within so many times the bound fare alike.
 const BOUNDS: f64 = 8.0;
@@ -17,20 +17,20 @@ const SURE: f64 = 16.0;
 /// Nothing is sure before, seconds.
 const LEAST_S: f64 = 2.0;
 
-/// Watches a trial.
+/// Says when a trial may end.
 #[derive(Debug, Clone)]
-pub struct Watch {
+pub struct StoppingRule {
     goals: Vec<Goal>,
     purpose: Purpose,
 }
 
-impl Watch {
+impl StoppingRule {
     /// For a trial.
-    pub fn new(goals: &[Goal], ask: &Ask) -> Watch {
-        Watch { goals: goals.to_owned(), purpose: ask.purpose }
+    pub fn new(goals: &[Goal], ask: &TrialPlan) -> StoppingRule {
+        StoppingRule { goals: goals.to_owned(), purpose: ask.purpose }
     }
 
-    /// Whether the trial has told enough after so many seconds that were measured; tails by goal, in order.
+    /// Whether the trial has shown enough after so many seconds that were measured; tails by goal, in order.
     pub fn is_sure(&self, tails: &[Option<Tail>], measured_s: f64) -> bool {
         if measured_s < LEAST_S || self.purpose == Purpose::Last {
             return false;
@@ -46,7 +46,7 @@ impl Watch {
             if is_sure && slow > may {
                 // near the limit the share itself is wanted, and only what is far from it is known well enough
                 match self.purpose {
-                    Purpose::Refine { .. } if tail.counted().quantile(percentile.allowed) < FAR => {}
+                    Purpose::Refine { .. } if tail.cumulative().quantile(percentile.allowed) < FAR => {}
                     _ => return true,
                 }
             }
@@ -71,10 +71,10 @@ fn deviance(seen: f64, expected: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn watch(purpose: Purpose) -> Watch {
+    fn rule(purpose: Purpose) -> StoppingRule {
         let percentile = Some(Percentile { allowed: 0.01, bound_s: 0.05 });
-        let goals = [Goal { text: "p99 < 50ms".into(), percentile }];
-        Watch::new(&goals, &Ask { level: 1_000.0, purpose, warm_up_s: 1.0, most_s: 9.0 })
+        let goals = [Goal { text: "p99 < 50ms".into(), percentile, ..Goal::default() }];
+        StoppingRule::new(&goals, &TrialPlan { level: 1_000.0, purpose, warm_up_s: 1.0, measured_max_s: 9.0 })
     }
 
     fn tail(fast: u64, slow: u64, parts: f64) -> Vec<Option<Tail>> {
@@ -86,24 +86,24 @@ mod tests {
 
     #[test]
     fn what_is_slow_by_far_is_known_soon() {
-        let explore = watch(Purpose::Explore);
+        let explore = rule(Purpose::Explore);
         assert!(!explore.is_sure(&tail(0, 1_000, 9.0), 1.0), "too early");
         assert!(explore.is_sure(&tail(0, 2_000, 9.0), 2.0));
         // two bursts of as many requests as depend on each other say little
         assert!(!explore.is_sure(&tail(4_200, 800, 9.0), 5.0));
-        assert!(!watch(Purpose::Last).is_sure(&tail(0, 2_000, 9.0), 2.0));
+        assert!(!rule(Purpose::Last).is_sure(&tail(0, 2_000, 9.0), 2.0));
     }
 
     #[test]
     fn that_it_holds_takes_long_to_know() {
-        let explore = watch(Purpose::Explore);
+        let explore = rule(Purpose::Explore);
         assert!(!explore.is_sure(&tail(20_000, 0, 9.0), 20.0));
         assert!(explore.is_sure(&tail(400_000, 0, 9.0), 400.0));
     }
 
     #[test]
     fn near_the_limit_a_trial_goes_on_unless_it_is_far_over() {
-        let refine = watch(Purpose::Refine { round: 1, place: 0 });
+        let refine = rule(Purpose::Refine { round: 1, place: 0 });
         assert!(!refine.is_sure(&tail(0, 5_000, 2.0), 5.0));
         assert!(refine.is_sure(&tail(0, 5_000, 9.0), 5.0));
         assert!(!refine.is_sure(&tail(400_000, 0, 9.0), 400.0));

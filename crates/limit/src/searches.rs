@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cause::Room;
-use crate::estimate::telling;
+use crate::cause::Resources;
+use crate::estimate::decided;
 use crate::found::{Found, found};
-use crate::search::{Ending, Options, told};
+use crate::search::{Ending, Options, counted};
 use crate::trial::{Goal, NotCounted, Purpose, Trial};
 
 /// Version of the form that this writes, and the highest that it reads.
@@ -45,8 +45,8 @@ pub struct Search {
     /// Where it begins and ends.
     pub options: Options,
     /// What the system has.
-    #[serde(default)]
-    pub room: Room,
+    #[serde(default, rename = "room")]
+    pub resources: Resources,
     /// The trials that were carried out.
     #[serde(default)]
     pub trials: Vec<Trial>,
@@ -103,7 +103,7 @@ impl Searches {
     }
 }
 
-/// What a number may be: levels, and whatever is counted or timed, above 0 or from 0 on.
+/// Smallest and largest number that is believed.
 const NUMBERS: (f64, f64) = (1e-9, 1e15);
 /// Levels that are believed.
 const LEVEL_MAX: f64 = 1e12;
@@ -139,7 +139,7 @@ impl Search {
         if self.trials.len() > TRIALS_MAX {
             return Err(format!("it has {} trials, more than {TRIALS_MAX}", self.trials.len()));
         }
-        for Goal { text, percentile } in &self.goals {
+        for Goal { text, percentile, .. } in &self.goals {
             let Some(percentile) = percentile else { continue };
             above_0(&format!("`bound_s` of {text}"), percentile.bound_s, SECONDS_MAX)?;
             if !(NUMBERS.0..1.0).contains(&percentile.allowed) {
@@ -149,14 +149,14 @@ impl Search {
                 ));
             }
         }
-        let Options { first, most, budget_s, precision, warm_up_s, .. } = self.options;
-        above_0("`first`", first, LEVEL_MAX)?;
-        above_0("`most`", most, LEVEL_MAX)?;
+        let Options { level_first, level_max, budget_s, precision, warm_up_s, .. } = self.options;
+        above_0("`first`", level_first, LEVEL_MAX)?;
+        above_0("`most`", level_max, LEVEL_MAX)?;
         above_0("`budget_s`", budget_s, SECONDS_MAX)?;
-        above_0("`precision`", precision, LEVEL_MAX)?;
+        above_0("`precision`", precision, 1.0)?;
         from_0("`warm_up_s`", warm_up_s, SECONDS_MAX)?;
         above_0("`at_least_per_s`", self.at_least_per_s.unwrap_or(1.0), LEVEL_MAX)?;
-        from_0("`cores`", self.room.cores, NUMBERS.1)?;
+        from_0("`cores`", self.resources.cores, NUMBERS.1)?;
         for (index, trial) in self.trials.iter().enumerate() {
             self.check_trial(trial).map_err(|reason| format!("trial {}: {reason}", index + 1))?;
         }
@@ -166,7 +166,7 @@ impl Search {
     fn check_trial(&self, trial: &Trial) -> Result<(), String> {
         above_0("`level`", trial.ask.level, LEVEL_MAX)?;
         from_0("`warm_up_s`", trial.ask.warm_up_s, SECONDS_MAX)?;
-        above_0("`most_s`", trial.ask.most_s, SECONDS_MAX)?;
+        above_0("`most_s`", trial.ask.measured_max_s, SECONDS_MAX)?;
         from_0("`began_s`", trial.began_s, SECONDS_MAX)?;
         above_0("`took_s`", trial.took_s, SECONDS_MAX)?;
         from_0("`measured_s`", trial.measured_s, SECONDS_MAX)?;
@@ -219,9 +219,9 @@ impl Search {
     /// Whether it can have ended as it says.
     fn check_end(&self) -> Result<(), String> {
         let Some(ended) = self.ended else { return Ok(()) };
-        let tell = telling(&self.goals, &told(&self.trials));
-        let holds = tell.iter().any(|trial| trial.holds());
-        let breaks = tell.iter().any(|trial| !trial.holds());
+        let decided = decided(&self.goals, &counted(&self.trials));
+        let holds = decided.iter().any(|trial| trial.holds());
+        let breaks = decided.iter().any(|trial| !trial.holds());
         let is_driver = |trial: &Trial| matches!(trial.not_counted, Some(NotCounted::Driver(_)));
         let fits = match ended {
             Ending::Precise => holds && breaks,
@@ -233,12 +233,15 @@ impl Search {
         };
         match fits {
             true => Ok(()),
-            false => Err("it says of its end what its trials do not".into()),
+            false => {
+                let word = serde_json::to_string(&ended).unwrap_or_default();
+                Err(format!("`ended` is {word}, which its trials contradict"))
+            }
         }
     }
 
     /// What it comes to by now.
     pub fn found(&self) -> Found {
-        found(&self.goals, &self.trials, &self.options, &self.room, self.ended)
+        found(&self.goals, &self.trials, &self.options, &self.resources, self.ended)
     }
 }
