@@ -119,6 +119,22 @@ fn a_reader_of_a_trace_who_has_seen_enough_is_no_error() {
 }
 
 #[test]
+fn a_reader_of_a_trace_who_stands_still_does_not_hold_up_the_run() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    let url = server.url("/");
+    let flags = ["-n", "2000", "-c", "2", "-t", "1", "--save=out", "--trace", "-", "--trace-every", "1"];
+    let mut command = tidemark(folder.path(), &[&["hit", &url][..], &flags].concat());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let unread = child.stdout.take();
+    let output = child.wait_with_output().unwrap();
+    drop(unread);
+    let text = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code(&output), 74, "{text}");
+    assert!(text.contains("the trace in standard output is not whole: its reader took nothing"), "{text}");
+    assert!(folder.path().join("out/run.json").is_file());
+}
+
+#[test]
 fn a_trace_that_cannot_be_is_refused_before_anything_is_sent() {
     let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
     scenario(folder.path(), &server);
