@@ -5,8 +5,9 @@
 
 mod har;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -103,6 +104,13 @@ fn open(file: Option<&Path>) -> Result<Box<dyn Write + Send>, LabError> {
     }
 }
 
+/// Whether standard output is the device that keeps nothing; one that was closed is that, too, once a program runs.
+fn goes_nowhere() -> bool {
+    let device = |path: &str| fs::metadata(path).ok().map(|of| of.rdev());
+    let nowhere = device("/dev/null");
+    nowhere.is_some() && device("/proc/self/fd/1") == nowhere
+}
+
 impl Trace {
     /// Begins a trace of a plan's requests to these systems, and says what the driver is to hand over.
     ///
@@ -155,10 +163,14 @@ impl Trace {
             Ok(Err(error)) => return Err(format!("the trace in {place} is not whole: {error}")),
             Err(panic) => std::panic::resume_unwind(panic),
         };
+        if file.is_none() && goes_nowhere() {
+            return Ok("trace: nothing of it is kept: standard output is closed, or /dev/null".to_owned());
+        }
+        let requests = if written.good == 1 { "request" } else { "requests" };
         let sample = match every {
             0 => String::new(),
-            1 => format!("{} good requests and ", written.good),
-            every => format!("{} good requests (1 in {every}) and ", written.good),
+            1 => format!("{} good {requests} and ", written.good),
+            every => format!("{} good {requests} (1 in {every}) and ", written.good),
         };
         let mut told = format!("trace: {place} has {sample}{} that failed", written.failed);
         let lacking = [

@@ -101,7 +101,8 @@ impl Secrets {
 
     /// Takes each line of a value that has several; a short one, such as a brace, says nothing.
     fn add_lines(&mut self, value: &str) {
-        for line in value.lines().map(str::trim).filter(|line| line.chars().count() >= LONG && *line != value) {
+        for line in value.lines().map(str::trim).filter(|line| line.chars().count() >= LONG && *line != value)
+        {
             if self.lines.iter().all(|known| known != line) {
                 let at = self.lines.partition_point(|known| known.len() >= line.len());
                 self.lines.insert(at, line.to_owned());
@@ -361,7 +362,10 @@ mod tests {
     #[test]
     fn lines_of_a_value_are_masked_one_by_one() {
         let known = secrets(&["aaaaaaaa1\r\n  bbbbbbbb2-and-more\n{\n"]);
-        assert_eq!(known.masked_traffic("  | aaaaaaaa1\n  | bbbbbbbb2-and-more\n  | {"), "  | ***\n  | ***\n  | {");
+        assert_eq!(
+            known.masked_traffic("  | aaaaaaaa1\n  | bbbbbbbb2-and-more\n  | {"),
+            "  | ***\n  | ***\n  | {"
+        );
         assert_eq!(known.masked_traffic("  | bbbbbbbb2-…"), "  | ***…", "where it is cut off, too");
         assert_eq!(known.masked_in_place("xaaaaaaaa1x"), "x*********x");
         // whoever names what was taken out, to put it back, has whole values only
