@@ -458,9 +458,18 @@ pub(crate) fn log_tail(log: &Path, lines: usize) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(log)?;
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let begin = length.saturating_sub(TAIL_BYTES);
+        file.seek(SeekFrom::Start(begin))?;
         let mut bytes = Vec::new();
         file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        if begin > 0 {
+            // by its end alone a secret is not known: a line whose beginning was not read is not quoted
+            let first = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+            bytes.drain(..first);
+            if bytes.trim_ascii().is_empty() {
+                bytes = "…".into();
+            }
+        }
         Ok(bytes)
     };
     let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();

@@ -196,7 +196,7 @@ fn open(first: &Member, options: &LimitOptions) -> Result<(PathBuf, Searches, Fi
         None => {
             let dir = tidemark_record::new_run_dir(options.out.as_deref(), &format!("limit-{}", plan.name))
                 .map_err(|error| LabError::Usage(error.to_string()))?;
-            tidemark_record::write_scenario(&dir, &plan.source).map_err(unwritten)?;
+            file::create(&dir, &plan.source).map_err(unwritten)?;
             let lock = lock(&dir)?;
             (dir, lock)
         }

@@ -5,12 +5,15 @@
 
 mod har;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use tidemark_drive::{TraceCounts, Traced, Tracing};
 use tidemark_scenario::Plan;
@@ -29,6 +32,11 @@ const FAILED_MAX: u64 = 1_000;
 const LEARNED_MAX: usize = 64;
 /// Requests that wait to be written.
 const WAITING: usize = 256;
+/// How long the end of the load waits for the rest to be written while nobody takes anything of it, and at most.
+const STALLED: Duration = Duration::from_secs(5);
+const END_WITHIN: Duration = Duration::from_secs(60);
+/// How often it looks.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// What is traced, and where it goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +51,27 @@ pub struct TraceOptions {
 pub struct Trace {
     file: Option<PathBuf>,
     every: u64,
+    /// Bytes that were taken so far.
+    taken: Arc<AtomicU64>,
     thread: JoinHandle<io::Result<Written>>,
+}
+
+/// Counts what is taken.
+struct Counted<W> {
+    out: W,
+    taken: Arc<AtomicU64>,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = self.out.write(bytes)?;
+        self.taken.fetch_add(taken as u64, Ordering::Relaxed);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// What was written.
@@ -76,6 +104,13 @@ fn open(file: Option<&Path>) -> Result<Box<dyn Write + Send>, LabError> {
     }
 }
 
+/// Whether standard output is the device that keeps nothing; one that was closed is that, too, once a program runs.
+fn goes_nowhere() -> bool {
+    let device = |path: &str| fs::metadata(path).ok().map(|of| of.rdev());
+    let nowhere = device("/dev/null");
+    nowhere.is_some() && device("/proc/self/fd/1") == nowhere
+}
+
 impl Trace {
     /// Begins a trace of a plan's requests to these systems, and says what the driver is to hand over.
     ///
@@ -92,11 +127,13 @@ impl Trace {
         let places: Vec<Place> = systems.map(|system| Place::of(&system.target)).collect();
         let (sink, traced) = sync_channel(WAITING);
         let plan = Arc::clone(plan);
+        let taken = Arc::new(AtomicU64::new(0));
+        let out = BufWriter::new(Counted { out, taken: Arc::clone(&taken) });
         let thread = std::thread::Builder::new()
             .name("trace".into())
-            .spawn(move || write(BufWriter::new(out), &traced, &plan, &places))
+            .spawn(move || write(out, &traced, &plan, &places))
             .map_err(|error| LabError::Measure(format!("cannot start a thread: {error}")))?;
-        let trace = Trace { file: options.file.clone(), every, thread };
+        let trace = Trace { file: options.file.clone(), every, taken, thread };
         Ok((trace, Tracing { every, sampled_max: SAMPLED_MAX, failed_max: FAILED_MAX, sink }))
     }
 
@@ -105,9 +142,18 @@ impl Trace {
     /// # Errors
     /// Why it is not whole.
     pub fn end(self, lacks: &TraceCounts) -> Result<String, String> {
-        let Trace { file, every, thread } = self;
+        let Trace { file, every, taken, thread } = self;
         let place =
             file.as_ref().map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
+        if !is_over(&thread, &taken, STALLED, END_WITHIN) {
+            // its thread is left behind: whoever reads holds it up
+            return Err(format!(
+                "the trace in {place} is not whole: its reader took nothing for {} s, or had not all {} s after the load; read \
+                 it as it comes",
+                STALLED.as_secs(),
+                END_WITHIN.as_secs()
+            ));
+        }
         let written = match thread.join() {
             Ok(Ok(written)) => written,
             // a reader who has seen enough is no error
@@ -117,10 +163,14 @@ impl Trace {
             Ok(Err(error)) => return Err(format!("the trace in {place} is not whole: {error}")),
             Err(panic) => std::panic::resume_unwind(panic),
         };
+        if file.is_none() && goes_nowhere() {
+            return Ok("trace: nothing of it is kept: standard output is closed, or /dev/null".to_owned());
+        }
+        let requests = if written.good == 1 { "request" } else { "requests" };
         let sample = match every {
             0 => String::new(),
-            1 => format!("{} good requests and ", written.good),
-            every => format!("{} good requests (1 in {every}) and ", written.good),
+            1 => format!("{} good {requests} and ", written.good),
+            every => format!("{} good {requests} (1 in {every}) and ", written.good),
         };
         let mut told = format!("trace: {place} has {sample}{} that failed", written.failed);
         let lacking = [
@@ -140,6 +190,23 @@ impl Trace {
         }
         Ok(told)
     }
+}
+
+/// Waits until a thread is over; false once nothing was taken of it for so long, or it took so long as a whole.
+fn is_over<T>(thread: &JoinHandle<T>, taken: &AtomicU64, stalled: Duration, within: Duration) -> bool {
+    let begin = Instant::now();
+    let (mut known, mut since) = (taken.load(Ordering::Relaxed), begin);
+    while !thread.is_finished() {
+        std::thread::sleep(LOOK_EVERY);
+        let now = taken.load(Ordering::Relaxed);
+        if now != known {
+            (known, since) = (now, Instant::now());
+        }
+        if since.elapsed() > stalled || begin.elapsed() > within {
+            return thread.is_finished();
+        }
+    }
+    true
 }
 
 /// Writes what comes until nobody has more.
@@ -185,5 +252,21 @@ mod tests {
         let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(read["log"]["version"], "1.2");
         assert_eq!(read["log"]["entries"].as_array().map(Vec::len), Some(0));
+    }
+
+    #[test]
+    fn a_reader_who_takes_nothing_is_not_waited_for_and_a_slow_one_is() {
+        let (long, short) = (Duration::from_secs(600), Duration::from_millis(300));
+        let (mut reader, writer) = io::pipe().unwrap();
+        let taken = Arc::new(AtomicU64::new(0));
+        let mut out = Counted { out: writer, taken: Arc::clone(&taken) };
+        // more than a pipe holds
+        let thread = std::thread::spawn(move || out.write_all(&[0; 1 << 20]));
+        assert!(!is_over(&thread, &taken, short, long), "it takes nothing more");
+        assert!(!is_over(&thread, &taken, long, short), "it takes too long");
+        let reading = std::thread::spawn(move || io::copy(&mut reader, &mut io::sink()));
+        assert!(is_over(&thread, &taken, long, long));
+        thread.join().unwrap().unwrap();
+        assert_eq!((reading.join().unwrap().unwrap(), taken.load(Ordering::Relaxed)), (1 << 20, 1 << 20));
     }
 }

@@ -14,6 +14,8 @@ use crate::files;
 
 /// A search is no larger, bytes: a second of a trial takes about 100.
 const BYTES_MAX: u64 = 64 << 20;
+/// What says that a directory is a search's until that is first written down; nobody else's folder has it.
+const BEGUN: &str = "limit.json.begun.tmp";
 /// How often the lock is tried for, and the pause between: whoever looks whether a search goes on has it for a moment.
 const TRIES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -23,16 +25,27 @@ pub fn is_at(dir: &Path) -> bool {
     dir.join(files::LIMIT).is_file()
 }
 
-/// Whether a search began in a directory and was killed before it was written down: there is a scenario, and nothing else but
-/// what was half written.
+/// Whether a search began in a directory and was killed before it was written down: there is what [`create`] wrote, and
+/// nothing else but what was half written.
 pub fn is_begun(dir: &Path) -> bool {
     let Ok(mut entries) = fs::read_dir(dir) else { return false };
     let is_own = |name: &str| {
         let is_half = name.starts_with(files::SCENARIO) || name.starts_with(files::LIMIT);
         name == files::SCENARIO || is_half && name.ends_with(".tmp")
     };
-    dir.join(files::SCENARIO).is_file()
+    dir.join(BEGUN).is_file()
+        && dir.join(files::SCENARIO).is_file()
         && entries.all(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_own)))
+}
+
+/// Makes an empty directory one in which a search of this scenario begins.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn create(dir: &Path, source: &str) -> Result<(), RecordError> {
+    let path = dir.join(BEGUN);
+    File::create(&path).map_err(io_error("write", &path))?;
+    crate::write_scenario(dir, source)
 }
 
 /// Reads the search.
@@ -77,7 +90,10 @@ pub fn is_locked(dir: &Path) -> bool {
 /// # Errors
 /// Where it cannot be written.
 pub fn write(dir: &Path, text: &str) -> Result<(), RecordError> {
-    replace(&dir.join(files::LIMIT), text.as_bytes())
+    replace(&dir.join(files::LIMIT), text.as_bytes())?;
+    // most often it is gone; where it stays it means nothing beside the file
+    let _ = fs::remove_file(dir.join(BEGUN));
+    Ok(())
 }
 
 /// Says that the file does not hold what it should.
@@ -128,14 +144,16 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         assert!(!is_begun(temp.path()) && !is_begun(&temp.path().join("none")));
         crate::write_scenario(temp.path(), "name: x\n").unwrap();
-        assert!(is_begun(temp.path()));
+        assert!(!is_begun(temp.path()), "somebody's folder with a scenario");
+        create(temp.path(), "name: x\n").unwrap();
+        assert!(is_begun(temp.path()) && source(temp.path()) == "name: x\n");
         fs::write(temp.path().join("limit.json.77.tmp"), "{").unwrap();
         assert!(is_begun(temp.path()));
         fs::write(temp.path().join("mine.tmp"), "").unwrap();
         assert!(!is_begun(temp.path()));
         fs::remove_file(temp.path().join("mine.tmp")).unwrap();
         write(temp.path(), "{}").unwrap();
-        assert!(!is_begun(temp.path()) && is_at(temp.path()));
+        assert!(!is_begun(temp.path()) && is_at(temp.path()) && !temp.path().join(BEGUN).exists());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tidemark_record::{ComparedRuns, RecordError, Run};
 use crate::comparison::Compared;
 use crate::operations;
 use crate::page::ReportPage;
+use crate::text::steers;
 
 /// The page built from `web/`, with [`TOKEN`] where the run goes.
 const TEMPLATE: &str = include_str!("../../../web/dist/report.html");
@@ -62,9 +63,10 @@ fn put(page: String, path: &Path) -> Result<(), RecordError> {
     fs::write(path, page).map_err(|source| RecordError::Io { action: "write", path: path.to_owned(), source })
 }
 
-/// JSON that nothing in it can break out of its `<script>` element with. The characters only ever stand within
+/// JSON that nothing in it can break out of its `<script>` element with, nor turn the page's text around. The characters only ever stand within
 /// texts, where an escape means the same.
 fn escape(json: &str) -> String {
+    let json = json.replace(steers, " ");
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
@@ -96,6 +98,14 @@ mod tests {
             serde_json::from_str(json).expect("the whole run is within the element");
         assert_eq!(value["scenario"], nasty);
         assert_eq!(value["manifest"]["error_examples"][0]["detail"], nasty);
+    }
+
+    #[test]
+    fn nothing_in_a_run_turns_the_page_around() {
+        let (_dir, mut run) = test_run::airline();
+        run.manifest.summary.verdict.reasons = vec!["a\u{202e}b\u{2066}c".into()];
+        let page = page(&run).unwrap();
+        assert!(page.contains("a b c") && !page.contains(['\u{202e}', '\u{2066}']));
     }
 
     #[test]

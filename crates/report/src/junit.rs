@@ -16,7 +16,7 @@ use tidemark_record::Run;
 use tidemark_record::manifest::{Manifest, ObjectiveResult};
 use tidemark_record::summary::{Status, Verdict};
 
-use crate::text::{Style, summary};
+use crate::text::{Style, steers, summary};
 
 /// What the timestamp is where the run does not say when it was.
 const NO_TIME: &str = "1970-01-01T00:00:00";
@@ -217,7 +217,7 @@ fn escape(value: &str, quoted: bool) -> String {
             // a reader turns a bare one into a line feed
             '\r' => out += "&#13;",
             '\t' | '\n' => out.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c if steers(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

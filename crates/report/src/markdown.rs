@@ -10,7 +10,7 @@ use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Status, Summary};
 
 use crate::text::ledger::sent_at;
-use crate::text::{at_least, dashes, drift, good_elsewhere, time};
+use crate::text::{at_least, dashes, drift, good_elsewhere, steers, time};
 use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
 use crate::{faults, maintenance, own, page, parts, watched};
 
@@ -462,7 +462,7 @@ fn code(value: &str) -> String {
 
 /// On one line, without control characters, and no longer than is good.
 fn one_line(value: &str) -> String {
-    let line: String = value.chars().take(TEXT_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String = value.chars().take(TEXT_MAX).map(|c| if steers(c) { ' ' } else { c }).collect();
     if value.chars().nth(TEXT_MAX).is_some() { line + "…" } else { line }
 }
 
@@ -476,6 +476,12 @@ mod tests {
         let (_dir, mut run) = test_run::airline();
         run.manifest.summary.run_dir = "runs/x".into();
         insta::assert_snapshot!(summary(&run));
+    }
+
+    #[test]
+    fn nothing_in_a_run_turns_the_text_around() {
+        assert_eq!(plain("a\u{202e}b\u{2066}c\u{200f}d"), "a b c d");
+        assert_eq!(code("a\u{202e}b"), "`a b`");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use crate::comparison::{Claim, Claims, change, range, title};
 use crate::history::{History, Line, Trend, looked_at};
 use crate::text::claims::{covers, value};
+use crate::text::steers;
 
 /// Width of a drawing, pixels.
 const WIDTH: f64 = 720.0;
@@ -265,6 +266,7 @@ fn trend(out: &mut String, line: &Line, trend: &Trend) {
 }
 
 fn escape(text: &str) -> String {
+    let text = text.replace(|c: char| c != '\n' && steers(c), " ");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -229,7 +229,13 @@ impl Text {
 
 /// What came from files and servers must not steer the terminal.
 pub fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+}
+
+/// Whether a character is a control character, or changes the direction of the text around it (Unicode's Bidi_Control).
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn verdict(text: &mut Text, manifest: &Manifest) {

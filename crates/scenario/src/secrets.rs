@@ -83,6 +83,8 @@ impl fmt::Debug for Secret {
 pub struct Secrets {
     /// The longest first, so that one that is a part of another leaves nothing of it.
     all: Vec<Secret>,
+    /// Lines of values that have several, without what surrounds them, the longest first: a log is quoted line by line.
+    lines: Vec<String>,
 }
 
 impl Secrets {
@@ -92,8 +94,20 @@ impl Secrets {
             return;
         }
         let at = self.all.partition_point(|known| known.value.len() >= value.len());
+        self.add_lines(value);
         let (name, value) = (name.to_owned(), value.to_owned());
         self.all.insert(at, Secret { name, origin, value });
+    }
+
+    /// Takes each line of a value that has several; a short one, such as a brace, says nothing.
+    fn add_lines(&mut self, value: &str) {
+        for line in value.lines().map(str::trim).filter(|line| line.chars().count() >= LONG && *line != value)
+        {
+            if self.lines.iter().all(|known| known != line) {
+                let at = self.lines.partition_point(|known| known.len() >= line.len());
+                self.lines.insert(at, line.to_owned());
+            }
+        }
     }
 
     /// Takes the password of a URL, as it stands there and as the server knows it.
@@ -131,16 +145,34 @@ impl Secrets {
     pub(crate) fn masked_in_place(&self, text: &str) -> String {
         let stars = |hidden: &str| "*".repeat(hidden.chars().count());
         let known = self.replaced(text, &mut |secret, form| stars(&in_form(&secret.value, form)));
+        let known = self.without_lines(known, &stars);
         pattern::masked(&known, Way::InPlace).into_owned()
     }
 
     /// A text without their values.
     pub(crate) fn without_values<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = self.replaced(text, &mut |_, _| MASK.to_owned());
+        let text = self.without_lines(text, &|_| MASK.to_owned());
         match text.contains(CUT) {
             true => Cow::Owned(self.without_beginnings(&text)),
             false => text,
         }
+    }
+
+    /// A text with something else in the places of single lines of values.
+    fn without_lines<'t>(&self, mut text: Cow<'t, str>, with: &dyn Fn(&str) -> String) -> Cow<'t, str> {
+        for line in &self.lines {
+            // no form is shorter, and most texts are short
+            if line.len() > text.len() {
+                continue;
+            }
+            for (_, form) in forms(line) {
+                if let Some(replaced) = replaced(&text, &form, &mut || with(&form)) {
+                    text = Cow::Owned(replaced);
+                }
+            }
+        }
+        text
     }
 
     /// A text without the beginnings of values that stand where it was cut off.
@@ -151,7 +183,8 @@ impl Secrets {
                 out.push_str(part);
                 continue;
             };
-            let values = self.all.iter().flat_map(|secret| forms(&secret.value));
+            let values = self.all.iter().map(|secret| &secret.value).chain(&self.lines);
+            let values = values.flat_map(|value| forms(value));
             let longest = values.filter_map(|(_, value)| beginning_at_end(before, &value)).max().unwrap_or(0);
             out.push_str(&before[..before.len() - longest]);
             if longest > 0 {
@@ -330,6 +363,20 @@ mod tests {
         assert_eq!(secrets.masked("longer-pa ss/w\"rd"), "***");
         // as base64() and base64url() have it
         assert_eq!(secrets.masked("X-Key: cGEgc3MvdyJyZA==, cGEgc3MvdyJyZA."), "X-Key: ***, ***.");
+    }
+
+    #[test]
+    fn lines_of_a_value_are_masked_one_by_one() {
+        let known = secrets(&["aaaaaaaa1\r\n  bbbbbbbb2-and-more\n{\n"]);
+        assert_eq!(
+            known.masked_traffic("  | aaaaaaaa1\n  | bbbbbbbb2-and-more\n  | {"),
+            "  | ***\n  | ***\n  | {"
+        );
+        assert_eq!(known.masked_traffic("  | bbbbbbbb2-…"), "  | ***…", "where it is cut off, too");
+        assert_eq!(known.masked_in_place("xaaaaaaaa1x"), "x*********x");
+        // whoever names what was taken out, to put it back, has whole values only
+        assert_eq!(known.replaced("aaaaaaaa1", &mut |_, _| "x".into()), "aaaaaaaa1");
+        assert_eq!(known.iter().count(), 1);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use tidemark_lab::masked::{Learned, Named, cookies_set, head_end};
 use tidemark_lab::{EXIT_FAIL, EXIT_PASS, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
+use tidemark_report::text::steers;
 use tidemark_report::units::count;
 use tidemark_scenario::Plan;
 use tidemark_scenario::secrets::{MASK, comes_from_a_secret, is_secret};
@@ -255,7 +256,7 @@ impl Told {
 
 /// Control characters of a server, and of somebody else's scenario, must not reach a terminal.
 fn clean(text: &str) -> String {
-    let is_shown = |c: &char| !c.is_control() || *c == '\t';
+    let is_shown = |c: &char| !steers(*c) || *c == '\t';
     text.chars().map(|c| if is_shown(&c) { c } else { '\u{FFFD}' }).collect()
 }
 
@@ -374,6 +375,7 @@ mod tests {
     #[test]
     fn what_a_server_sends_does_not_steer_the_terminal() {
         assert_eq!(Told::default().line("<", "a\x1b[2Jb"), "     < a\u{FFFD}[2Jb\n");
+        assert_eq!(Told::default().line("<", "a\u{202e}b"), "     < a\u{FFFD}b\n");
         assert_eq!(clean_lines("a\x1b[2Jb\n  c"), "a\u{FFFD}[2Jb\n  c");
     }
 

@@ -160,6 +160,8 @@ fn what_cannot_be_searched_is_refused() {
     );
     fs::create_dir(folder.path().join("full")).unwrap();
     write("full/mine", "");
+    fs::create_dir(folder.path().join("own")).unwrap();
+    write("own/scenario.yaml", SCENARIO);
     let refused = |arguments: &[&str], says: &str| {
         assert_refused(folder.path(), &[&["limit"], arguments].concat(), says);
     };
@@ -177,6 +179,7 @@ fn what_cannot_be_searched_is_refused() {
     refused(&["s.yaml", "--url", url, "--within", "0%"], "0.1% to 100%");
     refused(&["s.yaml", "--url", url, "--rate", "5:9"], "one number, not two");
     refused(&["s.yaml", "--url", url, "--out", "full"], "never overwritten");
+    refused(&["own/scenario.yaml", "--url", url, "--out", "own"], "never overwritten");
     refused(&["s.yaml", "--url", url, "--json", "--markdown", "-"], "both want standard output");
     assert!(!folder.path().join("runs").exists(), "nothing was begun");
 }

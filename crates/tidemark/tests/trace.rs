@@ -69,7 +69,7 @@ fn once_keeps_all_and_a_hit_has_a_trace_too() {
     let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
     scenario(folder.path(), &server);
     let output = run(folder.path(), &["run", "s.yaml", "--once", "--trace", "once.har"]);
-    assert!(stdout(&output).contains("has 1 good requests and 1 that failed"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("has 1 good request and 1 that failed"), "{}", stdout(&output));
     let all = entries(&folder.path().join("once.har"));
     assert_eq!((paths(&all, "/a?"), paths(&all, "/missing"), all.len()), (1, 1, 2));
     let url = server.url("/");
@@ -116,6 +116,34 @@ fn a_reader_of_a_trace_who_has_seen_enough_is_no_error() {
         text.contains("trace: standard output was closed before") && !text.contains("internal error"),
         "{text}"
     );
+}
+
+#[test]
+fn a_trace_that_goes_nowhere_says_so() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    let url = server.url("/");
+    let mut command = tidemark(folder.path(), &["hit", &url, "-n", "200", "-t", "1", "--trace", "-"]);
+    let output = command.stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
+    let text = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code(&output), 0, "{text}");
+    assert!(text.contains("trace: nothing of it is kept: standard output is closed"), "{text}");
+    assert!(!text.contains("standard output has"), "{text}");
+}
+
+#[test]
+fn a_reader_of_a_trace_who_stands_still_does_not_hold_up_the_run() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    let url = server.url("/");
+    let flags = ["-n", "2000", "-c", "2", "-t", "1", "--save=out", "--trace", "-", "--trace-every", "1"];
+    let mut command = tidemark(folder.path(), &[&["hit", &url][..], &flags].concat());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let unread = child.stdout.take();
+    let output = child.wait_with_output().unwrap();
+    drop(unread);
+    let text = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code(&output), 74, "{text}");
+    assert!(text.contains("the trace in standard output is not whole: its reader took nothing"), "{text}");
+    assert!(folder.path().join("out/run.json").is_file());
 }
 
 #[test]

@@ -162,6 +162,34 @@ fn a_child_that_ends_by_itself_is_noticed_and_its_log_quoted() {
 }
 
 #[test]
+fn a_secret_that_begins_before_what_is_quoted_is_not_quoted() {
+    const SECRET: &str = "Zq81-correct-horse-battery";
+    let mut secrets = tidemark_scenario::Secrets::default();
+    secrets.add("KEY", tidemark_scenario::secrets::Origin::Environment, SECRET);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let missing = "x".repeat(20_000);
+    for (after, wanted) in [
+        (format!(" is the one\n{}\nlast\n", "z".repeat(9_000)), "  | last"),
+        (" is the one\n".into(), "\n  | …"),
+        (String::new(), "\n  | …"),
+    ] {
+        // with its line's end so far behind that the last bytes begin within the secret
+        let gap = "y".repeat(TAIL_BYTES as usize - after.len() - (SECRET.len() - 4));
+        std::fs::write(&log, format!("{missing}{SECRET}{gap}{after}")).unwrap();
+        let tail = secrets.masked_traffic(&log_tail(&log, TAIL_LINES));
+        assert!(tail.ends_with(wanted), "{tail}");
+        for piece in SECRET.as_bytes().windows(6) {
+            let piece = std::str::from_utf8(piece).unwrap();
+            assert!(!tail.contains(piece), "{piece}: {tail}");
+        }
+    }
+    // a log that is read as a whole keeps its first line
+    std::fs::write(&log, "first\nlast\n").unwrap();
+    assert!(log_tail(&log, TAIL_LINES).ends_with("  | first\n  | last"));
+}
+
+#[test]
 fn a_text_in_its_output_is_found_however_it_comes_and_only_if_it_is_its_own() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("log"), "Listening on 1\n").unwrap();

@@ -148,7 +148,7 @@ impl WatchedPage {
                     tell(What::Samples(vec![sample]));
                 } else {
                     let cores = sample.cpu_share.max(sample.steal_share);
-                    let reason = format!("its CPU is {cores:e} cores, which no machine has");
+                    let reason = format!("its CPU is {cores:.2e} cores, which no machine has");
                     tell(What::Failed { url: self.url.clone(), reason });
                 }
             }
@@ -157,7 +157,7 @@ impl WatchedPage {
         let is_figure = |name: &str, value: f64| {
             let is = value.abs() <= FIGURE_MAX;
             if !is {
-                let reason = format!("{name} is {value:e}, which is too large for a figure");
+                let reason = format!("{name} is {value:.2e}, which is too large for a figure");
                 tell(What::Failed { url: self.url.clone(), reason });
             }
             is
@@ -269,7 +269,7 @@ mod tests {
         page.take(1_000_000, &Page::read("g{a=\"1\"} 1e308\ng{a=\"2\"} 1e308\nc_total 1\n"), &tell);
         page.take(2_000_000, &Page::read("g 2\nc_total 1e308\n"), &tell);
         let told = told.into_inner();
-        for (index, said) in [(0, "g is inf"), (1, "c_total is 1e308")] {
+        for (index, said) in [(0, "g is inf"), (1, "c_total is 1.00e308")] {
             let What::Failed { reason, .. } = &told[index] else { panic!("{told:?}") };
             assert!(reason.starts_with(said), "{reason}");
         }
@@ -283,15 +283,20 @@ mod tests {
         let told = RefCell::new(Vec::new());
         let tell = |what| told.borrow_mut().push(what);
         // a million more within a second is just too much, and the next second counts again
-        for (at_us, cpu_s) in [(1_000_000, 1), (2_000_000, 1_000_001), (3_000_000, 1_000_003)] {
+        for (at_us, cpu_s) in
+            [(1_000_000, 1), (2_000_000, 1_000_001), (3_000_000, 1_000_003), (4_000_001, 2_018_013)]
+        {
             let text = format!("process_cpu_seconds_total {cpu_s}\n");
             page.take(at_us, &Page::read(&text), &tell);
         }
         let told = told.into_inner();
         let What::Failed { reason, .. } = &told[0] else { panic!("{told:?}") };
-        assert_eq!(reason, "its CPU is 1e6 cores, which no machine has");
+        assert_eq!(reason, "its CPU is 1.00e6 cores, which no machine has");
         let What::Samples(samples) = &told[1] else { panic!("{told:?}") };
-        assert_eq!((samples[0].cpu_share, told.len()), (2.0, 2));
+        assert_eq!((samples[0].cpu_share, told.len()), (2.0, 3));
+        // three digits, however odd the seconds between
+        let What::Failed { reason, .. } = &told[2] else { panic!("{told:?}") };
+        assert_eq!(reason, "its CPU is 1.02e6 cores, which no machine has");
     }
 
     #[test]

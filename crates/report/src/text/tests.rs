@@ -285,10 +285,11 @@ fn nothing_from_outside_steers_the_terminal() {
     let mut run = sample();
     run.manifest.error_examples[0].detail = "\u{1b}]0;owned\u{7}\r\n\u{9b}31m".into();
     run.manifest.summary.steps[0].label = "a\u{1b}[2Jb".into();
-    run.manifest.notes = vec!["c\u{8}d".into()];
-    run.manifest.summary.verdict.reasons = vec!["e\u{1b}f".into()];
+    run.manifest.notes = vec!["c\u{8}d\u{202e}e\u{2066}".into()];
+    run.manifest.summary.verdict.reasons = vec!["e\u{1b}f\u{202e}g\u{200f}h".into()];
     let text = summary(&run, PLAIN);
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+    assert!(!text.contains(['\u{202e}', '\u{2066}', '\u{200f}']), "{text:?}");
 }
 
 #[test]
