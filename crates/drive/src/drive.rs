@@ -54,7 +54,8 @@ pub struct PhaseTimes {
     pub name: String,
     /// Begin.
     pub start_us: u64,
-    /// End; for the phase in which the drive was stopped or ran out of sessions, when that was.
+    /// End; for the phase in which the drive was stopped or ran out of sessions, when that was: what was under way then had
+    /// its end later.
     pub end_us: u64,
     /// Whether it belongs to the measured window.
     pub measured: bool,
@@ -80,6 +81,9 @@ pub struct DriveEnd {
     pub ended_us: u64,
     /// Whether it was stopped before its time.
     pub interrupted: bool,
+    /// When it was, microseconds since the run began: the measured window ends there at the latest. None where nothing more was
+    /// to become due, or where it was aborted.
+    pub stopped_us: Option<u64>,
     /// Requests that were due and without an answer when the run ended, be it that the drain was over or that it was
     /// aborted; they count as [`Outcome::Unfinished`](tidemark_record::Outcome::Unfinished).
     pub unfinished: u64,
@@ -268,10 +272,12 @@ impl Drive {
             }
         }
         end.phases = std::mem::take(&mut self.phases);
+        end.stopped_us = self.stopper.control.stopped_ns().map(|at_ns| at_ns / 1_000);
         // stopped, or out of sessions
-        end.phases.retain(|phase| phase.start_us < end.ended_us);
+        let over_us = end.stopped_us.unwrap_or(end.ended_us);
+        end.phases.retain(|phase| phase.start_us < over_us);
         for phase in &mut end.phases {
-            phase.end_us = phase.end_us.min(end.ended_us);
+            phase.end_us = phase.end_us.min(over_us);
         }
         Ok(end)
     }
