@@ -435,11 +435,12 @@ pub fn run_once(
     shared: &Shared,
     options: &DriveOptions,
 ) -> Result<Part, OnceError> {
-    one_session(plan, kind, shared, options, (ONCE_THREAD, None))
+    one_session(plan, kind, shared, options, (ONCE_THREAD, None), |_| {})
 }
 
 /// The same, and each step is told as it ends. `number` tells several such sessions apart: what they enter in the ledger has
-/// it as the number of its thread.
+/// it as the number of its thread. `begun` is handed what can abort the session from another thread; the step that is under
+/// way then is told as unfinished.
 ///
 /// # Errors
 /// The first request that failed.
@@ -450,9 +451,10 @@ pub fn run_told(
     options: &DriveOptions,
     number: u16,
     steps: Sender<ToldStep>,
+    begun: impl FnOnce(Stopper),
 ) -> Result<Part, OnceError> {
     let teller = Some(Teller::new(steps, &plan.labels));
-    one_session(plan, kind, shared, options, (number % ONCE_THREAD, teller))
+    one_session(plan, kind, shared, options, (number % ONCE_THREAD, teller), begun)
 }
 
 fn one_session(
@@ -461,11 +463,13 @@ fn one_session(
     shared: &Shared,
     options: &DriveOptions,
     (number, teller): (u16, Option<Teller>),
+    begun: impl FnOnce(Stopper),
 ) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
     let places = single(&plans, &options.targets);
     let sockets = places.iter().map(|place| place.sockets).sum();
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
+    let wakers = Arc::from([poller.waker()]);
     let io = dialer(&places, 1).and_then(|dialer| poller.into_io(dialer, sockets, false));
     let io = io.map_err(no_poller(options.io))?;
     let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, plan, (number.into(), 1)));
@@ -474,6 +478,7 @@ fn one_session(
     if thread.witness.is_some() {
         thread.transport.keep_written();
     }
+    begun(Stopper { control: thread.control.clone(), wakers });
     let end_ns = thread.schedule.end_ns();
     let (end, mut recorder) = thread.run();
     if let Some(error) = end.broken {

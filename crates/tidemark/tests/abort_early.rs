@@ -1,10 +1,9 @@
 //! A run that has already failed is cut short only where that is asked for.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use crate::program::server::Server;
 use crate::program::{code, run, stderr, stdout};
 use serde_json::Value;
 
@@ -70,35 +69,14 @@ fn nothing_is_cut_short_unasked() {
     assert!(!summary["verdict"]["reasons"].to_string().contains("cut short"), "{summary}");
 }
 
-/// Answers `/err` with 500, and `/stall` never.
-fn stalling() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = listener.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let mut buffer = [0; 4096];
-                while let Ok(1..) = stream.read(&mut buffer) {
-                    let status = if buffer.starts_with(b"GET /err ") { "500 Broken" } else { "200 OK" };
-                    let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
-                    if !buffer.starts_with(b"GET /stall ") && stream.write_all(answer.as_bytes()).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    place
-}
-
 /// What is under way when it is cut short is waited for; that time is not measured.
 #[test]
 fn the_measured_time_ends_where_sending_did() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
     let scenario = format!(
-        "system: {{url: 'http://{}'}}\nload: {{rate: 40/s, hold: 60s}}\nlimits: {{drain: 6s}}\n\
-         sessions:\n  bad: {{weight: 1, steps: [{{GET: /err}}]}}\n  hung: {{weight: 1, steps: [{{GET: /stall}}]}}\n",
-        stalling()
+        "system: {{url: '{}'}}\nload: {{rate: 40/s, hold: 60s}}\nlimits: {{drain: 6s}}\n\
+         sessions:\n  bad: {{weight: 1, steps: [{{GET: /missing}}]}}\n  hung: {{weight: 1, steps: [{{GET: /stall}}]}}\n",
+        server.url("")
     );
     fs::write(folder.path().join("x.yaml"), scenario).unwrap();
     let output = run(folder.path(), &["run", "x.yaml", "--abort-early", "--json"]);
