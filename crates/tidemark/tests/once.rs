@@ -43,6 +43,8 @@ class Shop(http.server.BaseHTTPRequestHandler):
         elif self.path == "/who":
             cookie, token = self.headers["Cookie"].split("=")[1], self.headers["X-Mine"]
             self.answer(200, f"{cookie} is who has {token}".encode())
+        elif self.path == "/torn":
+            self.answer(200, b"no gzip at all", Content_Encoding="gzip")
         elif self.path == "/odd":
             self.answer(200, b"hello", Content_Encoding="rot13")
         elif self.path == "/me":
@@ -262,6 +264,18 @@ fn a_body_that_cannot_be_read_is_a_failure_where_a_check_looks_at_it() {
     let output = tried(folder.path(), "      - GET: /odd\n        check: {body: {contains: hello}}\n", &[]);
     let text = stdout(&output);
     assert!(code(&output) == 1 && text.contains("rot13") && !text.contains("no step looks"), "{text}");
+}
+
+#[test]
+fn a_body_that_cannot_be_read_is_not_called_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = "      - GET: /torn\n        check: {body: {contains: x}, json: {$.a: 1}}\n";
+    let output = tried(folder.path(), steps, &["-v"]);
+    let text = stdout(&output);
+    assert_eq!(code(&output), 1, "{text}\n{}", stderr(&output));
+    let saw = "saw a body that cannot be read (gzip), 14 bytes as it came";
+    assert_eq!(text.matches(saw).count(), 2, "{text}");
+    assert!(!text.contains("(no body)"), "{text}");
 }
 
 #[test]
