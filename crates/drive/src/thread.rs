@@ -68,8 +68,10 @@ impl Control {
 
     /// When sending was stopped: the first thread that asks decides it for all, so that their intervals are the same.
     fn stopped_at(&self, now_ns: u64) -> u64 {
-        let first = self.stopped_ns.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed);
-        first.map_or_else(|known_ns| known_ns, |_| now_ns)
+        match self.stopped_ns.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => now_ns,
+            Err(first_ns) => first_ns,
+        }
     }
 
     /// The same afterwards; none where nobody stopped it while it sent.

@@ -74,7 +74,7 @@ fn nothing_is_cut_short_unasked() {
 fn the_measured_time_ends_where_sending_did() {
     let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
     let scenario = format!(
-        "system: {{url: '{}'}}\nload: {{rate: 40/s, hold: 60s}}\nlimits: {{drain: 6s}}\n\
+        "system: {{url: '{}'}}\nload: {{rate: 40/s, hold: 60s}}\nlimits: {{drain: 6s}}\nobjectives: [errors < 1%]\n\
          sessions:\n  bad: {{weight: 1, steps: [{{GET: /missing}}]}}\n  hung: {{weight: 1, steps: [{{GET: /stall}}]}}\n",
         server.url("")
     );
