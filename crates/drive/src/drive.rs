@@ -54,7 +54,8 @@ pub struct PhaseTimes {
     pub name: String,
     /// Begin.
     pub start_us: u64,
-    /// End; for the phase in which the drive was stopped or ran out of sessions, when that was.
+    /// End; for the phase in which the drive was stopped or ran out of sessions, when that was: what was under way then had
+    /// its end later.
     pub end_us: u64,
     /// Whether it belongs to the measured window.
     pub measured: bool,
@@ -80,6 +81,9 @@ pub struct DriveEnd {
     pub ended_us: u64,
     /// Whether it was stopped before its time.
     pub interrupted: bool,
+    /// When it was, microseconds since the run began: the measured window ends there at the latest. None where nothing more was
+    /// to become due, or where it was aborted.
+    pub stopped_us: Option<u64>,
     /// Requests that were due and without an answer when the run ended, be it that the drain was over or that it was
     /// aborted; they count as [`Outcome::Unfinished`](tidemark_record::Outcome::Unfinished).
     pub unfinished: u64,
@@ -268,10 +272,12 @@ impl Drive {
             }
         }
         end.phases = std::mem::take(&mut self.phases);
+        end.stopped_us = self.stopper.control.stopped_ns().map(|at_ns| at_ns / 1_000);
         // stopped, or out of sessions
-        end.phases.retain(|phase| phase.start_us < end.ended_us);
+        let over_us = end.stopped_us.unwrap_or(end.ended_us);
+        end.phases.retain(|phase| phase.start_us < over_us);
         for phase in &mut end.phases {
-            phase.end_us = phase.end_us.min(end.ended_us);
+            phase.end_us = phase.end_us.min(over_us);
         }
         Ok(end)
     }
@@ -429,11 +435,12 @@ pub fn run_once(
     shared: &Shared,
     options: &DriveOptions,
 ) -> Result<Part, OnceError> {
-    one_session(plan, kind, shared, options, (ONCE_THREAD, None))
+    one_session(plan, kind, shared, options, (ONCE_THREAD, None), |_| {})
 }
 
 /// The same, and each step is told as it ends. `number` tells several such sessions apart: what they enter in the ledger has
-/// it as the number of its thread.
+/// it as the number of its thread. `begun` is handed what can abort the session from another thread; the step that is under
+/// way then is told as unfinished.
 ///
 /// # Errors
 /// The first request that failed.
@@ -444,9 +451,10 @@ pub fn run_told(
     options: &DriveOptions,
     number: u16,
     steps: Sender<ToldStep>,
+    begun: impl FnOnce(Stopper),
 ) -> Result<Part, OnceError> {
     let teller = Some(Teller::new(steps, &plan.labels));
-    one_session(plan, kind, shared, options, (number % ONCE_THREAD, teller))
+    one_session(plan, kind, shared, options, (number % ONCE_THREAD, teller), begun)
 }
 
 fn one_session(
@@ -455,11 +463,13 @@ fn one_session(
     shared: &Shared,
     options: &DriveOptions,
     (number, teller): (u16, Option<Teller>),
+    begun: impl FnOnce(Stopper),
 ) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
     let places = single(&plans, &options.targets);
     let sockets = places.iter().map(|place| place.sockets).sum();
     let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
+    let wakers = Arc::from([poller.waker()]);
     let io = dialer(&places, 1).and_then(|dialer| poller.into_io(dialer, sockets, false));
     let io = io.map_err(no_poller(options.io))?;
     let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, plan, (number.into(), 1)));
@@ -468,6 +478,7 @@ fn one_session(
     if thread.witness.is_some() {
         thread.transport.keep_written();
     }
+    begun(Stopper { control: thread.control.clone(), wakers });
     let end_ns = thread.schedule.end_ns();
     let (end, mut recorder) = thread.run();
     if let Some(error) = end.broken {

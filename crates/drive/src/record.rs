@@ -78,7 +78,10 @@ pub(crate) struct Recorder {
     current: ThreadInterval,
     start_ns: u64,
     edge_ns: u64,
+    /// What is due in it is measured.
     window: (u64, u64),
+    /// When the measured time ends: with the window, or when the drive was stopped.
+    window_end_ns: u64,
     series: Vec<Option<Series>>,
     /// The same of groups of steps.
     groups: Vec<Option<Series>>,
@@ -128,6 +131,7 @@ impl Recorder {
             start_ns,
             edge_ns: 0,
             window,
+            window_end_ns: window.1,
             series: vec![None; labels * Outcome::ALL.len() * 2],
             groups: Vec::new(),
             pool: Vec::new(),
@@ -197,10 +201,19 @@ impl Recorder {
         self.absence.as_ref().map_or(u64::MAX, Absence::next_ns)
     }
 
+    /// Nothing new becomes due from now on, before its time: the measured time ends at `at_ns`, which another thread may
+    /// have set a moment ago. What is under way has its end later, as after a window that ends as planned.
+    pub fn end_window(&mut self, at_ns: u64, now_ns: u64) {
+        self.window_end_ns = self.window_end_ns.min(at_ns);
+        // what was due meanwhile counts already; what completes a group that has begun does not
+        self.window.1 = self.window.1.min(now_ns.saturating_add(1));
+        self.edge_ns = self.edge_after(self.start_ns);
+    }
+
     /// Whole seconds, and both edges of the measured window.
     fn edge_after(&self, at_ns: u64) -> u64 {
         let mut edge_ns = (at_ns / SECOND_NS + 1) * SECOND_NS;
-        for window_edge_ns in [self.window.0, self.window.1] {
+        for window_edge_ns in [self.window.0, self.window_end_ns] {
             if window_edge_ns > at_ns && window_edge_ns < edge_ns {
                 edge_ns = window_edge_ns;
             }
@@ -501,7 +514,7 @@ impl Recorder {
         let interval = &mut self.current;
         interval.start_us = self.start_ns / 1_000;
         interval.end_us = end_ns / 1_000;
-        interval.in_window = self.window.0 <= self.start_ns && end_ns <= self.window.1;
+        interval.in_window = self.window.0 <= self.start_ns && end_ns <= self.window_end_ns;
         interval.last_good_us = self.last_good_ns / 1_000;
         interval.waiting = gauges.waiting + gauges.unbegun;
         interval.in_flight = self.outstanding.saturating_sub(gauges.waiting);

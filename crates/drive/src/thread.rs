@@ -5,7 +5,7 @@
 //! wait, and one that began with it would end that much too late. What a session does in between is in [`exchange`](crate::exchange).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tidemark_record::SlowRequest;
@@ -41,7 +41,11 @@ const SOON_NS: u64 = MILLISECOND_NS;
 
 /// What the threads are told from outside.
 #[derive(Debug, Default)]
-pub(crate) struct Control(AtomicU8);
+pub(crate) struct Control {
+    told: AtomicU8,
+    /// When the first thread saw that it is to stop, nanoseconds since the run's zero; 0 before.
+    stopped_ns: AtomicU64,
+}
 
 const GO_ON: u8 = 0;
 const STOP: u8 = 1;
@@ -50,16 +54,29 @@ const ABORT: u8 = 2;
 impl Control {
     /// No new arrivals; what is under way is waited for.
     pub fn stop(&self) {
-        self.0.fetch_max(STOP, Ordering::Relaxed);
+        self.told.fetch_max(STOP, Ordering::Relaxed);
     }
 
     /// An end at once.
     pub fn abort(&self) {
-        self.0.fetch_max(ABORT, Ordering::Relaxed);
+        self.told.fetch_max(ABORT, Ordering::Relaxed);
     }
 
     fn read(&self) -> u8 {
-        self.0.load(Ordering::Relaxed)
+        self.told.load(Ordering::Relaxed)
+    }
+
+    /// When sending was stopped: the first thread that asks decides it for all, so that their intervals are the same.
+    fn stopped_at(&self, now_ns: u64) -> u64 {
+        match self.stopped_ns.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => now_ns,
+            Err(first_ns) => first_ns,
+        }
+    }
+
+    /// The same afterwards; none where nobody stopped it while it sent.
+    pub fn stopped_ns(&self) -> Option<u64> {
+        Some(self.stopped_ns.load(Ordering::Relaxed)).filter(|at_ns| *at_ns > 0)
     }
 }
 
@@ -221,6 +238,9 @@ impl Thread<'_> {
                 && self.timers.next_ns().is_none_or(|alarm_ns| alarm_ns >= end_ns);
             if !self.flow.draining && (told == STOP || over || self.is_used_up()) {
                 self.flow.draining = true;
+                if told == STOP {
+                    self.recorder.end_window(self.control.stopped_at(now_ns), now_ns);
+                }
                 self.give_up_arrivals(now_ns);
                 drain_end_ns = now_ns.saturating_add(self.bounds.drain_ns);
             }

@@ -12,7 +12,7 @@ use rustls::client::{
     verify_server_name,
 };
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
@@ -37,6 +37,14 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
+        reason: String,
+    },
+    /// A file that was named cannot be read at all.
+    #[error("cannot read {}: {reason}", path.display())]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// Why.
         reason: String,
     },
     /// The driver's own certificate cannot be used.
@@ -183,6 +191,16 @@ impl Tls {
     }
 }
 
+/// Why a file gives nothing: it cannot be read, or what is `wrong` with what it has.
+fn unusable(path: &Path, error: &pem::Error, wrong: impl FnOnce(String) -> TlsError) -> TlsError {
+    let pem::Error::Io(io) = error else { return wrong(error.to_string()) };
+    let reason = match io.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => io.to_string(),
+    };
+    TlsError::Unread { path: path.to_owned(), reason }
+}
+
 /// The authorities that this machine trusts.
 fn roots() -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
@@ -202,12 +220,16 @@ fn roots() -> Result<RootCertStore, TlsError> {
 fn own(path: &Path, key: &Path) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
     let wrong = |path: &Path, reason: String| TlsError::Client { path: path.into(), reason };
     let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    let chain = chain.map_err(|error| wrong(path, error.to_string()))?;
+    let chain = chain.map_err(|error| unusable(path, &error, |reason| wrong(path, reason)))?;
     if chain.is_empty() {
         return Err(wrong(path, "it has no PEM block of a certificate".into()));
     }
     let read = PrivateKeyDer::from_pem_file(key).map_err(|error| {
-        wrong(key, format!("no key in it ({error}); a key in a file of its own is named with --key"))
+        unusable(key, &error, |reason| {
+            // it may be the certificate's file, where no other was named
+            let hint = if key == path { "; a key in a file of its own is named with --key" } else { "" };
+            wrong(key, format!("no key in it ({reason}){hint}"))
+        })
     })?;
     Ok((chain, read))
 }
@@ -320,7 +342,7 @@ impl Named {
     fn in_file(path: &Path, provider: Arc<CryptoProvider>) -> Result<Named, TlsError> {
         let wrong = |reason: String| TlsError::Authorities { path: path.to_owned(), reason };
         let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-        let certificates = found.map_err(|error| wrong(error.to_string()))?;
+        let certificates = found.map_err(|error| unusable(path, &error, wrong))?;
         if certificates.is_empty() {
             return Err(wrong("it has no PEM block of one".into()));
         }
@@ -456,6 +478,12 @@ mod tests {
         with(file("both.pem", &format!("{certificate}{key}")), None).unwrap();
         let error = with(alone.clone(), None).unwrap_err();
         assert!(error.contains("--key"), "{error}");
+        let error = with(alone.clone(), Some("/no/such/key".into())).unwrap_err();
+        assert_eq!(error, "cannot read /no/such/key: there is no such file");
+        let error = with("/no/such/cli.pem".into(), None).unwrap_err();
+        assert_eq!(error, "cannot read /no/such/cli.pem: there is no such file");
+        let error = with(alone.clone(), Some(file("empty.pem", ""))).unwrap_err();
+        assert!(error.contains("no key in it") && !error.contains("--key"), "{error}");
         let error = with(own.clone(), None).unwrap_err();
         assert!(error.contains("no PEM block of a certificate"), "{error}");
         let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
@@ -467,7 +495,7 @@ mod tests {
     fn a_file_without_certificates_and_a_wrong_name_are_told() {
         let settings = TlsSettings { ca: Some("/no/such/file.pem".into()), ..TlsSettings::default() };
         let error = Tls::new(&settings, "localhost").unwrap_err().to_string();
-        assert!(error.starts_with("no certificates in /no/such/file.pem"), "{error}");
+        assert_eq!(error, "cannot read /no/such/file.pem: there is no such file");
         let empty = tempfile::NamedTempFile::new().unwrap();
         let settings = TlsSettings { ca: Some(empty.path().into()), ..TlsSettings::default() };
         let error = Tls::new(&settings, "localhost").unwrap_err().to_string();

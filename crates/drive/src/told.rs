@@ -34,6 +34,8 @@ pub struct ToldStep {
     pub cookies: Vec<(String, &'static str)>,
     /// Why it failed, if it did.
     pub fault: Option<String>,
+    /// Whether it was still under way when the session was aborted.
+    pub is_unfinished: bool,
     /// From its first byte to the end of the answer, microseconds; none if it was never sent.
     pub took_us: Option<u64>,
     /// The session's variables afterwards, and their values; none of one that is not set.
@@ -156,8 +158,9 @@ impl Teller {
     }
 
     /// It is over.
-    pub fn over(&mut self, label: u16, took_ns: Option<u64>, variables: Variables<'_>) {
+    pub fn over(&mut self, label: u16, took_ns: Option<u64>, is_unfinished: bool, variables: Variables<'_>) {
         let mut step = std::mem::take(&mut self.current);
+        step.is_unfinished = is_unfinished;
         step.label = self.labels.get(usize::from(label)).cloned().unwrap_or_default();
         step.took_us = took_ns.map(|took_ns| took_ns / 1_000);
         // what no expression can name is none of the scenario's

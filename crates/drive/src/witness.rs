@@ -2,6 +2,8 @@
 //!
 //! A thread that nobody looks at pays for it with a look at one empty place.
 
+use tidemark_record::Outcome;
+
 use crate::answer::{Answer, Flaw, Probe, Variables};
 use crate::told::Teller;
 use crate::trace::{Ending, TraceCounts, Tracer};
@@ -87,7 +89,7 @@ impl Witness {
     pub fn over(&mut self, s: usize, end: &Ending, variables: Variables<'_>) {
         if let Some(teller) = &mut self.teller {
             let took_ns = end.times.sent_ns.map(|sent_ns| end.times.end_ns.saturating_sub(sent_ns));
-            teller.over(end.label, took_ns, variables);
+            teller.over(end.label, took_ns, end.outcome == Outcome::Unfinished, variables);
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.over(s, end, variables);

@@ -204,8 +204,34 @@ fn a_stop_lets_requests_under_way_end() {
     assert!(sum.end.interrupted);
     assert_eq!(sum.outcome(Outcome::Ok), sum.offered());
     assert_eq!(sum.end.phases.len(), 1);
-    assert_eq!(sum.end.phases[0].end_us, sum.end.ended_us);
-    assert!(sum.end.ended_us < 30_000_000);
+    assert_eq!(Some(sum.end.phases[0].end_us), sum.end.stopped_us);
+    assert!(sum.end.phases[0].end_us <= sum.end.ended_us && sum.end.ended_us < 30_000_000);
+}
+
+/// Nothing answers, so that the drain is long; it is not measured.
+#[test]
+fn the_measured_time_ends_where_sending_was_stopped() {
+    let server = Server::start(|_, _| {
+        std::thread::sleep(Duration::from_secs(60));
+        Next::Close
+    });
+    let mut plan = plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(60_000, 4.0)]);
+    plan.limits.drain = Duration::from_millis(2_500);
+    let drive = begin(plan, options(server.address, 2));
+    until(|| server.requests() >= 4);
+    drive.stop();
+    let sum = finish(drive);
+    let stopped_us = sum.end.stopped_us.expect("it was stopped");
+    assert!(sum.end.ended_us >= stopped_us + 2_400_000, "{:?}", sum.end);
+    assert_eq!(sum.end.phases[0].end_us, stopped_us);
+    let ends: Vec<u64> = sum.intervals.iter().filter(|i| i.in_window).map(|i| i.end_us).collect();
+    assert_eq!(ends.iter().max(), Some(&stopped_us), "{ends:?}");
+    assert!(sum.intervals.iter().any(|i| !i.in_window && i.end_us > stopped_us));
+    // what was due is measured, though it ended in the drain
+    assert_eq!(
+        (sum.measured().0, sum.count(|_, outcome, measured| measured && outcome == Outcome::Unfinished)),
+        (4, 4)
+    );
 }
 
 #[test]

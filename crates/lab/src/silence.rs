@@ -90,6 +90,8 @@ pub struct Silence {
     window: Option<(u64, u64)>,
     /// Begin and end of all that is known.
     known: Option<(u64, u64)>,
+    /// When nothing more was sent, where that was before the time.
+    stopped_us: Option<u64>,
     good: u64,
     threads: BTreeMap<u16, Thread>,
     /// From the window's begin on, by the interval's end.
@@ -144,6 +146,11 @@ impl Silence {
                 _ => {}
             }
         }
+    }
+
+    /// The load was stopped then, before its time: nothing was asked of the system any more.
+    pub fn stopped(&mut self, at_us: u64) {
+        self.stopped_us = Some(at_us);
     }
 
     /// One, if requests succeeded within the window and for a while none did.
@@ -233,7 +240,7 @@ impl Silence {
         }
         let is_no_chance = missed >= MISSED && silent_us >= WITHIN_US && !is_usual;
         if quiet.end_us.is_none() {
-            let end_us = known_end_us.max(window_end_us);
+            let end_us = self.stopped_us.unwrap_or(known_end_us).max(window_end_us);
             let all_us = (end_us - quiet.begin_us).saturating_sub(self.absent_us(quiet.begin_us, end_us));
             let failed = self.failed(quiet.begin_us, u64::MAX);
             let all: u64 = failed.values().sum();
@@ -403,6 +410,28 @@ mod tests {
         slow.second(0, &[1], 2, NONE, 500_000).second(1, &[], 0, NONE, 50).second(2, &[], 0, NONE, 50);
         slow.second(3, &[], 0, (Outcome::Unfinished, 2), 50);
         assert_eq!(slow.reason(), None, "it may be as slow as before");
+    }
+
+    #[test]
+    fn time_after_a_stop_does_not_count() {
+        let stopped = |window: u64| {
+            let mut run = Run::new(window);
+            run.second(0, &[1, 300_000], 9_000, NONE, 50);
+            for second in 1..window + 9 {
+                run.second(second, &[], 0, NONE, 50);
+            }
+            run.second(window + 9, &[], 0, (Outcome::Unfinished, 40), 50);
+            run
+        };
+        let mut soon = stopped(1);
+        assert!(soon.reason().unwrap().contains("in the last 9.7 s"));
+        soon.silence.stopped(S);
+        assert_eq!(soon.reason(), None, "it was asked nothing in the time after");
+        let mut long = stopped(4);
+        assert!(long.reason().unwrap().contains("in the last 13.7 s"));
+        long.silence.stopped(4 * S);
+        let told = long.reason().unwrap();
+        assert!(told.contains("in the last 3.7 s no request succeeded and 40 failed"), "{told}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! processes, one more asks each page, and each agent's lines come by a thread of its own: nothing of it makes the driver
 //! wait. Whoever carries the run out takes the [news](Watches::news).
 
+mod absences;
 mod broken;
 mod find;
 pub(crate) mod local;
@@ -24,6 +25,7 @@ use tidemark_record::{Event, LOGS_DIR, Sample, StoreLook};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Watch, Watched};
 
+use self::absences::Absences;
 use self::broken::{Broken, is_of_our_user};
 use self::local::Local;
 use self::pages::WatchedPage;
@@ -85,6 +87,7 @@ pub struct Watches {
     /// By the URLs of pages: how often they were no answer, and the first reason.
     failed: BTreeMap<String, (u64, String)>,
     heard: Heard,
+    absences: Absences,
 }
 
 /// In how many seconds there were figures of what is not looked at directly: pages, and what agents watch.
@@ -145,6 +148,7 @@ impl Watches {
             threads: Vec::new(),
             failed: BTreeMap::new(),
             heard: Heard::default(),
+            absences: Absences::default(),
         };
         let mut local = Local::new();
         let names = plan.watched_names();
@@ -253,6 +257,9 @@ impl Watches {
             }
             seen.events.extend(events.into_iter().map(|(at, text)| event(since(at), text)));
         }
+        for Event { at_us, text, .. } in &seen.events {
+            self.absences.take(&self.told, u64::try_from(*at_us).unwrap_or(0), text);
+        }
         seen.samples.iter().for_each(|sample| self.heard.count(&sample.process, sample.at_us));
         seen.looks.iter().for_each(|look| self.heard.count(&look.store, look.at_us));
         seen
@@ -288,7 +295,11 @@ impl Watches {
             let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
             format!("{url} gave no figures, or not all, {times}, first: {first}")
         });
-        failed.chain(self.remotes.iter().flat_map(Remote::notes)).chain(self.heard.notes()).collect()
+        let gone = self.absences.notes(&self.told).into_iter();
+        gone.chain(failed)
+            .chain(self.remotes.iter().flat_map(Remote::notes))
+            .chain(self.heard.notes())
+            .collect()
     }
 }
 

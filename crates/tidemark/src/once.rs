@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use tidemark_lab::masked::{Learned, Named, cookies_set, head_end};
-use tidemark_lab::{EXIT_FAIL, EXIT_PASS, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
+use tidemark_lab::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
 use tidemark_report::text::steers;
 use tidemark_report::units::count;
 use tidemark_scenario::Plan;
@@ -20,7 +20,8 @@ const LEARNED_MAX: usize = 1_000;
 /// Characters of a value, and of what a check saw, that are shown.
 const VALUE_CHARS: usize = 200;
 
-/// Carries it out; the exit status says whether every request was answered well and every check held.
+/// Carries it out; the exit status says whether every request was answered well and every check held, or that the user stopped
+/// it.
 pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
     if let Some(flag) = arguments.results.any_but_json() {
         return Err(Failure::usage(format!(
@@ -72,12 +73,18 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
         );
     }
     let says = match (steps, failed) {
+        (0, _) if once.is_stopped => "stopped before a request was sent\n".to_owned(),
+        (_, 0) if once.is_stopped => format!("\nstopped after {}\n", counted(steps)),
+        _ if once.is_stopped => format!("\nstopped after {}: {failed} failed\n", counted(steps)),
         (0, _) => "no request was sent\n".to_owned(),
         (_, 0) if once.is_good => format!("\n{}: all good\n", counted(steps)),
         _ => format!("\n{}: {failed} failed\n", counted(steps)),
     };
     place.tell(&place.fit(&format!("{notes}{says}")), arguments.quiet)?;
     trace::whole(once.trace_unwritten.as_deref())?;
+    if once.is_stopped {
+        return Ok(EXIT_INTERRUPTED);
+    }
     Ok(if once.is_good && steps > 0 { EXIT_PASS } else { EXIT_FAIL })
 }
 
@@ -114,9 +121,15 @@ impl Told {
             out += &format!("{}session {}\n", if self.steps == 0 { "" } else { "\n" }, clean(kind));
         }
         self.steps += 1;
-        self.failed += usize::from(step.fault.is_some());
-        out += &self.head(&step.label, &came(step), step.fault.is_none());
-        if let Some(fault) = &step.fault {
+        let fault = step.fault.as_ref().filter(|_| !step.is_unfinished);
+        self.failed += usize::from(fault.is_some());
+        let verdict = match fault {
+            _ if step.is_unfinished => "stopped",
+            Some(_) => "FAILED",
+            None => "ok",
+        };
+        out += &self.head(&step.label, &came(step), verdict);
+        if let Some(fault) = fault {
             out += &self.line("!", &self.masked_text(fault));
         }
         for hint in step.answer.iter().flat_map(|answer| hints(answer, step.fault.is_none())) {
@@ -132,8 +145,7 @@ impl Told {
     }
 
     /// The one line of a step. Its parts are masked apart: what came is no value of a label that ends in `/cookie`.
-    fn head(&self, label: &str, came: &str, is_good: bool) -> String {
-        let verdict = if is_good { "ok" } else { "FAILED" };
+    fn head(&self, label: &str, came: &str, verdict: &str) -> String {
         let (label, came) = (self.learned.masked_of_scenario(label), self.masked_text(came));
         let line = format!("{:>3}. {}: {}, {verdict}", self.steps, clean(&label), clean(&came));
         output::fit(&line, self.columns) + "\n"
@@ -272,7 +284,8 @@ fn came(step: &ToldStep) -> String {
         None if step.took_us.is_none() => return "not sent".to_owned(),
         None => "no answer".to_owned(),
     };
-    let took = step.took_us.map_or_else(String::new, |took_us| format!(" in {}", milliseconds(took_us)));
+    let word = if step.is_unfinished { "after" } else { "in" };
+    let took = step.took_us.map_or_else(String::new, |took_us| format!(" {word} {}", milliseconds(took_us)));
     let after = match step.hops.len() {
         0 => String::new(),
         1 => " after 1 redirect".to_owned(),
@@ -382,9 +395,9 @@ mod tests {
     #[test]
     fn the_line_of_a_step_has_no_control_characters_and_keeps_its_own_words() {
         let told = Told { steps: 7, ..Told::default() };
-        let head = told.head("GET /cookie", "status 200 in 1.23 ms", true);
+        let head = told.head("GET /cookie", "status 200 in 1.23 ms", "ok");
         assert_eq!(head, "  7. GET /cookie: status 200 in 1.23 ms, ok\n");
-        let head = told.head("a\x1b[2Jb\nc?api_key=abcdefgh", "no answer", false);
+        let head = told.head("a\x1b[2Jb\nc?api_key=abcdefgh", "no answer", "FAILED");
         assert_eq!(head, "  7. a\u{FFFD}[2Jb\u{FFFD}c?api_key=***: no answer, FAILED\n");
     }
 

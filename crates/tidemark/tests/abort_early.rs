@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use crate::program::server::Server;
 use crate::program::{code, run, stderr, stdout};
 use serde_json::Value;
 
@@ -66,4 +67,38 @@ fn nothing_is_cut_short_unasked() {
         serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
     assert!((summary["measured_s"].as_f64().unwrap() - 2.0).abs() < 0.001, "{summary}");
     assert!(!summary["verdict"]["reasons"].to_string().contains("cut short"), "{summary}");
+}
+
+/// What is under way when it is cut short is waited for; that time is not measured.
+#[test]
+fn the_measured_time_ends_where_sending_did() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    let scenario = format!(
+        "system: {{url: '{}'}}\nload: {{rate: 40/s, hold: 60s}}\nlimits: {{drain: 6s}}\nobjectives: [errors < 1%]\n\
+         sessions:\n  bad: {{weight: 1, steps: [{{GET: /missing}}]}}\n  hung: {{weight: 1, steps: [{{GET: /stall}}]}}\n",
+        server.url("")
+    );
+    fs::write(folder.path().join("x.yaml"), scenario).unwrap();
+    let output = run(folder.path(), &["run", "x.yaml", "--abort-early", "--json"]);
+    let summary: Value =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert!(summary["verdict"]["reasons"].to_string().contains("cut short"), "{summary}");
+    let dir = folder.path().join(summary["run_dir"].as_str().unwrap());
+    let events = fs::read_to_string(dir.join("events.jsonl")).unwrap();
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let stopped = events.iter().find(|event| event["kind"] == "unreachable").expect("it was cut short");
+    let manifest: Value = serde_json::from_str(&fs::read_to_string(dir.join("run.json")).unwrap()).unwrap();
+    let phases = manifest["phases"].as_array().unwrap();
+    let hold = phases.iter().find(|phase| phase["measured"] == true).expect("a measured phase");
+    let begin_us = hold["start_us"].as_f64().unwrap();
+    let sent_s = (stopped["at_us"].as_f64().unwrap() - begin_us) / 1e6;
+    let phase_s = (hold["end_us"].as_f64().unwrap() - begin_us) / 1e6;
+    let measured_s = summary["measured_s"].as_f64().unwrap();
+    // the drain alone takes six seconds
+    assert!((measured_s - phase_s).abs() < 0.01, "{measured_s} s, and a phase of {phase_s} s");
+    assert!((measured_s - sent_s).abs() < 2.0, "{measured_s} s, and {sent_s} s of sending");
+    let offered_per_s = summary["offered_per_s"].as_f64().unwrap();
+    assert!((25.0..55.0).contains(&offered_per_s), "{offered_per_s}/s of 40/s");
+    // what was due and never answered is a failure all the same
+    assert!(summary["errors"]["unfinished"].as_u64().is_some_and(|count| count > 0), "{summary}");
 }

@@ -2,9 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
-use crate::program::{assert_refused, code, run, stderr, stdout};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::program::server::Server;
+use crate::program::{assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
 
 const SERVER: &str = r#"
 import gzip, http.server, json, sys
@@ -39,6 +43,8 @@ class Shop(http.server.BaseHTTPRequestHandler):
         elif self.path == "/who":
             cookie, token = self.headers["Cookie"].split("=")[1], self.headers["X-Mine"]
             self.answer(200, f"{cookie} is who has {token}".encode())
+        elif self.path == "/torn":
+            self.answer(200, b"no gzip at all", Content_Encoding="gzip")
         elif self.path == "/odd":
             self.answer(200, b"hello", Content_Encoding="rot13")
         elif self.path == "/me":
@@ -258,4 +264,47 @@ fn a_body_that_cannot_be_read_is_a_failure_where_a_check_looks_at_it() {
     let output = tried(folder.path(), "      - GET: /odd\n        check: {body: {contains: hello}}\n", &[]);
     let text = stdout(&output);
     assert!(code(&output) == 1 && text.contains("rot13") && !text.contains("no step looks"), "{text}");
+}
+
+#[test]
+fn a_body_that_cannot_be_read_is_not_called_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = "      - GET: /torn\n        check: {body: {contains: x}, json: {$.a: 1}}\n";
+    let output = tried(folder.path(), steps, &["-v"]);
+    let text = stdout(&output);
+    assert_eq!(code(&output), 1, "{text}\n{}", stderr(&output));
+    let saw = "saw a body that cannot be read (gzip), 14 bytes as it came";
+    assert_eq!(text.matches(saw).count(), 2, "{text}");
+    assert!(!text.contains("(no body)"), "{text}");
+}
+
+#[test]
+fn ctrl_c_tells_the_step_under_way_and_leaves_a_whole_trace() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    let text = format!(
+        "system: {{url: '{}'}}\nsessions: {{a: {{steps: [{{GET: /login}}, {{GET: /stall}}, {{GET: /never}}]}}}}\n\
+         load: {{users: 1, hold: 1s}}\n",
+        server.url("")
+    );
+    fs::write(folder.path().join("x.yaml"), text).unwrap();
+    let arguments = ["run", "x.yaml", "--once", "--trace", "x.har"];
+    let child =
+        tidemark(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the second step hangs", || server.targets().iter().any(|target| target == "/stall"));
+    send(child.id(), Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    let text = stdout(&output) + &stderr(&output);
+    assert_eq!(code(&output), 130, "{text}");
+    for line in
+        ["  1. GET /login: status 200", "  2. GET /stall: no answer after ", "stopped after 2 requests"]
+    {
+        assert!(text.contains(line), "no {line} in\n{text}");
+    }
+    assert!(!text.contains("FAILED") && text.contains("x.har has"), "{text}");
+    let har: Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("x.har")).unwrap()).expect("a whole HAR");
+    let entries = har["log"]["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 2, "{har}");
+    assert_eq!(entries[1]["_outcome"], "unfinished", "{har}");
+    assert!(entries[1]["request"]["url"].as_str().unwrap().ends_with("/stall"), "{har}");
 }

@@ -159,6 +159,10 @@ fn who_is_started_again_is_found_again() {
     let told = events(folder.path(), "watched");
     let again = format!("shop is there again: tidemark, pid {}", second.id());
     assert_eq!(told, [format!("shop is gone: tidemark, pid {gone}"), again], "{}", stderr(&output));
+    let shown = json(&output);
+    let note = format!("shop (port {port}) was gone from ");
+    let notes = shown["notes"].as_array().expect("notes");
+    assert!(notes.iter().any(|text| text.as_str().is_some_and(|text| text.starts_with(&note))), "{notes:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tidemark_scenario::template::Encoding;
 use tidemark_scenario::value::Wrong;
 use tidemark_wire::json;
 
-use super::{Answer, Scratch, Variables, found, is_of_json, judge_value, shown};
+use super::{Answer, ENCODING, Scratch, Variables, found, is_of_json, judge_value, shown};
 use crate::told;
 
 /// Most variables of a condition that are shown with their values.
@@ -47,6 +47,14 @@ pub(super) fn wanted(check: &Check) -> String {
 
 /// What a check looks at in an answer.
 pub(super) fn saw(check: &Check, answer: &dyn Answer, variables: Variables<'_>) -> String {
+    let is_of_body = is_of_json(check) || matches!(check, Check::Body(_) | Check::Value { .. });
+    if is_of_body && answer.unreadable().is_some() {
+        let encoding = shown(answer.header(ENCODING).unwrap_or(b"as it came"));
+        return format!(
+            "a body that cannot be read ({encoding}), {} bytes as it came",
+            answer.received_bytes()
+        );
+    }
     if is_of_json(check)
         && let Err(error) = json::check(answer.body())
     {

@@ -36,6 +36,50 @@ fn intervals_end_at_seconds_and_at_the_windows_edges() {
 }
 
 #[test]
+fn the_window_ends_with_a_stop_and_what_was_due_before_it_is_measured() {
+    let (sink, intervals) = sync_channel(16);
+    let (_back, returned) = sync_channel(16);
+    let mut recorder = Recorder::new(0, 1, 0, (S, 20 * S), Some(Exchange { sink, returned }));
+    let (stop, seen) = (2 * S + S / 2, 2 * S + S / 2 + 9_000);
+    recorder.cut(2 * S + 1, Gauges::default());
+    recorder.offered(2 * S + 1);
+    // another thread saw the stop first, and this one still sent
+    recorder.offered(seen);
+    recorder.end_window(stop, seen);
+    // what completes a group is due after the window
+    recorder.offered(3 * S);
+    recorder.cut(12 * S, Gauges::default());
+    for due in [2 * S + 1, seen, 3 * S] {
+        recorder.ended(0, Outcome::Unfinished, &times(due, 12 * S));
+    }
+    recorder.finish(12 * S + 5_000, Gauges::default());
+    drop(recorder);
+    let all: Vec<ThreadInterval> = intervals.iter().collect();
+    let within: Vec<(u64, u64)> =
+        all.iter().filter(|i| i.in_window).map(|i| (i.start_us, i.end_us)).collect();
+    assert_eq!(within, [(1_000_000, 2_000_000), (2_000_000, 2_500_000)]);
+    assert_eq!(all.iter().map(|i| i.measured_offered).sum::<u64>(), 2);
+    let measured = all.iter().flat_map(|i| &i.series).filter(|s| s.measured);
+    assert_eq!(measured.map(|s| s.response_time_us.len()).sum::<u64>(), 2);
+}
+
+#[test]
+fn a_stop_after_the_window_or_before_it_moves_nothing_into_it() {
+    let within = |stop: u64| {
+        let (sink, intervals) = sync_channel(16);
+        let (_back, returned) = sync_channel(16);
+        let mut recorder = Recorder::new(0, 1, 0, (S, 2 * S), Some(Exchange { sink, returned }));
+        recorder.cut(stop, Gauges::default());
+        recorder.end_window(stop, stop);
+        recorder.finish(4 * S, Gauges::default());
+        drop(recorder);
+        intervals.iter().filter(|i| i.in_window).map(|i| (i.start_us, i.end_us)).collect::<Vec<_>>()
+    };
+    assert_eq!(within(S / 2), []);
+    assert_eq!(within(3 * S), [(1_000_000, 2_000_000)]);
+}
+
+#[test]
 fn a_request_is_measured_by_when_it_was_due() {
     let (sink, intervals) = sync_channel(16);
     let (_back, returned) = sync_channel(16);

@@ -1,15 +1,16 @@
 //! Each kind of session once, told step by step, without a load: for whoever looks for a mistake in a scenario.
 
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
 
-use tidemark_drive::{DriveOptions, OnceError, ToldStep, TraceCounts};
+use tidemark_drive::{DriveOptions, OnceError, Stopper, ToldStep, TraceCounts};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::ALL_SHOWN;
 
 use super::preparing::LOOK_EVERY;
 use super::{Experiment, begin, driven};
 use crate::error::LabError;
+use crate::interrupt::StopRequest;
 use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
 use crate::secret;
@@ -20,6 +21,8 @@ use crate::trace::Trace;
 pub struct Once {
     /// Whether every request was answered well, and every check held.
     pub is_good: bool,
+    /// Whether the user stopped it while a session was under way.
+    pub is_stopped: bool,
     /// What else there is to know.
     pub notes: Vec<String>,
     /// Why the trace is not whole, where it is not.
@@ -31,7 +34,8 @@ pub struct Once {
 /// of what was started among it, is no run.
 ///
 /// # Errors
-/// As [`run`](super::run). A step that fails is none.
+/// As [`run`](super::run). A step that fails is none, nor is a stop request while a session is under way: the step that it cut
+/// off is told, and the trace is whole.
 pub fn once(
     mut plan: Plan,
     options: RunOptions,
@@ -83,16 +87,26 @@ impl Experiment {
             let name = session.name.clone();
             let (sender, steps) = channel();
             let number = u16::try_from(index).unwrap_or(u16::MAX);
-            let thread = std::thread::Builder::new()
-                .name("once".into())
-                .spawn(move || tidemark_drive::run_told(&plan, &session, &shared, &options, number, sender));
+            let stopper: Arc<OnceLock<Stopper>> = Arc::default();
+            let given = Arc::clone(&stopper);
+            let thread = std::thread::Builder::new().name("once".into()).spawn(move || {
+                // it is set only here
+                let begun = |stopper| drop(given.set(stopper));
+                tidemark_drive::run_told(&plan, &session, &shared, &options, number, sender, begun)
+            });
             let thread = thread.map_err(driven)?;
             loop {
                 match steps.recv_timeout(LOOK_EVERY) {
                     Ok(step) => tell(&name, step),
-                    // a stop request leaves the session to itself: it ends because the system does
-                    Err(RecvTimeoutError::Timeout) => self.go_on()?,
+                    Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
+                }
+                if self.stop_request() != StopRequest::None {
+                    once.is_stopped = true;
+                    // one that has not begun yet is met next time
+                    if let Some(stopper) = stopper.get() {
+                        stopper.abort();
+                    }
                 }
             }
             match thread.join() {
@@ -100,6 +114,10 @@ impl Experiment {
                 Ok(Err(OnceError::Request { .. })) => once.is_good = false,
                 Ok(Err(error)) => return Err(LabError::Measure(format!("session {name}: {error}"))),
                 Err(panic) => std::panic::resume_unwind(panic),
+            }
+            if once.is_stopped {
+                once.is_good = false;
+                break;
             }
         }
         // nobody has more

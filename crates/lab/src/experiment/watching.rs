@@ -109,8 +109,8 @@ struct Seen<'p> {
     silence: Silence,
     undisturbed: Option<Totals>,
     neighbours: Neighbours,
-    /// Whether the load was told to end before its time.
-    stopping: bool,
+    /// When the load was told to end before its time, microseconds since the run began.
+    stopped_us: Option<u64>,
     unreachable: Option<Unreachable>,
     enough: bool,
     system_ended: Option<String>,
@@ -134,11 +134,16 @@ impl<'p> Seen<'p> {
             silence: Silence::new(!breaks && verdict::judges_errors(plan)),
             undisturbed: breaks.then(|| totals(plan)),
             neighbours: Neighbours::default(),
-            stopping: false,
+            stopped_us: None,
             unreachable: None,
             enough: false,
             system_ended: None,
         }
+    }
+
+    /// Whether a moment lies within the measured window, which ends where sending does.
+    fn is_measured(&self, at_us: u64) -> bool {
+        self.timetable.is_measured(at_us) && self.stopped_us.is_none_or(|stopped_us| at_us <= stopped_us)
     }
 
     fn add(&mut self, interval: &ThreadInterval, faults: &Faults) {
@@ -208,7 +213,7 @@ impl Watching<'_, '_> {
             let told = self.environment.watches.news();
             self.tell_watched(told, &seen)?;
             self.tell_phase(&mut seen, now_us)?;
-            let in_window = seen.timetable.is_measured(now_us) && !seen.stopping;
+            let in_window = seen.is_measured(now_us);
             seen.neighbours.look(now_us, in_window);
             let looked = seen.timetable.look_is_due(now_us);
             if looked {
@@ -224,7 +229,10 @@ impl Watching<'_, '_> {
         let told = self.figures.end();
         self.tell_figures(told, &seen)?;
         let end = drive.join().map_err(driven)?;
-        let Seen { system_ended, unreachable, enough, silence, undisturbed, neighbours, .. } = seen;
+        let Seen { system_ended, unreachable, enough, mut silence, undisturbed, neighbours, .. } = seen;
+        if let Some(at_us) = end.stopped_us {
+            silence.stopped(at_us);
+        }
         Ok(Load { end, system_ended, unreachable, enough, silence, undisturbed, neighbours })
     }
 
@@ -250,12 +258,14 @@ impl Watching<'_, '_> {
     }
 
     fn add_looks(&mut self, mut looks: Vec<StoreLook>, seen: &Seen<'_>) -> Result<(), LabError> {
-        looks.iter_mut().for_each(|look| look.measured = seen.timetable.is_measured(look.at_us));
+        looks.iter_mut().for_each(|look| look.measured = seen.is_measured(look.at_us));
         self.record.writer.add_store_looks(&looks).map_err(written)
     }
 
     fn tell_phase(&mut self, seen: &mut Seen<'_>, now_us: u64) -> Result<(), LabError> {
-        let Some(phase) = seen.timetable.entered(now_us).filter(|_| !seen.stopping) else { return Ok(()) };
+        let Some(phase) = seen.timetable.entered(now_us).filter(|_| seen.stopped_us.is_none()) else {
+            return Ok(());
+        };
         let text = format!("{}: {}", phase.name, phase.level);
         let at_us = phase.start_us as i64;
         self.record.event(at_us, "phase", text)
@@ -286,33 +296,36 @@ impl Watching<'_, '_> {
         now_us: u64,
         looked: bool,
     ) -> Result<(), LabError> {
-        let found =
-            if looked && !seen.stopping { seen.watch.unreachable(self.record.writer.totals()) } else { None };
+        let found = if looked && seen.stopped_us.is_none() {
+            seen.watch.unreachable(self.record.writer.totals())
+        } else {
+            None
+        };
         match (self.stop_request)() {
             StopRequest::Abort => {
                 drive.abort();
                 return Err(LabError::Interrupted(None));
             }
-            StopRequest::Stop if !seen.stopping => {
-                seen.stopping = true;
+            StopRequest::Stop if seen.stopped_us.is_none() => {
+                seen.stopped_us = Some(now_us);
                 self.stop(drive, now_us, Reason::Interrupted, "stopped by the user".into())?;
             }
             _ => {}
         }
-        if let Some(found) = found.filter(|_| !seen.stopping) {
-            seen.stopping = true;
+        if let Some(found) = found.filter(|_| seen.stopped_us.is_none()) {
+            seen.stopped_us = Some(now_us);
             self.stop(drive, now_us, Reason::Unreachable, found.reason.clone())?;
             seen.unreachable = Some(found);
         }
         let enough = self.enough.is_some_and(|enough| enough.load(Ordering::Relaxed));
-        if enough && !seen.stopping {
-            (seen.stopping, seen.enough) = (true, true);
+        if enough && seen.stopped_us.is_none() {
+            (seen.stopped_us, seen.enough) = (Some(now_us), true);
             self.stop(drive, now_us, Reason::Enough, "enough is known".into())?;
         }
         if seen.system_ended.is_none()
             && let Some((ending, reason)) = self.gone(now_us)
         {
-            seen.stopping = true;
+            seen.stopped_us = seen.stopped_us.or(Some(now_us));
             self.stop(drive, now_us, Reason::Exited, ending)?;
             seen.system_ended = Some(reason);
         }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use tidemark_record::Sample;
 use tidemark_scenario::plan::Watched;
 
+use super::absences::{BACK, GONE};
 use super::find::{Finder, Found, Process};
 use crate::monitor::{MACHINE, Monitor, Subject};
 use crate::started::held;
@@ -86,15 +87,15 @@ impl Local {
                 Some(found) => {
                     let before = one.subject.replace(found.subject.clone());
                     if before.as_ref() != Some(&found.subject) {
-                        let how = if before.is_some() { "is now" } else { "is there again" };
-                        events.push(format!("{} {how}: {}", one.name, found.text));
+                        let how = if before.is_some() { " is now: " } else { BACK };
+                        events.push(format!("{}{how}{}", one.name, found.text));
                     }
                     held(&one.processes).clone_from(&found.processes);
                     one.text = found.text;
                 }
                 None if one.subject.take().is_some() => {
                     held(&one.processes).clear();
-                    events.push(format!("{} is gone: {}", one.name, one.text));
+                    events.push(format!("{}{GONE}{}", one.name, one.text));
                 }
                 None => {}
             }

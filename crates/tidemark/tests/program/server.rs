@@ -13,7 +13,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers 404 under `/missing` and 200 elsewhere.
+    /// Answers 404 under `/missing`, nothing under `/stall`, and 200 elsewhere.
     pub fn start() -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let place = listener.local_addr().unwrap().to_string();
@@ -70,6 +70,9 @@ fn serve(mut stream: TcpStream, number: usize, seen: &Seen) {
             let whole = end + BLANK.len() + length.map_or(0, |l| l.parse::<usize>().unwrap());
             if bytes.len() >= whole {
                 seen.lock().unwrap().push((number, bytes.drain(..whole).collect()));
+                if head.contains(" /stall") {
+                    continue;
+                }
                 let status = if head.contains(" /missing") { "404 Not Found" } else { "200 OK" };
                 // an answer to HEAD has no body
                 let body = if head.starts_with("HEAD ") { "" } else { "hello" };
