@@ -79,7 +79,8 @@ export function verdict(manifest: Manifest): HTMLElement {
   // A reason may name what held the driver up already.
   const limits = summary.driver.limits.filter((limit) => !reasons.some((reason) => reason.includes(limit)));
   const drift = summary.steady_state?.steady === false ? `Not steady: ${summary.steady_state.reason}.` : '';
-  const notes = [manifest.interrupted ? 'Stopped early by the user.' : '',
+  const saysSo = reasons.some((reason) => reason.startsWith('incomplete: stopped by the user'));
+  const notes = [manifest.interrupted && !saysSo ? 'Stopped early by the user.' : '',
     manifest.cut_short ? `Cut short: ${manifest.cut_short}` : '', ...notesBeside(manifest.notes, summary.driver.limits)].filter(Boolean);
   return el('section', { class: `verdict ${status}`, 'aria-labelledby': 'verdict' },
     svg('svg', { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: 'icon' }, svg('path', { d: icon })),

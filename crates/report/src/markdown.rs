@@ -10,7 +10,7 @@ use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Status, Summary};
 
 use crate::text::ledger::sent_at;
-use crate::text::{at_least, dashes, drift, good_elsewhere, time};
+use crate::text::{at_least, dashes, drift, good_elsewhere, is_partial, time};
 use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
 use crate::{faults, maintenance, own, page, parts, watched};
 
@@ -59,10 +59,9 @@ fn verdict(out: &mut String, manifest: &Manifest) {
     for reason in verdict.reasons.iter().take(ROWS_MAX) {
         let _ = writeln!(out, "- {}", plain(reason));
     }
-    if manifest.interrupted {
-        out.push_str("- stopped by the user: the figures are of the part that ran\n");
-    } else if manifest.cut_short.is_some() {
-        out.push_str("- the figures are of the part that ran\n");
+    if is_partial(manifest) {
+        let who = if manifest.interrupted { "stopped by the user: " } else { "" };
+        let _ = writeln!(out, "- {who}the figures are of the part that ran");
     }
     if let Some(drift) = drift(&manifest.summary) {
         let _ = writeln!(out, "- {}", plain(&drift));

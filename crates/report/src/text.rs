@@ -258,7 +258,7 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
     if let Some(head) = head {
         text.line(&head);
     }
-    if manifest.interrupted || manifest.cut_short.is_some() {
+    if is_partial(manifest) {
         let early = "stopped early: the figures are of the part that ran";
         wrap(early, text.width - indent).iter().for_each(|line| text.line(&format!("{:indent$}{line}", "")));
     }
@@ -268,6 +268,12 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
             text.line(&format!("{:indent$}{line}", ""));
         }
     }
+}
+
+/// Whether the figures are of a part of the run and no reason says so.
+pub(crate) fn is_partial(manifest: &Manifest) -> bool {
+    let says = |reason: &String| reason.starts_with("incomplete: stopped by the user");
+    (manifest.interrupted || manifest.cut_short.is_some()) && !manifest.summary.verdict.reasons.iter().any(says)
 }
 
 /// What a pass says.
@@ -377,10 +383,12 @@ pub(crate) fn good_elsewhere(run: &Run) -> Vec<String> {
         those.map(|of| of.count).sum::<u64>()
     };
     let lines = [
-        (good(true), "of them were due in the warm-up, and came later"),
-        (good(false), "more were due in the window, and came after it"),
+        (good(true), "of them", "due in the warm-up, and came later"),
+        (good(false), "more", "due in the window, and came after it"),
     ];
-    lines.into_iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{} {words}", count(n))).collect()
+    let told = lines.into_iter().filter(|(n, ..)| *n > 0);
+    told.map(|(n, which, words)| format!("{} {which} {} {words}", count(n), if n == 1 { "was" } else { "were" }))
+        .collect()
 }
 
 /// How many requests had no good answer.

@@ -301,6 +301,32 @@ fn a_reason_that_quotes_a_log_keeps_its_lines() {
 }
 
 #[test]
+fn that_figures_are_of_a_part_is_said_once() {
+    let mut run = sample();
+    run.manifest.interrupted = true;
+    let told = |run: &Run| {
+        let both = [summary(run, PLAIN), crate::markdown::summary(run)];
+        both.map(|text| text.contains("the figures are of the part that ran"))
+    };
+    assert_eq!(told(&run), [true; 2], "a run of before has no reason");
+    let reason = "incomplete: stopped by the user; these are the figures of the 2s measured until then";
+    run.manifest.summary.verdict.reasons.push(reason.into());
+    assert_eq!(told(&run), [false; 2]);
+}
+
+#[test]
+fn one_request_was_and_more_were() {
+    let mut run = sample();
+    let mut left = 1;
+    for of in &mut run.series {
+        if of.outcome == Outcome::Ok && of.measured && !of.in_window {
+            of.count = std::mem::take(&mut left);
+        }
+    }
+    assert_eq!(good_elsewhere(&run), ["1 more was due in the window, and came after it"]);
+}
+
+#[test]
 fn what_was_lost_is_named_with_its_second() {
     let mut run = sample();
     let example =
