@@ -6,6 +6,7 @@ use tidemark_record::Sample;
 use tidemark_scenario::plan::Watched;
 
 use super::find::{Finder, Found, Process};
+use super::gone::{IS_BACK, IS_GONE};
 use crate::monitor::{MACHINE, Monitor, Subject};
 use crate::started::held;
 
@@ -86,7 +87,7 @@ impl Local {
                 Some(found) => {
                     let before = one.subject.replace(found.subject.clone());
                     if before.as_ref() != Some(&found.subject) {
-                        let how = if before.is_some() { "is now" } else { "is there again" };
+                        let how = if before.is_some() { "is now" } else { IS_BACK };
                         events.push(format!("{} {how}: {}", one.name, found.text));
                     }
                     held(&one.processes).clone_from(&found.processes);
@@ -94,7 +95,7 @@ impl Local {
                 }
                 None if one.subject.take().is_some() => {
                     held(&one.processes).clear();
-                    events.push(format!("{} is gone: {}", one.name, one.text));
+                    events.push(format!("{} {IS_GONE}: {}", one.name, one.text));
                 }
                 None => {}
             }
