@@ -46,6 +46,7 @@ mod own;
 pub mod page;
 mod parts;
 mod processes;
+mod quote;
 mod statistics;
 pub mod still;
 mod stores;
