@@ -19,6 +19,7 @@ use tidemark_record::summary::{Latency, Status, Summary};
 use tidemark_record::{Outcome, RecordError, Run};
 
 use self::percentiles::Times;
+use crate::quote::Quote;
 use crate::table::{Table, cut, length, pad_right, wrap, wrap_parts};
 use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
 use crate::{faults, maintenance, page, parts, watched};
@@ -35,6 +36,9 @@ const INDENT: usize = 2;
 const NAME: usize = 15;
 /// First failures that are shown of each kind.
 const EXAMPLES: usize = 3;
+
+/// Last lines of a log that is quoted; all are in the run directory.
+const LOG_LINES: usize = 8;
 
 /// How the text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,9 +250,14 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
     let mut head = Some(text.paint(paint, word));
     let indent = word.len() + 2;
     for reason in reasons {
-        // a reason that quotes a log keeps its lines
-        let lines = reason.lines().flat_map(|line| wrap(&clean(line), text.width - indent));
-        for line in lines.collect::<Vec<_>>() {
+        // the log that a reason quotes keeps its lines
+        let quote = Quote::of(reason, LOG_LINES);
+        let width = text.width - indent;
+        let said = quote.said.iter().flat_map(|line| wrap(&clean(line), width));
+        let before = quote.before().map(|before| format!("{} {before}", text.ellipsis()));
+        let log = before.into_iter().chain(quote.log.iter().map(|line| clean(line)));
+        let log = log.map(|line| cut(&format!("| {line}"), width, text.ellipsis()));
+        for line in said.chain(log).collect::<Vec<_>>() {
             match head.take() {
                 Some(head) => text.line(&format!("{head}  {line}")),
                 None => text.line(&format!("{:indent$}{line}", "")),

@@ -298,6 +298,19 @@ fn a_reason_that_quotes_a_log_keeps_its_lines() {
     run.manifest.summary.verdict.reasons = vec!["it ended; its log:\n  | one\n  | two".into()];
     let text = summary(&run, PLAIN);
     assert!(text.contains("FAIL  it ended; its log:\n      | one\n      | two\n"), "{text}");
+    let log: String = (0..20).map(|n| format!("\n  | {n} {}", "word ".repeat(30))).collect();
+    let end = "\n  |   File \"svc.py\"\n  | FATAL: the real reason";
+    run.manifest.summary.verdict.reasons = vec![format!("it ended; its log:{log}{end}"), "another".into()];
+    let text = summary(&run, PLAIN);
+    let top: Vec<&str> = text.lines().take(11).collect();
+    assert_eq!(top[1], "      | … 14 lines before", "{text}");
+    assert!(top[2].starts_with("      | 14 word word") && top[2].ends_with('…'), "{text}");
+    assert_eq!(
+        top[8..],
+        ["      |   File \"svc.py\"", "      | FATAL: the real reason", "      another"],
+        "{text}"
+    );
+    assert!(top.iter().all(|line| length(line) <= 80), "{text}");
 }
 
 #[test]
