@@ -269,8 +269,7 @@ impl Silence {
         let all: u64 = failed.values().sum();
         let most = most(&failed).filter(|_| counts && (!is_usual || all >= FAILURES))?;
         let silent_s = silent_us as f64 / 1e6;
-        let told =
-            format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most by {most}");
+        let told = format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most by {most}");
         Some(Outage::new(most, &told, self.unheard_share(quiet.begin_us, end_us)))
     }
 }

@@ -282,7 +282,8 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
 /// Whether the figures are of a part of the run and no reason says so.
 pub(crate) fn is_partial(manifest: &Manifest) -> bool {
     let says = |reason: &String| reason.starts_with("incomplete: stopped by the user");
-    (manifest.interrupted || manifest.cut_short.is_some()) && !manifest.summary.verdict.reasons.iter().any(says)
+    (manifest.interrupted || manifest.cut_short.is_some())
+        && !manifest.summary.verdict.reasons.iter().any(says)
 }
 
 /// What a pass says.
@@ -396,8 +397,10 @@ pub(crate) fn good_elsewhere(run: &Run) -> Vec<String> {
         (good(false), "more", "due in the window, and came after it"),
     ];
     let told = lines.into_iter().filter(|(n, ..)| *n > 0);
-    told.map(|(n, which, words)| format!("{} {which} {} {words}", count(n), if n == 1 { "was" } else { "were" }))
-        .collect()
+    told.map(|(n, which, words)| {
+        format!("{} {which} {} {words}", count(n), if n == 1 { "was" } else { "were" })
+    })
+    .collect()
 }
 
 /// How many requests had no good answer.
