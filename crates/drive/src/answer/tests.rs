@@ -218,32 +218,6 @@ fn values_of_json_are_told_apart_by_type_null_and_absence() {
 }
 
 #[test]
-fn a_body_that_cannot_be_read_is_not_called_none() {
-    struct Broken;
-    impl Answer for Broken {
-        fn status(&self) -> u16 {
-            200
-        }
-        fn header(&self, name: &str) -> Option<&[u8]> {
-            (name == ENCODING).then_some(&b"gzip"[..])
-        }
-        fn body(&self) -> &[u8] {
-            b""
-        }
-        fn received_bytes(&self) -> u64 {
-            37
-        }
-        fn unreadable(&self) -> Option<&str> {
-            Some("it is no gzip")
-        }
-    }
-    let saw = |check: &Check| words::saw(check, &Broken, Variables { names: &[], slots: &[] });
-    let contains = TextTest::Contains(Template::literal("x"));
-    assert_eq!(saw(&Check::Body(contains)), "a body that cannot be read (gzip), of which 37 bytes came");
-    assert_eq!(saw(&Check::Header("content-encoding".into(), TextTest::Exists)), "gzip");
-}
-
-#[test]
 fn a_long_body_is_cut_in_its_example() {
     assert_eq!(shown(&[b'x'; 500]).chars().count(), EXAMPLE_BODY_BYTES + 1);
     assert_eq!(shown(b""), "(no body)");

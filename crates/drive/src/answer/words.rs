@@ -7,7 +7,7 @@ use tidemark_scenario::template::Encoding;
 use tidemark_scenario::value::Wrong;
 use tidemark_wire::json;
 
-use super::{Answer, ENCODING, Scratch, Variables, found, is_of_json, judge_value, shown};
+use super::{Answer, Scratch, Variables, found, is_of_json, judge_value, shown};
 use crate::told;
 
 /// Most variables of a condition that are shown with their values.
@@ -47,16 +47,6 @@ pub(super) fn wanted(check: &Check) -> String {
 
 /// What a check looks at in an answer.
 pub(super) fn saw(check: &Check, answer: &dyn Answer, variables: Variables<'_>) -> String {
-    if answer.unreadable().is_some()
-        && !matches!(check, Check::Status(_) | Check::Header(..) | Check::Holds(..))
-    {
-        let encoding = answer.header(ENCODING).map_or_else(String::new, |name| format!(" ({})", shown(name)));
-        let came = match answer.received_bytes() {
-            1 => "1 byte".to_owned(),
-            bytes => format!("{bytes} bytes"),
-        };
-        return format!("a body that cannot be read{encoding}, of which {came} came");
-    }
     if is_of_json(check)
         && let Err(error) = json::check(answer.body())
     {
