@@ -6,7 +6,6 @@
 
 mod broken;
 mod find;
-mod gone;
 pub(crate) mod local;
 mod page;
 mod pages;
@@ -26,7 +25,6 @@ use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Watch, Watched};
 
 use self::broken::{Broken, is_of_our_user};
-use self::gone::Gone;
 use self::local::Local;
 use self::pages::WatchedPage;
 use self::remote::{Asked, Remote};
@@ -87,7 +85,6 @@ pub struct Watches {
     /// By the URLs of pages: how often they were no answer, and the first reason.
     failed: BTreeMap<String, (u64, String)>,
     heard: Heard,
-    gone: Gone,
 }
 
 /// In how many seconds there were figures of what is not looked at directly: pages, and what agents watch.
@@ -148,7 +145,6 @@ impl Watches {
             threads: Vec::new(),
             failed: BTreeMap::new(),
             heard: Heard::default(),
-            gone: Gone::default(),
         };
         let mut local = Local::new();
         let names = plan.watched_names();
@@ -259,7 +255,6 @@ impl Watches {
         }
         seen.samples.iter().for_each(|sample| self.heard.count(&sample.process, sample.at_us));
         seen.looks.iter().for_each(|look| self.heard.count(&look.store, look.at_us));
-        seen.events.iter().for_each(|event| self.gone.hear(&self.told, event));
         seen
     }
 
@@ -293,8 +288,7 @@ impl Watches {
             let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
             format!("{url} gave no figures, or not all, {times}, first: {first}")
         });
-        let remote = self.remotes.iter().flat_map(Remote::notes);
-        failed.chain(remote).chain(self.heard.notes()).chain(self.gone.notes(&self.told)).collect()
+        failed.chain(self.remotes.iter().flat_map(Remote::notes)).chain(self.heard.notes()).collect()
     }
 }
 

@@ -6,7 +6,6 @@ use tidemark_record::Sample;
 use tidemark_scenario::plan::Watched;
 
 use super::find::{Finder, Found, Process};
-use super::gone::{IS_BACK, IS_GONE};
 use crate::monitor::{MACHINE, Monitor, Subject};
 use crate::started::held;
 
@@ -87,7 +86,7 @@ impl Local {
                 Some(found) => {
                     let before = one.subject.replace(found.subject.clone());
                     if before.as_ref() != Some(&found.subject) {
-                        let how = if before.is_some() { "is now" } else { IS_BACK };
+                        let how = if before.is_some() { "is now" } else { "is there again" };
                         events.push(format!("{} {how}: {}", one.name, found.text));
                     }
                     held(&one.processes).clone_from(&found.processes);
@@ -95,7 +94,7 @@ impl Local {
                 }
                 None if one.subject.take().is_some() => {
                     held(&one.processes).clear();
-                    events.push(format!("{} {IS_GONE}: {}", one.name, one.text));
+                    events.push(format!("{} is gone: {}", one.name, one.text));
                 }
                 None => {}
             }
