@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { atLeast, dropped, fewNote, headline, passed, percentile, percentileNote, served, within } from './head';
+import { atLeast, dropped, fewNote, headline, notesBeside, passed, percentile, percentileNote, served, within } from './head';
 import { readRun, type ObjectiveResult, type Summary } from './run';
 import { failureKinds } from './table';
 
@@ -43,6 +43,17 @@ describe('the headline', () => {
     expect(headline(bound)).toMatch(/^at least 92\/s/);
     expect(atLeast(summary(clean))).toBe('');
     expect(atLeast({ ...bound, achieved_per_s: 0 })).toBe('');
+  });
+});
+
+describe('the notes', () => {
+  it('do not say again what the banner and its list of limits say', () => {
+    const limit = 'answers were read late ($& of all); give it cores of its own (--pin)';
+    const held = 'the driver was held up: the system can do at least what was achieved';
+    const range = ', the median is 1ms to 2ms, without and with the driver\'s own share';
+    expect(notesBeside([`${held}; ${limit}`, 'another'], [limit])).toEqual(['another']);
+    expect(notesBeside([`${held}${range}; ${limit}`], ['one more', limit])).toEqual([held + range]);
+    expect(notesBeside([`a; ${limit}`], [])).toEqual([`a; ${limit}`]);
   });
 });
 

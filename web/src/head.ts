@@ -64,6 +64,13 @@ export function passed(objectives: readonly ObjectiveResult[]): string {
   return `The scenario sets no objectives; judged by what every run is held to: ${unasked.map((it) => `${it.objective} (${it.measured})`).join(', ')}.`;
 }
 
+/** A note that says no more than the banner. */
+const HELD_UP = 'the driver was held up: the system can do at least what was achieved';
+
+/** The notes without what stands beside them: the limits of the driver. */
+export const notesBeside = (notes: readonly string[], limits: readonly string[]): string[] =>
+  notes.map((note) => limits.reduce((rest, limit) => rest.replace(`; ${limit}`, ''), note)).filter((note) => note !== HELD_UP);
+
 export function verdict(manifest: Manifest): HTMLElement {
   const { summary } = manifest;
   const { status, reasons } = summary.verdict;
@@ -72,8 +79,9 @@ export function verdict(manifest: Manifest): HTMLElement {
   // A reason may name what held the driver up already.
   const limits = summary.driver.limits.filter((limit) => !reasons.some((reason) => reason.includes(limit)));
   const drift = summary.steady_state?.steady === false ? `Not steady: ${summary.steady_state.reason}.` : '';
-  const notes = [manifest.interrupted ? 'Stopped early by the user.' : '',
-    manifest.cut_short ? `Cut short: ${manifest.cut_short}` : '', ...manifest.notes].filter(Boolean);
+  const saysSo = reasons.some((reason) => reason.startsWith('incomplete: stopped by the user'));
+  const notes = [manifest.interrupted && !saysSo ? 'Stopped early by the user.' : '',
+    manifest.cut_short ? `Cut short: ${manifest.cut_short}` : '', ...notesBeside(manifest.notes, summary.driver.limits)].filter(Boolean);
   return el('section', { class: `verdict ${status}`, 'aria-labelledby': 'verdict' },
     svg('svg', { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: 'icon' }, svg('path', { d: icon })),
     el('div', {},

@@ -241,7 +241,7 @@ fn is_over(one: &Maintenance) -> String {
         None => format!("{} of {} is over", one.kind, one.store),
     };
     if let Some(s) = one.length_s() {
-        text += &format!(" after {s:.1} s");
+        text += &format!(" after {s:.1}s");
     }
     if let (Some(before), Some(after)) = (one.size_before_bytes, one.size_after_bytes) {
         text += &format!(": {} became {}", size(before), size(after));

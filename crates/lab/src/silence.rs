@@ -248,15 +248,15 @@ impl Silence {
             let most = most(&failed).filter(|_| counts)?;
             let last_s = all_us as f64 / 1e6;
             let told =
-                format!(": in the last {last_s:.1} s no request succeeded and {all} failed, most by {most}");
+                format!(": in the last {last_s:.1}s no request succeeded and {all} failed, most by {most}");
             return Some(Outage::new(most, &told, self.unheard_share(quiet.begin_us, end_us)));
         }
         let hung_us = silent_us.max(HUNG * self.longest_good_us);
         let is_hang = is_no_chance && silent_us >= QUIET_US && self.longest_good_after_us > hung_us;
         is_hang.then(|| Outage {
             reason: format!(
-                "the system stopped answering: in the last {:.1} s of the window no request succeeded, and what was under \
-                 way then took up to {:.1} s",
+                "the system stopped answering: in the last {:.1}s of the window no request succeeded, and what was under \
+                 way then took up to {:.1}s",
                 silent_us as f64 / 1e6,
                 self.longest_good_after_us as f64 / 1e6
             ),
@@ -276,8 +276,7 @@ impl Silence {
         let all: u64 = failed.values().sum();
         let most = most(&failed).filter(|_| counts && (!is_usual || all >= FAILURES))?;
         let silent_s = silent_us as f64 / 1e6;
-        let told =
-            format!(" for {silent_s:.1} s: no request succeeded then and {all} failed, most by {most}");
+        let told = format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most by {most}");
         Some(Outage::new(most, &told, self.unheard_share(quiet.begin_us, end_us)))
     }
 }
@@ -380,7 +379,7 @@ mod tests {
             let told = run.reason().unwrap();
             let silent_s = (2 * S - last_us) as f64 / 1e6;
             let expected =
-                format!("in the last {silent_s:.1} s no request succeeded and 23 failed, most by connect");
+                format!("in the last {silent_s:.1}s no request succeeded and 23 failed, most by connect");
             assert!(told.contains("stopped answering") && told.contains(&expected), "{told}");
         }
         let mut soon = Run::new(2);
@@ -399,7 +398,7 @@ mod tests {
         let mut hung = silent();
         hung.second(2, &[], 0, NONE, 50).second(3, &[], 0, (Outcome::Unfinished, 4), 50);
         let told = hung.reason().unwrap();
-        assert!(told.contains("in the last 2.3 s no request succeeded and 4 failed"), "{told}");
+        assert!(told.contains("in the last 2.3s no request succeeded and 4 failed"), "{told}");
         let mut awake = silent();
         awake.second(2, &[], 0, NONE, 50).second(3, &[5], 3, (Outcome::Unfinished, 1), 1_600_000);
         assert_eq!(awake.reason(), None, "it answers again");
@@ -443,7 +442,7 @@ mod tests {
             run.reason()
         };
         let told = run(3_500_000).unwrap();
-        assert!(told.contains("in the last 2.0 s") && told.contains("took up to 3.5 s"), "{told}");
+        assert!(told.contains("in the last 2.0s") && told.contains("took up to 3.5s"), "{told}");
         assert_eq!(run(1_500_000), None);
     }
 
@@ -460,7 +459,7 @@ mod tests {
             run.reason()
         };
         let told = broken(true, 0).unwrap();
-        assert!(told.contains("stopped answering for 1.7 s") && told.contains("3 failed"), "{told}");
+        assert!(told.contains("stopped answering for 1.7s") && told.contains("3 failed"), "{told}");
         assert_eq!(broken(false, 0), None);
         assert_eq!(broken(true, 400_000), None, "the driver was not there");
         let mut starved = Run::new(4);
@@ -481,7 +480,7 @@ mod tests {
         let mut wrong = Run::new(4);
         wrong.busy(0).second(1, &[], 0, (Outcome::Status, 9_000), 50);
         let told = wrong.second(2, &[S / 2], 9_000, NONE, 50).silence.outage().unwrap();
-        assert!(told.reason.contains("gave no good answer for 1.5 s") && told.was_answered, "{told:?}");
+        assert!(told.reason.contains("gave no good answer for 1.5s") && told.was_answered, "{told:?}");
     }
 
     /// Users who think for long, in step: what fails among the others is no sign of the pause behind it.
@@ -507,7 +506,7 @@ mod tests {
         }
         bursts.second(60, &[], 0, (Outcome::Unfinished, 3), 50);
         let told = bursts.reason().unwrap();
-        assert!(told.contains("in the last 25.9 s"), "{told}");
+        assert!(told.contains("in the last 25.9s"), "{told}");
     }
 
     #[test]
@@ -569,7 +568,7 @@ mod tests {
         assert_eq!(told([one.clone(), thread(1, &[], 9 * S - 1)]), None);
         assert_eq!(told([one.clone(), thread(1, &[(3 * S + 1, 6 * S)], 9 * S - 1)]), None);
         let both = told([one.clone(), thread(1, &[(2 * S, 6 * S)], 9 * S - 1)]).unwrap();
-        assert!(both.contains("for 2.0 s"), "{both}");
+        assert!(both.contains("for 2.0s"), "{both}");
         let end = told([one, thread(1, &[], 5 * S)]);
         assert_eq!(end, None);
     }

@@ -166,13 +166,12 @@ impl Trace {
         if file.is_none() && goes_nowhere() {
             return Ok("trace: nothing of it is kept: standard output is closed, or /dev/null".to_owned());
         }
-        let requests = if written.good == 1 { "request" } else { "requests" };
         let sample = match every {
             0 => String::new(),
-            1 => format!("{} good {requests} and ", written.good),
-            every => format!("{} good {requests} (1 in {every}) and ", written.good),
+            1 => format!("{} and ", requests(written.good, "good")),
+            every => format!("{} (1 in {every}) and ", requests(written.good, "good")),
         };
-        let mut told = format!("trace: {place} has {sample}{} that failed", written.failed);
+        let mut told = format!("trace: {place} has {sample}{}", requests(written.failed, "failed"));
         let lacking = [
             (lacks.sampled_beyond, format!("beyond the first {SAMPLED_MAX}")),
             (lacks.failed_beyond, format!("that failed beyond the first {FAILED_MAX}")),
@@ -209,6 +208,15 @@ fn is_over<T>(thread: &JoinHandle<T>, taken: &AtomicU64, stalled: Duration, with
     true
 }
 
+/// So many requests of a kind: `no failed request`, `1 good request`.
+fn requests(count: u64, kind: &str) -> String {
+    match count {
+        0 => format!("no {kind} request"),
+        1 => format!("1 {kind} request"),
+        n => format!("{n} {kind} requests"),
+    }
+}
+
 /// Writes what comes until nobody has more.
 fn write(
     mut out: impl Write,
@@ -242,6 +250,14 @@ mod tests {
 
     use super::*;
     use crate::test_plan::plan;
+
+    #[test]
+    fn requests_are_counted_in_words() {
+        assert_eq!(
+            [0, 1, 2].map(|count| requests(count, "failed")),
+            ["no failed request", "1 failed request", "2 failed requests"]
+        );
+    }
 
     #[test]
     fn a_trace_without_requests_is_a_whole_file() {

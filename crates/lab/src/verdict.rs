@@ -146,7 +146,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             let measured = stream.phases.iter().filter(|phase| phase.measured);
             measured.map(|phase| phase.duration).sum::<Duration>()
         });
-        let none_due = format!("no request was due in the measured window of {length_s:.1} s");
+        let none_due = format!("no request was due in the measured window of {length_s:.1}s");
         match all.unanswered(phases.max().unwrap_or_default()) {
             (0, _) => {
                 is_driver_bound |= !limits.is_empty();
@@ -159,7 +159,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
                 ));
             }
             (_, count) => failed.push(format!(
-                "the system gave no good answer in the measured window of {length_s:.1} s: {count} requests of before it \
+                "the system gave no good answer in the measured window of {length_s:.1}s: {count} requests of before it \
                  waited and failed, so that none became due in it"
             )),
         }

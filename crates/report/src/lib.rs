@@ -54,6 +54,7 @@ mod own;
 pub mod page;
 mod parts;
 mod processes;
+mod quote;
 mod statistics;
 pub mod still;
 mod stores;

@@ -9,8 +9,9 @@ use tidemark_record::Run;
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Status, Summary};
 
+use crate::quote::Quote;
 use crate::text::ledger::sent_at;
-use crate::text::{at_least, dashes, drift, good_elsewhere, steers, time};
+use crate::text::{at_least, dashes, drift, good_elsewhere, is_partial, steers, time};
 use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
 use crate::{faults, maintenance, own, page, parts, watched};
 
@@ -22,6 +23,10 @@ const EXAMPLES: usize = 3;
 const SLOWEST: usize = 10;
 /// Longest text taken over from files and servers, characters.
 const TEXT_MAX: usize = 300;
+/// Longest reason or note, characters: its end says what to do.
+const SENTENCE_MAX: usize = 4_000;
+/// Last lines of a log that are shown.
+const LOG_LINES: usize = 30;
 
 /// The summary.
 pub fn summary(run: &Run) -> String {
@@ -57,12 +62,11 @@ fn verdict(out: &mut String, manifest: &Manifest) {
     };
     let _ = writeln!(out, "### {mark} {}: {word}\n", plain(&manifest.scenario));
     for reason in verdict.reasons.iter().take(ROWS_MAX) {
-        let _ = writeln!(out, "- {}", plain(reason));
+        point(out, reason);
     }
-    if manifest.interrupted {
-        out.push_str("- stopped by the user: the figures are of the part that ran\n");
-    } else if manifest.cut_short.is_some() {
-        out.push_str("- the figures are of the part that ran\n");
+    if is_partial(manifest) {
+        let who = if manifest.interrupted { "stopped by the user: " } else { "" };
+        let _ = writeln!(out, "- {who}the figures are of the part that ran");
     }
     if let Some(drift) = drift(&manifest.summary) {
         let _ = writeln!(out, "- {}", plain(&drift));
@@ -417,14 +421,35 @@ fn notes(out: &mut String, manifest: &Manifest) {
     }
     out.push('\n');
     for note in manifest.notes.iter().take(ROWS_MAX) {
-        let _ = writeln!(out, "- {}", plain(note));
+        point(out, note);
     }
+}
+
+/// A reason or a note as a point of a list, with the log that it quotes below it as it stood there.
+fn point(out: &mut String, text: &str) {
+    let quote = Quote::of(text, LOG_LINES);
+    let _ = writeln!(out, "- {}", escaped(&line(&quote.said.join(" "), SENTENCE_MAX)));
+    if quote.log.is_empty() {
+        return;
+    }
+    let log: Vec<String> = quote.log.iter().map(|of_log| one_line(of_log)).collect();
+    // a fence ends only at one that is as long
+    let fence = "`".repeat(log.iter().map(|of_log| backquotes(of_log)).max().unwrap_or(0).max(2) + 1);
+    let _ = writeln!(out, "\n  {fence}text");
+    for of_log in quote.before().map(|before| format!("… {before}")).into_iter().chain(log) {
+        let _ = writeln!(out, "{}", format!("  {of_log}").trim_end());
+    }
+    let _ = writeln!(out, "  {fence}");
 }
 
 /// One line of text that means itself: nothing in it is markup.
 fn plain(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    for c in one_line(value).chars() {
+    escaped(&one_line(value))
+}
+
+fn escaped(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
         match c {
             '<' => out += "&lt;",
             '>' => out += "&gt;",
@@ -447,23 +472,32 @@ fn code(value: &str) -> String {
     if line.trim().is_empty() {
         return String::new();
     }
-    let mut longest = 0;
-    let mut run = 0;
-    for c in line.chars() {
-        run = if c == '`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    let fence = "`".repeat(longest + 1);
+    let fence = "`".repeat(backquotes(&line) + 1);
     let line = line.replace('|', "\\|");
     // a back quote at an end would join the fence
     let gap = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
     format!("{fence}{gap}{line}{gap}{fence}")
 }
 
+/// How many back quotes stand in a row at most.
+fn backquotes(line: &str) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for c in line.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
 /// On one line, without control characters, and no longer than is good.
 fn one_line(value: &str) -> String {
-    let line: String = value.chars().take(TEXT_MAX).map(|c| if steers(c) { ' ' } else { c }).collect();
-    if value.chars().nth(TEXT_MAX).is_some() { line + "…" } else { line }
+    line(value, TEXT_MAX)
+}
+
+/// The same of so many characters.
+fn line(value: &str, most: usize) -> String {
+    let line: String = value.chars().take(most).map(|c| if steers(c) { ' ' } else { c }).collect();
+    if value.chars().nth(most).is_some() { line + "…" } else { line }
 }
 
 #[cfg(test)]
@@ -498,6 +532,23 @@ mod tests {
         assert_eq!(code(" "), "");
         let long = "x".repeat(10_000);
         assert_eq!(super::plain(&long).chars().count(), TEXT_MAX + 1);
+    }
+
+    #[test]
+    fn a_log_that_is_quoted_keeps_its_end_and_its_lines_and_a_note_its_advice() {
+        let (_dir, mut run) = test_run::airline();
+        let log: String = (0..40).map(|n| format!("\n  | {n} {}", "word ".repeat(20))).collect();
+        let end = "\n  |   File \"svc.py\"\n  | ```` <b>\n  | FATAL: the real reason";
+        run.manifest.summary.verdict.reasons =
+            vec![format!("it ended; its log:{log}{end}"), "another".into()];
+        run.manifest.notes = vec![format!("{} do this", "a note that is long ".repeat(50))];
+        let text = summary(&run);
+        let quoted =
+            text.split("- it ended; its log:\n\n  `````text\n").nth(1).unwrap_or_else(|| panic!("{text}"));
+        assert!(quoted.starts_with("  … 13 lines before\n  13 word"), "{quoted}");
+        let end = "\n    File \"svc.py\"\n  ```` <b>\n  FATAL: the real reason\n  `````\n- another\n";
+        assert!(quoted.contains(end), "{quoted}");
+        assert!(text.contains("long  do this\n"), "{text}");
     }
 
     #[test]

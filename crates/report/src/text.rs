@@ -19,6 +19,7 @@ use tidemark_record::summary::{Latency, Status, Summary};
 use tidemark_record::{Outcome, RecordError, Run};
 
 use self::percentiles::Times;
+use crate::quote::Quote;
 use crate::table::{Table, cut, length, pad_right, wrap_parts};
 pub use crate::table::{wrap, wrap_whole};
 use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
@@ -36,6 +37,9 @@ const INDENT: usize = 2;
 const NAME: usize = 15;
 /// First failures that are shown of each kind.
 const EXAMPLES: usize = 3;
+
+/// Last lines of a log that is quoted; all are in the run directory.
+const LOG_LINES: usize = 8;
 
 /// How the text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,9 +257,14 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
     let mut head = Some(text.paint(paint, word));
     let indent = word.len() + 2;
     for reason in reasons {
-        // a reason that quotes a log keeps its lines
-        let lines = reason.lines().flat_map(|line| wrap(&clean(line), text.width - indent));
-        for line in lines.collect::<Vec<_>>() {
+        // the log that a reason quotes keeps its lines
+        let quote = Quote::of(reason, LOG_LINES);
+        let width = text.width - indent;
+        let said = quote.said.iter().flat_map(|line| wrap(&clean(line), width));
+        let before = quote.before().map(|before| format!("{} {before}", text.ellipsis()));
+        let log = before.into_iter().chain(quote.log.iter().map(|line| clean(line)));
+        let log = log.map(|line| cut(&format!("| {line}"), width, text.ellipsis()));
+        for line in said.chain(log).collect::<Vec<_>>() {
             match head.take() {
                 Some(head) => text.line(&format!("{head}  {line}")),
                 None => text.line(&format!("{:indent$}{line}", "")),
@@ -265,7 +274,7 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
     if let Some(head) = head {
         text.line(&head);
     }
-    if manifest.interrupted || manifest.cut_short.is_some() {
+    if is_partial(manifest) {
         let early = "stopped early: the figures are of the part that ran";
         wrap(early, text.width - indent).iter().for_each(|line| text.line(&format!("{:indent$}{line}", "")));
     }
@@ -275,6 +284,13 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
             text.line(&format!("{:indent$}{line}", ""));
         }
     }
+}
+
+/// Whether the figures are of a part of the run and no reason says so.
+pub(crate) fn is_partial(manifest: &Manifest) -> bool {
+    let says = |reason: &String| reason.starts_with("incomplete: stopped by the user");
+    (manifest.interrupted || manifest.cut_short.is_some())
+        && !manifest.summary.verdict.reasons.iter().any(says)
 }
 
 /// What a pass says.
@@ -384,10 +400,14 @@ pub(crate) fn good_elsewhere(run: &Run) -> Vec<String> {
         those.map(|of| of.count).sum::<u64>()
     };
     let lines = [
-        (good(true), "of them were due in the warm-up, and came later"),
-        (good(false), "more were due in the window, and came after it"),
+        (good(true), "of them", "due in the warm-up, and came later"),
+        (good(false), "more", "due in the window, and came after it"),
     ];
-    lines.into_iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{} {words}", count(n))).collect()
+    let told = lines.into_iter().filter(|(n, ..)| *n > 0);
+    told.map(|(n, which, words)| {
+        format!("{} {which} {} {words}", count(n), if n == 1 { "was" } else { "were" })
+    })
+    .collect()
 }
 
 /// How many requests had no good answer.

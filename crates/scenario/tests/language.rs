@@ -602,6 +602,8 @@ fn tls_belongs_to_an_https_url() {
     );
     let alone = load("{url: 'https://shop', tls: {key: me.key}}").unwrap_err();
     assert!(alone.to_string().contains("belongs to a certificate"), "{alone}");
+    let unknown = load("{url: 'https://shop', tls: {zebra: 1}}").unwrap_err();
+    assert!(unknown.to_string().contains("; a block of TLS settings has insecure, ca, "), "{unknown}");
     for wrong in ["{url: 'http://a', tls: {insecure: true}}", "{serve: airline, tls: {}}", "{url: 'ftp://a'}"]
     {
         let diagnostics = load(wrong).unwrap_err();

@@ -182,12 +182,12 @@ prop_compose! {
         method in proptest::sample::select(&Method::ALL[..]),
         path in scalar(),
         label in option::of(scalar()),
-        (query, headers, form, extract, check) in (map(), map(), map(), map(), map()),
+        (query, headers, form, multipart, extract, check) in (map(), map(), map(), map(), map(), map()),
         json in option::of(value()),
         (body, timeout) in (option::of(scalar()), option::of(scalar())),
         other in other(),
     ) -> Request {
-        Request { label, query, headers, form, json, body, timeout, extract, check, other, ..Request::new(method, path) }
+        Request { label, query, headers, form, json, multipart, body, timeout, extract, check, other, ..Request::new(method, path) }
     }
 }
 

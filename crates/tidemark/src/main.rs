@@ -50,6 +50,7 @@ mod ui;
 mod verify;
 mod words;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use args::{Arguments, Verb};
@@ -59,10 +60,13 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     crash::no_backtraces();
-    let status = std::panic::catch_unwind(|| match words::parsed(&words::words(std::env::args_os())) {
-        Ok(arguments) => carry_out(arguments.verb),
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => help(&error),
-        Err(error) => negative(&error).map_or_else(|| wrong_use(&error), end),
+    let status = std::panic::catch_unwind(|| {
+        let words = words::words(std::env::args_os());
+        match words::parsed(&words) {
+            Ok(arguments) => carry_out(arguments.verb),
+            Err(error) if error.kind() == ErrorKind::DisplayHelp => help(&error),
+            Err(error) => negative(&error, &words).map_or_else(|| wrong_use(&error), end),
+        }
     });
     // what went wrong has been said by the panic hook
     ExitCode::from(status.unwrap_or(crash::EXIT_CRASH))
@@ -86,21 +90,35 @@ fn help(error: &clap::Error) -> u8 {
 }
 
 fn wrong_use(error: &clap::Error) -> u8 {
+    let status = u8::try_from(error.exit_code()).unwrap_or(tidemark_lab::EXIT_USAGE);
+    let text = error.render().to_string();
+    // help has its layout; a refusal has not
+    if let Some(refusal) = text.strip_prefix("error: ")
+        && output::Place::Stderr.fit(&text) != text
+    {
+        output::complain(refusal);
+        return status;
+    }
     match output::written(error.print()) {
-        Ok(()) => u8::try_from(error.exit_code()).unwrap_or(tidemark_lab::EXIT_USAGE),
+        Ok(()) => status,
         Err(failure) => end(failure),
     }
 }
 
 /// What is wrong where a value below 0 looks like a flag: `-r -5/s`.
-fn negative(error: &clap::Error) -> Option<Failure> {
+fn negative(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
     let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
-    let digits = found.strip_prefix('-').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
-    let is_flag = error.kind() == ErrorKind::UnknownArgument;
-    is_flag.then(|| {
+    let is_number = found.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit());
+    (is_number && error.kind() == ErrorKind::UnknownArgument).then(|| {
+        // what was found may be the first letters of what was typed
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        let at = words.iter().position(|word| word.starts_with(found.as_str()));
+        let typed = at.map_or(found.as_str(), |at| &*words[at]);
+        let flag = at.and_then(|at| words.get(at.checked_sub(1)?)).filter(|word| word.starts_with('-'));
+        let place = flag.map_or_else(String::new, |flag| format!("{flag} {typed}: "));
         let reason =
             "is neither a flag nor a value: rates, times and numbers are never below 0; leave out the -";
-        Failure::usage(format!("-{digits}… {reason}"))
+        Failure::usage(format!("{place}{typed} {reason}"))
     })
 }
 

@@ -163,20 +163,61 @@ pub fn columns() -> usize {
 
 /// Messages in lines of at most so many columns, broken between words; what goes on begins two columns behind its line. Where
 /// columns are not known, as in a log, each message stays on its line. Words stay whole, as paths and URLs are there to be
-/// copied, and so do lines of a file that are shown behind a `|`.
+/// copied, and so do lines of a file that are shown behind a `|`; one with a mark below it is cut around that.
 pub fn fit(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns.map(|columns| columns.max(NARROWEST)) else { return text.to_owned() };
     let is_shown =
         |line: &str| line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()).starts_with('|');
-    let fits = |line: &str| line.chars().count() <= columns || is_shown(line);
-    let broken = |line: &str| {
-        let indent = line.chars().take_while(|c| *c == ' ').count();
-        let lines = text::wrap_whole(line, columns.saturating_sub(indent), 2);
-        lines.iter().map(|part| format!("{:indent$}{part}", "")).collect::<Vec<_>>().join("\n")
-    };
-    let lines = text.split('\n');
-    let fitted = lines.map(|line| if fits(line) { line.to_owned() } else { broken(line) });
-    fitted.collect::<Vec<_>>().join("\n")
+    let is_mark = |line: &str| line.trim_start().strip_prefix("| ").is_some_and(is_of_carets);
+    let mut fitted = Vec::new();
+    let mut lines = text.split('\n').peekable();
+    while let Some(line) = lines.next() {
+        match lines.next_if(|next| is_shown(line) && is_mark(next)) {
+            Some(mark) => {
+                fitted.extend(excerpt(line, mark, columns, if is_utf8() { '…' } else { '~' }));
+            }
+            None if line.chars().count() <= columns || is_shown(line) => fitted.push(line.to_owned()),
+            None => fitted.push(broken(line, columns)),
+        }
+    }
+    fitted.join("\n")
+}
+
+fn is_of_carets(text: &str) -> bool {
+    let text = text.trim();
+    !text.is_empty() && text.chars().all(|c| c == '^')
+}
+
+/// A line of a file and the mark below it, in so many columns: what is around the mark, with `dots` where something is left out.
+fn excerpt(line: &str, mark: &str, columns: usize, dots: char) -> [String; 2] {
+    // the margin with the number of the line, as wide in both
+    let margin = line.chars().take_while(|c| *c != '|').count() + 2;
+    let length = line.chars().count();
+    if length.max(mark.chars().count()) <= columns {
+        return [line.to_owned(), mark.to_owned()];
+    }
+    let room = columns.saturating_sub(margin).max(1);
+    let begin = mark.chars().take_while(|c| *c != '^').count().saturating_sub(margin);
+    let end = mark.chars().count().saturating_sub(margin);
+    let skipped = if end < room { 0 } else { begin.saturating_sub(room / 3) };
+    let part = |of: &str| -> Vec<char> { of.chars().skip(margin + skipped).take(room).collect() };
+    let (mut shown, mut marked) = (part(line), part(mark));
+    if skipped > 0
+        && let (Some(shown), Some(marked)) = (shown.first_mut(), marked.first_mut())
+    {
+        (*shown, *marked) = (dots, ' ');
+    }
+    if let Some(last) = shown.last_mut().filter(|_| margin + skipped + room < length) {
+        *last = dots;
+    }
+    let whole = |of: &str, part: Vec<char>| of.chars().take(margin).chain(part).collect();
+    [whole(line, shown), whole(mark, marked)]
+}
+
+fn broken(line: &str, columns: usize) -> String {
+    let indent = line.chars().take_while(|c| *c == ' ').count();
+    let lines = text::wrap_whole(line, columns.saturating_sub(indent), 2);
+    lines.iter().map(|part| format!("{:indent$}{part}", "")).collect::<Vec<_>>().join("\n")
 }
 
 fn columns_of(to: impl AsFd) -> Option<usize> {
@@ -220,8 +261,29 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_file_stays_above_its_mark() {
-        let text = " 12 | system:   {url: 'http://127.0.0.1:8080', other: 1}\n    |                                                ^^^^^";
-        assert_eq!(fit(text, Some(45)), text);
+    fn a_line_of_a_file_is_cut_around_its_mark() {
+        let line = " 12 | system:   {url: 'http://127.0.0.1:8080', other: 1, more: 2}";
+        let below = |line: &str, what: &str| {
+            let at = line.chars().count() - line[line.find(what).unwrap()..].chars().count();
+            format!("    | {}{}", " ".repeat(at - 6), "^".repeat(what.len()))
+        };
+        for what in ["system", "url", "http://127.0.0.1:8080", "other", "more: 2}"] {
+            let mark = below(line, what);
+            assert_eq!(excerpt(line, &mark, 80, '…'), [line, mark.as_str()]);
+            let [shown, marked] = excerpt(line, &mark, 45, '…');
+            assert!(shown.chars().count() <= 45 && marked.chars().count() <= 45, "{shown}\n{marked}");
+            assert!(shown.starts_with(" 12 | ") && marked.starts_with("    | "), "{shown}\n{marked}");
+            let under: String =
+                shown.chars().zip(marked.chars()).filter(|(_, c)| *c == '^').map(|(c, _)| c).collect();
+            assert_eq!(under, what);
+        }
+        let [shown, _] = excerpt(line, &below(line, "other"), 45, '…');
+        assert!(shown.starts_with(" 12 | …") && !shown.ends_with('…'), "{shown}");
+        let [shown, _] = excerpt(line, &below(line, "url"), 45, '…');
+        assert!(shown.starts_with(" 12 | system") && shown.ends_with('…'), "{shown}");
+        let text = format!("a mistake\n{line}\n{}", below(line, "other"));
+        assert!(fit(&text, Some(45)).lines().all(|line| line.chars().count() <= 45));
+        // a log has no mark
+        assert_eq!(fit(&format!("  | {line}"), Some(45)), format!("  | {line}"));
     }
 }

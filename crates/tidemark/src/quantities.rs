@@ -48,8 +48,15 @@ pub fn rate(text: &str) -> Result<RateRange, String> {
 }
 
 fn per_second(text: &str) -> Result<f64, String> {
-    let text = if text.contains('/') { text } else { &format!("{text}/s") };
-    units::parse_rate(text).map_err(|error| error.to_string())
+    let is_whole = text.contains('/');
+    let rate = if is_whole { text } else { &format!("{text}/s") };
+    // of what nobody typed nothing is said
+    units::parse_rate(rate).map_err(|error| match is_whole {
+        true => error.to_string(),
+        false => {
+            error.to_string().replacen(&format!("\"{}\"", rate.trim()), &format!("\"{}\"", text.trim()), 1)
+        }
+    })
 }
 
 /// A whole number of at least 1: `100`, `20k`.
@@ -118,6 +125,8 @@ mod tests {
     fn what_is_none_is_told() {
         assert!(rate("0").unwrap_err().contains("above 0") && rate("0:0").unwrap_err().contains("above 0"));
         assert!(rate("100:").unwrap_err().contains("20k/s") && rate("1:2:3").is_err());
+        assert!(rate("x").unwrap_err().starts_with("\"x\" is not a rate"), "{:?}", rate("x"));
+        assert!(rate("x/s").unwrap_err().starts_with("\"x/s\" is not a rate"));
         assert!(users("0").unwrap_err().contains("at least 1"));
         assert!(users("2M").unwrap_err().contains("at most 1000000"));
         assert!(timeout("0").is_err() && timeout("text/html").unwrap_err().contains("--content-type"));

@@ -111,8 +111,9 @@ fn what_is_wrong_is_told_in_words_of_the_flags() {
         (&["http://x", "-r", "5/s", "--until", "achieved>1%"], "write \"1% of offered\""),
         (
             &["http://x", "-r", "-5/s"],
-            "-5… is neither a flag nor a value: rates, times and numbers are never below 0",
+            "-5/s is neither a flag nor a value: rates, times and numbers are never below 0",
         ),
+        (&["http://x", "-r", "-5", "-c", "2"], "-r -5: -5 is neither a flag nor a value"),
         (&["http://x", "-r", "-c", "5"], "a value is required for '--rate <RATE>'"),
         (&[":1/", "-n", "1"], "http://localhost:1 is unreachable"),
     ] {

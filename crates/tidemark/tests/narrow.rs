@@ -16,7 +16,7 @@ fn narrow(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Asserts that all that was said fits. A path or a URL stays whole, on a line of its own or behind the name of its line; and so
-/// does what was sent and what came, behind `>` and `<`, and a line of a file with the mark below it, behind `|`.
+/// does what was sent and what came, behind `>` and `<`.
 fn assert_fits(verb: &str, output: &Output) {
     let is_whole = |line: &str| {
         let mut words = line.split_whitespace();
@@ -26,9 +26,7 @@ fn assert_fits(verb: &str, output: &Output) {
             false => first,
         };
         let is_place = words.next().is_none() && only.contains('/');
-        is_place
-            || [">", "<", "|"].contains(&first)
-            || line.trim_start_matches([' ', '1', '2', '3']).starts_with('|')
+        is_place || [">", "<"].contains(&first)
     };
     for text in [stdout(output), stderr(output)] {
         assert!(!text.contains("panicked"), "{verb}: {text}");
@@ -49,7 +47,8 @@ fn what_is_said_without_a_load_fits() {
         stderr(&made)
     );
     assert_fits("init", &made);
-    let wrong = "system: {url: 'http://127.0.0.1:9'}\nsessions: {a: {steps: [{PSOT: /}]}}\nload: {users: 1, hold: 1s}\n";
+    let wrong = "system: {url: 'http://127.0.0.1:9'}\nsessions: {a: {steps: [{label: a label of some length, PSOT: /, check: {status: 200}}]}}\n\
+                 load: {users: 1, hold: 1s}\n";
     fs::write(folder.path().join("wrong.yaml"), wrong).unwrap();
     let missing = "sessions: {a: {steps: [{GET: '/missing?with=a&query=that&is=longer&than=a&line=is'}]}}\n";
     let missing = format!("system: {{url: '{}'}}\n{missing}load: {{users: 1, hold: 1s}}\n", server.url(""));
@@ -62,6 +61,9 @@ fn what_is_said_without_a_load_fits() {
         (&["check", "wrong.yaml"], 2),
         (&["check", "nowhere.yaml"], 2),
         (&["init", &url, "-o", "my.yaml"], 2),
+        (&["limit", "my.yaml", "--at-least", "x"], 2),
+        (&["run", "my.yaml", "-r", "-5"], 2),
+        (&["run", "my.yaml", "--no-such-flag", "--set"], 2),
         (&["run", "my.yaml", "--set", "no_such_setting=1"], 2),
         (&["run", "my.yaml", "--once"], 0),
         (&["run", "my.yaml", "--once", "-v"], 0),

@@ -49,7 +49,7 @@ fn one_in_so_many_is_kept_and_all_that_failed() {
     let all = entries(&file);
     // each tenth of 100 requests is a good one, as each second is
     assert_eq!((paths(&all, "/a?"), paths(&all, "/missing"), all.len()), (10, 50, 60));
-    assert!(text.contains("has 10 good requests (1 in 10) and 50 that failed"), "{text}");
+    assert!(text.contains("has 10 good requests (1 in 10) and 50 failed requests"), "{text}");
     let good = &all[paths(&all[..1], "/missing")];
     assert_eq!(good["request"]["method"], "POST");
     assert_eq!(good["request"]["postData"]["text"], "{\"password\":\"***\",\"n\":1}");
@@ -69,7 +69,7 @@ fn once_keeps_all_and_a_hit_has_a_trace_too() {
     let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
     scenario(folder.path(), &server);
     let output = run(folder.path(), &["run", "s.yaml", "--once", "--trace", "once.har"]);
-    assert!(stdout(&output).contains("has 1 good request and 1 that failed"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("has 1 good request and 1 failed request"), "{}", stdout(&output));
     let all = entries(&folder.path().join("once.har"));
     assert_eq!((paths(&all, "/a?"), paths(&all, "/missing"), all.len()), (1, 1, 2));
     let url = server.url("/");

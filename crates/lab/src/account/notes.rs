@@ -47,11 +47,11 @@ pub(super) fn bounds_only(summary: &Summary) -> Option<String> {
         range("the median", without.p50, summary.response_time_us.p50),
         range("p99", without.p99, summary.response_time_us.p99),
     ];
-    let range: String = range.into_iter().flatten().collect();
-    Some(format!(
-        "the driver was held up: the system can do at least what was achieved{range}, without and with the driver's own \
-         share; {limit}"
-    ))
+    let mut range: String = range.into_iter().flatten().collect();
+    if !range.is_empty() {
+        range += ", without and with the driver's own share";
+    }
+    Some(format!("the driver was held up: the system can do at least what was achieved{range}; {limit}"))
 }
 
 /// That connections were made again and again, or that the measured requests of arrivals went over fewer of them than

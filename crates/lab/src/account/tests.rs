@@ -11,7 +11,15 @@ fn a_driver_that_was_held_up_is_a_bound_only_where_something_was_achieved() {
     let told = bounds_only(&summary).unwrap();
     assert!(told.contains("nothing was answered well") && !told.contains("at least"), "{told}");
     summary.achieved_per_s = 10.0;
-    assert!(bounds_only(&summary).unwrap().contains("at least what was achieved"));
+    let told = bounds_only(&summary).unwrap();
+    assert!(told.ends_with("the system can do at least what was achieved; it had no core"), "{told}");
+    summary.response_time_less_lag_us.p50 = Some(1_000);
+    summary.response_time_us.p50 = Some(2_000);
+    let told = bounds_only(&summary).unwrap();
+    assert!(
+        told.contains("achieved, the median is 1ms to 2ms, without and with the driver's own share; it had"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -348,12 +348,12 @@ impl Watching<'_, '_> {
         {
             let text = format!("{name}: {ending}");
             let tail = self.plan.secrets.masked_traffic(&self.environment.stores.log_tail(&name));
-            let reason = format!("the store {name} ended by itself: {ending} after {at_s:.1} s; {tail}");
+            let reason = format!("the store {name} ended by itself: {ending} after {at_s:.1}s; {tail}");
             return Some((text, reason));
         }
         let ending = self.environment.system.ended().filter(|_| !self.faults.expect_the_end_of(SYSTEM))?;
         let tail = self.plan.secrets.masked_traffic(&self.environment.system.log_tail());
-        let reason = format!("the system ended by itself: {ending} after {at_s:.1} s; {tail}");
+        let reason = format!("the system ended by itself: {ending} after {at_s:.1}s; {tail}");
         Some((ending, reason))
     }
 }

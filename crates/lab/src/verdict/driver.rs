@@ -94,11 +94,23 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
         ));
     }
     // Where some kinds arrive at a rate and others are users, the stricter bound.
-    // of fewer than a hundred it is the slowest
+    // of fewer than a hundred it is the longest, and is called so
     let p99_us = |of: &Latency| of.p99.or(of.max).unwrap_or(0) as f64;
-    let (name, lag_us, response_us, always_us) = match is_open {
-        true => ("p99", p99_us(&driver.lag_us), p99_us(good), OPEN_LAG_P99_US),
-        false => ("mean", driver.lag_us.mean.unwrap_or(0.0), good.mean.unwrap_or(0.0), CLOSED_LAG_MEAN_US),
+    let p99_name = |of: &Latency| if of.p99.is_some() { "p99" } else { "longest" };
+    // of the response time, where it is not the same of it
+    let that = |name: &str, response: &str| match name == response {
+        true => ", that of the response time ".to_owned(),
+        false => format!(", the {response} of the response time "),
+    };
+    let (name, response, lag_us, response_us, always_us) = match is_open {
+        true => {
+            let lag = &driver.lag_us;
+            (p99_name(lag), p99_name(good), p99_us(lag), p99_us(good), OPEN_LAG_P99_US)
+        }
+        false => {
+            let [lag_us, response_us] = [&driver.lag_us, good].map(|of| of.mean.unwrap_or(0.0));
+            ("mean", "mean", lag_us, response_us, CLOSED_LAG_MEAN_US)
+        }
     };
     // without a good answer there is no response time to tell
     let beside_good = |words: &str, us: f64| match summary.good.requests {
@@ -112,16 +124,17 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
             "requests left late by the driver's own fault: the {name} of the lag is {}{}{who}; give it cores of its own (--pin), more \
              --threads, or less load",
             duration_text(lag_us),
-            beside_good(", that of the response time ", response_us)
+            beside_good(&that(name, response), response_us)
         ));
     }
     let read_us = driver.read_lag_us.as_ref().map_or(0.0, p99_us);
+    let read = driver.read_lag_us.as_ref().map_or("p99", p99_name);
     if is_open && read_us > OPEN_LAG_P99_US.max(LAG_SHARE_MAX * p99_us(good)) {
         limits.push(format!(
-            "answers were read late by the driver's own fault: the p99 of the delay is {}{}{who}; give it \
+            "answers were read late by the driver's own fault: the {read} of the delay is {}{}{who}; give it \
              cores of its own (--pin), more --threads, or less load",
             duration_text(read_us),
-            beside_good(", that of the response time ", p99_us(good))
+            beside_good(&that(read, p99_name(good)), p99_us(good))
         ));
     }
     let mean_us = good.mean.unwrap_or(0.0);
@@ -221,6 +234,29 @@ mod tests {
         assert!(told(OPEN, read(2_000)).is_empty());
         assert!(told(OPEN, read(2_001))[0].starts_with("answers were read late"));
         assert!(told(CLOSED, read(9_000)).is_empty(), "told by the shares of a CPU");
+    }
+
+    #[test]
+    fn what_is_no_p99_is_not_called_one() {
+        let longest = |max| Latency { max: Some(max), ..Latency::default() };
+        let few = told(OPEN, |s| {
+            (s.good.requests, s.good.response_time_us) = (60, longest(213_000));
+            (s.driver.lag_us, s.driver.read_lag_us) = (longest(30_000), Some(longest(40_800)));
+        });
+        assert!(few[0].contains("the longest of the lag is 30ms, that of the response time 213ms"), "{few:?}");
+        assert!(
+            few[1].contains("the longest of the delay is 40.8ms, that of the response time 213ms"),
+            "{few:?}"
+        );
+        // failures may have lags, and good answers be too few for a p99
+        let mixed = told(OPEN, |s| {
+            s.good.response_time_us = longest(20_000);
+            s.driver.lag_us.p99 = Some(9_000);
+        });
+        assert!(
+            mixed[0].contains("the p99 of the lag is 9ms, the longest of the response time 20ms"),
+            "{mixed:?}"
+        );
     }
 
     #[test]

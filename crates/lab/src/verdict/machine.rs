@@ -43,7 +43,7 @@ pub(super) fn in_words(process: &Process, summary: &Summary) -> String {
     let driver = &summary.driver;
     let of_driver = driver.cpu_s / summary.measured_s.max(f64::MIN_POSITIVE);
     format!(
-        "{} was never idle, and ready to run without a core for longer ({:.2} of the time) than it was on one ({:.2}); the driver used \
+        "{} was never idle, and waited for more of a core ({:.2} cores' worth) than it had ({:.2}); the driver used \
          {of_driver:.2} cores{}; give it cores of its own (--pin), or a machine",
         process.name,
         process.core_wait_share.unwrap_or(0.0),

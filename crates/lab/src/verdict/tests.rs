@@ -221,7 +221,7 @@ fn a_silence_that_a_driver_without_a_core_did_not_hear_is_never_a_pass() {
     assert_eq!(judged(&summary, Some("killed")).reasons, ["killed"]);
     // answers that were read were heard
     let outage = Outage {
-        reason: "the system gave no good answer for 1.5 s".into(),
+        reason: "the system gave no good answer for 1.5s".into(),
         was_answered: true,
         unheard_share: 0.9,
     };
@@ -502,7 +502,7 @@ fn nothing_was_due_because_nothing_was_answered() {
         assert_eq!(
             verdict.reasons,
             [
-                "the system gave no good answer in the measured window of 10.0 s: 2 requests of before it waited and \
+                "the system gave no good answer in the measured window of 10.0s: 2 requests of before it waited and \
                  failed, so that none became due in it"
             ]
         );

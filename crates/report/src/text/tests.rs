@@ -299,6 +299,45 @@ fn a_reason_that_quotes_a_log_keeps_its_lines() {
     run.manifest.summary.verdict.reasons = vec!["it ended; its log:\n  | one\n  | two".into()];
     let text = summary(&run, PLAIN);
     assert!(text.contains("FAIL  it ended; its log:\n      | one\n      | two\n"), "{text}");
+    let log: String = (0..20).map(|n| format!("\n  | {n} {}", "word ".repeat(30))).collect();
+    let end = "\n  |   File \"svc.py\"\n  | FATAL: the real reason";
+    run.manifest.summary.verdict.reasons = vec![format!("it ended; its log:{log}{end}"), "another".into()];
+    let text = summary(&run, PLAIN);
+    let top: Vec<&str> = text.lines().take(11).collect();
+    assert_eq!(top[1], "      | … 14 lines before", "{text}");
+    assert!(top[2].starts_with("      | 14 word word") && top[2].ends_with('…'), "{text}");
+    assert_eq!(
+        top[8..],
+        ["      |   File \"svc.py\"", "      | FATAL: the real reason", "      another"],
+        "{text}"
+    );
+    assert!(top.iter().all(|line| length(line) <= 80), "{text}");
+}
+
+#[test]
+fn that_figures_are_of_a_part_is_said_once() {
+    let mut run = sample();
+    run.manifest.interrupted = true;
+    let told = |run: &Run| {
+        let both = [summary(run, PLAIN), crate::markdown::summary(run)];
+        both.map(|text| text.contains("the figures are of the part that ran"))
+    };
+    assert_eq!(told(&run), [true; 2], "a run of before has no reason");
+    let reason = "incomplete: stopped by the user; these are the figures of the 2s measured until then";
+    run.manifest.summary.verdict.reasons.push(reason.into());
+    assert_eq!(told(&run), [false; 2]);
+}
+
+#[test]
+fn one_request_was_and_more_were() {
+    let mut run = sample();
+    let mut left = 1;
+    for of in &mut run.series {
+        if of.outcome == Outcome::Ok && of.measured && !of.in_window {
+            of.count = std::mem::take(&mut left);
+        }
+    }
+    assert_eq!(good_elsewhere(&run), ["1 more was due in the window, and came after it"]);
 }
 
 #[test]

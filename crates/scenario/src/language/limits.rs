@@ -5,7 +5,7 @@ use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key};
 
 pub(super) static LIMITS: Record = Record {
-    what: "limits",
+    what: "a block of limits",
     schema: "limits",
     about: "Bounds of the driver. What reaches one is counted and shown.",
     verbs: &[],

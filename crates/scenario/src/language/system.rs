@@ -164,7 +164,7 @@ pub(super) static TARGET: Record = Record {
 };
 
 static TLS: Record = Record {
-    what: "the TLS settings",
+    what: "a block of TLS settings",
     schema: "tls",
     about: "Options of TLS for an `https` URL.",
     verbs: &[],

@@ -110,7 +110,7 @@ static CONTENTS: Record = Record {
 };
 
 static NUMBERS: Record = Record {
-    what: "numbers to ask for",
+    what: "a range of numbers to ask for",
     schema: "numbers",
     about: "Asked once for each whole number from one to another that the system tells.",
     verbs: &[],

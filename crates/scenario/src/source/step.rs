@@ -79,7 +79,7 @@ impl Method {
 const METHOD: &str = "GET";
 
 record! {
-    /// An HTTP request. Of `form`, `json` and `body` it has at most one.
+    /// An HTTP request. Of `form`, `json`, `multipart` and `body` it has at most one.
     Request [
         /// Its method.
         method: Method
@@ -96,6 +96,8 @@ record! {
         form: Map = "form",
         /// The body as JSON.
         json: Option<Value> = "json",
+        /// The body as a form of parts, of which some may be files: `{file: PATH}`.
+        multipart: Map = "multipart",
         /// The body as it is.
         body: Option<Scalar> = "body",
         /// Longest time for the answer.

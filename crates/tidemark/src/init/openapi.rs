@@ -32,6 +32,8 @@ const WRITES: [(&str, Method); 4] =
     [("post", Method::Post), ("put", Method::Put), ("patch", Method::Patch), ("delete", Method::Delete)];
 /// Where the system is if the document does not say so.
 const SOMEWHERE: &str = "http://127.0.0.1:8080";
+/// What stands for the path of a file that is sent.
+const FILE: &str = "FILE";
 /// Headers that the driver writes itself, or that are secrets.
 const NOT_HEADERS: [&str; 8] = [
     "host",
@@ -309,13 +311,27 @@ impl<'d> Making<'d> {
         let Some(content) = body["content"].as_object() else { return };
         let of =
             |wanted: &str| content.iter().find(|(kind, _)| kind.starts_with(wanted)).map(|(_, media)| media);
+        let plain = |value: &Value| value.as_str().unwrap_or("x").to_owned();
         if let Some(media) = of("application/json") {
             request.json = Some(self.samples.value(media));
         } else if let Some(media) = of("application/x-www-form-urlencoded") {
             if let Value::Map(fields) = self.samples.value(media) {
-                let plain = |value: &Value| value.as_str().unwrap_or("x").to_owned();
                 let fields = fields.entries().iter().filter(|entry| !entry.key.is_empty());
                 request.form = fields.map(|entry| (entry.key.clone(), plain(&entry.value))).collect();
+            }
+        } else if let Some(media) = of("multipart/form-data") {
+            let Value::Map(fields) = self.samples.value(media) else { return };
+            for field in fields.entries().iter().filter(|entry| !entry.key.is_empty()) {
+                // what reads stands in the scenario as a step, which would lack the file
+                if request.method != Method::Get && self.samples.is_file(media, &field.key) {
+                    request.multipart.insert(field.key.clone(), Map::from([("file", FILE)]));
+                } else {
+                    request.multipart.insert(field.key.clone(), plain(&field.value));
+                }
+            }
+            if request.multipart.entries().iter().any(|field| matches!(field.value, Value::Map(_))) {
+                let lines = [request.comment.as_str(), "FILE must be there, beside the scenario."];
+                request.comment = lines.join("\n").trim_start().to_owned();
             }
         } else if let Some((kind, _)) = content.iter().next().filter(|(kind, _)| is_kind(kind)) {
             request.headers.insert("Content-Type", verbatim(kind));

@@ -137,7 +137,15 @@ fn parameter() -> impl Strategy<Value = Json> {
 }
 
 fn operation() -> impl Strategy<Value = Json> {
-    let kind = select(&["application/json", "application/x-www-form-urlencoded", "text/plain", "a\nb"][..]);
+    let kind = select(
+        &[
+            "application/json",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+            "text/plain",
+            "a\nb",
+        ][..],
+    );
     let statuses = vec(select(&["200", "201", "404", "default"][..]), 0..3);
     (vec(parameter(), 0..4), kind, any_json(), any_json(), statuses).prop_map(
         |(parameters, kind, schema, example, statuses)| {
@@ -270,6 +278,34 @@ fn a_recording_is_bounded() {
     let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
     let text = checked(&har_of(&recording, &hosts).unwrap());
     assert!(text.contains("beyond 2000 requests or"), "{}", &text[..1_000]);
+}
+
+#[test]
+fn an_upload_is_a_form_of_parts() {
+    let photo = json!({"properties": {"title": {"type": "string", "example": "Rex"}, "tags": {"type": "object"},
+        "photo": {"type": "string", "format": "binary"}, "scan": {"$ref": "#/components/schemas/Scan"},
+        "more": {"type": "array", "items": {"type": "string", "format": "binary"}}}});
+    let upload = json!({"requestBody": {"content": {"multipart/form-data": {"schema": photo}}}});
+    let document = json!({"openapi": "3.1.0", "paths": {"/photos": {"post": upload, "get": upload}},
+        "components": {"schemas": {"Scan": {"contentMediaType": "image/png"}}}});
+    let text = checked(&openapi::scenario("x.json", &document).unwrap());
+    assert!(!text.contains("Content-Type"), "{text}");
+    let of_lines = |prefix: &str| {
+        let at = text.lines().position(|line| line.starts_with(prefix)).unwrap_or_else(|| panic!("{text}"));
+        text.lines().skip(at + 1).take(8).collect::<Vec<_>>().join("\n")
+    };
+    let post = of_lines("      # - POST: /photos");
+    for part in
+        ["multipart:", "title: Rex", "photo: {file: FILE}", "scan: {file: FILE}", "more: {file: FILE}"]
+    {
+        assert!(post.contains(part), "{part}: {text}");
+    }
+    assert!(text.lines().any(|line| line == "      # # FILE must be there, beside the scenario."), "{text}");
+    let get = text.split("- GET: /photos").nth(1).unwrap();
+    assert!(
+        get.lines().nth(1).is_some_and(|line| line.contains("multipart:") && !line.contains("FILE")),
+        "{text}"
+    );
 }
 
 #[test]

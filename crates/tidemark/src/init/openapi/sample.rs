@@ -66,6 +66,17 @@ impl<'d> Samples<'d> {
         self.example(media, 0, &mut parts)
     }
 
+    /// Whether a part of a form is a file: `format: binary` in OpenAPI 3.0, `contentMediaType` in 3.1.
+    pub(super) fn is_file(&self, media: &'d Json, name: &str) -> bool {
+        let schema = self.resolved(&media["schema"]);
+        let parts = schema["allOf"].as_array().into_iter().flatten().take(PARTS_MAX);
+        std::iter::once(schema).chain(parts.map(|part| self.resolved(part))).any(|of| {
+            let part = self.resolved(&of["properties"][name]);
+            let of_file = |of: &Json| of["format"] == "binary" || of["contentMediaType"].is_string();
+            of_file(part) || of_file(self.resolved(&part["items"]))
+        })
+    }
+
     /// What is given as an example, else what fits the schema.
     fn example(&self, of: &'d Json, depth: usize, parts: &mut usize) -> Value {
         let of = self.resolved(of);
