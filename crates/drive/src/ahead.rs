@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::clock::MILLISECOND_NS;
-use crate::connection::Pool;
+use crate::connection::PoolTo;
 
 /// Most connections that a thread makes ahead at the same time.
 const AT_ONCE: usize = 32;
@@ -40,7 +40,7 @@ impl Ahead {
     }
 
     /// The next one to be made, if there is one that may be.
-    pub fn next(&mut self, pool: &mut Pool, now_ns: u64) -> Option<usize> {
+    pub fn next(&mut self, mut pool: PoolTo<'_>, now_ns: u64) -> Option<usize> {
         if self.under_way.len() >= AT_ONCE {
             return None;
         }

@@ -74,6 +74,8 @@ pub(crate) struct Probe {
     groups: Vec<Option<CaptureLocations>>,
     /// Whether the body is kept.
     pub needs_body: bool,
+    /// Whether there is anything to be looked at beside the status.
+    looks: bool,
     looks_at_body: bool,
     looks_at_json: bool,
     judges_status: bool,
@@ -170,6 +172,7 @@ impl Probe {
             groups: request.extractions.iter().map(groups).collect(),
             not_found: vec![(0, false); request.extractions.len()],
             needs_body: request.needs_body(),
+            looks: !(request.checks.is_empty() && request.extractions.is_empty()),
             looks_at_body: request.looks_at_body(),
             looks_at_json: request.extractions.iter().any(|e| is_into_json(&e.source))
                 || request.checks.iter().any(is_of_json),
@@ -179,18 +182,34 @@ impl Probe {
         }
     }
 
-    /// Judges an answer: the status first, then what is kept, then everything else.
+    /// Judges an answer with this status: that first, then what is kept, then everything else.
+    #[inline]
     pub fn judge(
         &mut self,
-        answer: &dyn Answer,
+        (answer, status): (&dyn Answer, u16),
         slots: &mut [Slot],
         environment: &mut Environment<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Flaw> {
-        let status = answer.status();
         if !self.judges_status && status >= FIRST_WRONG_STATUS {
             return Err(Flaw::Status);
         }
+        if self.looks {
+            self.look((answer, status), slots, environment, scratch)?;
+        }
+        // where it is none, which costs least to see, nothing more is asked
+        self.unfollowed += u64::from(is_redirect(status) && self.is_unfollowed(answer));
+        Ok(())
+    }
+
+    /// What is to be looked at beside what the status says by itself.
+    fn look(
+        &mut self,
+        (answer, status): (&dyn Answer, u16),
+        slots: &mut [Slot],
+        environment: &mut Environment<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Flaw> {
         let right = |check: &Check| match check {
             Check::Status(ranges) => is_in(ranges, status),
             _ => true,
@@ -224,8 +243,6 @@ impl Probe {
         for (count, missed) in &mut self.not_found {
             *count += u64::from(*missed);
         }
-        // where it is none, which costs least to see, nothing more is asked
-        self.unfollowed += u64::from(is_redirect(status) && self.is_unfollowed(answer));
         Ok(())
     }
 

@@ -121,6 +121,7 @@ impl Schedule {
     }
 
     /// Counts sessions that begin against the bound on them.
+    #[inline]
     fn take_from_bound(&mut self, sessions: u64) {
         self.left -= sessions.min(self.left);
         if self.left == 0 {
@@ -189,6 +190,7 @@ impl Schedule {
     }
 
     /// A session has ended: the next one of its user, if it has one, which it then begins.
+    #[inline]
     pub fn again(&mut self, origin: Origin, ended: Ended, random: &mut fastrand::Rng) -> Option<Again> {
         let user = origin.user.filter(|_| !self.once && self.left > 0)?;
         let again = self.sources[origin.source as usize].again(user, ended, random);

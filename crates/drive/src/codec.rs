@@ -197,6 +197,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
 
     /// Bytes of an answer came: whether the connection can carry another request, once it is whole; nothing if it is not
     /// whole by them.
+    #[inline(always)]
     fn read(&mut self, c: usize, closing: bool) -> Result<Option<bool>, Violation> {
         let connection = &mut self.connections[c];
         let decoded = connection.codec.decode(self.io.received())?;

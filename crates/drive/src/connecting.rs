@@ -53,7 +53,8 @@ impl Thread<'_> {
     pub fn lend(&mut self, s: usize, now_ns: u64) {
         for target in 0..self.flow.sessions[s].elsewhere.len() {
             let held = self.flow.sessions[s].elsewhere[target];
-            let lent = held.filter(|c| self.pools.to(target).lends && !self.transport.is_bound(*c as usize));
+            let lent =
+                held.filter(|c| self.pools.to(target).pool.lends && !self.transport.is_bound(*c as usize));
             if let Some(connection) = lent {
                 self.flow.sessions[s].elsewhere[target] = None;
                 self.release(connection, now_ns);
@@ -121,7 +122,7 @@ impl Thread<'_> {
     /// Closes a connection.
     pub fn close(&mut self, c: usize) {
         let target = self.pools.target_of(c);
-        let connection = self.pools.to(target).get(c);
+        let connection = self.pools.get(c);
         if connection.state == ConnectionState::Open && self.transport.is_first(c) {
             self.flow.open[target] -= 1;
         }

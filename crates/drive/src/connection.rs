@@ -82,7 +82,8 @@ pub(crate) struct Pool {
     pub lends: bool,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
-    connections: Vec<Connection>,
+    /// How many there are.
+    made: usize,
     most: usize,
     choose: Choose,
     /// Sockets that they share.
@@ -114,7 +115,7 @@ impl Pool {
             first: 0,
             lends: true,
             keep_alive: true,
-            connections: Vec::new(),
+            made: 0,
             most,
             choose,
             sockets: sockets.max(1),
@@ -125,20 +126,30 @@ impl Pool {
         }
     }
 
-    /// A connection by its number.
-    pub fn get(&mut self, connection: usize) -> &mut Connection {
-        &mut self.connections[connection - self.first as usize]
-    }
-
     /// How many there may be.
     pub fn most(&self) -> usize {
         self.most
     }
+}
+
+/// The pool of one target, with the connections of all.
+#[derive(Debug)]
+pub(crate) struct PoolTo<'a> {
+    /// Which of them are free.
+    pub pool: &'a mut Pool,
+    connections: &'a mut Vec<Connection>,
+}
+
+impl PoolTo<'_> {
+    /// A connection by its number.
+    pub fn get(&mut self, connection: usize) -> &mut Connection {
+        &mut self.connections[connection]
+    }
 
     /// A connection for a user that begins: in turn, each brings one of its own, as far as there may be more.
     pub fn take_for_new_user(&mut self, now_ns: u64) -> Option<u32> {
-        let new = match self.choose {
-            Choose::InTurn | Choose::Fill => self.new_below(self.most),
+        let new = match self.pool.choose {
+            Choose::InTurn | Choose::Fill => self.new_below(self.pool.most),
             Choose::FirstFree => None,
         };
         new.or_else(|| self.take(now_ns))
@@ -146,44 +157,48 @@ impl Pool {
 
     /// A new connection, where there are fewer than so many.
     pub fn new_below(&mut self, wanted: usize) -> Option<u32> {
-        if self.connections.len() >= wanted.min(self.most) {
+        if self.pool.made >= wanted.min(self.pool.most) {
             return None;
         }
-        self.connections.push(Connection::new());
-        Some(self.first + self.connections.len() as u32 - 1)
+        let new = self.pool.first as usize + self.pool.made;
+        self.pool.made += 1;
+        if self.connections.len() <= new {
+            self.connections.resize_with(new + 1, Connection::new);
+        }
+        Some(new as u32)
     }
 
     /// The free connection that has been closed longest, if it may be tried.
     pub fn take_closed(&mut self, now_ns: u64) -> Option<u32> {
-        let front = *self.free_closed.front()?;
+        let front = *self.pool.free_closed.front()?;
         if self.get(front as usize).retry_ns > now_ns {
             return None;
         }
-        self.free_closed.pop_front()
+        self.pool.free_closed.pop_front()
     }
 
     /// A free connection for a session: of the open ones the next by choice, then a closed one that may be tried, then a
     /// new one, and at last one that must wait before it may be tried. None if all are held.
     pub fn take(&mut self, now_ns: u64) -> Option<u32> {
         let open = self.take_open();
-        let free = open.or_else(|| self.take_closed(now_ns)).or_else(|| self.new_below(self.most));
-        let taken = free.or_else(|| self.free_closed.pop_front())?;
-        self.turn += 1;
-        let turn = self.turn;
+        let free = open.or_else(|| self.take_closed(now_ns)).or_else(|| self.new_below(self.pool.most));
+        let taken = free.or_else(|| self.pool.free_closed.pop_front())?;
+        self.pool.turn += 1;
+        let turn = self.pool.turn;
         self.get(taken as usize).turn = turn;
         Some(taken)
     }
 
     /// Whether a connection that is given back now is the next that is taken.
     pub fn would_be_next(&self, connection: u32) -> bool {
-        let own = &self.connections[(connection - self.first) as usize];
-        self.alone == NONE && self.free_open.is_empty() && own.state == ConnectionState::Open
+        let own = &self.connections[connection as usize];
+        self.pool.alone == NONE && self.pool.free_open.is_empty() && own.state == ConnectionState::Open
     }
 
     /// Takes one that is held, as if it had been given back before.
     pub fn take_again(&mut self, connection: u32) {
-        self.turn += 1;
-        let turn = self.turn;
+        self.pool.turn += 1;
+        let turn = self.pool.turn;
         self.get(connection as usize).turn = turn;
     }
 
@@ -192,54 +207,60 @@ impl Pool {
             NONE => pool.free_open.pop().map(|Reverse((.., index))| index),
             alone => Some(alone),
         };
-        while let Some(index) = next(self) {
+        while let Some(index) = next(self.pool) {
             if self.get(index as usize).state == ConnectionState::Open {
                 return Some(index);
             }
             // The peer closed it while nobody held it.
-            self.free_closed.push_back(index);
+            self.pool.free_closed.push_back(index);
         }
         None
     }
 
     /// Gives a connection back.
     pub fn give(&mut self, connection: u32) {
-        let freed = &mut self.connections[(connection - self.first) as usize];
+        let freed = &mut self.connections[connection as usize];
         debug_assert!(
             !freed.exchanging && freed.state != ConnectionState::Connecting,
             "only idle connections are given back"
         );
         freed.session = None;
         match freed.state {
-            ConnectionState::Open if self.alone == NONE && self.free_open.is_empty() => {
-                self.alone = connection;
+            ConnectionState::Open if self.pool.alone == NONE && self.pool.free_open.is_empty() => {
+                self.pool.alone = connection;
             }
             ConnectionState::Open => {
-                let other = std::mem::replace(&mut self.alone, NONE);
+                let other = std::mem::replace(&mut self.pool.alone, NONE);
                 if other != NONE {
                     self.rank(other);
                 }
                 self.rank(connection);
             }
-            ConnectionState::Closed | ConnectionState::Connecting => self.free_closed.push_back(connection),
+            ConnectionState::Closed | ConnectionState::Connecting => {
+                self.pool.free_closed.push_back(connection)
+            }
         }
     }
 
     /// Puts one where it is found when its turn comes.
     fn rank(&mut self, connection: u32) {
-        let (own, sockets) = (connection - self.first, self.sockets as u32);
-        let (rank, order) = match self.choose {
-            Choose::InTurn => (own / sockets, self.connections[own as usize].turn),
+        let (own, sockets) = (connection - self.pool.first, self.pool.sockets as u32);
+        let (rank, order) = match self.pool.choose {
+            Choose::InTurn => (own / sockets, self.connections[connection as usize].turn),
             Choose::FirstFree => (own / sockets, connection.into()),
             Choose::Fill => (own % sockets, connection.into()),
         };
-        self.free_open.push(Reverse((rank, order, connection)));
+        self.pool.free_open.push(Reverse((rank, order, connection)));
     }
 }
 
 /// The pools of a thread, one for each target: a full one keeps nobody from another target.
 #[derive(Debug)]
-pub(crate) struct Pools(Vec<Pool>);
+pub(crate) struct Pools {
+    pools: Vec<Pool>,
+    /// All connections by number.
+    connections: Vec<Connection>,
+}
 
 impl Pools {
     /// In the order of the targets; connections are numbered through.
@@ -249,38 +270,38 @@ impl Pools {
             pool.first = first;
             first += pool.most as u32;
         }
-        Pools(pools)
+        Pools { pools, connections: Vec::new() }
     }
 
     /// Which target a connection goes to.
     pub fn target_of(&self, connection: usize) -> usize {
         // of one target nothing is looked at
-        if self.0.len() == 1 {
+        if self.pools.len() == 1 {
             return 0;
         }
-        self.0.iter().skip(1).take_while(|pool| pool.first as usize <= connection).count()
+        self.pools.iter().skip(1).take_while(|pool| pool.first as usize <= connection).count()
     }
 
     /// A connection by its number.
+    #[inline]
     pub fn get(&mut self, connection: usize) -> &mut Connection {
-        let target = self.target_of(connection);
-        self.0[target].get(connection)
+        &mut self.connections[connection]
     }
 
     /// The connections to a target.
-    pub fn to(&mut self, target: usize) -> &mut Pool {
-        &mut self.0[target]
+    pub fn to(&mut self, target: usize) -> PoolTo<'_> {
+        PoolTo { pool: &mut self.pools[target], connections: &mut self.connections }
     }
 
     /// How many connections there may be.
     pub fn most(&self) -> usize {
-        self.0.iter().map(Pool::most).sum()
+        self.pools.iter().map(Pool::most).sum()
     }
 
     /// Gives a connection back.
     pub fn give(&mut self, connection: u32) {
         let target = self.target_of(connection as usize);
-        self.0[target].give(connection);
+        self.to(target).give(connection);
     }
 }
 
@@ -290,7 +311,8 @@ mod tests {
 
     #[test]
     fn open_ones_are_taken_first_and_never_more_than_the_share() {
-        let mut pool = Pool::new(3, 3, Choose::InTurn);
+        let mut pools = Pools::new(vec![Pool::new(3, 3, Choose::InTurn)]);
+        let mut pool = pools.to(0);
         let all: Vec<u32> = std::iter::from_fn(|| pool.take(0)).collect();
         assert_eq!(all, [0, 1, 2]);
         pool.get(1).made();
@@ -305,7 +327,8 @@ mod tests {
 
     #[test]
     fn open_ones_keep_the_order_in_which_they_were_made() {
-        let mut pool = Pool::new(10, 10, Choose::FirstFree);
+        let mut pools = Pools::new(vec![Pool::new(10, 10, Choose::FirstFree)]);
+        let mut pool = pools.to(0);
         let all = take(&mut pool, 10);
         all.iter().for_each(|index| pool.get(*index as usize).made());
         // however many answers came at once, and in whatever order
@@ -315,13 +338,14 @@ mod tests {
         assert_eq!(take(&mut pool, 10), [0, 3, 9], "what is not needed is left alone");
     }
 
-    fn take(pool: &mut Pool, count: usize) -> Vec<u32> {
+    fn take(pool: &mut PoolTo<'_>, count: usize) -> Vec<u32> {
         std::iter::from_fn(|| pool.take(0)).take(count).collect()
     }
 
     #[test]
     fn in_turn_each_waits_until_all_others_were_taken() {
-        let mut pool = Pool::new(4, 4, Choose::InTurn);
+        let mut pools = Pools::new(vec![Pool::new(4, 4, Choose::InTurn)]);
+        let mut pool = pools.to(0);
         take(&mut pool, 4).into_iter().for_each(|index| pool.get(index as usize).made());
         (0..4).for_each(|index| pool.give(index));
         let one_at_a_time: Vec<u32> = (0..8)
@@ -347,7 +371,8 @@ mod tests {
 
     #[test]
     fn in_turn_no_socket_is_taken_twice_while_another_is_free() {
-        let mut pool = Pool::new(4, 2, Choose::InTurn);
+        let mut pools = Pools::new(vec![Pool::new(4, 2, Choose::InTurn)]);
+        let mut pool = pools.to(0);
         take(&mut pool, 4).into_iter().for_each(|index| pool.get(index as usize).made());
         [2, 0, 3, 1].into_iter().for_each(|index| pool.give(index));
         assert_eq!(take(&mut pool, 4), [0, 1, 2, 3], "places 0 and 2 share a socket, 1 and 3 the other");
@@ -355,7 +380,8 @@ mod tests {
 
     #[test]
     fn where_sockets_are_filled_the_first_with_a_free_place_is_taken() {
-        let mut pool = Pool::new(6, 2, Choose::Fill);
+        let mut pools = Pools::new(vec![Pool::new(6, 2, Choose::Fill)]);
+        let mut pool = pools.to(0);
         take(&mut pool, 6).into_iter().for_each(|index| pool.get(index as usize).made());
         (0..6).for_each(|index| pool.give(index));
         assert_eq!(take(&mut pool, 4), [0, 2, 4, 1], "places 0, 2 and 4 share a socket");
@@ -366,13 +392,15 @@ mod tests {
     #[test]
     fn in_turn_a_new_user_brings_its_own() {
         for (choose, brings) in [(Choose::InTurn, Some(1)), (Choose::FirstFree, Some(0))] {
-            let mut pool = Pool::new(2, 2, choose);
+            let mut pools = Pools::new(vec![Pool::new(2, 2, choose)]);
+            let mut pool = pools.to(0);
             assert_eq!(pool.take_for_new_user(0), Some(0));
             pool.get(0).made();
             pool.give(0);
             assert_eq!(pool.take_for_new_user(0), brings);
         }
-        let mut pool = Pool::new(1, 1, Choose::InTurn);
+        let mut pools = Pools::new(vec![Pool::new(1, 1, Choose::InTurn)]);
+        let mut pool = pools.to(0);
         assert_eq!(pool.take_for_new_user(0), Some(0));
         pool.get(0).made();
         pool.give(0);
@@ -381,7 +409,8 @@ mod tests {
 
     #[test]
     fn back_off_doubles_to_its_bound_and_a_success_ends_it() {
-        let mut pool = Pool::new(1, 1, Choose::InTurn);
+        let mut pools = Pools::new(vec![Pool::new(1, 1, Choose::InTurn)]);
+        let mut pool = pools.to(0);
         pool.take(0);
         let connection = pool.get(0);
         let waits: Vec<u64> = (0..12)
@@ -399,7 +428,8 @@ mod tests {
 
     #[test]
     fn one_that_must_wait_is_the_last_choice() {
-        let mut pool = Pool::new(2, 2, Choose::InTurn);
+        let mut pools = Pools::new(vec![Pool::new(2, 2, Choose::InTurn)]);
+        let mut pool = pools.to(0);
         assert_eq!(pool.take(0), Some(0));
         pool.get(0).refused(0);
         pool.give(0);
@@ -412,9 +442,9 @@ mod tests {
     fn a_full_pool_keeps_nobody_from_another_target() {
         let pool = |most| Pool::new(most, most, Choose::InTurn);
         let mut pools = Pools::new(vec![pool(2), pool(1), pool(3)]);
-        assert_eq!(take(pools.to(0), 5), [0, 1]);
-        assert_eq!(take(pools.to(2), 5), [3, 4, 5]);
-        assert_eq!(take(pools.to(1), 5), [2]);
+        assert_eq!(take(&mut pools.to(0), 5), [0, 1]);
+        assert_eq!(take(&mut pools.to(2), 5), [3, 4, 5]);
+        assert_eq!(take(&mut pools.to(1), 5), [2]);
         assert_eq!([0, 1, 2, 3, 5].map(|connection| pools.target_of(connection)), [0, 0, 1, 2, 2]);
         pools.get(4).made();
         pools.give(2);

@@ -137,10 +137,14 @@ pub(crate) fn take(
 
 impl Thread<'_> {
     /// Keeps the cookies that a session's answer sets.
+    #[inline]
     pub fn keep_cookies(&mut self, s: usize, c: usize, now_ns: u64) {
-        if !self.prepared[usize::from(self.flow.sessions[s].sends)].sets_cookies {
-            return;
+        if self.prepared[usize::from(self.flow.sessions[s].sends)].sets_cookies {
+            self.take_cookies(s, c, now_ns);
         }
+    }
+
+    fn take_cookies(&mut self, s: usize, c: usize, now_ns: u64) {
         let answer = self.transport.answer(c);
         let session = &mut self.flow.sessions[s];
         let (from, prepared) = (session.target(), &self.prepared[usize::from(session.sends)]);

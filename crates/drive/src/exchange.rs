@@ -1,4 +1,7 @@
 //! What happens to a request: due, on its way, answered or failed; then the session goes on.
+//!
+//! What every request passes through is inlined by order, here and where it is recorded: what the compiler does by itself
+//! changes from build to build, and a call costs a tenth of what is done within it.
 
 use tidemark_record::Outcome;
 use tidemark_scenario::Unmet;
@@ -10,6 +13,7 @@ use crate::connection::ConnectionState;
 use crate::fault::Fault;
 use crate::prefetch::prefetch;
 use crate::record::Recorder;
+use crate::request::Prepared;
 use crate::session::{Environment, Session, SessionState, Turn};
 use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
@@ -61,6 +65,7 @@ fn leave(session: &mut Session, now_ns: u64, recorder: &mut Recorder) {
 impl Thread<'_> {
     /// Makes a session begin, as the kind of its origin or one drawn by weight; `again` if its user goes on from the
     /// session before. From `ready_ns` on only the driver is in its way.
+    #[inline(always)]
     pub fn begin_session(&mut self, s: usize, due_ns: u64, ready_ns: u64, again: bool) {
         let own = self.schedule.kind(self.flow.sessions[s].origin);
         let kind = own.unwrap_or_else(|| self.weights.draw(&mut self.random));
@@ -93,11 +98,12 @@ impl Thread<'_> {
             };
             match turn {
                 Turn::Request(request) => {
-                    session.turn_to(self.prepared[request as usize].target);
-                    if self.passes_over(s, request) {
+                    let Prepared { target, is_of_binding, timeout_ns, .. } = self.prepared[request as usize];
+                    session.turn_to(target);
+                    if is_of_binding && self.passes_over(s, request) {
                         continue;
                     }
-                    self.fall_due(s, request, now_ns);
+                    self.fall_due(s, request, timeout_ns, now_ns);
                     let placed = self.place(s, now_ns);
                     steps_done += u32::from(placed.is_over_unsent());
                     if !self.settle(s, placed, now_ns) {
@@ -141,12 +147,9 @@ impl Thread<'_> {
         }
     }
 
-    /// Whether a request never is: what it needs is lost, which has been counted and ends the session; or it only closes
+    /// Whether a request with what a connection is bound to never is: what it needs is lost, which has been counted and ends the session; or it only closes
     /// the connection, which is done.
     fn passes_over(&mut self, s: usize, request: u16) -> bool {
-        if !self.prepared[request as usize].is_of_binding {
-            return false;
-        }
         let session = &mut self.flow.sessions[s];
         let refusal = || self.transport.refusal(session.connection, request.into());
         if session.has_lost && refusal().is_some_and(|refusal| refusal.ends_session) {
@@ -161,16 +164,17 @@ impl Thread<'_> {
         left.is_some()
     }
 
-    fn fall_due(&mut self, s: usize, request: u16, now_ns: u64) {
+    fn fall_due(&mut self, s: usize, request: u16, timeout_ns: u64, now_ns: u64) {
         let session = &mut self.flow.sessions[s];
         session.fall_due(request, now_ns);
-        session.deadline_ns = session.due_ns.saturating_add(self.prepared[request as usize].timeout_ns);
+        session.deadline_ns = session.due_ns.saturating_add(timeout_ns);
         let begun = session.groups.fall_due(session.due_ns);
         self.recorder.groups_begun(begun);
         self.recorder.offered(session.due_ns);
     }
 
     /// Gets a session's request on its way, with a connection if there is a free one.
+    #[inline(always)]
     fn place(&mut self, s: usize, now_ns: u64) -> Placed {
         let session = &self.flow.sessions[s];
         if session.deadline_ns <= now_ns {
@@ -190,7 +194,7 @@ impl Thread<'_> {
         }
         if session.connection.is_none() {
             let session = &mut self.flow.sessions[s];
-            let pool = self.pools.to(session.target());
+            let mut pool = self.pools.to(session.target());
             let free = match std::mem::take(&mut session.is_new_user) {
                 true => pool.take_for_new_user(now_ns),
                 false => pool.take(now_ns),
@@ -227,9 +231,6 @@ impl Thread<'_> {
             keys::begin(step, self.shared, session)?;
         }
         let prepared = &self.prepared[session.request as usize];
-        if prepared.ledger.is_none() && prepared.follow.is_none() {
-            return Ok(());
-        }
         let mut environment = Environment {
             shared: self.shared,
             random: &mut self.random,
@@ -275,10 +276,14 @@ impl Thread<'_> {
 
     /// Renders and sends.
     fn transmit(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
-        let was_entered = self.flow.sessions[s].entered.is_some();
+        let session = &self.flow.sessions[s];
+        let was_entered = session.entered.is_some();
         // a hop has all that its request was made of
-        let is_hop = self.flow.sessions[s].hops > 0;
-        if !is_hop && let Err(unmet) = self.enter(s, now_ns) {
+        let is_hop = session.hops > 0;
+        if self.prepared[session.request as usize].is_entered
+            && !is_hop
+            && let Err(unmet) = self.enter(s, now_ns)
+        {
             self.withdraw(s, was_entered);
             return Placed::failed(Fault::Unmet(unmet));
         }
@@ -353,7 +358,17 @@ impl Thread<'_> {
     }
 
     /// Whether the session goes on at once.
+    #[inline(always)]
     fn settle(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
+        if let Placed::UnderWay = placed {
+            self.flow.sessions[s].requested = true;
+            return false;
+        }
+        self.settle_at_once(s, placed, now_ns)
+    }
+
+    /// The same of what is over already.
+    fn settle_at_once(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
         // what was never sent keeps nobody from beginning again and again
         self.flow.sessions[s].requested |= !matches!(&placed, Placed::Failed(fault) if fault.is_of_writing());
         match placed {
@@ -369,12 +384,14 @@ impl Thread<'_> {
             Placed::Dropped => {
                 self.recorder.dropped(self.flow.sessions[s].due_ns);
                 self.flow.sessions[s].groups.cut_off(now_ns);
+                self.timers.clear(s, Alarm::Timeout);
                 self.end_session(s, now_ns)
             }
         }
     }
 
     /// Ends a session; true if its user begins the next one at once.
+    #[inline(always)]
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
         self.leave_groups(s, now_ns);
         let session = &mut self.flow.sessions[s];
@@ -393,7 +410,6 @@ impl Thread<'_> {
         if !keeps {
             self.give_all_back(s, now_ns);
         }
-        self.timers.clear(s, Alarm::Timeout);
         let session = &mut self.flow.sessions[s];
         match again {
             None => {
@@ -509,14 +525,16 @@ impl Thread<'_> {
         let now_ns = self.event_ns(c);
         let connection = self.pools.get(c);
         match connection.session {
-            Some(s) if connection.exchanging => self.answered(s as usize, c, keeps_open, now_ns),
+            Some(s) if connection.exchanging => {
+                (connection.exchanging, connection.fresh) = (false, false);
+                self.answered(s as usize, c, keeps_open, now_ns);
+            }
             _ => self.on_event(c, Event::Answered { keeps_open }),
         }
     }
 
     /// Something happened on a connection.
     pub fn on_event(&mut self, c: usize, event: Event) {
-        self.prefetch_upcoming();
         let now_ns = self.event_ns(c);
         let connection = self.pools.get(c);
         let session = connection.session.map(|s| s as usize);
@@ -532,6 +550,7 @@ impl Thread<'_> {
             }
             (Event::Offered, Some(s)) if connection.exchanging => self.offered(s, c, now_ns),
             (Event::Sent, Some(s)) if connection.exchanging => {
+                connection.exchanging = false;
                 self.conclude(s, c, Ok(()), now_ns);
                 self.run_session(s, now_ns);
             }
@@ -566,17 +585,22 @@ impl Thread<'_> {
 
     /// When the bytes of the last event were read: one time for all that came in one reading, so that no answer counts as later
     /// because others were dealt with first. What that took shows in how late the next requests leave.
+    #[inline]
     fn event_ns(&mut self, c: usize) -> u64 {
         let reading = self.transport.reading();
         if reading.is_none() || reading != self.flow.reading {
-            let now_ns = self.clock.now_ns();
-            self.depart(now_ns);
-            self.flow.reading = reading;
-            self.flow.leaves_with = reading.and_then(|_| self.transport.leaves_over(c));
-            self.flow.read_ns = now_ns;
-            self.flow.read_late_ns = None;
+            self.begin_reading(reading, c);
         }
         self.flow.read_ns
+    }
+
+    fn begin_reading(&mut self, reading: Option<u64>, c: usize) {
+        let now_ns = self.clock.now_ns();
+        self.depart(now_ns);
+        self.flow.reading = reading;
+        self.flow.leaves_with = reading.and_then(|_| self.transport.leaves_over(c));
+        self.flow.read_ns = now_ns;
+        self.flow.read_late_ns = None;
     }
 
     /// All answers of a reading are dealt with: the requests that followed them over the same socket have left, together.

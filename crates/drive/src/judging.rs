@@ -15,7 +15,14 @@ use crate::trace::Ending;
 
 impl Thread<'_> {
     /// Tells of an answer that has been judged, where somebody wants to know.
+    #[inline]
     fn tell_answer(&mut self, s: usize, c: usize, flaw: Option<Flaw>) {
+        if self.witness.is_some() {
+            self.tell_witness(s, c, flaw);
+        }
+    }
+
+    fn tell_witness(&mut self, s: usize, c: usize, flaw: Option<Flaw>) {
         let Some(witness) = &mut self.witness else { return };
         let session = &self.flow.sessions[s];
         let probe = &self.prepared[session.request as usize].probe;
@@ -33,7 +40,9 @@ impl Thread<'_> {
         loop {
             let answer = self.transport.answer(c);
             let judged = match probe.fits(answer, &session.slots, &mut environment, scratch) {
-                Ok(()) => probe.judge(answer, &mut session.slots, &mut environment, scratch),
+                Ok(()) => {
+                    probe.judge((answer, answer.status()), &mut session.slots, &mut environment, scratch)
+                }
                 Err(flaw) => Err(flaw),
             };
             match judged {
@@ -49,6 +58,7 @@ impl Thread<'_> {
 
     /// A session's answer has been read: when it counts as having come. How late that was is written down where the kernel
     /// tells; it is no more than the time since the request left, whatever becomes of the wall clock.
+    #[inline]
     pub fn read(&mut self, s: usize, now_ns: u64) -> u64 {
         let late_ns = || self.transport.sockets().arrived().and_then(|at| self.clock.since_wall(at));
         let Some(late_ns) = *self.flow.read_late_ns.get_or_insert_with(late_ns) else { return now_ns };
@@ -83,28 +93,32 @@ impl Thread<'_> {
 
     /// The answer is whole.
     pub fn answered(&mut self, s: usize, c: usize, keeps_open: bool, now_ns: u64) {
-        self.pools.get(c).fresh = false;
         self.count_decoded(s, c);
         let end_ns = self.read(s, now_ns);
         let is_bound = self.is_bound(c);
         let session = &mut self.flow.sessions[s];
-        let mut keep = keeps_open && (self.pools.to(self.pools.target_of(c)).keep_alive || is_bound);
+        let mut keep = keeps_open && (self.pools.to(self.pools.target_of(c)).pool.keep_alive || is_bound);
         let mut judged = Ok(());
         if end_ns <= session.deadline_ns {
-            self.keep_cookies(s, c, now_ns);
-            if let Some(followed) = self.follow(s, c) {
-                return self.hop(s, c, keep, followed, end_ns);
+            // what only HTTP has
+            if self.prepared[usize::from(session.sends)].sets_cookies {
+                self.keep_cookies(s, c, now_ns);
+                if let Some(followed) = self.follow(s, c) {
+                    return self.hop(s, c, keep, followed, end_ns);
+                }
             }
             let answer = self.transport.answer(c);
+            let status = answer.status();
             let session = &mut self.flow.sessions[s];
-            self.recorder.answered(answer.status(), session.due_ns);
+            self.recorder.answered(status, session.due_ns);
             let mut environment = Environment {
                 shared: self.shared,
                 random: &mut self.random,
                 epoch_ms: self.clock.wall_ms(now_ns),
             };
             let probe = &mut self.prepared[session.request as usize].probe;
-            judged = probe.judge(answer, &mut session.slots, &mut environment, &mut self.flow.scratch);
+            let scratch = &mut self.flow.scratch;
+            judged = probe.judge((answer, status), &mut session.slots, &mut environment, scratch);
             let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
             if wrote != Wrote::Yes {
                 // perhaps good, and yet no acknowledgement
@@ -126,7 +140,6 @@ impl Thread<'_> {
 
     /// The answer says where else to ask: the step's next request goes there, if it can be followed.
     fn hop(&mut self, s: usize, c: usize, keep: bool, followed: Result<(), Fault>, now_ns: u64) {
-        self.pools.get(c).exchanging = false;
         match &mut self.witness {
             Some(witness) if followed.is_ok() => {
                 let answer = self.transport.answer(c);
@@ -168,6 +181,7 @@ impl Thread<'_> {
     /// Something came that may be the answer.
     pub fn offered(&mut self, s: usize, c: usize, now_ns: u64) {
         let Some(judged) = self.judge_offered(s, c) else { return };
+        self.pools.get(c).exchanging = false;
         let end_ns = self.read(s, now_ns);
         self.conclude(s, c, judged, end_ns);
         if !self.transport.accept(c) {
@@ -178,8 +192,8 @@ impl Thread<'_> {
 
     /// A request has its answer, or needs none. Sockets have their turn before alarms: it came in all the same when its
     /// time was over, and then a connection that is bound to it is not gone on with.
+    #[inline(always)]
     pub fn conclude(&mut self, s: usize, c: usize, judged: Result<(), Flaw>, end_ns: u64) {
-        self.pools.get(c).exchanging = false;
         let is_late = end_ns > self.flow.sessions[s].deadline_ns;
         if is_late && self.is_bound(c) {
             self.close(c);
@@ -265,7 +279,7 @@ impl Thread<'_> {
         }
         let times =
             Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
-        self.recorder.ended(request.label, outcome, &times);
+        let is_slow = self.recorder.ended(request.label, outcome, &times);
         session.groups.ended(outcome, &times);
         if let Some(witness) = &mut self.witness {
             let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
@@ -290,7 +304,7 @@ impl Thread<'_> {
                 let begun_ns = begun.map(|begun| self.clock.at(begun));
                 self.recorder.parted(request.label, &times, session.connecting, begun_ns);
             }
-            if self.recorder.is_slow(request.label, &times) {
+            if is_slow {
                 let begun_ns = begun.map(|begun| self.clock.at(begun));
                 let status = c.map_or(0, |c| self.transport.answer(c).status());
                 let socket = c.map_or(0, |c| self.transport.socket_of(c) as u32);
@@ -298,10 +312,12 @@ impl Thread<'_> {
                 self.recorder.slow(request.label, &times, session.connecting, begun_ns, answer);
             }
         }
-        if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
-            self.recorder.acknowledge(number);
+        if session.is_writing() {
+            if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
+                self.recorder.acknowledge(number);
+            }
+            keys::end(self.shared, session, outcome);
         }
-        keys::end(self.shared, session, outcome);
         session.went_well = outcome == Outcome::Ok;
         session.due_ns = end_ns;
         session.ready_ns = end_ns;

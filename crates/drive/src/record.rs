@@ -242,6 +242,7 @@ impl Recorder {
     }
 
     /// A request became due.
+    #[inline(always)]
     pub fn offered(&mut self, due_ns: u64) {
         self.current.offered += 1;
         self.current.measured_offered += u64::from(self.is_measured(due_ns));
@@ -267,13 +268,19 @@ impl Recorder {
     }
 
     /// A request that was due then is sent over this socket.
+    #[inline(always)]
     pub fn used(&mut self, socket: usize, due_ns: u64) {
         if self.is_measured(due_ns) {
-            if socket >= self.used.len() {
-                self.used.resize(socket + 1, false);
+            match self.used.get_mut(socket) {
+                Some(used) => *used = true,
+                None => self.used_first(socket),
             }
-            self.used[socket] = true;
         }
+    }
+
+    fn used_first(&mut self, socket: usize) {
+        self.used.resize(socket + 1, false);
+        self.used[socket] = true;
     }
 
     /// How many sockets carried requests that were due in the window.
@@ -313,12 +320,14 @@ impl Recorder {
         self.window.0 <= due_ns && due_ns < self.window.1
     }
 
-    /// A request ended. Intervals that ended before it have been [cut](Recorder::cut) before.
-    pub fn ended(&mut self, label: u16, outcome: Outcome, times: &Times) {
+    /// A request ended; whether it was answered, and is among the slowest so far that were. Intervals that ended before it
+    /// have been [cut](Recorder::cut) before.
+    #[inline(always)]
+    pub fn ended(&mut self, label: u16, outcome: Outcome, times: &Times) -> bool {
         debug_assert!(self.outstanding > 0, "only what was offered ends");
         self.outstanding -= 1;
         let measured = self.is_measured(times.due_ns);
-        add(&mut self.series, &mut self.pool, (label, outcome, measured), times);
+        let response_us = add(&mut self.series, &mut self.pool, (label, outcome, measured), times);
         if outcome == Outcome::Ok {
             self.heard(times.end_ns);
         } else if outcome != Outcome::Variable {
@@ -326,6 +335,7 @@ impl Recorder {
             let (first, last) = self.current.failed_us.unwrap_or((end_us, end_us));
             self.current.failed_us = Some((first.min(end_us), last.max(end_us)));
         }
+        measured && outcome.is_answered() && self.slowest.takes(label, response_us)
     }
 
     /// Where the time of a good answer went: a connection was made for its request, or its first bytes came then.
@@ -358,13 +368,7 @@ impl Recorder {
         }
     }
 
-    /// Whether a request is among the slowest so far.
-    pub fn is_slow(&self, label: u16, times: &Times) -> bool {
-        self.is_measured(times.due_ns)
-            && self.slowest.takes(label, microseconds(times.end_ns.saturating_sub(times.due_ns)))
-    }
-
-    /// Keeps one that is; with how it ended, the status of its answer, and its socket.
+    /// Keeps one that is among the slowest so far; with how it ended, the status of its answer, and its socket.
     pub fn slow(
         &mut self,
         label: u16,
@@ -633,22 +637,25 @@ impl Own {
     }
 }
 
-/// Adds the times of one request, or group, to those of its label, outcome and whether it is measured.
+/// Adds the times of one request, or group, to those of its label, outcome and whether it is measured; gives its response
+/// time, microseconds.
 fn add(
     all: &mut [Option<Series>],
     pool: &mut Vec<Series>,
     (label, outcome, measured): (u16, Outcome, bool),
     times: &Times,
-) {
+) -> u64 {
     let index = (label as usize * Outcome::ALL.len() + outcome as usize) * 2 + usize::from(measured);
     let series = all[index].get_or_insert_with(|| fresh(pool, label, outcome, measured));
     let response_ns = times.end_ns.saturating_sub(times.due_ns);
-    series.response_time_us.record(microseconds(response_ns));
+    let response_us = microseconds(response_ns);
+    series.response_time_us.record(response_us);
     let less_lag_ns = response_ns.saturating_sub(times.own_ns);
     series.response_time_less_lag_us.record(microseconds(less_lag_ns));
     if let Some(sent_ns) = times.sent_ns {
         series.service_time_us.record(microseconds(times.end_ns.saturating_sub(sent_ns)));
     }
+    response_us
 }
 
 fn fresh(pool: &mut Vec<Series>, label: u16, outcome: Outcome, measured: bool) -> Series {

@@ -24,6 +24,9 @@ pub(crate) struct Prepared {
     pub ledger: Option<LedgerPlan>,
     /// What it does with a number of the scenario's `keys`, if it does.
     pub key: Option<KeyStep>,
+    /// Whether anything is made ready before it is written: a number of the scenario's `keys`, an entry of the ledger, what
+    /// its hops repeat.
+    pub is_entered: bool,
     /// How it follows redirects, if it does.
     pub follow: Option<Follow>,
     /// Whether its answer may set cookies.
@@ -54,6 +57,7 @@ impl Prepared {
             probe: Probe::new(request),
             ledger: request.ledger.clone(),
             key: request.key,
+            is_entered: request.key.is_some() || request.ledger.is_some() || request.follow.is_some(),
             follow: request.follow.clone(),
             hops: 0,
         }

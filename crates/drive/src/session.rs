@@ -167,6 +167,7 @@ pub(crate) enum Turn {
 
 impl Session {
     /// Begins anew as a session of a kind; `slots` is enough for any kind.
+    #[inline]
     pub fn begin(&mut self, kind_index: usize, kind: &SessionKind, slots: usize, keep_cookies: bool) {
         self.kind = kind_index;
         self.next_op = 0;
@@ -190,10 +191,14 @@ impl Session {
     }
 
     /// Its next request goes there: the connection that it holds to that target is the one that it has now.
+    #[inline]
     pub fn turn_to(&mut self, target: u16) {
-        if target == self.target {
-            return;
+        if target != self.target {
+            self.change_target(target);
         }
+    }
+
+    fn change_target(&mut self, target: u16) {
         let most = usize::from(target.max(self.target));
         if self.elsewhere.len() <= most {
             self.elsewhere.resize(most + 1, None);
@@ -213,6 +218,7 @@ impl Session {
     }
 
     /// A request falls due, and the driver has turned to it.
+    #[inline]
     pub fn fall_due(&mut self, request: u16, now_ns: u64) {
         self.jar();
         self.request = request;

@@ -444,7 +444,14 @@ impl Thread<'_> {
     }
 
     /// Ends the intervals that are over, and looks at the clock where that is due.
+    #[inline]
     pub fn cut(&mut self, now_ns: u64) {
+        if now_ns >= self.recorder.edge_ns().min(self.recorder.look_ns()) {
+            self.cut_or_look(now_ns);
+        }
+    }
+
+    fn cut_or_look(&mut self, now_ns: u64) {
         if now_ns >= self.recorder.edge_ns() {
             let gauges = self.gauges();
             self.recorder.cut(now_ns, gauges);

@@ -42,16 +42,24 @@ pub(crate) struct Timers {
 
 impl Timers {
     /// Sets a session's alarm, in place of the one before.
+    #[inline(always)]
     pub fn set(&mut self, session: usize, alarm: Alarm, at_ns: u64) {
+        match self.states.get_mut(session) {
+            Some(states) if at_ns >= states[alarm as usize].armed_ns => {
+                states[alarm as usize].wanted_ns = at_ns
+            }
+            _ => self.arm(session, alarm, at_ns),
+        }
+    }
+
+    /// The same, where no entry of the heap comes up before it.
+    fn arm(&mut self, session: usize, alarm: Alarm, at_ns: u64) {
         if session >= self.states.len() {
             self.states.resize(session + 1, [SILENT; 2]);
         }
         let state = &mut self.states[session][alarm as usize];
-        state.wanted_ns = at_ns;
-        if at_ns < state.armed_ns {
-            state.armed_ns = at_ns;
-            self.heap.push(Reverse((at_ns, session as u32, alarm as u8)));
-        }
+        *state = State { wanted_ns: at_ns, armed_ns: at_ns };
+        self.heap.push(Reverse((at_ns, session as u32, alarm as u8)));
     }
 
     /// What is kept of a session's alarms, to be fetched before it is needed.

@@ -40,6 +40,14 @@ pub struct Expr {
     text: Arc<str>,
 }
 
+/// A number that is drawn, bounds included and none below 0, and the digits that it is written in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Drawn {
+    pub(crate) low: i64,
+    pub(crate) high: i64,
+    pub(crate) width: usize,
+}
+
 impl Expr {
     pub(crate) fn new(node: Node) -> Self {
         Expr { node, text: "an expression".into() }
@@ -133,12 +141,12 @@ impl Expr {
         self.write_encoded(cx, Encoding::Raw, out)
     }
 
-    /// How many bytes it is written in, where that is known before: a number that is drawn, padded to more digits than it has.
-    pub(crate) fn fixed_bytes(&self, encoding: Encoding) -> Option<usize> {
+    /// Where it is a number that is drawn, padded to no fewer digits than it has: which.
+    pub(crate) fn as_drawn(&self, encoding: Encoding) -> Option<Drawn> {
         let Node::Pad { inner, width } = &self.node else { return None };
-        let Node::Uniform { low: 0.., high } = **inner else { return None };
+        let Node::Uniform { low: low @ 0.., high } = **inner else { return None };
         let digits = high.checked_ilog10().map_or(1, |log| log as usize + 1);
-        (encoding != Encoding::JsonValue && digits <= *width).then_some(*width)
+        (encoding != Encoding::JsonValue && digits <= *width).then_some(Drawn { low, high, width: *width })
     }
 
     /// Writes the value so that it cannot break out of its place.

@@ -66,6 +66,7 @@ mod shipped;
 mod sink;
 pub mod slot;
 pub mod source;
+mod stencil;
 mod steps;
 mod store_facts;
 pub mod system_url;
@@ -87,5 +88,6 @@ pub use reader::{Checker, SettingCheck, ShippedSystem, StoreCheck, WrongSetting}
 pub use secrets::Secrets;
 pub use shipped::{shipped, shipped_names};
 pub use slot::{Slot, Value};
+pub use stencil::Stencil;
 pub use store_facts::{STORE_FACTS, StoreFact, store_fact, store_facts, store_servers, with_store_facts};
 pub use template::Template;

@@ -39,7 +39,7 @@ impl Template {
     pub fn fixed_bytes(&self) -> Option<usize> {
         let bytes = |part: &Part| match part {
             Part::Literal(bytes) => Some(bytes.len()),
-            Part::Hole(expr, encoding) => expr.fixed_bytes(*encoding),
+            Part::Hole(expr, encoding) => expr.as_drawn(*encoding).map(|drawn| drawn.width),
         };
         self.parts.iter().map(bytes).sum()
     }

@@ -168,12 +168,14 @@ impl ReplyDecoder {
     }
 
     /// From the next reply on these limits hold.
+    #[inline]
     pub fn limit(&mut self, limits: ReplyLimits) {
         self.limits = limits;
     }
 
     /// Begins the reply to a new command. `keep_body`: what it holds is kept, and bounded; otherwise it is passed by, however
     /// large it is, and only its first [`BEGINNING_BYTES`] are kept.
+    #[inline]
     pub fn start(&mut self, keep_body: bool) {
         self.keep_body = keep_body;
         self.reading = Reading::Line;
@@ -190,16 +192,19 @@ impl ReplyDecoder {
     }
 
     /// What the reply is.
+    #[inline]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
     /// What it holds: see [`Kind`]. Of a reply that is passed by, the beginning of that.
+    #[inline]
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
     /// The beginning of the first error that stands within an array, set or map; none where there is none.
+    #[inline]
     pub fn error(&self) -> Option<&[u8]> {
         (self.errors > 0).then_some(&self.error[..])
     }
@@ -217,10 +222,15 @@ impl ReplyDecoder {
     ///
     /// # Errors
     /// The bytes are no reply, or one that is kept and larger than the limits; repeated until `start`.
+    #[inline(always)]
     pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, RespError> {
-        if let Some(consumed) = self.take_string(input) {
-            return Ok(Decoded { consumed, complete: true });
+        match self.take_string(input) {
+            Some(consumed) => Ok(Decoded { consumed, complete: true }),
+            None => self.decode_any(input),
         }
+    }
+
+    fn decode_any(&mut self, input: &[u8]) -> Result<Decoded, RespError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -230,6 +240,7 @@ impl ReplyDecoder {
     }
 
     /// Takes a reply that is a string, and there as a whole: most are. None, and nothing is taken, where it is not.
+    #[inline(always)]
     fn take_string(&mut self, input: &[u8]) -> Option<usize> {
         if self.has_begun || input.first() != Some(&b'$') {
             return None;

@@ -48,7 +48,7 @@ fn judged(bytes: &[u8], extractions: Vec<(Source, WhenMissing)>, checks: Vec<Che
     let mut random = fastrand::Rng::with_seed(1);
     let mut environment = Environment { shared: &shared, random: &mut random, epoch_ms: 0 };
     let mut scratch = Scratch::default();
-    let result = probe.judge(&answer, &mut slots, &mut environment, &mut scratch);
+    let result = probe.judge((&answer, answer.status()), &mut slots, &mut environment, &mut scratch);
     let variables = Variables { slots: &slots, names: &["it".to_owned()] };
     let detail = result.err().map(|flaw| probe.describe(flaw, &answer, bytes, variables, &scratch));
     Judged { result, slots, detail }

@@ -237,6 +237,7 @@ impl<I: Io> PipelineIo<I> {
     }
 
     /// The lane in front has its turn at the bytes that are left; none if there are none, or they belong to nobody.
+    #[inline]
     fn next_answer(&mut self) -> Option<usize> {
         let reading = self.reading.as_mut()?;
         let left = reading.bytes - reading.taken;
@@ -347,6 +348,7 @@ impl<I: Io> Io for PipelineIo<I> {
         &mut pipe.pending
     }
 
+    #[inline(always)]
     fn send(&mut self, lane: usize) -> io::Result<()> {
         let index = self.pipe_of(lane);
         let pipe = &mut self.pipes[index];
@@ -425,6 +427,7 @@ impl<I: Io> Io for PipelineIo<I> {
         self.inner.hand_over()
     }
 
+    #[inline(always)]
     fn next(&mut self) -> Option<(usize, Event)> {
         loop {
             self.is_of_reading = false;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use tidemark_scenario::plan::{RedisCommand, Wait};
-use tidemark_scenario::{Context, Template, Unmet};
+use tidemark_scenario::{Context, Stencil, Template, Unmet};
 use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
 
 use super::keys::KeyWords;
@@ -26,22 +26,19 @@ const NIL: u16 = 204;
 /// The status of all others.
 const FINE: u16 = 200;
 
-/// A word that varies.
+/// A part of a command.
 #[derive(Debug)]
-enum Word {
-    /// Of a length that is written already.
-    Counted(Template),
-    /// Of one that is known only once it is written.
+enum Piece {
+    /// Words of lengths that are known, with what stands before and behind them.
+    Fixed(Stencil),
+    /// A word of a length that is known only once it is written.
     Any(Template),
 }
 
-/// A command made ready: words that do not vary are written once.
+/// A command made ready: what does not vary is put together once.
 #[derive(Debug)]
 pub(crate) struct Command {
-    /// What stands before the first word that varies.
-    head: Box<[u8]>,
-    /// Each word that varies, and what stands behind it.
-    rest: Vec<(Word, Box<[u8]>)>,
+    pieces: Vec<Piece>,
     /// Whether the reply is kept.
     needs_body: bool,
     /// Which words are keys; none where that is known only once its name is.
@@ -54,54 +51,47 @@ pub(crate) struct Command {
 
 impl Command {
     pub fn new(RedisCommand { words, wait }: &RedisCommand, needs_body: bool) -> Self {
-        let mut written = Vec::new();
         let replicas = wait.map_or(0, |wait| wait.replicas);
-        resp::write_head(words.len(), &mut written);
         let keys = words.first().and_then(Template::as_literal).map(KeyWords::of);
-        let when = Written::of(words.iter().map(Template::as_literal));
-        let (head, rest) = (Box::default(), Vec::new());
-        let mut command = Command { head, rest, needs_body, keys, written: when, replicas };
+        let written = Written::of(words.iter().map(Template::as_literal));
+        let (mut pieces, mut fixed) = (Vec::new(), Stencil::default());
+        resp::write_head(words.len(), fixed.bytes_mut());
         for word in words {
-            match (word.as_literal(), word.fixed_bytes()) {
-                (Some(literal), _) => resp::write_word(literal, &mut written),
-                (None, Some(bytes)) => {
-                    resp::write_word_head(bytes, &mut written);
-                    command.end(std::mem::replace(&mut written, resp::WORD_END.into()));
-                    command.rest.push((Word::Counted(word.clone()), Box::default()));
+            match word.fixed_bytes() {
+                Some(bytes) => {
+                    resp::write_word_head(bytes, fixed.bytes_mut());
+                    fixed.append(word);
+                    fixed.bytes_mut().extend_from_slice(resp::WORD_END);
                 }
-                (None, None) => {
-                    command.end(std::mem::take(&mut written));
-                    command.rest.push((Word::Any(word.clone()), Box::default()));
+                None => {
+                    pieces.push(Piece::Fixed(std::mem::take(&mut fixed)));
+                    pieces.push(Piece::Any(word.clone()));
                 }
             }
         }
         if let Some(Wait { replicas, within_ms }) = wait {
             let [replicas, within_ms] = [u64::from(*replicas), *within_ms].map(|number| number.to_string());
-            resp::write_command(&[b"WAIT", replicas.as_bytes(), within_ms.as_bytes()], &mut written);
+            resp::write_command(&[b"WAIT", replicas.as_bytes(), within_ms.as_bytes()], fixed.bytes_mut());
         }
-        command.end(written);
-        command
-    }
-
-    fn end(&mut self, written: Vec<u8>) {
-        let place = self.rest.last_mut().map_or(&mut self.head, |(_, behind)| behind);
-        *place = written.into_boxed_slice();
+        pieces.push(Piece::Fixed(fixed));
+        pieces.retain(|piece| !matches!(piece, Piece::Fixed(fixed) if fixed.is_empty()));
+        Command { pieces, needs_body, keys, written, replicas }
     }
 
     /// Appends the command to `out`; nothing of it where something that it needs is not there.
+    #[inline(always)]
     fn write(&self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<(), Unmet> {
         let begin = out.len();
-        out.extend_from_slice(&self.head);
-        for (word, behind) in &self.rest {
-            let rendered = match word {
-                Word::Counted(word) => word.render(cx, out),
-                Word::Any(word) => resp::write_word_by(out, |out| word.render(cx, out)),
-            };
-            if let Err(unmet) = rendered {
-                out.truncate(begin);
-                return Err(unmet);
+        for piece in &self.pieces {
+            match piece {
+                Piece::Fixed(fixed) => fixed.write(cx.random, out),
+                Piece::Any(word) => {
+                    if let Err(unmet) = resp::write_word_by(out, |out| word.render(cx, out)) {
+                        out.truncate(begin);
+                        return Err(unmet);
+                    }
+                }
             }
-            out.extend_from_slice(behind);
         }
         Ok(())
     }
@@ -164,6 +154,7 @@ impl Keyed for Replies {
         spread::tag(key)
     }
 
+    #[inline]
     fn begin(&mut self, command: Option<&Command>, rendered: &[u8], passed_over: u32) {
         self.written = command.map_or(Written::UnlessNil, |command| {
             let of_rendered = || Written::of(resp::words(rendered).map(Some)).unwrap_or(Written::UnlessNil);
@@ -220,16 +211,49 @@ impl Codec for Replies {
         Ok(())
     }
 
+    #[inline(always)]
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        let violation = |error| match error {
-            RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
-            _ => Violation(error.to_string().into()),
-        };
         // most commands have a reply, and nothing beside it
-        if self.passed_over == 0 && self.replicas == 0 {
-            let decoded = self.decoder.decode(received).map_err(violation)?;
-            return Ok(Decoded { consumed: decoded.consumed, complete: decoded.complete });
+        if self.passed_over > 0 || self.replicas > 0 {
+            return self.decode_several(received);
         }
+        match self.decoder.decode(received) {
+            Ok(decoded) => Ok(Decoded { consumed: decoded.consumed, complete: decoded.complete }),
+            Err(error) => Err(violation(error)),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Closed> {
+        match self.decoder.finish() {
+            RespError::Empty if !self.is_waiting => Err(Closed::Before),
+            _ => Err(Closed::Within),
+        }
+    }
+
+    fn keeps_open(&self) -> bool {
+        true
+    }
+
+    fn answer(&self) -> &dyn Answer {
+        self
+    }
+
+    fn prefetch(&self) {
+        prefetch_at(self.decoder.body().as_ptr(), PREFETCHED_BYTES);
+    }
+}
+
+/// What is wrong with a reply.
+fn violation(error: RespError) -> Violation {
+    match error {
+        RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
+        _ => Violation(error.to_string().into()),
+    }
+}
+
+impl Replies {
+    /// Decodes where there is more than the command's own reply.
+    fn decode_several(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
         let mut taken = 0;
         loop {
             let decoder = match &mut self.waiting {
@@ -255,25 +279,6 @@ impl Codec for Replies {
                 return Ok(Decoded { consumed: taken, complete: true });
             }
         }
-    }
-
-    fn finish(&mut self) -> Result<(), Closed> {
-        match self.decoder.finish() {
-            RespError::Empty if !self.is_waiting => Err(Closed::Before),
-            _ => Err(Closed::Within),
-        }
-    }
-
-    fn keeps_open(&self) -> bool {
-        true
-    }
-
-    fn answer(&self) -> &dyn Answer {
-        self
-    }
-
-    fn prefetch(&self) {
-        prefetch_at(self.decoder.body().as_ptr(), PREFETCHED_BYTES);
     }
 }
 
