@@ -243,7 +243,10 @@ mod tests {
             (s.good.requests, s.good.response_time_us) = (60, longest(213_000));
             (s.driver.lag_us, s.driver.read_lag_us) = (longest(30_000), Some(longest(40_800)));
         });
-        assert!(few[0].contains("the longest of the lag is 30ms, that of the response time 213ms"), "{few:?}");
+        assert!(
+            few[0].contains("the longest of the lag is 30ms, that of the response time 213ms"),
+            "{few:?}"
+        );
         assert!(
             few[1].contains("the longest of the delay is 40.8ms, that of the response time 213ms"),
             "{few:?}"

@@ -6,6 +6,7 @@ use crate::steps::reading;
 
 /// A step of a session.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a scenario has few steps, and most are requests")]
 pub enum Step {
     /// An HTTP request.
     Request(Request),
