@@ -70,7 +70,7 @@ pub fn claims_linked(claims: &Claims, reports: &[String]) -> String {
         let _ = writeln!(out, "<li><b>{}</b> {name}{at}{revisions}, {runs}{link}</li>", side.side);
     }
     out.push_str("</ul>\n");
-    for side in claims.sides.iter().skip(1) {
+    for side in claims.sides.iter().skip(1).filter(|_| !claims.comparisons.is_empty()) {
         let _ = writeln!(out, "<h2>{} against {}</h2>", side.side, claims.sides[0].side);
         let all: Vec<&Claim> = claims.of_side(&side.side).filter(|of| of.label.is_none()).collect();
         rounds(&mut out, &all);

@@ -320,6 +320,19 @@ fn other_machines_and_loads_are_told() {
 }
 
 #[test]
+fn where_a_side_has_no_run_nothing_is_compared() {
+    let temp = tempfile::tempdir().unwrap();
+    let sides = [side(&temp, "a", &[USUAL]), side(&temp, "b", &[])];
+    let rules = [Rule::parse("Checkout p99>+5%").unwrap()];
+    let mut claims = Claims::of(&sides, Asked { rules: &rules, ..Asked::default() }).unwrap();
+    assert_eq!(claims.says, ["nothing can be said of B: there is no run of B"]);
+    assert!(claims.comparisons.is_empty() && !Side::has_valid(&sides));
+    assert_eq!((claims.fail_if.len(), claims.fail_if[0].failed), (1, None));
+    claims.stop("stopped by the user");
+    assert!(claims.json().contains("\"stopped\": \"stopped by the user\""), "{}", claims.json());
+}
+
+#[test]
 fn a_round_with_an_invalid_run_is_not_valid() {
     let temp = tempfile::tempdir().unwrap();
     let mut sides = ["a", "b"].map(|name| side(&temp, name, &[USUAL, USUAL]));
