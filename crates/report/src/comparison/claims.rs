@@ -417,13 +417,15 @@ impl Claims {
         self.fail_if.iter().any(|judged| judged.failed == Some(true))
     }
 
-    /// The rules that nothing was measured for, on any side.
-    pub fn unmeasured(&self) -> Vec<&str> {
-        let is_measured = |rule: &str| self.fail_if.iter().any(|of| of.rule == rule && of.measured);
-        let mut rules: Vec<&str> =
-            self.fail_if.iter().map(|of| of.rule.as_str()).filter(|rule| !is_measured(rule)).collect();
+    /// The rules that can be sure for no side, whatever the figures are; each with whether its figure was measured, in too few
+    /// runs then.
+    pub fn unknown(&self) -> Vec<(&str, bool)> {
+        let any =
+            |rule: &str, is: fn(&Judged) -> bool| self.fail_if.iter().any(|of| of.rule == rule && is(of));
+        let mut rules: Vec<&str> = self.fail_if.iter().map(|of| of.rule.as_str()).collect();
         rules.dedup();
-        rules
+        rules.retain(|rule| !any(rule, |of| of.known));
+        rules.into_iter().map(|rule| (rule, any(rule, |of| of.measured))).collect()
     }
 
     /// As one JSON object, indented, with a line end.
