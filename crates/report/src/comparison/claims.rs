@@ -341,6 +341,7 @@ impl Claims {
         let mut claims = Claims::of_measured(sides, asked)?;
         claims.run_dir = Some(dir.display().to_string());
         claims.notes.extend(comparison.left_out.iter().map(|left_out| format!("left out: {left_out}")));
+        claims.notes.extend(words::over_budget(comparison));
         if let Some(stopped) = &comparison.stopped {
             claims.stop(stopped);
         }
