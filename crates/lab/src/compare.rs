@@ -52,7 +52,8 @@ pub fn compare<E: From<LabError> + std::fmt::Display>(
     equal_rate_per_s: Option<f64>,
     run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
 ) -> Result<Compared, E> {
-    recorded(comparison, options, &mut |series| series.all(equal_rate_per_s, run))
+    let mut ran = |turn: &Turn, plan: Plan, options: RunOptions| run(turn, plan, options).map(Some);
+    recorded(comparison, options, &mut |series| series.all(equal_rate_per_s, &mut ran))
 }
 
 /// Makes the directory of a comparison, has its runs made, and writes down which is which.
@@ -129,7 +130,7 @@ impl Series<'_> {
     fn all<E: From<LabError>>(
         &mut self,
         equal_rate_per_s: Option<f64>,
-        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
+        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E>,
     ) -> Result<(), E> {
         let second = match equal_rate_per_s.is_some() || self.comparison.equal_rate.is_some() {
             true => Some(Part::EqualRate),
@@ -171,7 +172,7 @@ impl Series<'_> {
         &mut self,
         side: usize,
         turn: &Turn,
-        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
+        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E>,
     ) -> Result<bool, E> {
         let mut plan = self.comparison.sides[side].plan.clone();
         if let Some(rate_per_s) = turn.rate_per_s {
@@ -181,7 +182,7 @@ impl Series<'_> {
         }
         let dir = directory(turn);
         let options = RunOptions { out: Some(self.dir.join(&dir)), remember: false, ..self.options.clone() };
-        let finished = run(turn, plan, options)?;
+        let Some(finished) = run(turn, plan, options)? else { return Ok(false) };
         let summary = &finished.manifest.summary;
         if turn.part == Part::OwnLoad {
             self.rates[side].push(summary.achieved_per_s);

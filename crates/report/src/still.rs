@@ -29,10 +29,10 @@ const STYLE: &str = "\
 body{margin:2rem auto;max-width:48rem;padding:0 1rem;font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
 h1{font-size:1.1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;font-weight:600}.quiet,figcaption{color:var(--quiet)}
 .bad{color:var(--bad)}.good{color:var(--good)}table{border-collapse:collapse;width:100%}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line)}
-td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
+td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}.why div{position:sticky;left:.5rem;width:fit-content;max-width:min(46rem,calc(100vw - 3.5rem));overflow-wrap:anywhere}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
 .wide{overflow-x:auto}a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
 .cut{stroke:var(--quiet);stroke-dasharray:4 3}.cut.bad{stroke:var(--bad)}.cut.good{stroke:var(--good)}text{font-size:11px;fill:var(--quiet)}
-@media(max-width:36rem){body{overflow-wrap:anywhere}table{overflow-wrap:normal}text{font-size:15px}}
+@media(max-width:36rem){body{overflow-wrap:anywhere}table{overflow-wrap:normal}text{font-size:15px}.wide svg{min-width:34rem}}
 ";
 
 /// The page of a comparison.
@@ -70,7 +70,7 @@ pub fn claims_linked(claims: &Claims, reports: &[String]) -> String {
         let _ = writeln!(out, "<li><b>{}</b> {name}{at}{revisions}, {runs}{link}</li>", side.side);
     }
     out.push_str("</ul>\n");
-    for side in claims.sides.iter().skip(1) {
+    for side in claims.sides.iter().skip(1).filter(|_| !claims.comparisons.is_empty()) {
         let _ = writeln!(out, "<h2>{} against {}</h2>", side.side, claims.sides[0].side);
         let all: Vec<&Claim> = claims.of_side(&side.side).filter(|of| of.label.is_none()).collect();
         rounds(&mut out, &all);
@@ -113,8 +113,17 @@ fn head(title: &str) -> String {
     )
 }
 
-/// Each figure with a dot for each round, and where its ratio lies.
+/// Each figure with a dot for each round, and where its ratio lies; nothing of one that has neither.
 fn rounds(out: &mut String, claims: &[&Claim]) {
+    let has_bar = |claim: &Claim| claim.low.is_some() && claim.high.is_some();
+    let is_drawn = |claim: &&&Claim| !claim.rounds.is_empty() || has_bar(claim);
+    let claims: Vec<&Claim> = claims.iter().filter(is_drawn).copied().collect();
+    let what = match (claims.iter().any(|of| !of.rounds.is_empty()), claims.iter().any(|of| has_bar(of))) {
+        (false, false) => return,
+        (true, true) => "A dot is a round, the bar is where the ratio lies",
+        (true, false) => "A dot is a round",
+        (false, true) => "The bar is where the ratio lies",
+    };
     let ratios = |claim: &Claim| {
         claim
             .rounds
@@ -130,7 +139,7 @@ fn rounds(out: &mut String, claims: &[&Claim]) {
     let edge = logs.map(|ratio| ratio.ln().abs()).fold(LEAST.ln(), f64::max);
     let x = |ratio: f64| WIDTH / 2.0 + (WIDTH / 2.0 - EDGE) * (ratio.ln() / edge).clamp(-1.0, 1.0);
     let middle = WIDTH / 2.0;
-    for claim in claims {
+    for claim in &claims {
         let _ = writeln!(
             out,
             "<figure><figcaption>{}: {}</figcaption><svg viewBox=\"0 0 {WIDTH} {ROW}\" role=\"img\" aria-label=\"{}\">",
@@ -169,11 +178,9 @@ fn rounds(out: &mut String, claims: &[&Claim]) {
         }
         out.push_str("</svg></figure>\n");
     }
-    let dots =
-        if claims.iter().any(|claim| !claim.rounds.is_empty()) { "A dot is a round, the" } else { "The" };
     let _ = writeln!(
         out,
-        "<p class=\"quiet\">{dots} bar is where the ratio lies; the middle is no difference, the edges {} and {}.</p>",
+        "<p class=\"quiet\">{what}; the middle is no difference, the edges {} and {}.</p>",
         change((-edge).exp()),
         change(edge.exp())
     );
@@ -292,6 +299,21 @@ mod tests {
         assert!(page.contains("<th>A</th><th>B</th><th>change</th>"), "{page}");
         assert!(page.contains("<h1>Tidemark comparison: &lt;script&gt; against a</h1>"), "{page}");
         assert!(page.ends_with("</html>\n"));
+        // what has neither dot nor bar is in the table alone
+        assert_eq!(page.matches("<figure>").count(), drawn(&of), "{page}");
+        assert!(page.contains("A dot is a round, the bar is where"), "{page}");
+        for claim in &mut of.comparisons {
+            (claim.low, claim.high, claim.rounds) = (None, None, Vec::new());
+        }
+        let page = claims(&of);
+        assert!(!page.contains("<figure>") && !page.contains("bar is where"), "{page}");
+        assert!(page.contains("<tr><td>"), "{page}");
+    }
+
+    /// Of how many figures of all requests there is something to draw.
+    fn drawn(of: &Claims) -> usize {
+        let all = of.comparisons.iter().filter(|claim| claim.label.is_none());
+        all.filter(|claim| !claim.rounds.is_empty() || claim.low.is_some()).count()
     }
 
     #[test]

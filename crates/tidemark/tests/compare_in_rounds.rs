@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::program::{assert_refused, code, run, stderr, stdout};
+use crate::program::{assert_refused, code, run, send, stderr, stdout, tidemark, wait_until};
+use rustix::process::Signal;
 use serde_json::Value;
 use tidemark_truth::{Behaviour, Delay, Server};
 
@@ -68,6 +69,51 @@ fn a_server_that_takes_several_times_as_long_is_found_to_be_slower() {
     for server in [a, b] {
         server.stop().unwrap();
     }
+}
+
+#[test]
+fn stopped_while_one_side_alone_has_run_it_has_a_result_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = "sessions: {s: {steps: [{GET: /}]}}\nload: {users: 1, hold: 30s}\n";
+    fs::write(folder.path().join("s.yaml"), scenario).unwrap();
+    let server = slow(1);
+    let url = format!("http://{}", server.address());
+    let arguments = [
+        "compare",
+        "s.yaml",
+        "--url",
+        &url,
+        "--url",
+        &url,
+        "--for",
+        "30s",
+        "--fail-if",
+        "p50>+20%",
+        "--out",
+        "out",
+        "--json",
+    ];
+    let mut command = tidemark(folder.path(), &arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let out = folder.path().join("out");
+    let names = || fs::read_dir(&out).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    // it is made once signals are watched
+    wait_until("the first run's directory is there", || {
+        names().any(|name| name.to_string_lossy().starts_with("1-"))
+    });
+    send(child.id(), Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(code(&output), 130, "{}", stderr(&output));
+    let claims = json(&output);
+    assert_eq!(claims["stopped"], "stopped by the user");
+    assert_eq!(claims["comparisons"], Value::Array(Vec::new()));
+    assert_eq!(claims["fail_if"][0]["failed"], Value::Null);
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("stopped early: stopped by the user"), "{page}");
+    let again = run(folder.path(), &["report", "out"]);
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    assert!(stdout(&again).contains("nothing can be said of B: there is no run of "), "{}", stdout(&again));
+    server.stop().unwrap();
 }
 
 #[test]

@@ -37,8 +37,9 @@ pub struct Looked {
     pub level: f64,
 }
 
-/// Runs everything that a comparison names in rounds, each with its own load. `run` carries one run out. After each round
-/// `look` is shown what ran and the directory, and told whether it was the last; it decides whether that is enough.
+/// Runs everything that a comparison names in rounds, each with its own load. `run` carries one run out; it gives
+/// nothing where the user stopped it before anything was measured. After each round `look` is shown what ran and the directory,
+/// and told whether it was the last; it decides whether that is enough.
 ///
 /// # Errors
 /// That the rounds without which nothing can be said do not fit, what a run failed with, or that a directory cannot be
@@ -48,7 +49,7 @@ pub fn compare_in_rounds<E: From<LabError> + std::fmt::Display>(
     comparison: &Comparison,
     options: &RunOptions,
     bounds: Bounds,
-    run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
+    run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E>,
     look: &mut dyn FnMut(&Record, &Path, bool) -> Result<Looked, E>,
 ) -> Result<Compared, E> {
     let round = comparison.sides.iter().map(|side| 2 * length(&side.plan)).sum();
@@ -87,7 +88,7 @@ impl Series<'_> {
         &mut self,
         planned: Duration,
         bounds: Bounds,
-        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
+        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E>,
         look: &mut dyn FnMut(&Record, &Path, bool) -> Result<Looked, E>,
     ) -> Result<(), E> {
         self.rates = vec![Vec::new(); self.comparison.sides.len()];
@@ -108,6 +109,8 @@ impl Series<'_> {
                 self.record.stopped = Some("stopped by the user".into());
                 // the exit status says it, too
                 self.status = EXIT_INTERRUPTED;
+                let level = look(&self.record, self.dir, true)?.level;
+                self.went(level, begin.elapsed(), bounds);
                 return Ok(());
             }
             let took = begin.elapsed();
@@ -116,17 +119,19 @@ impl Series<'_> {
             // too few rounds are worth nothing, however long they take
             let goes_on = (fits || round < bounds.least) && bounds.most.is_none_or(|most| round < most);
             let looked = look(&self.record, self.dir, !goes_on)?;
-            self.record.in_rounds = Some(InRounds {
-                level: looked.level,
-                took_s: took.as_secs_f64(),
-                budget_s: bounds.budget.as_secs_f64(),
-            });
+            self.went(looked.level, took, bounds);
             self.record.write(self.dir).map_err(unwritten)?;
             if looked.settled || !goes_on {
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Notes how it went until now.
+    fn went(&mut self, level: f64, took: Duration, bounds: Bounds) {
+        let [took_s, budget_s] = [took, bounds.budget].map(|time| time.as_secs_f64());
+        self.record.in_rounds = Some(InRounds { level, took_s, budget_s });
     }
 
     /// Each once in an order that is drawn, and once in the other; whether the next round may begin.
@@ -136,7 +141,7 @@ impl Series<'_> {
         longest: Duration,
         bounds: Bounds,
         random: &mut fastrand::Rng,
-        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
+        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E>,
     ) -> Result<bool, E> {
         let mut order: Vec<usize> = (0..self.comparison.sides.len()).collect();
         random.shuffle(&mut order);
@@ -179,7 +184,7 @@ mod tests {
             bounds,
             &mut |turn, _, options| {
                 seen.push((turn.round, turn.side.clone()));
-                Ok(finished(&options.out.unwrap(), 1_000.0, Status::Pass, false))
+                Ok(Some(finished(&options.out.unwrap(), 1_000.0, Status::Pass, false)))
             },
             &mut |record, _, is_last| {
                 looks += 1;
@@ -252,7 +257,7 @@ mod tests {
                 BOUNDS,
                 &mut |turn, _, options| match turn.done == ends_at {
                     true => Err(LabError::Measure("two ended; its last lines: out of memory".into())),
-                    false => Ok(finished(&options.out.unwrap(), 10.0, Status::Pass, false)),
+                    false => Ok(Some(finished(&options.out.unwrap(), 10.0, Status::Pass, false))),
                 },
                 &mut |_, _, _| Ok(Looked { settled: false, level: 0.05 }),
             );
@@ -273,11 +278,39 @@ mod tests {
             &comparison,
             &options(&out),
             BOUNDS,
-            &mut |turn, _, options| Ok(finished(&options.out.unwrap(), 10.0, Status::Pass, turn.done == 5)),
+            &mut |turn, _, options| {
+                Ok(Some(finished(&options.out.unwrap(), 10.0, Status::Pass, turn.done == 5)))
+            },
             &mut |_, _, _| Ok(Looked { settled: false, level: 0.05 }),
         );
         assert_eq!(compared.unwrap().exit_status, EXIT_INTERRUPTED);
         let record = Record::open(&out).unwrap();
         assert_eq!((record.runs.len(), record.stopped.as_deref()), (6, Some("stopped by the user")));
+    }
+
+    #[test]
+    fn what_was_stopped_before_anything_was_measured_is_no_run_of_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let comparison = comparison(temp.path(), "");
+        for ends_at in [0, 1, 5] {
+            let out = temp.path().join(format!("out-{ends_at}"));
+            let compared = compare_in_rounds::<LabError>(
+                &comparison,
+                &options(&out),
+                BOUNDS,
+                &mut |turn, _, options| {
+                    let ran = finished(&options.out.unwrap(), 10.0, Status::Pass, false);
+                    Ok((turn.done != ends_at).then_some(ran))
+                },
+                &mut |_, _, _| Ok(Looked { settled: false, level: 0.05 }),
+            );
+            assert_eq!(compared.unwrap().exit_status, EXIT_INTERRUPTED);
+            let record = Record::open(&out).unwrap();
+            assert_eq!(
+                (record.runs.len(), record.stopped.as_deref()),
+                (ends_at, Some("stopped by the user"))
+            );
+            assert_eq!(record.in_rounds.unwrap().level, 0.05, "it is shown as one in rounds");
+        }
     }
 }

@@ -50,9 +50,10 @@ impl Side {
     }
 
     /// The sides of a comparison's directory. Of one that ran at an equal rate, too, those runs: there all had the same to do.
+    /// Where it was stopped before two sides had a run, those without one are there, too.
     ///
     /// # Errors
-    /// A run of it cannot be read, or it has fewer than two sides.
+    /// A run of it cannot be read, or it came to its end and has runs of fewer than two sides.
     pub fn of_comparison(dir: &Path, comparison: &Comparison) -> Result<Vec<Side>, RecordError> {
         let has_equal = comparison.runs.iter().any(|run| run.part == Part::EqualRate);
         let part = if has_equal { Part::EqualRate } else { Part::OwnLoad };
@@ -65,6 +66,10 @@ impl Side {
             Ok(Side { name: name.clone(), runs: of.map(run).collect::<Result<_, RecordError>>()? })
         };
         let sides = comparison.sides.iter().enumerate().map(side).collect::<Result<Vec<_>, RecordError>>()?;
+        let with_runs = sides.iter().filter(|side| !side.runs.is_empty()).count();
+        if with_runs < 2 && comparison.stopped.is_some() {
+            return Ok(sides);
+        }
         let sides: Vec<Side> = sides.into_iter().filter(|side| !side.runs.is_empty()).collect();
         if sides.len() < 2 {
             let reason = "it has runs of one side only, so that there is nothing to compare".to_owned();
@@ -234,6 +239,8 @@ pub struct Claims {
     pub fail_if: Vec<Judged>,
     /// What is to be said beside.
     pub notes: Vec<String>,
+    /// Why it did not come to its end; null if it did.
+    pub stopped: Option<String>,
     /// How long it took, seconds; null where runs are compared that were there.
     pub took_s: Option<f64>,
     /// Where the runs are, where they are in one directory.
@@ -252,12 +259,15 @@ pub struct Asked<'a> {
 }
 
 impl Claims {
-    /// Holds sides against the first of them. There are at least two, each with a run.
+    /// Holds sides against the first of them, of which there are at least two. Where one has no run, nothing is compared.
     ///
     /// # Errors
     /// The seconds of a run cannot be read, where they are needed.
     pub fn of(sides: &[Side], asked: Asked<'_>) -> Result<Claims, RecordError> {
         let [first, others @ ..] = sides else { return Ok(Claims::none()) };
+        if sides.iter().any(|side| side.runs.is_empty()) {
+            return Ok(Claims::without_runs(sides, asked));
+        }
         let labels = labels(sides);
         let (mut measured, mut left_out) = (Vec::new(), Vec::new());
         let (mut covers, mut rounds) = (Covers::BetweenRounds, usize::MAX);
@@ -331,8 +341,37 @@ impl Claims {
         let mut claims = Claims::of_measured(sides, asked)?;
         claims.run_dir = Some(dir.display().to_string());
         claims.notes.extend(comparison.left_out.iter().map(|left_out| format!("left out: {left_out}")));
-        claims.notes.extend(comparison.stopped.iter().map(|stopped| format!("stopped early: {stopped}")));
+        claims.notes.extend(words::over_budget(comparison));
+        if let Some(stopped) = &comparison.stopped {
+            claims.stop(stopped);
+        }
         Ok(claims)
+    }
+
+    /// Says that it did not come to its end, and why.
+    pub fn stop(&mut self, why: &str) {
+        self.notes.push(format!("stopped early: {why}"));
+        self.stopped = Some(why.to_owned());
+    }
+
+    /// Nothing is claimed, as not every side has a run.
+    fn without_runs(sides: &[Side], asked: Asked<'_>) -> Claims {
+        let missing: Vec<String> = (0..)
+            .zip(sides)
+            .filter(|(_, side)| side.runs.is_empty())
+            .map(|(index, _)| letter(index))
+            .collect();
+        let missing = missing.join(", ");
+        let says = (1..sides.len())
+            .map(|side| format!("nothing can be said of {}: there is no run of {missing}", letter(side)));
+        let mut claims = Claims {
+            says: says.collect(),
+            sides: sides.iter().enumerate().map(|(index, side)| shown(index, side)).collect(),
+            took_s: asked.took_s,
+            ..Claims::none()
+        };
+        claims.fail_if = asked.rules.iter().flat_map(|rule| rule.judge(&claims)).collect();
+        claims
     }
 
     fn none() -> Claims {
@@ -344,6 +383,7 @@ impl Claims {
             comparisons: Vec::new(),
             fail_if: Vec::new(),
             notes: Vec::new(),
+            stopped: None,
             took_s: None,
             run_dir: None,
         }
@@ -378,13 +418,15 @@ impl Claims {
         self.fail_if.iter().any(|judged| judged.failed == Some(true))
     }
 
-    /// The rules that nothing was measured for, on any side.
-    pub fn unmeasured(&self) -> Vec<&str> {
-        let is_measured = |rule: &str| self.fail_if.iter().any(|of| of.rule == rule && of.measured);
-        let mut rules: Vec<&str> =
-            self.fail_if.iter().map(|of| of.rule.as_str()).filter(|rule| !is_measured(rule)).collect();
+    /// The rules that can be sure for no side, whatever the figures are; each with whether its figure was measured, in too few
+    /// runs then.
+    pub fn unknown(&self) -> Vec<(&str, bool)> {
+        let any =
+            |rule: &str, is: fn(&Judged) -> bool| self.fail_if.iter().any(|of| of.rule == rule && is(of));
+        let mut rules: Vec<&str> = self.fail_if.iter().map(|of| of.rule.as_str()).collect();
         rules.dedup();
-        rules
+        rules.retain(|rule| !any(rule, |of| of.known));
+        rules.into_iter().map(|rule| (rule, any(rule, |of| of.measured))).collect()
     }
 
     /// As one JSON object, indented, with a line end.

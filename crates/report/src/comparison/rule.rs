@@ -32,8 +32,11 @@ pub struct Judged {
     /// where the bound lies within it, where there is none, where runs in which it is not reached say the contrary, and of one
     /// run of each side: what differs from run to run is in no interval then.
     pub failed: Option<bool>,
-    /// Whether the figure was measured at all, so that it is known how sure it is.
+    /// Whether the figure was measured on both sides.
     pub measured: bool,
+    /// Whether that was enough to know how sure it is.
+    #[serde(skip)]
+    pub(crate) known: bool,
     /// The same for a person.
     pub says: String,
 }
@@ -102,8 +105,15 @@ impl Rule {
             }
             (Some(claim), None) => format!("{side}: {}, not sure", range(claim)),
         };
-        let measured = claim.is_some_and(Claim::is_measured);
-        Judged { rule: self.text.clone(), side: side.to_owned(), failed, measured, says }
+        let known = claim.is_some_and(Claim::is_measured);
+        Judged {
+            rule: self.text.clone(),
+            side: side.to_owned(),
+            failed,
+            measured: claim.is_some(),
+            known,
+            says,
+        }
     }
 
     fn failed(&self, claim: &Claim) -> Option<bool> {

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use tidemark_record::Comparison;
+
 use super::claims::{Claim, Claims, Covers, Side, invalid, letter};
 use super::figure::Figure;
 use crate::statistics::{Estimate, LEAST};
-use crate::units::{percent, three_digits, trim_zeros};
+use crate::units::{budget, percent, three_digits, trim_zeros};
 
 /// What is known to within this share is known: no difference larger than that.
 pub(crate) const CLOSE: f64 = 0.05;
@@ -352,6 +354,17 @@ pub(crate) fn notes(sides: &[Side], covers: Covers, labels: &[String]) -> Vec<St
     notes
 }
 
+/// That a comparison took longer than it was allowed to, and why.
+pub(crate) fn over_budget(comparison: &Comparison) -> Option<String> {
+    let of = comparison.in_rounds.filter(|of| of.took_s > of.budget_s)?;
+    let rounds = comparison.runs.iter().map(|run| run.round).max().unwrap_or(0);
+    let why = match rounds <= LEAST as u64 {
+        true => format!("{LEAST} rounds are needed to say anything, however long they take"),
+        false => "the last round took longer than those before it".into(),
+    };
+    Some(format!("took {} of a --budget of {}: {why}", budget(of.took_s), budget(of.budget_s)))
+}
+
 /// Where the runs were made, if not all on one machine.
 fn machines(sides: &[Side]) -> Option<String> {
     let of = |side: &Side| side.runs.iter().map(|run| crate::history::machine_of(&run.manifest)).collect();
@@ -407,6 +420,7 @@ fn failures(sides: &[Side]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_record::{ComparedRun, InRounds, Part};
 
     #[test]
     fn a_title_has_only_what_differs_between_long_names() {
@@ -427,6 +441,21 @@ mod tests {
         let shown = title(&[&long, &format!("{long} y")]);
         assert!(shown.chars().count() < 110 && shown.matches('…').count() == 2, "{shown}");
         assert_eq!(title(&[]), "");
+    }
+
+    #[test]
+    fn more_time_than_was_allowed_is_told_with_its_reason() {
+        let mut comparison = Comparison::new("x", "", vec!["a".into(), "b".into()]);
+        let run = |round: u64| ComparedRun { side: 0, part: Part::OwnLoad, round, dir: "1".into() };
+        comparison.runs = vec![run(3)];
+        assert_eq!(over_budget(&comparison), None);
+        comparison.in_rounds = Some(InRounds { level: 0.05, took_s: 50.0, budget_s: 50.0 });
+        assert_eq!(over_budget(&comparison), None);
+        comparison.in_rounds = Some(InRounds { level: 0.05, took_s: 74.0, budget_s: 50.0 });
+        let says = over_budget(&comparison).unwrap();
+        assert!(says.starts_with("took 1m14s of a --budget of 50s: 3 rounds are needed"), "{says}");
+        comparison.runs.push(run(4));
+        assert!(over_budget(&comparison).unwrap().contains("the last round took longer"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use tidemark_limit::{Found, Point, Search, Searches, Trial};
 
 use super::{EDGE, WIDTH, escape, head};
 use crate::limit::{rate, remarks, says, time, took};
-use crate::units::{duration, percent};
+use crate::units::{duration, percent, three_digits};
 
 /// Height of a chart, pixels, and the room for its axes.
 const HEIGHT: f64 = 200.0;
@@ -76,7 +76,7 @@ fn charts(out: &mut String, found: &Found) {
     chart(out, found, "response time", &ways, true, &duration);
     if found.curve.iter().any(|point| point.cpu_cores > 0.0) {
         let cores = |point: &Point| Some(point.cpu_cores);
-        chart(out, found, "cores in use", &[("", "", &cores)], false, &|cores| format!("{cores:.1}"));
+        chart(out, found, "cores in use", &[("", "", &cores)], false, &three_digits);
     }
 }
 
@@ -111,7 +111,7 @@ fn chart(
     let height = HEIGHT + BOTTOM;
     let _ = writeln!(
         out,
-        "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
+        "<figure class=\"wide\"><figcaption>{}</figcaption><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
         escape(title),
         escape(title)
     );
@@ -218,7 +218,7 @@ fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
         if let Some(why) = why {
             let _ = writeln!(
                 out,
-                "<tr class=\"why\"><td></td><td class=\"{class}\" colspan=\"8\">{}</td></tr>",
+                "<tr class=\"why\"><td class=\"{class}\" colspan=\"9\"><div>{}</div></td></tr>",
                 escape(&why)
             );
         }
@@ -249,6 +249,7 @@ fn worth(search: &Search, trial: &Trial) -> (&'static str, char, Option<String>)
 mod tests {
     use super::*;
     use crate::limit::tests::searches;
+    use tidemark_limit::Cores;
 
     #[test]
     fn it_has_a_dot_for_each_trial_and_no_markup_of_others() {
@@ -260,6 +261,16 @@ mod tests {
         assert_eq!(shown.matches("<rect").count(), 3);
         assert!(shown.contains("a &lt;note&gt;") && !shown.contains("71ms</td></td>"), "{shown}");
         assert!(shown.contains("mean &lt; 50ms (71ms&lt;/td&gt;)"), "{shown}");
+    }
+
+    #[test]
+    fn a_hundredth_of_a_core_is_not_none() {
+        let mut small = searches(None);
+        for trial in &mut small.searches[0].trials {
+            trial.figures.processes = vec![Cores { name: "system".into(), cores: 0.009 }];
+        }
+        let shown = page(&small);
+        assert!(shown.contains(">0.009</text>") && !shown.contains(">0.0</text>"), "{shown}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub fn summary(claims: &Claims, style: Style) -> String {
     }
     judged(&mut text, claims);
     sides(&mut text, claims);
-    for side in claims.sides.iter().skip(1) {
+    for side in claims.sides.iter().skip(1).filter(|_| !claims.comparisons.is_empty()) {
         text.heading(&format!("{} against {}", side.side, claims.sides[0].side));
         figures(&mut text, claims, &side.side);
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidemark_lab::{
-    Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Looked, RunOptions, Turn, compare_in_rounds,
+    Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, Looked, RunOptions, Turn, compare_in_rounds,
 };
 use tidemark_record::{Comparison as Record, new_run_dir};
 use tidemark_report::comparison::{Asked, Looks, Side};
@@ -53,7 +53,7 @@ pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> 
             tell(turn, names.len(), begin, arguments);
             let side = names.iter().position(|name| *name == turn.side);
             let revision = side.and_then(|side| revisions[side].clone());
-            carry_out::without_page(plan, RunOptions { revision, ..options })
+            measured(plan, RunOptions { revision, ..options })
         },
         &mut |record, dir, is_last| look(record, dir, is_last, &mut looks, arguments),
     )?;
@@ -69,6 +69,15 @@ pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> 
         _ if is_broken_off => EXIT_INVALID,
         _ => status,
     })
+}
+
+/// Carries a run out; nothing where the user stopped it before anything was measured.
+fn measured(plan: Plan, options: RunOptions) -> Result<Option<Finished>, Failure> {
+    match carry_out::without_page(plan, options) {
+        Ok(run) if run.manifest.interrupted && run.manifest.summary.due() == 0 => Ok(None),
+        Err(failure) if failure.status == EXIT_INTERRUPTED => Ok(None),
+        run => run.map(Some),
+    }
 }
 
 /// What is known after a round, and whether that is enough.
@@ -122,7 +131,10 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
         if !arguments.quiet {
             output::remark(&format!("fresh run {number} of {count}"));
         }
-        let finished = carry_out::without_page((*plan).clone(), run_options)?;
+        let Some(finished) = measured((*plan).clone(), run_options)? else {
+            interrupted = true;
+            break;
+        };
         interrupted = finished.manifest.interrupted;
         dirs.push(finished.run_dir);
         let longest = begin.elapsed() - began;
@@ -133,7 +145,10 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
     let name = plan.name.clone();
     let fresh = Side::of_runs(&name, &dirs).map_err(|error| Failure::broken(error.to_string()))?;
     let sides = [baseline, fresh];
-    let claims = shown::of_sides(&sides, Asked { rules: &arguments.rules, ..Asked::default() })?;
+    let mut claims = shown::of_sides(&sides, Asked { rules: &arguments.rules, ..Asked::default() })?;
+    if interrupted {
+        claims.stop("stopped by the user");
+    }
     let status = shown::show(&claims, &sides, arguments)?;
     Ok(if interrupted { EXIT_INTERRUPTED } else { status })
 }

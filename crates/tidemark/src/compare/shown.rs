@@ -50,8 +50,12 @@ pub fn of_sides(sides: &[Side], asked: Asked<'_>) -> Result<Claims, Failure> {
 
 fn checked(claims: Result<Claims, RecordError>, rules: &[Rule]) -> Result<Claims, Failure> {
     let claims = claims.map_err(|error| Failure::usage(error.to_string()))?;
-    let labels: Vec<&str> = claims.comparisons.iter().filter_map(|claim| claim.label.as_deref()).collect();
-    check_labels(rules, &labels)?;
+    // of what was stopped before each side had a run, no label is known
+    if !claims.comparisons.is_empty() {
+        let labels: Vec<&str> =
+            claims.comparisons.iter().filter_map(|claim| claim.label.as_deref()).collect();
+        check_labels(rules, &labels)?;
+    }
     Ok(claims)
 }
 
@@ -88,7 +92,7 @@ pub fn show(claims: &Claims, sides: &[Side], arguments: &CompareArguments) -> Re
     Ok(status(claims, sides))
 }
 
-/// The exit status; where a rule was asked for and nothing was measured for it, nobody knows whether it holds.
+/// The exit status; where a rule was asked for and nothing was measured for it, or too little, nobody knows whether it holds.
 fn status(claims: &Claims, sides: &[Side]) -> u8 {
     if !Side::has_valid(sides) {
         return EXIT_INVALID;
@@ -96,11 +100,20 @@ fn status(claims: &Claims, sides: &[Side]) -> u8 {
     if claims.has_failed() {
         return EXIT_FAIL;
     }
-    let unmeasured = claims.unmeasured();
-    for rule in &unmeasured {
-        output::remark(&format!("--fail-if '{rule}': not measured on any side, so that it cannot hold"));
+    let unknown = claims.unknown();
+    let in_rounds = sides.iter().flat_map(|side| &side.runs).all(|run| run.round.is_some());
+    for (rule, measured) in &unknown {
+        output::remark(&format!("--fail-if '{rule}': {}", why_unknown(*measured, in_rounds)));
     }
-    if unmeasured.is_empty() { EXIT_PASS } else { EXIT_INVALID }
+    if unknown.is_empty() { EXIT_PASS } else { EXIT_INVALID }
+}
+
+fn why_unknown(measured: bool, in_rounds: bool) -> &'static str {
+    match (measured, in_rounds) {
+        (false, _) => "not measured on every side, so that it cannot be sure",
+        (true, true) => "too few valid rounds to say",
+        (true, false) => "too few valid runs, or too short ones, to say",
+    }
 }
 
 /// Whether a rule is about CPU or memory, and so few sides have such that none can be held against another.
@@ -199,6 +212,13 @@ mod tests {
         assert!(check_processes(&rules, &[&apart]).is_err() && check_processes(&rules, &[&started]).is_ok());
         assert!(check_processes(&rules, &[&watched, &apart, &started]).is_ok());
         assert!(check_processes(&rules[..1], &[&apart, &apart]).is_ok());
+    }
+
+    #[test]
+    fn what_was_measured_too_seldom_is_not_said_to_be_unmeasured() {
+        assert!(why_unknown(false, true).starts_with("not measured"));
+        assert_eq!(why_unknown(true, true), "too few valid rounds to say");
+        assert!(why_unknown(true, false).starts_with("too few valid runs"));
     }
 
     #[test]

@@ -208,7 +208,7 @@ fn what_is_never_reached_on_one_side_only_is_worse() {
     });
     let claims = Claims::of(&[a, b], asked).unwrap();
     assert_eq!(failed(&claims), [None, None]);
-    assert_eq!(claims.unmeasured(), ["p99>+5%", "p99<-5%"]);
+    assert_eq!(claims.unknown(), [("p99>+5%", true), ("p99<-5%", true)], "measured, in too few rounds");
 }
 
 #[test]
@@ -317,6 +317,20 @@ fn other_machines_and_loads_are_told() {
     {
         assert!(notes.contains(says), "{says}: {notes}");
     }
+}
+
+#[test]
+fn where_a_side_has_no_run_nothing_is_compared() {
+    let temp = tempfile::tempdir().unwrap();
+    let sides = [side(&temp, "a", &[USUAL]), side(&temp, "b", &[])];
+    let rules = [Rule::parse("Checkout p99>+5%").unwrap()];
+    let mut claims = Claims::of(&sides, Asked { rules: &rules, ..Asked::default() }).unwrap();
+    assert_eq!(claims.says, ["nothing can be said of B: there is no run of B"]);
+    assert!(claims.comparisons.is_empty() && !Side::has_valid(&sides));
+    assert_eq!((claims.fail_if.len(), claims.fail_if[0].failed), (1, None));
+    assert_eq!(claims.unknown(), [("Checkout p99>+5%", false)]);
+    claims.stop("stopped by the user");
+    assert!(claims.json().contains("\"stopped\": \"stopped by the user\""), "{}", claims.json());
 }
 
 #[test]
