@@ -110,7 +110,6 @@ impl Found {
         match self.ended {
             Some(Ending::NothingHolds) => SearchVerdict::Fail,
             Some(Ending::Driver) => SearchVerdict::Unknown,
-            _ if self.per_s.is_none() && is_broken => SearchVerdict::Fail,
             _ if self.per_s.is_none() => SearchVerdict::Unknown,
             Some(Ending::Budget) if !is_broken => SearchVerdict::Unknown,
             _ => SearchVerdict::Pass,
@@ -151,7 +150,8 @@ pub fn found(
     Found {
         per_s: per_s(level),
         low_per_s: per_s(low),
-        high_per_s: per_s(high),
+        // without a trial that holds there is no interval, and less than what broke may not have been tried
+        high_per_s: per_s(high).filter(|_| level.is_some() || ended == Some(Ending::NothingHolds)),
         level,
         low_level: low,
         high_level: high,
@@ -308,7 +308,7 @@ mod tests {
             (found(Ending::Budget, Some(730.0), broke), pass),
             (found(Ending::Budget, Some(730.0), None), unknown),
             (found(Ending::Budget, None, None), unknown),
-            (found(Ending::Budget, None, broke), fail),
+            (found(Ending::Budget, None, broke), unknown),
             (found(Ending::NothingBreaks, Some(730.0), None), pass),
             (found(Ending::NothingHolds, None, broke), fail),
             (found(Ending::Driver, Some(730.0), None), unknown),

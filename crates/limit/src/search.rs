@@ -199,8 +199,9 @@ impl Planner<'_> {
             (Some(held), None) => self.ask(held * 2.0, Purpose::Explore),
             (None, Some(top)) => match self.lower(top) {
                 Some(level) => self.ask(level, Purpose::Explore),
-                None if broken.is_none() => Next::Over(Ending::Driver),
-                None => Next::Over(Ending::NothingHolds),
+                None if self.has_lowest_broken() => Next::Over(Ending::NothingHolds),
+                None if broken.is_none_or(|level| level > top) => Next::Over(Ending::Driver),
+                None => Next::Over(self.unheard()),
             },
             (Some(held), Some(top)) if self.is_far(held, top) => {
                 self.ask((held * top).sqrt(), Purpose::Narrow)
@@ -283,13 +284,30 @@ impl Planner<'_> {
         }
     }
 
+    /// Whether the lowest level that was tried says of the system that it breaks there.
+    fn has_lowest_broken(&self) -> bool {
+        let lowest = self.trials.iter().map(|trial| trial.ask.level).fold(f64::INFINITY, f64::min);
+        self.levels(false).any(|level| level <= lowest)
+    }
+
+    /// Why nothing could be told below what broke.
+    fn unheard(&self) -> Ending {
+        let lowest = self.trials.iter().min_by(|a, b| a.ask.level.total_cmp(&b.ask.level));
+        match lowest.and_then(|trial| trial.not_counted.as_ref()) {
+            Some(NotCounted::Driver(_)) => Ending::Driver,
+            _ => Ending::Budget,
+        }
+    }
+
     /// The lowest level at which a trial of so many seconds says something, but no higher than the first.
     fn least(&self, measured_s: f64) -> f64 {
         if self.options.users {
             return 1.0;
         }
         let least = self.wanted_requests() / (self.per_level().unwrap_or(1.0) * measured_s);
-        self.rounded(least.max(self.options.level_first * LEAST_PART).min(self.options.level_first))
+        let least = least.max(self.options.level_first * LEAST_PART);
+        // a lower one would need a longer trial
+        rounded_by(least, f64::ceil).min(self.rounded(self.options.level_first))
     }
 
     /// Requests that say something of every objective.
@@ -431,9 +449,11 @@ impl Planner<'_> {
     fn enough_s(&self, level: f64, measured_max_s: f64) -> f64 {
         let per_level = self.per_level().or((!self.options.users).then_some(1.0));
         let Some(per_level) = per_level else { return measured_max_s };
-        let bound_s = if self.levels(false).next().is_some() { self.last_s() } else { self.refine_s() };
-        let enough_s = (self.wanted_requests() / (level * per_level)).ceil();
-        if enough_s <= bound_s { enough_s } else { measured_max_s }
+        let has_top = self.levels(false).next().is_some() || self.ceiling().is_some();
+        let bound_s = if has_top { self.last_s() } else { self.refine_s() };
+        let enough_s = self.wanted_requests() / (level * per_level);
+        // a bound is no whole second, and the lowest level is made for it
+        if enough_s <= bound_s { enough_s.ceil().min(bound_s.round()) } else { measured_max_s }
     }
 
     fn explore_s(&self) -> f64 {
@@ -443,14 +463,7 @@ impl Planner<'_> {
     fn rounded(&self, level: f64) -> f64 {
         match self.options.users {
             true => level.round().max(1.0),
-            // four digits are enough for a person
-            false => {
-                let digits = 3 - level.max(f64::MIN_POSITIVE).log10().floor() as i32;
-                match digits > 0 {
-                    true => (level * 10f64.powi(digits)).round() / 10f64.powi(digits),
-                    false => (level / 10f64.powi(-digits)).round() * 10f64.powi(-digits),
-                }
-            }
+            false => rounded_by(level, f64::round),
         }
     }
 
@@ -492,6 +505,15 @@ impl Planner<'_> {
             _ => 0.0,
         };
         self.spent_s() + takes(ask.measured_max_s) + after_s <= self.options.budget_s
+    }
+}
+
+/// To four digits, which are enough for a person.
+fn rounded_by(level: f64, whole: fn(f64) -> f64) -> f64 {
+    let digits = 3 - level.max(f64::MIN_POSITIVE).log10().floor() as i32;
+    match digits > 0 {
+        true => whole(level * 10f64.powi(digits)) / 10f64.powi(digits),
+        false => whole(level / 10f64.powi(-digits)) * 10f64.powi(-digits),
     }
 }
 

@@ -4,7 +4,8 @@ use std::convert::Infallible;
 
 use tidemark_limit::{
     Ending, Figures, Goal, GoalResult, Next, NotCounted, Options, Percentile, Purpose, Resources,
-    StoppingRule, Tail, Trial, TrialPlan, Trials, counted, estimate, found, next, search, spent_s,
+    SearchVerdict, StoppingRule, Tail, Trial, TrialPlan, Trials, counted, estimate, found, next, search,
+    spent_s,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, options};
@@ -252,4 +253,38 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
         assert!(low <= limit && limit <= high && high / low < 1.05, "{limit}: {found:?}");
         assert!(spent_s(&trials) < 200.0, "{limit}: {}", spent_s(&trials));
     }
+}
+
+/// A system that holds 250/s and a machine that is busy at first: what broke then says nothing of lower levels.
+#[test]
+fn where_lower_levels_say_nothing_it_is_not_said_that_nothing_holds() {
+    let goals = [goal(Percentile { allowed: 0.01, bound_s: 0.3 }), errors()[0].clone()];
+    let options = Options::new(60.0, 70.0);
+    let of = |ask: &TrialPlan, slow: bool, not_counted: Option<NotCounted>| {
+        let mut tail = Tail::default();
+        tail.add(if slow { 9.0 } else { 0.1 }, (ask.level * ask.measured_max_s) as u64);
+        let percentile = GoalResult { met: !slow, measured: String::new(), tail: Some(tail) };
+        let errors = GoalResult { met: !slow, ..GoalResult::default() };
+        let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
+        let took_s = ask.warm_up_s + ask.measured_max_s + 1.0;
+        Trial { not_counted, took_s, ..Trial::new(*ask, vec![percentile, errors], figures) }
+    };
+    // the lowest level of all is told of
+    let mut trials = Vec::new();
+    let Ok(_) =
+        search(&goals, &options, &mut trials, &mut Does(|ask: &TrialPlan| of(ask, ask.level > 20.0, None)));
+    let lowest = trials.iter().min_by(|a, b| a.ask.level.total_cmp(&b.ask.level)).unwrap();
+    assert!(lowest.ask.level * lowest.ask.measured_max_s >= 119.0, "{:?}", lowest.ask);
+    // and where the driver is the limit there, nobody knows
+    let mut trials = Vec::new();
+    let bound = |ask: &TrialPlan| {
+        let driver = (ask.level < 50.0).then(|| NotCounted::Driver("its threads".into()));
+        of(ask, ask.level > 50.0, driver)
+    };
+    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(bound));
+    assert!(matches!(ending, Ending::Driver | Ending::Budget), "{ending:?}");
+    let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
+    assert_eq!((found.per_s, found.high_level, found.high_per_s), (None, Some(60.0), None));
+    assert_eq!(found.holds_at_least(150.0), None);
+    assert_eq!(found.verdict(Some(150.0)), SearchVerdict::Unknown);
 }

@@ -77,17 +77,26 @@ pub fn says(found: &Found) -> String {
         format!("{}{at}", first.unwrap_or("nothing"))
     };
     let held = held(found);
+    let driver = || found.driver.as_deref().unwrap_or("it had nothing left to give");
     match (found.ended, held) {
         (Some(Ending::NothingHolds), _) | (_, None) => match (first, found.high_level) {
             (Some(_), Some(level)) => {
-                format!("nothing holds: {} breaks at {}", broke(), level_text(level, found.users))
+                let breaks = format!("{} breaks at {}", broke(), level_text(level, found.users));
+                match found.ended {
+                    Some(Ending::NothingHolds) => format!("nothing holds: {breaks}"),
+                    Some(Ending::Driver) => format!(
+                        "{breaks}; below that nothing could be told: the driver was the limit, not the system: {}",
+                        driver()
+                    ),
+                    Some(_) => format!("{breaks}; below that nothing could be told"),
+                    None => format!("{breaks}, and nothing has held yet"),
+                }
             }
             _ => "no result yet: no trial that counts has finished".into(),
         },
-        (Some(Ending::Driver), Some(held)) => format!(
-            "holds at least {held}; above it the driver is the limit, not the system: {}",
-            found.driver.as_deref().unwrap_or("it had nothing left to give")
-        ),
+        (Some(Ending::Driver), Some(held)) => {
+            format!("holds at least {held}; above it the driver is the limit, not the system: {}", driver())
+        }
         (Some(Ending::NothingBreaks), Some(held)) => {
             format!("holds {held}, the most that was tried, and nothing broke")
         }
@@ -414,6 +423,10 @@ pub(crate) mod tests {
             (found.per_s, found.level, found.high_level) = (None, None, Some(0.2));
         });
         assert_eq!(nothing, "nothing holds: mean < 50ms (71ms</td>) breaks at 0.2/s");
+        let unheard = other(Ending::Budget, &|found| {
+            (found.per_s, found.level, found.high_level) = (None, None, Some(60.0));
+        });
+        assert_eq!(unheard, "mean < 50ms (71ms</td>) breaks at 60/s; below that nothing could be told");
         assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));
         assert!(other(Ending::Saturated, &|_| {}).contains("--until"));
     }
