@@ -194,7 +194,7 @@ impl Planner<'_> {
                 Some(level) => self.ask(level * 2.0, Purpose::Explore),
                 None => self.ask(self.options.level_first, Purpose::Explore),
             },
-            (Some(held), None) if held >= self.options.level_max => Next::Over(Ending::NothingBreaks),
+            (Some(held), None) if held >= self.rounded(self.options.level_max) => self.at_most(held),
             (Some(_), None) if self.is_saturated() => Next::Over(Ending::Saturated),
             (Some(held), None) => self.ask(held * 2.0, Purpose::Explore),
             (None, Some(top)) => match self.lower(top) {
@@ -282,6 +282,28 @@ impl Planner<'_> {
             Some(undecided) => Some((undecided * top).sqrt()).filter(|_| self.is_far(undecided, top)),
             None => Some(level),
         }
+    }
+
+    /// What follows where nothing outvotes that the highest level holds: nothing breaks, once that lasted and no trial broke
+    /// there. Where as many broke as held, another trial decides.
+    fn at_most(&self, held: f64) -> Next {
+        let is_tied = |level: &f64| {
+            let broke = self.levels(false).filter(|other| other <= level).count();
+            broke == self.levels(true).filter(|other| other >= level).count()
+        };
+        if self.levels(false).any(|level| is_tied(&level)) {
+            let measured_max_s = self.last_s().round();
+            let (purpose, warm_up_s) = (Purpose::Narrow, self.warm_up_s());
+            return Next::Trial(TrialPlan { level: held, purpose, warm_up_s, measured_max_s });
+        }
+        if self.levels(false).any(|level| level >= held) {
+            return self.refine();
+        }
+        let lasted = |trial: &&Trial| trial.ask.purpose == Purpose::Last && trial.ask.level >= held;
+        if self.decided.iter().any(lasted) {
+            return Next::Over(Ending::NothingBreaks);
+        }
+        self.last(held).unwrap_or(Next::Over(Ending::Budget))
     }
 
     /// Whether the lowest level that was tried says of the system that it breaks there.
@@ -419,14 +441,17 @@ impl Planner<'_> {
     /// The last trial, if there was none and there is time; else the end.
     fn end(&self, ending: Ending) -> Next {
         let found = estimate(self.goals, &self.counted).filter(|_| !self.had_last());
-        let Some(found) = found else { return Next::Over(ending) };
+        let last = found.and_then(|found| self.last(self.rounded(found.low.unwrap_or(found.level))));
+        last.unwrap_or(Next::Over(ending))
+    }
+
+    /// The last trial, at this level; none where there is no time for it.
+    fn last(&self, level: f64) -> Option<Next> {
         let left_s = self.options.budget_s - self.spent_s() - self.beside_s() - self.warm_up_s();
-        let level = self.rounded(found.low.unwrap_or(found.level));
         let measured_max_s = self.last_s().min(left_s).floor();
-        if measured_max_s < LAST_S.0 || level <= 0.0 {
-            return Next::Over(ending);
-        }
-        Next::Trial(TrialPlan { level, purpose: Purpose::Last, warm_up_s: self.warm_up_s(), measured_max_s })
+        let (purpose, warm_up_s) = (Purpose::Last, self.warm_up_s());
+        let is_long = measured_max_s >= LAST_S.0 && level > 0.0;
+        is_long.then_some(Next::Trial(TrialPlan { level, purpose, warm_up_s, measured_max_s }))
     }
 
     fn ask(&self, level: f64, purpose: Purpose) -> Next {

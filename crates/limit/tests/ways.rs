@@ -288,3 +288,31 @@ fn where_lower_levels_say_nothing_it_is_not_said_that_nothing_holds() {
     assert_eq!(found.holds_at_least(150.0), None);
     assert_eq!(found.verdict(Some(150.0)), SearchVerdict::Unknown);
 }
+
+/// An objective that fails at any load by chance: of two trials at the highest level one held.
+#[test]
+fn nothing_breaks_only_where_no_trial_broke_and_it_lasted() {
+    let options = Options { level_max: 45.0, ..Options::new(45.0, 40.0) };
+    let breaks_in = |turns: &'static [usize]| {
+        let turn = std::cell::Cell::new(0);
+        let (ending, trials) = carried_out(&options, |ask| {
+            turn.set(turn.get() + 1);
+            trial(ask, !turns.contains(&turn.get()))
+        });
+        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+        (ending, trials, found)
+    };
+    for turns in [&[1][..], &[1, 3], &[2]] {
+        let (ending, trials, found) = breaks_in(turns);
+        assert_ne!(ending, Ending::NothingBreaks, "{turns:?}");
+        assert!(trials.len() > 2 && found.first_to_break.is_some(), "{turns:?}: {found:?}");
+        if turns == [1] {
+            let longest = trials[..2].iter().map(|trial| trial.ask.measured_max_s).fold(0.0, f64::max);
+            assert!(trials[2].ask.measured_max_s > longest, "{:?}", trials[2].ask);
+        }
+    }
+    let (ending, trials, found) = breaks_in(&[]);
+    assert_eq!((ending, found.first_to_break), (Ending::NothingBreaks, None));
+    assert_eq!(trials.last().unwrap().ask.purpose, Purpose::Last);
+    assert!(spent_s(&trials) <= 40.0);
+}
