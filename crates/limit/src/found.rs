@@ -128,14 +128,15 @@ pub fn found(
     let counted = counted(trials);
     let decided = decided(goals, &counted);
     let estimate = estimate(goals, &counted);
+    let held = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).reduce(f64::max);
     let (level, low, high) = match &estimate {
+        // what broke is above the driver's own limit: no more is known than what held
+        Some(Estimate { low, high, .. }) if ended == Some(Ending::Driver) => {
+            (held, low.zip(held).map(|(low, held)| low.min(held)), *high)
+        }
         Some(Estimate { level, low, high, .. }) => (Some(*level), *low, *high),
         // nothing broke: as far as it was tried
-        None if decided.iter().any(|trial| trial.holds()) => {
-            let held = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level);
-            let held = held.reduce(f64::max);
-            (held, held, None)
-        }
+        None if held.is_some() => (held, held, None),
         None => (None, None, decided.iter().map(|trial| trial.ask.level).reduce(f64::min)),
     };
     let per_s = |level: Option<f64>| level.and_then(|level| rate_at(&counted, level, options.users));

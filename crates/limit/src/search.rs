@@ -206,7 +206,7 @@ impl Planner<'_> {
             (Some(held), Some(top)) if self.is_far(held, top) => {
                 self.ask((held * top).sqrt(), Purpose::Narrow)
             }
-            (Some(_), Some(_)) if broken.is_none() => Next::Over(Ending::Driver),
+            (Some(_), Some(top)) if broken.is_none_or(|level| level > top) => Next::Over(Ending::Driver),
             (Some(_), Some(_)) => self.refine(),
         }
     }

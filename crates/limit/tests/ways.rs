@@ -316,3 +316,18 @@ fn nothing_breaks_only_where_no_trial_broke_and_it_lasted() {
     assert_eq!(trials.last().unwrap().ask.purpose, Purpose::Last);
     assert!(spent_s(&trials) <= 40.0);
 }
+
+/// One trial far above counts, and everything between it and what holds is bound by the driver.
+#[test]
+fn a_limit_above_that_of_the_driver_is_none() {
+    let options = Options::new(40.0, 120.0);
+    let (ending, trials) = carried_out(&options, |ask| {
+        let bound = ask.level > 42.0 && ask.level < 80.0;
+        let not_counted = bound.then(|| NotCounted::Driver("its threads".into()));
+        Trial { not_counted, ..trial(ask, ask.level < 80.0) }
+    });
+    assert_eq!(ending, Ending::Driver);
+    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+    assert!(found.level.unwrap() <= 42.0 && found.low_level.unwrap() <= 42.0, "{found:?}");
+    assert_eq!((found.verdict(None), found.driver.as_deref()), (SearchVerdict::Unknown, Some("its threads")));
+}
