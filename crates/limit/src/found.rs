@@ -102,8 +102,10 @@ impl Found {
             match self.holds_at_least(per_s) {
                 Some(true) => return SearchVerdict::Pass,
                 Some(false) => return SearchVerdict::Fail,
-                // nothing broke, and less was tried
-                None if !is_broken => return SearchVerdict::Unknown,
+                // an interval with an open end decides nothing
+                None if self.low_per_s.is_none() || self.high_per_s.is_none() => {
+                    return SearchVerdict::Unknown;
+                }
                 None => {}
             }
         }
@@ -323,6 +325,17 @@ mod tests {
             [pass, pass, fail],
             "within the interval nothing fails"
         );
+        let open = |low: bool, ended| Found {
+            low_per_s: Some(720.0).filter(|_| low),
+            high_per_s: Some(740.0).filter(|_| !low),
+            ..found(ended, Some(730.0), broke)
+        };
+        for ended in [Ending::Budget, Ending::Precise, Ending::NothingBreaks] {
+            assert_eq!(open(true, ended).verdict(Some(1e6)), unknown, "it was not tried that far");
+            assert_eq!(open(true, ended).verdict(Some(720.0)), pass);
+            assert_eq!(open(false, ended).verdict(Some(20.0)), unknown, "nothing is known from below");
+            assert_eq!(open(false, ended).verdict(Some(741.0)), fail);
+        }
         let driver = found(Ending::Driver, Some(730.0), None);
         assert_eq!([driver.verdict(Some(700.0)), driver.verdict(Some(800.0))], [pass, unknown]);
     }

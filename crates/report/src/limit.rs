@@ -123,10 +123,19 @@ pub fn at_least(found: &Found, per_s: f64) -> String {
     match found.holds_at_least(per_s) {
         Some(true) => format!("at least the {wanted} asked for"),
         Some(false) => format!("less than the {wanted} asked for"),
-        None if found.first_to_break.is_some() => {
-            format!("the interval does not decide whether it holds {wanted}")
-        }
-        None => format!("no trial decides whether it holds {wanted}"),
+        None => match (found.low_per_s, found.high_per_s) {
+            (Some(_), Some(_)) => format!("the interval does not decide whether it holds {wanted}"),
+            (Some(_), None) => {
+                format!("no trial decides whether it holds {wanted}: it was not tried that far")
+            }
+            (None, Some(_)) => {
+                format!("no trial decides whether it holds {wanted}: the interval has no lower end yet")
+            }
+            (None, None) if found.per_s.is_some() => {
+                format!("no trial decides whether it holds {wanted}: the limit has no interval yet")
+            }
+            (None, None) => format!("no trial decides whether it holds {wanted}: nothing has held yet"),
+        },
     }
 }
 
@@ -447,8 +456,14 @@ pub(crate) mod tests {
         assert_eq!(value["limit"]["at_least"], wanted);
         let none = Found { per_s: None, low_per_s: None, high_per_s: Some(7.0), ..found };
         assert_eq!(at_least(&none, 10.0), "less than the 10/s asked for");
-        let unbroken = Found { high_per_s: None, first_to_break: None, ..none };
-        assert_eq!(at_least(&unbroken, 10.0), "no trial decides whether it holds 10/s");
+        let of = |per_s, low_per_s, high_per_s| {
+            at_least(&Found { per_s, low_per_s, high_per_s, ..none.clone() }, 10.0)
+        };
+        let undecided = "no trial decides whether it holds 10/s: ";
+        assert_eq!(of(Some(7.0), Some(7.0), None), format!("{undecided}it was not tried that far"));
+        assert_eq!(of(Some(7.0), None, Some(12.0)), format!("{undecided}the interval has no lower end yet"));
+        assert_eq!(of(Some(7.0), None, None), format!("{undecided}the limit has no interval yet"));
+        assert_eq!(of(None, None, None), format!("{undecided}nothing has held yet"));
     }
 
     #[test]
