@@ -102,6 +102,7 @@ impl Found {
             match self.holds_at_least(per_s) {
                 Some(true) => return SearchVerdict::Pass,
                 Some(false) => return SearchVerdict::Fail,
+                None if self.ended == Some(Ending::NothingHolds) => return SearchVerdict::Fail,
                 // an interval with an open end decides nothing
                 None if self.low_per_s.is_none() || self.high_per_s.is_none() => {
                     return SearchVerdict::Unknown;
@@ -336,6 +337,7 @@ mod tests {
             assert_eq!(open(false, ended).verdict(Some(20.0)), unknown, "nothing is known from below");
             assert_eq!(open(false, ended).verdict(Some(741.0)), fail);
         }
+        assert_eq!(found(Ending::NothingHolds, None, broke).verdict(Some(1.0)), fail);
         let driver = found(Ending::Driver, Some(730.0), None);
         assert_eq!([driver.verdict(Some(700.0)), driver.verdict(Some(800.0))], [pass, unknown]);
     }
