@@ -142,7 +142,14 @@ pub fn found(
         None if held.is_some() => (held, held, None),
         None => (None, None, decided.iter().map(|trial| trial.ask.level).reduce(f64::min)),
     };
-    let per_s = |level: Option<f64>| level.and_then(|level| rate_at(&counted, level, options.users));
+    // where nothing broke no more is known than what was offered
+    let offered = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.figures.offered_per_s);
+    let offered = offered.reduce(f64::max).filter(|_| estimate.is_none() && !options.users);
+    let is_whole = requests_per_session(&counted).is_some_and(|each| each.fract() == 0.0);
+    let most = offered.filter(|_| !is_whole).unwrap_or(f64::INFINITY);
+    let per_s = |level: Option<f64>| {
+        level.and_then(|level| rate_at(&counted, level, options.users)).map(|rate| rate.min(most))
+    };
     let (first_to_break, first_to_break_measured) = first_to_break(goals, &decided, estimate.as_ref());
     let driver = trials.iter().rev().find_map(|trial| match &trial.not_counted {
         Some(NotCounted::Driver(why)) => Some(why.clone()),
@@ -177,15 +184,7 @@ pub fn found(
 /// achieved by the trials on either side.
 fn rate_at(trials: &[&Trial], level: f64, users: bool) -> Option<f64> {
     if !users {
-        let holding: Vec<&&Trial> = trials.iter().filter(|trial| trial.holds()).collect();
-        let of = if holding.is_empty() { trials.iter().collect() } else { holding };
-        let (due, sessions) = of.iter().fold((0.0, 0.0), |(due, sessions), trial| {
-            (
-                due + trial.figures.offered_per_s * trial.measured_s,
-                sessions + trial.ask.level * trial.measured_s,
-            )
-        });
-        return (sessions > 0.0).then(|| level * due / sessions);
+        return Some(level * requests_per_session(trials)?);
     }
     let mean_of = |at: f64| {
         let of =
@@ -204,6 +203,23 @@ fn rate_at(trials: &[&Trial], level: f64, users: bool) -> Option<f64> {
         (Some(at), _) | (None, Some(at)) => Some(mean_of(at)),
         (None, None) => None,
     }
+}
+
+/// Requests for each session that arrives, of the trials that hold. Sessions mostly have the same number of them: where it
+/// differs from a whole one by no more than chance, as arrivals are drawn, it is that.
+fn requests_per_session(trials: &[&Trial]) -> Option<f64> {
+    let holding: Vec<&&Trial> = trials.iter().filter(|trial| trial.holds()).collect();
+    let of = if holding.is_empty() { trials.iter().collect() } else { holding };
+    let (due, sessions) = of.iter().fold((0.0, 0.0), |(due, sessions), trial| {
+        (due + trial.figures.offered_per_s * trial.measured_s, sessions + trial.ask.level * trial.measured_s)
+    });
+    if sessions <= 0.0 {
+        return None;
+    }
+    let each = due / sessions;
+    let whole = each.round().max(1.0);
+    let by_chance = DRAWN_BY_CHANCE * whole / f64::sqrt(sessions);
+    Some(if due > 0.0 && (each - whole).abs() <= by_chance { whole } else { each })
 }
 
 fn first_to_break(
@@ -250,6 +266,8 @@ fn errors(goals: &[Goal], trials: &[&Trial], broken: Option<usize>) -> Option<us
     all.next().filter(|_| lowest.figures.failed_share > MOST_FAILED).map(|(index, _)| index)
 }
 
+/// The number of arrivals that are drawn differs by chance by up to so many of its roots.
+const DRAWN_BY_CHANCE: f64 = 2.0;
 /// A larger share than this is most of the requests.
 const MOST_FAILED: f64 = 0.5;
 /// A response time that rises by less, from the lowest level to the highest that holds, does not rise.

@@ -331,3 +331,27 @@ fn a_limit_above_that_of_the_driver_is_none() {
     assert!(found.level.unwrap() <= 42.0 && found.low_level.unwrap() <= 42.0, "{found:?}");
     assert_eq!((found.verdict(None), found.driver.as_deref()), (SearchVerdict::Unknown, Some("its threads")));
 }
+
+/// Arrivals are drawn: more than were asked for in a first, short trial, fewer at the highest level.
+#[test]
+fn no_more_holds_than_was_offered_and_no_less_for_few_arrivals() {
+    let of = |first: f64, each: f64| {
+        let options = Options { level_max: 30.0, ..Options::new(10.0, 120.0) };
+        let (ending, trials) = carried_out(&options, |ask| {
+            let offered_per_s = if ask.level <= 10.0 { first } else { ask.level * each };
+            let trial = trial(ask, true);
+            Trial { figures: Figures { offered_per_s, ..Figures::default() }, ..trial }
+        });
+        assert_eq!(ending, Ending::NothingBreaks);
+        let most = trials.iter().map(|trial| trial.figures.offered_per_s).fold(0.0, f64::max);
+        (found(&errors(), &trials, &options, &Resources::default(), Some(ending)), most)
+    };
+    // one request in each session
+    let (found, most) = of(14.0, 0.977);
+    assert!(most < 30.0);
+    assert_eq!((found.per_s, found.holds_at_least(30.0)), (Some(30.0), Some(true)));
+    assert_eq!((found.holds_at_least(30.6), found.verdict(Some(30.6))), (None, SearchVerdict::Unknown));
+    // sessions of any length
+    let (found, most) = of(60.0, 2.4);
+    assert!(found.per_s.unwrap() <= most && found.low_per_s.unwrap() <= most, "{found:?}");
+}
