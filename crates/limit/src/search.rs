@@ -116,6 +116,8 @@ const WITHIN: (f64, f64) = (-0.1, 0.06);
 const ROUNDS: u32 = 2;
 /// So many trials that were disturbed are repeated; where more are, the machine is as it is.
 const REPEATED: usize = 6;
+/// So many trials at a level in which the driver was the limit make it one.
+const BOUND_MIN: usize = 2;
 /// A trial around the limit takes this part of the budget, within these bounds, seconds.
 const REFINE_PART: f64 = 1.0 / 20.0;
 const REFINE_S: (f64, f64) = (3.0, 60.0);
@@ -174,6 +176,13 @@ impl Planner<'_> {
         if let Some(last) = self.trials.last()
             && matches!(last.not_counted, Some(NotCounted::Machine(_)))
             && self.counted.last() != Some(&last)
+        {
+            return Next::Trial(last.ask);
+        }
+        // what held the driver up may have been over in a moment
+        if let Some(last) = self.trials.last()
+            && is_bound(last)
+            && self.bound(last.ask.level).count() < BOUND_MIN
         {
             return Next::Trial(last.ask);
         }
@@ -346,11 +355,19 @@ impl Planner<'_> {
         (due > 0.0 && level > 0.0).then(|| due / level)
     }
 
-    /// The lowest level at which the driver was the limit.
+    /// The lowest level at which the driver was the limit, twice, and more often than trials held there or above.
     fn ceiling(&self) -> Option<f64> {
-        let bound =
-            self.trials.iter().filter(|trial| matches!(trial.not_counted, Some(NotCounted::Driver(_))));
-        bound.map(|trial| trial.ask.level).reduce(f64::min)
+        let is_ceiling = |level: &f64| {
+            let bound = self.bound(*level).count();
+            bound >= BOUND_MIN && bound > self.levels(true).filter(|held| held >= level).count()
+        };
+        let levels = self.trials.iter().filter(|trial| is_bound(trial)).map(|trial| trial.ask.level);
+        levels.filter(is_ceiling).reduce(f64::min)
+    }
+
+    /// Trials at this level in which the driver was the limit.
+    fn bound(&self, level: f64) -> impl Iterator<Item = &Trial> + '_ {
+        self.trials.iter().filter(move |trial| is_bound(trial) && trial.ask.level == level)
     }
 
     fn is_far(&self, held: f64, top: f64) -> bool {
@@ -531,6 +548,10 @@ impl Planner<'_> {
         };
         self.spent_s() + takes(ask.measured_max_s) + after_s <= self.options.budget_s
     }
+}
+
+fn is_bound(trial: &Trial) -> bool {
+    matches!(trial.not_counted, Some(NotCounted::Driver(_)))
 }
 
 /// To four digits, which are enough for a person.

@@ -355,3 +355,19 @@ fn no_more_holds_than_was_offered_and_no_less_for_few_arrivals() {
     let (found, most) = of(60.0, 2.4);
     assert!(found.per_s.unwrap() <= most && found.low_per_s.unwrap() <= most, "{found:?}");
 }
+
+#[test]
+fn a_driver_that_was_held_up_once_is_no_limit() {
+    let options = Options::new(100.0, 300.0);
+    for turn in [1, 3, 6, 9] {
+        let count = std::cell::Cell::new(0);
+        let (ending, trials) = carried_out(&options, |ask| {
+            count.set(count.get() + 1);
+            let held_up = (count.get() == turn).then(|| NotCounted::Driver("its threads".into()));
+            Trial { not_counted: held_up, ..trial(ask, ask.level <= 900.0) }
+        });
+        assert_eq!(ending, Ending::Precise, "{turn}");
+        assert_eq!(trials[turn - 1].ask, trials[turn].ask);
+        assert!((estimate(&errors(), &counted(&trials)).unwrap().level / 900.0 - 1.0).abs() < 0.02);
+    }
+}
