@@ -233,12 +233,12 @@ fn first_to_break(
         // nothing holds: what breaks at the lowest level
         None => {
             let lowest = trials.iter().filter(|trial| !trial.holds()).min_by(by_level);
-            lowest.and_then(|trial| trial.seen.iter().position(|seen| !seen.met))
+            lowest.and_then(|trial| (0..goals.len()).find(|goal| trial.missed(goals, *goal)))
         }
     };
     match errors(goals, trials, goal).or(goal).and_then(|goal| Some((goal, goals.get(goal)?))) {
         Some((index, goal)) => {
-            let broke = trials.iter().filter(|trial| trial.seen.get(index).is_some_and(|seen| !seen.met));
+            let broke = trials.iter().filter(|trial| trial.missed(goals, index));
             let lowest = broke.min_by(by_level).map(|trial| trial.seen[index].measured.clone());
             (Some(goal.text.clone()), lowest.filter(|text| !text.is_empty()))
         }
@@ -259,9 +259,9 @@ fn cpu(trials: &[&Trial], level: Option<f64>) -> Vec<Cores> {
 /// Where most requests failed at the lowest level that broke an objective, that is what breaks, whatever else they miss.
 fn errors(goals: &[Goal], trials: &[&Trial], broken: Option<usize>) -> Option<usize> {
     let broken = broken?;
-    let broke = trials.iter().filter(|trial| trial.seen.get(broken).is_some_and(|seen| !seen.met));
+    let broke = trials.iter().filter(|trial| trial.missed(goals, broken));
     let lowest = broke.min_by(|a, b| a.ask.level.total_cmp(&b.ask.level))?;
-    let is_missed = |goal: usize| lowest.seen.get(goal).is_some_and(|seen| !seen.met);
+    let is_missed = |goal: usize| lowest.missed(goals, goal);
     let mut all = goals.iter().enumerate().filter(|(index, goal)| goal.is_of_errors && is_missed(*index));
     all.next().filter(|_| lowest.figures.failed_share > MOST_FAILED).map(|(index, _)| index)
 }

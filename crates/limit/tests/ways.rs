@@ -87,7 +87,12 @@ fn a_system_that_only_fails_is_told_at_once() {
         let fails = |ask: &TrialPlan| {
             let mut tail = Tail::default();
             tail.fail((ask.level * ask.measured_max_s) as u64);
-            let percentile = GoalResult { met: false, measured: "not measured".into(), tail: Some(tail) };
+            let percentile = GoalResult {
+                met: false,
+                measured: "not measured".into(),
+                tail: Some(tail),
+                undecided: false,
+            };
             let errors = GoalResult { measured: "100%".into(), ..GoalResult::default() };
             let figures = Figures { offered_per_s: ask.level, failed_share: 1.0, ..Figures::default() };
             Trial::new(*ask, vec![percentile, errors], figures)
@@ -116,7 +121,7 @@ fn too_few_requests_say_nothing() {
         // the first request of a trial is always slow
         tail.add(9.0, u64::from(count > 0));
         let met = (tail.slow() as f64) < 0.001 * tail.due() as f64;
-        let seen = GoalResult { met, measured: String::new(), tail: Some(tail) };
+        let seen = GoalResult { met, measured: String::new(), tail: Some(tail), undecided: false };
         let figures = Figures { offered_per_s: count as f64 / ask.measured_max_s, ..Figures::default() };
         Trial::new(*ask, vec![seen], figures)
     };
@@ -239,7 +244,7 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
             let fast = ask.level <= limit;
             let mut tail = Tail::default();
             tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * ask.measured_max_s) as u64);
-            let seen = GoalResult { met: fast, measured: String::new(), tail: Some(tail) };
+            let seen = GoalResult { met: fast, measured: String::new(), tail: Some(tail), undecided: false };
             let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
             // far beyond, it is soon sure
             Trial { measured_s: 3.0, took_s: 5.0, ..Trial::new(*ask, vec![seen], figures) }
@@ -263,7 +268,8 @@ fn where_lower_levels_say_nothing_it_is_not_said_that_nothing_holds() {
     let of = |ask: &TrialPlan, slow: bool, not_counted: Option<NotCounted>| {
         let mut tail = Tail::default();
         tail.add(if slow { 9.0 } else { 0.1 }, (ask.level * ask.measured_max_s) as u64);
-        let percentile = GoalResult { met: !slow, measured: String::new(), tail: Some(tail) };
+        let percentile =
+            GoalResult { met: !slow, measured: String::new(), tail: Some(tail), undecided: false };
         let errors = GoalResult { met: !slow, ..GoalResult::default() };
         let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
         let took_s = ask.warm_up_s + ask.measured_max_s + 1.0;
@@ -370,4 +376,33 @@ fn a_driver_that_was_held_up_once_is_no_limit() {
         assert_eq!(trials[turn - 1].ask, trials[turn].ask);
         assert!((estimate(&errors(), &counted(&trials)).unwrap().level / 900.0 - 1.0).abs() < 0.02);
     }
+}
+
+/// A percentile of too few requests, or one that the driver's own fault could have changed, is not what breaks.
+#[test]
+fn what_is_not_decided_does_not_break_first() {
+    let goals = [
+        goal(Percentile { allowed: 0.01, bound_s: 0.25 }),
+        Goal { text: "mean < 9ms".into(), ..Goal::default() },
+        errors()[0].clone(),
+    ];
+    let options = Options::new(20.0, 60.0);
+    let mut trials = Vec::new();
+    let broke = |ask: &TrialPlan| {
+        let mut tail = Tail::default();
+        tail.add(2.0, 5);
+        tail.add(0.1, 43);
+        let percentile = GoalResult { measured: "571ms".into(), tail: Some(tail), ..GoalResult::default() };
+        let mean = GoalResult { measured: "12ms".into(), undecided: true, ..GoalResult::default() };
+        let errors = GoalResult { measured: "3%".into(), ..GoalResult::default() };
+        let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
+        Trial::new(*ask, vec![percentile, mean, errors], figures)
+    };
+    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(broke));
+    let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
+    assert_eq!(
+        (found.first_to_break.as_deref(), found.first_to_break_measured.as_deref()),
+        (Some("errors < 0.1%"), Some("3%"))
+    );
+    assert!(!trials[0].missed(&goals, 0) && !trials[0].missed(&goals, 1) && trials[0].missed(&goals, 2));
 }

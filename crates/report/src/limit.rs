@@ -6,7 +6,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tidemark_limit::{Anomaly, Cause, Cores, Ending, Found, NotCounted, Point, Search, Searches, Trial};
+use tidemark_limit::{
+    Anomaly, Cause, Cores, Ending, Found, Goal, GoalResult, NotCounted, Point, Search, Searches, Trial,
+};
 use tidemark_record::SYSTEM;
 
 use crate::units::{budget, count, duration, percent, three_digits, trim_zeros};
@@ -45,7 +47,7 @@ fn of(search: &Search) -> Value {
 }
 
 fn trial(search: &Search, trial: &Trial) -> Value {
-    let missed = search.goals.iter().zip(&trial.seen).filter(|(_, seen)| !seen.met);
+    let missed = missed(search, trial);
     let missed = missed.map(|(goal, seen)| json!({ "objective": goal.text, "measured": seen.measured }));
     let missed: Vec<Value> = missed.collect();
     json!({
@@ -63,6 +65,15 @@ fn trial(search: &Search, trial: &Trial) -> Value {
         "took_s": trial.took_s,
         "run": trial.dir,
     })
+}
+
+/// The objectives that a trial missed; not those that it does not decide.
+pub(crate) fn missed<'a>(
+    search: &'a Search,
+    trial: &'a Trial,
+) -> impl Iterator<Item = (&'a Goal, &'a GoalResult)> {
+    let all = search.goals.iter().zip(&trial.seen).enumerate();
+    all.filter(move |(index, _)| trial.missed(&search.goals, *index)).map(|(_, of)| of)
 }
 
 /// The result in one sentence: `holds 41,200/s (40,100 to 42,000, 95 %); first to break: p99 < 50ms; then CPU of the system
@@ -371,7 +382,7 @@ pub(crate) fn time(us: Option<u64>) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use tidemark_limit::{Figures, Goal, GoalResult, Options, Purpose, Resources, TrialPlan};
+    use tidemark_limit::{Figures, Options, Purpose, Resources, TrialPlan};
 
     /// A search that held 800/s and broke at 900/s, on one core.
     pub(crate) fn searches(setting: Option<&str>) -> Searches {
@@ -388,7 +399,7 @@ pub(crate) mod tests {
                 processes: vec![Cores { name: "system".into(), cores: level / 900.0 }],
                 ..Figures::default()
             };
-            let seen = vec![GoalResult { met, measured: "71ms</td>".into(), tail: None }];
+            let seen = vec![GoalResult { met, measured: "71ms</td>".into(), tail: None, undecided: false }];
             Trial { dir: format!("1-{level}"), ..Trial::new(ask, seen, figures) }
         };
         let search = Search {
@@ -534,6 +545,11 @@ pub(crate) mod tests {
             (&limit["trials"][2]["not_counted"], &limit["trials"][2]["failure"]),
             (&Value::Null, &Value::Null)
         );
+        // what is not decided is not missed
+        let mut undecided = searches(None);
+        undecided.searches[0].trials[2].seen[0].undecided = true;
+        let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
+        assert_eq!(value["limit"]["trials"][2]["missed"], json!([]));
         let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
         assert_eq!(family["limits"][0]["setting"], "cores=2");
     }

@@ -52,6 +52,7 @@ pub fn trial(ask: TrialPlan, goals: &Goals, tally: &Tally, manifest: &Manifest, 
                 met: *by_chance || result.is_some_and(|result| result.met),
                 measured: result.map_or_else(String::new, |result| result.measured.clone()),
                 tail: tail.clone(),
+                undecided: !*by_chance && result.is_some_and(|result| result.undecided),
             }
         })
         .collect();

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tidemark_limit::{Found, Point, Search, Searches, Trial};
 
 use super::{EDGE, WIDTH, escape, head};
-use crate::limit::{rate, remarks, says, time, took};
+use crate::limit::{missed, rate, remarks, says, time, took};
 use crate::units::{duration, percent};
 
 /// Height of a chart, pixels, and the room for its axes.
@@ -237,7 +237,7 @@ fn worth(search: &Search, trial: &Trial) -> (&'static str, char, Option<String>)
         Some(Driver(why) | Machine(why)) => ("quiet", '–', Some(format!("not counted: {why}"))),
         None if trial.holds() => ("good", '✓', None),
         None => {
-            let missed = search.goals.iter().zip(&trial.seen).filter(|(_, seen)| !seen.met);
+            let missed = missed(search, trial);
             let mut told: Vec<String> = trial.failure.iter().cloned().collect();
             told.extend(missed.map(|(goal, seen)| format!("{} ({})", goal.text, seen.measured)));
             ("bad", '✗', Some(told.join("; ")))
