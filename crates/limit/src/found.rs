@@ -79,8 +79,8 @@ pub struct Point {
     pub failed_share: f64,
     /// What the system's processes used of the cores.
     pub cpu_cores: f64,
-    /// Whether every objective was met.
-    pub holds: bool,
+    /// Whether every objective was met; null where it does not say, as there were too few requests.
+    pub holds: Option<bool>,
 }
 
 impl Found {
@@ -176,7 +176,7 @@ pub fn found(
         knee_per_s: knee(&decided),
         anomalies: anomalies(goals, trials, estimate.as_ref(), resources.fresh),
         took_s: spent_s(trials),
-        curve: curve(&counted),
+        curve: curve(goals, &counted),
     }
 }
 
@@ -288,7 +288,7 @@ fn knee(trials: &[&Trial]) -> Option<f64> {
     (last.1 >= first.1 * RISES && best.0 < last.0).then_some(best.0)
 }
 
-fn curve(trials: &[&Trial]) -> Vec<Point> {
+fn curve(goals: &[Goal], trials: &[&Trial]) -> Vec<Point> {
     let point = |trial: &&Trial| {
         let figures = &trial.figures;
         Point {
@@ -301,7 +301,7 @@ fn curve(trials: &[&Trial]) -> Vec<Point> {
             p999_us: figures.p999_us,
             failed_share: figures.failed_share,
             cpu_cores: figures.processes.iter().map(|process| process.cores).sum(),
-            holds: trial.holds(),
+            holds: trial.verdict(goals),
         }
     };
     let mut curve: Vec<Point> = trials.iter().map(point).collect();

@@ -207,7 +207,7 @@ impl Trial {
 
     /// Whether the objectives hold, as far as its requests can say: none where there was no request, or a percentile had too
     /// few of them and nothing else was missed.
-    pub(crate) fn verdict(&self, goals: &[Goal]) -> Option<bool> {
+    pub fn verdict(&self, goals: &[Goal]) -> Option<bool> {
         if self.failure.is_some() {
             return Some(false);
         }

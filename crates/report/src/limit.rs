@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tidemark_limit::{
     Anomaly, Cause, Cores, Ending, Found, Goal, GoalResult, NotCounted, Point, Search, Searches, Trial,
+    counted,
 };
 use tidemark_record::SYSTEM;
 
@@ -34,7 +35,9 @@ fn of(search: &Search) -> Value {
     let found = search.found();
     let mut limit = serde_json::to_value(&found).expect("a limit is plain JSON");
     limit["says"] = says(&found).into();
-    limit["trials"] = search.trials.iter().map(|of| trial(search, of)).collect();
+    let counted = counted(&search.trials);
+    let is_counted = |of: &Trial| counted.iter().any(|counted| std::ptr::eq(*counted, of));
+    limit["trials"] = search.trials.iter().map(|of| trial(search, of, is_counted(of))).collect();
     limit["notes"] = json!(search.notes);
     if let Some(setting) = &search.setting {
         limit["setting"] = setting.as_str().into();
@@ -46,7 +49,7 @@ fn of(search: &Search) -> Value {
     limit
 }
 
-fn trial(search: &Search, trial: &Trial) -> Value {
+fn trial(search: &Search, trial: &Trial, is_counted: bool) -> Value {
     let missed = missed(search, trial);
     let missed = missed.map(|(goal, seen)| json!({ "objective": goal.text, "measured": seen.measured }));
     let missed: Vec<Value> = missed.collect();
@@ -57,7 +60,7 @@ fn trial(search: &Search, trial: &Trial) -> Value {
         "achieved_per_s": trial.figures.achieved_per_s,
         "p50_us": trial.figures.p50_us,
         "p99_us": trial.figures.p99_us,
-        "holds": trial.holds(),
+        "holds": trial.verdict(&search.goals).filter(|_| is_counted),
         "missed": missed,
         "failure": trial.failure,
         "not_counted": trial.not_counted,
@@ -374,6 +377,15 @@ pub(crate) fn points(found: &Found, most: usize) -> Vec<&Point> {
     points
 }
 
+/// Whether a trial holds; a dash where it does not say.
+pub(crate) fn sign(holds: Option<bool>) -> &'static str {
+    match holds {
+        Some(true) => "✓",
+        Some(false) => "✗",
+        None => "–",
+    }
+}
+
 /// A time, or that it was not reached.
 pub(crate) fn time(us: Option<u64>) -> String {
     us.map_or_else(|| "-".into(), |us| duration(us as f64))
@@ -549,7 +561,14 @@ pub(crate) mod tests {
         let mut undecided = searches(None);
         undecided.searches[0].trials[2].seen[0].undecided = true;
         let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
-        assert_eq!(value["limit"]["trials"][2]["missed"], json!([]));
+        let limit = &value["limit"];
+        assert_eq!(limit["trials"][2]["missed"], json!([]));
+        // and neither holds nor breaks
+        assert_eq!((&limit["trials"][2]["holds"], &limit["curve"][2]["holds"]), (&Value::Null, &Value::Null));
+        assert_eq!(limit["trials"][1]["holds"], true);
+        undecided.searches[0].trials[1].not_counted = Some(NotCounted::Driver("x".into()));
+        let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
+        assert_eq!(value["limit"]["trials"][1]["holds"], Value::Null);
         let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
         assert_eq!(family["limits"][0]["setting"], "cores=2");
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use tidemark_limit::{Search, Searches};
 
 use super::{code, plain};
-use crate::limit::{points, rate, remarks, says, time, took};
+use crate::limit::{points, rate, remarks, says, sign, time, took};
 use crate::units::percent;
 
 /// Rows of a curve.
@@ -57,7 +57,7 @@ fn one(out: &mut String, search: &Search) {
             time(point.p99_us),
             percent(point.failed_share),
             point.cpu_cores,
-            if point.holds { "✓" } else { "✗" },
+            sign(point.holds),
         );
     }
 }

@@ -150,7 +150,7 @@ fn chart(
         escape(&if found.users { format!("{right:.0} users") } else { format!("{}/s offered", rate(right)) })
     );
     for (_, dashes, of) in ways {
-        let mut drawn: Vec<(f64, f64, bool)> = found
+        let mut drawn: Vec<(f64, f64, Option<bool>)> = found
             .curve
             .iter()
             .filter_map(|point| Some((x(across(point)), y(of(point)?), point.holds)))
@@ -164,7 +164,7 @@ fn chart(
             line.join(" ")
         );
         for (x, y, holds) in &drawn {
-            let class = if *holds { "dot" } else { "dot bad" };
+            let class = if *holds == Some(false) { "dot bad" } else { "dot" };
             let _ = writeln!(out, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"/>");
         }
     }
@@ -235,6 +235,9 @@ fn worth(search: &Search, trial: &Trial) -> (&'static str, char, Option<String>)
     use tidemark_limit::NotCounted::{Driver, Machine};
     match &trial.not_counted {
         Some(Driver(why) | Machine(why)) => ("quiet", '–', Some(format!("not counted: {why}"))),
+        None if trial.verdict(&search.goals).is_none() => {
+            ("quiet", '–', Some("neither holds nor breaks: too few requests to say".into()))
+        }
         None if trial.holds() => ("good", '✓', None),
         None => {
             let missed = missed(search, trial);
@@ -260,6 +263,15 @@ mod tests {
         assert_eq!(shown.matches("<rect").count(), 3);
         assert!(shown.contains("a &lt;note&gt;") && !shown.contains("71ms</td></td>"), "{shown}");
         assert!(shown.contains("mean &lt; 50ms (71ms&lt;/td&gt;)"), "{shown}");
+    }
+
+    #[test]
+    fn a_trial_that_says_nothing_has_a_dash() {
+        let mut searches = searches(None);
+        searches.searches[0].trials[2].seen[0].undecided = true;
+        let shown = page(&searches);
+        assert!(shown.contains("–</td>") && shown.contains("neither holds nor breaks"), "{shown}");
+        assert!(!shown.contains("<circle class=\"dot bad\""), "{shown}");
     }
 
     #[test]
