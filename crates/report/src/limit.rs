@@ -106,7 +106,13 @@ pub fn says(found: &Found) -> String {
                     None => format!("{breaks}, and nothing has held yet"),
                 }
             }
-            _ => "no result yet: no trial that counts has finished".into(),
+            _ => match found.ended {
+                None => "no result yet: no trial that counts has finished".into(),
+                Some(Ending::Driver) => {
+                    format!("nothing could be told: the driver was the limit, not the system: {}", driver())
+                }
+                Some(_) => "no trial said anything of the system".into(),
+            },
         },
         (Some(Ending::Driver), Some(held)) => {
             format!("holds at least {held}; above it the driver is the limit, not the system: {}", driver())
@@ -459,6 +465,15 @@ pub(crate) mod tests {
             (found.per_s, found.level, found.high_level) = (None, None, Some(60.0));
         });
         assert_eq!(unheard, "mean < 50ms (71ms</td>) breaks at 60/s; below that nothing could be told");
+        let silent = |found: &mut Found| {
+            (found.per_s, found.level, found.high_level, found.first_to_break) = (None, None, None, None);
+            found.driver = Some("its threads".into());
+        };
+        assert_eq!(
+            other(Ending::Driver, &silent),
+            "nothing could be told: the driver was the limit, not the system: its threads"
+        );
+        assert_eq!(other(Ending::Budget, &silent), "no trial said anything of the system");
         assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));
         assert!(other(Ending::Saturated, &|_| {}).contains("--until"));
     }
