@@ -77,8 +77,8 @@ pub struct Point {
     pub p999_us: Option<u64>,
     /// Requests without a good answer, as a share of those that were due, 0 to 1.
     pub failed_share: f64,
-    /// What the system's processes used of the cores.
-    pub cpu_cores: f64,
+    /// What the system's processes used of the cores; null where nobody watches them.
+    pub cpu_cores: Option<f64>,
     /// Whether every objective was met; null where it does not say, as there were too few requests.
     pub holds: Option<bool>,
 }
@@ -300,7 +300,7 @@ fn curve(goals: &[Goal], trials: &[&Trial]) -> Vec<Point> {
             p99_us: figures.p99_us,
             p999_us: figures.p999_us,
             failed_share: figures.failed_share,
-            cpu_cores: figures.processes.iter().map(|process| process.cores).sum(),
+            cpu_cores: figures.processes.iter().map(|process| process.cores).reduce(|a, b| a + b),
             holds: trial.verdict(goals),
         }
     };

@@ -241,7 +241,9 @@ pub fn cause(cause: &Cause) -> String {
             "nothing that is seen from outside, as CPU is {cores:.2} cores (how many it has is not known): it waits for \
              something within it or behind it, a lock, a pool, another service"
         ),
-        Cause::Within { .. } => "not known: nobody watches the CPU of the system; --watch shows it".into(),
+        Cause::Unknown | Cause::Within { .. } => {
+            "not known: nobody watches the CPU of the system; --watch shows it".into()
+        }
     }
 }
 
@@ -547,7 +549,7 @@ pub(crate) mod tests {
             cause(&Cause::Within { cores: 0.4, of: 0.0 })
                 .contains("CPU is 0.40 cores (how many it has is not known)")
         );
-        assert!(cause(&Cause::Within { cores: 0.0, of: 0.0 }).contains("--watch shows it"));
+        assert!(cause(&Cause::Unknown).contains("--watch shows it"));
         let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
     }
@@ -584,6 +586,17 @@ pub(crate) mod tests {
         undecided.searches[0].trials[1].not_counted = Some(NotCounted::Driver("x".into()));
         let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
         assert_eq!(value["limit"]["trials"][1]["holds"], Value::Null);
+        // of what nobody watches no CPU is known
+        let mut unseen = searches(None);
+        unseen.searches[0].trials.iter_mut().for_each(|trial| trial.figures.processes.clear());
+        let value: Value = serde_json::from_str(&json(&unseen, Path::new("x"))).unwrap();
+        let limit = &value["limit"];
+        assert_eq!(
+            (&limit["curve"][0]["cpu_cores"], &limit["cause"]),
+            (&Value::Null, &json!({ "kind": "unknown" }))
+        );
+        let shown = crate::markdown::limit::summary(&unseen, Path::new("x"));
+        assert!(shown.contains("| - | ✓ |") && !shown.contains("0.00"), "{shown}");
         let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
         assert_eq!(family["limits"][0]["setting"], "cores=2");
     }

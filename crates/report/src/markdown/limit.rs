@@ -50,13 +50,13 @@ fn one(out: &mut String, search: &Search) {
         };
         let _ = writeln!(
             out,
-            "| {level} | {}/s | {} | {} | {} | {} | {:.2} | {} |",
+            "| {level} | {}/s | {} | {} | {} | {} | {} | {} |",
             rate(point.achieved_per_s),
             time(point.p50_us),
             time(point.p90_us),
             time(point.p99_us),
             percent(point.failed_share),
-            point.cpu_cores,
+            point.cpu_cores.map_or_else(|| "-".into(), |cores| format!("{cores:.2}")),
             sign(point.holds),
         );
     }

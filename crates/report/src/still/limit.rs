@@ -74,8 +74,8 @@ fn charts(out: &mut String, found: &Found) {
     ];
     let ways: Vec<_> = WAYS.iter().zip(of).map(|((name, dashes), of)| (*name, *dashes, of)).collect();
     chart(out, found, "response time", &ways, true, &duration);
-    if found.curve.iter().any(|point| point.cpu_cores > 0.0) {
-        let cores = |point: &Point| Some(point.cpu_cores);
+    if found.curve.iter().any(|point| point.cpu_cores.is_some_and(|cores| cores > 0.0)) {
+        let cores = |point: &Point| point.cpu_cores;
         chart(out, found, "cores in use", &[("", "", &cores)], false, &|cores| format!("{cores:.1}"));
     }
 }

@@ -90,7 +90,7 @@ fn curve(text: &mut Text, found: &Found) {
             time(point.p90_us),
             time(point.p99_us),
             if point.failed_share > 0.0 { percent(point.failed_share) } else { "0".into() },
-            if point.cpu_cores > 0.0 { format!("{:.2}", point.cpu_cores) } else { "-".into() },
+            point.cpu_cores.map_or_else(|| "-".into(), |cores| format!("{cores:.2}")),
             sign(point.holds).into(),
         ]);
     }
