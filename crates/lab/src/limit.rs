@@ -370,10 +370,11 @@ impl One<'_> {
     ) -> Result<Option<(Trial, Finished)>, E> {
         let begin = Instant::now();
         let (mut wait, mut cooled_down) = (COOL_DOWN.0, None);
+        let wait_max = self.wait_max(search, &ask, before_s);
         loop {
             let dir = self.trial_dir(search.trials.len() + 1, ask.level)?;
-            let calm =
-                (!search.resources.fresh).then_some((CALM.as_secs_f64(), self.calm_most_us(cooled_down)));
+            let calm = (!search.resources.fresh)
+                .then_some((CALM.as_secs_f64(), self.calm_most_us(cooled_down, wait_max)));
             let enough = Arc::new(AtomicBool::new(false));
             let rule = StoppingRule::new(&search.goals, &ask);
             let tally = Arc::new(Mutex::new(Tally::new(rule, &goals.bounded, calm, Arc::clone(&enough))));
@@ -406,7 +407,8 @@ impl One<'_> {
             if tally.is_restless {
                 // it is no trial, and nothing in it is worth keeping
                 let _ = std::fs::remove_dir_all(self.dir.join(&dir));
-                if !waited(wait, self.member.options.before_exit)? {
+                let wait_left = wait_max.saturating_sub(begin.elapsed());
+                if !waited(wait.min(wait_left), self.member.options.before_exit)? {
                     return Ok(None);
                 }
                 cooled_down = Some(begin.elapsed());
@@ -421,13 +423,18 @@ impl One<'_> {
         }
     }
 
+    /// How long a trial may be put off: no longer than the budget leaves time for it.
+    fn wait_max(&self, search: &Search, ask: &TrialPlan, before_s: f64) -> Duration {
+        let takes_s = CALM.as_secs_f64() + ask.warm_up_s + ask.measured_max_s;
+        let left_s = search.options.budget_s - before_s - self.began.elapsed().as_secs_f64() - takes_s;
+        COOL_DOWN.1.min(Duration::from_secs_f64(left_s.max(0.0)))
+    }
+
     /// What a calm system's median may be at most, microseconds; anything after it was waited for long enough.
-    fn calm_most_us(&self, cooled_down: Option<Duration>) -> f64 {
+    fn calm_most_us(&self, cooled_down: Option<Duration>, wait_max: Duration) -> f64 {
         let before = self.calm.and_then(|calm| calm.p50_us);
         match before {
-            Some(us) if cooled_down.is_none_or(|waited| waited < COOL_DOWN.1) => {
-                us as f64 * CALM_FACTOR + CALM_US
-            }
+            Some(us) if cooled_down.unwrap_or_default() < wait_max => us as f64 * CALM_FACTOR + CALM_US,
             _ => f64::INFINITY,
         }
     }

@@ -66,9 +66,9 @@ pub fn anomalies(goals: &[Goal], trials: &[Trial], found: Option<&Estimate>, fre
     all.extend(contradicts(goals, trials));
     let lasts = trials.iter().find(|trial| trial.ask.purpose == Purpose::Last && trial.is_counted());
     if let Some(last) = lasts.filter(|last| !last.holds()) {
-        let missed = last.seen.iter().zip(goals).filter(|(seen, _)| !seen.met);
+        let missed = (0..goals.len()).filter(|index| last.missed(goals, *index));
         let mut remarks: Vec<String> = last.failure.iter().cloned().collect();
-        remarks.extend(missed.map(|(seen, goal)| format!("{}: {}", goal.text, seen.measured)));
+        remarks.extend(missed.map(|index| format!("{}: {}", goals[index].text, last.seen[index].measured)));
         remarks.extend(last.figures.drift.clone());
         all.push(Anomaly::DoesNotLast { measured_s: last.measured_s, measured: remarks.join("; ") });
     }

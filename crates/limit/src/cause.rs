@@ -63,6 +63,8 @@ pub enum Cause {
         /// Of so many; 0 where nobody knows.
         of: f64,
     },
+    /// Nobody watches the CPU of the system.
+    Unknown,
 }
 
 /// A process with this part of its cores has none left.
@@ -113,7 +115,7 @@ pub fn cause(trials: &[&Trial], found: Option<&Estimate>, resources: &Resources)
     {
         return Some(Cause::Disk { sync_us });
     }
-    Some(Cause::Within { cores: all, of })
+    Some(if figures.processes.is_empty() { Cause::Unknown } else { Cause::Within { cores: all, of } })
 }
 
 fn connections(full: &Trial, idle: Option<&Trial>, resources: &Resources) -> Option<Cause> {

@@ -128,7 +128,7 @@ fn breaks_by_far(goals: &[Goal], trial: &Trial) -> bool {
 }
 
 fn of_goal(goals: &[Goal], goal: usize, trials: &[&Trial], held: f64) -> Option<Estimate> {
-    let with = |trial: &&&Trial| trial.seen.get(goal).is_none_or(|seen| !seen.has_too_few(&goals[goal]));
+    let with = |trial: &&&Trial| trial.seen.get(goal).is_none_or(|seen| trial.tells(&goals[goal], seen));
     let trials: Vec<&Trial> = trials.iter().filter(with).copied().collect();
     let breaks = |trial: &Trial| trial.seen.get(goal).is_some_and(|seen| !seen.met);
     let Bracket { level, low, high } = bracket(&trials, held, &breaks)?;

@@ -77,10 +77,10 @@ pub struct Point {
     pub p999_us: Option<u64>,
     /// Requests without a good answer, as a share of those that were due, 0 to 1.
     pub failed_share: f64,
-    /// What the system's processes used of the cores.
-    pub cpu_cores: f64,
-    /// Whether every objective was met.
-    pub holds: bool,
+    /// What the system's processes used of the cores; null where nobody watches them.
+    pub cpu_cores: Option<f64>,
+    /// Whether every objective was met; null where it does not say, as there were too few requests.
+    pub holds: Option<bool>,
 }
 
 impl Found {
@@ -102,15 +102,17 @@ impl Found {
             match self.holds_at_least(per_s) {
                 Some(true) => return SearchVerdict::Pass,
                 Some(false) => return SearchVerdict::Fail,
-                // nothing broke, and less was tried
-                None if !is_broken => return SearchVerdict::Unknown,
+                None if self.ended == Some(Ending::NothingHolds) => return SearchVerdict::Fail,
+                // an interval with an open end decides nothing
+                None if self.low_per_s.is_none() || self.high_per_s.is_none() => {
+                    return SearchVerdict::Unknown;
+                }
                 None => {}
             }
         }
         match self.ended {
             Some(Ending::NothingHolds) => SearchVerdict::Fail,
             Some(Ending::Driver) => SearchVerdict::Unknown,
-            _ if self.per_s.is_none() && is_broken => SearchVerdict::Fail,
             _ if self.per_s.is_none() => SearchVerdict::Unknown,
             Some(Ending::Budget) if !is_broken => SearchVerdict::Unknown,
             _ => SearchVerdict::Pass,
@@ -129,17 +131,25 @@ pub fn found(
     let counted = counted(trials);
     let decided = decided(goals, &counted);
     let estimate = estimate(goals, &counted);
+    let held = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).reduce(f64::max);
     let (level, low, high) = match &estimate {
+        // what broke is above the driver's own limit: no more is known than what held
+        Some(Estimate { low, high, .. }) if ended == Some(Ending::Driver) => {
+            (held, low.zip(held).map(|(low, held)| low.min(held)), *high)
+        }
         Some(Estimate { level, low, high, .. }) => (Some(*level), *low, *high),
         // nothing broke: as far as it was tried
-        None if decided.iter().any(|trial| trial.holds()) => {
-            let held = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level);
-            let held = held.reduce(f64::max);
-            (held, held, None)
-        }
+        None if held.is_some() => (held, held, None),
         None => (None, None, decided.iter().map(|trial| trial.ask.level).reduce(f64::min)),
     };
-    let per_s = |level: Option<f64>| level.and_then(|level| rate_at(&counted, level, options.users));
+    // where nothing broke no more is known than what was offered
+    let offered = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.figures.offered_per_s);
+    let offered = offered.reduce(f64::max).filter(|_| estimate.is_none() && !options.users);
+    let is_whole = requests_per_session(&counted).is_some_and(|each| each.fract() == 0.0);
+    let most = offered.filter(|_| !is_whole).unwrap_or(f64::INFINITY);
+    let per_s = |level: Option<f64>| {
+        level.and_then(|level| rate_at(&counted, level, options.users)).map(|rate| rate.min(most))
+    };
     let (first_to_break, first_to_break_measured) = first_to_break(goals, &decided, estimate.as_ref());
     let driver = trials.iter().rev().find_map(|trial| match &trial.not_counted {
         Some(NotCounted::Driver(why)) => Some(why.clone()),
@@ -151,7 +161,8 @@ pub fn found(
     Found {
         per_s: per_s(level),
         low_per_s: per_s(low),
-        high_per_s: per_s(high),
+        // without a trial that holds there is no interval, and less than what broke may not have been tried
+        high_per_s: per_s(high).filter(|_| level.is_some() || ended == Some(Ending::NothingHolds)),
         level,
         low_level: low,
         high_level: high,
@@ -165,7 +176,7 @@ pub fn found(
         knee_per_s: knee(&decided),
         anomalies: anomalies(goals, trials, estimate.as_ref(), resources.fresh),
         took_s: spent_s(trials),
-        curve: curve(&counted),
+        curve: curve(goals, &counted),
     }
 }
 
@@ -173,15 +184,7 @@ pub fn found(
 /// achieved by the trials on either side.
 fn rate_at(trials: &[&Trial], level: f64, users: bool) -> Option<f64> {
     if !users {
-        let holding: Vec<&&Trial> = trials.iter().filter(|trial| trial.holds()).collect();
-        let of = if holding.is_empty() { trials.iter().collect() } else { holding };
-        let (due, sessions) = of.iter().fold((0.0, 0.0), |(due, sessions), trial| {
-            (
-                due + trial.figures.offered_per_s * trial.measured_s,
-                sessions + trial.ask.level * trial.measured_s,
-            )
-        });
-        return (sessions > 0.0).then(|| level * due / sessions);
+        return Some(level * requests_per_session(trials)?);
     }
     let mean_of = |at: f64| {
         let of =
@@ -202,6 +205,23 @@ fn rate_at(trials: &[&Trial], level: f64, users: bool) -> Option<f64> {
     }
 }
 
+/// Requests for each session that arrives, of the trials that hold. Sessions mostly have the same number of them: where it
+/// differs from a whole one by no more than chance, as arrivals are drawn, it is that.
+fn requests_per_session(trials: &[&Trial]) -> Option<f64> {
+    let holding: Vec<&&Trial> = trials.iter().filter(|trial| trial.holds()).collect();
+    let of = if holding.is_empty() { trials.iter().collect() } else { holding };
+    let (due, sessions) = of.iter().fold((0.0, 0.0), |(due, sessions), trial| {
+        (due + trial.figures.offered_per_s * trial.measured_s, sessions + trial.ask.level * trial.measured_s)
+    });
+    if sessions <= 0.0 {
+        return None;
+    }
+    let each = due / sessions;
+    let whole = each.round().max(1.0);
+    let by_chance = DRAWN_BY_CHANCE * whole / f64::sqrt(sessions);
+    Some(if due > 0.0 && (each - whole).abs() <= by_chance { whole } else { each })
+}
+
 fn first_to_break(
     goals: &[Goal],
     trials: &[&Trial],
@@ -213,12 +233,12 @@ fn first_to_break(
         // nothing holds: what breaks at the lowest level
         None => {
             let lowest = trials.iter().filter(|trial| !trial.holds()).min_by(by_level);
-            lowest.and_then(|trial| trial.seen.iter().position(|seen| !seen.met))
+            lowest.and_then(|trial| (0..goals.len()).find(|goal| trial.missed(goals, *goal)))
         }
     };
     match errors(goals, trials, goal).or(goal).and_then(|goal| Some((goal, goals.get(goal)?))) {
         Some((index, goal)) => {
-            let broke = trials.iter().filter(|trial| trial.seen.get(index).is_some_and(|seen| !seen.met));
+            let broke = trials.iter().filter(|trial| trial.missed(goals, index));
             let lowest = broke.min_by(by_level).map(|trial| trial.seen[index].measured.clone());
             (Some(goal.text.clone()), lowest.filter(|text| !text.is_empty()))
         }
@@ -239,13 +259,15 @@ fn cpu(trials: &[&Trial], level: Option<f64>) -> Vec<Cores> {
 /// Where most requests failed at the lowest level that broke an objective, that is what breaks, whatever else they miss.
 fn errors(goals: &[Goal], trials: &[&Trial], broken: Option<usize>) -> Option<usize> {
     let broken = broken?;
-    let broke = trials.iter().filter(|trial| trial.seen.get(broken).is_some_and(|seen| !seen.met));
+    let broke = trials.iter().filter(|trial| trial.missed(goals, broken));
     let lowest = broke.min_by(|a, b| a.ask.level.total_cmp(&b.ask.level))?;
-    let is_missed = |goal: usize| lowest.seen.get(goal).is_some_and(|seen| !seen.met);
+    let is_missed = |goal: usize| lowest.missed(goals, goal);
     let mut all = goals.iter().enumerate().filter(|(index, goal)| goal.is_of_errors && is_missed(*index));
     all.next().filter(|_| lowest.figures.failed_share > MOST_FAILED).map(|(index, _)| index)
 }
 
+/// The number of arrivals that are drawn differs by chance by up to so many of its roots.
+const DRAWN_BY_CHANCE: f64 = 2.0;
 /// A larger share than this is most of the requests.
 const MOST_FAILED: f64 = 0.5;
 /// A response time that rises by less, from the lowest level to the highest that holds, does not rise.
@@ -266,7 +288,7 @@ fn knee(trials: &[&Trial]) -> Option<f64> {
     (last.1 >= first.1 * RISES && best.0 < last.0).then_some(best.0)
 }
 
-fn curve(trials: &[&Trial]) -> Vec<Point> {
+fn curve(goals: &[Goal], trials: &[&Trial]) -> Vec<Point> {
     let point = |trial: &&Trial| {
         let figures = &trial.figures;
         Point {
@@ -278,8 +300,8 @@ fn curve(trials: &[&Trial]) -> Vec<Point> {
             p99_us: figures.p99_us,
             p999_us: figures.p999_us,
             failed_share: figures.failed_share,
-            cpu_cores: figures.processes.iter().map(|process| process.cores).sum(),
-            holds: trial.holds(),
+            cpu_cores: figures.processes.iter().map(|process| process.cores).reduce(|a, b| a + b),
+            holds: trial.verdict(goals),
         }
     };
     let mut curve: Vec<Point> = trials.iter().map(point).collect();
@@ -308,7 +330,7 @@ mod tests {
             (found(Ending::Budget, Some(730.0), broke), pass),
             (found(Ending::Budget, Some(730.0), None), unknown),
             (found(Ending::Budget, None, None), unknown),
-            (found(Ending::Budget, None, broke), fail),
+            (found(Ending::Budget, None, broke), unknown),
             (found(Ending::NothingBreaks, Some(730.0), None), pass),
             (found(Ending::NothingHolds, None, broke), fail),
             (found(Ending::Driver, Some(730.0), None), unknown),
@@ -322,6 +344,18 @@ mod tests {
             [pass, pass, fail],
             "within the interval nothing fails"
         );
+        let open = |low: bool, ended| Found {
+            low_per_s: Some(720.0).filter(|_| low),
+            high_per_s: Some(740.0).filter(|_| !low),
+            ..found(ended, Some(730.0), broke)
+        };
+        for ended in [Ending::Budget, Ending::Precise, Ending::NothingBreaks] {
+            assert_eq!(open(true, ended).verdict(Some(1e6)), unknown, "it was not tried that far");
+            assert_eq!(open(true, ended).verdict(Some(720.0)), pass);
+            assert_eq!(open(false, ended).verdict(Some(20.0)), unknown, "nothing is known from below");
+            assert_eq!(open(false, ended).verdict(Some(741.0)), fail);
+        }
+        assert_eq!(found(Ending::NothingHolds, None, broke).verdict(Some(1.0)), fail);
         let driver = found(Ending::Driver, Some(730.0), None);
         assert_eq!([driver.verdict(Some(700.0)), driver.verdict(Some(800.0))], [pass, unknown]);
     }

@@ -116,6 +116,8 @@ const WITHIN: (f64, f64) = (-0.1, 0.06);
 const ROUNDS: u32 = 2;
 /// So many trials that were disturbed are repeated; where more are, the machine is as it is.
 const REPEATED: usize = 6;
+/// So many trials at a level in which the driver was the limit make it one.
+const BOUND_MIN: usize = 2;
 /// A trial around the limit takes this part of the budget, within these bounds, seconds.
 const REFINE_PART: f64 = 1.0 / 20.0;
 const REFINE_S: (f64, f64) = (3.0, 60.0);
@@ -177,6 +179,13 @@ impl Planner<'_> {
         {
             return Next::Trial(last.ask);
         }
+        // what held the driver up may have been over in a moment
+        if let Some(last) = self.trials.last()
+            && is_bound(last)
+            && self.bound(last.ask.level).count() < BOUND_MIN
+        {
+            return Next::Trial(last.ask);
+        }
         if self.is_stuck() {
             return Next::Over(Ending::Budget);
         }
@@ -194,18 +203,19 @@ impl Planner<'_> {
                 Some(level) => self.ask(level * 2.0, Purpose::Explore),
                 None => self.ask(self.options.level_first, Purpose::Explore),
             },
-            (Some(held), None) if held >= self.options.level_max => Next::Over(Ending::NothingBreaks),
+            (Some(held), None) if held >= self.rounded(self.options.level_max) => self.at_most(held),
             (Some(_), None) if self.is_saturated() => Next::Over(Ending::Saturated),
             (Some(held), None) => self.ask(held * 2.0, Purpose::Explore),
             (None, Some(top)) => match self.lower(top) {
                 Some(level) => self.ask(level, Purpose::Explore),
-                None if broken.is_none() => Next::Over(Ending::Driver),
-                None => Next::Over(Ending::NothingHolds),
+                None if self.has_lowest_broken() => Next::Over(Ending::NothingHolds),
+                None if broken.is_none_or(|level| level > top) => Next::Over(Ending::Driver),
+                None => Next::Over(self.unheard()),
             },
             (Some(held), Some(top)) if self.is_far(held, top) => {
                 self.ask((held * top).sqrt(), Purpose::Narrow)
             }
-            (Some(_), Some(_)) if broken.is_none() => Next::Over(Ending::Driver),
+            (Some(_), Some(top)) if broken.is_none_or(|level| level > top) => Next::Over(Ending::Driver),
             (Some(_), Some(_)) => self.refine(),
         }
     }
@@ -283,13 +293,52 @@ impl Planner<'_> {
         }
     }
 
+    /// What follows where nothing outvotes that the highest level holds: nothing breaks, once that lasted and no trial broke
+    /// there. Where as many broke as held, another trial decides.
+    fn at_most(&self, held: f64) -> Next {
+        let is_tied = |level: &f64| {
+            let broke = self.levels(false).filter(|other| other <= level).count();
+            broke == self.levels(true).filter(|other| other >= level).count()
+        };
+        if self.levels(false).any(|level| is_tied(&level)) {
+            let measured_max_s = self.last_s().round();
+            let (purpose, warm_up_s) = (Purpose::Narrow, self.warm_up_s());
+            return Next::Trial(TrialPlan { level: held, purpose, warm_up_s, measured_max_s });
+        }
+        if self.levels(false).any(|level| level >= held) {
+            return self.refine();
+        }
+        let lasted = |trial: &&Trial| trial.ask.purpose == Purpose::Last && trial.ask.level >= held;
+        if self.decided.iter().any(lasted) {
+            return Next::Over(Ending::NothingBreaks);
+        }
+        self.last(held).unwrap_or(Next::Over(Ending::Budget))
+    }
+
+    /// Whether the lowest level that was tried says of the system that it breaks there.
+    fn has_lowest_broken(&self) -> bool {
+        let lowest = self.trials.iter().map(|trial| trial.ask.level).fold(f64::INFINITY, f64::min);
+        self.levels(false).any(|level| level <= lowest)
+    }
+
+    /// Why nothing could be told below what broke.
+    fn unheard(&self) -> Ending {
+        let lowest = self.trials.iter().min_by(|a, b| a.ask.level.total_cmp(&b.ask.level));
+        match lowest.and_then(|trial| trial.not_counted.as_ref()) {
+            Some(NotCounted::Driver(_)) => Ending::Driver,
+            _ => Ending::Budget,
+        }
+    }
+
     /// The lowest level at which a trial of so many seconds says something, but no higher than the first.
     fn least(&self, measured_s: f64) -> f64 {
         if self.options.users {
             return 1.0;
         }
         let least = self.wanted_requests() / (self.per_level().unwrap_or(1.0) * measured_s);
-        self.rounded(least.max(self.options.level_first * LEAST_PART).min(self.options.level_first))
+        let least = least.max(self.options.level_first * LEAST_PART);
+        // a lower one would need a longer trial
+        rounded_by(least, f64::ceil).min(self.rounded(self.options.level_first))
     }
 
     /// Requests that say something of every objective.
@@ -306,11 +355,19 @@ impl Planner<'_> {
         (due > 0.0 && level > 0.0).then(|| due / level)
     }
 
-    /// The lowest level at which the driver was the limit.
+    /// The lowest level at which the driver was the limit, twice, and more often than trials held there or above.
     fn ceiling(&self) -> Option<f64> {
-        let bound =
-            self.trials.iter().filter(|trial| matches!(trial.not_counted, Some(NotCounted::Driver(_))));
-        bound.map(|trial| trial.ask.level).reduce(f64::min)
+        let is_ceiling = |level: &f64| {
+            let bound = self.bound(*level).count();
+            bound >= BOUND_MIN && bound > self.levels(true).filter(|held| held >= level).count()
+        };
+        let levels = self.trials.iter().filter(|trial| is_bound(trial)).map(|trial| trial.ask.level);
+        levels.filter(is_ceiling).reduce(f64::min)
+    }
+
+    /// Trials at this level in which the driver was the limit.
+    fn bound(&self, level: f64) -> impl Iterator<Item = &Trial> + '_ {
+        self.trials.iter().filter(move |trial| is_bound(trial) && trial.ask.level == level)
     }
 
     fn is_far(&self, held: f64, top: f64) -> bool {
@@ -401,14 +458,17 @@ impl Planner<'_> {
     /// The last trial, if there was none and there is time; else the end.
     fn end(&self, ending: Ending) -> Next {
         let found = estimate(self.goals, &self.counted).filter(|_| !self.had_last());
-        let Some(found) = found else { return Next::Over(ending) };
+        let last = found.and_then(|found| self.last(self.rounded(found.low.unwrap_or(found.level))));
+        last.unwrap_or(Next::Over(ending))
+    }
+
+    /// The last trial, at this level; none where there is no time for it.
+    fn last(&self, level: f64) -> Option<Next> {
         let left_s = self.options.budget_s - self.spent_s() - self.beside_s() - self.warm_up_s();
-        let level = self.rounded(found.low.unwrap_or(found.level));
         let measured_max_s = self.last_s().min(left_s).floor();
-        if measured_max_s < LAST_S.0 || level <= 0.0 {
-            return Next::Over(ending);
-        }
-        Next::Trial(TrialPlan { level, purpose: Purpose::Last, warm_up_s: self.warm_up_s(), measured_max_s })
+        let (purpose, warm_up_s) = (Purpose::Last, self.warm_up_s());
+        let is_long = measured_max_s >= LAST_S.0 && level > 0.0;
+        is_long.then_some(Next::Trial(TrialPlan { level, purpose, warm_up_s, measured_max_s }))
     }
 
     fn ask(&self, level: f64, purpose: Purpose) -> Next {
@@ -431,9 +491,11 @@ impl Planner<'_> {
     fn enough_s(&self, level: f64, measured_max_s: f64) -> f64 {
         let per_level = self.per_level().or((!self.options.users).then_some(1.0));
         let Some(per_level) = per_level else { return measured_max_s };
-        let bound_s = if self.levels(false).next().is_some() { self.last_s() } else { self.refine_s() };
-        let enough_s = (self.wanted_requests() / (level * per_level)).ceil();
-        if enough_s <= bound_s { enough_s } else { measured_max_s }
+        let has_top = self.levels(false).next().is_some() || self.ceiling().is_some();
+        let bound_s = if has_top { self.last_s() } else { self.refine_s() };
+        let enough_s = self.wanted_requests() / (level * per_level);
+        // a bound is no whole second, and the lowest level is made for it
+        if enough_s <= bound_s { enough_s.ceil().min(bound_s.round()) } else { measured_max_s }
     }
 
     fn explore_s(&self) -> f64 {
@@ -443,14 +505,7 @@ impl Planner<'_> {
     fn rounded(&self, level: f64) -> f64 {
         match self.options.users {
             true => level.round().max(1.0),
-            // four digits are enough for a person
-            false => {
-                let digits = 3 - level.max(f64::MIN_POSITIVE).log10().floor() as i32;
-                match digits > 0 {
-                    true => (level * 10f64.powi(digits)).round() / 10f64.powi(digits),
-                    false => (level / 10f64.powi(-digits)).round() * 10f64.powi(-digits),
-                }
-            }
+            false => rounded_by(level, f64::round),
         }
     }
 
@@ -492,6 +547,19 @@ impl Planner<'_> {
             _ => 0.0,
         };
         self.spent_s() + takes(ask.measured_max_s) + after_s <= self.options.budget_s
+    }
+}
+
+fn is_bound(trial: &Trial) -> bool {
+    matches!(trial.not_counted, Some(NotCounted::Driver(_)))
+}
+
+/// To four digits, which are enough for a person.
+fn rounded_by(level: f64, whole: fn(f64) -> f64) -> f64 {
+    let digits = 3 - level.max(f64::MIN_POSITIVE).log10().floor() as i32;
+    match digits > 0 {
+        true => whole(level * 10f64.powi(digits)) / 10f64.powi(digits),
+        false => whole(level / 10f64.powi(-digits)) * 10f64.powi(-digits),
     }
 }
 

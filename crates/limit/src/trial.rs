@@ -80,6 +80,9 @@ pub struct GoalResult {
     /// Of a percentile: how many requests took how long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<Tail>,
+    /// Whether the driver's own fault, or want of a core, could have changed the answer, so that there is none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
 }
 
 /// Where most of so many requests are slow every percentile is.
@@ -204,7 +207,7 @@ impl Trial {
 
     /// Whether the objectives hold, as far as its requests can say: none where there was no request, or a percentile had too
     /// few of them and nothing else was missed.
-    pub(crate) fn verdict(&self, goals: &[Goal]) -> Option<bool> {
+    pub fn verdict(&self, goals: &[Goal]) -> Option<bool> {
         if self.failure.is_some() {
             return Some(false);
         }
@@ -213,13 +216,25 @@ impl Trial {
         }
         let mut has_enough = true;
         for (goal, seen) in goals.iter().zip(&self.seen) {
-            if seen.has_too_few(goal) {
+            if !self.tells(goal, seen) {
                 has_enough = false;
             } else if !seen.met {
                 return Some(false);
             }
         }
         has_enough.then_some(true)
+    }
+
+    /// Whether what was seen of a goal decides it. A machine that is always disturbed is taken as it is.
+    pub(crate) fn tells(&self, goal: &Goal, seen: &GoalResult) -> bool {
+        let is_of_machine = matches!(self.not_counted, Some(NotCounted::Machine(_)));
+        !seen.has_too_few(goal) && (!seen.undecided || is_of_machine)
+    }
+
+    /// Whether it missed this goal; not what is not decided.
+    pub fn missed(&self, goals: &[Goal], index: usize) -> bool {
+        let of = goals.get(index).zip(self.seen.get(index));
+        of.is_some_and(|(goal, seen)| !seen.met && self.tells(goal, seen))
     }
 
     fn has_requests(&self) -> bool {

@@ -24,7 +24,7 @@ fn searches() -> Searches {
         processes: vec![Cores { name: "system".into(), cores: 0.97 }],
         ..Figures::default()
     };
-    let seen = vec![GoalResult { met: true, measured: "1.23ms".into(), tail: Some(tail) }];
+    let seen = vec![GoalResult { met: true, measured: "1.23ms".into(), tail: Some(tail), undecided: false }];
     let moments = vec![Moment { at_s: 1.5, ended: 100, slow: 1 }];
     let not_counted = Some(NotCounted::Machine("cargo".into()));
     let trial = Trial { not_counted, moments, dir: "1-41.5".into(), ..Trial::new(ask, seen, figures) };

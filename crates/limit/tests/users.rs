@@ -46,7 +46,7 @@ impl Trials for Users {
         let measured_s = second_s - ask.warm_up_s;
         let met = (tail.slow() as f64) < P99.allowed * tail.due() as f64;
         let figures = Figures { achieved_per_s: tail.due() as f64 / measured_s, ..Figures::default() };
-        let seen = vec![GoalResult { met, measured: String::new(), tail: Some(tail) }];
+        let seen = vec![GoalResult { met, measured: String::new(), tail: Some(tail), undecided: false }];
         let took_s = ask.warm_up_s + measured_s + 0.3;
         Ok(Trial { measured_s, took_s, ..Trial::new(*ask, seen, figures) })
     }

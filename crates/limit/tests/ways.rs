@@ -4,7 +4,8 @@ use std::convert::Infallible;
 
 use tidemark_limit::{
     Ending, Figures, Goal, GoalResult, Next, NotCounted, Options, Percentile, Purpose, Resources,
-    StoppingRule, Tail, Trial, TrialPlan, Trials, counted, estimate, found, next, search, spent_s,
+    SearchVerdict, StoppingRule, Tail, Trial, TrialPlan, Trials, counted, estimate, found, next, search,
+    spent_s,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, options};
@@ -86,7 +87,12 @@ fn a_system_that_only_fails_is_told_at_once() {
         let fails = |ask: &TrialPlan| {
             let mut tail = Tail::default();
             tail.fail((ask.level * ask.measured_max_s) as u64);
-            let percentile = GoalResult { met: false, measured: "not measured".into(), tail: Some(tail) };
+            let percentile = GoalResult {
+                met: false,
+                measured: "not measured".into(),
+                tail: Some(tail),
+                undecided: false,
+            };
             let errors = GoalResult { measured: "100%".into(), ..GoalResult::default() };
             let figures = Figures { offered_per_s: ask.level, failed_share: 1.0, ..Figures::default() };
             Trial::new(*ask, vec![percentile, errors], figures)
@@ -115,7 +121,7 @@ fn too_few_requests_say_nothing() {
         // the first request of a trial is always slow
         tail.add(9.0, u64::from(count > 0));
         let met = (tail.slow() as f64) < 0.001 * tail.due() as f64;
-        let seen = GoalResult { met, measured: String::new(), tail: Some(tail) };
+        let seen = GoalResult { met, measured: String::new(), tail: Some(tail), undecided: false };
         let figures = Figures { offered_per_s: count as f64 / ask.measured_max_s, ..Figures::default() };
         Trial::new(*ask, vec![seen], figures)
     };
@@ -238,7 +244,7 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
             let fast = ask.level <= limit;
             let mut tail = Tail::default();
             tail.add(if fast { 0.02 } else { 20.0 }, (ask.level * ask.measured_max_s) as u64);
-            let seen = GoalResult { met: fast, measured: String::new(), tail: Some(tail) };
+            let seen = GoalResult { met: fast, measured: String::new(), tail: Some(tail), undecided: false };
             let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
             // far beyond, it is soon sure
             Trial { measured_s: 3.0, took_s: 5.0, ..Trial::new(*ask, vec![seen], figures) }
@@ -252,4 +258,151 @@ fn a_percentile_that_jumps_is_found_between_what_holds_and_what_breaks() {
         assert!(low <= limit && limit <= high && high / low < 1.05, "{limit}: {found:?}");
         assert!(spent_s(&trials) < 200.0, "{limit}: {}", spent_s(&trials));
     }
+}
+
+/// A system that holds 250/s and a machine that is busy at first: what broke then says nothing of lower levels.
+#[test]
+fn where_lower_levels_say_nothing_it_is_not_said_that_nothing_holds() {
+    let goals = [goal(Percentile { allowed: 0.01, bound_s: 0.3 }), errors()[0].clone()];
+    let options = Options::new(60.0, 70.0);
+    let of = |ask: &TrialPlan, slow: bool, not_counted: Option<NotCounted>| {
+        let mut tail = Tail::default();
+        tail.add(if slow { 9.0 } else { 0.1 }, (ask.level * ask.measured_max_s) as u64);
+        let percentile =
+            GoalResult { met: !slow, measured: String::new(), tail: Some(tail), undecided: false };
+        let errors = GoalResult { met: !slow, ..GoalResult::default() };
+        let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
+        let took_s = ask.warm_up_s + ask.measured_max_s + 1.0;
+        Trial { not_counted, took_s, ..Trial::new(*ask, vec![percentile, errors], figures) }
+    };
+    // the lowest level of all is told of
+    let mut trials = Vec::new();
+    let Ok(_) =
+        search(&goals, &options, &mut trials, &mut Does(|ask: &TrialPlan| of(ask, ask.level > 20.0, None)));
+    let lowest = trials.iter().min_by(|a, b| a.ask.level.total_cmp(&b.ask.level)).unwrap();
+    assert!(lowest.ask.level * lowest.ask.measured_max_s >= 119.0, "{:?}", lowest.ask);
+    // and where the driver is the limit there, nobody knows
+    let mut trials = Vec::new();
+    let bound = |ask: &TrialPlan| {
+        let driver = (ask.level < 50.0).then(|| NotCounted::Driver("its threads".into()));
+        of(ask, ask.level > 50.0, driver)
+    };
+    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(bound));
+    assert!(matches!(ending, Ending::Driver | Ending::Budget), "{ending:?}");
+    let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
+    assert_eq!((found.per_s, found.high_level, found.high_per_s), (None, Some(60.0), None));
+    assert_eq!(found.holds_at_least(150.0), None);
+    assert_eq!(found.verdict(Some(150.0)), SearchVerdict::Unknown);
+}
+
+/// An objective that fails at any load by chance: of two trials at the highest level one held.
+#[test]
+fn nothing_breaks_only_where_no_trial_broke_and_it_lasted() {
+    let options = Options { level_max: 45.0, ..Options::new(45.0, 40.0) };
+    let breaks_in = |turns: &'static [usize]| {
+        let turn = std::cell::Cell::new(0);
+        let (ending, trials) = carried_out(&options, |ask| {
+            turn.set(turn.get() + 1);
+            trial(ask, !turns.contains(&turn.get()))
+        });
+        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+        (ending, trials, found)
+    };
+    for turns in [&[1][..], &[1, 3], &[2]] {
+        let (ending, trials, found) = breaks_in(turns);
+        assert_ne!(ending, Ending::NothingBreaks, "{turns:?}");
+        assert!(trials.len() > 2 && found.first_to_break.is_some(), "{turns:?}: {found:?}");
+        if turns == [1] {
+            let longest = trials[..2].iter().map(|trial| trial.ask.measured_max_s).fold(0.0, f64::max);
+            assert!(trials[2].ask.measured_max_s > longest, "{:?}", trials[2].ask);
+        }
+    }
+    let (ending, trials, found) = breaks_in(&[]);
+    assert_eq!((ending, found.first_to_break), (Ending::NothingBreaks, None));
+    assert_eq!(trials.last().unwrap().ask.purpose, Purpose::Last);
+    assert!(spent_s(&trials) <= 40.0);
+}
+
+/// One trial far above counts, and everything between it and what holds is bound by the driver.
+#[test]
+fn a_limit_above_that_of_the_driver_is_none() {
+    let options = Options::new(40.0, 120.0);
+    let (ending, trials) = carried_out(&options, |ask| {
+        let bound = ask.level > 42.0 && ask.level < 80.0;
+        let not_counted = bound.then(|| NotCounted::Driver("its threads".into()));
+        Trial { not_counted, ..trial(ask, ask.level < 80.0) }
+    });
+    assert_eq!(ending, Ending::Driver);
+    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+    assert!(found.level.unwrap() <= 42.0 && found.low_level.unwrap() <= 42.0, "{found:?}");
+    assert_eq!((found.verdict(None), found.driver.as_deref()), (SearchVerdict::Unknown, Some("its threads")));
+}
+
+/// Arrivals are drawn: more than were asked for in a first, short trial, fewer at the highest level.
+#[test]
+fn no_more_holds_than_was_offered_and_no_less_for_few_arrivals() {
+    let of = |first: f64, each: f64| {
+        let options = Options { level_max: 30.0, ..Options::new(10.0, 120.0) };
+        let (ending, trials) = carried_out(&options, |ask| {
+            let offered_per_s = if ask.level <= 10.0 { first } else { ask.level * each };
+            let trial = trial(ask, true);
+            Trial { figures: Figures { offered_per_s, ..Figures::default() }, ..trial }
+        });
+        assert_eq!(ending, Ending::NothingBreaks);
+        let most = trials.iter().map(|trial| trial.figures.offered_per_s).fold(0.0, f64::max);
+        (found(&errors(), &trials, &options, &Resources::default(), Some(ending)), most)
+    };
+    // one request in each session
+    let (found, most) = of(14.0, 0.977);
+    assert!(most < 30.0);
+    assert_eq!((found.per_s, found.holds_at_least(30.0)), (Some(30.0), Some(true)));
+    assert_eq!((found.holds_at_least(30.6), found.verdict(Some(30.6))), (None, SearchVerdict::Unknown));
+    // sessions of any length
+    let (found, most) = of(60.0, 2.4);
+    assert!(found.per_s.unwrap() <= most && found.low_per_s.unwrap() <= most, "{found:?}");
+}
+
+#[test]
+fn a_driver_that_was_held_up_once_is_no_limit() {
+    let options = Options::new(100.0, 300.0);
+    for turn in [1, 3, 6, 9] {
+        let count = std::cell::Cell::new(0);
+        let (ending, trials) = carried_out(&options, |ask| {
+            count.set(count.get() + 1);
+            let held_up = (count.get() == turn).then(|| NotCounted::Driver("its threads".into()));
+            Trial { not_counted: held_up, ..trial(ask, ask.level <= 900.0) }
+        });
+        assert_eq!(ending, Ending::Precise, "{turn}");
+        assert_eq!(trials[turn - 1].ask, trials[turn].ask);
+        assert!((estimate(&errors(), &counted(&trials)).unwrap().level / 900.0 - 1.0).abs() < 0.02);
+    }
+}
+
+/// A percentile of too few requests, or one that the driver's own fault could have changed, is not what breaks.
+#[test]
+fn what_is_not_decided_does_not_break_first() {
+    let goals = [
+        goal(Percentile { allowed: 0.01, bound_s: 0.25 }),
+        Goal { text: "mean < 9ms".into(), ..Goal::default() },
+        errors()[0].clone(),
+    ];
+    let options = Options::new(20.0, 60.0);
+    let mut trials = Vec::new();
+    let broke = |ask: &TrialPlan| {
+        let mut tail = Tail::default();
+        tail.add(2.0, 5);
+        tail.add(0.1, 43);
+        let percentile = GoalResult { measured: "571ms".into(), tail: Some(tail), ..GoalResult::default() };
+        let mean = GoalResult { measured: "12ms".into(), undecided: true, ..GoalResult::default() };
+        let errors = GoalResult { measured: "3%".into(), ..GoalResult::default() };
+        let figures = Figures { offered_per_s: ask.level, ..Figures::default() };
+        Trial::new(*ask, vec![percentile, mean, errors], figures)
+    };
+    let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(broke));
+    let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
+    assert_eq!(
+        (found.first_to_break.as_deref(), found.first_to_break_measured.as_deref()),
+        (Some("errors < 0.1%"), Some("3%"))
+    );
+    assert!(!trials[0].missed(&goals, 0) && !trials[0].missed(&goals, 1) && trials[0].missed(&goals, 2));
 }

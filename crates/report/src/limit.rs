@@ -6,7 +6,10 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tidemark_limit::{Anomaly, Cause, Cores, Ending, Found, NotCounted, Point, Search, Searches, Trial};
+use tidemark_limit::{
+    Anomaly, Cause, Cores, Ending, Found, Goal, GoalResult, NotCounted, Point, Search, Searches, Trial,
+    counted,
+};
 use tidemark_record::SYSTEM;
 
 use crate::units::{budget, count, duration, percent, three_digits, trim_zeros};
@@ -32,7 +35,9 @@ fn of(search: &Search) -> Value {
     let found = search.found();
     let mut limit = serde_json::to_value(&found).expect("a limit is plain JSON");
     limit["says"] = says(&found).into();
-    limit["trials"] = search.trials.iter().map(|of| trial(search, of)).collect();
+    let counted = counted(&search.trials);
+    let is_counted = |of: &Trial| counted.iter().any(|counted| std::ptr::eq(*counted, of));
+    limit["trials"] = search.trials.iter().map(|of| trial(search, of, is_counted(of))).collect();
     limit["notes"] = json!(search.notes);
     if let Some(setting) = &search.setting {
         limit["setting"] = setting.as_str().into();
@@ -44,8 +49,8 @@ fn of(search: &Search) -> Value {
     limit
 }
 
-fn trial(search: &Search, trial: &Trial) -> Value {
-    let missed = search.goals.iter().zip(&trial.seen).filter(|(_, seen)| !seen.met);
+fn trial(search: &Search, trial: &Trial, is_counted: bool) -> Value {
+    let missed = missed(search, trial);
     let missed = missed.map(|(goal, seen)| json!({ "objective": goal.text, "measured": seen.measured }));
     let missed: Vec<Value> = missed.collect();
     json!({
@@ -55,7 +60,7 @@ fn trial(search: &Search, trial: &Trial) -> Value {
         "achieved_per_s": trial.figures.achieved_per_s,
         "p50_us": trial.figures.p50_us,
         "p99_us": trial.figures.p99_us,
-        "holds": trial.holds(),
+        "holds": trial.verdict(&search.goals).filter(|_| is_counted),
         "missed": missed,
         "failure": trial.failure,
         "not_counted": trial.not_counted,
@@ -63,6 +68,15 @@ fn trial(search: &Search, trial: &Trial) -> Value {
         "took_s": trial.took_s,
         "run": trial.dir,
     })
+}
+
+/// The objectives that a trial missed; not those that it does not decide.
+pub(crate) fn missed<'a>(
+    search: &'a Search,
+    trial: &'a Trial,
+) -> impl Iterator<Item = (&'a Goal, &'a GoalResult)> {
+    let all = search.goals.iter().zip(&trial.seen).enumerate();
+    all.filter(move |(index, _)| trial.missed(&search.goals, *index)).map(|(_, of)| of)
 }
 
 /// The result in one sentence: `holds 41,200/s (40,100 to 42,000, 95 %); first to break: p99 < 50ms; then CPU of the system
@@ -77,17 +91,32 @@ pub fn says(found: &Found) -> String {
         format!("{}{at}", first.unwrap_or("nothing"))
     };
     let held = held(found);
+    let driver = || found.driver.as_deref().unwrap_or("it had nothing left to give");
     match (found.ended, held) {
         (Some(Ending::NothingHolds), _) | (_, None) => match (first, found.high_level) {
             (Some(_), Some(level)) => {
-                format!("nothing holds: {} breaks at {}", broke(), level_text(level, found.users))
+                let breaks = format!("{} breaks at {}", broke(), level_text(level, found.users));
+                match found.ended {
+                    Some(Ending::NothingHolds) => format!("nothing holds: {breaks}"),
+                    Some(Ending::Driver) => format!(
+                        "{breaks}; below that nothing could be told: the driver was the limit, not the system: {}",
+                        driver()
+                    ),
+                    Some(_) => format!("{breaks}; below that nothing could be told"),
+                    None => format!("{breaks}, and nothing has held yet"),
+                }
             }
-            _ => "no result yet: no trial that counts has finished".into(),
+            _ => match found.ended {
+                None => "no result yet: no trial that counts has finished".into(),
+                Some(Ending::Driver) => {
+                    format!("nothing could be told: the driver was the limit, not the system: {}", driver())
+                }
+                Some(_) => "no trial said anything of the system".into(),
+            },
         },
-        (Some(Ending::Driver), Some(held)) => format!(
-            "holds at least {held}; above it the driver is the limit, not the system: {}",
-            found.driver.as_deref().unwrap_or("it had nothing left to give")
-        ),
+        (Some(Ending::Driver), Some(held)) => {
+            format!("holds at least {held}; above it the driver is the limit, not the system: {}", driver())
+        }
         (Some(Ending::NothingBreaks), Some(held)) => {
             format!("holds {held}, the most that was tried, and nothing broke")
         }
@@ -114,10 +143,19 @@ pub fn at_least(found: &Found, per_s: f64) -> String {
     match found.holds_at_least(per_s) {
         Some(true) => format!("at least the {wanted} asked for"),
         Some(false) => format!("less than the {wanted} asked for"),
-        None if found.first_to_break.is_some() => {
-            format!("the interval does not decide whether it holds {wanted}")
-        }
-        None => format!("no trial decides whether it holds {wanted}"),
+        None => match (found.low_per_s, found.high_per_s) {
+            (Some(_), Some(_)) => format!("the interval does not decide whether it holds {wanted}"),
+            (Some(_), None) => {
+                format!("no trial decides whether it holds {wanted}: it was not tried that far")
+            }
+            (None, Some(_)) => {
+                format!("no trial decides whether it holds {wanted}: the interval has no lower end yet")
+            }
+            (None, None) if found.per_s.is_some() => {
+                format!("no trial decides whether it holds {wanted}: the limit has no interval yet")
+            }
+            (None, None) => format!("no trial decides whether it holds {wanted}: nothing has held yet"),
+        },
     }
 }
 
@@ -203,7 +241,9 @@ pub fn cause(cause: &Cause) -> String {
             "nothing that is seen from outside, as CPU is {cores:.2} cores (how many it has is not known): it waits for \
              something within it or behind it, a lock, a pool, another service"
         ),
-        Cause::Within { .. } => "not known: nobody watches the CPU of the system; --watch shows it".into(),
+        Cause::Unknown | Cause::Within { .. } => {
+            "not known: nobody watches the CPU of the system; --watch shows it".into()
+        }
     }
 }
 
@@ -345,6 +385,15 @@ pub(crate) fn points(found: &Found, most: usize) -> Vec<&Point> {
     points
 }
 
+/// Whether a trial holds; a dash where it does not say.
+pub(crate) fn sign(holds: Option<bool>) -> &'static str {
+    match holds {
+        Some(true) => "✓",
+        Some(false) => "✗",
+        None => "–",
+    }
+}
+
 /// A time, or that it was not reached.
 pub(crate) fn time(us: Option<u64>) -> String {
     us.map_or_else(|| "-".into(), |us| duration(us as f64))
@@ -353,7 +402,7 @@ pub(crate) fn time(us: Option<u64>) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use tidemark_limit::{Figures, Goal, GoalResult, Options, Purpose, Resources, TrialPlan};
+    use tidemark_limit::{Figures, Options, Purpose, Resources, TrialPlan};
 
     /// A search that held 800/s and broke at 900/s, on one core.
     pub(crate) fn searches(setting: Option<&str>) -> Searches {
@@ -370,7 +419,7 @@ pub(crate) mod tests {
                 processes: vec![Cores { name: "system".into(), cores: level / 900.0 }],
                 ..Figures::default()
             };
-            let seen = vec![GoalResult { met, measured: "71ms</td>".into(), tail: None }];
+            let seen = vec![GoalResult { met, measured: "71ms</td>".into(), tail: None, undecided: false }];
             Trial { dir: format!("1-{level}"), ..Trial::new(ask, seen, figures) }
         };
         let search = Search {
@@ -414,6 +463,19 @@ pub(crate) mod tests {
             (found.per_s, found.level, found.high_level) = (None, None, Some(0.2));
         });
         assert_eq!(nothing, "nothing holds: mean < 50ms (71ms</td>) breaks at 0.2/s");
+        let unheard = other(Ending::Budget, &|found| {
+            (found.per_s, found.level, found.high_level) = (None, None, Some(60.0));
+        });
+        assert_eq!(unheard, "mean < 50ms (71ms</td>) breaks at 60/s; below that nothing could be told");
+        let silent = |found: &mut Found| {
+            (found.per_s, found.level, found.high_level, found.first_to_break) = (None, None, None, None);
+            found.driver = Some("its threads".into());
+        };
+        assert_eq!(
+            other(Ending::Driver, &silent),
+            "nothing could be told: the driver was the limit, not the system: its threads"
+        );
+        assert_eq!(other(Ending::Budget, &silent), "no trial said anything of the system");
         assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));
         assert!(other(Ending::Saturated, &|_| {}).contains("--until"));
     }
@@ -434,8 +496,14 @@ pub(crate) mod tests {
         assert_eq!(value["limit"]["at_least"], wanted);
         let none = Found { per_s: None, low_per_s: None, high_per_s: Some(7.0), ..found };
         assert_eq!(at_least(&none, 10.0), "less than the 10/s asked for");
-        let unbroken = Found { high_per_s: None, first_to_break: None, ..none };
-        assert_eq!(at_least(&unbroken, 10.0), "no trial decides whether it holds 10/s");
+        let of = |per_s, low_per_s, high_per_s| {
+            at_least(&Found { per_s, low_per_s, high_per_s, ..none.clone() }, 10.0)
+        };
+        let undecided = "no trial decides whether it holds 10/s: ";
+        assert_eq!(of(Some(7.0), Some(7.0), None), format!("{undecided}it was not tried that far"));
+        assert_eq!(of(Some(7.0), None, Some(12.0)), format!("{undecided}the interval has no lower end yet"));
+        assert_eq!(of(Some(7.0), None, None), format!("{undecided}the limit has no interval yet"));
+        assert_eq!(of(None, None, None), format!("{undecided}nothing has held yet"));
     }
 
     #[test]
@@ -481,7 +549,7 @@ pub(crate) mod tests {
             cause(&Cause::Within { cores: 0.4, of: 0.0 })
                 .contains("CPU is 0.40 cores (how many it has is not known)")
         );
-        assert!(cause(&Cause::Within { cores: 0.0, of: 0.0 }).contains("--watch shows it"));
+        assert!(cause(&Cause::Unknown).contains("--watch shows it"));
         let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
     }
@@ -506,6 +574,29 @@ pub(crate) mod tests {
             (&limit["trials"][2]["not_counted"], &limit["trials"][2]["failure"]),
             (&Value::Null, &Value::Null)
         );
+        // what is not decided is not missed
+        let mut undecided = searches(None);
+        undecided.searches[0].trials[2].seen[0].undecided = true;
+        let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
+        let limit = &value["limit"];
+        assert_eq!(limit["trials"][2]["missed"], json!([]));
+        // and neither holds nor breaks
+        assert_eq!((&limit["trials"][2]["holds"], &limit["curve"][2]["holds"]), (&Value::Null, &Value::Null));
+        assert_eq!(limit["trials"][1]["holds"], true);
+        undecided.searches[0].trials[1].not_counted = Some(NotCounted::Driver("x".into()));
+        let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
+        assert_eq!(value["limit"]["trials"][1]["holds"], Value::Null);
+        // of what nobody watches no CPU is known
+        let mut unseen = searches(None);
+        unseen.searches[0].trials.iter_mut().for_each(|trial| trial.figures.processes.clear());
+        let value: Value = serde_json::from_str(&json(&unseen, Path::new("x"))).unwrap();
+        let limit = &value["limit"];
+        assert_eq!(
+            (&limit["curve"][0]["cpu_cores"], &limit["cause"]),
+            (&Value::Null, &json!({ "kind": "unknown" }))
+        );
+        let shown = crate::markdown::limit::summary(&unseen, Path::new("x"));
+        assert!(shown.contains("| - | ✓ |") && !shown.contains("0.00"), "{shown}");
         let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
         assert_eq!(family["limits"][0]["setting"], "cores=2");
     }

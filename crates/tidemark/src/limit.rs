@@ -309,13 +309,13 @@ mod tests {
     fn a_line_says_what_is_tried_and_what_is_known_by_then() {
         let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }];
         let ask = |level| TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 3.0 };
-        let seen = vec![GoalResult { met: false, measured: "100%".into(), tail: None }];
+        let seen = vec![GoalResult { met: false, measured: "100%".into(), tail: None, undecided: false }];
         let figures = Figures { offered_per_s: 100.0, failed_share: 1.0, ..Figures::default() };
         let trials = [Trial::new(ask(100.0), seen, figures)];
         let found = found(&goals, &trials, &Options::new(100.0, 30.0), &Resources::default(), None);
         let (setting, budget_s) = (Some("cores=2"), 30.0);
         let mut start = TrialStart { setting, number: 2, ask: ask(40.7), found, budget_s, cooled_down: None };
-        let line = "cores=2: trial 2: 40.7/s for 3s; 4s of 30s; so far: nothing holds: errors < 0.1% (100%) breaks at 100/s";
+        let line = "cores=2: trial 2: 40.7/s for 3s; 4s of 30s; so far: errors < 0.1% (100%) breaks at 100/s, and nothing has held yet";
         assert_eq!(announced(&start), line);
         (start.setting, start.cooled_down) = (None, Some(Duration::from_secs(4)));
         let line = "trial 2: waited 4s, as the system still answered more slowly than before the first trial";

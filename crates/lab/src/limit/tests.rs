@@ -211,6 +211,22 @@ fn a_trial_waits_until_the_system_is_as_before() {
 }
 
 #[test]
+fn a_trial_is_put_off_no_longer_than_the_budget_lasts() {
+    let temp = tempfile::tempdir().unwrap();
+    let waited = RefCell::new(Vec::new());
+    let budget = Duration::from_secs(8);
+    let asked = LimitOptions { budget, ..options(&temp.path().join("out")) };
+    let limited = limit::<LabError>(&[member(SCENARIO)], &asked, &mut |start, plan, options| {
+        waited.borrow_mut().push(start.cooled_down.unwrap_or_default());
+        // it is never again as at first
+        Ok(said(&plan, &options, if start.number == 1 { 500 } else { 90_000 }))
+    })
+    .unwrap();
+    assert!(limited.searches.searches[0].trials.len() >= 2);
+    assert!(waited.borrow().iter().all(|waited| *waited < budget), "{waited:?}");
+}
+
+#[test]
 fn what_cannot_be_searched_is_told_before_anything_runs() {
     let mixed = "sessions: {a: {steps: [GET: /]}, b: {steps: [GET: /b]}}\n\
                  load: {sessions: {a: {rate: 5/s, hold: 1s}, b: {users: 5, hold: 1s}}}\n";

@@ -14,6 +14,8 @@ const STEAL_SHARE: f64 = 0.05;
 const OTHERS_SHARE: f64 = 0.1;
 /// where all of them together leave less than this free.
 const FREE_SHARE: f64 = 0.1;
+/// A driver that is on fewer than this share of the cores is not the one who has them.
+const OWN_SHARE_MAX: f64 = 0.5;
 /// What is achieved differs from what is offered by chance, too, as a queue is longer at a trial's end than at its
 /// beginning, or shorter: by about the root of the number of requests where the system is just full. A trial is short of
 /// what is to be achieved beyond so many of them.
@@ -50,16 +52,22 @@ pub fn trial(ask: TrialPlan, goals: &Goals, tally: &Tally, manifest: &Manifest, 
                 met: *by_chance || result.is_some_and(|result| result.met),
                 measured: result.map_or_else(String::new, |result| result.measured.clone()),
                 tail: tail.clone(),
+                undecided: !*by_chance && result.is_some_and(|result| result.undecided),
             }
         })
         .collect();
     let failure = failure(goals, &seen, &by_chance, manifest);
     let holds = failure.is_none() && seen.iter().all(|seen| seen.met);
     let not_counted = match manifest.summary.verdict.status {
-        Status::Invalid => Some(match machine_bound(manifest) {
-            Some(why) => NotCounted::Machine(why),
-            None => NotCounted::Driver(driver_bound(manifest)),
-        }),
+        Status::Invalid => {
+            // what nobody watches may be the system
+            let is_seen = took.fresh || manifest.summary.processes.iter().any(|of| of.name != DRIVER);
+            let others_cores = tally.others_cores().filter(|_| is_seen);
+            Some(match machine_bound(manifest).or_else(|| starved(manifest, others_cores)) {
+                Some(why) => NotCounted::Machine(why),
+                None => NotCounted::Driver(driver_bound(manifest)),
+            })
+        }
         _ if holds => None,
         _ => disturbance(manifest, tally.others_cores().filter(|_| took.fresh)).map(NotCounted::Machine),
     };
@@ -113,6 +121,17 @@ fn machine_bound(manifest: &Manifest) -> Option<String> {
     reasons.find_map(|reason| reason.strip_prefix(MACHINE_BOUND)).map(str::to_owned)
 }
 
+/// Who had the cores for which the driver waited, longer than it was on one.
+fn starved(manifest: &Manifest, others_cores: Option<f64>) -> Option<String> {
+    let driver = &manifest.summary.driver;
+    let on_a_core = driver.cpu_s / manifest.summary.measured_s.max(f64::MIN_POSITIVE);
+    let waited = driver.waited_share? * driver.threads.max(1) as f64;
+    let cores = manifest.machine.cores.max(1) as f64;
+    let is_starved = waited > on_a_core && on_a_core < OWN_SHARE_MAX * cores;
+    let others = busy_others(manifest, others_cores).filter(|_| is_starved)?;
+    Some(format!("the driver waited for a core, longer than it was on one; {others}"))
+}
+
 /// Who else had the machine, where that may be why a trial broke.
 fn disturbance(manifest: &Manifest, others_cores: Option<f64>) -> Option<String> {
     let driver = &manifest.summary.driver;
@@ -120,6 +139,13 @@ fn disturbance(manifest: &Manifest, others_cores: Option<f64>) -> Option<String>
     if driver.steal_share > STEAL_SHARE * cores {
         return Some(format!("the hypervisor took {:.2} of {cores:.0} cores", driver.steal_share));
     }
+    busy_others(manifest, others_cores)
+}
+
+/// What others used of the cores, where that is much and leaves next to nothing.
+fn busy_others(manifest: &Manifest, others_cores: Option<f64>) -> Option<String> {
+    let driver = &manifest.summary.driver;
+    let cores = manifest.machine.cores.max(1) as f64;
     let others = others_cores?;
     let ours: f64 = manifest.summary.processes.iter().map(|process| process.cpu_share).sum();
     if others < OTHERS_SHARE * cores || cores - ours - others > FREE_SHARE * cores {
@@ -242,6 +268,23 @@ mod tests {
         };
         assert!(matches!(stolen(0.3, false).not_counted, Some(NotCounted::Machine(_))));
         assert_eq!((stolen(0.1, false).not_counted, stolen(0.3, true).not_counted), (None, None));
+    }
+
+    #[test]
+    fn a_driver_whose_cores_others_have_is_not_the_limit() {
+        let mut manifest = Manifest::new("x", Vec::new(), summarize(&Totals::new(&[]), Path::new("x")));
+        manifest.machine.cores = 2;
+        manifest.summary.measured_s = 10.0;
+        manifest.summary.driver.busiest = vec![Busy { name: "other".into(), cores: 1.9 }];
+        manifest.summary.driver.threads = 1;
+        manifest.summary.driver.cpu_s = 0.2;
+        assert_eq!(starved(&manifest, Some(1.9)), None, "nobody knows how long it waited");
+        manifest.summary.driver.waited_share = Some(0.64);
+        assert!(starved(&manifest, Some(1.9)).unwrap().contains("other 1.90"));
+        assert_eq!(starved(&manifest, None), None);
+        assert_eq!(starved(&manifest, Some(0.1)), None);
+        manifest.summary.driver.cpu_s = 9.0;
+        assert_eq!(starved(&manifest, Some(1.9)), None, "it used its core itself");
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl Trials for Simulated {
             began_s,
             took_s: self.clock_s - began_s,
             measured_s,
-            seen: vec![GoalResult { met, measured: String::new(), tail: Some(tail) }],
+            seen: vec![GoalResult { met, measured: String::new(), tail: Some(tail), undecided: false }],
             failure: None,
             not_counted: None,
             figures,

@@ -6,7 +6,7 @@ use std::path::Path;
 use tidemark_limit::{Search, Searches};
 
 use super::{code, plain};
-use crate::limit::{points, rate, remarks, says, time, took};
+use crate::limit::{points, rate, remarks, says, sign, time, took};
 use crate::units::percent;
 
 /// Rows of a curve.
@@ -50,14 +50,14 @@ fn one(out: &mut String, search: &Search) {
         };
         let _ = writeln!(
             out,
-            "| {level} | {}/s | {} | {} | {} | {} | {:.2} | {} |",
+            "| {level} | {}/s | {} | {} | {} | {} | {} | {} |",
             rate(point.achieved_per_s),
             time(point.p50_us),
             time(point.p90_us),
             time(point.p99_us),
             percent(point.failed_share),
-            point.cpu_cores,
-            if point.holds { "✓" } else { "✗" },
+            point.cpu_cores.map_or_else(|| "-".into(), |cores| format!("{cores:.2}")),
+            sign(point.holds),
         );
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tidemark_limit::{Found, Point, Search, Searches, Trial};
 
 use super::{EDGE, WIDTH, escape, head};
-use crate::limit::{rate, remarks, says, time, took};
+use crate::limit::{missed, rate, remarks, says, time, took};
 use crate::units::{duration, percent, three_digits};
 
 /// Height of a chart, pixels, and the room for its axes.
@@ -74,8 +74,8 @@ fn charts(out: &mut String, found: &Found) {
     ];
     let ways: Vec<_> = WAYS.iter().zip(of).map(|((name, dashes), of)| (*name, *dashes, of)).collect();
     chart(out, found, "response time", &ways, true, &duration);
-    if found.curve.iter().any(|point| point.cpu_cores > 0.0) {
-        let cores = |point: &Point| Some(point.cpu_cores);
+    if found.curve.iter().any(|point| point.cpu_cores.is_some_and(|cores| cores > 0.0)) {
+        let cores = |point: &Point| point.cpu_cores;
         chart(out, found, "cores in use", &[("", "", &cores)], false, &three_digits);
     }
 }
@@ -150,7 +150,7 @@ fn chart(
         escape(&if found.users { format!("{right:.0} users") } else { format!("{}/s offered", rate(right)) })
     );
     for (_, dashes, of) in ways {
-        let mut drawn: Vec<(f64, f64, bool)> = found
+        let mut drawn: Vec<(f64, f64, Option<bool>)> = found
             .curve
             .iter()
             .filter_map(|point| Some((x(across(point)), y(of(point)?), point.holds)))
@@ -164,7 +164,7 @@ fn chart(
             line.join(" ")
         );
         for (x, y, holds) in &drawn {
-            let class = if *holds { "dot" } else { "dot bad" };
+            let class = if *holds == Some(false) { "dot bad" } else { "dot" };
             let _ = writeln!(out, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"/>");
         }
     }
@@ -235,9 +235,12 @@ fn worth(search: &Search, trial: &Trial) -> (&'static str, char, Option<String>)
     use tidemark_limit::NotCounted::{Driver, Machine};
     match &trial.not_counted {
         Some(Driver(why) | Machine(why)) => ("quiet", '–', Some(format!("not counted: {why}"))),
+        None if trial.verdict(&search.goals).is_none() => {
+            ("quiet", '–', Some("neither holds nor breaks: too few requests to say".into()))
+        }
         None if trial.holds() => ("good", '✓', None),
         None => {
-            let missed = search.goals.iter().zip(&trial.seen).filter(|(_, seen)| !seen.met);
+            let missed = missed(search, trial);
             let mut told: Vec<String> = trial.failure.iter().cloned().collect();
             told.extend(missed.map(|(goal, seen)| format!("{} ({})", goal.text, seen.measured)));
             ("bad", '✗', Some(told.join("; ")))
@@ -264,20 +267,20 @@ mod tests {
     }
 
     #[test]
-    fn a_hundredth_of_a_core_is_not_none() {
-        let mut small = searches(None);
-        for trial in &mut small.searches[0].trials {
-            trial.figures.processes = vec![Cores { name: "system".into(), cores: 0.009 }];
-        }
-        let shown = page(&small);
-        assert!(shown.contains(">0.009</text>") && !shown.contains(">0.0</text>"), "{shown}");
+    fn a_trial_that_says_nothing_has_a_dash() {
+        let mut searches = searches(None);
+        searches.searches[0].trials[2].seen[0].undecided = true;
+        let shown = page(&searches);
+        assert!(shown.contains("–</td>") && shown.contains("neither holds nor breaks"), "{shown}");
+        assert!(!shown.contains("<circle class=\"dot bad\""), "{shown}");
     }
 
     #[test]
     fn of_nothing_there_is_a_page() {
         let mut none = searches(None);
         none.searches[0].trials.clear();
-        assert!(page(&none).contains("nothing is known yet"));
+        none.searches[0].ended = None;
+        assert!(page(&none).contains("no result yet"));
     }
 
     #[test]

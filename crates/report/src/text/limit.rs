@@ -5,7 +5,7 @@ use std::path::Path;
 use tidemark_limit::{Found, Search, SearchVerdict, Searches};
 
 use super::{BAD, GOOD, HEADING, Paint, QUIET, Style, Text, WARNING, clean};
-use crate::limit::{points, rate, remarks, says, time, took};
+use crate::limit::{points, rate, remarks, says, sign, time, took};
 use crate::table::Table;
 use crate::units::percent;
 
@@ -90,8 +90,8 @@ fn curve(text: &mut Text, found: &Found) {
             time(point.p90_us),
             time(point.p99_us),
             if point.failed_share > 0.0 { percent(point.failed_share) } else { "0".into() },
-            if point.cpu_cores > 0.0 { format!("{:.2}", point.cpu_cores) } else { "-".into() },
-            if point.holds { "✓" } else { "✗" }.into(),
+            point.cpu_cores.map_or_else(|| "-".into(), |cores| format!("{cores:.2}")),
+            sign(point.holds).into(),
         ]);
     }
     text.table(&table);
