@@ -126,11 +126,14 @@ struct Series<'a> {
     status: u8,
 }
 
+/// How one run is made; none where it was stopped before anything was measured.
+type OneRun<'a, E> = dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E> + 'a;
+
 impl Series<'_> {
     fn all<E: From<LabError>>(
         &mut self,
         equal_rate_per_s: Option<f64>,
-        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E>,
+        run: &mut OneRun<'_, E>,
     ) -> Result<(), E> {
         let second = match equal_rate_per_s.is_some() || self.comparison.equal_rate.is_some() {
             true => Some(Part::EqualRate),
@@ -172,7 +175,7 @@ impl Series<'_> {
         &mut self,
         side: usize,
         turn: &Turn,
-        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E>,
+        run: &mut OneRun<'_, E>,
     ) -> Result<bool, E> {
         let mut plan = self.comparison.sides[side].plan.clone();
         if let Some(rate_per_s) = turn.rate_per_s {

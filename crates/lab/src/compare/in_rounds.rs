@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use tidemark_record::{Comparison as Record, InRounds, Part};
 use tidemark_scenario::{Comparison, Plan};
 
-use super::{Compared, Series, Turn, recorded, unwritten};
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, Finished, LabError, RunOptions};
+use super::{Compared, OneRun, Series, Turn, recorded, unwritten};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, LabError, RunOptions};
 
 /// The next round is taken to need so much longer than the longest before.
 const SLACK: f64 = 1.05;
@@ -49,7 +49,7 @@ pub fn compare_in_rounds<E: From<LabError> + std::fmt::Display>(
     comparison: &Comparison,
     options: &RunOptions,
     bounds: Bounds,
-    run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E>,
+    run: &mut OneRun<'_, E>,
     look: &mut dyn FnMut(&Record, &Path, bool) -> Result<Looked, E>,
 ) -> Result<Compared, E> {
     let round = comparison.sides.iter().map(|side| 2 * length(&side.plan)).sum();
@@ -88,7 +88,7 @@ impl Series<'_> {
         &mut self,
         planned: Duration,
         bounds: Bounds,
-        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E>,
+        run: &mut OneRun<'_, E>,
         look: &mut dyn FnMut(&Record, &Path, bool) -> Result<Looked, E>,
     ) -> Result<(), E> {
         self.rates = vec![Vec::new(); self.comparison.sides.len()];
@@ -141,7 +141,7 @@ impl Series<'_> {
         longest: Duration,
         bounds: Bounds,
         random: &mut fastrand::Rng,
-        run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Option<Finished>, E>,
+        run: &mut OneRun<'_, E>,
     ) -> Result<bool, E> {
         let mut order: Vec<usize> = (0..self.comparison.sides.len()).collect();
         random.shuffle(&mut order);

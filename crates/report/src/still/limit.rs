@@ -252,7 +252,6 @@ fn worth(search: &Search, trial: &Trial) -> (&'static str, char, Option<String>)
 mod tests {
     use super::*;
     use crate::limit::tests::searches;
-    use tidemark_limit::Cores;
 
     #[test]
     fn it_has_a_dot_for_each_trial_and_no_markup_of_others() {
