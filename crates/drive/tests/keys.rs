@@ -49,7 +49,7 @@ fn numbers_are_inserted_one_after_the_other_and_the_latest_are_there() {
     // as long as the first number's insert is under way there is no latest one for whoever is done before
     let too_early = sum.outcome(Outcome::Variable);
     assert_eq!(sum.outcome(Outcome::Ok) + too_early, sum.offered(), "{:?}", sum.examples());
-    assert!(too_early <= 64, "{too_early}");
+    assert!(too_early < sum.outcome(Outcome::Ok), "{too_early}");
     assert!(sum.offered() > 100, "{}", sum.offered());
     let inserted = shared.keys(0).unwrap().inserted();
     assert!(inserted > 10, "{inserted}");
