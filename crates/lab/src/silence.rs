@@ -423,14 +423,14 @@ mod tests {
             run
         };
         let mut soon = stopped(1);
-        assert!(soon.reason().unwrap().contains("in the last 9.7 s"));
+        assert!(soon.reason().unwrap().contains("in the last 9.7s"));
         soon.silence.stopped(S);
         assert_eq!(soon.reason(), None, "it was asked nothing in the time after");
         let mut long = stopped(4);
-        assert!(long.reason().unwrap().contains("in the last 13.7 s"));
+        assert!(long.reason().unwrap().contains("in the last 13.7s"));
         long.silence.stopped(4 * S);
         let told = long.reason().unwrap();
-        assert!(told.contains("in the last 3.7 s no request succeeded and 40 failed"), "{told}");
+        assert!(told.contains("in the last 3.7s no request succeeded and 40 failed"), "{told}");
     }
 
     #[test]

@@ -142,10 +142,10 @@ fn one_that_was_killed_before_it_was_written_down_begins_anew() {
     let mut run = |_: &TrialStart<'_>, plan: Plan, options: RunOptions| -> Result<Finished, LabError> {
         Ok(said(&plan, &options, 500))
     };
-    tidemark_record::write_scenario(&out, "name: another\n").unwrap();
+    file::create(&out, "name: another\n").unwrap();
     let error = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap_err().to_string();
     assert!(error.contains("not the one it began with") && error.contains("another directory"), "{error}");
-    tidemark_record::write_scenario(&out, SCENARIO).unwrap();
+    file::create(&out, SCENARIO).unwrap();
     let limited = limit::<LabError>(&[member(SCENARIO)], &options(&out), &mut run).unwrap();
     assert_eq!((limited.exit_status, limited.dir), (EXIT_PASS, out));
 }
