@@ -423,7 +423,7 @@ mod tests {
             run
         };
         let mut soon = stopped(1);
-        assert!(soon.reason().unwrap().contains("in the last 9.7s"));
+        assert!(soon.reason().unwrap().contains("in the last 10.7s"));
         soon.silence.stopped(S);
         assert_eq!(soon.reason(), None, "it was asked nothing in the time after");
         let mut long = stopped(4);
