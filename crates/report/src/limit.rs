@@ -212,37 +212,40 @@ pub(crate) fn rate(per_s: f64) -> String {
     count(((per_s / unit).round() * unit) as u64)
 }
 
-/// What the limit is.
+/// What the limit is, as a whole sentence.
 pub fn cause(cause: &Cause) -> String {
     let cores_of = |of: f64| if of == 1.0 { "1 core".to_owned() } else { format!("{of:.0} cores") };
     match cause {
         Cause::Cpu { process, cores, of } => {
-            format!("the CPU: {process} uses {cores:.2} of {}", cores_of(*of))
+            format!("the limit is the CPU: {process} uses {cores:.2} of {}", cores_of(*of))
         }
         Cause::OneThread { process, cores, of } => {
             let of = if *of > 0.0 { format!(" of {}", cores_of(*of)) } else { String::new() };
-            format!("one thread: {process} uses {cores:.2} cores{of}, about as much as one thread can")
+            format!(
+                "the limit is one thread: {process} uses {cores:.2} cores{of}, about as much as one thread can"
+            )
         }
         Cause::Connections { in_flight_max, waited_share } => format!(
-            "connections: all of the {in_flight_max} requests that the driver has under way at once are, and others wait \
-             for {} of their response time until they can leave, while the system takes no longer for each; give it more, \
-             `limits: {{connections: …}}`",
+            "the limit is connections: all of the {in_flight_max} requests that the driver has under way at once are, and \
+             others wait for {} of their response time until they can leave, while the system takes no longer for each; give \
+             it more, `limits: {{connections: …}}`",
             percent(*waited_share)
         ),
         Cause::Disk { sync_us } => {
-            format!("the disk: every answer waits for it, and a sync takes {}", duration(*sync_us as f64))
+            let sync = duration(*sync_us as f64);
+            format!("the limit is the disk: every answer waits for it, and a sync takes {sync}")
         }
         Cause::Within { cores, of } if *of > 0.0 => format!(
-            "nothing that is seen from outside, as CPU is {cores:.2} of {}: it waits for something within it or behind it, a \
-             lock, a pool, another service",
+            "the limit is nothing that is seen from outside, as CPU is {cores:.2} of {}: it waits for something within it or \
+             behind it, a lock, a pool, another service",
             cores_of(*of)
         ),
         Cause::Within { cores, .. } if *cores > 0.0 => format!(
-            "nothing that is seen from outside, as CPU is {cores:.2} cores (how many it has is not known): it waits for \
-             something within it or behind it, a lock, a pool, another service"
+            "the limit is nothing that is seen from outside, as CPU is {cores:.2} cores (how many it has is not known): it \
+             waits for something within it or behind it, a lock, a pool, another service"
         ),
         Cause::Unknown | Cause::Within { .. } => {
-            "not known: nobody watches the CPU of the system; --watch shows it".into()
+            "what sets the limit is not known: nobody watches the CPU of the system; --watch shows it".into()
         }
     }
 }
@@ -293,7 +296,7 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
 /// Everything that is to be said beside the sentence, the weightiest first.
 pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     let wanted = search.at_least_per_s.map(|per_s| at_least(found, per_s));
-    let limit = found.cause.iter().map(|of| format!("the limit is {}", cause(of)));
+    let limit = found.cause.iter().map(cause);
     let anomalies = found.anomalies.iter().map(|of| anomaly(of, found.users));
     let is_below = |per_s: &f64| found.per_s.is_some_and(|limit| *per_s < limit);
     let knee = found.knee_per_s.filter(is_below).filter(|_| found.curve.len() > 2);
@@ -549,7 +552,10 @@ pub(crate) mod tests {
             cause(&Cause::Within { cores: 0.4, of: 0.0 })
                 .contains("CPU is 0.40 cores (how many it has is not known)")
         );
-        assert!(cause(&Cause::Unknown).contains("--watch shows it"));
+        // the limit itself is known
+        let unknown =
+            "what sets the limit is not known: nobody watches the CPU of the system; --watch shows it";
+        assert_eq!(cause(&Cause::Unknown), unknown);
         let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
     }
