@@ -503,9 +503,12 @@ impl Planner<'_> {
     }
 
     fn rounded(&self, level: f64) -> f64 {
+        let most = self.options.level_max;
         match self.options.users {
             true => level.round().max(1.0),
-            false => rounded_by(level, f64::round),
+            // the bound itself is a level, and no other may be rounded to beyond it
+            false if level >= most => most,
+            false => rounded_by(level, f64::round).min(most),
         }
     }
 
