@@ -16,6 +16,8 @@ use crate::units::{budget, count, duration, percent, three_digits, trim_zeros};
 
 /// Others that use so many cores are told of where nobody knows whether they are the system.
 const BUSY_CORES: f64 = 0.5;
+/// Most trials that are not counted and have a line each.
+const NOT_COUNTED_MAX: usize = 5;
 
 /// The searches as one JSON object with a line end: `limit`, or `limits` where there are several, each with its `setting`.
 pub fn json(searches: &Searches, dir: &Path) -> String {
@@ -36,8 +38,7 @@ fn of(search: &Search) -> Value {
     let mut limit = serde_json::to_value(&found).expect("a limit is plain JSON");
     limit["says"] = says(&found).into();
     let counted = counted(&search.trials);
-    let is_counted = |of: &Trial| counted.iter().any(|counted| std::ptr::eq(*counted, of));
-    limit["trials"] = search.trials.iter().map(|of| trial(search, of, is_counted(of))).collect();
+    limit["trials"] = search.trials.iter().map(|of| trial(search, of, is_among(&counted, of))).collect();
     limit["notes"] = json!(search.notes);
     if let Some(setting) = &search.setting {
         limit["setting"] = setting.as_str().into();
@@ -297,7 +298,12 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
 pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     let wanted = search.at_least_per_s.map(|per_s| at_least(found, per_s));
     let limit = found.cause.iter().map(cause);
-    let anomalies = found.anomalies.iter().map(|of| anomaly(of, found.users));
+    // where they are not counted each has a line of its own
+    let is_disturbed = |trial: &&Trial| matches!(trial.not_counted, Some(NotCounted::Machine(_)));
+    let is_always_disturbed = counted(&search.trials).iter().any(is_disturbed);
+    let anomalies =
+        found.anomalies.iter().filter(|of| is_always_disturbed || !matches!(of, Anomaly::Disturbed { .. }));
+    let anomalies = anomalies.map(|of| anomaly(of, found.users));
     let is_below = |per_s: &f64| found.per_s.is_some_and(|limit| *per_s < limit);
     let knee = found.knee_per_s.filter(is_below).filter(|_| found.curve.len() > 2);
     let knee = knee.map(|per_s| {
@@ -307,29 +313,36 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
         .into_iter()
         .chain(limit)
         .chain(anomalies)
-        .chain(not_counted(search, found))
+        .chain(not_counted(search))
         .chain(beside(search))
         .chain(knee)
         .chain(search.notes.iter().cloned())
         .collect()
 }
 
-/// Trials in which the driver was the limit, where the search went on.
-fn not_counted(search: &Search, found: &Found) -> Option<String> {
-    let bound = search.trials.iter().filter_map(|trial| match &trial.not_counted {
-        Some(NotCounted::Driver(why)) => Some((trial.ask.level, why)),
-        _ => None,
-    });
-    let bound: Vec<_> = bound.collect();
-    let (level, why) = *bound.last().filter(|_| found.ended != Some(Ending::Driver))?;
-    let (trials, last) = match bound.len() {
-        1 => ("1 trial is".to_owned(), ""),
-        several => (format!("{several} trials are"), "the last "),
+/// A line for each trial that is not counted, with its level and why: those first, and how many more there are.
+fn not_counted(search: &Search) -> Vec<String> {
+    let counted = counted(&search.trials);
+    let line = |(index, trial): (usize, &Trial)| {
+        let why = match trial.not_counted.as_ref().filter(|_| !is_among(&counted, trial))? {
+            NotCounted::Driver(why) => format!("the driver was the limit: {why}"),
+            NotCounted::Machine(why) => format!("the machine was the limit: {why}"),
+        };
+        let level = level_text(trial.ask.level, search.options.users);
+        Some(format!("trial {}, at {level}, is not counted: {why}", index + 1))
     };
-    Some(format!(
-        "{trials} not counted, {last}at {}: the driver was the limit: {why}",
-        level_text(level, found.users)
-    ))
+    let mut lines: Vec<String> = search.trials.iter().enumerate().filter_map(line).collect();
+    let more = lines.len().saturating_sub(NOT_COUNTED_MAX);
+    lines.truncate(NOT_COUNTED_MAX);
+    if more > 0 {
+        lines.push(format!("and {more} more; all trials are on the page and in --json"));
+    }
+    lines
+}
+
+/// Whether this very trial is one of those that are counted.
+fn is_among(counted: &[&Trial], trial: &Trial) -> bool {
+    counted.iter().any(|counted| std::ptr::eq(*counted, trial))
 }
 
 /// Who else was at work, where nobody knows whether that was the system.
@@ -528,7 +541,7 @@ pub(crate) mod tests {
         search.trials[1].not_counted = Some(NotCounted::Driver("its threads".into()));
         let remarked = remarks(search, &found).join("; ");
         assert!(
-            remarked.contains("1 trial is not counted, at 800/s: the driver was the limit: its threads"),
+            remarked.contains("trial 2, at 800/s, is not counted: the driver was the limit: its threads"),
             "{remarked}"
         );
         assert!(!remarked.contains("other processes"), "{remarked}");
@@ -558,6 +571,43 @@ pub(crate) mod tests {
         assert_eq!(cause(&Cause::Unknown), unknown);
         let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
+    }
+
+    #[test]
+    fn trials_that_are_not_counted_have_a_line_each_up_to_a_few() {
+        let mut searches = searches(None);
+        let search = &mut searches.searches[0];
+        let lines = |search: &Search| {
+            let all = remarks(search, &search.found()).into_iter();
+            all.filter(|line| line.contains("not counted") || line.contains("disturbed")).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(search), Vec::<String>::new());
+        search.trials[1].not_counted =
+            Some(NotCounted::Machine("the hypervisor took 1.00 of 2 cores".into()));
+        let line = "trial 2, at 800/s, is not counted: the machine was the limit: the hypervisor took 1.00 of 2 cores";
+        assert_eq!(lines(search), [line], "and not once more as an anomaly");
+        let bound =
+            Trial { not_counted: Some(NotCounted::Driver("its threads".into())), ..search.trials[2].clone() };
+        search.trials.extend(vec![bound; 6]);
+        // also where the search ended with it
+        search.ended = Some(Ending::Driver);
+        let all = remarks(search, &search.found());
+        let first = all.iter().position(|told| told == line).unwrap();
+        assert_eq!(
+            all[first + 1],
+            "trial 4, at 900/s, is not counted: the driver was the limit: its threads"
+        );
+        assert!(all[first + 4].starts_with("trial 7, at 900/s"), "{all:?}");
+        assert_eq!(all[first + 5], "and 2 more; all trials are on the page and in --json");
+        assert_eq!(lines(search).len(), 5);
+        // a machine that is always disturbed is taken as it is
+        search.trials.truncate(3);
+        let disturbed =
+            Trial { not_counted: Some(NotCounted::Machine("cargo".into())), ..search.trials[0].clone() };
+        search.trials.extend(vec![disturbed; 6]);
+        search.ended = Some(Ending::Budget);
+        let told = "7 trials were disturbed by somebody else on the machine, the last time as cargo";
+        assert_eq!(lines(search), [told]);
     }
 
     #[test]
