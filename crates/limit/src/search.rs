@@ -3,6 +3,7 @@
 //! The search keeps nothing: what it asks for follows from the trials that were carried out, so that one that was stopped
 //! goes on where it was.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, contradicted_by, decided, estimate, holds_by_far};
@@ -58,7 +59,7 @@ pub enum Next {
 }
 
 /// Why a search is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// The interval is as narrow as it was to be.

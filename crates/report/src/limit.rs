@@ -3,73 +3,20 @@
 //! The sentence of each is made here; [`text::limit`](crate::text::limit), [`markdown::limit`](crate::markdown::limit) and
 //! [`still::limit`](crate::still::limit) lay it out.
 
-use std::path::Path;
+mod json;
 
-use serde_json::{Value, json};
 use tidemark_limit::{
-    Anomaly, Cause, Cores, Ending, Found, Goal, GoalResult, NotCounted, Point, Search, Searches, Trial,
-    counted,
+    Anomaly, Cause, Cores, Ending, Found, Goal, GoalResult, NotCounted, Point, Search, Trial, counted,
 };
 use tidemark_record::SYSTEM;
 
 use crate::units::{budget, count, duration, percent, three_digits, trim_zeros};
+pub use json::{json, schema};
 
 /// Others that use so many cores are told of where nobody knows whether they are the system.
 const BUSY_CORES: f64 = 0.5;
 /// Most trials that are not counted and have a line each.
 const NOT_COUNTED_MAX: usize = 5;
-
-/// The searches as one JSON object with a line end: `limit`, or `limits` where there are several, each with its `setting`.
-pub fn json(searches: &Searches, dir: &Path) -> String {
-    let mut all: Vec<Value> = searches.searches.iter().map(of).collect();
-    let mut object = json!({ "scenario": searches.name });
-    match (&searches.searches[..], all.pop()) {
-        ([one], Some(limit)) if one.setting.is_none() => object["limit"] = limit,
-        (_, last) => object["limits"] = all.into_iter().chain(last).collect(),
-    }
-    object["stopped"] = json!(searches.stopped);
-    object["run_dir"] = dir.display().to_string().into();
-    // numbers and texts with text keys: nothing that JSON cannot say
-    serde_json::to_string_pretty(&object).expect("a limit is plain JSON") + "\n"
-}
-
-fn of(search: &Search) -> Value {
-    let found = search.found();
-    let mut limit = serde_json::to_value(&found).expect("a limit is plain JSON");
-    limit["says"] = says(&found).into();
-    let counted = counted(&search.trials);
-    limit["trials"] = search.trials.iter().map(|of| trial(search, of, is_among(&counted, of))).collect();
-    limit["notes"] = json!(search.notes);
-    if let Some(setting) = &search.setting {
-        limit["setting"] = setting.as_str().into();
-    }
-    if let Some(per_s) = search.at_least_per_s {
-        let says = at_least(&found, per_s);
-        limit["at_least"] = json!({ "per_s": per_s, "holds": found.holds_at_least(per_s), "says": says });
-    }
-    limit
-}
-
-fn trial(search: &Search, trial: &Trial, is_counted: bool) -> Value {
-    let missed = missed(search, trial);
-    let missed = missed.map(|(goal, seen)| json!({ "objective": goal.text, "measured": seen.measured }));
-    let missed: Vec<Value> = missed.collect();
-    json!({
-        "level": trial.ask.level,
-        "purpose": trial.ask.purpose,
-        "offered_per_s": trial.figures.offered_per_s,
-        "achieved_per_s": trial.figures.achieved_per_s,
-        "p50_us": trial.figures.p50_us,
-        "p99_us": trial.figures.p99_us,
-        "holds": trial.verdict(&search.goals).filter(|_| is_counted),
-        "missed": missed,
-        "failure": trial.failure,
-        "not_counted": trial.not_counted,
-        "measured_s": trial.measured_s,
-        "took_s": trial.took_s,
-        "run": trial.dir,
-    })
-}
 
 /// The objectives that a trial missed; not those that it does not decide.
 pub(crate) fn missed<'a>(
@@ -418,7 +365,9 @@ pub(crate) fn time(us: Option<u64>) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use tidemark_limit::{Figures, Options, Purpose, Resources, TrialPlan};
+    use serde_json::{Value, json};
+    use std::path::Path;
+    use tidemark_limit::{Figures, Options, Purpose, Resources, Searches, TrialPlan};
 
     /// A search that held 800/s and broke at 900/s, on one core.
     pub(crate) fn searches(setting: Option<&str>) -> Searches {
@@ -608,53 +557,6 @@ pub(crate) mod tests {
         search.ended = Some(Ending::Budget);
         let told = "7 trials were disturbed by somebody else on the machine, the last time as cargo";
         assert_eq!(lines(search), [told]);
-    }
-
-    #[test]
-    fn json_has_the_limit_its_trials_and_its_curve() {
-        let value: Value = serde_json::from_str(&json(&searches(None), Path::new("runs/x"))).unwrap();
-        let limit = &value["limit"];
-        assert_eq!(
-            (limit["low_per_s"].as_f64(), limit["high_per_s"].as_f64()),
-            (Some(40_000.0), Some(45_000.0))
-        );
-        assert_eq!(limit["first_to_break"], "mean < 50ms");
-        assert_eq!(
-            (limit["trials"].as_array().unwrap().len(), limit["curve"].as_array().unwrap().len()),
-            (3, 3)
-        );
-        assert_eq!((&limit["trials"][2]["holds"], &value["run_dir"]), (&json!(false), &json!("runs/x")));
-        let missed = json!([{ "objective": "mean < 50ms", "measured": "71ms</td>" }]);
-        assert_eq!((&limit["trials"][2]["missed"], &limit["anomalies"]), (&missed, &json!([])));
-        assert_eq!(
-            (&limit["trials"][2]["not_counted"], &limit["trials"][2]["failure"]),
-            (&Value::Null, &Value::Null)
-        );
-        // what is not decided is not missed
-        let mut undecided = searches(None);
-        undecided.searches[0].trials[2].seen[0].undecided = true;
-        let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
-        let limit = &value["limit"];
-        assert_eq!(limit["trials"][2]["missed"], json!([]));
-        // and neither holds nor breaks
-        assert_eq!((&limit["trials"][2]["holds"], &limit["curve"][2]["holds"]), (&Value::Null, &Value::Null));
-        assert_eq!(limit["trials"][1]["holds"], true);
-        undecided.searches[0].trials[1].not_counted = Some(NotCounted::Driver("x".into()));
-        let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
-        assert_eq!(value["limit"]["trials"][1]["holds"], Value::Null);
-        // of what nobody watches no CPU is known
-        let mut unseen = searches(None);
-        unseen.searches[0].trials.iter_mut().for_each(|trial| trial.figures.processes.clear());
-        let value: Value = serde_json::from_str(&json(&unseen, Path::new("x"))).unwrap();
-        let limit = &value["limit"];
-        assert_eq!(
-            (&limit["curve"][0]["cpu_cores"], &limit["cause"]),
-            (&Value::Null, &json!({ "kind": "unknown" }))
-        );
-        let shown = crate::markdown::limit::summary(&unseen, Path::new("x"));
-        assert!(shown.contains("| - | ✓ |") && !shown.contains("0.00"), "{shown}");
-        let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
-        assert_eq!(family["limits"][0]["setting"], "cores=2");
     }
 
     #[test]
