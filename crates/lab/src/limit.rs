@@ -245,6 +245,9 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
     plan.clone()
         .hold_at(level.min(most), None, Duration::from_secs(1), Duration::from_secs(1))
         .map_err(|error| LabError::Usage(error.to_string()))?;
+    if let Some(per_s) = options.at_least_per_s.filter(|_| !users) {
+        check_at_least(member, per_s, most)?;
+    }
     let budget_s = options.budget.as_secs_f64();
     let fresh = is_fresh(plan, run_options);
     let warm_up_s = if fresh { warm_up(plan).as_secs_f64().min(budget_s * WARM_UP_PART) } else { 0.0 };
@@ -288,6 +291,25 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
         notes,
     };
     Ok((search, goals))
+}
+
+/// Refuses to ask for more requests each second than fall due at the highest level that may be tried: however well they are
+/// answered, nothing would show that it holds so many. Where sessions differ in their number of requests nobody knows
+/// beforehand.
+fn check_at_least(member: &Member, per_s: f64, most: f64) -> Result<(), LabError> {
+    let Some(each) = member.plan.requests_per_session() else { return Ok(()) };
+    let each = each.max(1) as f64;
+    if per_s <= most * each {
+        return Ok(());
+    }
+    let setting = member.setting.as_ref().map_or_else(String::new, |setting| format!("{setting}: "));
+    let requests = if each == 1.0 { "1 request".to_owned() } else { format!("{each} requests") };
+    Err(LabError::Usage(format!(
+        "{setting}--at-least {per_s}/s: this can never be shown, as no more than {most} sessions of {requests} are tried each \
+         second (--most), which makes {}/s; give it --most {}/s or more, or ask for less",
+        most * each,
+        (per_s / each).ceil()
+    )))
 }
 
 /// Whether what is driven is started for each trial.

@@ -1,5 +1,6 @@
 //! Anomalies of a system: it stands still at regular times, or slows down the longer it runs.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::estimate::{Estimate, contradicting, decided};
@@ -7,7 +8,7 @@ use crate::search::counted;
 use crate::trial::{Goal, Moment, NotCounted, Purpose, Trial};
 
 /// Something that a reader of the limit must know.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Anomaly {
     /// It stands still at regular times.
@@ -21,22 +22,22 @@ pub enum Anomaly {
     },
     /// It gets slower the longer it runs: of all pairs of trials the two that show it best.
     Slows {
-        /// A level that held,
+        /// A level that held.
         held: f64,
-        /// so many seconds after the search began,
+        /// How long after the search began it did, seconds.
         held_after_s: f64,
-        /// and one below it that broke
+        /// A level below it that broke later.
         broke: f64,
-        /// later.
+        /// How long after the search began it did, seconds.
         broke_after_s: f64,
     },
     /// It broke by far, and held at no less load: no load explains that.
     Contradicts {
-        /// The lowest level that broke so, and
+        /// The lowest level that broke so.
         broke: f64,
-        /// so many seconds after the search began,
+        /// How long after the search began it did, seconds.
         after_s: f64,
-        /// the highest level that held.
+        /// The highest level that held.
         held: f64,
         /// How many trials broke so; one by itself is left out of the limit.
         trials: usize,

@@ -1,5 +1,6 @@
 //! What was the limit, as far as it can be seen from outside.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
@@ -22,7 +23,7 @@ pub struct Resources {
 }
 
 /// What the limit is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Cause {
     /// All cores that a process may use.

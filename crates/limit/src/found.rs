@@ -1,5 +1,6 @@
 //! What a search came to: the limit, the curve, and what is to be known of them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::anomaly::{Anomaly, anomalies};
@@ -9,19 +10,19 @@ use crate::search::{Ending, Options, counted, spent_s};
 use crate::trial::{Cores, Goal, NotCounted, Trial};
 
 /// The result of a search. Rates are of requests; null what is not known.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Found {
     /// The highest rate at which everything holds.
     pub per_s: Option<f64>,
-    /// The interval of 95 %.
+    /// Lower end of its interval of 95 %.
     pub low_per_s: Option<f64>,
-    #[allow(missing_docs)]
+    /// Upper end.
     pub high_per_s: Option<f64>,
     /// The level itself: sessions that arrive each second, or users.
     pub level: Option<f64>,
-    #[allow(missing_docs)]
+    /// Lower end of its interval of 95 %.
     pub low_level: Option<f64>,
-    #[allow(missing_docs)]
+    /// Upper end.
     pub high_level: Option<f64>,
     /// Whether levels are users.
     pub users: bool,
@@ -59,7 +60,7 @@ pub enum SearchVerdict {
 }
 
 /// A point of the curve: one trial.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// Sessions that arrived each second, or users.
     pub level: f64,
@@ -67,13 +68,13 @@ pub struct Point {
     pub offered_per_s: f64,
     /// Good answers each second.
     pub achieved_per_s: f64,
-    /// Percentiles of the response time, microseconds; null what was not reached.
+    /// Median of the response time, microseconds; null, as the other percentiles, where it was not reached.
     pub p50_us: Option<u64>,
-    #[allow(missing_docs)]
+    /// Its 90th percentile.
     pub p90_us: Option<u64>,
-    #[allow(missing_docs)]
+    /// Its 99th percentile.
     pub p99_us: Option<u64>,
-    #[allow(missing_docs)]
+    /// Its 99.9th percentile.
     pub p999_us: Option<u64>,
     /// Requests without a good answer, as a share of those that were due, 0 to 1.
     pub failed_share: f64,

@@ -3,6 +3,7 @@
 //! The search keeps nothing: what it asks for follows from the trials that were carried out, so that one that was stopped
 //! goes on where it was.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, contradicted_by, decided, estimate, holds_by_far};
@@ -58,7 +59,7 @@ pub enum Next {
 }
 
 /// Why a search is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// The interval is as narrow as it was to be.
@@ -503,9 +504,12 @@ impl Planner<'_> {
     }
 
     fn rounded(&self, level: f64) -> f64 {
+        let most = self.options.level_max;
         match self.options.users {
             true => level.round().max(1.0),
-            false => rounded_by(level, f64::round),
+            // the bound itself is a level, and no other may be rounded to beyond it
+            false if level >= most => most,
+            false => rounded_by(level, f64::round).min(most),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is asked of a trial, and what it says.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::tail::Tail;
@@ -28,7 +29,7 @@ pub struct Percentile {
 }
 
 /// What a trial is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
     /// To find any level that breaks, and any that holds.
@@ -61,7 +62,7 @@ pub struct TrialPlan {
 }
 
 /// Why a trial says nothing of the system.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotCounted {
     /// The driver was the limit.
@@ -111,7 +112,7 @@ pub struct Moment {
 }
 
 /// What a program used of the cores.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cores {
     /// `system`, a store's name; the kernel's name of a neighbour.
     pub name: String,

@@ -78,6 +78,17 @@ fn what_never_breaks_and_what_never_holds_end() {
     assert_eq!((limit.level, limit.first_to_break.as_deref()), (None, Some("errors < 0.1%")));
 }
 
+/// Levels have four digits, and a bound may have more.
+#[test]
+fn the_highest_level_is_the_bound_itself() {
+    for most in [12_344.0, 12_346.0] {
+        let options = Options { level_max: most, ..Options::new(10.0, 600.0) };
+        let (ending, trials) = carried_out(&options, |ask| trial(ask, true));
+        let highest = trials.iter().map(|trial| trial.ask.level).fold(0.0, f64::max);
+        assert_eq!((ending, highest), (Ending::NothingBreaks, most));
+    }
+}
+
 /// Nothing but errors: no load is too low for them.
 #[test]
 fn a_system_that_only_fails_is_told_at_once() {

@@ -6,11 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use tidemark_record::summary::Status;
 use tidemark_record::{Manifest, RecordError, runs_in};
 
 use crate::comparison::{Figure, Reading, change};
+use crate::json::schema_of;
 use crate::statistics::change::{MOST, changes};
 
 /// Most runs that are read: the newest, by the names of their directories.
@@ -21,7 +24,7 @@ const NAMED_MAX: usize = 10;
 const REVISION: usize = 10;
 
 /// The runs of a folder.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct History {
     /// The folder.
     pub folder: String,
@@ -32,7 +35,7 @@ pub struct History {
 }
 
 /// Runs that did the same on the same machine, in order of time.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Line {
     /// Name of the scenario.
     pub scenario: String,
@@ -47,7 +50,7 @@ pub struct Line {
 }
 
 /// A run of a line.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Point {
     /// Its name.
     pub run: String,
@@ -64,7 +67,7 @@ pub struct Point {
 }
 
 /// A figure over the runs of a line.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Trend {
     /// Which.
     pub figure: Figure,
@@ -75,7 +78,7 @@ pub struct Trend {
 }
 
 /// A change of a figure.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Changed {
     /// Index of the first run behind it.
     pub at: usize,
@@ -196,6 +199,11 @@ impl History {
     /// As one JSON object, indented, with a line end.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a history is plain JSON") + "\n"
+    }
+
+    /// The schema of that object: `docs/history.schema.json`.
+    pub fn schema() -> Value {
+        schema_of::<History>("What tidemark history prints with --json")
     }
 }
 

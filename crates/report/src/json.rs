@@ -20,6 +20,7 @@ use tidemark_record::{RecordError, Run};
 use crate::page::ReportPage;
 
 pub use schema::schema;
+pub(crate) use schema::schema_of;
 
 /// What stands beside the figures, of `run.json`.
 const BESIDE: [&str; 3] = ["objectives", "watched", "notes"];
@@ -77,4 +78,4 @@ pub fn without_a_run(verdict: &Verdict) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,72 +3,20 @@
 //! The sentence of each is made here; [`text::limit`](crate::text::limit), [`markdown::limit`](crate::markdown::limit) and
 //! [`still::limit`](crate::still::limit) lay it out.
 
-use std::path::Path;
+mod json;
 
-use serde_json::{Value, json};
 use tidemark_limit::{
-    Anomaly, Cause, Cores, Ending, Found, Goal, GoalResult, NotCounted, Point, Search, Searches, Trial,
-    counted,
+    Anomaly, Cause, Cores, Ending, Found, Goal, GoalResult, NotCounted, Point, Search, Trial, counted,
 };
 use tidemark_record::SYSTEM;
 
 use crate::units::{budget, count, duration, percent, three_digits, trim_zeros};
+pub use json::{json, schema};
 
 /// Others that use so many cores are told of where nobody knows whether they are the system.
 const BUSY_CORES: f64 = 0.5;
-
-/// The searches as one JSON object with a line end: `limit`, or `limits` where there are several, each with its `setting`.
-pub fn json(searches: &Searches, dir: &Path) -> String {
-    let mut all: Vec<Value> = searches.searches.iter().map(of).collect();
-    let mut object = json!({ "scenario": searches.name });
-    match (&searches.searches[..], all.pop()) {
-        ([one], Some(limit)) if one.setting.is_none() => object["limit"] = limit,
-        (_, last) => object["limits"] = all.into_iter().chain(last).collect(),
-    }
-    object["stopped"] = json!(searches.stopped);
-    object["run_dir"] = dir.display().to_string().into();
-    // numbers and texts with text keys: nothing that JSON cannot say
-    serde_json::to_string_pretty(&object).expect("a limit is plain JSON") + "\n"
-}
-
-fn of(search: &Search) -> Value {
-    let found = search.found();
-    let mut limit = serde_json::to_value(&found).expect("a limit is plain JSON");
-    limit["says"] = says(&found).into();
-    let counted = counted(&search.trials);
-    let is_counted = |of: &Trial| counted.iter().any(|counted| std::ptr::eq(*counted, of));
-    limit["trials"] = search.trials.iter().map(|of| trial(search, of, is_counted(of))).collect();
-    limit["notes"] = json!(search.notes);
-    if let Some(setting) = &search.setting {
-        limit["setting"] = setting.as_str().into();
-    }
-    if let Some(per_s) = search.at_least_per_s {
-        let says = at_least(&found, per_s);
-        limit["at_least"] = json!({ "per_s": per_s, "holds": found.holds_at_least(per_s), "says": says });
-    }
-    limit
-}
-
-fn trial(search: &Search, trial: &Trial, is_counted: bool) -> Value {
-    let missed = missed(search, trial);
-    let missed = missed.map(|(goal, seen)| json!({ "objective": goal.text, "measured": seen.measured }));
-    let missed: Vec<Value> = missed.collect();
-    json!({
-        "level": trial.ask.level,
-        "purpose": trial.ask.purpose,
-        "offered_per_s": trial.figures.offered_per_s,
-        "achieved_per_s": trial.figures.achieved_per_s,
-        "p50_us": trial.figures.p50_us,
-        "p99_us": trial.figures.p99_us,
-        "holds": trial.verdict(&search.goals).filter(|_| is_counted),
-        "missed": missed,
-        "failure": trial.failure,
-        "not_counted": trial.not_counted,
-        "measured_s": trial.measured_s,
-        "took_s": trial.took_s,
-        "run": trial.dir,
-    })
-}
+/// Most trials that are not counted and have a line each.
+const NOT_COUNTED_MAX: usize = 5;
 
 /// The objectives that a trial missed; not those that it does not decide.
 pub(crate) fn missed<'a>(
@@ -212,37 +160,40 @@ pub(crate) fn rate(per_s: f64) -> String {
     count(((per_s / unit).round() * unit) as u64)
 }
 
-/// What the limit is.
+/// What the limit is, as a whole sentence.
 pub fn cause(cause: &Cause) -> String {
     let cores_of = |of: f64| if of == 1.0 { "1 core".to_owned() } else { format!("{of:.0} cores") };
     match cause {
         Cause::Cpu { process, cores, of } => {
-            format!("the CPU: {process} uses {cores:.2} of {}", cores_of(*of))
+            format!("the limit is the CPU: {process} uses {cores:.2} of {}", cores_of(*of))
         }
         Cause::OneThread { process, cores, of } => {
             let of = if *of > 0.0 { format!(" of {}", cores_of(*of)) } else { String::new() };
-            format!("one thread: {process} uses {cores:.2} cores{of}, about as much as one thread can")
+            format!(
+                "the limit is one thread: {process} uses {cores:.2} cores{of}, about as much as one thread can"
+            )
         }
         Cause::Connections { in_flight_max, waited_share } => format!(
-            "connections: all of the {in_flight_max} requests that the driver has under way at once are, and others wait \
-             for {} of their response time until they can leave, while the system takes no longer for each; give it more, \
-             `limits: {{connections: …}}`",
+            "the limit is connections: all of the {in_flight_max} requests that the driver has under way at once are, and \
+             others wait for {} of their response time until they can leave, while the system takes no longer for each; give \
+             it more, `limits: {{connections: …}}`",
             percent(*waited_share)
         ),
         Cause::Disk { sync_us } => {
-            format!("the disk: every answer waits for it, and a sync takes {}", duration(*sync_us as f64))
+            let sync = duration(*sync_us as f64);
+            format!("the limit is the disk: every answer waits for it, and a sync takes {sync}")
         }
         Cause::Within { cores, of } if *of > 0.0 => format!(
-            "nothing that is seen from outside, as CPU is {cores:.2} of {}: it waits for something within it or behind it, a \
-             lock, a pool, another service",
+            "the limit is nothing that is seen from outside, as CPU is {cores:.2} of {}: it waits for something within it or \
+             behind it, a lock, a pool, another service",
             cores_of(*of)
         ),
         Cause::Within { cores, .. } if *cores > 0.0 => format!(
-            "nothing that is seen from outside, as CPU is {cores:.2} cores (how many it has is not known): it waits for \
-             something within it or behind it, a lock, a pool, another service"
+            "the limit is nothing that is seen from outside, as CPU is {cores:.2} cores (how many it has is not known): it \
+             waits for something within it or behind it, a lock, a pool, another service"
         ),
         Cause::Unknown | Cause::Within { .. } => {
-            "not known: nobody watches the CPU of the system; --watch shows it".into()
+            "what sets the limit is not known: nobody watches the CPU of the system; --watch shows it".into()
         }
     }
 }
@@ -293,8 +244,13 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
 /// Everything that is to be said beside the sentence, the weightiest first.
 pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     let wanted = search.at_least_per_s.map(|per_s| at_least(found, per_s));
-    let limit = found.cause.iter().map(|of| format!("the limit is {}", cause(of)));
-    let anomalies = found.anomalies.iter().map(|of| anomaly(of, found.users));
+    let limit = found.cause.iter().map(cause);
+    // where they are not counted each has a line of its own
+    let is_disturbed = |trial: &&Trial| matches!(trial.not_counted, Some(NotCounted::Machine(_)));
+    let is_always_disturbed = counted(&search.trials).iter().any(is_disturbed);
+    let anomalies =
+        found.anomalies.iter().filter(|of| is_always_disturbed || !matches!(of, Anomaly::Disturbed { .. }));
+    let anomalies = anomalies.map(|of| anomaly(of, found.users));
     let is_below = |per_s: &f64| found.per_s.is_some_and(|limit| *per_s < limit);
     let knee = found.knee_per_s.filter(is_below).filter(|_| found.curve.len() > 2);
     let knee = knee.map(|per_s| {
@@ -304,29 +260,36 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
         .into_iter()
         .chain(limit)
         .chain(anomalies)
-        .chain(not_counted(search, found))
+        .chain(not_counted(search))
         .chain(beside(search))
         .chain(knee)
         .chain(search.notes.iter().cloned())
         .collect()
 }
 
-/// Trials in which the driver was the limit, where the search went on.
-fn not_counted(search: &Search, found: &Found) -> Option<String> {
-    let bound = search.trials.iter().filter_map(|trial| match &trial.not_counted {
-        Some(NotCounted::Driver(why)) => Some((trial.ask.level, why)),
-        _ => None,
-    });
-    let bound: Vec<_> = bound.collect();
-    let (level, why) = *bound.last().filter(|_| found.ended != Some(Ending::Driver))?;
-    let (trials, last) = match bound.len() {
-        1 => ("1 trial is".to_owned(), ""),
-        several => (format!("{several} trials are"), "the last "),
+/// A line for each trial that is not counted, with its level and why: those first, and how many more there are.
+fn not_counted(search: &Search) -> Vec<String> {
+    let counted = counted(&search.trials);
+    let line = |(index, trial): (usize, &Trial)| {
+        let why = match trial.not_counted.as_ref().filter(|_| !is_among(&counted, trial))? {
+            NotCounted::Driver(why) => format!("the driver was the limit: {why}"),
+            NotCounted::Machine(why) => format!("the machine was the limit: {why}"),
+        };
+        let level = level_text(trial.ask.level, search.options.users);
+        Some(format!("trial {}, at {level}, is not counted: {why}", index + 1))
     };
-    Some(format!(
-        "{trials} not counted, {last}at {}: the driver was the limit: {why}",
-        level_text(level, found.users)
-    ))
+    let mut lines: Vec<String> = search.trials.iter().enumerate().filter_map(line).collect();
+    let more = lines.len().saturating_sub(NOT_COUNTED_MAX);
+    lines.truncate(NOT_COUNTED_MAX);
+    if more > 0 {
+        lines.push(format!("and {more} more; all trials are on the page and in --json"));
+    }
+    lines
+}
+
+/// Whether this very trial is one of those that are counted.
+fn is_among(counted: &[&Trial], trial: &Trial) -> bool {
+    counted.iter().any(|counted| std::ptr::eq(*counted, trial))
 }
 
 /// Who else was at work, where nobody knows whether that was the system.
@@ -402,7 +365,9 @@ pub(crate) fn time(us: Option<u64>) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use tidemark_limit::{Figures, Options, Purpose, Resources, TrialPlan};
+    use serde_json::{Value, json};
+    use std::path::Path;
+    use tidemark_limit::{Figures, Options, Purpose, Resources, Searches, TrialPlan};
 
     /// A search that held 800/s and broke at 900/s, on one core.
     pub(crate) fn searches(setting: Option<&str>) -> Searches {
@@ -525,7 +490,7 @@ pub(crate) mod tests {
         search.trials[1].not_counted = Some(NotCounted::Driver("its threads".into()));
         let remarked = remarks(search, &found).join("; ");
         assert!(
-            remarked.contains("1 trial is not counted, at 800/s: the driver was the limit: its threads"),
+            remarked.contains("trial 2, at 800/s, is not counted: the driver was the limit: its threads"),
             "{remarked}"
         );
         assert!(!remarked.contains("other processes"), "{remarked}");
@@ -549,56 +514,49 @@ pub(crate) mod tests {
             cause(&Cause::Within { cores: 0.4, of: 0.0 })
                 .contains("CPU is 0.40 cores (how many it has is not known)")
         );
-        assert!(cause(&Cause::Unknown).contains("--watch shows it"));
+        // the limit itself is known
+        let unknown =
+            "what sets the limit is not known: nobody watches the CPU of the system; --watch shows it";
+        assert_eq!(cause(&Cause::Unknown), unknown);
         let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
     }
 
     #[test]
-    fn json_has_the_limit_its_trials_and_its_curve() {
-        let value: Value = serde_json::from_str(&json(&searches(None), Path::new("runs/x"))).unwrap();
-        let limit = &value["limit"];
+    fn trials_that_are_not_counted_have_a_line_each_up_to_a_few() {
+        let mut searches = searches(None);
+        let search = &mut searches.searches[0];
+        let lines = |search: &Search| {
+            let all = remarks(search, &search.found()).into_iter();
+            all.filter(|line| line.contains("not counted") || line.contains("disturbed")).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(search), Vec::<String>::new());
+        search.trials[1].not_counted =
+            Some(NotCounted::Machine("the hypervisor took 1.00 of 2 cores".into()));
+        let line = "trial 2, at 800/s, is not counted: the machine was the limit: the hypervisor took 1.00 of 2 cores";
+        assert_eq!(lines(search), [line], "and not once more as an anomaly");
+        let bound =
+            Trial { not_counted: Some(NotCounted::Driver("its threads".into())), ..search.trials[2].clone() };
+        search.trials.extend(vec![bound; 6]);
+        // also where the search ended with it
+        search.ended = Some(Ending::Driver);
+        let all = remarks(search, &search.found());
+        let first = all.iter().position(|told| told == line).unwrap();
         assert_eq!(
-            (limit["low_per_s"].as_f64(), limit["high_per_s"].as_f64()),
-            (Some(40_000.0), Some(45_000.0))
+            all[first + 1],
+            "trial 4, at 900/s, is not counted: the driver was the limit: its threads"
         );
-        assert_eq!(limit["first_to_break"], "mean < 50ms");
-        assert_eq!(
-            (limit["trials"].as_array().unwrap().len(), limit["curve"].as_array().unwrap().len()),
-            (3, 3)
-        );
-        assert_eq!((&limit["trials"][2]["holds"], &value["run_dir"]), (&json!(false), &json!("runs/x")));
-        let missed = json!([{ "objective": "mean < 50ms", "measured": "71ms</td>" }]);
-        assert_eq!((&limit["trials"][2]["missed"], &limit["anomalies"]), (&missed, &json!([])));
-        assert_eq!(
-            (&limit["trials"][2]["not_counted"], &limit["trials"][2]["failure"]),
-            (&Value::Null, &Value::Null)
-        );
-        // what is not decided is not missed
-        let mut undecided = searches(None);
-        undecided.searches[0].trials[2].seen[0].undecided = true;
-        let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
-        let limit = &value["limit"];
-        assert_eq!(limit["trials"][2]["missed"], json!([]));
-        // and neither holds nor breaks
-        assert_eq!((&limit["trials"][2]["holds"], &limit["curve"][2]["holds"]), (&Value::Null, &Value::Null));
-        assert_eq!(limit["trials"][1]["holds"], true);
-        undecided.searches[0].trials[1].not_counted = Some(NotCounted::Driver("x".into()));
-        let value: Value = serde_json::from_str(&json(&undecided, Path::new("x"))).unwrap();
-        assert_eq!(value["limit"]["trials"][1]["holds"], Value::Null);
-        // of what nobody watches no CPU is known
-        let mut unseen = searches(None);
-        unseen.searches[0].trials.iter_mut().for_each(|trial| trial.figures.processes.clear());
-        let value: Value = serde_json::from_str(&json(&unseen, Path::new("x"))).unwrap();
-        let limit = &value["limit"];
-        assert_eq!(
-            (&limit["curve"][0]["cpu_cores"], &limit["cause"]),
-            (&Value::Null, &json!({ "kind": "unknown" }))
-        );
-        let shown = crate::markdown::limit::summary(&unseen, Path::new("x"));
-        assert!(shown.contains("| - | ✓ |") && !shown.contains("0.00"), "{shown}");
-        let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
-        assert_eq!(family["limits"][0]["setting"], "cores=2");
+        assert!(all[first + 4].starts_with("trial 7, at 900/s"), "{all:?}");
+        assert_eq!(all[first + 5], "and 2 more; all trials are on the page and in --json");
+        assert_eq!(lines(search).len(), 5);
+        // a machine that is always disturbed is taken as it is
+        search.trials.truncate(3);
+        let disturbed =
+            Trial { not_counted: Some(NotCounted::Machine("cargo".into())), ..search.trials[0].clone() };
+        search.trials.extend(vec![disturbed; 6]);
+        search.ended = Some(Ending::Budget);
+        let told = "7 trials were disturbed by somebody else on the machine, the last time as cargo";
+        assert_eq!(lines(search), [told]);
     }
 
     #[test]

@@ -165,8 +165,38 @@ fn what_it_must_hold_decides_once_it_is_sure() {
     assert_eq!(status(600.0, None), EXIT_PASS);
     assert_eq!(status(900.0, None), EXIT_FAIL);
     assert_eq!(status(730.0, None), EXIT_PASS, "within the interval nobody knows, and nothing fails");
-    assert_eq!(status(600.0, Some(500.0)), EXIT_INVALID, "so much was not tried");
     assert_eq!(status(400.0, Some(500.0)), EXIT_PASS);
+    assert_eq!(status(500.0, Some(500.0)), EXIT_PASS, "the highest level that may be tried shows it");
+}
+
+#[test]
+fn what_it_must_hold_and_can_never_be_shown_is_refused_before_anything_runs() {
+    let refused = |text: &str, at_least_per_s: f64, most: Option<f64>| {
+        let temp = tempfile::tempdir().unwrap();
+        let out = temp.path().join("out");
+        let asked = LimitOptions { at_least_per_s: Some(at_least_per_s), most, ..options(&out) };
+        let error = limit::<LabError>(&[member(text)], &asked, &mut |_, _, _| panic!("nothing is to run"));
+        let error = error.unwrap_err();
+        assert!(matches!(error, LabError::Usage(_)) && !out.exists(), "{error}");
+        error.to_string()
+    };
+    let told = refused(SCENARIO, 600.0, Some(500.0));
+    for part in ["--at-least 600/s", "500 sessions of 1 request", "--most 600/s or more", "ask for less"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let two = SCENARIO.replace("[GET: /]", "[{GET: /}, {GET: /b}]");
+    let told = refused(&two, 1_001.0, Some(500.0));
+    assert!(told.contains("500 sessions of 2 requests") && told.contains("--most 501/s or more"), "{told}");
+    // beyond what is tried where nobody says anything
+    assert!(refused(SCENARIO, 2.0 * RATE_MAX, None).contains("--most 20000000/s or more"));
+    // sessions of any length, and users, make nobody knows how many
+    let prepared = |text: &str| {
+        let asked = LimitOptions { at_least_per_s: Some(1e6), most: Some(5.0), ..LimitOptions::default() };
+        prepared(&member(text), &asked).map(|_| ())
+    };
+    let any_length = "sessions: {s: {steps: [{repeat: 3, steps: [GET: /]}]}}\nload: {rate: 5/s, hold: 5s}\n";
+    prepared(any_length).unwrap();
+    prepared("sessions: {s: {steps: [GET: /]}}\nload: {users: 5, hold: 5s}\n").unwrap();
 }
 
 #[test]

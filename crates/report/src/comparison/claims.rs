@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use tidemark_record::summary::Status;
 use tidemark_record::{ComparedRun, Comparison, Manifest, Part, RecordError};
 
@@ -12,6 +14,7 @@ use super::figure::Figure;
 use super::measured::{Measured, NotReached, Pair, is_valid};
 use super::rule::{Judged, Rule};
 use super::words;
+use crate::json::schema_of;
 use crate::statistics::{Estimate, Interval, LEVEL, is_settled, together_with};
 
 /// Most sides of a comparison.
@@ -123,7 +126,7 @@ impl Side {
 }
 
 /// What the intervals are made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Covers {
     /// There are none.
@@ -137,7 +140,7 @@ pub enum Covers {
 }
 
 /// One figure of one side against the first.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Claim {
     /// The side: `B`.
     pub side: String,
@@ -210,7 +213,7 @@ impl Claim {
 }
 
 /// A side as it is shown.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ShownSide {
     /// `A`, `B`, …
     pub side: String,
@@ -223,7 +226,7 @@ pub struct ShownSide {
 }
 
 /// What a comparison claims: the object that `tidemark compare --json` prints.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Claims {
     /// A sentence for each side but the first.
     pub says: Vec<String>,
@@ -432,6 +435,11 @@ impl Claims {
     /// As one JSON object, indented, with a line end.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("claims are plain JSON") + "\n"
+    }
+
+    /// The schema of that object: `docs/compare.schema.json`.
+    pub fn schema() -> Value {
+        schema_of::<Claims>("What tidemark compare prints with --json")
     }
 }
 

@@ -1,5 +1,6 @@
 //! The figures that are compared, read from what a run came to.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::Manifest;
 use tidemark_record::summary::Latency;
@@ -10,7 +11,7 @@ use crate::watched::counted_processes;
 const HISTOGRAM_STEP: f64 = 1e-3;
 
 /// A figure of a run, by the words that objectives use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Figure {
     /// Good answers per second.

@@ -1,5 +1,6 @@
 //! What fails a comparison: `p99>+5%`, `Checkout rate<-3%`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::claims::{Claim, Claims};
@@ -22,7 +23,7 @@ pub struct Rule {
 }
 
 /// What became of a rule for one side.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Judged {
     /// The rule as it was written.
     pub rule: String,

@@ -1,5 +1,6 @@
 //! The JSON Schema of what is printed, out of the types of a page.
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -41,6 +42,19 @@ pub fn schema() -> Value {
         // that of a run that did not come about has no more
         schema.insert("required".into(), json!(["verdict"]));
         schema.insert(DEFINITIONS.into(), definitions.into());
+    }
+    tidy(&mut schema);
+    schema
+}
+
+/// The schema of what is printed as its type has it; `title`: what that is.
+pub(crate) fn schema_of<T: JsonSchema>(title: &str) -> Value {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    if let Value::Object(schema) = &mut schema {
+        let about = "Times and units are in the names. Names stay what they are; new ones may come.";
+        schema.insert("title".into(), title.into());
+        schema.insert("description".into(), about.into());
     }
     tidy(&mut schema);
     schema

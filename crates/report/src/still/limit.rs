@@ -72,7 +72,10 @@ fn charts(out: &mut String, found: &Found) {
         &|point: &Point| us(point.p99_us),
         &|point| us(point.p999_us),
     ];
-    let ways: Vec<_> = WAYS.iter().zip(of).map(|((name, dashes), of)| (*name, *dashes, of)).collect();
+    // what is known of no more than one trial makes no line, and has no place in the legend
+    let has_line = |of: Value<'_>| found.curve.iter().filter_map(of).nth(1).is_some();
+    let known = WAYS.iter().zip(of).filter(|(_, of)| has_line(*of));
+    let ways: Vec<_> = known.map(|((name, dashes), of)| (*name, *dashes, of)).collect();
     chart(out, found, "response time", &ways, true, &duration);
     if found.curve.iter().any(|point| point.cpu_cores.is_some_and(|cores| cores > 0.0)) {
         let cores = |point: &Point| point.cpu_cores;
@@ -263,6 +266,21 @@ mod tests {
         assert_eq!(shown.matches("<rect").count(), 3);
         assert!(shown.contains("a &lt;note&gt;") && !shown.contains("71ms</td></td>"), "{shown}");
         assert!(shown.contains("mean &lt; 50ms (71ms&lt;/td&gt;)"), "{shown}");
+    }
+
+    #[test]
+    fn only_what_is_drawn_is_in_the_legend() {
+        let mut searches = searches(None);
+        let legend = |searches: &Searches| {
+            let shown = page(searches);
+            let is_there = |name: &&str| shown.contains(&format!(">{name}</text>"));
+            WAYS.iter().map(|(name, _)| *name).filter(is_there).collect::<Vec<&str>>()
+        };
+        assert_eq!(legend(&searches), ["p50", "p99"]);
+        searches.searches[0].trials[0].figures.p999_us = Some(7_000);
+        assert_eq!(legend(&searches), ["p50", "p99"], "one point is no line");
+        searches.searches[0].trials[1].figures.p999_us = Some(9_000);
+        assert_eq!(legend(&searches), ["p50", "p99", "p99.9"]);
     }
 
     #[test]

@@ -119,6 +119,7 @@ fn a_difference_of_one_label_is_found_and_said_in_a_sentence() {
     }
     assert_eq!(json["covers"], "between-rounds");
     assert_eq!(json["comparisons"][0]["label"], serde_json::Value::Null);
+    crate::json::tests::assert_fits(&json, &Claims::schema());
 }
 
 #[test]

@@ -1,0 +1,22 @@
+//! Prints the JSON Schema of what `--json` prints of a verb, `limit`, `compare` or `history`:
+//! `cargo run -q -p tidemark-report --example verb_schema limit > docs/limit.schema.json`.
+
+use std::process::ExitCode;
+
+use tidemark_report::comparison::Claims;
+use tidemark_report::history::History;
+use tidemark_report::limit;
+
+fn main() -> ExitCode {
+    let schema = match std::env::args().nth(1).as_deref() {
+        Some("limit") => limit::schema(),
+        Some("compare") => Claims::schema(),
+        Some("history") => History::schema(),
+        _ => {
+            eprintln!("name a verb: limit, compare or history");
+            return ExitCode::from(2);
+        }
+    };
+    println!("{schema:#}");
+    ExitCode::SUCCESS
+}
