@@ -72,20 +72,29 @@ pub(crate) trait Codec {
     fn keeps_open(&self) -> bool;
     /// The answer, once it is whole.
     fn answer(&self) -> &dyn Answer;
-    /// Fetches what is looked at soon and does not lie in itself.
-    fn prefetch(&self) {}
 }
 
+/// What every request looks at. On lines of the cache of its own: a small one is in no case on two.
+#[repr(align(64))]
 struct Connection<C> {
     codec: C,
     /// Whether an answer is to come; what comes otherwise is nothing that was asked for.
     is_awaited: bool,
-    /// When the first bytes of its answer came, where it was not whole by them.
-    begun: Option<Instant>,
-    /// What is still to be read and sent of its request.
-    upload: Option<Upload>,
+    /// Whether first bytes of its answer came, and it was not whole by them.
+    is_partial: bool,
+    /// Whether something is still to be read and sent of its request.
+    has_upload: bool,
     /// Whether its request is sent in pieces and one has been taken, so that not all of it is unsent if the next is not.
     is_begun: bool,
+}
+
+/// What few requests look at.
+#[derive(Default)]
+struct Rest {
+    /// When the first bytes of the answer came, where it was not whole by them.
+    begun: Option<Instant>,
+    /// What is still to be read and sent of the request.
+    upload: Option<Upload>,
 }
 
 /// Carries the requests of a codec.
@@ -97,6 +106,8 @@ pub(crate) struct ByteTransport<I, C: Codec> {
     body_bytes: usize,
     /// Those that have been opened at least once.
     connections: Vec<Connection<C>>,
+    /// The rest of each of them; what is said there holds where its connection says that there is something.
+    rests: Vec<Rest>,
     /// Where the last answer ends in what was received.
     pub answer_end: usize,
     scratch: Vec<u8>,
@@ -131,6 +142,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             requests,
             body_bytes,
             connections,
+            rests: Vec::new(),
             answer_end: 0,
             scratch: Vec::new(),
             uploads_cut: 0,
@@ -180,7 +192,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     /// What was sent has been taken: the next piece of the request's body follows, where there is one.
     fn go_on(&mut self, c: usize) -> Option<Event> {
         let connection = &mut self.connections[c];
-        let upload = connection.upload.as_mut()?;
+        let upload = self.rests[c].upload.as_mut().filter(|_| connection.has_upload)?;
         connection.is_begun = true;
         if let Err(error) = upload.read(self.io.output(c)) {
             return Some(Event::Failed(error));
@@ -189,10 +201,19 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         // What the peer said before it went, or its end, is told when that is read.
         let is_sent = self.io.send(c).is_ok();
         if is_over || !is_sent {
-            connection.upload = None;
+            self.end_upload(c);
             return None;
         }
         self.io.tell_taken(c).err().map(Event::Failed)
+    }
+
+    /// Nothing more of a request is to be read and sent; whether there was something.
+    fn end_upload(&mut self, c: usize) -> bool {
+        let had_upload = std::mem::take(&mut self.connections[c].has_upload);
+        if had_upload {
+            self.rests[c].upload = None;
+        }
+        had_upload
     }
 
     /// Bytes of an answer came: whether the connection can carry another request, once it is whole; nothing if it is not
@@ -202,25 +223,27 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         let connection = &mut self.connections[c];
         let decoded = connection.codec.decode(self.io.received())?;
         if !decoded.complete {
-            connection.begun.get_or_insert_with(Instant::now);
+            if !std::mem::replace(&mut connection.is_partial, true) {
+                self.rests[c].begun = Some(Instant::now());
+            }
             return Ok(None);
         }
         connection.is_awaited = false;
         self.answer_end = decoded.consumed;
         // Bytes behind the answer, or a part of the request that the server did not want: out of step.
-        let is_upload = connection.is_begun || connection.upload.is_some();
-        let is_sent = connection.upload.take().is_none() && !self.io.is_sending(c);
-        self.uploads_cut += u64::from(is_upload && !is_sent);
+        let (is_begun, keeps_open) = (connection.is_begun, connection.codec.keeps_open());
+        let had_upload = self.end_upload(c);
+        let is_sent = !had_upload && !self.io.is_sending(c);
+        self.uploads_cut += u64::from((is_begun || had_upload) && !is_sent);
         let in_step = self.io.answered(c, decoded.consumed) && is_sent;
-        Ok(Some(in_step && !closing && connection.codec.keeps_open()))
+        Ok(Some(in_step && !closing && keeps_open))
     }
 
     /// The peer closed a connection of which an answer was to come.
     fn finish(&mut self, c: usize) -> Event {
-        let connection = &mut self.connections[c];
-        connection.is_awaited = false;
-        let is_cut = connection.upload.take().is_some();
-        match connection.codec.finish() {
+        self.connections[c].is_awaited = false;
+        let is_cut = self.end_upload(c);
+        match self.connections[c].codec.finish() {
             Ok(()) => {
                 self.uploads_cut += u64::from(is_cut);
                 Event::Answered { keeps_open: false }
@@ -237,13 +260,15 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
             self.connections.push(Connection {
                 codec,
                 is_awaited: false,
-                begun: None,
-                upload: None,
+                is_partial: false,
+                has_upload: false,
                 is_begun: false,
             });
+            self.rests.push(Rest::default());
         }
+        self.end_upload(c);
         let connection = &mut self.connections[c];
-        (connection.is_awaited, connection.upload, connection.is_begun) = (false, None, false);
+        (connection.is_awaited, connection.is_begun) = (false, false);
         connection.codec.opened();
         self.io.open(c)
     }
@@ -253,8 +278,11 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         let begin = out.len();
         let connection = &mut self.connections[c];
         connection.codec.write(request, cx, jar, out, &mut self.scratch).map_err(Fault::Unmet)?;
-        connection.upload = connection.codec.upload().filter(|upload| !upload.is_over());
-        connection.is_begun = false;
+        let upload = connection.codec.upload().filter(|upload| !upload.is_over());
+        (connection.has_upload, connection.is_begun) = (upload.is_some(), false);
+        if upload.is_some() {
+            self.rests[c].upload = upload;
+        }
         if let Some(written) = &mut self.written {
             written.clear();
             written.extend_from_slice(&out[begin..]);
@@ -273,8 +301,8 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn send(&mut self, c: usize) -> io::Result<Sent> {
         self.io.send(c)?;
         let connection = &mut self.connections[c];
-        (connection.is_awaited, connection.begun) = (true, None);
-        if connection.upload.is_some() {
+        (connection.is_awaited, connection.is_partial) = (true, false);
+        if connection.has_upload {
             self.io.tell_taken(c)?;
         }
         Ok(Sent::Awaiting)
@@ -282,7 +310,8 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn close(&mut self, c: usize) {
         if let Some(connection) = self.connections.get_mut(c) {
-            (connection.is_awaited, connection.upload) = (false, None);
+            connection.is_awaited = false;
+            self.end_upload(c);
         }
         self.io.close(c);
     }
@@ -331,14 +360,11 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn prefetch_upcoming(&self, nth: usize) -> Option<usize> {
         let c = self.io.upcoming(nth)?;
         prefetch(self.connections.get(c)?);
-        // found only through what was fetched before
-        let sooner = self.io.upcoming(nth.saturating_sub(1)).and_then(|c| self.connections.get(c));
-        sooner.inspect(|sooner| sooner.codec.prefetch());
         Some(c)
     }
 
     fn answer_begun(&self, c: usize) -> Option<Instant> {
-        self.connections[c].begun
+        if self.connections[c].is_partial { self.rests[c].begun } else { None }
     }
 
     fn is_first(&self, c: usize) -> bool {
@@ -359,5 +385,16 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn uploads_cut(&self) -> u64 {
         self.uploads_cut
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Thousands of connections are used in turn.
+    #[test]
+    fn a_connection_with_a_small_codec_is_a_line_of_the_cache() {
+        assert_eq!(size_of::<Connection<[u64; 7]>>(), 64);
     }
 }

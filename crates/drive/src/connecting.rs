@@ -16,7 +16,7 @@ impl Thread<'_> {
                 self.pools.get(c).state = ConnectionState::Connecting;
                 let session = &mut self.flow.sessions[s];
                 session.state = SessionState::Connecting;
-                session.connecting.get_or_insert_default().begun_ns = now_ns;
+                session.more().connecting.get_or_insert_default().begun_ns = now_ns;
                 let connect_by_ns = now_ns.saturating_add(self.bounds.connect_timeout_ns);
                 self.timers.set(s, Alarm::Timeout, session.deadline_ns.min(connect_by_ns));
                 Placed::UnderWay
@@ -51,12 +51,12 @@ impl Thread<'_> {
     /// A session that has to wait holds nothing meanwhile that others may wait for, lest they wait for each other. What
     /// builds on what it did before stays its own: a transaction, a WebSocket.
     pub fn lend(&mut self, s: usize, now_ns: u64) {
-        for target in 0..self.flow.sessions[s].elsewhere.len() {
-            let held = self.flow.sessions[s].elsewhere[target];
+        for target in 0..self.flow.sessions[s].elsewhere().len() {
+            let held = self.flow.sessions[s].elsewhere()[target];
             let lent =
                 held.filter(|c| self.pools.to(target).pool.lends && !self.transport.is_bound(*c as usize));
             if let Some(connection) = lent {
-                self.flow.sessions[s].elsewhere[target] = None;
+                self.flow.sessions[s].elsewhere()[target] = None;
                 self.release(connection, now_ns);
             }
         }
@@ -75,10 +75,10 @@ impl Thread<'_> {
 
     /// Whether a session that is over holds one connection, which it would be given if it gave it back and took one.
     pub fn may_keep(&mut self, s: usize) -> bool {
-        let session = &self.flow.sessions[s];
+        let session = &mut self.flow.sessions[s];
         let Some(connection) = session.connection else { return false };
         !self.flow.binds
-            && session.elsewhere.is_empty()
+            && session.elsewhere().is_empty()
             && self.flow.queue.len() == 0
             && self.pools.to(session.target()).would_be_next(connection)
     }
@@ -87,7 +87,7 @@ impl Thread<'_> {
     /// target at once.
     pub fn keep(&mut self, s: usize, now_ns: u64) {
         let session = &self.flow.sessions[s];
-        let next = session.next_request(&self.kinds[session.kind].ops);
+        let next = session.next_request(&self.kinds[session.kind()].ops);
         let goes_there =
             next.is_some_and(|next| usize::from(self.prepared[next as usize].target) == session.target());
         match session.connection.filter(|_| goes_there) {
@@ -98,12 +98,12 @@ impl Thread<'_> {
 
     pub fn give_all_back(&mut self, s: usize, now_ns: u64) {
         let session = &mut self.flow.sessions[s];
-        let others = session.elsewhere.len();
+        let others = session.elsewhere().len();
         if let Some(connection) = session.connection.take() {
             self.give_back(s, connection, now_ns);
         }
         for target in 0..others {
-            if let Some(connection) = self.flow.sessions[s].elsewhere[target].take() {
+            if let Some(connection) = self.flow.sessions[s].elsewhere()[target].take() {
                 self.give_back(s, connection, now_ns);
             }
         }

@@ -84,10 +84,10 @@ impl Thread<'_> {
         let mut steps_done = 0;
         loop {
             let session = &mut self.flow.sessions[s];
-            let ops = &self.kinds[session.kind].ops;
+            let ops = &self.kinds[session.kind()].ops;
             let turn = match session.next_at_once(ops) {
                 // the load is over: only what completes a group that has begun still becomes due
-                _ if self.flow.draining && !session.groups.any_begun() => Turn::End,
+                _ if self.flow.draining && !session.any_group_begun() => Turn::End,
                 Some(turn) => turn,
                 None => {
                     let epoch_ms = self.clock.wall_ms(now_ns);
@@ -168,9 +168,11 @@ impl Thread<'_> {
         let session = &mut self.flow.sessions[s];
         session.fall_due(request, now_ns);
         session.deadline_ns = session.due_ns.saturating_add(timeout_ns);
-        let begun = session.groups.fall_due(session.due_ns);
-        self.recorder.groups_begun(begun);
-        self.recorder.offered(session.due_ns);
+        let due_ns = session.due_ns;
+        if let Some(groups) = session.groups() {
+            self.recorder.groups_begun(groups.fall_due(due_ns));
+        }
+        self.recorder.offered(due_ns);
     }
 
     /// Gets a session's request on its way, with a connection if there is a free one.
@@ -179,7 +181,7 @@ impl Thread<'_> {
         let session = &self.flow.sessions[s];
         if session.deadline_ns <= now_ns {
             // it came too late for an answer in time, and never leaves
-            if session.hops == 0 {
+            if !session.is_hop {
                 self.left(s, now_ns);
             }
             return Placed::failed(Fault::Timeout);
@@ -251,7 +253,9 @@ impl Thread<'_> {
 
     /// What was entered just now is not sent after all.
     pub fn withdraw(&mut self, s: usize, was_entered: bool) {
-        if let Some(number) = self.flow.sessions[s].entered.take_if(|_| !was_entered) {
+        let entered =
+            self.flow.sessions[s].held_mut().and_then(|more| more.entered.take_if(|_| !was_entered));
+        if let Some(number) = entered {
             self.recorder.withdraw(number);
         }
     }
@@ -277,9 +281,9 @@ impl Thread<'_> {
     /// Renders and sends.
     fn transmit(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
         let session = &self.flow.sessions[s];
-        let was_entered = session.entered.is_some();
+        let was_entered = session.entered().is_some();
         // a hop has all that its request was made of
-        let is_hop = session.hops > 0;
+        let is_hop = session.is_hop;
         if self.prepared[session.request as usize].is_entered
             && !is_hop
             && let Err(unmet) = self.enter(s, now_ns)
@@ -294,13 +298,13 @@ impl Thread<'_> {
             epoch_ms: self.clock.wall_ms(now_ns),
         };
         let mut cx = environment.context(&session.slots);
-        let jar = &session.jars[session.target()];
-        if let Err(fault) = self.transport.write(c, session.sends.into(), &mut cx, jar) {
+        if let Err(fault) = self.transport.write(c, session.sends.into(), &mut cx, session.jar()) {
             self.withdraw(s, was_entered);
             return Placed::failed(fault);
         }
         if let Some(witness) = &mut self.witness {
-            let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+            let variables =
+                Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };
             witness.sent(s, session.request, self.transport.written(c), variables);
         }
         let connection = self.pools.get(c);
@@ -324,7 +328,7 @@ impl Thread<'_> {
         session.state = SessionState::Exchanging;
         let due_ns = session.due_ns;
         if !is_hop {
-            session.sent_ns = Some(sent_ns);
+            session.set_sent(Some(sent_ns));
             match leaves_together {
                 true => self.flow.leaving.push(s as u32),
                 false => leave(session, sent_ns, &mut self.recorder),
@@ -383,7 +387,9 @@ impl Thread<'_> {
             }
             Placed::Dropped => {
                 self.recorder.dropped(self.flow.sessions[s].due_ns);
-                self.flow.sessions[s].groups.cut_off(now_ns);
+                if let Some(groups) = self.flow.sessions[s].groups() {
+                    groups.cut_off(now_ns);
+                }
                 self.timers.clear(s, Alarm::Timeout);
                 self.end_session(s, now_ns)
             }
@@ -395,7 +401,7 @@ impl Thread<'_> {
     fn end_session(&mut self, s: usize, now_ns: u64) -> bool {
         self.leave_groups(s, now_ns);
         let session = &mut self.flow.sessions[s];
-        session.rows.give_back(self.shared);
+        session.give_rows_back(self.shared);
         let idle_ns = if session.requested { 0 } else { IDLE_SESSION_NS };
         let ended = Ended {
             due_ns: session.begun_due_ns,
@@ -542,7 +548,7 @@ impl Thread<'_> {
             (Event::Opened, Some(s)) => {
                 self.made(c);
                 let session = &mut self.flow.sessions[s];
-                if let Some(connecting) = &mut session.connecting {
+                if let Some(connecting) = session.held_mut().and_then(|more| more.connecting.as_mut()) {
                     connecting.over(self.transport.socket_made(c).map(|made| self.clock.at(made)), now_ns);
                 }
                 session.held_until(now_ns);
@@ -601,6 +607,14 @@ impl Thread<'_> {
         self.flow.leaves_with = reading.and_then(|_| self.transport.leaves_over(c));
         self.flow.read_ns = now_ns;
         self.flow.read_late_ns = None;
+        if reading.is_some() {
+            self.prefetch_user(c);
+            for nth in 1..=PREFETCHED_BEFORE {
+                if let Some(c) = self.transport.prefetch_upcoming(nth) {
+                    self.prefetch_user(c);
+                }
+            }
+        }
     }
 
     /// All answers of a reading are dealt with: the requests that followed them over the same socket have left, together.
@@ -609,7 +623,7 @@ impl Thread<'_> {
         *leaves_with = None;
         for s in leaving.drain(..) {
             let session = &mut sessions[s as usize];
-            session.sent_ns = Some(now_ns);
+            session.set_sent(Some(now_ns));
             leave(session, now_ns, &mut self.recorder);
         }
     }
@@ -621,7 +635,13 @@ impl Thread<'_> {
         if let Some(c) = next {
             prefetch(self.pools.get(c));
         }
-        let Some(c) = std::mem::replace(&mut self.flow.upcoming, next) else { return };
+        if let Some(c) = std::mem::replace(&mut self.flow.upcoming, next) {
+            self.prefetch_user(c);
+        }
+    }
+
+    /// Prefetches what is kept of the user that holds a connection.
+    fn prefetch_user(&mut self, c: usize) {
         let Some(s) = self.pools.get(c).session.map(|s| s as usize) else { return };
         prefetch(&self.flow.sessions[s]);
         self.timers.prefetch(s);
@@ -634,8 +654,8 @@ impl Thread<'_> {
         }
         self.flow.sent_again += u64::from(stream_fault::is_untaken(&error));
         self.close(c);
-        if self.flow.sessions[s].hops == 0 {
-            self.flow.sessions[s].sent_ns = None;
+        if !self.flow.sessions[s].is_hop {
+            self.flow.sessions[s].set_sent(None);
         }
         let placed = self.connect(s, c, now_ns);
         if self.settle(s, placed, now_ns) {

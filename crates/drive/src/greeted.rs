@@ -188,6 +188,10 @@ impl<I: Io, C: Conversation, N: Fn() -> C> Io for GreetedIo<I, C, N> {
         self.inner.arrived()
     }
 
+    fn upcoming_socket(&self) -> Option<usize> {
+        self.inner.upcoming_socket()
+    }
+
     fn answered(&mut self, connection: usize, bytes: usize) -> bool {
         self.inner.answered(connection, bytes)
     }

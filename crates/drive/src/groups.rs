@@ -57,6 +57,11 @@ impl Groups {
         }
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether there is one of which a request was due.
     pub fn any_begun(&self) -> bool {
         self.0.first().is_some_and(|group| group.times.is_some())

@@ -31,6 +31,11 @@ impl HeldRows {
         }
     }
 
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Gives everything back, as the session is over.
     #[inline]
     pub fn give_back(&mut self, shared: &Shared) {

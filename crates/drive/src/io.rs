@@ -111,8 +111,13 @@ pub(crate) trait Io {
         None
     }
     /// Which connection's answer comes as the nth from now (1: the next) on the socket of the one that was
-    /// [answered](Io::answered) last, where they share it.
+    /// [answered](Io::answered) last, where they share it, or on the one that is [upcoming](Io::upcoming_socket). It is a guess:
+    /// fewer answers may come at once than are awaited.
     fn upcoming(&self, _nth: usize) -> Option<usize> {
+        None
+    }
+    /// Which socket the next thing that happened is probably of, where one is known.
+    fn upcoming_socket(&self) -> Option<usize> {
         None
     }
     /// Whether a connection is the first of those that share its socket; where none does, it is.
@@ -472,6 +477,12 @@ impl<S: Selector> Io for Readiness<S> {
 
     fn arrived(&self) -> Option<u64> {
         self.arrived
+    }
+
+    fn upcoming_socket(&self) -> Option<usize> {
+        // the token of a wake-up is beyond all connections
+        let index = (self.selector.ready(self.cursor)?.token & u64::from(u32::MAX)) as usize;
+        (index < self.connections.len()).then_some(index)
     }
 
     fn traffic(&self) -> (u64, u64) {

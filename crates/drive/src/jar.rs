@@ -39,6 +39,11 @@ pub(crate) struct Jar {
 }
 
 impl Jar {
+    /// Without a cookie.
+    pub const fn new() -> Jar {
+        Jar { cookies: Vec::new(), used: 0 }
+    }
+
     /// Whether there is no cookie.
     pub fn is_empty(&self) -> bool {
         self.used == 0

@@ -26,7 +26,7 @@ impl Thread<'_> {
         let Some(witness) = &mut self.witness else { return };
         let session = &self.flow.sessions[s];
         let probe = &self.prepared[session.request as usize].probe;
-        let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+        let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };
         witness.answered(s, self.transport.answer(c), probe, variables, flaw);
     }
 
@@ -63,7 +63,7 @@ impl Thread<'_> {
         let late_ns = || self.transport.sockets().arrived().and_then(|at| self.clock.since_wall(at));
         let Some(late_ns) = *self.flow.read_late_ns.get_or_insert_with(late_ns) else { return now_ns };
         let session = &mut self.flow.sessions[s];
-        let late_ns = late_ns.min(now_ns.saturating_sub(session.sent_ns.unwrap_or(now_ns)));
+        let late_ns = late_ns.min(now_ns.saturating_sub(session.sent_ns().unwrap_or(now_ns)));
         self.recorder.read_lag(session.due_ns, late_ns);
         match self.timestamps {
             Timestamps::Kernel => now_ns - late_ns,
@@ -122,7 +122,7 @@ impl Thread<'_> {
             let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
             if wrote != Wrote::Yes {
                 // perhaps good, and yet no acknowledgement
-                session.entered = None;
+                session.more().entered = None;
                 if keys::end_unwritten(self.shared, session, wrote) && judged.is_ok() {
                     judged = Err(Flaw::NotInserted);
                 }
@@ -214,7 +214,7 @@ impl Thread<'_> {
         let wants_example = self.recorder.wants_example(request.label, outcome);
         let is_seen = self.witness.as_ref().is_some_and(|witness| witness.wants_words(s));
         if wants_example || is_seen {
-            let names = &self.kinds[session.kind].slot_names;
+            let names = &self.kinds[session.kind()].slot_names;
             let detail = match (&fault, session.connection) {
                 (Fault::Flawed(flaw), Some(c)) => {
                     let answer = self.transport.answer(c as usize);
@@ -248,7 +248,9 @@ impl Thread<'_> {
         }
         let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };
         self.recorder.ended(label, outcome, &times);
-        self.flow.sessions[s].groups.ended(outcome, &times);
+        if let Some(groups) = self.flow.sessions[s].groups() {
+            groups.ended(outcome, &times);
+        }
         self.flow.sessions[s].has_lost = true;
         self.close(c);
     }
@@ -256,14 +258,14 @@ impl Thread<'_> {
     /// The group that a session began last is over.
     pub fn leave_group(&mut self, s: usize, now_ns: u64) {
         self.cut(now_ns);
-        if let Some(end) = self.flow.sessions[s].groups.leave() {
+        if let Some(end) = self.flow.sessions[s].groups().and_then(|groups| groups.leave()) {
             self.recorder.group_ended(end);
         }
     }
 
     /// So are all that it is within.
     pub fn leave_groups(&mut self, s: usize, now_ns: u64) {
-        while self.flow.sessions[s].groups.any_begun() {
+        while self.flow.sessions[s].any_group_begun() {
             self.leave_group(s, now_ns);
         }
     }
@@ -278,11 +280,15 @@ impl Thread<'_> {
             session.has_lost = outcome != Outcome::Ok && !is_bound;
         }
         let times =
-            Times { due_ns: session.due_ns, sent_ns: session.sent_ns, end_ns, own_ns: session.own_ns };
+            Times { due_ns: session.due_ns, sent_ns: session.sent_ns(), end_ns, own_ns: session.own_ns };
         let is_slow = self.recorder.ended(request.label, outcome, &times);
-        session.groups.ended(outcome, &times);
+        if let Some(groups) = session.groups() {
+            groups.ended(outcome, &times);
+        }
+        let connecting = session.connecting();
         if let Some(witness) = &mut self.witness {
-            let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind].slot_names };
+            let variables =
+                Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };
             let c = session.connection.filter(|_| outcome.is_answered()).map(|c| c as usize);
             let begun = c.and_then(|c| self.transport.answer_begun(c));
             let end = Ending {
@@ -290,7 +296,7 @@ impl Thread<'_> {
                 target: session.target() as u16,
                 outcome,
                 times,
-                connecting: session.connecting,
+                connecting,
                 begun_ns: begun.map(|begun| self.clock.at(begun)),
                 socket: c.map_or(0, |c| self.transport.socket_of(c) as u32),
                 due_ms: self.clock.wall_ms(session.due_ns),
@@ -300,20 +306,20 @@ impl Thread<'_> {
         if outcome.is_answered() {
             let c = session.connection.map(|c| c as usize);
             let begun = c.and_then(|c| self.transport.answer_begun(c));
-            if outcome == Outcome::Ok && (begun.is_some() || session.connecting.is_some()) {
+            if outcome == Outcome::Ok && (begun.is_some() || connecting.is_some()) {
                 let begun_ns = begun.map(|begun| self.clock.at(begun));
-                self.recorder.parted(request.label, &times, session.connecting, begun_ns);
+                self.recorder.parted(request.label, &times, connecting, begun_ns);
             }
             if is_slow {
                 let begun_ns = begun.map(|begun| self.clock.at(begun));
                 let status = c.map_or(0, |c| self.transport.answer(c).status());
                 let socket = c.map_or(0, |c| self.transport.socket_of(c) as u32);
                 let answer = (outcome, status, socket);
-                self.recorder.slow(request.label, &times, session.connecting, begun_ns, answer);
+                self.recorder.slow(request.label, &times, connecting, begun_ns, answer);
             }
         }
         if session.is_writing() {
-            if let Some(number) = session.entered.take().filter(|_| outcome == Outcome::Ok) {
+            if let Some(number) = session.more().entered.take().filter(|_| outcome == Outcome::Ok) {
                 self.recorder.acknowledge(number);
             }
             keys::end(self.shared, session, outcome);

@@ -68,7 +68,7 @@ pub(crate) fn enter(
     environment: &mut Environment<'_>,
     content: &mut Slot,
 ) -> Result<(), Unmet> {
-    if session.entered.is_some() {
+    if session.entered().is_some() {
         return Ok(());
     }
     let entry = recorder.enter();
@@ -77,7 +77,7 @@ pub(crate) fn enter(
         recorder.withdraw(entry.number);
         return Err(unmet);
     }
-    session.entered = Some(entry.number);
+    session.more().entered = Some(entry.number);
     std::mem::swap(&mut session.slots[ledger.slot as usize], content);
     Ok(())
 }

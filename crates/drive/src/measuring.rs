@@ -13,7 +13,7 @@ impl Thread<'_> {
     pub fn measure(&mut self, s: usize, op: usize, now_ns: u64) {
         self.cut(now_ns);
         let session = &self.flow.sessions[s];
-        let Some(Op::Measure { metric, value, text, .. }) = self.kinds[session.kind].ops.get(op) else {
+        let Some(Op::Measure { metric, value, text, .. }) = self.kinds[session.kind()].ops.get(op) else {
             return;
         };
         let mut environment = Environment {

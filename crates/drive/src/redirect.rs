@@ -85,7 +85,7 @@ impl Thread<'_> {
             let words = format!("status {status}: {}: {why}", shown(location));
             Some(Err(Fault::Other(Outcome::Status, words.into())))
         };
-        if session.hops == follow.most {
+        if session.hops() == follow.most {
             return fail(&format!("one redirect more than `follow: {}` allows", follow.most));
         }
         let here = &self.origins[session.target()];
@@ -104,12 +104,13 @@ impl Thread<'_> {
             );
         };
         let becomes_get = status == SEE_OTHER || (OF_OLD.contains(&status) && follow.is_post);
-        session.goes_as_get |= becomes_get;
-        session.sends = if session.goes_as_get { hops.get } else { hops.same };
-        session.hops += 1;
+        let more = session.more();
+        more.goes_as_get |= becomes_get;
+        more.hops += 1;
+        let sends = if more.goes_as_get { hops.get } else { hops.same };
+        (session.sends, session.is_hop) = (sends, true);
         session.slots[usize::from(follow.location)].set_text(path);
         session.turn_to(hops.target);
-        session.jar();
         self.prepared[session.request as usize].hops += 1;
         Some(Ok(()))
     }

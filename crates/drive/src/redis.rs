@@ -9,8 +9,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, ToSocketAddrs};
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, Limits, RedisCommand};
-use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits};
+use tidemark_scenario::plan::{Ask, Limits, RedisCommand, RequestPlan};
+use tidemark_wire::resp::{self, Keep, Kind, ReplyDecoder, ReplyLimits};
 
 use crate::codec::byte_transport;
 use crate::error::DriveError;
@@ -141,9 +141,14 @@ impl Client for Redis {
     }
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
+        let keep = |request: &RequestPlan| match request.needs_body() {
+            true => Keep::All,
+            false if request.shown_body_bytes > 0 => Keep::Beginning,
+            false => Keep::Nothing,
+        };
         let commands = setup.plan.requests.iter().map(|request| match &request.ask {
-            Ask::Redis(command) => Command::new(command, request.needs_body()),
-            _ => Command::new(&RedisCommand::default(), false),
+            Ask::Redis(command) => Command::new(command, keep(request)),
+            _ => Command::new(&RedisCommand::default(), Keep::Nothing),
         });
         let commands = commands.collect();
         if self.has_greeting() {

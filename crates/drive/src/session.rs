@@ -1,5 +1,7 @@
 //! A session and the interpreter of its operations.
 
+use std::num::NonZeroU64;
+
 use tidemark_scenario::keys::Write;
 use tidemark_scenario::plan::{Op, SessionKind};
 use tidemark_scenario::{Context, Shared, Slot};
@@ -81,43 +83,32 @@ impl Connecting {
     }
 }
 
-/// One virtual user's session.
+/// One virtual user's session: what every request looks at. What few do is [`More`], so that the state of thousands of users
+/// lies in as few lines of the cache as may be.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct Session {
     /// What it waits for.
     pub state: SessionState,
-    /// Index of its kind.
-    pub kind: usize,
     /// Where it came from.
     pub origin: Origin,
     /// When it was due to begin.
     pub begun_due_ns: u64,
     /// Its variables.
-    pub slots: Vec<Slot>,
-    /// Groups of steps that it is within.
-    pub groups: Groups,
-    /// The rows that it holds.
-    pub rows: HeldRows,
-    /// Its cookies, by the target that is sent them.
-    pub jars: Vec<Jar>,
+    pub slots: Box<[Slot]>,
     /// The connection to its request's target that it holds.
     pub connection: Option<u32>,
-    /// Those to other targets, by target; empty where there are none.
-    pub elsewhere: Vec<Option<u32>>,
+    /// Index of its kind.
+    kind: u32,
+    next_op: u32,
     /// The target of its request.
     target: u16,
     /// Its request: index into the plan's.
     pub request: u16,
     /// What it sends for that: the same, or a hop of it.
     pub sends: u16,
-    /// How many redirects its request has followed.
-    pub hops: u32,
-    /// Whether one of them made a GET of it.
-    pub goes_as_get: bool,
-    /// The number under which its request's write is entered in the ledger, once it is.
-    pub entered: Option<u64>,
-    /// What its request writes of the scenario's `keys`, once it has begun.
-    pub write: Option<Write>,
+    /// Whether that is a hop.
+    pub is_hop: bool,
     /// When its request is, or its next step will be, due.
     pub due_ns: u64,
     /// From when on only the driver is in its request's way; see [`held_until`](Session::held_until).
@@ -131,10 +122,8 @@ pub(crate) struct Session {
     pub is_users_first: bool,
     /// Whether its user's first request is to come, for which it makes a connection of its own.
     pub is_new_user: bool,
-    /// What was made of a connection for its request, if one was.
-    pub connecting: Option<Connecting>,
     /// When its request's first byte was sent.
-    pub sent_ns: Option<u64>,
+    sent_ns: Option<NonZeroU64>,
     /// When its request has had its time.
     pub deadline_ns: u64,
     /// Tells apart the times it waited for a connection.
@@ -145,7 +134,48 @@ pub(crate) struct Session {
     pub requested: bool,
     /// Whether its last request ended well.
     pub went_well: bool,
-    next_op: u32,
+    /// Whether there may be something in `more`.
+    has_more: bool,
+    more: Option<Box<More>>,
+}
+
+/// What few requests look at.
+#[derive(Debug, Default)]
+pub(crate) struct More {
+    /// Groups of steps that the session is within.
+    pub groups: Groups,
+    /// The rows that it holds.
+    pub rows: HeldRows,
+    /// Its cookies, by the target that is sent them.
+    pub jars: Vec<Jar>,
+    /// Its connections to other targets than its request's, by target; empty where there are none.
+    elsewhere: Vec<Option<u32>>,
+    /// How many redirects its request has followed.
+    pub hops: u32,
+    /// Whether one of them made a GET of it.
+    pub goes_as_get: bool,
+    /// The number under which its request's write is entered in the ledger, once it is.
+    pub entered: Option<u64>,
+    /// What its request writes of the scenario's `keys`, once it has begun.
+    pub write: Option<Write>,
+    /// What was made of a connection for its request, if one was.
+    pub connecting: Option<Connecting>,
+}
+
+/// The most that a session takes, without what its variables, groups, rows and cookies hold.
+pub(crate) const SESSION_BYTES: usize = size_of::<Session>() + size_of::<More>();
+
+/// The cookies of who has none.
+static NO_COOKIES: Jar = Jar::new();
+
+impl More {
+    /// What is of the request before is of none any more. Whether nothing else is there either.
+    fn begin_request(&mut self) -> bool {
+        (self.hops, self.goes_as_get) = (0, false);
+        (self.entered, self.write, self.connecting) = (None, None, None);
+        let holds_nothing = self.groups.is_empty() && self.rows.is_empty() && self.elsewhere.is_empty();
+        holds_nothing && self.jars.iter().all(Jar::is_empty)
+    }
 }
 
 /// What a session needs next.
@@ -169,20 +199,103 @@ impl Session {
     /// Begins anew as a session of a kind; `slots` is enough for any kind.
     #[inline]
     pub fn begin(&mut self, kind_index: usize, kind: &SessionKind, slots: usize, keep_cookies: bool) {
-        self.kind = kind_index;
+        self.kind = kind_index as u32;
         self.next_op = 0;
         self.requested = false;
         self.went_well = false;
         self.has_lost = false;
         self.sent_ns = None;
-        self.groups.clear();
         if self.slots.len() < slots {
-            self.slots.resize_with(slots, Slot::default);
+            self.slots = (0..slots).map(|_| Slot::default()).collect();
         }
         self.slots.iter_mut().for_each(Slot::clear);
-        if !(keep_cookies && kind.keep_cookies) {
-            self.jars.iter_mut().for_each(Jar::clear);
+        if let Some(more) = self.held_mut() {
+            more.groups.clear();
+            if !(keep_cookies && kind.keep_cookies) {
+                more.jars.iter_mut().for_each(Jar::clear);
+            }
         }
+    }
+
+    /// Index of its kind.
+    pub fn kind(&self) -> usize {
+        self.kind as usize
+    }
+
+    /// What it has beside what every request looks at, if it has anything.
+    #[inline]
+    pub fn held(&self) -> Option<&More> {
+        if self.has_more { self.more.as_deref() } else { None }
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn held_mut(&mut self) -> Option<&mut More> {
+        if self.has_more { self.more.as_deref_mut() } else { None }
+    }
+
+    /// The same, to be filled.
+    pub fn more(&mut self) -> &mut More {
+        self.has_more = true;
+        self.more.get_or_insert_default()
+    }
+
+    /// Whether it is within a group of which a request was due.
+    pub fn any_group_begun(&self) -> bool {
+        self.held().is_some_and(|more| more.groups.any_begun())
+    }
+
+    /// Groups of steps that it is within, if any.
+    pub fn groups(&mut self) -> Option<&mut Groups> {
+        self.held_mut().map(|more| &mut more.groups)
+    }
+
+    /// Gives the rows that it holds back.
+    #[inline]
+    pub fn give_rows_back(&mut self, shared: &Shared) {
+        if let Some(more) = self.held_mut() {
+            more.rows.give_back(shared);
+        }
+    }
+
+    /// How often it got a row that another session held.
+    pub fn rows_not_alone(&self) -> u64 {
+        self.more.as_ref().map_or(0, |more| more.rows.not_alone)
+    }
+
+    /// Its connections to other targets, by target.
+    pub fn elsewhere(&mut self) -> &mut [Option<u32>] {
+        match self.held_mut() {
+            Some(more) => &mut more.elsewhere,
+            None => &mut [],
+        }
+    }
+
+    /// How many redirects its request has followed.
+    pub fn hops(&self) -> u32 {
+        self.held().map_or(0, |more| more.hops)
+    }
+
+    /// The number under which its request's write is entered in the ledger, once it is.
+    pub fn entered(&self) -> Option<u64> {
+        self.held().and_then(|more| more.entered)
+    }
+
+    /// What was made of a connection for its request, if one was.
+    #[inline]
+    pub fn connecting(&self) -> Option<Connecting> {
+        self.held().and_then(|more| more.connecting)
+    }
+
+    /// When its request's first byte was sent, if it was.
+    pub fn sent_ns(&self) -> Option<u64> {
+        self.sent_ns.map(NonZeroU64::get)
+    }
+
+    /// Its request's first byte was sent then, or none was.
+    pub fn set_sent(&mut self, sent_ns: Option<u64>) {
+        // nothing is sent at the run's zero
+        self.sent_ns = sent_ns.and_then(|sent_ns| NonZeroU64::new(sent_ns.max(1)));
     }
 
     /// The target of its request.
@@ -199,45 +312,44 @@ impl Session {
     }
 
     fn change_target(&mut self, target: u16) {
-        let most = usize::from(target.max(self.target));
-        if self.elsewhere.len() <= most {
-            self.elsewhere.resize(most + 1, None);
+        let (before, after) = (usize::from(self.target), usize::from(target));
+        let held = self.connection.take();
+        let elsewhere = &mut self.more().elsewhere;
+        let most = before.max(after);
+        if elsewhere.len() <= most {
+            elsewhere.resize(most + 1, None);
         }
-        self.elsewhere[usize::from(self.target)] = self.connection.take();
-        self.connection = self.elsewhere[usize::from(target)].take();
+        elsewhere[before] = held;
+        self.connection = elsewhere[after].take();
         self.target = target;
     }
 
     /// The cookies that its request's target is sent.
-    pub fn jar(&mut self) -> &mut Jar {
-        let target = self.target();
-        if self.jars.len() <= target {
-            self.jars.resize_with(target + 1, Jar::default);
-        }
-        &mut self.jars[target]
+    #[inline]
+    pub fn jar(&self) -> &Jar {
+        self.held().and_then(|more| more.jars.get(self.target())).unwrap_or(&NO_COOKIES)
     }
 
     /// A request falls due, and the driver has turned to it.
     #[inline]
     pub fn fall_due(&mut self, request: u16, now_ns: u64) {
-        self.jar();
         self.request = request;
-        (self.sends, self.hops, self.goes_as_get) = (request, 0, false);
+        (self.sends, self.is_hop) = (request, false);
         self.ready_ns = self.ready_ns.max(self.due_ns);
         self.late_ns = match std::mem::take(&mut self.is_users_first) {
             true => 0,
             false => now_ns.saturating_sub(self.ready_ns),
         };
         self.own_ns = self.late_ns;
-        self.connecting = None;
         self.sent_ns = None;
-        self.entered = None;
-        self.write = None;
+        if let Some(more) = self.held_mut() {
+            self.has_more = !more.begin_request();
+        }
     }
 
     /// Whether its request is one whose acknowledgement counts.
     pub fn is_writing(&self) -> bool {
-        self.entered.is_some() || self.write.is_some()
+        self.held().is_some_and(|more| more.entered.is_some() || more.write.is_some())
     }
 
     /// Something other than the driver was in its request's way until now: a connection was not free or not made. How
@@ -290,7 +402,7 @@ impl Session {
                     std::mem::swap(&mut self.slots[*slot as usize], fresh);
                 }
                 Op::Take { feeder, row } => {
-                    let taken = self.rows.take(*feeder, environment.shared);
+                    let taken = self.more().rows.take(*feeder, environment.shared);
                     self.slots[*row as usize].set_int(taken as i64);
                 }
                 Op::Jump(to) => self.next_op = *to,
@@ -316,9 +428,15 @@ impl Session {
                         return Turn::Think(time_us);
                     }
                 }
-                Op::BeginGroup(group) => self.groups.begin(*group),
-                Op::EndGroup if self.groups.last_begun() => return Turn::GroupOver,
-                Op::EndGroup => drop(self.groups.leave()),
+                Op::BeginGroup(group) => self.more().groups.begin(*group),
+                Op::EndGroup => {
+                    if let Some(groups) = self.groups() {
+                        if groups.last_begun() {
+                            return Turn::GroupOver;
+                        }
+                        groups.leave();
+                    }
+                }
                 Op::Measure { if_good: true, .. } if !self.went_well => {}
                 Op::Measure { .. } => return Turn::Measure(self.next_op as usize - 1),
                 Op::End => return Turn::End,
@@ -413,9 +531,10 @@ mod tests {
     #[test]
     fn connections_and_cookies_are_those_of_the_target() {
         let mut session = Session { connection: Some(3), ..Session::default() };
-        crate::testing::put(session.jar(), "a=1");
+        session.more().jars.resize_with(1, Jar::default);
+        crate::testing::put(&mut session.more().jars[0], "a=1");
         session.turn_to(0);
-        assert!(session.elsewhere.is_empty(), "of one target nothing is kept apart");
+        assert!(session.elsewhere().is_empty(), "of one target nothing is kept apart");
         session.turn_to(2);
         assert_eq!((session.connection, session.target()), (None, 2));
         assert!(session.jar().is_empty(), "another target's cookies");
@@ -424,9 +543,42 @@ mod tests {
         assert_eq!(session.connection, Some(3));
         assert!(!session.jar().is_empty());
         session.turn_to(2);
-        assert_eq!((session.connection, &session.elsewhere[..]), (Some(8), &[Some(3), None, None][..]));
+        assert_eq!((session.connection, session.elsewhere()), (Some(8), &mut [Some(3), None, None][..]));
         session.begin(0, &kind(vec![Op::End]), 1, false);
-        assert!(session.jars.iter().all(Jar::is_empty));
+        session.turn_to(0);
+        assert!(session.jar().is_empty());
+    }
+
+    /// Thousands of users make their requests in turn.
+    #[test]
+    fn what_every_request_looks_at_of_a_user_is_in_two_lines_of_the_cache() {
+        assert_eq!(size_of::<Session>(), 128);
+    }
+
+    #[test]
+    fn what_few_requests_look_at_is_left_alone_once_there_is_nothing_of_it() {
+        let mut session = Session::default();
+        session.fall_due(0, 10);
+        assert!(session.held().is_none() && session.jar().is_empty());
+        session.more().connecting = Some(Connecting::default());
+        assert_eq!(session.connecting(), Some(Connecting::default()));
+        session.more().entered = Some(7);
+        assert!(session.is_writing());
+        session.fall_due(0, 20);
+        assert!(session.held().is_none() && session.connecting().is_none() && !session.is_writing());
+        // what is not of the request alone stays
+        session.more().groups.begin(3);
+        session.more().hops = 2;
+        session.fall_due(0, 30);
+        assert_eq!((session.held().is_some(), session.hops()), (true, 0));
+        assert_eq!(session.groups().map(|groups| groups.fall_due(30)), Some(1));
+        session.begin(0, &kind(vec![Op::End]), 0, false);
+        session.fall_due(0, 40);
+        assert!(session.held().is_none() && !session.any_group_begun());
+        session.set_sent(Some(50));
+        assert_eq!(session.sent_ns(), Some(50));
+        session.set_sent(None);
+        assert_eq!(session.sent_ns(), None);
     }
 
     fn advance(session: &mut Session, ops: &[Op], random: &mut fastrand::Rng) -> Turn {

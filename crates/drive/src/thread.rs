@@ -260,8 +260,8 @@ impl Thread<'_> {
         self.cut_off(self.clock.now_ns());
         // However it ended: sessions that were under way hold nothing any more.
         for session in &mut self.flow.sessions {
-            session.rows.give_back(self.shared);
-            end.rows_not_alone += session.rows.not_alone;
+            session.give_rows_back(self.shared);
+            end.rows_not_alone += session.rows_not_alone();
         }
         for (request, prepared) in self.prepared.iter().enumerate() {
             end.not_found.extend(prepared.probe.not_found().map(|(slot, count)| (request, slot, count)));
@@ -434,7 +434,9 @@ impl Thread<'_> {
             if state.is_due() {
                 self.give_up(session, now_ns);
             }
-            self.flow.sessions[session].groups.cut_off(now_ns);
+            if let Some(groups) = self.flow.sessions[session].groups() {
+                groups.cut_off(now_ns);
+            }
             self.leave_groups(session, now_ns);
             if state != SessionState::Free {
                 self.give_up_missed(origin, begun_due_ns);

@@ -37,42 +37,41 @@ const SILENT: State = State { wanted_ns: NEVER, armed_ns: NEVER };
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(u64, u32, u8)>>,
-    states: Vec<[State; 2]>,
+    /// By kind, then by session: users of a closed load without pauses have time-outs alone.
+    states: [Vec<State>; KINDS.len()],
 }
 
 impl Timers {
     /// Sets a session's alarm, in place of the one before.
     #[inline(always)]
     pub fn set(&mut self, session: usize, alarm: Alarm, at_ns: u64) {
-        match self.states.get_mut(session) {
-            Some(states) if at_ns >= states[alarm as usize].armed_ns => {
-                states[alarm as usize].wanted_ns = at_ns
-            }
+        match self.states[alarm as usize].get_mut(session) {
+            Some(state) if at_ns >= state.armed_ns => state.wanted_ns = at_ns,
             _ => self.arm(session, alarm, at_ns),
         }
     }
 
     /// The same, where no entry of the heap comes up before it.
     fn arm(&mut self, session: usize, alarm: Alarm, at_ns: u64) {
-        if session >= self.states.len() {
-            self.states.resize(session + 1, [SILENT; 2]);
+        let states = &mut self.states[alarm as usize];
+        if session >= states.len() {
+            states.resize(session + 1, SILENT);
         }
-        let state = &mut self.states[session][alarm as usize];
-        *state = State { wanted_ns: at_ns, armed_ns: at_ns };
+        states[session] = State { wanted_ns: at_ns, armed_ns: at_ns };
         self.heap.push(Reverse((at_ns, session as u32, alarm as u8)));
     }
 
-    /// What is kept of a session's alarms, to be fetched before it is needed.
+    /// What is kept of the time-out of a session's request, to be fetched before it is needed.
     pub fn prefetch(&self, session: usize) {
-        if let Some(states) = self.states.get(session) {
-            prefetch(states);
+        if let Some(state) = self.states[Alarm::Timeout as usize].get(session) {
+            prefetch(state);
         }
     }
 
     /// Takes a session's alarm back.
     pub fn clear(&mut self, session: usize, alarm: Alarm) {
-        if let Some(states) = self.states.get_mut(session) {
-            states[alarm as usize].wanted_ns = NEVER;
+        if let Some(state) = self.states[alarm as usize].get_mut(session) {
+            state.wanted_ns = NEVER;
         }
     }
 
@@ -88,7 +87,7 @@ impl Timers {
                 return None;
             }
             self.heap.pop();
-            let state = &mut self.states[session as usize][kind as usize];
+            let state = &mut self.states[kind as usize][session as usize];
             if state.armed_ns != at_ns {
                 continue; // an earlier one took its place
             }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::SessionKind;
 
-use crate::session::{Session, SessionState};
+use crate::session::{SESSION_BYTES, Session, SessionState};
 
 /// Memory that sessions which wait take together, where the plan does not bound their number.
 const WAITING_BYTES: usize = 256 << 20;
@@ -22,7 +22,7 @@ const ALARM_BYTES: usize = 128;
 /// Most sessions that wait at once, where the plan does not say it: as many as their memory allows. That is also what
 /// could be due in all phases, if that is less, since only who waits has memory.
 pub(crate) fn most_waiting(plan: &Plan) -> usize {
-    let each = size_of::<Session>() + most_slots(&plan.sessions) * SLOT_BYTES + ALARM_BYTES;
+    let each = SESSION_BYTES + most_slots(&plan.sessions) * SLOT_BYTES + ALARM_BYTES;
     plan.limits.waiting.unwrap_or(WAITING_BYTES / each)
 }
 
@@ -156,7 +156,7 @@ mod tests {
         assert!(hits > 180_000, "{hits}");
         let variable = size_of::<Slot>();
         assert!(variable < SLOT_BYTES, "{variable} bytes leave no room for a text");
-        assert!(hits * (size_of::<Session>() + variable) <= WAITING_BYTES);
+        assert!(hits * (SESSION_BYTES + variable) <= WAITING_BYTES);
         plan.sessions[0].slots = 50;
         assert!(most_waiting(&plan) < hits / 10, "sessions with more to remember are fewer");
     }

@@ -110,9 +110,23 @@ enum Form {
     Map,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is kept of a reply.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// All that it holds, which is bounded.
+    #[default]
+    All,
+    /// The first [`BEGINNING_BYTES`] of that, however large it is.
+    Beginning,
+    /// The same, and nothing at all of a string that is there as a whole: [`ReplyDecoder::seen`] finds its beginning in the
+    /// bytes that it came in.
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Reading {
     /// A value's line.
+    #[default]
     Line,
     /// So many bytes of a string, then its end. The bytes of its format (`txt:`) are not a part of it.
     Text { left: usize, format_left: usize },
@@ -127,15 +141,28 @@ enum Reading {
 /// [`start`](Self::start) for each command that was sent, then [`decode`](Self::decode) with what comes until it is
 /// complete. The accessors hold from then until the next `start`. What the server pushes in between is passed
 /// over. After an error the connection is of no more use.
+///
+/// It is small, as there may be thousands, each used once in a while: what a whole string that nobody keeps does not need,
+/// which most replies are under load, lies apart.
 #[derive(Debug)]
 pub struct ReplyDecoder {
     limits: ReplyLimits,
-    keep_body: bool,
-    reading: Reading,
+    rest: Box<Rest>,
+    keep: Keep,
+    kind: Kind,
     has_begun: bool,
+    /// Whether it was a string, and taken at once.
+    is_string: bool,
+    /// Whether `rest` is not as it is before a reply.
+    is_rest_used: bool,
+}
+
+/// What the decoder of a reply keeps of any but a string that is passed by.
+#[derive(Debug, Default)]
+struct Rest {
+    reading: Reading,
     line: Vec<u8>,
     frames: Vec<Frame>,
-    kind: Kind,
     /// Whether the string that is read is an error within an array.
     in_error: bool,
     /// Whether the string that is read comes in parts.
@@ -147,23 +174,32 @@ pub struct ReplyDecoder {
     failed: Option<RespError>,
 }
 
+impl Rest {
+    /// As before a reply; buffers are kept.
+    fn clear(&mut self) {
+        self.reading = Reading::Line;
+        self.line.clear();
+        self.frames.clear();
+        self.in_error = false;
+        self.in_parts = false;
+        self.body.clear();
+        self.errors = 0;
+        self.error.clear();
+        self.failed = None;
+    }
+}
+
 impl ReplyDecoder {
     /// A decoder ready for a reply, keeping its body.
     pub fn new(limits: ReplyLimits) -> Self {
         ReplyDecoder {
             limits,
-            keep_body: true,
-            reading: Reading::Line,
-            has_begun: false,
-            line: Vec::new(),
-            frames: Vec::new(),
+            rest: Box::default(),
+            keep: Keep::All,
             kind: Kind::Scalar,
-            in_error: false,
-            in_parts: false,
-            body: Vec::new(),
-            errors: 0,
-            error: Vec::new(),
-            failed: None,
+            has_begun: false,
+            is_string: false,
+            is_rest_used: false,
         }
     }
 
@@ -177,18 +213,24 @@ impl ReplyDecoder {
     /// large it is, and only its first [`BEGINNING_BYTES`] are kept.
     #[inline]
     pub fn start(&mut self, keep_body: bool) {
-        self.keep_body = keep_body;
-        self.reading = Reading::Line;
-        self.has_begun = false;
-        self.line.clear();
-        self.frames.clear();
+        self.start_keeping(if keep_body { Keep::All } else { Keep::Beginning });
+    }
+
+    /// The same, with what is kept of it.
+    #[inline]
+    pub fn start_keeping(&mut self, keep: Keep) {
+        self.keep = keep;
         self.kind = Kind::Scalar;
-        self.in_error = false;
-        self.in_parts = false;
-        self.body.clear();
-        self.errors = 0;
-        self.error.clear();
-        self.failed = None;
+        self.has_begun = false;
+        self.is_string = false;
+        if std::mem::take(&mut self.is_rest_used) {
+            self.rest.clear();
+        }
+    }
+
+    /// Whether all that it holds is kept.
+    fn keeps_all(&self) -> bool {
+        self.keep == Keep::All
     }
 
     /// What the reply is.
@@ -197,21 +239,32 @@ impl ReplyDecoder {
         self.kind
     }
 
-    /// What it holds: see [`Kind`]. Of a reply that is passed by, the beginning of that.
+    /// What it holds: see [`Kind`]. Of a reply that is passed by, as much as is [kept](Keep) of that.
     #[inline]
     pub fn body(&self) -> &[u8] {
-        &self.body
+        &self.rest.body
+    }
+
+    /// The same, where nothing is kept of a string its beginning as it stands in `received`: the bytes that it came in, from its
+    /// first on.
+    pub fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
+        match whole_string(received) {
+            Some((text, _)) if self.is_string && self.keep == Keep::Nothing => {
+                &text[..text.len().min(BEGINNING_BYTES)]
+            }
+            _ => self.body(),
+        }
     }
 
     /// The beginning of the first error that stands within an array, set or map; none where there is none.
     #[inline]
     pub fn error(&self) -> Option<&[u8]> {
-        (self.errors > 0).then_some(&self.error[..])
+        (self.is_rest_used && self.rest.errors > 0).then(|| &self.rest.error[..])
     }
 
     /// The peer closed the connection, before the reply was whole.
     pub fn finish(&mut self) -> RespError {
-        match self.failed {
+        match self.rest.failed {
             Some(error) => error,
             None if self.has_begun => RespError::Truncated,
             None => RespError::Empty,
@@ -231,50 +284,45 @@ impl ReplyDecoder {
     }
 
     fn decode_any(&mut self, input: &[u8]) -> Result<Decoded, RespError> {
-        if let Some(error) = self.failed {
+        if self.is_string {
+            return Ok(Decoded { consumed: 0, complete: true });
+        }
+        self.is_rest_used = true;
+        if let Some(error) = self.rest.failed {
             return Err(error);
         }
         let result = self.advance(input);
-        self.failed = result.err();
+        self.rest.failed = result.err();
         result
     }
 
     /// Takes a reply that is a string, and there as a whole: most are. None, and nothing is taken, where it is not.
     #[inline(always)]
     fn take_string(&mut self, input: &[u8]) -> Option<usize> {
-        if self.has_begun || input.first() != Some(&b'$') {
+        if self.has_begun {
             return None;
         }
-        let mut bytes = 0;
-        let mut at = 1;
-        loop {
-            let digit = input.get(at)?.wrapping_sub(b'0');
-            if digit > 9 || at > SHORT_DIGITS {
-                break;
-            }
-            bytes = bytes * 10 + usize::from(digit);
-            at += 1;
+        let (text, bytes) = whole_string(input)?;
+        let kept = match self.keep {
+            Keep::All if text.len() > self.limits.body_bytes => return None,
+            Keep::All => text.len(),
+            Keep::Beginning => text.len().min(BEGINNING_BYTES),
+            Keep::Nothing => 0,
+        };
+        if kept > 0 {
+            self.rest.body.extend_from_slice(&text[..kept]);
+            self.is_rest_used = true;
         }
-        let (end, text) = input.get(at..at + bytes + 4)?.split_at(2);
-        let (text, text_end) = text.split_at(bytes);
-        if at == 1 || end != b"\r\n" || text_end != b"\r\n" {
-            return None;
-        }
-        let kept = if self.keep_body { self.limits.body_bytes } else { BEGINNING_BYTES };
-        if self.keep_body && bytes > kept {
-            return None;
-        }
-        self.body.extend_from_slice(&text[..bytes.min(kept)]);
-        (self.has_begun, self.reading) = (true, Reading::Done);
-        Some(at + bytes + 4)
+        (self.has_begun, self.is_string) = (true, true);
+        Some(bytes)
     }
 
     fn advance(&mut self, input: &[u8]) -> Result<Decoded, RespError> {
         let mut at = 0;
         self.has_begun |= !input.is_empty();
-        while self.reading != Reading::Done {
+        while self.rest.reading != Reading::Done {
             let rest = &input[at..];
-            match self.reading {
+            match self.rest.reading {
                 Reading::Done => {}
                 Reading::Line => {
                     let Some(end) = memchr::memchr(b'\n', rest) else {
@@ -282,14 +330,14 @@ impl ReplyDecoder {
                         return Ok(Decoded { consumed: input.len(), complete: false });
                     };
                     at += end + 1;
-                    if self.line.is_empty() {
+                    if self.rest.line.is_empty() {
                         self.read_line(&rest[..end])?;
                     } else {
                         self.gather(&rest[..end])?;
-                        let line = std::mem::take(&mut self.line);
+                        let line = std::mem::take(&mut self.rest.line);
                         let result = self.read_line(&line);
-                        self.line = line;
-                        self.line.clear();
+                        self.rest.line = line;
+                        self.rest.line.clear();
                         result?;
                     }
                 }
@@ -301,7 +349,7 @@ impl ReplyDecoder {
                     let format = format_left.min(taken);
                     self.put_text(&rest[format..taken])?;
                     at += taken;
-                    self.reading = match left - taken {
+                    self.rest.reading = match left - taken {
                         0 => Reading::TextEnd(2),
                         left => Reading::Text { left, format_left: format_left - format },
                     };
@@ -315,8 +363,8 @@ impl ReplyDecoder {
                     }
                     at += 1;
                     match left {
-                        2 => self.reading = Reading::TextEnd(1),
-                        _ if self.in_parts => self.reading = Reading::Line,
+                        2 => self.rest.reading = Reading::TextEnd(1),
+                        _ if self.rest.in_parts => self.rest.reading = Reading::Line,
                         _ => self.end_text()?,
                     }
                 }
@@ -326,10 +374,10 @@ impl ReplyDecoder {
     }
 
     fn gather(&mut self, part: &[u8]) -> Result<(), RespError> {
-        if self.line.len() + part.len() > MAX_LINE_BYTES {
+        if self.rest.line.len() + part.len() > MAX_LINE_BYTES {
             return Err(RespError::LineTooLong);
         }
-        self.line.extend_from_slice(part);
+        self.rest.line.extend_from_slice(part);
         Ok(())
     }
 
@@ -344,7 +392,7 @@ impl ReplyDecoder {
             return Err(RespError::End);
         }
         // a part follows a part, and stands nowhere else
-        if self.in_parts != (*kind == b';') {
+        if self.rest.in_parts != (*kind == b';') {
             return Err(RespError::Type(*kind));
         }
         match kind {
@@ -361,7 +409,7 @@ impl ReplyDecoder {
             b'_' if text.is_empty() => self.null(),
             b'_' => Err(RespError::End),
             b'$' if text == b"?" => {
-                self.in_parts = true;
+                self.rest.in_parts = true;
                 self.open_text(Kind::Scalar)
             }
             b';' => self.part(length(text)?),
@@ -382,12 +430,35 @@ impl ReplyDecoder {
             b'*' | b'~' => self.begin_frame(Form::List, Some(length(text)? as u64), true),
             b'%' => self.begin_frame(Form::Map, Some(entries(text)?), true),
             // only between replies
-            b'>' if !self.frames.is_empty() => Err(RespError::Type(b'>')),
+            b'>' if !self.rest.frames.is_empty() => Err(RespError::Type(b'>')),
             b'>' => self.begin_frame(Form::List, Some(length(text)? as u64), false),
             b'|' => self.begin_frame(Form::Map, Some(entries(text)?), false),
             other => Err(RespError::Type(*other)),
         }
     }
+}
+
+/// The text of a string that stands at the front of these bytes as a whole, and how many bytes of them it is; none where there
+/// is no such string, or one of a length of more than [`SHORT_DIGITS`] digits.
+#[inline(always)]
+fn whole_string(input: &[u8]) -> Option<(&[u8], usize)> {
+    if input.first() != Some(&b'$') {
+        return None;
+    }
+    let mut bytes = 0;
+    let mut at = 1;
+    loop {
+        let digit = input.get(at)?.wrapping_sub(b'0');
+        if digit > 9 || at > SHORT_DIGITS {
+            break;
+        }
+        bytes = bytes * 10 + usize::from(digit);
+        at += 1;
+    }
+    let (end, text) = input.get(at..at + bytes + 4)?.split_at(2);
+    let (text, text_end) = text.split_at(bytes);
+    let is_right = at > 1 && end == b"\r\n" && text_end == b"\r\n";
+    is_right.then_some((text, at + bytes + 4))
 }
 
 /// A length.

@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::{Event, Handshakes, Io};
+use crate::prefetch::prefetch;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LaneState {
@@ -282,6 +283,9 @@ impl<I: Io> PipelineIo<I> {
                 self.reading = Some(Reading { pipe, bytes, taken: 0, is_answered: true });
                 self.readings += 1;
                 self.answer_at = 0;
+                if let Some(next) = self.inner.upcoming_socket().and_then(|next| self.pipes.get(next)) {
+                    prefetch(next);
+                }
             }
             // nobody asks where a socket is shared
             Event::Taken => {}
@@ -468,8 +472,13 @@ impl<I: Io> Io for PipelineIo<I> {
     }
 
     fn upcoming(&self, nth: usize) -> Option<usize> {
-        let line = &self.pipes[self.reading?.pipe].line;
-        line.get(nth.checked_sub(1)?).map(|lane| *lane as usize)
+        let Pipe { line, unsent, .. } = &self.pipes[self.reading?.pipe];
+        let (place, awaited) = (nth.checked_sub(1)?, line.len().saturating_sub(*unsent));
+        let lane = match place.checked_sub(awaited) {
+            None => line.get(place)?,
+            Some(behind) => self.pipes.get(self.inner.upcoming_socket()?)?.line.get(behind)?,
+        };
+        Some(*lane as usize)
     }
 
     fn is_first(&self, lane: usize) -> bool {

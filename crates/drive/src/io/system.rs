@@ -262,6 +262,10 @@ impl Io for SystemIo {
         hand_on!(self, arrived())
     }
 
+    fn upcoming_socket(&self) -> Option<usize> {
+        hand_on!(self, upcoming_socket())
+    }
+
     fn traffic(&self) -> (u64, u64) {
         hand_on!(self, traffic())
     }

@@ -342,6 +342,13 @@ impl Io for Uring {
         stamps::stamp(told.ok()?.control_data())
     }
 
+    fn upcoming_socket(&self) -> Option<usize> {
+        // the token of a wake-up names no slot
+        let number = self.completed.get(self.cursor)?.user_data() as u32;
+        let connection = self.memory.slots.get(number as usize)?.connection?;
+        Some(connection as usize)
+    }
+
     fn traffic(&self) -> (u64, u64) {
         self.traffic
     }

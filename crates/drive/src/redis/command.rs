@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use tidemark_scenario::plan::{RedisCommand, Wait};
 use tidemark_scenario::{Context, Stencil, Template, Unmet};
-use tidemark_wire::resp::{self, Kind, ReplyDecoder, ReplyLimits, RespError};
+use tidemark_wire::resp::{self, Keep, Kind, ReplyDecoder, ReplyLimits, RespError};
 
 use super::keys::KeyWords;
 use super::written::Written;
@@ -13,11 +13,7 @@ use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded};
 use crate::fault::Violation;
 use crate::jar::Jar;
-use crate::prefetch::prefetch_at;
 use crate::spread::{self, Keyed, Redirect, Spread};
-
-/// So much of what a short reply is kept in is fetched before it comes.
-const PREFETCHED_BYTES: usize = 128;
 
 /// The status of a reply that is an error, or holds one.
 const ERROR: u16 = 500;
@@ -39,8 +35,8 @@ enum Piece {
 #[derive(Debug)]
 pub(crate) struct Command {
     pieces: Vec<Piece>,
-    /// Whether the reply is kept.
-    needs_body: bool,
+    /// What is kept of the reply.
+    keep: Keep,
     /// Which words are keys; none where that is known only once its name is.
     keys: Option<KeyWords>,
     /// When it has written; none where words decide that vary.
@@ -50,10 +46,18 @@ pub(crate) struct Command {
 }
 
 impl Command {
-    pub fn new(RedisCommand { words, wait }: &RedisCommand, needs_body: bool) -> Self {
+    /// With what somebody looks at of its reply.
+    pub fn new(RedisCommand { words, wait }: &RedisCommand, keep: Keep) -> Self {
         let replicas = wait.map_or(0, |wait| wait.replicas);
         let keys = words.first().and_then(Template::as_literal).map(KeyWords::of);
         let written = Written::of(words.iter().map(Template::as_literal));
+        let keep = match (keep, written) {
+            // a string may say that nothing was written
+            (Keep::Nothing, None | Some(Written::UnlessZero)) => Keep::Beginning,
+            // its bytes may be gone when it is known how many replicas have it
+            (Keep::Nothing, _) if replicas > 0 => Keep::Beginning,
+            (keep, _) => keep,
+        };
         let (mut pieces, mut fixed) = (Vec::new(), Stencil::default());
         resp::write_head(words.len(), fixed.bytes_mut());
         for word in words {
@@ -75,7 +79,7 @@ impl Command {
         }
         pieces.push(Piece::Fixed(fixed));
         pieces.retain(|piece| !matches!(piece, Piece::Fixed(fixed) if fixed.is_empty()));
-        Command { pieces, needs_body, keys, written, replicas }
+        Command { pieces, keep, keys, written, replicas }
     }
 
     /// Appends the command to `out`; nothing of it where something that it needs is not there.
@@ -97,7 +101,7 @@ impl Command {
     }
 }
 
-/// A connection's replies.
+/// A connection's replies. Small, as there may be thousands of connections: what few need lies apart.
 #[derive(Debug)]
 pub(crate) struct Replies {
     decoder: ReplyDecoder,
@@ -105,30 +109,49 @@ pub(crate) struct Replies {
     limits: ReplyLimits,
     /// Replies in front of the one that is awaited, which nobody wants.
     passed_over: u32,
-    keep_body: bool,
-    /// When the command has written.
-    written: Written,
     /// How many replicas must have what was written.
     replicas: u32,
-    /// What says how many have it, once the command's own reply is there.
-    waiting: Option<Box<ReplyDecoder>>,
+    /// Of those, once the command's own reply is there.
+    waiting: Option<Box<Waiting>>,
     is_waiting: bool,
+    keep: Keep,
+    /// When the command has written.
+    written: Written,
+}
+
+/// How many replicas have what was written.
+#[derive(Debug)]
+struct Waiting {
+    /// What says it.
+    decoder: ReplyDecoder,
     /// Why the command has failed though its own reply is well.
     shortage: Option<String>,
+}
+
+impl Waiting {
+    fn new() -> Self {
+        Waiting { decoder: ReplyDecoder::new(ReplyLimits { body_bytes: GREETING_BYTES }), shortage: None }
+    }
 }
 
 impl Replies {
     /// How many replicas have it is known.
     fn counted(&mut self) {
-        let Some(waiting) = &self.waiting else { return };
-        let said = String::from_utf8_lossy(waiting.body());
-        self.shortage = match (waiting.kind(), said.parse::<u32>()) {
+        let Some(waiting) = &mut self.waiting else { return };
+        let said = String::from_utf8_lossy(waiting.decoder.body());
+        let shortage = match (waiting.decoder.kind(), said.parse::<u32>()) {
             // what did not succeed is nowhere
             _ if self.decoder.kind() == Kind::Error => None,
             (Kind::Scalar, Ok(have)) if have >= self.replicas => None,
             (Kind::Scalar, Ok(have)) => Some(format!("{have} of {} replicas have it (WAIT)", self.replicas)),
             _ => Some(format!("WAIT: {said}")),
         };
+        waiting.shortage = shortage;
+    }
+
+    /// Why the command has failed though its own reply is well.
+    fn shortage(&self) -> Option<&str> {
+        self.waiting.as_ref()?.shortage.as_deref()
     }
 }
 
@@ -160,14 +183,16 @@ impl Keyed for Replies {
             let of_rendered = || Written::of(resp::words(rendered).map(Some)).unwrap_or(Written::UnlessNil);
             command.written.unwrap_or_else(of_rendered)
         });
-        self.keep_body = command.is_none_or(|command| command.needs_body);
+        self.keep = command.map_or(Keep::All, |command| command.keep);
         self.passed_over = passed_over;
         self.replicas = command.map_or(0, |command| command.replicas);
         self.is_waiting = false;
-        self.shortage = None;
+        if let Some(waiting) = &mut self.waiting {
+            waiting.shortage = None;
+        }
         let map = ReplyLimits { body_bytes: MAP_BYTES };
         self.decoder.limit(if command.is_some() { self.limits } else { map });
-        self.decoder.start(self.keep_body);
+        self.decoder.start_keeping(self.keep);
     }
 
     fn redirect(&self) -> Option<Redirect> {
@@ -188,12 +213,11 @@ impl Codec for Replies {
             decoder: ReplyDecoder::new(limits),
             limits,
             passed_over: 0,
-            keep_body: true,
-            written: Written::UnlessNil,
             replicas: 0,
             waiting: None,
             is_waiting: false,
-            shortage: None,
+            keep: Keep::All,
+            written: Written::UnlessNil,
         }
     }
 
@@ -237,10 +261,6 @@ impl Codec for Replies {
     fn answer(&self) -> &dyn Answer {
         self
     }
-
-    fn prefetch(&self) {
-        prefetch_at(self.decoder.body().as_ptr(), PREFETCHED_BYTES);
-    }
 }
 
 /// What is wrong with a reply.
@@ -257,7 +277,7 @@ impl Replies {
         let mut taken = 0;
         loop {
             let decoder = match &mut self.waiting {
-                Some(waiting) if self.is_waiting => &mut **waiting,
+                Some(waiting) if self.is_waiting => &mut waiting.decoder,
                 _ => &mut self.decoder,
             };
             let decoded = decoder.decode(&received[taken..]).map_err(violation)?;
@@ -267,11 +287,10 @@ impl Replies {
             }
             if self.passed_over > 0 {
                 self.passed_over -= 1;
-                self.decoder.start(self.keep_body);
+                self.decoder.start_keeping(self.keep);
             } else if self.replicas > 0 && !self.is_waiting {
                 self.is_waiting = true;
-                let limits = ReplyLimits { body_bytes: GREETING_BYTES };
-                self.waiting.get_or_insert_with(|| Box::new(ReplyDecoder::new(limits))).start(true);
+                self.waiting.get_or_insert_with(|| Box::new(Waiting::new())).decoder.start(true);
             } else {
                 if self.is_waiting {
                     self.counted();
@@ -294,7 +313,7 @@ impl Answer for Replies {
 
     fn status_words(&self) -> String {
         match self.decoder.kind() {
-            _ if self.shortage.is_some() => "too few replicas".into(),
+            _ if self.shortage().is_some() => "too few replicas".into(),
             Kind::Error => "an error".into(),
             Kind::Aggregate if self.decoder.error().is_some() => "an error in a reply".into(),
             Kind::Null => "nil".into(),
@@ -314,11 +333,11 @@ impl Answer for Replies {
     }
 
     fn complaint(&self) -> Option<&[u8]> {
-        self.shortage.as_deref().map(str::as_bytes).or(self.decoder.error())
+        self.shortage().map(str::as_bytes).or(self.decoder.error())
     }
 
-    fn seen<'a>(&'a self, _: &'a [u8]) -> &'a [u8] {
-        self.complaint().unwrap_or(self.decoder.body())
+    fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
+        self.complaint().unwrap_or_else(|| self.decoder.seen(received))
     }
 }
 
@@ -336,7 +355,7 @@ mod tests {
         let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
         let mut out = Vec::new();
         let command = RedisCommand { words, wait };
-        Command::new(&command, false).write(&mut cx, &mut out).unwrap();
+        Command::new(&command, Keep::Nothing).write(&mut cx, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -371,7 +390,7 @@ mod tests {
     #[test]
     fn an_error_within_a_reply_is_a_failure_and_what_failed_or_waits_acknowledges_nothing() {
         let words = ["EXEC"].map(Template::literal).into();
-        let command = Command::new(&RedisCommand { words, wait: None }, false);
+        let command = Command::new(&RedisCommand { words, wait: None }, Keep::Nothing);
         let mut replies = Replies::new(100);
         for (reply, status, seen, wrote) in [
             ("*2\r\n+OK\r\n:1\r\n", 200, "[\"OK\",1]", Wrote::Yes),
@@ -389,6 +408,31 @@ mod tests {
         }
     }
 
+    /// Thousands of connections are used in turn.
+    #[test]
+    fn what_a_connection_keeps_is_within_a_line_of_the_cache() {
+        assert!(size_of::<Replies>() <= 56, "{}", size_of::<Replies>());
+    }
+
+    #[test]
+    fn of_a_string_nothing_is_kept_where_nobody_looks_at_it_and_it_cannot_say_that_nothing_was_written() {
+        let keep = |name: &str, keep| {
+            let words = [name, "k"].map(Template::literal).into();
+            Command::new(&RedisCommand { words, wait: None }, keep).keep
+        };
+        assert_eq!(keep("GET", Keep::Nothing), Keep::Nothing);
+        assert_eq!(keep("SETNX", Keep::Nothing), Keep::Beginning);
+        assert_eq!([Keep::Beginning, Keep::All].map(|kept| keep("GET", kept)), [Keep::Beginning, Keep::All]);
+        let words = ["GET", "k"].map(Template::literal).into();
+        let get = Command::new(&RedisCommand { words, wait: None }, Keep::Nothing);
+        let mut replies = Replies::new(100);
+        replies.begin(Some(&get), b"", 0);
+        let came = b"$5\r\nhello\r\n$2\r\nno\r\n";
+        assert_eq!(replies.decode(came).unwrap(), Decoded { consumed: 11, complete: true });
+        let answer = replies.answer();
+        assert_eq!((answer.status(), answer.body(), answer.seen(came)), (FINE, &b""[..], &b"hello"[..]));
+    }
+
     #[test]
     fn what_too_few_replicas_have_has_failed() {
         let wait = Wait { replicas: 2, within_ms: 50 };
@@ -396,7 +440,7 @@ mod tests {
         let sent = written(ping(), Some(wait));
         assert_eq!(sent, "*1\r\n$4\r\nPING\r\n*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$2\r\n50\r\n");
         let words = ping().into_iter().map(|parts| Template { parts }).collect();
-        let command = Command::new(&RedisCommand { words, wait: Some(wait) }, true);
+        let command = Command::new(&RedisCommand { words, wait: Some(wait) }, Keep::All);
         let mut replies = Replies::new(100);
         for (reply, status, seen) in [
             ("+OK\r\n:2\r\n", 200, "OK"),

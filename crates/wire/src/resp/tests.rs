@@ -157,6 +157,40 @@ fn a_limit_holds_for_what_is_kept_and_anything_else_is_passed_by() {
     assert_eq!((decoder.kind(), decoder.body()), (Kind::Error, &b"ERR all the same"[..]));
 }
 
+/// Thousands of decoders are used in turn: each is a part of a line of the processor's cache.
+#[test]
+fn a_decoder_is_small() {
+    assert!(size_of::<ReplyDecoder>() <= 24, "{}", size_of::<ReplyDecoder>());
+}
+
+#[test]
+fn of_a_string_that_nobody_keeps_the_beginning_is_seen_where_it_came() {
+    let mut decoder = ReplyDecoder::new(ReplyLimits { body_bytes: 4 });
+    let long = format!("${}\r\n{}\r\n", 2 * BEGINNING_BYTES, "x".repeat(2 * BEGINNING_BYTES));
+    let beginning = "x".repeat(BEGINNING_BYTES);
+    for (reply, kept, seen) in [
+        ("$5\r\nabcde\r\n", "", "abcde"),
+        ("$0\r\n\r\n", "", ""),
+        (long.as_str(), "", beginning.as_str()),
+        ("+hello\r\n", "hello", "hello"),
+        ("-ERR no\r\n", "ERR no", "ERR no"),
+        ("$-1\r\n", "", ""),
+        ("*2\r\n:1\r\n$1\r\na\r\n", "[1,\"a\"]", "[1,\"a\"]"),
+    ] {
+        decoder.start_keeping(Keep::Nothing);
+        let received = [reply, "$3\r\nof \r\n"].concat();
+        let decoded = decoder.decode(received.as_bytes());
+        assert_eq!(decoded, Ok(Decoded { consumed: reply.len(), complete: true }), "{reply}");
+        let told = [decoder.body(), decoder.seen(received.as_bytes())].map(String::from_utf8_lossy);
+        assert_eq!(told, [kept, seen], "{reply}");
+        // what came in two pieces is kept
+        decoder.start_keeping(Keep::Nothing);
+        assert!(!decoder.decode(&reply.as_bytes()[..3]).unwrap().complete, "{reply}");
+        assert!(decoder.decode(&reply.as_bytes()[3..]).unwrap().complete, "{reply}");
+        assert_eq!(String::from_utf8_lossy(decoder.seen(&reply.as_bytes()[3..])), seen, "{reply}");
+    }
+}
+
 /// What a reply of any size leaves behind is its beginning, also of an error.
 #[test]
 fn of_what_is_passed_by_the_beginning_is_kept() {

@@ -14,6 +14,7 @@ struct Scripted {
     received: Vec<u8>,
     is_sending: bool,
     refuses: bool,
+    upcoming: Option<usize>,
 }
 
 impl Io for Scripted {
@@ -60,6 +61,10 @@ impl Io for Scripted {
 
     fn received(&self) -> &[u8] {
         &self.received
+    }
+
+    fn upcoming_socket(&self) -> Option<usize> {
+        self.upcoming
     }
 
     fn traffic(&self) -> (u64, u64) {
@@ -350,6 +355,25 @@ fn answers_read_together_are_known_as_such_and_who_is_next_is_known() {
     io.wait(None).unwrap();
     assert_eq!(io.reading(), None, "what comes now was not read then");
     assert_eq!(io.upcoming(0), None);
+}
+
+#[test]
+fn behind_those_of_a_socket_the_first_of_the_next_one_is_known() {
+    let mut io = over(2, 2);
+    (0..4).for_each(|lane| io.open(lane).unwrap());
+    (0..2).for_each(|pipe| io.inner.events.push_back((pipe, Event::Opened, Vec::new())));
+    assert_eq!(told(&mut io).len(), 4);
+    (0..4).for_each(|lane| send(&mut io, lane));
+    io.wait(None).unwrap();
+    receive(&mut io, b"a\nb\n", false);
+    io.inner.upcoming = Some(1);
+    let (lane, _) = io.next().unwrap();
+    io.answered(lane, 2);
+    assert_eq!((lane, [1, 2, 3, 4].map(|nth| io.upcoming(nth))), (0, [Some(2), Some(1), Some(3), None]));
+    send(&mut io, 0);
+    assert_eq!([1, 2].map(|nth| io.upcoming(nth)), [Some(2), Some(1)], "what has not left is not awaited");
+    io.inner.upcoming = None;
+    assert_eq!(io.upcoming(2), None);
 }
 
 #[test]
