@@ -1,13 +1,11 @@
 //! Every kind of address that a system can stand at is driven.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use support::{get, run, whole_sessions};
+use crate::support::{get, run, whole_sessions};
 use tidemark_drive::Address;
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;

@@ -1,15 +1,13 @@
 //! A bound on the number of sessions, connections that carry one request, status codes, a request's own cookies, and what a
 //! connection has of a thread.
 
-mod support;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use support::websocket::listen;
-use support::{Next, Server, answer, begin, finish, get, http, kind, options, phase, plan, run};
+use crate::support::websocket::listen;
+use crate::support::{Next, Server, answer, begin, finish, get, http, kind, options, phase, plan, run};
 use tidemark_drive::{IoChoice, Protocol, Redis};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{LoadModel, Op, Spacing};
@@ -73,7 +71,7 @@ fn answers_are_counted_by_status_code() {
     let server = Server::start(|request, stream| {
         let status = ["200 OK", "304 Not Modified", "503 Busy"][request.index % 3];
         match status {
-            "304 Not Modified" => support::write(stream, "HTTP/1.1 304 Not Modified\r\n\r\n"),
+            "304 Not Modified" => crate::support::write(stream, "HTTP/1.1 304 Not Modified\r\n\r\n"),
             _ => answer(stream, status, "", "x"),
         }
     });

@@ -1,13 +1,11 @@
 //! Which connections are made and used: in turn, ahead of the arrivals, as far as the server takes them.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::{Next, Server, answer, begin, finish, get, options, phase, plan, run};
+use crate::support::{Next, Server, answer, begin, finish, get, options, phase, plan, run};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Choose, LoadModel, Pause, Phase, Spacing};

@@ -1,11 +1,9 @@
 //! Bodies that come encoded: read where a step looks at them, and told by their encoding's name where they cannot be.
 
-mod support;
-
 use std::io::Write as _;
 use std::path::Path;
 
-use support::{Next, Server, Sum, begin, finish, options};
+use crate::support::{Next, Server, Sum, begin, finish, options};
 use tidemark_record::Outcome;
 
 /// `{"id": "lamp"}` in each encoding, as their own programs write it.

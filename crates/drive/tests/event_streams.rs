@@ -1,8 +1,6 @@
 //! Sessions that hold event streams open, from the scenario to the figures, against a server that streams, breaks off and
 //! never answers.
 
-mod support;
-
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
@@ -10,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use support::{Next, Server, Sum, answer, begin, finish, options, write};
+use crate::support::{Next, Server, Sum, answer, begin, finish, options, write};
 use tidemark_drive::{EventCounts, Http2, Protocol};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;

@@ -1,13 +1,11 @@
 //! Rows of a feeder that belong to one session at a time: whoever is held up keeps its own, whoever ends gives it back.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::{Next, Server, Sum, answer, finish, options};
+use crate::support::{Next, Server, Sum, answer, finish, options};
 use tidemark_drive::{run_once, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::{Plan, Shared};

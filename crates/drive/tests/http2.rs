@@ -1,7 +1,5 @@
 //! HTTP/2, from the scenario to the figures, against a real server of it.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -9,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use support::identity::{Identity, NAME, identity_13};
-use support::{Nobody, Sum, begin, finish, options};
+use crate::support::identity::{Identity, NAME, identity_13};
+use crate::support::{Nobody, Sum, begin, finish, options};
 use tidemark_drive::{DriveOptions, Http2, Protocol, Tls};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;

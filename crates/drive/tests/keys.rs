@@ -1,15 +1,13 @@
 //! Numbers of records: inserted one after the other, read only where they are, and a store that lies is found out.
 
-mod support;
-
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::records::{self, Written, newest};
-use support::websocket::listen;
-use support::{Sum, options};
+use crate::support::records::{self, Written, newest};
+use crate::support::websocket::listen;
+use crate::support::{self, Sum, options};
 use tidemark_drive::{Protocol, Redis, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::{Plan, Shared, load_text};

@@ -1,15 +1,13 @@
 //! The ledger as the driver keeps it: what was sent and what was acknowledged, against stores that do wrong in known
 //! ways.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use support::{Next, Nobody, Request, Server, Sum, answer, begin, finish, options};
+use crate::support::{Next, Nobody, Request, Server, Sum, answer, begin, finish, options};
 use tidemark_drive::{DriveOptions, Http2, Protocol, forms, run_once};
 use tidemark_record::Outcome;
 use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, LedgerWriter, Part, Reading, Search};

@@ -1,13 +1,11 @@
 //! Load models end to end: counts, queues, freezes, drains, stops.
 
-mod support;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
+use crate::support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
 use tidemark_drive::{DriveError, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Ask, LoadModel, Op, Phase, Spacing};
@@ -137,7 +135,7 @@ fn arrivals_beyond_the_bounds_are_dropped_and_counted() {
 /// More pauses end at once, a tenth of a millisecond before the load does, than are looked at in one go.
 #[test]
 fn whose_pause_ends_with_the_load_still_makes_its_request() {
-    let nobody = support::Nobody::taken();
+    let nobody = crate::support::Nobody::taken();
     let mut plan = plan(vec![get(0, "/")], LoadModel::Closed, vec![phase(500, 600.0)]);
     plan.sessions = vec![kind(vec![Op::Think(Expr::int(499_900)), Op::Request(0), Op::End])];
     let sum = run(plan, nobody.address());

@@ -1,8 +1,6 @@
 //! Databases and caches that are late, close anywhere, or say what nobody asked: no request ever has another's answer, and none is
 //! good that was not answered whole.
 
-mod support;
-
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use support::websocket::{Socket, listen};
-use support::{Sum, options};
+use crate::support::websocket::{Socket, listen};
+use crate::support::{self, Sum, options};
 use tidemark_drive::{Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::{Shared, load_text};

@@ -1,12 +1,10 @@
 //! Load models end to end, as counts: curves, pace, think time, several kinds, the limit of sessions in flight.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
+use crate::support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
 use tidemark_record::{Outcome, new_histogram};
 use tidemark_scenario::plan::{
     AtLimit, Curve, KindLoad, Load, LoadModel, Op, Pause, Phase, Series, SessionLimit, Spacing,

@@ -1,11 +1,9 @@
 //! Every way in which a request can end is told apart from the others.
 
-mod support;
-
 use std::net::TcpListener;
 use std::time::Duration;
 
-use support::{Next, Nobody, Server, answer, get, http, phase, plan, run, whole_sessions, write};
+use crate::support::{Next, Nobody, Server, answer, get, http, phase, plan, run, whole_sessions, write};
 use tidemark_record::Outcome;
 use tidemark_scenario::Template;
 use tidemark_scenario::plan::{Check, LoadModel, Op, Plan, Spacing, TextTest};

@@ -1,12 +1,12 @@
 //! Pipelining: several requests at once on a connection, each with its own times and its own end.
 
-mod support;
-
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use support::{Next, Nobody, Server, answer, begin, extract, finish, get, http, options, phase, plan, run};
+use crate::support::{
+    Next, Nobody, Server, answer, begin, extract, finish, get, http, options, phase, plan, run,
+};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Check, LoadModel, Source, TextTest, WhenMissing};
 use tidemark_scenario::template::{Encoding, Part};
@@ -77,7 +77,7 @@ fn half_of_the_pipeline_answered_then_closed() {
 fn closed_within_one_of_the_answers() {
     let server = Server::start(|request, stream| match request.index {
         0..8 => answer(stream, "200 OK", "", "hello"),
-        8 => support::write(stream, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"),
+        8 => crate::support::write(stream, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"),
         15 => Next::Close,
         _ => Next::Keep,
     });

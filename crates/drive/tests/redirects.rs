@@ -1,13 +1,11 @@
 //! Redirects: followed where a step says so, by the rules of HTTP, and told where nobody does.
 
-mod support;
-
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::{Next, Request, Server, Sum, answer, begin, finish, options};
+use crate::support::{Next, Request, Server, Sum, answer, begin, finish, options};
 use tidemark_drive::{Address, Target};
 use tidemark_record::Outcome;
 

@@ -1,16 +1,14 @@
 //! Remote calls, from the scenario to the figures, against a server made of the codec's other side.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use support::calls::{Behave, METHODS, Offered, Then, calling, offered, server, well};
-use support::identity::{NAME, identity_13};
-use support::{Sum, begin, finish, options};
+use crate::support::calls::{Behave, METHODS, Offered, Then, calling, offered, server, well};
+use crate::support::identity::{NAME, identity_13};
+use crate::support::{Sum, begin, finish, options};
 use tidemark_drive::{DriveOptions, Protocol, Raised, Tls};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
@@ -315,7 +313,7 @@ fn what_takes_no_calls_is_told_before_and_during_the_load() {
     let plan = plan("- CALL: trade.trade\n- CALL: trade.price", 5, "users: 5", "connections: 1, streams: 5");
     let mut options = calling(server.address, None, &plan);
     let older = Offered { methods: vec![METHODS[0].into()], ..offered() };
-    let older = support::calls::server(older, well);
+    let older = crate::support::calls::server(older, well);
     options.targets[0].address = older.address.into();
     let sum = finish(begin(plan, options));
     assert!(details(&sum).contains("no method trade.price"), "{}", details(&sum));

@@ -1,11 +1,9 @@
 //! Load models against what a server wrote down of each request: overload, drops, pace, the warm-up's edge, drips.
 
-mod support;
-
 use std::io::Write;
 use std::time::Duration;
 
-use support::{Next, Server as Scripted, Sum, get, phase, plan, run};
+use crate::support::{Next, Server as Scripted, Sum, get, phase, plan, run};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{LoadModel, Phase, Spacing};

@@ -1,12 +1,10 @@
 //! What sessions do: variables, cookies, choices, pauses, connections of their own.
 
-mod support;
-
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::{
+use crate::support::{
     Next, Server, answer, begin, extract, finish, get, http, kind, options, phase, plan, post, run,
     whole_sessions, write,
 };
@@ -350,7 +348,7 @@ fn a_session_that_measures_without_end_lets_others_have_their_turn() {
 }
 
 /// What a drive wrote down of where the time of good answers went, and its slowest requests.
-fn parts(sum: &support::Sum) -> PartTimes {
+fn parts(sum: &crate::support::Sum) -> PartTimes {
     let mut all = PartTimes::default();
     sum.intervals.iter().flat_map(|interval| &interval.parts).for_each(|parts| all.add(parts));
     all

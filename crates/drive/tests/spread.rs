@@ -1,15 +1,13 @@
 //! Several servers of a cluster that answer slowly, badly, or send a client elsewhere.
 
-mod support;
-
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use support::websocket::{Socket, listen};
-use support::{Sum, finish, options};
+use crate::support::websocket::{Socket, listen};
+use crate::support::{Sum, finish, options};
 use tidemark_drive::{DriveError, DriveOptions, Protocol, Raised, Redis, Server, Sharding, Spread, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::{Plan, Shared, load_text};

@@ -1,17 +1,17 @@
 //! Sessions whose requests go to several targets.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::frames;
+use crate::support::identity::{Identity, NAME, identity_13};
+use crate::support::{
+    Nobody, Server, Sum, answer, begin, finish, get, kind, options, phase, plan, whole_sessions,
+};
 use rustls::{ServerConnection, StreamOwned};
-use support::frames;
-use support::identity::{Identity, NAME, identity_13};
-use support::{Nobody, Server, Sum, answer, begin, finish, get, kind, options, phase, plan, whole_sessions};
 use tidemark_drive::{Address, CookieCounts, DriveOptions, Http2, Protocol, Redis, Target, Tls, run_once};
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Ask, LoadModel, Op, RedisCommand, RequestPlan, Spacing};

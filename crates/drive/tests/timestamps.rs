@@ -1,11 +1,9 @@
 //! When answers came, by the kernel's account.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::time::Duration;
 
-use support::{Server, begin, finish, get, options, phase, plan};
+use crate::support::{Server, begin, finish, get, options, phase, plan};
 use tidemark_drive::{DriveOptions, IoChoice, Timestamps};
 use tidemark_scenario::plan::{LoadModel, Spacing};
 

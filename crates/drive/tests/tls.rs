@@ -1,15 +1,13 @@
 //! HTTPS against a real TLS server: what is trusted, what is resumed, and how each failure is told.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::identity::{Identity, NAME, identity, identity_13, identity_asking};
+use crate::support::{Sum, begin, finish, get, options, phase, plan, post};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use support::identity::{Identity, NAME, identity, identity_13, identity_asking};
-use support::{Sum, begin, finish, get, options, phase, plan, post};
 use tidemark_drive::{Protocol, Tls};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;

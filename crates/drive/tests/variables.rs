@@ -1,10 +1,8 @@
 //! Requests that need what is not there, extractions that find nothing, and checks that say what they saw.
 
-mod support;
-
 use std::path::Path;
 
-use support::{Next, Server, Sum, answer, begin, finish, options};
+use crate::support::{Next, Server, Sum, answer, begin, finish, options};
 use tidemark_drive::NotFound;
 use tidemark_record::Outcome;
 use tidemark_record::ledger::Part;

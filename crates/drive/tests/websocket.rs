@@ -1,17 +1,15 @@
 //! Sessions over WebSockets, from the scenario to the figures, against a server made of the codec's other side.
 
-mod support;
-
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::support::identity::{NAME, identity_13};
+use crate::support::websocket::{Socket, converse, listen, receive};
+use crate::support::{Sum, begin, finish, options};
 use rustls::ServerConfig;
-use support::identity::{NAME, identity_13};
-use support::websocket::{Socket, converse, listen, receive};
-use support::{Sum, begin, finish, options};
 use tidemark_drive::Tls;
 use tidemark_record::Outcome;
 use tidemark_record::ledger::{Entry, Ledger, LedgerWriter};

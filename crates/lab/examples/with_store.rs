@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run -p tidemark-lab --example with_store -- cassandra 'durability: buffered' -- \
-//!   cargo test -p tidemark-store --features cassandra --test cassandra -- --ignored
+//!   cargo test -p tidemark-store --features cassandra --test every_store -- --ignored cassandra::
 //! ```
 //!
 //! The command finds the addresses of the store's clients in `TIDEMARK_TEST_CASSANDRA` (or `_KAFKA`), with commas

@@ -1,14 +1,9 @@
 //! The contract of the news feed, from outside, over HTTP.
 
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-mod feed;
-mod page;
-
 use std::collections::BTreeSet;
 
-use client::eventually;
-use feed::{JSON, Running, befriend, made, participant, post};
+use crate::client::eventually;
+use crate::feed::{JSON, Running, befriend, made, participant, post};
 use serde_json::{Value, json};
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
@@ -359,14 +354,15 @@ fn operations_are_counted() {
 #[test]
 fn the_description_is_of_what_is_served() {
     let running = Running::start(&[]);
-    client::described_is_served(&mut running.client());
+    crate::client::described_is_served(&mut running.client());
 }
 
 #[cfg(not(feature = "graphql"))]
 #[test]
 fn a_program_without_graphql_says_how_to_have_it() {
     let running = Running::start(&[]);
-    let reply = feed::send(&mut running.client(), "/", &json!({"query": "{ participant(id: 1) { id } }"}));
+    let reply =
+        crate::feed::send(&mut running.client(), "/", &json!({"query": "{ participant(id: 1) { id } }"}));
     assert_eq!(reply.status, 404);
     assert!(reply.json()["error"].as_str().unwrap().contains("--features graphql"));
 }

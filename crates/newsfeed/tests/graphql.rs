@@ -1,11 +1,7 @@
 //! GraphQL of the news feed, from outside, over HTTP.
 
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-mod feed;
-
-use client::Client;
-use feed::{JSON, Running, befriend, participant, post, send};
+use crate::client::Client;
+use crate::feed::{JSON, Running, befriend, participant, post, send};
 use serde_json::{Value, json};
 
 fn asked(client: &mut Client, body: &Value) -> Value {

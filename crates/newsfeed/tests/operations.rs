@@ -1,14 +1,10 @@
 //! Which operations are told one by one, in the file that the server is started with.
 
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-mod feed;
-
 use std::collections::BTreeMap;
 use std::fs;
 
-use client::{Client, eventually};
-use feed::{Running, befriend, participant, post, send};
+use crate::client::{Client, eventually};
+use crate::feed::{self, Running, befriend, participant, post, send};
 use serde_json::json;
 
 /// How many of each are told while somebody is served.

@@ -2,9 +2,6 @@
 //! each store by itself is tested where they are.
 #![cfg(all(feature = "mariadb", feature = "postgres", feature = "redis"))]
 
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-mod feed;
 #[path = "../../store/tests/common/mariadb.rs"]
 #[allow(dead_code)]
 mod mariadb;
@@ -12,8 +9,8 @@ mod mariadb;
 #[allow(dead_code)]
 mod servers;
 
-use client::eventually;
-use feed::{Running, befriend, participant, post, send};
+use crate::client::{self, eventually};
+use crate::feed::{Running, befriend, participant, post, send};
 use mariadb::MariadbServer;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;

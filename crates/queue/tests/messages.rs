@@ -1,5 +1,4 @@
 //! Subscribers that work on many messages at a time.
-#![cfg(not(loom))]
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,4 @@
 //! A queue beside the plainest model of it: whatever is done in whatever order, both do the same.
-#![cfg(not(loom))]
 
 use std::collections::VecDeque;
 

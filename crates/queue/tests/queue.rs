@@ -1,5 +1,4 @@
 //! What a queue promises, on real threads; and what went wrong in another queue of this kind.
-#![cfg(not(loom))]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

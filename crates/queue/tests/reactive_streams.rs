@@ -1,6 +1,5 @@
 //! The rules of Reactive Streams (specification for the JVM, 1.0.4) that mean something here, each by its number; and what
 //! went wrong in another implementation.
-#![cfg(not(loom))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

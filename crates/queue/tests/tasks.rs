@@ -1,5 +1,4 @@
 //! The ends as a task sees them.
-#![cfg(not(loom))]
 
 use std::future::Future;
 use std::pin::pin;

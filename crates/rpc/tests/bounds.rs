@@ -1,17 +1,13 @@
 //! What a WebSocket may hold, and for how long: clients that do not read, do not speak, or do and stay.
 
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-mod fixture;
-
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use client::eventually;
-use fixture::raw::{KEY, Raw};
-use fixture::{Desk, DeskClient, Running};
+use crate::client::eventually;
+use crate::fixture::raw::{KEY, Raw};
+use crate::fixture::{Desk, DeskClient, Running};
 use tidemark_rpc::{Client, ClientOptions};
 use tidemark_service::Limits;
 use tidemark_wire::rpc::{Answer, AnswerReader, CallWriter, code};

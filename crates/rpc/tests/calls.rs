@@ -1,14 +1,10 @@
 //! One trait as a service, by real connections: REST, calls over a WebSocket, and what goes wrong between.
 
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-mod fixture;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fixture::{Desk, DeskClient, Running, Slip, until};
+use crate::fixture::{self, Desk, DeskClient, Running, Slip, until};
 use tidemark_rpc::{CallError, Client, ClientOptions, Form, RestClient, WhenClosed};
 
 #[test]

@@ -1,10 +1,8 @@
 //! Whatever a client sends, in whatever pieces: each request has its answer, and the server is as before.
 
-mod conversation;
-
 use std::time::{Duration, Instant};
 
-use conversation::{check, converse, start, text_of};
+use crate::conversation::{check, converse, start, text_of};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tidemark_service::Stop;

@@ -1,17 +1,13 @@
 //! Both sides against a peer that does not keep to the rules, byte by byte.
 
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-mod fixture;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fixture::raw::{KEY, Raw};
-use fixture::{Desk, DeskClient, Running, until};
+use crate::fixture::raw::{KEY, Raw};
+use crate::fixture::{self, Desk, DeskClient, Running, until};
 use tidemark_rpc::{CallError, Client, ClientOptions, Refusal};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 use tidemark_wire::rpc::{Answer, AnswerReader, AnswerWriter, CallWriter, Greeting, Limits, code};
@@ -155,7 +151,7 @@ fn more_calls_than_the_server_works_on_wait_unread() {
         calls.call(&mut frame, id, hang, 600, b"[]");
     }
     raw.send(&frame);
-    client::eventually("all busy", || (desk.hanging.load(Ordering::SeqCst) == most).then_some(()));
+    crate::client::eventually("all busy", || (desk.hanging.load(Ordering::SeqCst) == most).then_some(()));
     let mut answered = 0;
     while answered < most + 10 {
         assert_eq!(raw.event(), Event::Message(Kind::Binary));

@@ -1,15 +1,13 @@
 //! Every bound of the server: hit it, see the answer, see it counted.
 
-mod client;
-
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::client::{Client, eventually};
 use axum::Router;
 use axum::routing::post;
 use bytes::Bytes;
-use client::{Client, eventually};
 use tidemark_service::{Limits, Served, Server, ServiceError, Stop};
 
 type Serving = (SocketAddr, Stop, JoinHandle<Result<Served, ServiceError>>);

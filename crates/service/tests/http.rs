@@ -1,18 +1,16 @@
 //! What HTTP allows and what a client may get wrong, byte by byte.
 
-mod client;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::client::{Client, eventually};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderMap, Uri};
 use axum::routing::{get, post};
 use bytes::Bytes;
-use client::{Client, eventually};
 use proptest::prelude::*;
 use tidemark_service::{Limits, Served, Server, ServiceError, Stop};
 

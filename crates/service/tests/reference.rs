@@ -1,13 +1,11 @@
 //! A system is a type and a line in a list: here one that only this test has.
 
-mod client;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::client::{Client, eventually};
 use axum::Router;
 use axum::routing::{get, post};
-use client::{Client, eventually};
 use tidemark_service::encode::counter;
 use tidemark_service::{
     Durability, Options, ReferenceSystem, Setting, SettingError, Settings, StartError, Stop, System,

@@ -1,18 +1,16 @@
 //! The server by real connections: life and stop, errors, what HTTP allows.
 
-mod client;
-
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::client::{Client, eventually};
 use axum::Router;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use client::{Client, eventually};
 use tidemark_service::{Answer, Limits, Served, Server, ServiceError, Stop, System, worker_index};
 use tokio::sync::Semaphore;
 

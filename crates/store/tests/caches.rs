@@ -1,10 +1,8 @@
 //! Every cache: that of Redis needs Debian's package `redis-server`.
 
-mod common;
-
 use std::time::Duration;
 
-use common::caches;
+use crate::common::caches;
 use tidemark_store::cache::Memory;
 
 #[test]
@@ -26,8 +24,8 @@ mod redis {
     use tidemark_store::redis::{Options, RedisCache};
 
     use super::*;
-    use common::servers::RedisServer;
-    use common::wait;
+    use crate::common::servers::RedisServer;
+    use crate::common::wait;
 
     const TTL: Duration = Duration::from_secs(300);
 

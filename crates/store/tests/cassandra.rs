@@ -1,6 +1,6 @@
 //! The store for messages against a Cassandra that runs.
 //!
-//! `TIDEMARK_TEST_CASSANDRA=127.0.0.1:9042 cargo test -p tidemark-store --features cassandra --test cassandra -- --ignored`
+//! `TIDEMARK_TEST_CASSANDRA=127.0.0.1:9042 cargo test -p tidemark-store --features cassandra --test every_store -- --ignored cassandra::`
 #![cfg(feature = "cassandra")]
 
 use std::collections::HashMap;

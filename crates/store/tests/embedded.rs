@@ -1,10 +1,8 @@
 //! The embedded store through its public door: what it keeps, refuses and forgets.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{booking, customer, roles, session, wait};
+use crate::common::{booking, customer, roles, session, wait};
 use tidemark_store::bookings::Bookings;
 use tidemark_store::customers::Customers;
 use tidemark_store::sessions::Sessions;

@@ -3,15 +3,13 @@
 //! The test program starts itself again as a child that writes and says what was acknowledged, kills it in the
 //! middle, opens the directory and looks for every word of it.
 
-mod common;
-
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use common::{booking, customer, session, wait};
+use crate::common::{booking, customer, session, wait};
 use tidemark_store::bookings::Bookings;
 use tidemark_store::customers::Customers;
 use tidemark_store::sessions::Sessions;
@@ -167,7 +165,7 @@ fn nothing_acknowledged_is_lost(durability: Durability) {
     let mut past = Vec::new();
     for (round, lines) in [300, 1_000, 2_001].into_iter().enumerate() {
         let round = round as u64;
-        let child = child("child_writes_until_killed", dir.path(), durability, round).spawn().unwrap();
+        let child = child("kill::child_writes_until_killed", dir.path(), durability, round).spawn().unwrap();
         past.push(kill_after(child, lines));
         let store = Embedded::open(dir.path(), durability).unwrap();
         for (round, heard) in past.iter().enumerate() {
@@ -215,7 +213,7 @@ fn child_meets_a_failing_disk() {
 fn a_failing_disk_is_an_error_and_stops_the_store() {
     for durability in [Durability::Buffered, Durability::Synced] {
         let dir = tempfile::tempdir().unwrap();
-        let direct = child("child_meets_a_failing_disk", dir.path(), durability, 0);
+        let direct = child("kill::child_meets_a_failing_disk", dir.path(), durability, 0);
         // The limit's signal would end the child; a shell starts it with that signal ignored.
         let mut shell = Command::new("sh");
         shell.args(["-c", r#"trap "" XFSZ; exec "$0" "$@""#]).arg(direct.get_program());

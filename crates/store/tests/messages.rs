@@ -292,7 +292,7 @@ fn lives(durability: Durability) -> (u64, u64) {
     let (mut acknowledged, mut found) = (0, 0);
     for (round, lines) in [500, 20_000, 5_001].into_iter().enumerate() {
         let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "--nocapture", "child_writes_until_killed"])
+            .args(["--ignored", "--exact", "--nocapture", "messages::child_writes_until_killed"])
             .env(DIR_VARIABLE, dir.path())
             .env(DURABILITY_VARIABLE, durability.to_string())
             .env(ROUND_VARIABLE, round.to_string())
@@ -371,7 +371,10 @@ fn a_full_disk_is_an_error_and_stops_the_store() {
         let dir = tempfile::tempdir().unwrap();
         // The limit's signal would end the child; a shell starts it with that signal ignored.
         let output = Command::new("sh")
-            .args(["-c", r#"trap "" XFSZ; exec "$0" --ignored --exact --nocapture child_meets_a_full_disk"#])
+            .args([
+                "-c",
+                r#"trap "" XFSZ; exec "$0" --ignored --exact --nocapture messages::child_meets_a_full_disk"#,
+            ])
             .arg(std::env::current_exe().unwrap())
             .env(DIR_VARIABLE, dir.path())
             .env(DURABILITY_VARIABLE, durability.to_string())

@@ -1,11 +1,9 @@
 //! Any sequence of operations, with reopenings in between, leaves what a simple model leaves.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{booking, customer, session, wait};
+use crate::common::{booking, customer, session, wait};
 use proptest::prelude::*;
 use tidemark_store::bookings::{Booking, Bookings};
 use tidemark_store::customers::Customers;

@@ -1,10 +1,8 @@
 //! Participants and friendships in every store that has them: real servers need Debian's packages `postgresql` and
 //! `mariadb-server`.
 
-mod common;
-
-use common::people;
-use common::wait;
+use crate::common::people;
+use crate::common::wait;
 use tidemark_store::people::People;
 use tidemark_store::{Durability, EmbeddedFeed};
 
@@ -37,7 +35,7 @@ mod postgres {
     use std::time::Duration;
 
     use super::*;
-    use common::servers::PostgresServer;
+    use crate::common::servers::PostgresServer;
     use tidemark_store::StoreError;
     use tidemark_store::postgres::{Options, PostgresPeople};
 
@@ -147,7 +145,7 @@ mod mariadb {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use common::mariadb::MariadbServer;
+    use crate::common::mariadb::MariadbServer;
     use rustix::process::{Pid, Signal, kill_process};
     use tidemark_store::StoreError;
     use tidemark_store::mariadb::{MariadbPeople, Options};

@@ -1,14 +1,12 @@
 //! A real PostgreSQL as the store of every role: needs Debian's package `postgresql`.
 #![cfg(feature = "postgres")]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::servers::PostgresServer;
-use common::{booking, customer, roles, session, wait};
+use crate::common::servers::PostgresServer;
+use crate::common::{booking, customer, roles, session, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use tidemark_store::bookings::Bookings;
 use tidemark_store::customers::Customers;

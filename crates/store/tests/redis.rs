@@ -1,12 +1,10 @@
 //! A real Redis as the store of sessions: needs Debian's package `redis-server`.
 #![cfg(feature = "redis")]
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::servers::RedisServer;
-use common::{roles, session, wait};
+use crate::common::servers::RedisServer;
+use crate::common::{roles, session, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use tidemark_store::redis::{Options, Redis};
 use tidemark_store::sessions::Sessions;

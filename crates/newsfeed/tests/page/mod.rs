@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::Running;
+use crate::feed::Running;
 
 #[test]
 fn the_pages_are_served_with_strict_headers_and_take_only_get() {
