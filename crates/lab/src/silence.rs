@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use tidemark_record::{Outcome, QUIET_US, ThreadInterval};
+use tidemark_record::{Outcome, QUIET_US, ThreadInterval, Window};
 
 /// So many failures in a silence are no chance, …
 const FAILURES: u64 = 10;
@@ -21,27 +21,60 @@ const SHARE: f64 = 0.001;
 const HUNG: u64 = 2;
 /// Nor is a silence more than usual that is no longer than so many times one in which nothing failed.
 const USUAL: u64 = 2;
+/// A driver that waited for a core for a larger share of a silence may have made that of which time ran out: the share from
+/// which on answers lie unread under users ([`limits`](crate::verdict::limits)). A system beside it may have had no core either.
+const UNHEARD_MAX: f64 = 0.2;
+/// For a larger one, it may have let the connections go that were refused or broken off, too.
+const NO_CORE_SHARE: f64 = 0.5;
 
 /// A silence that counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outage {
     /// What is said of it.
     pub reason: String,
-    /// Whether most of what failed in it was answered: those answers the driver read, so it was not the driver that missed
-    /// them.
-    pub was_answered: bool,
-    /// The share of it in which every driving thread waited for a core, as far as that is known, 0 to 1: it heard nothing
-    /// then.
+    /// When it was, as far as it is known and lies behind the window's begin.
+    pub time: Window,
+    /// By what most failed in it.
+    pub told_by: ToldBy,
+    /// The share of it in which every driving thread waited for a core at most, as far as that is known, 0 to 1: it heard
+    /// nothing then.
     pub unheard_share: f64,
+    /// Whether it would count without that time, too.
+    pub counts_as_heard: bool,
+}
+
+/// By what most failed in a silence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToldBy {
+    /// By answers, which the driver read: it was not the driver that missed them.
+    Answers,
+    /// By connections that were refused or broken off: by who should have answered.
+    Connections,
+    /// Nobody said anything, and time ran out.
+    Nobody,
+}
+
+impl ToldBy {
+    fn of(most: &str) -> ToldBy {
+        let is_of = |outcomes: &[Outcome]| outcomes.iter().any(|outcome| outcome.name() == most);
+        if is_of(&[Outcome::Status, Outcome::Check, Outcome::Protocol]) {
+            ToldBy::Answers
+        } else if is_of(&[Outcome::Connect, Outcome::Reset]) {
+            ToldBy::Connections
+        } else {
+            ToldBy::Nobody
+        }
+    }
 }
 
 impl Outage {
-    /// One in which most failed by this kind; `told` goes on behind what the system did.
-    fn new(most: &str, told: &str, unheard_share: f64) -> Outage {
-        let was_answered =
-            [Outcome::Status, Outcome::Check, Outcome::Protocol].iter().any(|outcome| outcome.name() == most);
-        let did = if was_answered { "gave no good answer" } else { "stopped answering" };
-        Outage { reason: format!("the system {did}{told}"), was_answered, unheard_share }
+    /// Whether the driver was on its core enough of that time to say that the system was silent, and not itself.
+    pub fn is_heard(&self) -> bool {
+        match self.told_by {
+            ToldBy::Answers => true,
+            ToldBy::Connections => self.unheard_share <= NO_CORE_SHARE,
+            ToldBy::Nobody => self.unheard_share <= UNHEARD_MAX && self.counts_as_heard,
+        }
     }
 }
 
@@ -53,7 +86,7 @@ struct Slice {
     start_us: u64,
     /// How long a thread was not there; the longest.
     absent_us: u64,
-    /// How long each thread waited for a core at least; none before the first has told.
+    /// How long each thread that had a good answer before waited for a core at least; none before the first has told.
     waited_us: Option<u64>,
     failed: Failed,
     /// When the first and the last failed.
@@ -65,6 +98,8 @@ struct Slice {
 struct Thread {
     quiet: Vec<(u64, u64)>,
     last_good_us: u64,
+    /// Whether it ever had one: a thread without users hears nothing on any core.
+    had_good: bool,
 }
 
 /// A time in which no thread had a good answer; for good where it has no end.
@@ -113,6 +148,8 @@ impl Silence {
         let thread = self.threads.entry(interval.thread).or_default();
         thread.quiet.extend_from_slice(&interval.quiet);
         thread.last_good_us = interval.last_good_us;
+        thread.had_good |= interval.series.iter().any(|series| series.outcome == Outcome::Ok);
+        let had_good = thread.had_good;
         self.known = Some(both(self.known, start_us, end_us));
         if interval.in_window {
             self.window = Some(both(self.window, start_us, end_us));
@@ -124,7 +161,9 @@ impl Silence {
         slice.absent_us = slice.absent_us.max(interval.absent_us);
         // who does not tell waited for nothing
         let waited_us = interval.core_waits.map_or(0, |waits| waits.waited_us);
-        slice.waited_us = Some(slice.waited_us.map_or(waited_us, |least_us| least_us.min(waited_us)));
+        if had_good {
+            slice.waited_us = Some(slice.waited_us.map_or(waited_us, |least_us| least_us.min(waited_us)));
+        }
         if let Some((first_us, last_us)) = interval.failed_us {
             slice.failed_us = Some(both(slice.failed_us, first_us, last_us));
         }
@@ -153,7 +192,8 @@ impl Silence {
         self.stopped_us = Some(at_us);
     }
 
-    /// One, if requests succeeded within the window and for a while none did.
+    /// One, if requests succeeded within the window and for a while none did; where there are several, one that
+    /// [was heard](Outage::is_heard).
     pub fn outage(&self) -> Option<Outage> {
         let quiet = self.quiet();
         let mut ended: Vec<Quiet> = quiet.iter().copied().filter(|quiet| quiet.end_us.is_some()).collect();
@@ -168,7 +208,15 @@ impl Silence {
             end_us.saturating_sub(of.begin_us) <= USUAL * usual_us
         };
         let at_the_end = quiet.iter().rev().find_map(|quiet| self.at_the_end(*quiet, is_usual(quiet)));
-        at_the_end.or_else(|| ended.iter().find_map(|quiet| self.within(*quiet, is_usual(quiet))))
+        let within = ended.iter().filter_map(|quiet| self.within(*quiet, is_usual(quiet)));
+        let mut unheard = None;
+        for outage in at_the_end.into_iter().chain(within) {
+            if outage.is_heard() {
+                return Some(outage);
+            }
+            unheard.get_or_insert(outage);
+        }
+        unheard
     }
 
     /// Times in which no thread had a good answer, behind a good one within the window or the warm-up; the last has no end.
@@ -185,32 +233,49 @@ impl Silence {
     }
 
     /// What of a silence lies in the window, and how many good answers were missed there at the rate of the other time.
-    fn in_window(&self, quiet: Quiet) -> Option<(u64, f64)> {
+    /// `only_heard`: without the time in which every thread waited for a core.
+    fn in_window(&self, quiet: Quiet, only_heard: bool) -> Option<(u64, f64)> {
         let (begin_us, end_us) = self.window?;
         let from_us = quiet.begin_us.max(begin_us);
         let silent_us = quiet.end_us.unwrap_or(u64::MAX).min(end_us).checked_sub(from_us)?;
-        // a driver that was not there hears nothing
-        let silent_us = silent_us.saturating_sub(self.absent_us(from_us, from_us + silent_us));
+        let silent_us = silent_us.saturating_sub(self.deaf_us(from_us, from_us + silent_us, only_heard));
         // two answers in a millisecond are no rate
         let other_us = (end_us - begin_us).saturating_sub(silent_us).max(QUIET_US);
         Some((silent_us, self.good as f64 * silent_us as f64 / other_us as f64))
     }
 
-    fn absent_us(&self, from_us: u64, to_us: u64) -> u64 {
-        self.overlapping(from_us, to_us).map(|slice| slice.absent_us).sum()
+    /// How much of this time does not count: a driver that was not there hears nothing, nor does one that waits for a core.
+    fn deaf_us(&self, from_us: u64, to_us: u64, only_heard: bool) -> u64 {
+        let absent_us: u64 = self.overlapping(from_us, to_us).map(|slice| slice.absent_us).sum();
+        absent_us + if only_heard { self.unheard_us(from_us, to_us) } else { 0 }
     }
 
-    /// In what share of this time every thread waited for a core, to the interval.
-    fn unheard_share(&self, from_us: u64, to_us: u64) -> f64 {
-        let (mut waited_us, mut length_us) = (0, 0);
+    /// For how long of this time every thread waited for a core at most: when within an interval nobody knows.
+    fn unheard_us(&self, from_us: u64, to_us: u64) -> u64 {
+        let (mut unheard_us, mut begin_us) = (0, from_us);
         for (end_us, slice) in self.slices.range(from_us + 1..) {
-            if slice.start_us >= to_us {
-                break;
-            }
-            waited_us += slice.waited_us.unwrap_or(0);
-            length_us += end_us - slice.start_us;
+            let within_us = to_us.min(*end_us).saturating_sub(begin_us.max(slice.start_us));
+            unheard_us += slice.waited_us.unwrap_or(0).min(within_us);
+            begin_us = begin_us.max(*end_us);
         }
-        waited_us as f64 / length_us.max(1) as f64
+        unheard_us
+    }
+
+    /// A silence that counts, of which that much is told.
+    fn told(
+        &self,
+        (from_us, to_us): (u64, u64),
+        told_by: ToldBy,
+        told: &str,
+        counts_as_heard: bool,
+    ) -> Outage {
+        // nothing is known of waits before the window
+        let start_us = self.window.map_or(from_us, |(begin_us, _)| from_us.max(begin_us));
+        let time = Window { start_us, end_us: to_us.max(start_us) };
+        let unheard_us = self.unheard_us(time.start_us, time.end_us) as f64;
+        let unheard_share = unheard_us / (time.end_us - time.start_us).max(1) as f64;
+        let did = if told_by == ToldBy::Answers { "gave no good answer" } else { "stopped answering" };
+        Outage { reason: format!("the system {did}{told}"), time, told_by, unheard_share, counts_as_heard }
     }
 
     fn overlapping(&self, from_us: u64, to_us: u64) -> impl Iterator<Item = &Slice> {
@@ -234,50 +299,62 @@ impl Silence {
     /// Of the end of the window.
     fn at_the_end(&self, quiet: Quiet, is_usual: bool) -> Option<Outage> {
         let ((_, window_end_us), (_, known_end_us)) = (self.window?, self.known?);
-        let (silent_us, missed) = self.in_window(quiet)?;
         if quiet.end_us.is_some_and(|end_us| end_us <= window_end_us) || self.good == 0 {
             return None;
         }
-        let is_no_chance = missed >= MISSED && silent_us >= WITHIN_US && !is_usual;
+        let is_no_chance =
+            |silent_us: u64, missed: f64| missed >= MISSED && silent_us >= WITHIN_US && !is_usual;
         if quiet.end_us.is_none() {
             let end_us = self.stopped_us.unwrap_or(known_end_us).max(window_end_us);
-            let all_us = (end_us - quiet.begin_us).saturating_sub(self.absent_us(quiet.begin_us, end_us));
             let failed = self.failed(quiet.begin_us, u64::MAX);
             let all: u64 = failed.values().sum();
-            let counts = all_us >= QUIET_US && (is_no_chance || (silent_us >= QUIET_US && all >= FAILURES));
-            let most = most(&failed).filter(|_| counts)?;
-            let last_s = all_us as f64 / 1e6;
+            // all of it, where it counts
+            let counts = |only_heard| {
+                let (silent_us, missed) = self.in_window(quiet, only_heard)?;
+                let deaf_us = self.deaf_us(quiet.begin_us, end_us, only_heard);
+                let all_us = (end_us - quiet.begin_us).saturating_sub(deaf_us);
+                let is_told = is_no_chance(silent_us, missed) || (silent_us >= QUIET_US && all >= FAILURES);
+                (all_us >= QUIET_US && is_told).then_some(all_us)
+            };
+            let last_s = counts(false)? as f64 / 1e6;
+            let most = most(&failed)?;
             let told =
                 format!(": in the last {last_s:.1}s no request succeeded and {all} failed, most by {most}");
-            return Some(Outage::new(most, &told, self.unheard_share(quiet.begin_us, end_us)));
+            let counts_as_heard = counts(true).is_some();
+            return Some(self.told((quiet.begin_us, end_us), ToldBy::of(most), &told, counts_as_heard));
         }
-        let hung_us = silent_us.max(HUNG * self.longest_good_us);
-        let is_hang = is_no_chance && silent_us >= QUIET_US && self.longest_good_after_us > hung_us;
-        is_hang.then(|| Outage {
-            reason: format!(
-                "the system stopped answering: in the last {:.1}s of the window no request succeeded, and what was under \
-                 way then took up to {:.1}s",
-                silent_us as f64 / 1e6,
-                self.longest_good_after_us as f64 / 1e6
-            ),
-            was_answered: false,
-            unheard_share: self.unheard_share(quiet.begin_us, window_end_us),
-        })
+        // what of it lies in the window, where it counts
+        let counts = |only_heard| {
+            let (silent_us, missed) = self.in_window(quiet, only_heard)?;
+            let hung_us = silent_us.max(HUNG * self.longest_good_us);
+            let is_hang = silent_us >= QUIET_US && self.longest_good_after_us > hung_us;
+            (is_hang && is_no_chance(silent_us, missed)).then_some(silent_us)
+        };
+        let told = format!(
+            ": in the last {:.1}s of the window no request succeeded, and what was under way then took up to {:.1}s",
+            counts(false)? as f64 / 1e6,
+            self.longest_good_after_us as f64 / 1e6
+        );
+        Some(self.told((quiet.begin_us, window_end_us), ToldBy::Nobody, &told, counts(true).is_some()))
     }
 
     /// Of the time between two answers.
     fn within(&self, quiet: Quiet, is_usual: bool) -> Option<Outage> {
         let (window_begin_us, window_end_us) = self.window?;
-        let (silent_us, missed) = self.in_window(quiet)?;
-        let share = silent_us as f64 / (window_end_us - window_begin_us).max(1) as f64;
-        let counts = self.judges_breaks && silent_us >= QUIET_US && missed >= MISSED && share >= SHARE;
         let end_us = quiet.end_us?;
+        // what of it lies in the window, where it counts
+        let counts = |only_heard| {
+            let (silent_us, missed) = self.in_window(quiet, only_heard)?;
+            let share = silent_us as f64 / (window_end_us - window_begin_us).max(1) as f64;
+            let is_long = silent_us >= QUIET_US && share >= SHARE;
+            (self.judges_breaks && is_long && missed >= MISSED).then_some(silent_us)
+        };
+        let silent_s = counts(false)? as f64 / 1e6;
         let failed = self.failed(quiet.begin_us, end_us);
         let all: u64 = failed.values().sum();
-        let most = most(&failed).filter(|_| counts && (!is_usual || all >= FAILURES))?;
-        let silent_s = silent_us as f64 / 1e6;
+        let most = most(&failed).filter(|_| !is_usual || all >= FAILURES)?;
         let told = format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most by {most}");
-        Some(Outage::new(most, &told, self.unheard_share(quiet.begin_us, end_us)))
+        Some(self.told((quiet.begin_us, end_us), ToldBy::of(most), &told, counts(true).is_some()))
     }
 }
 
@@ -469,8 +546,9 @@ mod tests {
         for slice in starved.silence.slices.values_mut() {
             slice.waited_us = Some(600_000);
         }
+        // all of it may lie in the 0.85 s of each second that were silent
         let unheard_share = starved.silence.outage().unwrap().unheard_share;
-        assert!((unheard_share - 0.6).abs() < 1e-9, "{unheard_share}");
+        assert!((unheard_share - 1.2 / 1.7).abs() < 1e-9, "{unheard_share}");
         let mut long = Run::new(2_000);
         (0..2_000).for_each(|second| match second {
             9 => drop(long.second(9, &[], 0, (Outcome::Connect, 1), 50)),
@@ -480,7 +558,48 @@ mod tests {
         let mut wrong = Run::new(4);
         wrong.busy(0).second(1, &[], 0, (Outcome::Status, 9_000), 50);
         let told = wrong.second(2, &[S / 2], 9_000, NONE, 50).silence.outage().unwrap();
-        assert!(told.reason.contains("gave no good answer for 1.5s") && told.was_answered, "{told:?}");
+        assert!(told.reason.contains("gave no good answer for 1.5s"), "{told:?}");
+        assert_eq!(told.told_by, ToldBy::Answers);
+    }
+
+    #[test]
+    fn a_silence_is_the_systems_only_where_the_driver_was_on_its_core() {
+        let is_heard = |again_us, failed, waited_us| {
+            let mut run = Run::new(4);
+            run.busy(0).second(1, &[1, 150_000], 1_000, NONE, 50);
+            run.failed_us = Some(2 * S + 100_000);
+            run.second(2, &[again_us, S - 1], 1_000, (failed, 2), 50).busy(3);
+            run.silence.slices.values_mut().for_each(|slice| slice.waited_us = Some(waited_us));
+            run.silence.outage().unwrap().is_heard()
+        };
+        // of 1.7 s
+        assert!(is_heard(850_000, Outcome::Timeout, 0) && is_heard(850_000, Outcome::Timeout, 160_000));
+        assert!(!is_heard(850_000, Outcome::Timeout, 180_000), "more than a fifth");
+        assert!(is_heard(850_000, Outcome::Reset, 400_000), "it was told");
+        assert!(!is_heard(850_000, Outcome::Reset, 450_000), "more than half");
+        assert!(is_heard(850_000, Outcome::Status, 850_000), "it was read");
+        // of 1.1 s less than a second is left
+        assert!(is_heard(250_000, Outcome::Timeout, 40_000) && !is_heard(250_000, Outcome::Timeout, 80_000));
+    }
+
+    #[test]
+    fn of_several_silences_one_that_was_heard_is_told() {
+        let mut run = Run::new(8);
+        for second in 0..8 {
+            let failed = (Outcome::Timeout, 2);
+            run.failed_us = Some(second * S + 100_000);
+            match second {
+                1 | 4 => drop(run.second(second, &[1, 150_000], 1_000, NONE, 50)),
+                2 => drop(run.second(second, &[850_000, S - 1], 1_000, failed, 50)),
+                5 => drop(run.second(second, &[450_000, S - 1], 1_000, failed, 50)),
+                _ => drop(run.busy(second)),
+            }
+        }
+        assert!(run.reason().unwrap().contains("for 1.7s"));
+        run.silence.slices.range_mut(..=3 * S).for_each(|(_, slice)| slice.waited_us = Some(S));
+        assert!(run.reason().unwrap().contains("for 1.3s"));
+        run.silence.slices.values_mut().for_each(|slice| slice.waited_us = Some(S));
+        assert!(!run.silence.outage().unwrap().is_heard());
     }
 
     /// Users who think for long, in step: what fails among the others is no sign of the pause behind it.
@@ -529,17 +648,20 @@ mod tests {
             let mut interval = ThreadInterval::empty(thread, 0, S);
             interval.in_window = true;
             interval.core_waits = Some(tidemark_record::CoreWaits { waited_us, sleeps: 1 });
+            interval.series = vec![crate::test_plan::series(0, Outcome::Ok, 50, 1)];
             interval
         };
-        let unheard_share = |threads: &[ThreadInterval]| {
+        let unheard_us = |threads: &[ThreadInterval]| {
             let mut silence = Silence::new(true);
             threads.iter().for_each(|interval| silence.add(interval));
-            silence.unheard_share(0, S)
+            silence.unheard_us(0, S)
         };
-        assert_eq!(unheard_share(&[waited(0, 900_000)]), 0.9);
-        assert_eq!(unheard_share(&[waited(0, 900_000), waited(1, 200_000)]), 0.2);
+        assert_eq!(unheard_us(&[waited(0, 900_000)]), 900_000);
+        assert_eq!(unheard_us(&[waited(0, 900_000), waited(1, 200_000)]), 200_000);
         let untold = ThreadInterval { core_waits: None, ..waited(1, 0) };
-        assert_eq!(unheard_share(&[waited(0, 900_000), untold]), 0.0);
+        assert_eq!(unheard_us(&[waited(0, 900_000), untold]), 0);
+        let without_users = ThreadInterval { series: Vec::new(), ..waited(1, 0) };
+        assert_eq!(unheard_us(&[waited(0, 900_000), without_users]), 900_000);
     }
 
     #[test]
