@@ -170,11 +170,13 @@ impl Recorder {
         self
     }
 
-    /// Called by the thread itself, whose CPU time, waits for a core and absence count from here.
+    /// Called by the thread itself, whose CPU time, waits for a core and absence count from here; one that comes late waited
+    /// before.
     pub fn begin(&mut self, now_ns: u64) {
         self.cpu_us = thread_cpu_us();
         if self.exchange.is_some() {
             self.run_queue = RunQueue::of_this_thread();
+            self.run_queue.count_before(now_ns.saturating_sub(self.start_ns));
             self.absence = Some(Absence::since(self.look_at(now_ns)));
         }
     }

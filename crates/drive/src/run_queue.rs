@@ -55,6 +55,11 @@ impl RunQueue {
         queue
     }
 
+    /// What was waited before counts, too, as far as it can lie within so long: the thread was to be there since.
+    pub fn count_before(&mut self, length_ns: u64) {
+        self.carried_ns = self.before.waited_ns.min(length_ns);
+    }
+
     /// What belongs to an interval that ended `late_ns` ago: what was waited since the last one. The wait that kept the
     /// thread until now lies right before now, so that as much of it as there was time since the end belongs to the
     /// intervals after it. None where nothing is known, from the first time on that this is so.
@@ -158,6 +163,19 @@ pub(crate) mod tests {
         let shares =
             [2_500 * MS, 1_500 * MS, 500 * MS, 0].map(|late_ns| queue.take(late_ns).unwrap().waited_us);
         assert_eq!(shares, [200_000, 1_000_000, 1_000_000, 500_000]);
+    }
+
+    #[test]
+    fn a_thread_that_had_no_core_to_begin_on_waited() {
+        let told = Told::new();
+        told.say(2_700 * MS, 1);
+        let mut queue = told.queue();
+        queue.count_before(2_500 * MS);
+        let shares = [1_500 * MS, 500 * MS, 0].map(|late_ns| queue.take(late_ns).unwrap().waited_us);
+        assert_eq!(shares, [1_000_000, 1_000_000, 500_000]);
+        let mut in_time = told.queue();
+        in_time.count_before(0);
+        assert_eq!(in_time.take(0), waits(0, 0));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use tidemark_record::{Outcome, QUIET_US, ThreadInterval};
+use tidemark_record::{Outcome, QUIET_US, ThreadInterval, Window};
 
 /// So many failures in a silence are no chance, …
 const FAILURES: u64 = 10;
@@ -21,27 +21,60 @@ const SHARE: f64 = 0.001;
 const HUNG: u64 = 2;
 /// Nor is a silence more than usual that is no longer than so many times one in which nothing failed.
 const USUAL: u64 = 2;
+/// A driver that waited for a core for a larger share of a silence may have made that of which time ran out: the share from
+/// which on answers lie unread under users ([`limits`](crate::verdict::limits)). A system beside it may have had no core either.
+const UNHEARD_MAX: f64 = 0.2;
+/// For a larger one, it may have let the connections go that were refused or broken off, too.
+const NO_CORE_SHARE: f64 = 0.5;
 
 /// A silence that counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outage {
     /// What is said of it.
     pub reason: String,
-    /// Whether most of what failed in it was answered: those answers the driver read, so it was not the driver that missed
-    /// them.
-    pub was_answered: bool,
-    /// The share of it in which every driving thread waited for a core, as far as that is known, 0 to 1: it heard nothing
-    /// then.
+    /// When it was, as far as it is known and lies behind the window's begin.
+    pub time: Window,
+    /// By what most failed in it.
+    pub told_by: ToldBy,
+    /// The share of it in which every driving thread waited for a core at most, as far as that is known, 0 to 1: it heard
+    /// nothing then.
     pub unheard_share: f64,
+    /// Whether it would count without that time, too.
+    pub counts_as_heard: bool,
+}
+
+/// By what most failed in a silence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToldBy {
+    /// By answers, which the driver read: it was not the driver that missed them.
+    Answers,
+    /// By connections that were refused or broken off: by who should have answered.
+    Connections,
+    /// Nobody said anything, and time ran out.
+    Nobody,
+}
+
+impl ToldBy {
+    fn of(most: &str) -> ToldBy {
+        let is_of = |outcomes: &[Outcome]| outcomes.iter().any(|outcome| outcome.name() == most);
+        if is_of(&[Outcome::Status, Outcome::Check, Outcome::Protocol]) {
+            ToldBy::Answers
+        } else if is_of(&[Outcome::Connect, Outcome::Reset]) {
+            ToldBy::Connections
+        } else {
+            ToldBy::Nobody
+        }
+    }
 }
 
 impl Outage {
-    /// One in which most failed by this kind; `told` goes on behind what the system did.
-    fn new(most: &str, told: &str, unheard_share: f64) -> Outage {
-        let was_answered =
-            [Outcome::Status, Outcome::Check, Outcome::Protocol].iter().any(|outcome| outcome.name() == most);
-        let did = if was_answered { "gave no good answer" } else { "stopped answering" };
-        Outage { reason: format!("the system {did}{told}"), was_answered, unheard_share }
+    /// Whether the driver was on its core enough of that time to say that the system was silent, and not itself.
+    pub fn is_heard(&self) -> bool {
+        match self.told_by {
+            ToldBy::Answers => true,
+            ToldBy::Connections => self.unheard_share <= NO_CORE_SHARE,
+            ToldBy::Nobody => self.unheard_share <= UNHEARD_MAX && self.counts_as_heard,
+        }
     }
 }
 
@@ -53,7 +86,7 @@ struct Slice {
     start_us: u64,
     /// How long a thread was not there; the longest.
     absent_us: u64,
-    /// How long each thread waited for a core at least; none before the first has told.
+    /// How long each thread that had a good answer before waited for a core at least; none before the first has told.
     waited_us: Option<u64>,
     failed: Failed,
     /// When the first and the last failed.
@@ -65,6 +98,8 @@ struct Slice {
 struct Thread {
     quiet: Vec<(u64, u64)>,
     last_good_us: u64,
+    /// Whether it ever had one: a thread without users hears nothing on any core.
+    had_good: bool,
 }
 
 /// A time in which no thread had a good answer; for good where it has no end.
@@ -113,6 +148,8 @@ impl Silence {
         let thread = self.threads.entry(interval.thread).or_default();
         thread.quiet.extend_from_slice(&interval.quiet);
         thread.last_good_us = interval.last_good_us;
+        thread.had_good |= interval.series.iter().any(|series| series.outcome == Outcome::Ok);
+        let had_good = thread.had_good;
         self.known = Some(both(self.known, start_us, end_us));
         if interval.in_window {
             self.window = Some(both(self.window, start_us, end_us));
@@ -124,7 +161,9 @@ impl Silence {
         slice.absent_us = slice.absent_us.max(interval.absent_us);
         // who does not tell waited for nothing
         let waited_us = interval.core_waits.map_or(0, |waits| waits.waited_us);
-        slice.waited_us = Some(slice.waited_us.map_or(waited_us, |least_us| least_us.min(waited_us)));
+        if had_good {
+            slice.waited_us = Some(slice.waited_us.map_or(waited_us, |least_us| least_us.min(waited_us)));
+        }
         if let Some((first_us, last_us)) = interval.failed_us {
             slice.failed_us = Some(both(slice.failed_us, first_us, last_us));
         }
@@ -153,7 +192,8 @@ impl Silence {
         self.stopped_us = Some(at_us);
     }
 
-    /// One, if requests succeeded within the window and for a while none did.
+    /// One, if requests succeeded within the window and for a while none did; where there are several, one that
+    /// [was heard](Outage::is_heard).
     pub fn outage(&self) -> Option<Outage> {
         let quiet = self.quiet();
         let mut ended: Vec<Quiet> = quiet.iter().copied().filter(|quiet| quiet.end_us.is_some()).collect();
@@ -168,7 +208,15 @@ impl Silence {
             end_us.saturating_sub(of.begin_us) <= USUAL * usual_us
         };
         let at_the_end = quiet.iter().rev().find_map(|quiet| self.at_the_end(*quiet, is_usual(quiet)));
-        at_the_end.or_else(|| ended.iter().find_map(|quiet| self.within(*quiet, is_usual(quiet))))
+        let within = ended.iter().filter_map(|quiet| self.within(*quiet, is_usual(quiet)));
+        let mut unheard = None;
+        for outage in at_the_end.into_iter().chain(within) {
+            if outage.is_heard() {
+                return Some(outage);
+            }
+            unheard.get_or_insert(outage);
+        }
+        unheard
     }
 
     /// Times in which no thread had a good answer, behind a good one within the window or the warm-up; the last has no end.
@@ -185,32 +233,49 @@ impl Silence {
     }
 
     /// What of a silence lies in the window, and how many good answers were missed there at the rate of the other time.
-    fn in_window(&self, quiet: Quiet) -> Option<(u64, f64)> {
+    /// `only_heard`: without the time in which every thread waited for a core.
+    fn in_window(&self, quiet: Quiet, only_heard: bool) -> Option<(u64, f64)> {
         let (begin_us, end_us) = self.window?;
         let from_us = quiet.begin_us.max(begin_us);
         let silent_us = quiet.end_us.unwrap_or(u64::MAX).min(end_us).checked_sub(from_us)?;
-        // a driver that was not there hears nothing
-        let silent_us = silent_us.saturating_sub(self.absent_us(from_us, from_us + silent_us));
+        let silent_us = silent_us.saturating_sub(self.deaf_us(from_us, from_us + silent_us, only_heard));
         // two answers in a millisecond are no rate
         let other_us = (end_us - begin_us).saturating_sub(silent_us).max(QUIET_US);
         Some((silent_us, self.good as f64 * silent_us as f64 / other_us as f64))
     }
 
-    fn absent_us(&self, from_us: u64, to_us: u64) -> u64 {
-        self.overlapping(from_us, to_us).map(|slice| slice.absent_us).sum()
+    /// How much of this time does not count: a driver that was not there hears nothing, nor does one that waits for a core.
+    fn deaf_us(&self, from_us: u64, to_us: u64, only_heard: bool) -> u64 {
+        let absent_us: u64 = self.overlapping(from_us, to_us).map(|slice| slice.absent_us).sum();
+        absent_us + if only_heard { self.unheard_us(from_us, to_us) } else { 0 }
     }
 
-    /// In what share of this time every thread waited for a core, to the interval.
-    fn unheard_share(&self, from_us: u64, to_us: u64) -> f64 {
-        let (mut waited_us, mut length_us) = (0, 0);
+    /// For how long of this time every thread waited for a core at most: when within an interval nobody knows.
+    fn unheard_us(&self, from_us: u64, to_us: u64) -> u64 {
+        let (mut unheard_us, mut begin_us) = (0, from_us);
         for (end_us, slice) in self.slices.range(from_us + 1..) {
-            if slice.start_us >= to_us {
-                break;
-            }
-            waited_us += slice.waited_us.unwrap_or(0);
-            length_us += end_us - slice.start_us;
+            let within_us = to_us.min(*end_us).saturating_sub(begin_us.max(slice.start_us));
+            unheard_us += slice.waited_us.unwrap_or(0).min(within_us);
+            begin_us = begin_us.max(*end_us);
         }
-        waited_us as f64 / length_us.max(1) as f64
+        unheard_us
+    }
+
+    /// A silence that counts, of which that much is told.
+    fn told(
+        &self,
+        (from_us, to_us): (u64, u64),
+        told_by: ToldBy,
+        told: &str,
+        counts_as_heard: bool,
+    ) -> Outage {
+        // nothing is known of waits before the window
+        let start_us = self.window.map_or(from_us, |(begin_us, _)| from_us.max(begin_us));
+        let time = Window { start_us, end_us: to_us.max(start_us) };
+        let unheard_us = self.unheard_us(time.start_us, time.end_us) as f64;
+        let unheard_share = unheard_us / (time.end_us - time.start_us).max(1) as f64;
+        let did = if told_by == ToldBy::Answers { "gave no good answer" } else { "stopped answering" };
+        Outage { reason: format!("the system {did}{told}"), time, told_by, unheard_share, counts_as_heard }
     }
 
     fn overlapping(&self, from_us: u64, to_us: u64) -> impl Iterator<Item = &Slice> {
@@ -234,50 +299,62 @@ impl Silence {
     /// Of the end of the window.
     fn at_the_end(&self, quiet: Quiet, is_usual: bool) -> Option<Outage> {
         let ((_, window_end_us), (_, known_end_us)) = (self.window?, self.known?);
-        let (silent_us, missed) = self.in_window(quiet)?;
         if quiet.end_us.is_some_and(|end_us| end_us <= window_end_us) || self.good == 0 {
             return None;
         }
-        let is_no_chance = missed >= MISSED && silent_us >= WITHIN_US && !is_usual;
+        let is_no_chance =
+            |silent_us: u64, missed: f64| missed >= MISSED && silent_us >= WITHIN_US && !is_usual;
         if quiet.end_us.is_none() {
             let end_us = self.stopped_us.unwrap_or(known_end_us).max(window_end_us);
-            let all_us = (end_us - quiet.begin_us).saturating_sub(self.absent_us(quiet.begin_us, end_us));
             let failed = self.failed(quiet.begin_us, u64::MAX);
             let all: u64 = failed.values().sum();
-            let counts = all_us >= QUIET_US && (is_no_chance || (silent_us >= QUIET_US && all >= FAILURES));
-            let most = most(&failed).filter(|_| counts)?;
-            let last_s = all_us as f64 / 1e6;
+            // all of it, where it counts
+            let counts = |only_heard| {
+                let (silent_us, missed) = self.in_window(quiet, only_heard)?;
+                let deaf_us = self.deaf_us(quiet.begin_us, end_us, only_heard);
+                let all_us = (end_us - quiet.begin_us).saturating_sub(deaf_us);
+                let is_told = is_no_chance(silent_us, missed) || (silent_us >= QUIET_US && all >= FAILURES);
+                (all_us >= QUIET_US && is_told).then_some(all_us)
+            };
+            let last_s = counts(false)? as f64 / 1e6;
+            let most = most(&failed)?;
             let told =
                 format!(": in the last {last_s:.1}s no request succeeded and {all} failed, most by {most}");
-            return Some(Outage::new(most, &told, self.unheard_share(quiet.begin_us, end_us)));
+            let counts_as_heard = counts(true).is_some();
+            return Some(self.told((quiet.begin_us, end_us), ToldBy::of(most), &told, counts_as_heard));
         }
-        let hung_us = silent_us.max(HUNG * self.longest_good_us);
-        let is_hang = is_no_chance && silent_us >= QUIET_US && self.longest_good_after_us > hung_us;
-        is_hang.then(|| Outage {
-            reason: format!(
-                "the system stopped answering: in the last {:.1}s of the window no request succeeded, and what was under \
-                 way then took up to {:.1}s",
-                silent_us as f64 / 1e6,
-                self.longest_good_after_us as f64 / 1e6
-            ),
-            was_answered: false,
-            unheard_share: self.unheard_share(quiet.begin_us, window_end_us),
-        })
+        // what of it lies in the window, where it counts
+        let counts = |only_heard| {
+            let (silent_us, missed) = self.in_window(quiet, only_heard)?;
+            let hung_us = silent_us.max(HUNG * self.longest_good_us);
+            let is_hang = silent_us >= QUIET_US && self.longest_good_after_us > hung_us;
+            (is_hang && is_no_chance(silent_us, missed)).then_some(silent_us)
+        };
+        let told = format!(
+            ": in the last {:.1}s of the window no request succeeded, and what was under way then took up to {:.1}s",
+            counts(false)? as f64 / 1e6,
+            self.longest_good_after_us as f64 / 1e6
+        );
+        Some(self.told((quiet.begin_us, window_end_us), ToldBy::Nobody, &told, counts(true).is_some()))
     }
 
     /// Of the time between two answers.
     fn within(&self, quiet: Quiet, is_usual: bool) -> Option<Outage> {
         let (window_begin_us, window_end_us) = self.window?;
-        let (silent_us, missed) = self.in_window(quiet)?;
-        let share = silent_us as f64 / (window_end_us - window_begin_us).max(1) as f64;
-        let counts = self.judges_breaks && silent_us >= QUIET_US && missed >= MISSED && share >= SHARE;
         let end_us = quiet.end_us?;
+        // what of it lies in the window, where it counts
+        let counts = |only_heard| {
+            let (silent_us, missed) = self.in_window(quiet, only_heard)?;
+            let share = silent_us as f64 / (window_end_us - window_begin_us).max(1) as f64;
+            let is_long = silent_us >= QUIET_US && share >= SHARE;
+            (self.judges_breaks && is_long && missed >= MISSED).then_some(silent_us)
+        };
+        let silent_s = counts(false)? as f64 / 1e6;
         let failed = self.failed(quiet.begin_us, end_us);
         let all: u64 = failed.values().sum();
-        let most = most(&failed).filter(|_| counts && (!is_usual || all >= FAILURES))?;
-        let silent_s = silent_us as f64 / 1e6;
+        let most = most(&failed).filter(|_| !is_usual || all >= FAILURES)?;
         let told = format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most by {most}");
-        Some(Outage::new(most, &told, self.unheard_share(quiet.begin_us, end_us)))
+        Some(self.told((quiet.begin_us, end_us), ToldBy::of(most), &told, counts(true).is_some()))
     }
 }
 
@@ -305,271 +382,4 @@ fn most(failed: &Failed) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const S: u64 = 1_000_000;
-
-    /// What a thread hands over, second by second: good answers in each (evenly spread, so none comes at an edge), and what failed
-    /// otherwise. The window is the first `window` seconds.
-    struct Run {
-        silence: Silence,
-        last_good_us: u64,
-        quiet: Vec<(u64, u64)>,
-        window: u64,
-        /// When what fails in the next second does; at its end otherwise.
-        failed_us: Option<u64>,
-    }
-
-    impl Run {
-        fn new(window: u64) -> Run {
-            Run { silence: Silence::new(true), last_good_us: 0, quiet: Vec::new(), window, failed_us: None }
-        }
-
-        fn good(&mut self, at_us: u64) {
-            if at_us - self.last_good_us >= QUIET_US {
-                self.quiet.push((self.last_good_us, at_us));
-            }
-            self.last_good_us = at_us;
-        }
-
-        /// A second in which so many succeed from one moment of it to another, and so many fail.
-        fn second(
-            &mut self,
-            second: u64,
-            good: &[u64],
-            count: u32,
-            failed: (Outcome, u32),
-            took_us: u64,
-        ) -> &mut Run {
-            good.iter().for_each(|at_us| self.good(second * S + at_us));
-            let mut interval = ThreadInterval::empty(0, second * S, (second + 1) * S);
-            interval.in_window = second < self.window;
-            interval.quiet = std::mem::take(&mut self.quiet);
-            interval.last_good_us = self.last_good_us;
-            if !good.is_empty() {
-                interval.series.push(crate::test_plan::series(0, Outcome::Ok, took_us, count));
-            }
-            if failed.1 > 0 {
-                let last_us = self.failed_us.take().unwrap_or((second + 1) * S - 1);
-                interval.failed_us = Some((last_us, last_us));
-                interval.series.push(crate::test_plan::series(0, failed.0, 50, failed.1));
-            }
-            self.silence.add(&interval);
-            self
-        }
-
-        fn busy(&mut self, second: u64) -> &mut Run {
-            self.second(second, &[1, S - 1], 9_000, NONE, 50)
-        }
-
-        fn reason(&self) -> Option<String> {
-            self.silence.outage().map(|outage| outage.reason)
-        }
-    }
-
-    const NONE: (Outcome, u32) = (Outcome::Reset, 0);
-
-    #[test]
-    fn a_system_that_dies_before_the_end_is_told_wherever_seconds_begin() {
-        for last_us in [S / 2, S - 1_000, 50_000] {
-            let mut run = Run::new(3);
-            run.busy(0).second(1, &[1, last_us], 400, (Outcome::Reset, 3), 50);
-            run.second(2, &[], 0, (Outcome::Connect, 20), 50);
-            let told = run.reason().unwrap();
-            let silent_s = (2 * S - last_us) as f64 / 1e6;
-            let expected =
-                format!("in the last {silent_s:.1}s no request succeeded and 23 failed, most by connect");
-            assert!(told.contains("stopped answering") && told.contains(&expected), "{told}");
-        }
-        let mut soon = Run::new(2);
-        soon.busy(0).second(1, &[1, 100_000], 400, (Outcome::Reset, 3), 50);
-        assert_eq!(soon.reason(), None, "less than a second is known of it");
-    }
-
-    /// As few fail as there are users, and only once the load is over.
-    #[test]
-    fn a_system_that_only_falls_silent_is_told() {
-        let silent = || {
-            let mut run = Run::new(2);
-            run.busy(0).second(1, &[1, 700_000], 9_000, NONE, 50);
-            run
-        };
-        let mut hung = silent();
-        hung.second(2, &[], 0, NONE, 50).second(3, &[], 0, (Outcome::Unfinished, 4), 50);
-        let told = hung.reason().unwrap();
-        assert!(told.contains("in the last 2.3s no request succeeded and 4 failed"), "{told}");
-        let mut awake = silent();
-        awake.second(2, &[], 0, NONE, 50).second(3, &[5], 3, (Outcome::Unfinished, 1), 1_600_000);
-        assert_eq!(awake.reason(), None, "it answers again");
-        let mut idle = silent();
-        idle.second(2, &[], 0, NONE, 50).second(3, &[], 0, NONE, 50);
-        assert_eq!(idle.reason(), None, "nothing was asked of it");
-        let mut slow = Run::new(3);
-        slow.second(0, &[1], 2, NONE, 500_000).second(1, &[], 0, NONE, 50).second(2, &[], 0, NONE, 50);
-        slow.second(3, &[], 0, (Outcome::Unfinished, 2), 50);
-        assert_eq!(slow.reason(), None, "it may be as slow as before");
-    }
-
-    #[test]
-    fn time_after_a_stop_does_not_count() {
-        let stopped = |window: u64| {
-            let mut run = Run::new(window);
-            run.second(0, &[1, 300_000], 9_000, NONE, 50);
-            for second in 1..window + 9 {
-                run.second(second, &[], 0, NONE, 50);
-            }
-            run.second(window + 9, &[], 0, (Outcome::Unfinished, 40), 50);
-            run
-        };
-        let mut soon = stopped(1);
-        assert!(soon.reason().unwrap().contains("in the last 10.7s"));
-        soon.silence.stopped(S);
-        assert_eq!(soon.reason(), None, "it was asked nothing in the time after");
-        let mut long = stopped(4);
-        assert!(long.reason().unwrap().contains("in the last 13.7s"));
-        long.silence.stopped(4 * S);
-        let told = long.reason().unwrap();
-        assert!(told.contains("in the last 3.7s no request succeeded and 40 failed"), "{told}");
-    }
-
-    #[test]
-    fn one_that_hangs_beyond_the_end_is_told_though_it_answers_then() {
-        let run = |took_us| {
-            let mut run = Run::new(3);
-            run.busy(0).second(1, &[], 0, NONE, 50).second(2, &[], 0, NONE, 50);
-            run.second(3, &[500_000], 2, NONE, took_us);
-            run.reason()
-        };
-        let told = run(3_500_000).unwrap();
-        assert!(told.contains("in the last 2.0s") && told.contains("took up to 3.5s"), "{told}");
-        assert_eq!(run(1_500_000), None);
-    }
-
-    /// As few fail as a user who waits before he tries again makes: what counts is the time.
-    #[test]
-    fn a_break_is_told_where_nobody_allows_it() {
-        let broken = |judges_breaks, absent_us| {
-            let mut run = Run::new(4);
-            run.silence = Silence::new(judges_breaks);
-            run.busy(0).second(1, &[1, 150_000], 1_000, (Outcome::Reset, 1), 50);
-            run.failed_us = Some(2 * S + 500_000);
-            run.second(2, &[850_000, 999_999], 1_000, (Outcome::Connect, 2), 50).busy(3);
-            run.silence.slices.values_mut().for_each(|slice| slice.absent_us = absent_us);
-            run.reason()
-        };
-        let told = broken(true, 0).unwrap();
-        assert!(told.contains("stopped answering for 1.7s") && told.contains("3 failed"), "{told}");
-        assert_eq!(broken(false, 0), None);
-        assert_eq!(broken(true, 400_000), None, "the driver was not there");
-        let mut starved = Run::new(4);
-        starved.busy(0).second(1, &[1, 150_000], 1_000, (Outcome::Reset, 1), 50);
-        starved.failed_us = Some(2 * S + 500_000);
-        starved.second(2, &[850_000, 999_999], 1_000, (Outcome::Connect, 2), 50).busy(3);
-        for slice in starved.silence.slices.values_mut() {
-            slice.waited_us = Some(600_000);
-        }
-        let unheard_share = starved.silence.outage().unwrap().unheard_share;
-        assert!((unheard_share - 0.6).abs() < 1e-9, "{unheard_share}");
-        let mut long = Run::new(2_000);
-        (0..2_000).for_each(|second| match second {
-            9 => drop(long.second(9, &[], 0, (Outcome::Connect, 1), 50)),
-            _ => drop(long.second(second, &[1, S - 1], 100, NONE, 50)),
-        });
-        assert_eq!(long.reason(), None, "a second of so many");
-        let mut wrong = Run::new(4);
-        wrong.busy(0).second(1, &[], 0, (Outcome::Status, 9_000), 50);
-        let told = wrong.second(2, &[S / 2], 9_000, NONE, 50).silence.outage().unwrap();
-        assert!(told.reason.contains("gave no good answer for 1.5s") && told.was_answered, "{told:?}");
-    }
-
-    /// Users who think for long, in step: what fails among the others is no sign of the pause behind it.
-    #[test]
-    fn a_failure_before_the_last_good_answer_is_none_of_the_silence_behind() {
-        let mut bursts = Run::new(40);
-        for second in 0..40 {
-            match second % 5 {
-                0 => {
-                    bursts.failed_us = Some(second * S + 100_000);
-                    let failed = if second == 10 { (Outcome::Status, 1) } else { NONE };
-                    bursts.second(second, &[1, 150_000], 100, failed, 50);
-                }
-                // nor is a pause like all others, in which a time-out of one is known
-                1 if second > 20 => drop(bursts.second(second, &[], 0, (Outcome::Timeout, 1), 50)),
-                _ => drop(bursts.second(second, &[], 0, NONE, 50)),
-            }
-        }
-        assert_eq!(bursts.reason(), None);
-        bursts.window = 60;
-        for second in 40..60 {
-            bursts.second(second, &[], 0, NONE, 50);
-        }
-        bursts.second(60, &[], 0, (Outcome::Unfinished, 3), 50);
-        let told = bursts.reason().unwrap();
-        assert!(told.contains("in the last 25.9s"), "{told}");
-    }
-
-    #[test]
-    fn one_that_still_answers_or_never_did_is_not() {
-        assert_eq!(Silence::new(true).outage(), None);
-        let mut few = Run::new(2);
-        few.second(0, &[1, S - 1], 9, NONE, 50).second(1, &[], 0, (Outcome::Connect, 9), 50);
-        assert_eq!(few.reason(), None, "few failures may be chance");
-        let mut never = Run::new(2);
-        never.second(0, &[], 0, (Outcome::Connect, 90), 50).second(1, &[], 0, (Outcome::Connect, 90), 50);
-        assert_eq!(never.reason(), None, "other reasons say it");
-        let mut after = Run::new(1);
-        after.busy(0).second(1, &[], 0, NONE, 50).second(2, &[], 0, NONE, 50);
-        assert_eq!(after.reason(), None, "the window was over");
-    }
-
-    #[test]
-    fn only_where_every_thread_waited_for_a_core_nobody_heard() {
-        let waited = |thread, waited_us| {
-            let mut interval = ThreadInterval::empty(thread, 0, S);
-            interval.in_window = true;
-            interval.core_waits = Some(tidemark_record::CoreWaits { waited_us, sleeps: 1 });
-            interval
-        };
-        let unheard_share = |threads: &[ThreadInterval]| {
-            let mut silence = Silence::new(true);
-            threads.iter().for_each(|interval| silence.add(interval));
-            silence.unheard_share(0, S)
-        };
-        assert_eq!(unheard_share(&[waited(0, 900_000)]), 0.9);
-        assert_eq!(unheard_share(&[waited(0, 900_000), waited(1, 200_000)]), 0.2);
-        let untold = ThreadInterval { core_waits: None, ..waited(1, 0) };
-        assert_eq!(unheard_share(&[waited(0, 900_000), untold]), 0.0);
-    }
-
-    #[test]
-    fn what_one_thread_does_not_hear_another_may() {
-        let thread = |thread, quiet: &[(u64, u64)], last_good_us| {
-            let series = vec![
-                crate::test_plan::series(0, Outcome::Ok, 50, 9_000),
-                crate::test_plan::series(0, Outcome::Connect, 50, 30),
-            ];
-            let (quiet, failed_us) = (quiet.to_vec(), Some((0, 9 * S)));
-            ThreadInterval {
-                in_window: true,
-                series,
-                quiet,
-                failed_us,
-                last_good_us,
-                ..ThreadInterval::empty(thread, 0, 9 * S)
-            }
-        };
-        let told = |threads: [ThreadInterval; 2]| {
-            let mut silence = Silence::new(true);
-            threads.iter().for_each(|interval| silence.add(interval));
-            silence.outage().map(|outage| outage.reason)
-        };
-        let one = thread(0, &[(S, 4 * S)], 9 * S - 1);
-        assert_eq!(told([one.clone(), thread(1, &[], 9 * S - 1)]), None);
-        assert_eq!(told([one.clone(), thread(1, &[(3 * S + 1, 6 * S)], 9 * S - 1)]), None);
-        let both = told([one.clone(), thread(1, &[(2 * S, 6 * S)], 9 * S - 1)]).unwrap();
-        assert!(both.contains("for 2.0s"), "{both}");
-        let end = told([one, thread(1, &[], 5 * S)]);
-        assert_eq!(end, None);
-    }
-}
+mod tests;

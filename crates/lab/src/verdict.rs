@@ -9,7 +9,7 @@
 //! | status | when |
 //! | --- | --- |
 //! | `fail` | an objective is missed either way; the system, or a store, ended or stopped answering by itself; or for one of the other reasons in docs/verdict.md |
-//! | `invalid` | else, where an objective is not decided, as of the driver or of a machine without cores; nothing was due in the measured window for another reason; a fault that was asked for could not be carried out, or not be put right within the load; or, whatever failed, the file of a body became shorter |
+//! | `invalid` | else, where an objective is not decided, or whose fault a silence is, as of the driver or of a machine without cores; nothing was due in the measured window for another reason; a fault that was asked for could not be carried out, or not be put right within the load; or, whatever failed, the file of a body became shorter |
 //! | `pass` | else |
 //!
 //! But for that file, `fail` comes first: a driver that was late can slow an answer, but it cannot make a server refuse a connection.
@@ -31,11 +31,11 @@ use std::time::Duration;
 
 use tidemark_record::Totals;
 use tidemark_record::manifest::ObjectiveResult;
-use tidemark_record::summary::{Status, Summary, Verdict};
+use tidemark_record::summary::{Process, Status, Summary, Verdict};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, Load, LoadModel, Metric, Objective};
 
-use crate::silence::Outage;
+use crate::silence::{Outage, ToldBy};
 use figure::{Both, Measured};
 
 /// What stands in front of a reason that is about the driver, and of one that is about the machine.
@@ -104,14 +104,12 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let machine_bound = machine_bound(evidence, &mut results);
 
     let outage = evidence.outage.filter(|_| evidence.system_ended.is_none());
-    // a driver without a core may have missed answers, but not those that it read
-    let unheard_share =
-        |outage: &Outage| summary.driver.waited_share.unwrap_or(0.0).max(outage.unheard_share);
-    let is_unheard = |outage: &&Outage| unheard_share(outage) > driver::NO_CORE_SHARE && !outage.was_answered;
-    let (unheard, heard) = outage.into_iter().partition::<Vec<_>, _>(is_unheard);
-    let ended = evidence.system_ended.into_iter();
+    let unheard = outage.filter(|outage| !outage.is_heard());
+    let heard = outage.filter(|outage| outage.is_heard());
+    let machine_silent = heard.and_then(|outage| silent_for_want_of_a_core(evidence, outage));
+    let silent = heard.filter(|_| machine_silent.is_none()).map(|outage| outage.reason.as_str());
     let mut failed: Vec<String> =
-        ended.chain(heard.iter().map(|outage| outage.reason.as_str())).map(str::to_owned).collect();
+        evidence.system_ended.into_iter().chain(silent).map(str::to_owned).collect();
     let missed = results.iter().filter(|of| !of.met && !of.undecided && !of_the_ledger(&of.objective));
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{}{MISSED}{}", of.objective, of.measured)));
@@ -134,12 +132,12 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         failed.push("no good answer came within the measured window".into());
     }
     let mut invalid = Vec::new();
-    invalid.extend(unheard.iter().map(|outage| {
-        let waited = unheard_share(outage) * 100.0;
-        let Outage { reason, .. } = outage;
-        format!("{DRIVER_BOUND}{reason}; or it was not heard, as the driver waited for a core for {waited:.0} % of the time")
+    invalid.extend(unheard.map(|outage| {
+        let Outage { reason, unheard_share, .. } = outage;
+        let waited = unheard_share * 100.0;
+        format!("{DRIVER_BOUND}{reason}; or it was not heard, as the driver waited for a core for up to {waited:.0} % of that time")
     }));
-    let mut is_driver_bound = !undecided.is_empty() || !unheard.is_empty();
+    let mut is_driver_bound = !undecided.is_empty() || unheard.is_some();
     if is_empty {
         let length_s = summary.measured_s;
         let phases = plan.load.streams().into_iter().map(|stream| {
@@ -168,7 +166,8 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     if is_driver_bound {
         invalid.extend(limits.iter().map(|limit| format!("{DRIVER_BOUND}{limit}")));
     }
-    invalid.extend(machine_bound.iter().map(|told| format!("{MACHINE_BOUND}{told}")));
+    let machine_bound = machine_bound.into_iter().chain(machine_silent.into_iter().flatten());
+    invalid.extend(machine_bound.map(|told| format!("{MACHINE_BOUND}{told}")));
     let never = summary.faults.iter().filter(|fault| fault.begin_us.is_none());
     invalid
         .extend(never.filter_map(|fault| Some(format!("no `{}`: {}", fault.fault, fault.error.as_ref()?))));
@@ -204,10 +203,8 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
 /// What is missed in time or in rate is not decided where a process of the run had no core, as others used them: which
 /// objectives those are, and why. Nothing where there is no such.
 fn machine_bound(evidence: &Evidence<'_>, results: &mut [ObjectiveResult]) -> Vec<String> {
-    let Evidence { plan, summary, cores, .. } = *evidence;
-    let watched = plan.watched_names();
-    let is_started = |name: &str| !watched.iter().any(|other| other == name);
-    let short = machine::short_of_cores(summary, cores, is_started).filter(|_| has_a_rate(&plan.load));
+    let Evidence { plan, summary, .. } = *evidence;
+    let short = short_of_cores(evidence, &summary.processes).filter(|_| has_a_rate(&plan.load));
     let Some(process) = short else { return Vec::new() };
     let defaults = defaults(plan);
     let metrics = plan.objectives.iter().chain(&defaults).map(|of| of.metric);
@@ -222,6 +219,21 @@ fn machine_bound(evidence: &Evidence<'_>, results: &mut [ObjectiveResult]) -> Ve
         told.push(machine::in_words(process, summary));
     }
     told
+}
+
+/// Why it is not decided whose fault a silence is in which nobody said anything: a process of the run had no core meanwhile, as
+/// others used them. None where it is.
+fn silent_for_want_of_a_core(evidence: &Evidence<'_>, outage: &Outage) -> Option<[String; 2]> {
+    let processes = evidence.totals.processes_within(outage.time);
+    let process = short_of_cores(evidence, &processes).filter(|_| outage.told_by == ToldBy::Nobody)?;
+    let told = format!("{}; or it had no core to answer on", outage.reason);
+    Some([told, machine::in_words(process, evidence.summary)])
+}
+
+/// Of these processes one that the run started and that had no core, as others used them.
+fn short_of_cores<'a>(evidence: &Evidence<'_>, processes: &'a [Process]) -> Option<&'a Process> {
+    let watched = evidence.plan.watched_names();
+    machine::short_of_cores(processes, evidence.cores, |name| !watched.iter().any(|other| other == name))
 }
 
 /// What is said of a figure where there was nothing to measure it on.

@@ -307,24 +307,32 @@ impl Totals {
         }
     }
 
-    /// CPU and memory of each process over the measured window. A look counts with the part of the time
-    /// before it that lies within.
+    /// CPU and memory of each process over the measured window, and what was answered for its CPU.
     pub fn processes(&self) -> Vec<Process> {
         let Some(window) = self.window else { return Vec::new() };
+        let mut processes = self.processes_within(window);
+        for process in processes.iter_mut().filter(|process| process.name != DRIVER && process.cpu_s > 0.0) {
+            process.good_per_cpu_s = Some(self.all.good_in_window as f64 / process.cpu_s);
+        }
+        processes
+    }
+
+    /// CPU and memory of each process over some time; nothing of what was answered. A look counts with the part of the time
+    /// before it that lies within.
+    pub fn processes_within(&self, time: Window) -> Vec<Process> {
         let processes = self.looks.iter().filter(|(name, _)| name != MACHINE);
         let process = |(name, looks): &(String, Vec<Look>)| {
             let (mut cpu_s, mut waited_s, mut seen_s, mut rss_bytes_max) = (0.0, 0.0, 0.0, 0);
-            for (look, within_s) in within(looks, window) {
+            for (look, within_s) in within(looks, time) {
                 cpu_s += look.cpu_share * within_s;
                 waited_s += look.core_wait_share * within_s;
                 seen_s += within_s;
                 rss_bytes_max = rss_bytes_max.max(look.rss_bytes);
             }
-            let good = self.all.good_in_window as f64;
-            let good_per_cpu_s = (name != DRIVER && cpu_s > 0.0).then(|| good / cpu_s);
             let cpu_share = ratio(cpu_s, seen_s);
             let core_wait_share = (waited_s > 0.0).then(|| ratio(waited_s, seen_s));
-            Process { name: name.clone(), cpu_s, cpu_share, core_wait_share, rss_bytes_max, good_per_cpu_s }
+            let name = name.clone();
+            Process { name, cpu_s, cpu_share, core_wait_share, rss_bytes_max, good_per_cpu_s: None }
         };
         processes.map(process).collect()
     }
@@ -615,6 +623,9 @@ mod tests {
         assert!((processes[0].cpu_s - 4.5).abs() < 1e-9, "{processes:?}");
         assert!((processes[0].cpu_share - 2.25).abs() < 1e-9);
         assert_eq!(processes[0].rss_bytes_max, 400);
+        // 0.5 s at 1, 0.5 s at 2
+        let part = totals.processes_within(Window { start_us: 2_000_000, end_us: 3_000_000 });
+        assert!((part[0].cpu_s - 1.5).abs() < 1e-9 && part[0].good_per_cpu_s.is_none(), "{part:?}");
         assert!((totals.steal_share() - 0.225).abs() < 1e-9);
     }
 

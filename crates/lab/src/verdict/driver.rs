@@ -42,7 +42,7 @@ const LAG_SHARE_MAX: f64 = 0.10;
 /// moment of such a wait lies unread for half of it.
 const CORE_WAIT_SHARE_MAX: f64 = 0.20;
 /// A driver that waited for a core for a larger share of the time may have made whatever fell behind.
-pub(super) const NO_CORE_SHARE: f64 = 0.5;
+const NO_CORE_SHARE: f64 = 0.5;
 /// Lag beyond this is told even where nothing came back: for as long nothing left, microseconds.
 const WHOLE_SECOND_US: f64 = 1_000_000.0;
 /// Shorter windows are not judged by waits for a core, seconds.

@@ -3,6 +3,8 @@
 //! Of a load whose requests are due at their own time nothing but that may have made a system fall behind which keeps up
 //! where it has its cores: on a machine of two cores the driver has one of them, and whoever compiles beside it the other. So
 //! what is missed in time or in rate then is not decided. Errors are: no want of a core makes an answer wrong.
+//! Whose fault a silence is that nobody said anything in is not decided either, under any load, where that was so in its
+//! very seconds.
 
 use tidemark_record::summary::{Process, Summary};
 use tidemark_scenario::plan::Metric;
@@ -18,7 +20,7 @@ const OWN_SHARE_MAX: f64 = 0.5;
 /// A process of the run that was never idle, waited for a core for longer than it was on one, and was on fewer than half of those
 /// that there are. `is_started`: by its name. None too where the system does not tell of waits.
 pub(super) fn short_of_cores(
-    summary: &Summary,
+    processes: &[Process],
     cores: usize,
     is_started: impl Fn(&str) -> bool,
 ) -> Option<&Process> {
@@ -30,7 +32,7 @@ pub(super) fn short_of_cores(
             && waited > process.cpu_share
             && process.cpu_share < OWN_SHARE_MAX * cores as f64
     };
-    summary.processes.iter().find(is_short)
+    processes.iter().find(is_short)
 }
 
 /// Whether want of a core can have spoiled a figure.
@@ -59,12 +61,10 @@ mod tests {
     #[test]
     fn who_wants_a_core_that_others_have_is_short_of_it() {
         let short = |cpu_share, core_wait_share, cores| {
-            let mut summary =
-                tidemark_record::summarize(&tidemark_record::Totals::new(&[]), std::path::Path::new("x"));
             let of =
                 |name: &str| Process { name: name.into(), cpu_share, core_wait_share, ..Process::default() };
-            summary.processes = vec![of(DRIVER), of("shop"), of("kv")];
-            short_of_cores(&summary, cores, |name| name != "shop").map(|process| process.name.clone())
+            let processes = [of(DRIVER), of("shop"), of("kv")];
+            short_of_cores(&processes, cores, |name| name != "shop").map(|process| process.name.clone())
         };
         // one thread of a store that is full, on two cores that the driver and a compiler have
         assert_eq!(short(0.33, Some(0.66), 2), Some("kv".into()));

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use super::*;
-use tidemark_record::summary::Latency;
-use tidemark_record::{Outcome, RunWriter, ThreadInterval, summarize};
+use tidemark_record::summary::{Latency, Ledger, Verified};
+use tidemark_record::{CoreWaits, Outcome, RunWriter, Sample, ThreadInterval, summarize};
 use tidemark_scenario::plan::{Ask, FileBody, LoadModel, Spacing, UploadPiece};
 
+use crate::silence::Silence;
 use crate::test_plan::series;
 
 const OPEN: LoadModel = LoadModel::Open(Spacing::Poisson);
@@ -29,6 +30,11 @@ fn plan(model: LoadModel, objectives: &[&str]) -> Plan {
 }
 
 fn totals(plan: &Plan, ran: &Ran<'_>) -> Totals {
+    totals_with(plan, ran, &[])
+}
+
+/// The same with looks at processes.
+fn totals_with(plan: &Plan, ran: &Ran<'_>, samples: &[Sample]) -> Totals {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = RunWriter::create(folder.path(), &plan.labels, "").unwrap();
     let mut interval = ThreadInterval::empty(0, 1_000_000, 11_000_000);
@@ -39,6 +45,7 @@ fn totals(plan: &Plan, ran: &Ran<'_>) -> Totals {
     interval.measured_offered = ran.offered.unwrap_or(ended + ran.dropped);
     interval.series = ran.ended.iter().map(|&(outcome, us, count)| series(0, outcome, us, count)).collect();
     writer.add_interval(&interval).unwrap();
+    writer.add_samples(samples).unwrap();
     writer.totals().clone()
 }
 
@@ -197,36 +204,100 @@ fn a_busy_driver_that_kept_up_excuses_nothing() {
     }
 }
 
+/// Users of five seconds of whom all failed so in the last three, while the driver waited for a core for so long in each.
+fn fell_silent(outcome: Outcome, waited_us: u64) -> Outage {
+    let mut silence = Silence::new(true);
+    for second in 0..5 {
+        let mut interval = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
+        let is_silent = second >= 2;
+        let (outcome, waited_us) = if is_silent { (outcome, waited_us) } else { (Outcome::Ok, 900_000) };
+        interval.in_window = true;
+        interval.last_good_us = if is_silent { 1_999_999 } else { interval.end_us - 1 };
+        interval.failed_us = is_silent.then_some((interval.start_us, interval.end_us - 1));
+        interval.core_waits = Some(CoreWaits { waited_us, sleeps: 20 });
+        interval.series = vec![series(0, outcome, 1_000, 50)];
+        silence.add(&interval);
+    }
+    silence.outage().expect("a silence")
+}
+
 #[test]
 fn a_silence_that_a_driver_without_a_core_did_not_hear_is_never_a_pass() {
     let plan = plan(CLOSED, &[]);
     let totals = totals(&plan, &Ran { ended: &[ok(9, 100)], ..RAN });
     let mut summary = summarize(&totals, Path::new("x"));
-    let of_a_silence = |summary: &Summary, system_ended, unheard_share| {
-        let outage =
-            Outage { reason: "the system stopped answering".into(), was_answered: false, unheard_share };
-        judge(&Evidence { outage: Some(&outage), system_ended, ..evidence(&plan, &totals, summary) }).0
-    };
-    let judged = |summary: &Summary, system_ended| of_a_silence(summary, system_ended, 0.0);
-    assert_eq!(judged(&summary, None).status, Status::Fail);
-    // a silence of seconds in a run of minutes
-    assert_eq!(of_a_silence(&summary, None, 0.5).status, Status::Fail);
-    let verdict = of_a_silence(&summary, None, 0.9);
-    assert_eq!(verdict.status, Status::Invalid);
-    assert!(verdict.reasons[0].ends_with("waited for a core for 90 % of the time"), "{verdict:?}");
+    // what counts are the silent seconds
     summary.driver.waited_share = Some(0.6);
-    let verdict = judged(&summary, None);
-    assert_eq!(verdict.status, Status::Invalid);
-    assert!(verdict.reasons[0].starts_with("driver-bound: the system stopped answering; or"), "{verdict:?}");
-    assert_eq!(judged(&summary, Some("killed")).reasons, ["killed"]);
-    // answers that were read were heard
-    let outage = Outage {
-        reason: "the system gave no good answer for 1.5s".into(),
-        was_answered: true,
-        unheard_share: 0.9,
+    let judged = |outcome, waited_us, system_ended| {
+        let outage = fell_silent(outcome, waited_us);
+        judge(&Evidence { outage: Some(&outage), system_ended, ..evidence(&plan, &totals, &summary) }).0
     };
-    let verdict = judge(&Evidence { outage: Some(&outage), ..evidence(&plan, &totals, &summary) }).0;
+    let told =
+        "the system stopped answering: in the last 3.0s no request succeeded and 150 failed, most by timeout";
+    // it was on its core
+    for waited_us in [0, 190_000] {
+        let verdict = judged(Outcome::Timeout, waited_us, None);
+        assert_eq!((verdict.status, &verdict.reasons[..]), (Status::Fail, &[told.to_owned()][..]));
+    }
+    for (waited_us, percent) in [(250_000, 25), (900_000, 90)] {
+        let verdict = judged(Outcome::Timeout, waited_us, None);
+        let expected = format!(
+            "driver-bound: {told}; or it was not heard, as the driver waited for a core for up to {percent} % of that time"
+        );
+        assert_eq!((verdict.status, &verdict.reasons[..]), (Status::Invalid, &[expected][..]));
+    }
+    assert_eq!(judged(Outcome::Timeout, 900_000, Some("killed")).reasons, ["killed"]);
+    // refused connections are heard by whoever is there at times, answers that were read were heard
+    assert_eq!(judged(Outcome::Connect, 250_000, None).status, Status::Fail);
+    assert_eq!(judged(Outcome::Connect, 600_000, None).status, Status::Invalid);
+    let verdict = judged(Outcome::Check, 900_000, None);
     assert_eq!((verdict.status, verdict.reasons.len()), (Status::Fail, 1), "{verdict:?}");
+}
+
+#[test]
+fn what_is_proven_is_a_fail_though_the_driver_did_not_hear_a_silence() {
+    let plan = plan(CLOSED, &[]);
+    let outage = fell_silent(Outcome::Timeout, 900_000);
+    let judged = |ran: &Ran<'_>| {
+        let totals = totals(&plan, ran);
+        let summary = summarize(&totals, Path::new("x"));
+        judge(&Evidence { outage: Some(&outage), ..evidence(&plan, &totals, &summary) }).0
+    };
+    let wrong = judged(&Ran { ended: &[ok(9, 100), (Outcome::Check, 9, 100)], ..RAN });
+    assert_eq!(wrong.status, Status::Fail);
+    let undecided = judged(&Ran { ended: &[ok(9, 100)], ..RAN });
+    assert_eq!(undecided.status, Status::Invalid);
+    let verified = Some(Verified { lost: 1, ..Verified::default() });
+    let gone = Ledger { acknowledged: 9, verified, ..Ledger::default() };
+    let verdict = crate::verify::judge(&undecided, &[], &mut [], Some(&gone), true);
+    assert_eq!(verdict.status, Status::Fail);
+    assert_eq!(verdict.reasons[0], "lost: 1 of 9 acknowledged writes are gone");
+}
+
+#[test]
+fn a_silence_of_a_store_without_a_core_is_the_machines_doing() {
+    let plan = plan(CLOSED, &[]);
+    let judged = |outcome, core_wait_share| {
+        // before the silence it has its core
+        let sample = |second: u64| Sample {
+            at_us: second * 1_000_000,
+            process: "kv".into(),
+            cpu_share: 0.33,
+            core_wait_share: if second > 2 { core_wait_share } else { 0.0 },
+            ..Sample::default()
+        };
+        let samples: Vec<Sample> = (1..=11).map(sample).collect();
+        let totals = totals_with(&plan, &Ran { ended: &[ok(9, 100)], ..RAN }, &samples);
+        let summary = summarize(&totals, Path::new("x"));
+        let outage = fell_silent(outcome, 0);
+        judge(&Evidence { outage: Some(&outage), ..evidence(&plan, &totals, &summary) }).0
+    };
+    let verdict = judged(Outcome::Timeout, 0.67);
+    assert_eq!((verdict.status, verdict.reasons.len()), (Status::Invalid, 2), "{verdict:?}");
+    assert!(verdict.reasons[0].starts_with("machine-bound: the system stopped answering"), "{verdict:?}");
+    assert!(verdict.reasons[1].starts_with("machine-bound: kv was never idle"), "{verdict:?}");
+    assert_eq!(judged(Outcome::Timeout, 0.5).status, Status::Fail, "it had time left");
+    assert_eq!(judged(Outcome::Connect, 0.67).status, Status::Fail, "no want of a core refuses a connection");
 }
 
 #[test]
