@@ -110,6 +110,8 @@ pub(crate) struct ByteTransport<I, C: Codec> {
     rests: Vec<Rest>,
     /// Where the last answer ends in what was received.
     pub answer_end: usize,
+    /// Whose answer that is.
+    answer_of: usize,
     scratch: Vec<u8>,
     /// Answers that came before the body of their request, which is sent in pieces, was sent whole.
     uploads_cut: u64,
@@ -144,6 +146,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             connections,
             rests: Vec::new(),
             answer_end: 0,
+            answer_of: 0,
             scratch: Vec::new(),
             uploads_cut: 0,
             written: None,
@@ -222,6 +225,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     fn read(&mut self, c: usize, closing: bool) -> Result<Option<bool>, Violation> {
         let connection = &mut self.connections[c];
         let decoded = connection.codec.decode(self.io.received())?;
+        (self.answer_end, self.answer_of) = (decoded.consumed, c);
         if !decoded.complete {
             if !std::mem::replace(&mut connection.is_partial, true) {
                 self.rests[c].begun = Some(Instant::now());
@@ -229,7 +233,6 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             return Ok(None);
         }
         connection.is_awaited = false;
-        self.answer_end = decoded.consumed;
         // Bytes behind the answer, or a part of the request that the server did not want: out of step.
         let (is_begun, keeps_open) = (connection.is_begun, connection.codec.keeps_open());
         let had_upload = self.end_upload(c);
@@ -242,6 +245,10 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     /// The peer closed a connection of which an answer was to come.
     fn finish(&mut self, c: usize) -> Event {
         self.connections[c].is_awaited = false;
+        if self.answer_of != c {
+            // its own bytes are gone: others' came behind them
+            self.answer_end = 0;
+        }
         let is_cut = self.end_upload(c);
         match self.connections[c].codec.finish() {
             Ok(()) => {
@@ -350,7 +357,9 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     }
 
     fn received(&self) -> &[u8] {
-        self.io.received()
+        let all = self.io.received();
+        // behind its end stand other users' answers
+        &all[..self.answer_end.min(all.len())]
     }
 
     fn reading(&self) -> Option<u64> {
