@@ -51,13 +51,6 @@ impl Command {
         let replicas = wait.map_or(0, |wait| wait.replicas);
         let keys = words.first().and_then(Template::as_literal).map(KeyWords::of);
         let written = Written::of(words.iter().map(Template::as_literal));
-        let keep = match (keep, written) {
-            // a string may say that nothing was written
-            (Keep::Nothing, None | Some(Written::UnlessZero)) => Keep::Beginning,
-            // its bytes may be gone when it is known how many replicas have it
-            (Keep::Nothing, _) if replicas > 0 => Keep::Beginning,
-            (keep, _) => keep,
-        };
         let (mut pieces, mut fixed) = (Vec::new(), Stencil::default());
         resp::write_head(words.len(), fixed.bytes_mut());
         for word in words {
@@ -183,9 +176,13 @@ impl Keyed for Replies {
             let of_rendered = || Written::of(resp::words(rendered).map(Some)).unwrap_or(Written::UnlessNil);
             command.written.unwrap_or_else(of_rendered)
         });
-        self.keep = command.map_or(Keep::All, |command| command.keep);
         self.passed_over = passed_over;
         self.replicas = command.map_or(0, |command| command.replicas);
+        self.keep = match command.map_or(Keep::All, |command| command.keep) {
+            // beside other replies its bytes may be gone
+            Keep::Nothing if passed_over > 0 || self.replicas > 0 => Keep::Beginning,
+            keep => keep,
+        };
         self.is_waiting = false;
         if let Some(waiting) = &mut self.waiting {
             waiting.shortage = None;
@@ -415,14 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_string_nothing_is_kept_where_nobody_looks_at_it_and_it_cannot_say_that_nothing_was_written() {
-        let keep = |name: &str, keep| {
-            let words = [name, "k"].map(Template::literal).into();
-            Command::new(&RedisCommand { words, wait: None }, keep).keep
-        };
-        assert_eq!(keep("GET", Keep::Nothing), Keep::Nothing);
-        assert_eq!(keep("SETNX", Keep::Nothing), Keep::Beginning);
-        assert_eq!([Keep::Beginning, Keep::All].map(|kept| keep("GET", kept)), [Keep::Beginning, Keep::All]);
+    fn of_a_string_nothing_is_kept_where_nobody_looks_at_it_and_no_other_reply_stands_beside_it() {
         let words = ["GET", "k"].map(Template::literal).into();
         let get = Command::new(&RedisCommand { words, wait: None }, Keep::Nothing);
         let mut replies = Replies::new(100);
@@ -431,6 +421,11 @@ mod tests {
         assert_eq!(replies.decode(came).unwrap(), Decoded { consumed: 11, complete: true });
         let answer = replies.answer();
         assert_eq!((answer.status(), answer.body(), answer.seen(came)), (FINE, &b""[..], &b"hello"[..]));
+        // behind the reply to ASKING
+        replies.begin(Some(&get), b"", 1);
+        let came = b"+OK\r\n$5\r\nhello\r\n";
+        assert_eq!(replies.decode(came).unwrap(), Decoded { consumed: came.len(), complete: true });
+        assert_eq!(replies.answer().seen(came), b"hello");
     }
 
     #[test]
