@@ -21,7 +21,7 @@
 mod body;
 mod command;
 
-pub use command::{WORD_END, words, write_command, write_head, write_word, write_word_by, write_word_head};
+pub use command::{WORD_END, words, write_command, write_head, write_word_by, write_word_head};
 
 use crate::http1::Decoded;
 pub use crate::reply::ReplyLimits;
@@ -29,7 +29,7 @@ pub use crate::reply::ReplyLimits;
 /// The longest line: a length, a number, a simple string or an error.
 pub const MAX_LINE_BYTES: usize = 64 << 10;
 /// How deep arrays and maps may lie in each other.
-pub const MAX_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 /// The lengths of strings that are read at once have so many digits at most.
 const SHORT_DIGITS: usize = 7;
 /// What is kept of a reply that is passed by: its beginning.
@@ -79,7 +79,7 @@ pub enum RespError {
     /// A map with an array for a name.
     #[error("a map in a reply has a name that is no string and no number")]
     Name,
-    /// Arrays in arrays beyond [`MAX_DEPTH`].
+    /// Arrays and maps that lie in each other deeper than is read.
     #[error("a reply is nested more than {MAX_DEPTH} deep")]
     TooDeep,
     /// More than [`ReplyLimits::body_bytes`].
@@ -209,16 +209,9 @@ impl ReplyDecoder {
         self.limits = limits;
     }
 
-    /// Begins the reply to a new command. `keep_body`: what it holds is kept, and bounded; otherwise it is passed by, however
-    /// large it is, and only its first [`BEGINNING_BYTES`] are kept.
+    /// Begins the reply to a new command, of which this is kept.
     #[inline]
-    pub fn start(&mut self, keep_body: bool) {
-        self.start_keeping(if keep_body { Keep::All } else { Keep::Beginning });
-    }
-
-    /// The same, with what is kept of it.
-    #[inline]
-    pub fn start_keeping(&mut self, keep: Keep) {
+    pub fn start(&mut self, keep: Keep) {
         self.keep = keep;
         self.kind = Kind::Scalar;
         self.has_begun = false;

@@ -189,7 +189,7 @@ impl Keyed for Replies {
         }
         let map = ReplyLimits { body_bytes: MAP_BYTES };
         self.decoder.limit(if command.is_some() { self.limits } else { map });
-        self.decoder.start_keeping(self.keep);
+        self.decoder.start(self.keep);
     }
 
     fn redirect(&self) -> Option<Redirect> {
@@ -284,10 +284,10 @@ impl Replies {
             }
             if self.passed_over > 0 {
                 self.passed_over -= 1;
-                self.decoder.start_keeping(self.keep);
+                self.decoder.start(self.keep);
             } else if self.replicas > 0 && !self.is_waiting {
                 self.is_waiting = true;
-                self.waiting.get_or_insert_with(|| Box::new(Waiting::new())).decoder.start(true);
+                self.waiting.get_or_insert_with(|| Box::new(Waiting::new())).decoder.start(Keep::All);
             } else {
                 if self.is_waiting {
                     self.counted();
