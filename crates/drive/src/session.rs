@@ -84,7 +84,7 @@ impl Connecting {
 }
 
 /// One virtual user's session: what every request looks at. What few do is [`More`], so that the state of thousands of users
-/// lies in as few lines of the cache as may be.
+/// lies in as few cache lines as may be.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct Session {
@@ -139,7 +139,7 @@ pub(crate) struct Session {
     more: Option<Box<More>>,
 }
 
-/// What few requests look at.
+/// Redirects, cookies, groups, held rows, ledger: empty in most scenarios.
 #[derive(Debug, Default)]
 pub(crate) struct More {
     /// Groups of steps that the session is within.
@@ -551,7 +551,7 @@ mod tests {
 
     /// Thousands of users make their requests in turn.
     #[test]
-    fn what_every_request_looks_at_of_a_user_is_in_two_lines_of_the_cache() {
+    fn what_every_request_looks_at_of_a_user_is_in_two_cache_lines() {
         assert_eq!(size_of::<Session>(), 128);
     }
 

@@ -157,7 +157,7 @@ fn a_limit_holds_for_what_is_kept_and_anything_else_is_passed_by() {
     assert_eq!((decoder.kind(), decoder.body()), (Kind::Error, &b"ERR all the same"[..]));
 }
 
-/// Thousands of decoders are used in turn: each is a part of a line of the processor's cache.
+/// Thousands of decoders are used in turn: each is a part of a cache line.
 #[test]
 fn a_decoder_is_small() {
     assert!(size_of::<ReplyDecoder>() <= 24, "{}", size_of::<ReplyDecoder>());
