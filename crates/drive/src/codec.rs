@@ -90,7 +90,7 @@ pub(crate) struct Connection<C> {
 
 /// What few requests look at.
 #[derive(Default)]
-struct Rest {
+struct Cold {
     /// When the first bytes of the answer came, where it was not whole by them.
     begun: Option<Instant>,
     /// What is still to be read and sent of the request.
@@ -106,8 +106,8 @@ pub(crate) struct ByteTransport<I, C: Codec> {
     body_bytes: usize,
     /// Those that have been opened at least once.
     connections: Vec<Connection<C>>,
-    /// The rest of each of them; what is said there holds where its connection says that there is something.
-    rests: Vec<Rest>,
+    /// What few requests look at of each of them; what is said there holds where its connection says that there is something.
+    cold: Vec<Cold>,
     /// Where the last answer ends in what was received.
     pub answer_end: usize,
     /// Whose answer that is.
@@ -144,7 +144,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             requests,
             body_bytes,
             connections,
-            rests: Vec::new(),
+            cold: Vec::new(),
             answer_end: 0,
             answer_of: 0,
             scratch: Vec::new(),
@@ -195,7 +195,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     /// What was sent has been taken: the next piece of the request's body follows, where there is one.
     fn go_on(&mut self, c: usize) -> Option<Event> {
         let connection = &mut self.connections[c];
-        let upload = self.rests[c].upload.as_mut().filter(|_| connection.has_upload)?;
+        let upload = self.cold[c].upload.as_mut().filter(|_| connection.has_upload)?;
         connection.is_begun = true;
         if let Err(error) = upload.read(self.io.output(c)) {
             return Some(Event::Failed(error));
@@ -214,7 +214,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     fn end_upload(&mut self, c: usize) -> bool {
         let had_upload = std::mem::take(&mut self.connections[c].has_upload);
         if had_upload {
-            self.rests[c].upload = None;
+            self.cold[c].upload = None;
         }
         had_upload
     }
@@ -228,7 +228,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         (self.answer_end, self.answer_of) = (decoded.consumed, c);
         if !decoded.complete {
             if !std::mem::replace(&mut connection.is_partial, true) {
-                self.rests[c].begun = Some(Instant::now());
+                self.cold[c].begun = Some(Instant::now());
             }
             return Ok(None);
         }
@@ -271,7 +271,7 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
                 has_upload: false,
                 is_begun: false,
             });
-            self.rests.push(Rest::default());
+            self.cold.push(Cold::default());
         }
         self.end_upload(c);
         let connection = &mut self.connections[c];
@@ -288,7 +288,7 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         let upload = connection.codec.upload().filter(|upload| !upload.is_over());
         (connection.has_upload, connection.is_begun) = (upload.is_some(), false);
         if upload.is_some() {
-            self.rests[c].upload = upload;
+            self.cold[c].upload = upload;
         }
         if let Some(written) = &mut self.written {
             written.clear();
@@ -373,7 +373,7 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     }
 
     fn answer_begun(&self, c: usize) -> Option<Instant> {
-        if self.connections[c].is_partial { self.rests[c].begun } else { None }
+        if self.connections[c].is_partial { self.cold[c].begun } else { None }
     }
 
     fn is_first(&self, c: usize) -> bool {

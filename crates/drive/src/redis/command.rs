@@ -105,7 +105,8 @@ pub(crate) struct Replies {
     /// How many replicas must have what was written.
     replicas: u32,
     /// Of those, once the command's own reply is there.
-    waiting: Option<Box<Waiting>>,
+    replicated: Option<Box<Replicated>>,
+    /// Whether that reply is there, so that what comes next says how many have it.
     is_waiting: bool,
     keep: Keep,
     /// When the command has written.
@@ -114,37 +115,37 @@ pub(crate) struct Replies {
 
 /// How many replicas have what was written.
 #[derive(Debug)]
-struct Waiting {
+struct Replicated {
     /// What says it.
     decoder: ReplyDecoder,
     /// Why the command has failed though its own reply is well.
     shortage: Option<String>,
 }
 
-impl Waiting {
+impl Replicated {
     fn new() -> Self {
-        Waiting { decoder: ReplyDecoder::new(ReplyLimits { body_bytes: GREETING_BYTES }), shortage: None }
+        Replicated { decoder: ReplyDecoder::new(ReplyLimits { body_bytes: GREETING_BYTES }), shortage: None }
     }
 }
 
 impl Replies {
     /// How many replicas have it is known.
     fn counted(&mut self) {
-        let Some(waiting) = &mut self.waiting else { return };
-        let said = String::from_utf8_lossy(waiting.decoder.body());
-        let shortage = match (waiting.decoder.kind(), said.parse::<u32>()) {
+        let Some(replicated) = &mut self.replicated else { return };
+        let said = String::from_utf8_lossy(replicated.decoder.body());
+        let shortage = match (replicated.decoder.kind(), said.parse::<u32>()) {
             // what did not succeed is nowhere
             _ if self.decoder.kind() == Kind::Error => None,
             (Kind::Scalar, Ok(have)) if have >= self.replicas => None,
             (Kind::Scalar, Ok(have)) => Some(format!("{have} of {} replicas have it (WAIT)", self.replicas)),
             _ => Some(format!("WAIT: {said}")),
         };
-        waiting.shortage = shortage;
+        replicated.shortage = shortage;
     }
 
     /// Why the command has failed though its own reply is well.
     fn shortage(&self) -> Option<&str> {
-        self.waiting.as_ref()?.shortage.as_deref()
+        self.replicated.as_ref()?.shortage.as_deref()
     }
 }
 
@@ -184,8 +185,8 @@ impl Keyed for Replies {
             keep => keep,
         };
         self.is_waiting = false;
-        if let Some(waiting) = &mut self.waiting {
-            waiting.shortage = None;
+        if let Some(replicated) = &mut self.replicated {
+            replicated.shortage = None;
         }
         let map = ReplyLimits { body_bytes: MAP_BYTES };
         self.decoder.limit(if command.is_some() { self.limits } else { map });
@@ -211,7 +212,7 @@ impl Codec for Replies {
             limits,
             passed_over: 0,
             replicas: 0,
-            waiting: None,
+            replicated: None,
             is_waiting: false,
             keep: Keep::All,
             written: Written::UnlessNil,
@@ -273,8 +274,8 @@ impl Replies {
     fn decode_several(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
         let mut taken = 0;
         loop {
-            let decoder = match &mut self.waiting {
-                Some(waiting) if self.is_waiting => &mut waiting.decoder,
+            let decoder = match &mut self.replicated {
+                Some(replicated) if self.is_waiting => &mut replicated.decoder,
                 _ => &mut self.decoder,
             };
             let decoded = decoder.decode(&received[taken..]).map_err(violation)?;
@@ -287,7 +288,7 @@ impl Replies {
                 self.decoder.start(self.keep);
             } else if self.replicas > 0 && !self.is_waiting {
                 self.is_waiting = true;
-                self.waiting.get_or_insert_with(|| Box::new(Waiting::new())).decoder.start(Keep::All);
+                self.replicated.get_or_insert_with(|| Box::new(Replicated::new())).decoder.start(Keep::All);
             } else {
                 if self.is_waiting {
                     self.counted();
