@@ -3,17 +3,18 @@
 
 use libfuzzer_sys::fuzz_target;
 use tidemark_wire::json;
-use tidemark_wire::resp::{BEGINNING_BYTES, Kind, ReplyDecoder, ReplyLimits, RespError};
+use tidemark_wire::resp::{BEGINNING_BYTES, Keep, Kind, ReplyDecoder, ReplyLimits, RespError};
 
 const LIMITS: ReplyLimits = ReplyLimits { body_bytes: 4096 };
 
 fn understand(
     bytes: &[u8],
-    keep: bool,
+    keep: Keep,
     piece_bytes: usize,
 ) -> Result<(usize, bool, Kind, Vec<u8>), RespError> {
     let mut decoder = ReplyDecoder::new(LIMITS);
     decoder.start(keep);
+    let keeps_all = keep == Keep::All;
     let (mut taken, mut complete) = (0, false);
     for piece in bytes.chunks(piece_bytes) {
         let decoded = decoder.decode(piece)?;
@@ -25,8 +26,12 @@ fn understand(
             break;
         }
     }
-    assert!(decoder.body().len() <= if keep { LIMITS.body_bytes } else { BEGINNING_BYTES });
-    if complete && keep && decoder.kind() == Kind::Aggregate && std::str::from_utf8(decoder.body()).is_ok() {
+    assert!(decoder.body().len() <= if keeps_all { LIMITS.body_bytes } else { BEGINNING_BYTES });
+    if complete
+        && keeps_all
+        && decoder.kind() == Kind::Aggregate
+        && std::str::from_utf8(decoder.body()).is_ok()
+    {
         assert!(json::check(decoder.body()).is_ok(), "{}", String::from_utf8_lossy(decoder.body()));
     }
     Ok((taken, complete, decoder.kind(), decoder.body().to_vec()))
@@ -34,13 +39,13 @@ fn understand(
 
 fuzz_target!(|data: &[u8]| {
     let [options, piece_bytes, bytes @ ..] = data else { return };
-    let keep = options & 1 == 0;
+    let keep = if options & 1 == 0 { Keep::All } else { Keep::Beginning };
     let whole = understand(bytes, keep, bytes.len().max(1));
     let pieces = understand(bytes, keep, usize::from(*piece_bytes).max(1));
     assert_eq!(whole, pieces);
     // what is kept and what is passed by is the same reply
     if let (Ok(kept), Ok(mut passed_by)) =
-        (understand(bytes, true, bytes.len().max(1)), understand(bytes, false, 7))
+        (understand(bytes, Keep::All, bytes.len().max(1)), understand(bytes, Keep::Beginning, 7))
     {
         if passed_by.1 {
             passed_by.3.extend_from_slice(&kept.3[passed_by.3.len()..]);

@@ -74,9 +74,9 @@ pub(crate) trait Codec {
     fn answer(&self) -> &dyn Answer;
 }
 
-/// What every request looks at. On lines of the cache of its own: a small one is in no case on two.
+/// What every request looks at. Aligned, so that a small codec and its flags take one cache line.
 #[repr(align(64))]
-struct Connection<C> {
+pub(crate) struct Connection<C> {
     codec: C,
     /// Whether an answer is to come; what comes otherwise is nothing that was asked for.
     is_awaited: bool,
@@ -90,7 +90,7 @@ struct Connection<C> {
 
 /// What few requests look at.
 #[derive(Default)]
-struct Rest {
+struct Cold {
     /// When the first bytes of the answer came, where it was not whole by them.
     begun: Option<Instant>,
     /// What is still to be read and sent of the request.
@@ -106,10 +106,12 @@ pub(crate) struct ByteTransport<I, C: Codec> {
     body_bytes: usize,
     /// Those that have been opened at least once.
     connections: Vec<Connection<C>>,
-    /// The rest of each of them; what is said there holds where its connection says that there is something.
-    rests: Vec<Rest>,
+    /// What few requests look at of each of them; what is said there holds where its connection says that there is something.
+    cold: Vec<Cold>,
     /// Where the last answer ends in what was received.
     pub answer_end: usize,
+    /// Whose answer that is.
+    answer_of: usize,
     scratch: Vec<u8>,
     /// Answers that came before the body of their request, which is sent in pieces, was sent whole.
     uploads_cut: u64,
@@ -142,8 +144,9 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             requests,
             body_bytes,
             connections,
-            rests: Vec::new(),
+            cold: Vec::new(),
             answer_end: 0,
+            answer_of: 0,
             scratch: Vec::new(),
             uploads_cut: 0,
             written: None,
@@ -192,7 +195,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     /// What was sent has been taken: the next piece of the request's body follows, where there is one.
     fn go_on(&mut self, c: usize) -> Option<Event> {
         let connection = &mut self.connections[c];
-        let upload = self.rests[c].upload.as_mut().filter(|_| connection.has_upload)?;
+        let upload = self.cold[c].upload.as_mut().filter(|_| connection.has_upload)?;
         connection.is_begun = true;
         if let Err(error) = upload.read(self.io.output(c)) {
             return Some(Event::Failed(error));
@@ -211,7 +214,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     fn end_upload(&mut self, c: usize) -> bool {
         let had_upload = std::mem::take(&mut self.connections[c].has_upload);
         if had_upload {
-            self.rests[c].upload = None;
+            self.cold[c].upload = None;
         }
         had_upload
     }
@@ -222,14 +225,14 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     fn read(&mut self, c: usize, closing: bool) -> Result<Option<bool>, Violation> {
         let connection = &mut self.connections[c];
         let decoded = connection.codec.decode(self.io.received())?;
+        (self.answer_end, self.answer_of) = (decoded.consumed, c);
         if !decoded.complete {
             if !std::mem::replace(&mut connection.is_partial, true) {
-                self.rests[c].begun = Some(Instant::now());
+                self.cold[c].begun = Some(Instant::now());
             }
             return Ok(None);
         }
         connection.is_awaited = false;
-        self.answer_end = decoded.consumed;
         // Bytes behind the answer, or a part of the request that the server did not want: out of step.
         let (is_begun, keeps_open) = (connection.is_begun, connection.codec.keeps_open());
         let had_upload = self.end_upload(c);
@@ -242,6 +245,10 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
     /// The peer closed a connection of which an answer was to come.
     fn finish(&mut self, c: usize) -> Event {
         self.connections[c].is_awaited = false;
+        if self.answer_of != c {
+            // its own bytes are gone: others' came behind them
+            self.answer_end = 0;
+        }
         let is_cut = self.end_upload(c);
         match self.connections[c].codec.finish() {
             Ok(()) => {
@@ -264,7 +271,7 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
                 has_upload: false,
                 is_begun: false,
             });
-            self.rests.push(Rest::default());
+            self.cold.push(Cold::default());
         }
         self.end_upload(c);
         let connection = &mut self.connections[c];
@@ -281,7 +288,7 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         let upload = connection.codec.upload().filter(|upload| !upload.is_over());
         (connection.has_upload, connection.is_begun) = (upload.is_some(), false);
         if upload.is_some() {
-            self.rests[c].upload = upload;
+            self.cold[c].upload = upload;
         }
         if let Some(written) = &mut self.written {
             written.clear();
@@ -350,7 +357,9 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     }
 
     fn received(&self) -> &[u8] {
-        self.io.received()
+        let all = self.io.received();
+        // behind its end stand other users' answers
+        &all[..self.answer_end.min(all.len())]
     }
 
     fn reading(&self) -> Option<u64> {
@@ -364,7 +373,7 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     }
 
     fn answer_begun(&self, c: usize) -> Option<Instant> {
-        if self.connections[c].is_partial { self.rests[c].begun } else { None }
+        if self.connections[c].is_partial { self.cold[c].begun } else { None }
     }
 
     fn is_first(&self, c: usize) -> bool {
@@ -385,16 +394,5 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn uploads_cut(&self) -> u64 {
         self.uploads_cut
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Thousands of connections are used in turn.
-    #[test]
-    fn a_connection_with_a_small_codec_is_a_line_of_the_cache() {
-        assert_eq!(size_of::<Connection<[u64; 7]>>(), 64);
     }
 }

@@ -16,7 +16,7 @@ impl Thread<'_> {
                 self.pools.get(c).state = ConnectionState::Connecting;
                 let session = &mut self.flow.sessions[s];
                 session.state = SessionState::Connecting;
-                session.more().connecting.get_or_insert_default().begun_ns = now_ns;
+                session.cold_or_new().connecting.get_or_insert_default().begun_ns = now_ns;
                 let connect_by_ns = now_ns.saturating_add(self.bounds.connect_timeout_ns);
                 self.timers.set(s, Alarm::Timeout, session.deadline_ns.min(connect_by_ns));
                 Placed::UnderWay

@@ -27,7 +27,7 @@ pub(crate) enum ConnectionState {
     Open,
 }
 
-/// One connection. Two of them share a line of the cache, and none is on two.
+/// One connection. Half a cache line each.
 #[derive(Debug)]
 #[repr(align(32))]
 pub(crate) struct Connection {
@@ -43,7 +43,6 @@ pub(crate) struct Connection {
     turn: u64,
     /// Not to be tried again before.
     pub retry_ns: u64,
-    /// The longest fits.
     back_off_ns: u32,
 }
 
@@ -314,7 +313,7 @@ mod tests {
 
     /// Thousands of connections are used in turn.
     #[test]
-    fn two_connections_share_a_line_of_the_cache() {
+    fn two_connections_share_a_cache_line() {
         assert_eq!(size_of::<Connection>(), 32);
         assert!(u32::try_from(LONGEST_BACK_OFF_NS).is_ok());
     }

@@ -156,7 +156,7 @@ impl Thread<'_> {
             let path =
                 prepared.cookie_path.as_deref().unwrap_or_else(|| cookie::default_path(answer.asked()));
             let now_s = clock.wall_ms(now_ns) / 1_000;
-            if let Err(why) = take(&mut session.more().jars, (sites, from), &set, path, now_s) {
+            if let Err(why) = take(&mut session.cold_or_new().jars, (sites, from), &set, path, now_s) {
                 why.count(counts);
                 if let Some(witness) = witness.as_deref_mut() {
                     witness.cookie_not_kept(set.name, why.words());

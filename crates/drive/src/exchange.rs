@@ -254,7 +254,7 @@ impl Thread<'_> {
     /// What was entered just now is not sent after all.
     pub fn withdraw(&mut self, s: usize, was_entered: bool) {
         let entered =
-            self.flow.sessions[s].held_mut().and_then(|more| more.entered.take_if(|_| !was_entered));
+            self.flow.sessions[s].cold_mut().and_then(|cold| cold.entered.take_if(|_| !was_entered));
         if let Some(number) = entered {
             self.recorder.withdraw(number);
         }
@@ -548,7 +548,7 @@ impl Thread<'_> {
             (Event::Opened, Some(s)) => {
                 self.made(c);
                 let session = &mut self.flow.sessions[s];
-                if let Some(connecting) = session.held_mut().and_then(|more| more.connecting.as_mut()) {
+                if let Some(connecting) = session.cold_mut().and_then(|cold| cold.connecting.as_mut()) {
                     connecting.over(self.transport.socket_made(c).map(|made| self.clock.at(made)), now_ns);
                 }
                 session.held_until(now_ns);

@@ -122,7 +122,7 @@ impl Thread<'_> {
             let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
             if wrote != Wrote::Yes {
                 // perhaps good, and yet no acknowledgement
-                session.more().entered = None;
+                session.cold_or_new().entered = None;
                 if keys::end_unwritten(self.shared, session, wrote) && judged.is_ok() {
                     judged = Err(Flaw::NotInserted);
                 }
@@ -319,7 +319,7 @@ impl Thread<'_> {
             }
         }
         if session.is_writing() {
-            if let Some(number) = session.more().entered.take().filter(|_| outcome == Outcome::Ok) {
+            if let Some(number) = session.cold_or_new().entered.take().filter(|_| outcome == Outcome::Ok) {
                 self.recorder.acknowledge(number);
             }
             keys::end(self.shared, session, outcome);

@@ -16,7 +16,7 @@ use crate::session::Session;
 pub(crate) fn begin(step: &KeyStep, shared: &Shared, session: &mut Session) -> Result<(), Unmet> {
     let Some(keys) = shared.keys(step.keys) else { return Ok(()) };
     let begun = match step.does {
-        _ if session.held().is_some_and(|more| more.write.is_some()) => return Ok(()),
+        _ if session.cold().is_some_and(|cold| cold.write.is_some()) => return Ok(()),
         KeyUse::Insert => {
             keys.insert(step.keys).ok_or_else(|| lacks("all numbers of these keys are inserted"))
         }
@@ -33,7 +33,7 @@ pub(crate) fn begin(step: &KeyStep, shared: &Shared, session: &mut Session) -> R
     let write = begun?;
     session.slots[usize::from(step.number)].set_int(write.number as i64);
     session.slots[usize::from(step.version)].set_int(write.version as i64);
-    session.more().write = Some(write);
+    session.cold_or_new().write = Some(write);
     Ok(())
 }
 
@@ -55,7 +55,7 @@ fn number(step: &KeyStep, session: &Session) -> Result<u64, Unmet> {
 /// Ends a write whose answer does not say that it was made. Whether that is a failed insert: not where this run has tried to
 /// insert the number before, as that attempt may have been carried out late.
 pub(crate) fn end_unwritten(shared: &Shared, session: &mut Session, wrote: Wrote) -> bool {
-    let Some(write) = session.held_mut().and_then(|more| more.write.take()) else { return false };
+    let Some(write) = session.take_write() else { return false };
     let end = match wrote {
         Wrote::No if write.is_insert() => WriteEnd::Taken,
         Wrote::No => WriteEnd::Unsent,
@@ -69,7 +69,7 @@ pub(crate) fn end_unwritten(shared: &Shared, session: &mut Session, wrote: Wrote
 
 /// A request has ended.
 pub(crate) fn end(shared: &Shared, session: &mut Session, outcome: Outcome) {
-    let Some(write) = session.held_mut().and_then(|more| more.write.take()) else { return };
+    let Some(write) = session.take_write() else { return };
     let end = match outcome {
         Outcome::Ok => WriteEnd::Acknowledged,
         Outcome::Connect | Outcome::Variable => WriteEnd::Unsent,

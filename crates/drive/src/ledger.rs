@@ -77,7 +77,7 @@ pub(crate) fn enter(
         recorder.withdraw(entry.number);
         return Err(unmet);
     }
-    session.more().entered = Some(entry.number);
+    session.cold_or_new().entered = Some(entry.number);
     std::mem::swap(&mut session.slots[ledger.slot as usize], content);
     Ok(())
 }

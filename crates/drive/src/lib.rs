@@ -70,9 +70,9 @@
 //! - **Once warm, no request and no call allocates**, but over HTTP/2, where the `h2` library takes 2 allocations for
 //!   a request in which nothing varies and 8 where path, a header and the body do. Reading an encoded body costs what
 //!   its decoder needs, where a step looks at it. `tests/allocations.rs` counts over every I/O back end.
-//! - **What every request looks at is small**: of a user two lines of the cache (`session::Session`), of a connection one
-//!   and a half; what few requests need lies apart (`session::More`, `codec::Rest`), and tests hold the sizes. Thousands of
-//!   users come round in turn, and what does not fit into a core's cache is waited for.
+//! - **What every request looks at is small**: of a user two cache lines (`session::Session`), of a Redis connection
+//!   one and a half; what few requests need lies apart (`session::Cold`, `codec::Cold`), and tests hold the sizes. Thousands
+//!   of users come round in turn, and what does not fit into a core's cache is waited for.
 //! - **What is shared by all users costs atomics** (`tidemark_scenario::Shared`): a counter or a cursor one addition;
 //!   claiming a row a loop on the number of claimed rows, then a bounded search; a number of `keys` one
 //!   compare-and-swap when a write begins and one when it ends, a read one load. Only numbers whose insert failed are

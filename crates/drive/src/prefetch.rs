@@ -4,7 +4,7 @@
 //! is known, and mostly who is first in the next reading: its state is fetched while those before it have their turn.
 //! `bench/kv/run redis` is what to measure a change of it with (500 connections, 16 deep).
 
-/// Asks for all lines of the cache that a value lies in. It changes nothing but how long looking at it takes.
+/// Asks for all cache lines that a value lies in. It changes nothing but how long looking at it takes.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -104,10 +104,10 @@ impl Thread<'_> {
             );
         };
         let becomes_get = status == SEE_OTHER || (OF_OLD.contains(&status) && follow.is_post);
-        let more = session.more();
-        more.goes_as_get |= becomes_get;
-        more.hops += 1;
-        let sends = if more.goes_as_get { hops.get } else { hops.same };
+        let cold = session.cold_or_new();
+        cold.goes_as_get |= becomes_get;
+        cold.hops += 1;
+        let sends = if cold.goes_as_get { hops.get } else { hops.same };
         (session.sends, session.is_hop) = (sends, true);
         session.slots[usize::from(follow.location)].set_text(path);
         session.turn_to(hops.target);

@@ -201,7 +201,7 @@ impl Conversation for Greeting {
             if self.left == 0 {
                 self.last = self.decoder.body().to_vec();
             }
-            self.decoder.start(true);
+            self.decoder.start(Keep::All);
         }
         Ok(Some(all - received.len()))
     }

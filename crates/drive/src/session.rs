@@ -83,8 +83,8 @@ impl Connecting {
     }
 }
 
-/// One virtual user's session: what every request looks at. What few do is [`More`], so that the state of thousands of users
-/// lies in as few lines of the cache as may be.
+/// One virtual user's session: what every request looks at. What few do is [`Cold`], so that the state of thousands of users
+/// lies in as few cache lines as may be.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct Session {
@@ -134,14 +134,14 @@ pub(crate) struct Session {
     pub requested: bool,
     /// Whether its last request ended well.
     pub went_well: bool,
-    /// Whether there may be something in `more`.
-    has_more: bool,
-    more: Option<Box<More>>,
+    /// Whether there may be something in `cold`.
+    has_cold: bool,
+    cold: Option<Box<Cold>>,
 }
 
-/// What few requests look at.
+/// Redirects, cookies, groups, held rows, ledger: empty in most scenarios.
 #[derive(Debug, Default)]
-pub(crate) struct More {
+pub(crate) struct Cold {
     /// Groups of steps that the session is within.
     pub groups: Groups,
     /// The rows that it holds.
@@ -163,12 +163,12 @@ pub(crate) struct More {
 }
 
 /// The most that a session takes, without what its variables, groups, rows and cookies hold.
-pub(crate) const SESSION_BYTES: usize = size_of::<Session>() + size_of::<More>();
+pub(crate) const SESSION_BYTES: usize = size_of::<Session>() + size_of::<Cold>();
 
 /// The cookies of who has none.
 static NO_COOKIES: Jar = Jar::new();
 
-impl More {
+impl Cold {
     /// What is of the request before is of none any more. Whether nothing else is there either.
     fn begin_request(&mut self) -> bool {
         (self.hops, self.goes_as_get) = (0, false);
@@ -209,10 +209,10 @@ impl Session {
             self.slots = (0..slots).map(|_| Slot::default()).collect();
         }
         self.slots.iter_mut().for_each(Slot::clear);
-        if let Some(more) = self.held_mut() {
-            more.groups.clear();
+        if let Some(cold) = self.cold_mut() {
+            cold.groups.clear();
             if !(keep_cookies && kind.keep_cookies) {
-                more.jars.iter_mut().for_each(Jar::clear);
+                cold.jars.iter_mut().for_each(Jar::clear);
             }
         }
     }
@@ -224,67 +224,73 @@ impl Session {
 
     /// What it has beside what every request looks at, if it has anything.
     #[inline]
-    pub fn held(&self) -> Option<&More> {
-        if self.has_more { self.more.as_deref() } else { None }
+    pub fn cold(&self) -> Option<&Cold> {
+        if self.has_cold { self.cold.as_deref() } else { None }
     }
 
     /// The same, to be changed.
     #[inline]
-    pub fn held_mut(&mut self) -> Option<&mut More> {
-        if self.has_more { self.more.as_deref_mut() } else { None }
+    pub fn cold_mut(&mut self) -> Option<&mut Cold> {
+        if self.has_cold { self.cold.as_deref_mut() } else { None }
     }
 
     /// The same, to be filled.
-    pub fn more(&mut self) -> &mut More {
-        self.has_more = true;
-        self.more.get_or_insert_default()
+    pub fn cold_or_new(&mut self) -> &mut Cold {
+        self.has_cold = true;
+        self.cold.get_or_insert_default()
     }
 
     /// Whether it is within a group of which a request was due.
     pub fn any_group_begun(&self) -> bool {
-        self.held().is_some_and(|more| more.groups.any_begun())
+        self.cold().is_some_and(|cold| cold.groups.any_begun())
     }
 
     /// Groups of steps that it is within, if any.
     pub fn groups(&mut self) -> Option<&mut Groups> {
-        self.held_mut().map(|more| &mut more.groups)
+        self.cold_mut().map(|cold| &mut cold.groups)
     }
 
     /// Gives the rows that it holds back.
     #[inline]
     pub fn give_rows_back(&mut self, shared: &Shared) {
-        if let Some(more) = self.held_mut() {
-            more.rows.give_back(shared);
+        if let Some(cold) = self.cold_mut() {
+            cold.rows.give_back(shared);
         }
     }
 
     /// How often it got a row that another session held.
     pub fn rows_not_alone(&self) -> u64 {
-        self.more.as_ref().map_or(0, |more| more.rows.not_alone)
+        // also of rows given back long ago
+        self.cold.as_ref().map_or(0, |cold| cold.rows.not_alone)
     }
 
     /// Its connections to other targets, by target.
     pub fn elsewhere(&mut self) -> &mut [Option<u32>] {
-        match self.held_mut() {
-            Some(more) => &mut more.elsewhere,
+        match self.cold_mut() {
+            Some(cold) => &mut cold.elsewhere,
             None => &mut [],
         }
     }
 
     /// How many redirects its request has followed.
     pub fn hops(&self) -> u32 {
-        self.held().map_or(0, |more| more.hops)
+        self.cold().map_or(0, |cold| cold.hops)
     }
 
     /// The number under which its request's write is entered in the ledger, once it is.
     pub fn entered(&self) -> Option<u64> {
-        self.held().and_then(|more| more.entered)
+        self.cold().and_then(|cold| cold.entered)
+    }
+
+    /// What its request writes of the scenario's `keys`, once it has begun; from then on nothing.
+    pub fn take_write(&mut self) -> Option<Write> {
+        self.cold_mut().and_then(|cold| cold.write.take())
     }
 
     /// What was made of a connection for its request, if one was.
     #[inline]
     pub fn connecting(&self) -> Option<Connecting> {
-        self.held().and_then(|more| more.connecting)
+        self.cold().and_then(|cold| cold.connecting)
     }
 
     /// When its request's first byte was sent, if it was.
@@ -314,7 +320,7 @@ impl Session {
     fn change_target(&mut self, target: u16) {
         let (before, after) = (usize::from(self.target), usize::from(target));
         let held = self.connection.take();
-        let elsewhere = &mut self.more().elsewhere;
+        let elsewhere = &mut self.cold_or_new().elsewhere;
         let most = before.max(after);
         if elsewhere.len() <= most {
             elsewhere.resize(most + 1, None);
@@ -327,7 +333,7 @@ impl Session {
     /// The cookies that its request's target is sent.
     #[inline]
     pub fn jar(&self) -> &Jar {
-        self.held().and_then(|more| more.jars.get(self.target())).unwrap_or(&NO_COOKIES)
+        self.cold().and_then(|cold| cold.jars.get(self.target())).unwrap_or(&NO_COOKIES)
     }
 
     /// A request falls due, and the driver has turned to it.
@@ -342,14 +348,14 @@ impl Session {
         };
         self.own_ns = self.late_ns;
         self.sent_ns = None;
-        if let Some(more) = self.held_mut() {
-            self.has_more = !more.begin_request();
+        if let Some(cold) = self.cold_mut() {
+            self.has_cold = !cold.begin_request();
         }
     }
 
     /// Whether its request is one whose acknowledgement counts.
     pub fn is_writing(&self) -> bool {
-        self.held().is_some_and(|more| more.entered.is_some() || more.write.is_some())
+        self.cold().is_some_and(|cold| cold.entered.is_some() || cold.write.is_some())
     }
 
     /// Something other than the driver was in its request's way until now: a connection was not free or not made. How
@@ -402,7 +408,7 @@ impl Session {
                     std::mem::swap(&mut self.slots[*slot as usize], fresh);
                 }
                 Op::Take { feeder, row } => {
-                    let taken = self.more().rows.take(*feeder, environment.shared);
+                    let taken = self.cold_or_new().rows.take(*feeder, environment.shared);
                     self.slots[*row as usize].set_int(taken as i64);
                 }
                 Op::Jump(to) => self.next_op = *to,
@@ -428,7 +434,7 @@ impl Session {
                         return Turn::Think(time_us);
                     }
                 }
-                Op::BeginGroup(group) => self.more().groups.begin(*group),
+                Op::BeginGroup(group) => self.cold_or_new().groups.begin(*group),
                 Op::EndGroup => {
                     if let Some(groups) = self.groups() {
                         if groups.last_begun() {
@@ -531,8 +537,8 @@ mod tests {
     #[test]
     fn connections_and_cookies_are_those_of_the_target() {
         let mut session = Session { connection: Some(3), ..Session::default() };
-        session.more().jars.resize_with(1, Jar::default);
-        crate::testing::put(&mut session.more().jars[0], "a=1");
+        session.cold_or_new().jars.resize_with(1, Jar::default);
+        crate::testing::put(&mut session.cold_or_new().jars[0], "a=1");
         session.turn_to(0);
         assert!(session.elsewhere().is_empty(), "of one target nothing is kept apart");
         session.turn_to(2);
@@ -551,7 +557,7 @@ mod tests {
 
     /// Thousands of users make their requests in turn.
     #[test]
-    fn what_every_request_looks_at_of_a_user_is_in_two_lines_of_the_cache() {
+    fn what_every_request_looks_at_of_a_user_is_in_two_cache_lines() {
         assert_eq!(size_of::<Session>(), 128);
     }
 
@@ -559,22 +565,22 @@ mod tests {
     fn what_few_requests_look_at_is_left_alone_once_there_is_nothing_of_it() {
         let mut session = Session::default();
         session.fall_due(0, 10);
-        assert!(session.held().is_none() && session.jar().is_empty());
-        session.more().connecting = Some(Connecting::default());
+        assert!(session.cold().is_none() && session.jar().is_empty());
+        session.cold_or_new().connecting = Some(Connecting::default());
         assert_eq!(session.connecting(), Some(Connecting::default()));
-        session.more().entered = Some(7);
+        session.cold_or_new().entered = Some(7);
         assert!(session.is_writing());
         session.fall_due(0, 20);
-        assert!(session.held().is_none() && session.connecting().is_none() && !session.is_writing());
+        assert!(session.cold().is_none() && session.connecting().is_none() && !session.is_writing());
         // what is not of the request alone stays
-        session.more().groups.begin(3);
-        session.more().hops = 2;
+        session.cold_or_new().groups.begin(3);
+        session.cold_or_new().hops = 2;
         session.fall_due(0, 30);
-        assert_eq!((session.held().is_some(), session.hops()), (true, 0));
+        assert_eq!((session.cold().is_some(), session.hops()), (true, 0));
         assert_eq!(session.groups().map(|groups| groups.fall_due(30)), Some(1));
         session.begin(0, &kind(vec![Op::End]), 0, false);
         session.fall_due(0, 40);
-        assert!(session.held().is_none() && !session.any_group_begun());
+        assert!(session.cold().is_none() && !session.any_group_begun());
         session.set_sent(Some(50));
         assert_eq!(session.sent_ns(), Some(50));
         session.set_sent(None);

@@ -151,7 +151,7 @@ pub(crate) trait Transport {
     fn next(&mut self) -> Option<(usize, Event)>;
     /// A connection's answer.
     fn answer(&self, connection: usize) -> &dyn Answer;
-    /// The bytes that came last, where the protocol is one of bytes.
+    /// The bytes that came last, up to the end of the answer, where the protocol is one of bytes.
     fn received(&self) -> &[u8] {
         &[]
     }

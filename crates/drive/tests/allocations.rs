@@ -24,7 +24,7 @@ use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 use tidemark_wire::json;
-use tidemark_wire::resp::{ReplyDecoder, ReplyLimits};
+use tidemark_wire::resp::{Keep, ReplyDecoder, ReplyLimits};
 use tidemark_wire::websocket::{Event, Kind, handshake, write_message, write_pong};
 
 /// Counts what is allocated by threads that have not asked to be left out.
@@ -267,7 +267,7 @@ fn server_of_commands() -> SocketAddr {
                 if decoded.complete {
                     let is_get = decoder.body().starts_with(b"[\"GET\"");
                     out.extend_from_slice(if is_get { b"$2\r\n77\r\n" } else { b"+OK\r\n" });
-                    decoder.start(true);
+                    decoder.start(Keep::All);
                 }
             }
             let _ = stream.write_all(&out);

@@ -61,6 +61,23 @@ fn an_answer_waits_for_those_before_it_and_each_has_its_own_time() {
 }
 
 #[test]
+fn an_example_shows_no_answer_but_its_own() {
+    let server = Server::start(|request, stream| {
+        if request.index == 15 {
+            let answers = (10..26).map(|id| format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{id}"));
+            let _ = stream.write_all(answers.collect::<String>().as_bytes());
+        }
+        Next::Keep
+    });
+    let mut plan = sixteen();
+    plan.requests[0].checks = vec![Check::Status(vec![(204, 204)])];
+    let sum = run(plan, server.address);
+    assert_eq!(sum.outcome(Outcome::Status), 16, "{:?}", sum.examples());
+    assert_eq!(sum.examples()[0].detail, "check status: expected 204, got 200: 10");
+    assert!(sum.examples().iter().all(|example| !example.detail.contains("HTTP")), "{:?}", sum.examples());
+}
+
+#[test]
 fn half_of_the_pipeline_answered_then_closed() {
     let server = Server::start(|request, stream| match request.index {
         0..8 => answer(stream, "200 OK", "", "hello"),

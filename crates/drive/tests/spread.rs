@@ -11,7 +11,7 @@ use crate::support::{Sum, finish, options};
 use tidemark_drive::{DriveError, DriveOptions, Protocol, Raised, Redis, Server, Sharding, Spread, start};
 use tidemark_record::Outcome;
 use tidemark_scenario::{Plan, Shared, load_text};
-use tidemark_wire::resp::{ReplyDecoder, ReplyLimits};
+use tidemark_wire::resp::{Keep, ReplyDecoder, ReplyLimits};
 
 /// A server that answers each command, told as JSON: `["GET","k"]`.
 fn server(answer: impl Fn(&str, &mut dyn Socket) + Send + Sync + 'static) -> SocketAddr {
@@ -25,7 +25,7 @@ fn server(answer: impl Fn(&str, &mut dyn Socket) + Send + Sync + 'static) -> Soc
                 received = &received[decoded.consumed..];
                 if decoded.complete {
                     answer(std::str::from_utf8(decoder.body()).unwrap(), stream);
-                    decoder.start(true);
+                    decoder.start(Keep::All);
                 }
             }
         }
@@ -228,7 +228,7 @@ fn an_answer_behind_a_redirect_comes_when_it_is_read() {
                 } else {
                     replies += "$5\r\nhello\r\n";
                 }
-                decoder.start(true);
+                decoder.start(Keep::All);
             }
             say(stream, &replies);
         }

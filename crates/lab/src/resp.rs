@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
-use tidemark_wire::resp::{Kind, ReplyDecoder, ReplyLimits, write_command};
+use tidemark_wire::resp::{Keep, Kind, ReplyDecoder, ReplyLimits, write_command};
 
 use crate::exchange::{no_answer, read, refused};
 
@@ -50,7 +50,7 @@ impl<S: Read + Write> Connection<S> {
     /// The connection broke, or what came is no reply.
     pub fn receive(&mut self) -> io::Result<bool> {
         if std::mem::take(&mut self.is_complete) {
-            self.decoder.start(true);
+            self.decoder.start(Keep::All);
         }
         if self.unread.is_empty() {
             self.unread = 0..read(&mut self.stream, &mut self.buffer)?;

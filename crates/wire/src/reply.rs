@@ -3,7 +3,8 @@
 /// How large a reply may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplyLimits {
-    /// Bytes of what it is made into, kept or only counted (Redis' and Aerospike's protocol: only where it is kept); where replies come in frames or messages, of each of these, too.
+    /// Most bytes of a reply's body. Redis and Aerospike: only where it is kept. Cassandra and PostgreSQL: also of each frame or
+    /// message.
     pub body_bytes: usize,
 }
 

@@ -21,7 +21,7 @@
 mod body;
 mod command;
 
-pub use command::{WORD_END, words, write_command, write_head, write_word, write_word_by, write_word_head};
+pub use command::{WORD_END, words, write_command, write_head, write_word_by, write_word_head};
 
 use crate::http1::Decoded;
 pub use crate::reply::ReplyLimits;
@@ -29,7 +29,7 @@ pub use crate::reply::ReplyLimits;
 /// The longest line: a length, a number, a simple string or an error.
 pub const MAX_LINE_BYTES: usize = 64 << 10;
 /// How deep arrays and maps may lie in each other.
-pub const MAX_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 /// The lengths of strings that are read at once have so many digits at most.
 const SHORT_DIGITS: usize = 7;
 /// What is kept of a reply that is passed by: its beginning.
@@ -79,7 +79,7 @@ pub enum RespError {
     /// A map with an array for a name.
     #[error("a map in a reply has a name that is no string and no number")]
     Name,
-    /// Arrays in arrays beyond [`MAX_DEPTH`].
+    /// Arrays and maps that lie in each other deeper than is read.
     #[error("a reply is nested more than {MAX_DEPTH} deep")]
     TooDeep,
     /// More than [`ReplyLimits::body_bytes`].
@@ -147,19 +147,19 @@ enum Reading {
 #[derive(Debug)]
 pub struct ReplyDecoder {
     limits: ReplyLimits,
-    rest: Box<Rest>,
+    cold: Box<Cold>,
     keep: Keep,
     kind: Kind,
     has_begun: bool,
     /// Whether it was a string, and taken at once.
     is_string: bool,
-    /// Whether `rest` is not as it is before a reply.
-    is_rest_used: bool,
+    /// Whether `cold` is not as it is before a reply.
+    is_cold_used: bool,
 }
 
 /// What the decoder of a reply keeps of any but a string that is passed by.
 #[derive(Debug, Default)]
-struct Rest {
+struct Cold {
     reading: Reading,
     line: Vec<u8>,
     frames: Vec<Frame>,
@@ -174,7 +174,7 @@ struct Rest {
     failed: Option<RespError>,
 }
 
-impl Rest {
+impl Cold {
     /// As before a reply; buffers are kept.
     fn clear(&mut self) {
         self.reading = Reading::Line;
@@ -194,12 +194,12 @@ impl ReplyDecoder {
     pub fn new(limits: ReplyLimits) -> Self {
         ReplyDecoder {
             limits,
-            rest: Box::default(),
+            cold: Box::default(),
             keep: Keep::All,
             kind: Kind::Scalar,
             has_begun: false,
             is_string: false,
-            is_rest_used: false,
+            is_cold_used: false,
         }
     }
 
@@ -209,22 +209,15 @@ impl ReplyDecoder {
         self.limits = limits;
     }
 
-    /// Begins the reply to a new command. `keep_body`: what it holds is kept, and bounded; otherwise it is passed by, however
-    /// large it is, and only its first [`BEGINNING_BYTES`] are kept.
+    /// Begins the reply to a new command, of which this is kept.
     #[inline]
-    pub fn start(&mut self, keep_body: bool) {
-        self.start_keeping(if keep_body { Keep::All } else { Keep::Beginning });
-    }
-
-    /// The same, with what is kept of it.
-    #[inline]
-    pub fn start_keeping(&mut self, keep: Keep) {
+    pub fn start(&mut self, keep: Keep) {
         self.keep = keep;
         self.kind = Kind::Scalar;
         self.has_begun = false;
         self.is_string = false;
-        if std::mem::take(&mut self.is_rest_used) {
-            self.rest.clear();
+        if std::mem::take(&mut self.is_cold_used) {
+            self.cold.clear();
         }
     }
 
@@ -242,7 +235,7 @@ impl ReplyDecoder {
     /// What it holds: see [`Kind`]. Of a reply that is passed by, as much as is [kept](Keep) of that.
     #[inline]
     pub fn body(&self) -> &[u8] {
-        &self.rest.body
+        &self.cold.body
     }
 
     /// The same, where nothing is kept of a string its beginning as it stands in `received`: the bytes that it came in, from its
@@ -259,12 +252,12 @@ impl ReplyDecoder {
     /// The beginning of the first error that stands within an array, set or map; none where there is none.
     #[inline]
     pub fn error(&self) -> Option<&[u8]> {
-        (self.is_rest_used && self.rest.errors > 0).then(|| &self.rest.error[..])
+        (self.is_cold_used && self.cold.errors > 0).then(|| &self.cold.error[..])
     }
 
     /// The peer closed the connection, before the reply was whole.
     pub fn finish(&mut self) -> RespError {
-        match self.rest.failed {
+        match self.cold.failed {
             Some(error) => error,
             None if self.has_begun => RespError::Truncated,
             None => RespError::Empty,
@@ -287,12 +280,12 @@ impl ReplyDecoder {
         if self.is_string {
             return Ok(Decoded { consumed: 0, complete: true });
         }
-        self.is_rest_used = true;
-        if let Some(error) = self.rest.failed {
+        self.is_cold_used = true;
+        if let Some(error) = self.cold.failed {
             return Err(error);
         }
         let result = self.advance(input);
-        self.rest.failed = result.err();
+        self.cold.failed = result.err();
         result
     }
 
@@ -310,8 +303,8 @@ impl ReplyDecoder {
             Keep::Nothing => 0,
         };
         if kept > 0 {
-            self.rest.body.extend_from_slice(&text[..kept]);
-            self.is_rest_used = true;
+            self.cold.body.extend_from_slice(&text[..kept]);
+            self.is_cold_used = true;
         }
         (self.has_begun, self.is_string) = (true, true);
         Some(bytes)
@@ -320,9 +313,9 @@ impl ReplyDecoder {
     fn advance(&mut self, input: &[u8]) -> Result<Decoded, RespError> {
         let mut at = 0;
         self.has_begun |= !input.is_empty();
-        while self.rest.reading != Reading::Done {
+        while self.cold.reading != Reading::Done {
             let rest = &input[at..];
-            match self.rest.reading {
+            match self.cold.reading {
                 Reading::Done => {}
                 Reading::Line => {
                     let Some(end) = memchr::memchr(b'\n', rest) else {
@@ -330,14 +323,14 @@ impl ReplyDecoder {
                         return Ok(Decoded { consumed: input.len(), complete: false });
                     };
                     at += end + 1;
-                    if self.rest.line.is_empty() {
+                    if self.cold.line.is_empty() {
                         self.read_line(&rest[..end])?;
                     } else {
                         self.gather(&rest[..end])?;
-                        let line = std::mem::take(&mut self.rest.line);
+                        let line = std::mem::take(&mut self.cold.line);
                         let result = self.read_line(&line);
-                        self.rest.line = line;
-                        self.rest.line.clear();
+                        self.cold.line = line;
+                        self.cold.line.clear();
                         result?;
                     }
                 }
@@ -349,7 +342,7 @@ impl ReplyDecoder {
                     let format = format_left.min(taken);
                     self.put_text(&rest[format..taken])?;
                     at += taken;
-                    self.rest.reading = match left - taken {
+                    self.cold.reading = match left - taken {
                         0 => Reading::TextEnd(2),
                         left => Reading::Text { left, format_left: format_left - format },
                     };
@@ -363,8 +356,8 @@ impl ReplyDecoder {
                     }
                     at += 1;
                     match left {
-                        2 => self.rest.reading = Reading::TextEnd(1),
-                        _ if self.rest.in_parts => self.rest.reading = Reading::Line,
+                        2 => self.cold.reading = Reading::TextEnd(1),
+                        _ if self.cold.in_parts => self.cold.reading = Reading::Line,
                         _ => self.end_text()?,
                     }
                 }
@@ -374,10 +367,10 @@ impl ReplyDecoder {
     }
 
     fn gather(&mut self, part: &[u8]) -> Result<(), RespError> {
-        if self.rest.line.len() + part.len() > MAX_LINE_BYTES {
+        if self.cold.line.len() + part.len() > MAX_LINE_BYTES {
             return Err(RespError::LineTooLong);
         }
-        self.rest.line.extend_from_slice(part);
+        self.cold.line.extend_from_slice(part);
         Ok(())
     }
 
@@ -392,7 +385,7 @@ impl ReplyDecoder {
             return Err(RespError::End);
         }
         // a part follows a part, and stands nowhere else
-        if self.rest.in_parts != (*kind == b';') {
+        if self.cold.in_parts != (*kind == b';') {
             return Err(RespError::Type(*kind));
         }
         match kind {
@@ -409,7 +402,7 @@ impl ReplyDecoder {
             b'_' if text.is_empty() => self.null(),
             b'_' => Err(RespError::End),
             b'$' if text == b"?" => {
-                self.rest.in_parts = true;
+                self.cold.in_parts = true;
                 self.open_text(Kind::Scalar)
             }
             b';' => self.part(length(text)?),
@@ -430,7 +423,7 @@ impl ReplyDecoder {
             b'*' | b'~' => self.begin_frame(Form::List, Some(length(text)? as u64), true),
             b'%' => self.begin_frame(Form::Map, Some(entries(text)?), true),
             // only between replies
-            b'>' if !self.rest.frames.is_empty() => Err(RespError::Type(b'>')),
+            b'>' if !self.cold.frames.is_empty() => Err(RespError::Type(b'>')),
             b'>' => self.begin_frame(Form::List, Some(length(text)? as u64), false),
             b'|' => self.begin_frame(Form::Map, Some(entries(text)?), false),
             other => Err(RespError::Type(*other)),

@@ -51,13 +51,6 @@ impl Command {
         let replicas = wait.map_or(0, |wait| wait.replicas);
         let keys = words.first().and_then(Template::as_literal).map(KeyWords::of);
         let written = Written::of(words.iter().map(Template::as_literal));
-        let keep = match (keep, written) {
-            // a string may say that nothing was written
-            (Keep::Nothing, None | Some(Written::UnlessZero)) => Keep::Beginning,
-            // its bytes may be gone when it is known how many replicas have it
-            (Keep::Nothing, _) if replicas > 0 => Keep::Beginning,
-            (keep, _) => keep,
-        };
         let (mut pieces, mut fixed) = (Vec::new(), Stencil::default());
         resp::write_head(words.len(), fixed.bytes_mut());
         for word in words {
@@ -112,7 +105,8 @@ pub(crate) struct Replies {
     /// How many replicas must have what was written.
     replicas: u32,
     /// Of those, once the command's own reply is there.
-    waiting: Option<Box<Waiting>>,
+    replicated: Option<Box<Replicated>>,
+    /// Whether that reply is there, so that what comes next says how many have it.
     is_waiting: bool,
     keep: Keep,
     /// When the command has written.
@@ -121,37 +115,37 @@ pub(crate) struct Replies {
 
 /// How many replicas have what was written.
 #[derive(Debug)]
-struct Waiting {
+struct Replicated {
     /// What says it.
     decoder: ReplyDecoder,
     /// Why the command has failed though its own reply is well.
     shortage: Option<String>,
 }
 
-impl Waiting {
+impl Replicated {
     fn new() -> Self {
-        Waiting { decoder: ReplyDecoder::new(ReplyLimits { body_bytes: GREETING_BYTES }), shortage: None }
+        Replicated { decoder: ReplyDecoder::new(ReplyLimits { body_bytes: GREETING_BYTES }), shortage: None }
     }
 }
 
 impl Replies {
     /// How many replicas have it is known.
     fn counted(&mut self) {
-        let Some(waiting) = &mut self.waiting else { return };
-        let said = String::from_utf8_lossy(waiting.decoder.body());
-        let shortage = match (waiting.decoder.kind(), said.parse::<u32>()) {
+        let Some(replicated) = &mut self.replicated else { return };
+        let said = String::from_utf8_lossy(replicated.decoder.body());
+        let shortage = match (replicated.decoder.kind(), said.parse::<u32>()) {
             // what did not succeed is nowhere
             _ if self.decoder.kind() == Kind::Error => None,
             (Kind::Scalar, Ok(have)) if have >= self.replicas => None,
             (Kind::Scalar, Ok(have)) => Some(format!("{have} of {} replicas have it (WAIT)", self.replicas)),
             _ => Some(format!("WAIT: {said}")),
         };
-        waiting.shortage = shortage;
+        replicated.shortage = shortage;
     }
 
     /// Why the command has failed though its own reply is well.
     fn shortage(&self) -> Option<&str> {
-        self.waiting.as_ref()?.shortage.as_deref()
+        self.replicated.as_ref()?.shortage.as_deref()
     }
 }
 
@@ -183,16 +177,20 @@ impl Keyed for Replies {
             let of_rendered = || Written::of(resp::words(rendered).map(Some)).unwrap_or(Written::UnlessNil);
             command.written.unwrap_or_else(of_rendered)
         });
-        self.keep = command.map_or(Keep::All, |command| command.keep);
         self.passed_over = passed_over;
         self.replicas = command.map_or(0, |command| command.replicas);
+        self.keep = match command.map_or(Keep::All, |command| command.keep) {
+            // beside other replies its bytes may be gone
+            Keep::Nothing if passed_over > 0 || self.replicas > 0 => Keep::Beginning,
+            keep => keep,
+        };
         self.is_waiting = false;
-        if let Some(waiting) = &mut self.waiting {
-            waiting.shortage = None;
+        if let Some(replicated) = &mut self.replicated {
+            replicated.shortage = None;
         }
         let map = ReplyLimits { body_bytes: MAP_BYTES };
         self.decoder.limit(if command.is_some() { self.limits } else { map });
-        self.decoder.start_keeping(self.keep);
+        self.decoder.start(self.keep);
     }
 
     fn redirect(&self) -> Option<Redirect> {
@@ -214,7 +212,7 @@ impl Codec for Replies {
             limits,
             passed_over: 0,
             replicas: 0,
-            waiting: None,
+            replicated: None,
             is_waiting: false,
             keep: Keep::All,
             written: Written::UnlessNil,
@@ -276,8 +274,8 @@ impl Replies {
     fn decode_several(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
         let mut taken = 0;
         loop {
-            let decoder = match &mut self.waiting {
-                Some(waiting) if self.is_waiting => &mut waiting.decoder,
+            let decoder = match &mut self.replicated {
+                Some(replicated) if self.is_waiting => &mut replicated.decoder,
                 _ => &mut self.decoder,
             };
             let decoded = decoder.decode(&received[taken..]).map_err(violation)?;
@@ -287,10 +285,10 @@ impl Replies {
             }
             if self.passed_over > 0 {
                 self.passed_over -= 1;
-                self.decoder.start_keeping(self.keep);
+                self.decoder.start(self.keep);
             } else if self.replicas > 0 && !self.is_waiting {
                 self.is_waiting = true;
-                self.waiting.get_or_insert_with(|| Box::new(Waiting::new())).decoder.start(true);
+                self.replicated.get_or_insert_with(|| Box::new(Replicated::new())).decoder.start(Keep::All);
             } else {
                 if self.is_waiting {
                     self.counted();
@@ -347,6 +345,7 @@ mod tests {
     use tidemark_scenario::{Expr, Shared};
 
     use super::*;
+    use crate::codec::Connection;
 
     fn written(words: Vec<Vec<Part>>, wait: Option<Wait>) -> String {
         let words: Vec<Template> = words.into_iter().map(|parts| Template { parts }).collect();
@@ -410,19 +409,12 @@ mod tests {
 
     /// Thousands of connections are used in turn.
     #[test]
-    fn what_a_connection_keeps_is_within_a_line_of_the_cache() {
-        assert!(size_of::<Replies>() <= 56, "{}", size_of::<Replies>());
+    fn what_every_command_looks_at_of_a_connection_is_one_cache_line() {
+        assert_eq!(size_of::<Connection<Replies>>(), 64);
     }
 
     #[test]
-    fn of_a_string_nothing_is_kept_where_nobody_looks_at_it_and_it_cannot_say_that_nothing_was_written() {
-        let keep = |name: &str, keep| {
-            let words = [name, "k"].map(Template::literal).into();
-            Command::new(&RedisCommand { words, wait: None }, keep).keep
-        };
-        assert_eq!(keep("GET", Keep::Nothing), Keep::Nothing);
-        assert_eq!(keep("SETNX", Keep::Nothing), Keep::Beginning);
-        assert_eq!([Keep::Beginning, Keep::All].map(|kept| keep("GET", kept)), [Keep::Beginning, Keep::All]);
+    fn of_a_string_nothing_is_kept_where_nobody_looks_at_it_and_no_other_reply_stands_beside_it() {
         let words = ["GET", "k"].map(Template::literal).into();
         let get = Command::new(&RedisCommand { words, wait: None }, Keep::Nothing);
         let mut replies = Replies::new(100);
@@ -431,6 +423,11 @@ mod tests {
         assert_eq!(replies.decode(came).unwrap(), Decoded { consumed: 11, complete: true });
         let answer = replies.answer();
         assert_eq!((answer.status(), answer.body(), answer.seen(came)), (FINE, &b""[..], &b"hello"[..]));
+        // behind the reply to ASKING
+        replies.begin(Some(&get), b"", 1);
+        let came = b"+OK\r\n$5\r\nhello\r\n";
+        assert_eq!(replies.decode(came).unwrap(), Decoded { consumed: came.len(), complete: true });
+        assert_eq!(replies.answer().seen(came), b"hello");
     }
 
     #[test]

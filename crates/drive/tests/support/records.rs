@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use tidemark_wire::resp::{ReplyDecoder, ReplyLimits};
+use tidemark_wire::resp::{Keep, ReplyDecoder, ReplyLimits};
 
 use super::websocket::listen;
 
@@ -49,7 +49,7 @@ pub fn server(
                         },
                         _ => out.extend_from_slice(b"-ERR unknown command\r\n"),
                     }
-                    decoder.start(true);
+                    decoder.start(Keep::All);
                 }
             }
             if std::io::Write::write_all(stream, &out).is_err() {

@@ -5,17 +5,17 @@ use crate::json;
 
 impl ReplyDecoder {
     fn is_skipping(&self) -> bool {
-        self.rest.frames.last().is_some_and(|frame| !frame.is_kept)
+        self.cold.frames.last().is_some_and(|frame| !frame.is_kept)
     }
 
     /// Whether the value stands where a map has its names.
     fn is_name(&self) -> bool {
-        self.rest.frames.last().is_some_and(|frame| frame.form == Form::Map && frame.had % 2 == 0)
+        self.cold.frames.last().is_some_and(|frame| frame.form == Form::Map && frame.had % 2 == 0)
     }
 
     /// Whether nothing of what comes now is kept.
     fn is_passing_by(&self) -> bool {
-        self.is_skipping() || (!self.keeps_all() && self.rest.body.len() == BEGINNING_BYTES)
+        self.is_skipping() || (!self.keeps_all() && self.cold.body.len() == BEGINNING_BYTES)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), RespError> {
@@ -24,10 +24,10 @@ impl ReplyDecoder {
         }
         if self.keeps_all() {
             self.bound(bytes.len())?;
-            self.rest.body.extend_from_slice(bytes);
+            self.cold.body.extend_from_slice(bytes);
         } else {
-            let room = BEGINNING_BYTES - self.rest.body.len();
-            self.rest.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            let room = BEGINNING_BYTES - self.cold.body.len();
+            self.cold.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
         Ok(())
     }
@@ -35,7 +35,7 @@ impl ReplyDecoder {
     /// So many bytes more are within the limits, or nobody keeps them.
     fn bound(&self, bytes: usize) -> Result<(), RespError> {
         let limit_bytes = self.limits.body_bytes;
-        if self.keeps_all() && bytes > limit_bytes.saturating_sub(self.rest.body.len()) && !self.is_skipping()
+        if self.keeps_all() && bytes > limit_bytes.saturating_sub(self.cold.body.len()) && !self.is_skipping()
         {
             return Err(RespError::TooLarge { limit_bytes });
         }
@@ -44,7 +44,7 @@ impl ReplyDecoder {
 
     /// What stands between two values of a list or map.
     fn begin_value(&mut self, kind: Kind) -> Result<(), RespError> {
-        match self.rest.frames.last() {
+        match self.cold.frames.last() {
             None => {
                 self.kind = kind;
                 Ok(())
@@ -57,10 +57,10 @@ impl ReplyDecoder {
 
     /// A value is whole, and so may be those that it ends.
     fn end_value(&mut self) -> Result<(), RespError> {
-        self.rest.reading = Reading::Line;
+        self.cold.reading = Reading::Line;
         loop {
-            let Some(frame) = self.rest.frames.last_mut() else {
-                self.rest.reading = Reading::Done;
+            let Some(frame) = self.cold.frames.last_mut() else {
+                self.cold.reading = Reading::Done;
                 return Ok(());
             };
             frame.had += 1;
@@ -75,15 +75,15 @@ impl ReplyDecoder {
 
     /// The innermost array or map is whole; false where it is no value, and what it stood before is still to come.
     fn close_frame(&mut self) -> Result<bool, RespError> {
-        let Some(Frame { form, is_value, .. }) = self.rest.frames.last().copied() else { return Ok(false) };
+        let Some(Frame { form, is_value, .. }) = self.cold.frames.last().copied() else { return Ok(false) };
         self.put(if form == Form::Map { b"}" } else { b"]" })?;
-        self.rest.frames.pop();
+        self.cold.frames.pop();
         Ok(is_value)
     }
 
     /// The end of what is streamed.
     pub(super) fn end_frame(&mut self) -> Result<(), RespError> {
-        match self.rest.frames.last() {
+        match self.cold.frames.last() {
             Some(Frame { form: Form::Map, values: None, had, .. }) if had % 2 == 1 => Err(RespError::Entry),
             Some(Frame { values: None, .. }) => {
                 self.close_frame()?;
@@ -99,7 +99,7 @@ impl ReplyDecoder {
         values: Option<u64>,
         is_value: bool,
     ) -> Result<(), RespError> {
-        if self.rest.frames.len() == MAX_DEPTH {
+        if self.cold.frames.len() == MAX_DEPTH {
             return Err(RespError::TooDeep);
         }
         let is_kept = is_value && !self.is_skipping();
@@ -111,7 +111,7 @@ impl ReplyDecoder {
             self.put(if form == Form::Map { b"{" } else { b"[" })?;
         }
         if values != Some(0) {
-            self.rest.frames.push(Frame { form, values, had: 0, is_kept, is_value });
+            self.cold.frames.push(Frame { form, values, had: 0, is_kept, is_value });
             return Ok(());
         }
         if is_kept {
@@ -122,7 +122,7 @@ impl ReplyDecoder {
 
     pub(super) fn null(&mut self) -> Result<(), RespError> {
         self.begin_value(Kind::Null)?;
-        if !self.rest.frames.is_empty() {
+        if !self.cold.frames.is_empty() {
             self.put(if self.is_name() { b"\"null\"" } else { b"null" })?;
         }
         self.end_value()
@@ -137,8 +137,8 @@ impl ReplyDecoder {
         if self.is_passing_by() {
             return self.end_value();
         }
-        let text = if self.rest.frames.is_empty() { text } else { text.strip_prefix(b"+").unwrap_or(text) };
-        if self.is_name() || !(self.rest.frames.is_empty() || json::check(text).is_ok()) {
+        let text = if self.cold.frames.is_empty() { text } else { text.strip_prefix(b"+").unwrap_or(text) };
+        if self.is_name() || !(self.cold.frames.is_empty() || json::check(text).is_ok()) {
             self.put(b"\"")?;
             self.put(text)?;
             self.put(b"\"")?;
@@ -152,7 +152,7 @@ impl ReplyDecoder {
     pub(super) fn double(&mut self, text: &[u8]) -> Result<(), RespError> {
         let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
         match number.ok_or(RespError::Number)? {
-            _ if self.rest.frames.is_empty() => self.bare(text, true),
+            _ if self.cold.frames.is_empty() => self.bare(text, true),
             number if number.is_finite() => self.bare(text, true),
             _ => self.text(text, Kind::Scalar),
         }
@@ -168,7 +168,7 @@ impl ReplyDecoder {
     pub(super) fn begin_text(&mut self, bytes: usize, kind: Kind, format: usize) -> Result<(), RespError> {
         self.open_text(kind)?;
         self.bound(bytes - format)?;
-        self.rest.reading = match bytes {
+        self.cold.reading = match bytes {
             0 => Reading::TextEnd(2),
             left => Reading::Text { left, format_left: format },
         };
@@ -178,32 +178,32 @@ impl ReplyDecoder {
     /// A part of a string; the last one is empty.
     pub(super) fn part(&mut self, bytes: usize) -> Result<(), RespError> {
         if bytes == 0 {
-            self.rest.in_parts = false;
+            self.cold.in_parts = false;
             return self.end_text();
         }
         self.bound(bytes)?;
-        self.rest.reading = Reading::Text { left: bytes, format_left: 0 };
+        self.cold.reading = Reading::Text { left: bytes, format_left: 0 };
         Ok(())
     }
 
     pub(super) fn open_text(&mut self, kind: Kind) -> Result<(), RespError> {
         self.begin_value(kind)?;
-        self.rest.in_error = kind == Kind::Error && !self.rest.frames.is_empty() && !self.is_name();
-        if self.rest.in_error {
+        self.cold.in_error = kind == Kind::Error && !self.cold.frames.is_empty() && !self.is_name();
+        if self.cold.in_error {
             // of what is passed over none counts
-            self.rest.errors += u64::from(!self.is_skipping());
+            self.cold.errors += u64::from(!self.is_skipping());
             self.put(b"{\"error\":")?;
         }
-        if !self.rest.frames.is_empty() { self.put(b"\"") } else { Ok(()) }
+        if !self.cold.frames.is_empty() { self.put(b"\"") } else { Ok(()) }
     }
 
     pub(super) fn put_text(&mut self, mut text: &[u8]) -> Result<(), RespError> {
-        if self.rest.frames.is_empty() {
+        if self.cold.frames.is_empty() {
             return self.put(text);
         }
-        if self.rest.in_error && self.rest.errors == 1 && !self.is_skipping() {
-            let room = BEGINNING_BYTES - self.rest.error.len();
-            self.rest.error.extend_from_slice(&text[..text.len().min(room)]);
+        if self.cold.in_error && self.cold.errors == 1 && !self.is_skipping() {
+            let room = BEGINNING_BYTES - self.cold.error.len();
+            self.cold.error.extend_from_slice(&text[..text.len().min(room)]);
         }
         if self.is_passing_by() {
             return Ok(());
@@ -226,10 +226,10 @@ impl ReplyDecoder {
     }
 
     pub(super) fn end_text(&mut self) -> Result<(), RespError> {
-        if !self.rest.frames.is_empty() {
+        if !self.cold.frames.is_empty() {
             self.put(b"\"")?;
         }
-        if std::mem::take(&mut self.rest.in_error) {
+        if std::mem::take(&mut self.cold.in_error) {
             self.put(b"}")?;
         }
         self.end_value()

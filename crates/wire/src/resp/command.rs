@@ -22,7 +22,7 @@ pub fn write_word_head(bytes: usize, out: &mut Vec<u8>) {
 }
 
 /// Writes one of a command's words.
-pub fn write_word(word: &[u8], out: &mut Vec<u8>) {
+fn write_word(word: &[u8], out: &mut Vec<u8>) {
     write_word_head(word.len(), out);
     out.extend_from_slice(word);
     out.extend_from_slice(WORD_END);

@@ -74,8 +74,8 @@ fn the_first_error_within_a_reply_is_known_however_little_of_it_is_kept() {
         (">1\r\n-ERR x\r\n*1\r\n-\r\n", Some("")),
         ("*1\r\n+ERR x\r\n", None),
     ] {
-        for keep_body in [true, false] {
-            decoder.start(keep_body);
+        for keep in [Keep::All, Keep::Beginning] {
+            decoder.start(keep);
             assert!(decoder.decode(reply.as_bytes()).is_ok_and(|decoded| decoded.complete));
             assert_eq!(decoder.error(), error.map(str::as_bytes), "{reply}");
         }
@@ -124,7 +124,7 @@ fn what_is_no_reply_is_an_error_that_says_why() {
         let error = decoder.decode(input.as_bytes()).unwrap_err();
         assert_eq!(error, expected, "{input:?}");
         assert_eq!(decoder.decode(b"+OK\r\n"), Err(error), "until the next");
-        decoder.start(true);
+        decoder.start(Keep::All);
         assert!(decoder.decode(b"+OK\r\n").is_ok_and(|decoded| decoded.complete));
     }
     let deep = "*1\r\n".repeat(MAX_DEPTH + 1);
@@ -146,18 +146,18 @@ fn a_limit_holds_for_what_is_kept_and_anything_else_is_passed_by() {
         (b"$?\r\n;3\r\nabc\r\n;2\r\nde\r\n;0\r\n", "abcde"),
         (b"*?\r\n:1\r\n:2\r\n:3\r\n.\r\n", "[1,2,3]"),
     ] {
-        decoder.start(true);
+        decoder.start(Keep::All);
         assert_eq!(decoder.decode(large), Err(RespError::TooLarge { limit_bytes: 4 }), "{large:?}");
-        decoder.start(false);
+        decoder.start(Keep::Beginning);
         assert_eq!(decoder.decode(large), Ok(Decoded { consumed: large.len(), complete: true }));
         assert_eq!(String::from_utf8_lossy(decoder.body()), beginning);
     }
-    decoder.start(false);
+    decoder.start(Keep::Beginning);
     assert!(decoder.decode(b"-ERR all the same\r\n").is_ok());
     assert_eq!((decoder.kind(), decoder.body()), (Kind::Error, &b"ERR all the same"[..]));
 }
 
-/// Thousands of decoders are used in turn: each is a part of a line of the processor's cache.
+/// Thousands of decoders are used in turn: each is a part of a cache line.
 #[test]
 fn a_decoder_is_small() {
     assert!(size_of::<ReplyDecoder>() <= 24, "{}", size_of::<ReplyDecoder>());
@@ -177,14 +177,14 @@ fn of_a_string_that_nobody_keeps_the_beginning_is_seen_where_it_came() {
         ("$-1\r\n", "", ""),
         ("*2\r\n:1\r\n$1\r\na\r\n", "[1,\"a\"]", "[1,\"a\"]"),
     ] {
-        decoder.start_keeping(Keep::Nothing);
+        decoder.start(Keep::Nothing);
         let received = [reply, "$3\r\nof \r\n"].concat();
         let decoded = decoder.decode(received.as_bytes());
         assert_eq!(decoded, Ok(Decoded { consumed: reply.len(), complete: true }), "{reply}");
         let told = [decoder.body(), decoder.seen(received.as_bytes())].map(String::from_utf8_lossy);
         assert_eq!(told, [kept, seen], "{reply}");
         // what came in two pieces is kept
-        decoder.start_keeping(Keep::Nothing);
+        decoder.start(Keep::Nothing);
         assert!(!decoder.decode(&reply.as_bytes()[..3]).unwrap().complete, "{reply}");
         assert!(decoder.decode(&reply.as_bytes()[3..]).unwrap().complete, "{reply}");
         assert_eq!(String::from_utf8_lossy(decoder.seen(&reply.as_bytes()[3..])), seen, "{reply}");
@@ -202,7 +202,7 @@ fn of_what_is_passed_by_the_beginning_is_kept() {
         ("*2\r\n:1\r\n$6553600\r\n", "\r\n", 100, Kind::Aggregate),
         ("*?\r\n$?\r\n;6553600\r\n", "\r\n;0\r\n.\r\n", 100, Kind::Aggregate),
     ] {
-        decoder.start(false);
+        decoder.start(Keep::Beginning);
         assert!(!decoder.decode(begins.as_bytes()).unwrap().complete);
         for _ in 0..parts {
             assert_eq!(decoder.decode(&part), Ok(Decoded { consumed: part.len(), complete: false }));
@@ -224,8 +224,8 @@ fn a_connection_that_ends_says_where() {
 fn a_word_has_its_length_in_front_however_long_it_is() {
     for bytes in [0, 1, 9, 10, 57, 99, 100, 12_345] {
         let word = vec![b'w'; bytes];
-        let (mut at_once, mut by_another) = (b"*1\r\n".to_vec(), b"*1\r\n".to_vec());
-        write_word(&word, &mut at_once);
+        let (mut at_once, mut by_another) = (Vec::new(), b"*1\r\n".to_vec());
+        write_command(&[word.as_slice()], &mut at_once);
         write_word_by(&mut by_another, |out| {
             out.extend_from_slice(&word);
             Ok::<(), ()>(())
@@ -281,7 +281,7 @@ fn value() -> impl Strategy<Value = (Vec<u8>, serde_json::Value)> {
 }
 
 /// What comes of a reply in pieces of these sizes, again and again.
-fn in_pieces(keep: bool, bytes: &[u8], pieces: &[usize]) -> (Decoded, Kind, Vec<u8>) {
+fn in_pieces(keep: Keep, bytes: &[u8], pieces: &[usize]) -> (Decoded, Kind, Vec<u8>) {
     let mut decoder = ReplyDecoder::new(ReplyLimits::default());
     decoder.start(keep);
     let mut taken = 0;
@@ -333,14 +333,14 @@ proptest! {
     ) {
         let pushed = pushed.map(|(bytes, _)| [b">2\r\n+message\r\n", bytes.as_slice()].concat());
         let bytes = [pushed.unwrap_or_default(), reply].concat();
-        let whole = in_pieces(true, &bytes, &[bytes.len()]);
+        let whole = in_pieces(Keep::All, &bytes, &[bytes.len()]);
         prop_assert_eq!(whole.0, Decoded { consumed: bytes.len(), complete: true });
-        prop_assert_eq!(&whole, &in_pieces(true, &bytes, &[1]));
+        prop_assert_eq!(&whole, &in_pieces(Keep::All, &bytes, &[1]));
         let mut passed_by = whole.clone();
         passed_by.2.truncate(BEGINNING_BYTES);
         for cut in 1..=bytes.len() {
-            prop_assert_eq!(&whole, &in_pieces(true, &bytes, &[cut, bytes.len()]));
-            prop_assert_eq!(&passed_by, &in_pieces(false, &bytes, &[cut, bytes.len()]));
+            prop_assert_eq!(&whole, &in_pieces(Keep::All, &bytes, &[cut, bytes.len()]));
+            prop_assert_eq!(&passed_by, &in_pieces(Keep::Beginning, &bytes, &[cut, bytes.len()]));
         }
     }
 
