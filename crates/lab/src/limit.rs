@@ -246,7 +246,7 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
         .hold_at(level.min(most), None, Duration::from_secs(1), Duration::from_secs(1))
         .map_err(|error| LabError::Usage(error.to_string()))?;
     if let Some(per_s) = options.at_least_per_s.filter(|_| !users) {
-        check_at_least(member, per_s, most)?;
+        check_at_least(member, per_s, options.most)?;
     }
     let budget_s = options.budget.as_secs_f64();
     let fresh = is_fresh(plan, run_options);
@@ -296,20 +296,35 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
 /// Refuses to ask for more requests each second than fall due at the highest level that may be tried: however well they are
 /// answered, nothing would show that it holds so many. Where sessions differ in their number of requests nobody knows
 /// beforehand.
-fn check_at_least(member: &Member, per_s: f64, most: f64) -> Result<(), LabError> {
+fn check_at_least(member: &Member, per_s: f64, most: Option<f64>) -> Result<(), LabError> {
     let Some(each) = member.plan.requests_per_session() else { return Ok(()) };
     let each = each.max(1) as f64;
+    let (default, most) = most.map_or(("the default ", RATE_MAX), |most| ("", most));
     if per_s <= most * each {
         return Ok(());
     }
     let setting = member.setting.as_ref().map_or_else(String::new, |setting| format!("{setting}: "));
-    let requests = if each == 1.0 { "1 request".to_owned() } else { format!("{each} requests") };
+    let sessions = if each == 1.0 { String::new() } else { format!(" ({each} in each session)") };
+    // what is to be typed has no separators
     Err(LabError::Usage(format!(
-        "{setting}--at-least {per_s}/s: this can never be shown, as no more than {most} sessions of {requests} are tried each \
-         second (--most), which makes {}/s; give it --most {}/s or more, or ask for less",
-        most * each,
+        "{setting}--at-least {}/s cannot be shown: {default}--most {}/s allows {} requests/s{sessions}; raise --most to {}/s, \
+         or ask for less",
+        separated(per_s),
+        separated(most),
+        separated(most * each),
         (per_s / each).ceil()
     )))
+}
+
+/// `10,000,000`, `0.5`.
+fn separated(number: f64) -> String {
+    let mut text = number.to_string();
+    let mut at = text.find('.').unwrap_or(text.len());
+    while at > 3 {
+        at -= 3;
+        text.insert(at, ',');
+    }
+    text
 }
 
 /// Whether what is driven is started for each trial.

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use tidemark_record::{Outcome, QUIET_US, ThreadInterval, Window};
 
+use crate::verdict::{CORE_WAIT_SHARE_MAX, NO_CORE_SHARE};
+
 /// So many failures in a silence are no chance, …
 const FAILURES: u64 = 10;
 /// … nor is any, where so many requests would have succeeded at the rate of the other time.
@@ -21,11 +23,6 @@ const SHARE: f64 = 0.001;
 const HUNG: u64 = 2;
 /// Nor is a silence more than usual that is no longer than so many times one in which nothing failed.
 const USUAL: u64 = 2;
-/// A driver that waited for a core for a larger share of a silence may have made that of which time ran out: the share from
-/// which on answers lie unread under users ([`limits`](crate::verdict::limits)). A system beside it may have had no core either.
-const UNHEARD_MAX: f64 = 0.2;
-/// For a larger one, it may have let the connections go that were refused or broken off, too.
-const NO_CORE_SHARE: f64 = 0.5;
 
 /// A silence that counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +32,7 @@ pub struct Outage {
     /// When it was, as far as it is known and lies behind the window's begin.
     pub time: Window,
     /// By what most failed in it.
-    pub told_by: ToldBy,
+    pub failed_by: Failure,
     /// The share of it in which every driving thread waited for a core at most, as far as that is known, 0 to 1: it heard
     /// nothing then.
     pub unheard_share: f64,
@@ -43,26 +40,25 @@ pub struct Outage {
     pub counts_as_heard: bool,
 }
 
-/// By what most failed in a silence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToldBy {
+/// By what most failed in a silence; the later, the less it tells of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Failure {
     /// By answers, which the driver read: it was not the driver that missed them.
-    Answers,
+    Answered,
     /// By connections that were refused or broken off: by who should have answered.
-    Connections,
+    Refused,
     /// Nobody said anything, and time ran out.
-    Nobody,
+    TimedOut,
 }
 
-impl ToldBy {
-    fn of(most: &str) -> ToldBy {
-        let is_of = |outcomes: &[Outcome]| outcomes.iter().any(|outcome| outcome.name() == most);
-        if is_of(&[Outcome::Status, Outcome::Check, Outcome::Protocol]) {
-            ToldBy::Answers
-        } else if is_of(&[Outcome::Connect, Outcome::Reset]) {
-            ToldBy::Connections
-        } else {
-            ToldBy::Nobody
+impl Failure {
+    fn of(outcome: Outcome) -> Failure {
+        match outcome {
+            Outcome::Status | Outcome::Check | Outcome::Protocol => Failure::Answered,
+            Outcome::Connect | Outcome::Reset => Failure::Refused,
+            Outcome::Timeout | Outcome::Unfinished => Failure::TimedOut,
+            // never among what failed in a silence
+            Outcome::Ok | Outcome::Variable => Failure::TimedOut,
         }
     }
 }
@@ -70,15 +66,17 @@ impl ToldBy {
 impl Outage {
     /// Whether the driver was on its core enough of that time to say that the system was silent, and not itself.
     pub fn is_heard(&self) -> bool {
-        match self.told_by {
-            ToldBy::Answers => true,
-            ToldBy::Connections => self.unheard_share <= NO_CORE_SHARE,
-            ToldBy::Nobody => self.unheard_share <= UNHEARD_MAX && self.counts_as_heard,
+        match self.failed_by {
+            Failure::Answered => true,
+            // it may have let them go itself
+            Failure::Refused => self.unheard_share <= NO_CORE_SHARE,
+            // answers may lie unread, and a system beside it may have had no core either
+            Failure::TimedOut => self.unheard_share <= CORE_WAIT_SHARE_MAX && self.counts_as_heard,
         }
     }
 }
 
-type Failed = BTreeMap<&'static str, u64>;
+type Failed = BTreeMap<Outcome, u64>;
 
 /// What ended in an interval, all threads together.
 #[derive(Debug, Default)]
@@ -180,7 +178,7 @@ impl Silence {
                 // what was never sent says nothing about the system
                 Outcome::Variable => {}
                 failed if interval.in_window || series.measured => {
-                    *slice.failed.entry(failed.name()).or_default() += count;
+                    *slice.failed.entry(failed).or_default() += count;
                 }
                 _ => {}
             }
@@ -233,21 +231,22 @@ impl Silence {
     }
 
     /// What of a silence lies in the window, and how many good answers were missed there at the rate of the other time.
-    /// `only_heard`: without the time in which every thread waited for a core.
-    fn in_window(&self, quiet: Quiet, only_heard: bool) -> Option<(u64, f64)> {
+    /// `without_waits`: without the time in which every thread waited for a core.
+    fn in_window(&self, quiet: Quiet, without_waits: bool) -> Option<(u64, f64)> {
         let (begin_us, end_us) = self.window?;
         let from_us = quiet.begin_us.max(begin_us);
         let silent_us = quiet.end_us.unwrap_or(u64::MAX).min(end_us).checked_sub(from_us)?;
-        let silent_us = silent_us.saturating_sub(self.deaf_us(from_us, from_us + silent_us, only_heard));
+        let not_counted_us = self.not_counted_us(from_us, from_us + silent_us, without_waits);
+        let silent_us = silent_us.saturating_sub(not_counted_us);
         // two answers in a millisecond are no rate
         let other_us = (end_us - begin_us).saturating_sub(silent_us).max(QUIET_US);
         Some((silent_us, self.good as f64 * silent_us as f64 / other_us as f64))
     }
 
     /// How much of this time does not count: a driver that was not there hears nothing, nor does one that waits for a core.
-    fn deaf_us(&self, from_us: u64, to_us: u64, only_heard: bool) -> u64 {
+    fn not_counted_us(&self, from_us: u64, to_us: u64, without_waits: bool) -> u64 {
         let absent_us: u64 = self.overlapping(from_us, to_us).map(|slice| slice.absent_us).sum();
-        absent_us + if only_heard { self.unheard_us(from_us, to_us) } else { 0 }
+        absent_us + if without_waits { self.unheard_us(from_us, to_us) } else { 0 }
     }
 
     /// For how long of this time every thread waited for a core at most: when within an interval nobody knows.
@@ -261,21 +260,24 @@ impl Silence {
         unheard_us
     }
 
-    /// A silence that counts, of which that much is told.
-    fn told(
+    /// This silence, if it counts. `words`: what is said of so many seconds; `counts`: how much of it counts, microseconds, if
+    /// it does, all of it or without the time in which every thread waited for a core.
+    fn outage_of(
         &self,
         (from_us, to_us): (u64, u64),
-        told_by: ToldBy,
-        told: &str,
-        counts_as_heard: bool,
-    ) -> Outage {
+        failed_by: Failure,
+        words: impl FnOnce(f64) -> String,
+        counts: impl Fn(bool) -> Option<u64>,
+    ) -> Option<Outage> {
+        let words = words(counts(false)? as f64 / 1e6);
         // nothing is known of waits before the window
         let start_us = self.window.map_or(from_us, |(begin_us, _)| from_us.max(begin_us));
         let time = Window { start_us, end_us: to_us.max(start_us) };
         let unheard_us = self.unheard_us(time.start_us, time.end_us) as f64;
         let unheard_share = unheard_us / (time.end_us - time.start_us).max(1) as f64;
-        let did = if told_by == ToldBy::Answers { "gave no good answer" } else { "stopped answering" };
-        Outage { reason: format!("the system {did}{told}"), time, told_by, unheard_share, counts_as_heard }
+        let did = if failed_by == Failure::Answered { "gave no good answer" } else { "stopped answering" };
+        let reason = format!("the system {did}{words}");
+        Some(Outage { reason, time, failed_by, unheard_share, counts_as_heard: counts(true).is_some() })
     }
 
     fn overlapping(&self, from_us: u64, to_us: u64) -> impl Iterator<Item = &Slice> {
@@ -291,7 +293,7 @@ impl Silence {
             slice.failed_us.is_some_and(|(first_us, last_us)| last_us > from_us && first_us < to_us)
         };
         for slice in self.overlapping(from_us, to_us).filter(is_within) {
-            slice.failed.iter().for_each(|(kind, count)| *failed.entry(kind).or_default() += count);
+            slice.failed.iter().for_each(|(outcome, count)| *failed.entry(*outcome).or_default() += count);
         }
         failed
     }
@@ -309,33 +311,34 @@ impl Silence {
             let failed = self.failed(quiet.begin_us, u64::MAX);
             let all: u64 = failed.values().sum();
             // all of it, where it counts
-            let counts = |only_heard| {
-                let (silent_us, missed) = self.in_window(quiet, only_heard)?;
-                let deaf_us = self.deaf_us(quiet.begin_us, end_us, only_heard);
-                let all_us = (end_us - quiet.begin_us).saturating_sub(deaf_us);
+            let counts = |without_waits| {
+                let (silent_us, missed) = self.in_window(quiet, without_waits)?;
+                let not_counted_us = self.not_counted_us(quiet.begin_us, end_us, without_waits);
+                let all_us = (end_us - quiet.begin_us).saturating_sub(not_counted_us);
                 let is_told = is_no_chance(silent_us, missed) || (silent_us >= QUIET_US && all >= FAILURES);
                 (all_us >= QUIET_US && is_told).then_some(all_us)
             };
-            let last_s = counts(false)? as f64 / 1e6;
             let most = most(&failed)?;
-            let told =
-                format!(": in the last {last_s:.1}s no request succeeded and {all} failed, most by {most}");
-            let counts_as_heard = counts(true).is_some();
-            return Some(self.told((quiet.begin_us, end_us), ToldBy::of(most), &told, counts_as_heard));
+            let by = most.name();
+            let words = |last_s: f64| {
+                format!(": in the last {last_s:.1}s no request succeeded and {all} failed, most by {by}")
+            };
+            return self.outage_of((quiet.begin_us, end_us), Failure::of(most), words, counts);
         }
         // what of it lies in the window, where it counts
-        let counts = |only_heard| {
-            let (silent_us, missed) = self.in_window(quiet, only_heard)?;
+        let counts = |without_waits| {
+            let (silent_us, missed) = self.in_window(quiet, without_waits)?;
             let hung_us = silent_us.max(HUNG * self.longest_good_us);
             let is_hang = silent_us >= QUIET_US && self.longest_good_after_us > hung_us;
             (is_hang && is_no_chance(silent_us, missed)).then_some(silent_us)
         };
-        let told = format!(
-            ": in the last {:.1}s of the window no request succeeded, and what was under way then took up to {:.1}s",
-            counts(false)? as f64 / 1e6,
-            self.longest_good_after_us as f64 / 1e6
-        );
-        Some(self.told((quiet.begin_us, window_end_us), ToldBy::Nobody, &told, counts(true).is_some()))
+        let words = |last_s: f64| {
+            format!(
+                ": in the last {last_s:.1}s of the window no request succeeded, and what was under way then took up to {:.1}s",
+                self.longest_good_after_us as f64 / 1e6
+            )
+        };
+        self.outage_of((quiet.begin_us, window_end_us), Failure::TimedOut, words, counts)
     }
 
     /// Of the time between two answers.
@@ -343,18 +346,20 @@ impl Silence {
         let (window_begin_us, window_end_us) = self.window?;
         let end_us = quiet.end_us?;
         // what of it lies in the window, where it counts
-        let counts = |only_heard| {
-            let (silent_us, missed) = self.in_window(quiet, only_heard)?;
+        let counts = |without_waits| {
+            let (silent_us, missed) = self.in_window(quiet, without_waits)?;
             let share = silent_us as f64 / (window_end_us - window_begin_us).max(1) as f64;
             let is_long = silent_us >= QUIET_US && share >= SHARE;
             (self.judges_breaks && is_long && missed >= MISSED).then_some(silent_us)
         };
-        let silent_s = counts(false)? as f64 / 1e6;
         let failed = self.failed(quiet.begin_us, end_us);
         let all: u64 = failed.values().sum();
         let most = most(&failed).filter(|_| !is_usual || all >= FAILURES)?;
-        let told = format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most by {most}");
-        Some(self.told((quiet.begin_us, end_us), ToldBy::of(most), &told, counts(true).is_some()))
+        let by = most.name();
+        let words = |silent_s: f64| {
+            format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most by {by}")
+        };
+        self.outage_of((quiet.begin_us, end_us), Failure::of(most), words, counts)
     }
 }
 
@@ -376,9 +381,10 @@ fn in_both(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
     all
 }
 
-/// The kind that most failed by.
-fn most(failed: &Failed) -> Option<&'static str> {
-    failed.iter().max_by_key(|(_, count)| **count).map(|(kind, _)| *kind)
+/// What most failed by; of as many, what tells less of the system.
+fn most(failed: &Failed) -> Option<Outcome> {
+    let most = failed.iter().max_by_key(|(outcome, count)| (**count, Failure::of(**outcome)));
+    most.map(|(outcome, _)| *outcome)
 }
 
 #[cfg(test)]

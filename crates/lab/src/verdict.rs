@@ -26,6 +26,7 @@ mod machine;
 mod own;
 
 pub use driver::limits;
+pub(crate) use driver::{CORE_WAIT_SHARE_MAX, NO_CORE_SHARE};
 
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ use tidemark_record::summary::{Process, Status, Summary, Verdict};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, Load, LoadModel, Metric, Objective};
 
-use crate::silence::{Outage, ToldBy};
+use crate::silence::{Failure, Outage};
 use figure::{Both, Measured};
 
 /// What stands in front of a reason that is about the driver, and of one that is about the machine.
@@ -135,7 +136,9 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     invalid.extend(unheard.map(|outage| {
         let Outage { reason, unheard_share, .. } = outage;
         let waited = unheard_share * 100.0;
-        format!("{DRIVER_BOUND}{reason}; or it was not heard, as the driver waited for a core for up to {waited:.0} % of that time")
+        format!(
+            "{DRIVER_BOUND}{reason}; or the driver missed the answers: it waited for a core for up to {waited:.0} % of that time"
+        )
     }));
     let mut is_driver_bound = !undecided.is_empty() || unheard.is_some();
     if is_empty {
@@ -221,11 +224,11 @@ fn machine_bound(evidence: &Evidence<'_>, results: &mut [ObjectiveResult]) -> Ve
     told
 }
 
-/// Why it is not decided whose fault a silence is in which nobody said anything: a process of the run had no core meanwhile, as
+/// Why it is not decided whose fault a silence is in which requests timed out: a process of the run had no core meanwhile, as
 /// others used them. None where it is.
 fn silent_for_want_of_a_core(evidence: &Evidence<'_>, outage: &Outage) -> Option<[String; 2]> {
     let processes = evidence.totals.processes_within(outage.time);
-    let process = short_of_cores(evidence, &processes).filter(|_| outage.told_by == ToldBy::Nobody)?;
+    let process = short_of_cores(evidence, &processes).filter(|_| outage.failed_by == Failure::TimedOut)?;
     let told = format!("{}; or it had no core to answer on", outage.reason);
     Some([told, machine::in_words(process, evidence.summary)])
 }

@@ -174,9 +174,9 @@ pub fn cause(cause: &Cause) -> String {
             )
         }
         Cause::Connections { in_flight_max, waited_share } => format!(
-            "the limit is connections: all of the {in_flight_max} requests that the driver has under way at once are, and \
-             others wait for {} of their response time until they can leave, while the system takes no longer for each; give \
-             it more, `limits: {{connections: …}}`",
+            "the limit is connections: all {} requests that they may carry at once are under way; others wait for {} of their \
+             response time, while the system is no slower; raise `limits: {{connections: …}}`",
+            count(*in_flight_max),
             percent(*waited_share)
         ),
         Cause::Disk { sync_us } => {
@@ -514,6 +514,9 @@ pub(crate) mod tests {
             cause(&Cause::Within { cores: 0.4, of: 0.0 })
                 .contains("CPU is 0.40 cores (how many it has is not known)")
         );
+        let connections = "the limit is connections: all 1,024 requests that they may carry at once are under way; others wait \
+                           for 62.5% of their response time, while the system is no slower; raise `limits: {connections: …}`";
+        assert_eq!(cause(&Cause::Connections { in_flight_max: 1_024, waited_share: 0.625 }), connections);
         // the limit itself is known
         let unknown =
             "what sets the limit is not known: nobody watches the CPU of the system; --watch shows it";

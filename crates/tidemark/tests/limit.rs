@@ -179,7 +179,7 @@ fn what_cannot_be_searched_is_refused() {
     refused(&["s.yaml", "--url", url, "--within", "0%"], "0.1% to 100%");
     refused(&["s.yaml", "--url", url, "--rate", "5:9"], "one number, not two");
     let more_than_is_tried = ["s.yaml", "--url", url, "--at-least", "600", "--most", "500"];
-    refused(&more_than_is_tried, "give it --most 600/s or more, or ask for less");
+    refused(&more_than_is_tried, "raise --most to 600/s, or ask for less");
     refused(&["s.yaml", "--url", url, "--out", "full"], "never overwritten");
     refused(&["own/scenario.yaml", "--url", url, "--out", "own"], "never overwritten");
     refused(&["s.yaml", "--url", url, "--json", "--markdown", "-"], "both want standard output");

@@ -176,7 +176,7 @@ fn a_break_is_told_where_nobody_allows_it() {
     wrong.busy(0).second(1, &[], 0, (Outcome::Status, 9_000), 50);
     let told = wrong.second(2, &[S / 2], 9_000, NONE, 50).silence.outage().unwrap();
     assert!(told.reason.contains("gave no good answer for 1.5s"), "{told:?}");
-    assert_eq!(told.told_by, ToldBy::Answers);
+    assert_eq!(told.failed_by, Failure::Answered);
 }
 
 #[test]
@@ -197,6 +197,14 @@ fn a_silence_is_the_systems_only_where_the_driver_was_on_its_core() {
     assert!(is_heard(850_000, Outcome::Status, 850_000), "it was read");
     // of 1.1 s less than a second is left
     assert!(is_heard(250_000, Outcome::Timeout, 40_000) && !is_heard(250_000, Outcome::Timeout, 80_000));
+}
+
+#[test]
+fn of_as_many_failures_those_that_tell_less_of_the_system_are_named() {
+    let named = |failed: &[Outcome]| most(&failed.iter().map(|outcome| (*outcome, 2)).collect::<Failed>());
+    assert_eq!(named(&[Outcome::Timeout, Outcome::Reset]), Some(Outcome::Timeout));
+    assert_eq!(named(&[Outcome::Status, Outcome::Connect]), Some(Outcome::Connect));
+    assert_eq!(named(&[]), None);
 }
 
 #[test]

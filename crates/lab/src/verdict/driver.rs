@@ -39,10 +39,11 @@ const ABSENT_SHARE_MAX: f64 = 0.10;
 /// Lag up to this share of the response time is accepted.
 const LAG_SHARE_MAX: f64 = 0.10;
 /// Closed model: waits for a core up to this share of the response time are accepted; an answer that comes at any
-/// moment of such a wait lies unread for half of it.
-const CORE_WAIT_SHARE_MAX: f64 = 0.20;
-/// A driver that waited for a core for a larger share of the time may have made whatever fell behind.
-const NO_CORE_SHARE: f64 = 0.5;
+/// moment of such a wait lies unread for half of it. So are those up to this share of a silence in which time ran out.
+pub(crate) const CORE_WAIT_SHARE_MAX: f64 = 0.20;
+/// A driver that waited for a core for a larger share of the time may have made whatever fell behind, and in a silence have
+/// let connections go.
+pub(crate) const NO_CORE_SHARE: f64 = 0.5;
 /// Lag beyond this is told even where nothing came back: for as long nothing left, microseconds.
 const WHOLE_SECOND_US: f64 = 1_000_000.0;
 /// Shorter windows are not judged by waits for a core, seconds.

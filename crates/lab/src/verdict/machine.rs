@@ -3,8 +3,7 @@
 //! Of a load whose requests are due at their own time nothing but that may have made a system fall behind which keeps up
 //! where it has its cores: on a machine of two cores the driver has one of them, and whoever compiles beside it the other. So
 //! what is missed in time or in rate then is not decided. Errors are: no want of a core makes an answer wrong.
-//! Whose fault a silence is that nobody said anything in is not decided either, under any load, where that was so in its
-//! very seconds.
+//! A silence in which requests timed out is not decided either, if a process had no core in those seconds, under any load.
 
 use tidemark_record::summary::{Process, Summary};
 use tidemark_scenario::plan::Metric;

@@ -242,7 +242,7 @@ fn a_silence_that_a_driver_without_a_core_did_not_hear_is_never_a_pass() {
     for (waited_us, percent) in [(250_000, 25), (900_000, 90)] {
         let verdict = judged(Outcome::Timeout, waited_us, None);
         let expected = format!(
-            "driver-bound: {told}; or it was not heard, as the driver waited for a core for up to {percent} % of that time"
+            "driver-bound: {told}; or the driver missed the answers: it waited for a core for up to {percent} % of that time"
         );
         assert_eq!((verdict.status, &verdict.reasons[..]), (Status::Invalid, &[expected][..]));
     }
