@@ -26,6 +26,8 @@ pub struct Estimate {
     pub high: Option<f64>,
     /// The goal that breaks first; none where something else makes trials fail.
     pub goal: Option<usize>,
+    /// Whether the interval is no more than what trials held and broke, without a probability.
+    pub is_between_trials: bool,
     /// How steep the percentile rises; none where there is only a bracket.
     pub(crate) steepness: Option<f64>,
 }
@@ -62,6 +64,7 @@ fn of_kept(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
         low,
         high,
         goal: None,
+        is_between_trials: true,
         steepness: None,
     });
     let all: Vec<Estimate> = of_goals.chain(failure).collect();
@@ -146,11 +149,11 @@ fn of_goal(goals: &[Goal], goal: usize, trials: &[&Trial], held: f64) -> Option<
         Some(Fit { high, ..fit })
     });
     Some(match fitted {
-        Some(Fit { level, low, high, steepness, near_bound }) => {
+        Some(Fit { level, low, high, steepness, near_bound, is_between_trials }) => {
             let steepness = Some(steepness).filter(|_| near_bound > 1);
-            Estimate { level, low, high, goal: Some(goal), steepness }
+            Estimate { level, low, high, goal: Some(goal), is_between_trials, steepness }
         }
-        None => Estimate { level, low, high, goal: Some(goal), steepness: None },
+        None => Estimate { level, low, high, goal: Some(goal), is_between_trials: true, steepness: None },
     })
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct Fit {
     pub steepness: f64,
     /// Trials that are not far from their bound: they say more than on which side they are.
     pub near_bound: usize,
+    /// Whether an end of the interval is no more than the nearest trial that is surely on its side.
+    pub is_between_trials: bool,
 }
 
 /// Fits the trials' tails, each with its level, for a percentile that `allowed` (0 to 1) of the requests may be slower than.
@@ -117,8 +119,9 @@ fn once(trials: &[(f64, &Tail)], allowed: f64, alike: f64, around: f64) -> Optio
     };
     let holds = surely(&|other, parts| other < level && parts <= 1.0 / FAR).into_iter().reduce(f64::max);
     let breaks = surely(&|other, parts| other > level && parts >= FAR).into_iter().reduce(f64::min);
+    let is_between_trials = low.is_none() || high.is_none();
     let (low, high) = (low.or(holds), high.or(breaks));
-    Some((Fit { level, low, high, steepness, near_bound }, dispersion))
+    Some((Fit { level, low, high, steepness, near_bound, is_between_trials }, dispersion))
 }
 
 /// The trials that take part, by level: those near, the next one below that holds, the next one above that breaks.

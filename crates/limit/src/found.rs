@@ -9,6 +9,11 @@ use crate::estimate::{Estimate, decided, estimate};
 use crate::search::{Ending, Options, counted, spent_s};
 use crate::trial::{Cores, Goal, NotCounted, Trial};
 
+/// A system is full that answers less than so much of what is offered.
+const FULL_BELOW: f64 = 0.97;
+/// Half of a narrow interval, as a part of the limit.
+const NARROW: f64 = 0.1;
+
 /// The result of a search. Rates are of requests; null what is not known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Found {
@@ -24,6 +29,8 @@ pub struct Found {
     pub low_level: Option<f64>,
     /// Upper end.
     pub high_level: Option<f64>,
+    /// Whether the interval is no more than what trials held and broke: it has no probability then.
+    pub is_between_trials: bool,
     /// Whether levels are users.
     pub users: bool,
     /// The objective that breaks first, or what else happens.
@@ -95,6 +102,12 @@ impl Found {
         }
     }
 
+    /// Whether the interval has both ends, near each other.
+    pub fn is_narrow(&self) -> bool {
+        let Some((low, high)) = self.low_per_s.zip(self.high_per_s) else { return false };
+        self.per_s.is_some_and(|per_s| high - low <= 2.0 * NARROW * per_s)
+    }
+
     /// What the search is worth once it has ended; `at_least_per_s`: requests each second that the system must hold, if so
     /// many are asked for.
     pub fn verdict(&self, at_least_per_s: Option<f64>) -> SearchVerdict {
@@ -104,10 +117,7 @@ impl Found {
                 Some(true) => return SearchVerdict::Pass,
                 Some(false) => return SearchVerdict::Fail,
                 None if self.ended == Some(Ending::NothingHolds) => return SearchVerdict::Fail,
-                // an interval with an open end decides nothing
-                None if self.low_per_s.is_none() || self.high_per_s.is_none() => {
-                    return SearchVerdict::Unknown;
-                }
+                None if !self.is_narrow() => return SearchVerdict::Unknown,
                 None => {}
             }
         }
@@ -143,6 +153,9 @@ pub fn found(
         None if held.is_some() => (held, held, None),
         None => (None, None, decided.iter().map(|trial| trial.ask.level).reduce(f64::min)),
     };
+    let each = requests_per_session(&counted).filter(|each| *each > 0.0 && !options.users);
+    let most = full(&counted).zip(each).map(|(full, each)| full.each(1.0 / each));
+    let (level, low, high) = most.map_or((level, low, high), |full| full.cap(level, low, high));
     // where nothing broke no more is known than what was offered
     let offered = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.figures.offered_per_s);
     let offered = offered.reduce(f64::max).filter(|_| estimate.is_none() && !options.users);
@@ -167,6 +180,7 @@ pub fn found(
         level,
         low_level: low,
         high_level: high,
+        is_between_trials: estimate.as_ref().is_some_and(|estimate| estimate.is_between_trials),
         users: options.users,
         first_to_break,
         first_to_break_measured,
@@ -179,6 +193,50 @@ pub fn found(
         took_s: spent_s(trials),
         curve: curve(goals, &counted),
     }
+}
+
+/// What a system that is full answers each second.
+#[derive(Debug, Clone, Copy)]
+struct Full {
+    per_s: f64,
+    /// By how much of it that may be off, as so many answers are counted.
+    uncertain: f64,
+}
+
+impl Full {
+    fn each(self, by: f64) -> Full {
+        Full { per_s: self.per_s * by, ..self }
+    }
+
+    /// A limit with its interval: no more than that holds, however short the trials and however slow an answer may be.
+    fn cap(
+        self,
+        level: Option<f64>,
+        low: Option<f64>,
+        high: Option<f64>,
+    ) -> (Option<f64>, Option<f64>, Option<f64>) {
+        let Some(level) = level.filter(|level| *level > self.per_s) else { return (level, low, high) };
+        let most = self.per_s * (1.0 + self.uncertain);
+        let least = self.per_s * (1.0 - self.uncertain);
+        (
+            Some(level.min(self.per_s)),
+            low.map(|low| low.min(least)),
+            Some(high.map_or(most, |high| high.min(most))),
+        )
+    }
+}
+
+/// A request without a good answer was answered, too, or may have been: the most that was answered each second in any trial,
+/// where more was offered in one.
+fn full(trials: &[&Trial]) -> Option<Full> {
+    let answered = |trial: &Trial| {
+        trial.figures.achieved_per_s + trial.figures.failed_share * trial.figures.offered_per_s
+    };
+    let most = trials.iter().max_by(|a, b| answered(a).total_cmp(&answered(b)))?;
+    let offered = trials.iter().map(|trial| trial.figures.offered_per_s).reduce(f64::max)?;
+    let per_s = answered(most);
+    let is_full = per_s > 0.0 && per_s < FULL_BELOW * offered;
+    is_full.then(|| Full { per_s, uncertain: 2.0 / (per_s * most.measured_s).max(4.0).sqrt() })
 }
 
 /// Requests each second at a level. Where sessions arrive it is a number of requests for each; with users what was
@@ -345,6 +403,8 @@ mod tests {
             [pass, pass, fail],
             "within the interval nothing fails"
         );
+        let wide = Found { low_per_s: Some(650.0), ..precise.clone() };
+        assert_eq!([650.0, 700.0, 741.0].map(|per_s| wide.verdict(Some(per_s))), [pass, unknown, fail]);
         let open = |low: bool, ended| Found {
             low_per_s: Some(720.0).filter(|_| low),
             high_per_s: Some(740.0).filter(|_| !low),

@@ -125,6 +125,8 @@ const REFINE_S: (f64, f64) = (3.0, 60.0);
 /// The last trial takes this part of the budget, within these bounds, seconds.
 const LAST_PART: f64 = 1.0 / 8.0;
 const LAST_S: (f64, f64) = (3.0, 60.0);
+/// It is at no less than so much of the limit.
+const LAST_BELOW: f64 = 0.9;
 /// Bounds of the warm-up, seconds, and its part of the trial.
 const WARM_UP_S: (f64, f64) = (1.0, 5.0);
 const WARM_UP_PART: f64 = 1.0 / 6.0;
@@ -459,7 +461,9 @@ impl Planner<'_> {
     /// The last trial, if there was none and there is time; else the end.
     fn end(&self, ending: Ending) -> Next {
         let found = estimate(self.goals, &self.counted).filter(|_| !self.had_last());
-        let last = found.and_then(|found| self.last(self.rounded(found.low.unwrap_or(found.level))));
+        // an interval that reaches far below is no reason to ask about what nobody doubts
+        let level = |found: &Estimate| found.low.unwrap_or(found.level).max(LAST_BELOW * found.level);
+        let last = found.and_then(|found| self.last(self.rounded(level(&found))));
         last.unwrap_or(Next::Over(ending))
     }
 

@@ -417,3 +417,44 @@ fn what_is_not_decided_does_not_break_first() {
     );
     assert!(!trials[0].missed(&goals, 0) && !trials[0].missed(&goals, 1) && trials[0].missed(&goals, 2));
 }
+
+/// Evenly spaced arrivals at a system that answers 125 each second and no more: what is beyond waits, three seconds long for
+/// less than a bound that is far above its service time.
+#[test]
+fn nothing_holds_that_a_full_system_does_not_answer_however_lenient_the_bound() {
+    const FULL: f64 = 125.0;
+    let goals = [
+        Goal {
+            text: "p99 < 1s".into(),
+            is_of_errors: false,
+            percentile: Some(Percentile { allowed: 0.01, bound_s: 1.0 }),
+        },
+        Goal { text: "achieved > 99% of offered".into(), is_of_errors: false, percentile: None },
+    ];
+    let run = |ask: &TrialPlan| {
+        let due = ask.level * ask.measured_max_s;
+        let mut tail = Tail::default();
+        for request in 0..due as u64 {
+            let waits_s = (request as f64 + 1.0) * (1.0 / FULL - 1.0 / ask.level).max(0.0);
+            tail.add(0.04 + waits_s, 1);
+        }
+        let achieved_per_s = ask.level.min(FULL);
+        let seen = |met: bool, tail: Option<Tail>| GoalResult { met, tail, ..GoalResult::default() };
+        // by the root of what is due, which explains three seconds of this
+        let is_short = 0.99 * due - achieved_per_s * ask.measured_max_s > 2.0 * due.sqrt();
+        let seen =
+            vec![seen((tail.slow() as f64) < 0.01 * tail.due() as f64, Some(tail)), seen(!is_short, None)];
+        let figures = Figures { offered_per_s: ask.level, achieved_per_s, ..Figures::default() };
+        Trial { took_s: ask.warm_up_s + ask.measured_max_s + 1.0, ..Trial::new(*ask, seen, figures) }
+    };
+    for (first, budget_s) in [(130.0, 12.0), (20.0, 60.0), (130.0, 60.0), (50.0, 180.0)] {
+        let options = Options::new(first, budget_s);
+        let mut trials = Vec::new();
+        let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(run));
+        let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
+        let told = format!("from {first}/s in {budget_s} s: {found:?}");
+        assert!(found.per_s.is_none_or(|per_s| per_s <= FULL * 1.02), "{told}");
+        assert!(found.low_per_s.is_none_or(|low| low <= FULL * 1.01), "{told}");
+        assert_ne!(found.verdict(Some(FULL * 1.04)), SearchVerdict::Pass, "{told}");
+    }
+}

@@ -92,7 +92,12 @@ pub fn at_least(found: &Found, per_s: f64) -> String {
         Some(true) => format!("at least the {wanted} asked for"),
         Some(false) => format!("less than the {wanted} asked for"),
         None => match (found.low_per_s, found.high_per_s) {
-            (Some(_), Some(_)) => format!("the interval does not decide whether it holds {wanted}"),
+            (Some(_), Some(_)) if found.is_narrow() => {
+                format!("the interval does not decide whether it holds {wanted}")
+            }
+            (Some(_), Some(_)) => {
+                format!("no trial decides whether it holds {wanted}: the interval is too wide")
+            }
             (Some(_), None) => {
                 format!("no trial decides whether it holds {wanted}: it was not tried that far")
             }
@@ -131,10 +136,14 @@ fn interval(found: &Found) -> String {
         false => (found.low_per_s, found.high_per_s),
     };
     let text = |value: f64| if found.users { count(value.round() as u64) } else { rate(value) };
+    let (between, sure) = match found.is_between_trials {
+        true => ("trials at ", ""),
+        false => ("", ", 95 %"),
+    };
     match (low, high) {
-        (Some(low), Some(high)) => format!(" ({} to {}, 95 %)", text(low), text(high)),
-        (Some(low), None) => format!(" (at least {}, 95 %)", text(low)),
-        (None, Some(high)) => format!(" (at most {}, 95 %)", text(high)),
+        (Some(low), Some(high)) => format!(" ({between}{} to {}{sure})", text(low), text(high)),
+        (Some(low), None) => format!(" (at least {}{sure})", text(low)),
+        (None, Some(high)) => format!(" (at most {}{sure})", text(high)),
         (None, None) => " (no interval yet)".into(),
     }
 }
@@ -407,8 +416,10 @@ pub(crate) mod tests {
         let found = searches(None).searches[0].found();
         assert_eq!(
             says(&found),
-            "holds 42,400/s (40,000 to 45,000, 95 %); first to break: mean < 50ms; then CPU of the system is 0.89 cores"
+            "holds 42,400/s (trials at 40,000 to 45,000); first to break: mean < 50ms; then CPU of the system is 0.89 cores"
         );
+        let fitted = Found { is_between_trials: false, ..found.clone() };
+        assert!(says(&fitted).starts_with("holds 42,400/s (40,000 to 45,000, 95 %); first"));
         let other = |ended, change: &dyn Fn(&mut Found)| {
             let mut found = Found { ended: Some(ended), ..found.clone() };
             change(&mut found);
@@ -423,7 +434,7 @@ pub(crate) mod tests {
             (found.users, found.level, found.low_level, found.high_level) =
                 (true, Some(34.0), Some(33.0), None);
         });
-        assert!(users.starts_with("holds 34 users, 42,400/s (at least 33, 95 %); first"), "{users}");
+        assert!(users.starts_with("holds 34 users, 42,400/s (at least 33); first"), "{users}");
         let nothing = other(Ending::NothingHolds, &|found| {
             (found.per_s, found.level, found.high_level) = (None, None, Some(0.2));
         });
@@ -453,6 +464,9 @@ pub(crate) mod tests {
         assert_eq!(at_least(&found, 45_001.0), "less than the 45,001/s asked for");
         assert_eq!(found.holds_at_least(45_000.0), None);
         assert_eq!(at_least(&found, 45_000.0), "the interval does not decide whether it holds 45,000/s");
+        let wide = Found { high_per_s: Some(60_000.0), ..found.clone() };
+        let undecided = "no trial decides whether it holds 45,000/s: the interval is too wide";
+        assert_eq!(at_least(&wide, 45_000.0), undecided);
         searches.searches[0].at_least_per_s = Some(50_000.0);
         let says = "less than the 50,000/s asked for";
         assert_eq!(remarks(&searches.searches[0], &found)[0], says);

@@ -12,11 +12,25 @@ use tidemark_scenario::plan::About;
 
 use super::goals::Bounded;
 
+/// Of shorter intervals the ends are most of what there is.
+const FLOW_MIN_S: f64 = 0.5;
+
 /// What was seen while the system had next to nothing to do.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Calm {
     /// Median response time, microseconds; none where most had no good answer, or nothing was answered.
     pub p50_us: Option<u64>,
+}
+
+/// What went in and out within an interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Flow {
+    /// How long it is.
+    pub seconds: f64,
+    /// Requests that fell due.
+    pub due: u64,
+    /// Requests that ended well.
+    pub good: u64,
 }
 
 /// A sink that counts.
@@ -32,6 +46,8 @@ pub struct Tally {
     in_flight: u64,
     waiting: u64,
     intervals: u64,
+    /// What fell due and what had a good answer within the window, interval by interval, where that is not too short.
+    pub flows: Vec<Flow>,
     /// Cores that were used by others than us within the window: sum and looks.
     others_cores: f64,
     looks: u64,
@@ -64,6 +80,7 @@ impl Tally {
             in_flight: 0,
             waiting: 0,
             intervals: 0,
+            flows: Vec::new(),
             others_cores: 0.0,
             looks: 0,
             window_us: None,
@@ -114,6 +131,12 @@ impl Tally {
             self.waiting += interval.waiting;
             self.intervals += 1;
             self.moments.push(moment);
+            let seconds = (interval.end_us - interval.start_us) as f64 / SECOND_US as f64;
+            if seconds >= FLOW_MIN_S {
+                let good = interval.series.iter().filter(|((_, outcome, _), _)| *outcome == Outcome::Ok);
+                let good = good.map(|(_, times)| times.response_time_us.len()).sum();
+                self.flows.push(Flow { seconds, due: interval.measured_offered, good });
+            }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! A run as a trial of the search.
 
-use tidemark_limit::{Cores, Figures, GoalResult, NotCounted, Trial, TrialPlan};
+use tidemark_limit::{Cores, Figures, GoalResult, NotCounted, Trial, TrialPlan, student};
 use tidemark_record::summary::Status;
 use tidemark_record::{DRIVER, Manifest};
 
 use super::goals::Goals;
-use super::tally::Tally;
+use super::tally::{Flow, Tally};
 use crate::verdict::{DRIVER_BOUND, MACHINE_BOUND, MISSED};
 
 /// A hypervisor that takes a larger share of the cores disturbs.
@@ -17,9 +17,11 @@ const FREE_SHARE: f64 = 0.1;
 /// A driver that is on fewer than this share of the cores is not the one who has them.
 const OWN_SHARE_MAX: f64 = 0.5;
 /// What is achieved differs from what is offered by chance, too, as a queue is longer at a trial's end than at its
-/// beginning, or shorter: by about the root of the number of requests where the system is just full. A trial is short of
-/// what is to be achieved beyond so many of them.
+/// beginning, or shorter: by about the root of the number of requests where the system is just full and both arrivals and
+/// service times are random. A trial is short of what is to be achieved beyond so many of them,
 const SHORT_BY_CHANCE: f64 = 2.0;
+/// or beyond what is exceeded with this probability, by how its seconds differ: where those are alike, chance is small.
+const EXCEEDED: f64 = 0.05;
 
 /// When a trial ran, and where its run is.
 #[derive(Debug, Clone)]
@@ -39,7 +41,7 @@ pub fn trial(ask: TrialPlan, goals: &Goals, tally: &Tally, manifest: &Manifest, 
     let by_chance: Vec<bool> = goals
         .achieved
         .iter()
-        .map(|bound| bound.is_some_and(|bound| short_by_chance(bound, manifest)))
+        .map(|bound| bound.is_some_and(|bound| short_by_chance(bound, manifest, &tally.flows)))
         .collect();
     let seen: Vec<GoalResult> = goals
         .of
@@ -101,11 +103,26 @@ fn failure(goals: &Goals, seen: &[GoalResult], by_chance: &[bool], manifest: &Ma
 }
 
 /// Whether no more is lacking of what is to be achieved than chance explains.
-fn short_by_chance(bound: f64, manifest: &Manifest) -> bool {
+fn short_by_chance(bound: f64, manifest: &Manifest, flows: &[Flow]) -> bool {
     let summary = &manifest.summary;
     let due = summary.offered_per_s * summary.measured_s;
     let achieved = summary.achieved_per_s * summary.measured_s;
-    due > 0.0 && bound * due - achieved <= SHORT_BY_CHANCE * due.sqrt()
+    let by_chance = SHORT_BY_CHANCE * due.sqrt();
+    let by_chance = by_seconds(flows, summary.measured_s).map_or(by_chance, |seconds| seconds.min(by_chance));
+    due > 0.0 && bound * due - achieved <= by_chance
+}
+
+/// By how many requests what is good and what is due differ by chance, as the seconds' differences scatter around their
+/// mean; none of a single one.
+fn by_seconds(flows: &[Flow], measured_s: f64) -> Option<f64> {
+    let lacking = |flow: &Flow| flow.due as f64 - flow.good as f64;
+    let seconds: f64 = flows.iter().map(|flow| flow.seconds).sum();
+    let mean_per_s = flows.iter().map(lacking).sum::<f64>() / seconds;
+    let freedom = flows.len().checked_sub(2)? as f64 + 1.0;
+    let squares = flows.iter().map(|flow| (lacking(flow) - mean_per_s * flow.seconds).powi(2) / flow.seconds);
+    let deviation = (squares.sum::<f64>() / freedom * measured_s).sqrt();
+    // a request is under way at either end
+    Some(student::quantile(EXCEEDED, freedom) * deviation + 1.0)
 }
 
 fn driver_bound(manifest: &Manifest) -> String {
@@ -253,6 +270,18 @@ mod tests {
         // 40,000, 39,600, 400
         assert_eq!([9_801.0, 9_799.0].map(|achieved| of(1e4, achieved).holds()), [true, false]);
         assert!(!of(0.0, 0.0).holds());
+    }
+
+    #[test]
+    fn what_is_lacking_evenly_is_no_chance() {
+        let flow = |due: u64, good: u64| Flow { seconds: 1.0, due, good };
+        // 130/s at a system of 125/s: 15 of 390 after three seconds, of which 4 may be lacking
+        let even = by_seconds(&[flow(130, 125), flow(130, 125), flow(130, 125)], 3.0).unwrap();
+        assert!(even < 11.0, "{even}");
+        let random = by_seconds(&[flow(118, 125), flow(145, 125), flow(127, 125)], 3.0).unwrap();
+        assert!(random > 2.0 * 390f64.sqrt(), "{random}");
+        assert_eq!(by_seconds(&[flow(130, 125)], 1.0), None);
+        assert_eq!(by_seconds(&[], 1.0), None);
     }
 
     #[test]

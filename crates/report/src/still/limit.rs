@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn it_has_a_dot_for_each_trial_and_no_markup_of_others() {
         let shown = page(&searches(None));
-        assert!(shown.contains("<p class=\"lead\">holds 42,400/s (40,000 to 45,000, 95 %)"), "{shown}");
+        assert!(shown.contains("<p class=\"lead\">holds 42,400/s (trials at 40,000 to 45,000)"), "{shown}");
         // throughput, two percentiles that are known, CPU
         assert_eq!(shown.matches("<circle").count(), 3 * 4);
         assert_eq!(shown.matches("<circle class=\"dot bad\"").count(), 4);
