@@ -237,6 +237,7 @@ fn told(asked: &[String]) -> String {
 /// A search that has not begun, and its goals.
 fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), LabError> {
     let Member { setting, plan, options: run_options } = member;
+    goals::check(&plan.objectives).map_err(LabError::Usage)?;
     let goals = Goals::of(plan);
     let users = plan.load.streams().iter().any(|stream| stream.model.is_closed());
     let level = plan.level();

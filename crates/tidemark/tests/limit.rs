@@ -170,6 +170,7 @@ fn what_cannot_be_searched_is_refused() {
     let url = "http://127.0.0.1:9";
     refused(&["mixed.yaml", "--url", url], "no one level to raise");
     refused(&["s.yaml", "--url", url, "--until", "p99"], "compares nothing");
+    refused(&["s.yaml", "--url", url, "--until", "p99>50ms"], "bounded from above: p99<50ms");
     refused(&["s.yaml", "--url", url, "--over", "cores=1"], "two values or more");
     refused(&["s.yaml", "--url", url, "--over", "colour=red,blue"], "colour");
     refused(
