@@ -8,9 +8,10 @@ mod in_rounds;
 use std::path::{Path, PathBuf};
 
 use tidemark_record::{ComparedRun, Comparison as Record, Part};
+use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::{Comparison, Plan, Side};
 
-use crate::stores;
+use crate::{stores, target};
 pub use in_rounds::{Bounds, Looked, compare_in_rounds};
 
 use crate::{EXIT_PASS, Finished, LabError, RunOptions, worse};
@@ -72,6 +73,13 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
         return Err(LabError::Usage(format!("nothing is left to compare: {}", left_out.join("; "))).into());
     }
     let comparison = &Comparison { sides, ..comparison.clone() };
+    let own_url = |side: &Side| match &side.plan.system.origin {
+        SystemOrigin::Url(url) => Some(url.clone()),
+        _ => None,
+    };
+    for url in comparison.sides.iter().filter_map(own_url).chain(options.url.clone()) {
+        target::check(&url)?;
+    }
     let dir = tidemark_record::new_run_dir(options.out.as_deref(), &comparison.name)
         .map_err(|error| LabError::Usage(error.to_string()))?;
     let sides = comparison.sides.iter().map(|side| side.name.clone()).collect();
@@ -308,6 +316,26 @@ mod tests {
         assert_eq!(read.comparison.runs[5].dir, "6-two-equal-rate");
         assert_eq!(read.comparison.equal_rate_per_s, Some(500.0));
         assert_eq!(read.comparison.stopped, None);
+    }
+
+    #[test]
+    fn a_url_that_cannot_be_driven_is_told_before_anything_runs() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut comparison = comparison(temp.path(), "");
+        let out = temp.path().join("out");
+        let refused = |comparison: &Comparison, url: Option<&str>| {
+            let (out, url) = (Some(out.clone()), url.map(str::to_owned));
+            let options = RunOptions { out, url, remember: false, ..RunOptions::default() };
+            let compared =
+                compare::<LabError>(comparison, &options, None, &mut |_, _, _| panic!("nothing is to run"));
+            let error = compared.unwrap_err();
+            assert!(matches!(error, LabError::Usage(_)), "{error}");
+            error.to_string()
+        };
+        assert!(refused(&comparison, Some("foo")).starts_with("`foo` cannot be driven"));
+        comparison.sides[1].plan.drive_instead("bar").unwrap();
+        assert!(refused(&comparison, None).starts_with("`bar` cannot be driven"));
+        assert!(!out.exists());
     }
 
     #[test]

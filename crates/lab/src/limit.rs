@@ -28,7 +28,8 @@ use self::tally::{Calm, Tally};
 use self::trial::{Took, trial};
 use crate::interrupt::{Interrupt, StopRequest};
 use crate::{
-    EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, Pins, RunOptions, pin, worse,
+    EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, Pins, RunOptions, pin, target,
+    worse,
 };
 
 /// Most users that are tried, and most sessions each second.
@@ -237,6 +238,10 @@ fn told(asked: &[String]) -> String {
 /// A search that has not begun, and its goals.
 fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), LabError> {
     let Member { setting, plan, options: run_options } = member;
+    if let Some(url) = &run_options.url {
+        target::check(url)?;
+    }
+    goals::check(&plan.objectives).map_err(LabError::Usage)?;
     let goals = Goals::of(plan);
     let users = plan.load.streams().iter().any(|stream| stream.model.is_closed());
     let level = plan.level();

@@ -33,10 +33,18 @@ pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
     looked_up(text, system).map(|(target, _)| target)
 }
 
-/// The same, and how long it took to look the name up, where there is one.
+/// Refuses a URL whose form is wrong, before anything is begun; nothing is looked up.
+pub fn check(text: &str) -> Result<(), LabError> {
+    SystemUrl::read(text).map(|_| ()).map_err(|reason| wrong(text, &reason))
+}
+
+fn wrong(text: &str, reason: &str) -> LabError {
+    LabError::Usage(format!("`{}` cannot be driven: {reason}", without_password(text)))
+}
+
+/// The same as [`target`], and how long it took to look the name up, where there is one.
 pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration>), LabError> {
-    let wrong =
-        |reason: String| LabError::Usage(format!("`{}` cannot be driven: {reason}", without_password(text)));
+    let wrong = |reason: String| wrong(text, &reason);
     let url = SystemUrl::read(text).map_err(wrong)?;
     let (protocol, own_port, authority, base_path) = match url.spoken.clone() {
         Spoken::Http { base_path } => {

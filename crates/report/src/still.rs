@@ -32,7 +32,7 @@ h1{font-size:1.1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;fo
 td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}.why div{position:sticky;left:.5rem;width:fit-content;max-width:min(46rem,calc(100vw - 3.5rem));overflow-wrap:anywhere}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
 .wide{overflow-x:auto}a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
 .cut{stroke:var(--quiet);stroke-dasharray:4 3}.cut.bad{stroke:var(--bad)}.cut.good{stroke:var(--good)}text{font-size:11px;fill:var(--quiet)}
-@media(max-width:36rem){body{overflow-wrap:anywhere}table{overflow-wrap:normal}text{font-size:15px}.wide svg{min-width:34rem}}
+@media(max-width:36rem){body{overflow-wrap:anywhere}table{overflow-wrap:normal}text{font-size:15px}.wide text{font-size:20px}.wide .way{stroke-width:2}.wide .more{display:none}.wide td,.wide th{padding:.2rem;font-size:13px}}
 ";
 
 /// The page of a comparison.

@@ -247,12 +247,34 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
     if let Some(users) = arguments.users {
         plan.override_users(users).map_err(usage)?;
     }
+    check_start(&plan, arguments)?;
     for objective in &arguments.objectives {
         plan.add_objective(objective).map_err(|error| Failure::usage(format!("--until: {error}")))?;
     }
     plan.watch.extend(arguments.watch.iter().cloned());
     arguments.reach.ask(&mut plan, arguments.url.as_deref())?;
     Ok(*plan)
+}
+
+/// Refuses a start that is asked for above the highest level that may be tried. The scenario's own level is no wish: a search of
+/// less begins at --most.
+fn check_start(plan: &Plan, arguments: &LimitArguments) -> Result<(), Failure> {
+    let users = plan.load.streams().iter().any(|stream| stream.model.is_closed());
+    let asked = match (arguments.rate, arguments.users) {
+        (Some(rate), _) => Some(("--rate", rate.to)),
+        // of sessions that arrive it is the number of connections
+        (None, Some(count)) if users => Some(("--users", f64::from(count))),
+        _ => None,
+    };
+    match (asked, constant("--most", arguments.most)?) {
+        (Some((flag, start)), Some(most)) if start > most => {
+            let [start, most] = [start, most].map(|level| words::level_text(level, users));
+            Err(Failure::usage(format!(
+                "{flag}: a search that begins at {start} tries more than --most {most}; begin lower, or give it more"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `cores=2: trial 7: 41,200/s for 9s; 1m10s of 5m; so far: holds 40,000/s …`.

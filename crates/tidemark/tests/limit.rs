@@ -170,6 +170,7 @@ fn what_cannot_be_searched_is_refused() {
     let url = "http://127.0.0.1:9";
     refused(&["mixed.yaml", "--url", url], "no one level to raise");
     refused(&["s.yaml", "--url", url, "--until", "p99"], "compares nothing");
+    refused(&["s.yaml", "--url", url, "--until", "p99>50ms"], "bounded from above: p99<50ms");
     refused(&["s.yaml", "--url", url, "--over", "cores=1"], "two values or more");
     refused(&["s.yaml", "--url", url, "--over", "colour=red,blue"], "colour");
     refused(
@@ -178,6 +179,11 @@ fn what_cannot_be_searched_is_refused() {
     );
     refused(&["s.yaml", "--url", url, "--within", "0%"], "0.1% to 100%");
     refused(&["s.yaml", "--url", url, "--rate", "5:9"], "one number, not two");
+    let above_most = ["s.yaml", "--url", url, "--most", "10", "-r", "100"];
+    refused(&above_most, "--rate: a search that begins at 100/s tries more than --most 10/s");
+    write("users.yaml", "sessions: {s: {steps: [{GET: /}]}}\nload: {users: 5, hold: 1s}\n");
+    let above_most = ["users.yaml", "--url", url, "--most", "10", "--users", "100"];
+    refused(&above_most, "--users: a search that begins at 100 users tries more than --most 10 users");
     let more_than_is_tried = ["s.yaml", "--url", url, "--at-least", "600", "--most", "500"];
     refused(&more_than_is_tried, "raise --most to 600/s, or ask for less");
     refused(&["s.yaml", "--url", url, "--out", "full"], "never overwritten");

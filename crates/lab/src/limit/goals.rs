@@ -54,18 +54,32 @@ impl Goals {
 
 /// Whether an objective asks for a load instead of bounding what it does: the more there is, the better.
 fn asks_for_load(objective: &Objective) -> bool {
-    let at_least = matches!(objective.comparison, Comparison::Greater | Comparison::GreaterOrEqual);
     let amount = matches!(
         objective.metric,
         Metric::Rate | Metric::Own(OwnFigure::Count | OwnFigure::Sum | OwnFigure::Rate)
     );
-    at_least && amount
+    is_at_least(objective) && amount
+}
+
+/// Refuses a time that is bounded from below: more load makes times longer, so that it would hold where the system does not.
+pub fn check(objectives: &[Objective]) -> Result<(), String> {
+    let is_time = |objective: &Objective| matches!(objective.metric, Metric::Percentile(_) | Metric::Mean);
+    match objectives.iter().find(|objective| is_time(objective) && is_at_least(objective)) {
+        None => Ok(()),
+        Some(Objective { text, .. }) => Err(format!(
+            "`{text}` is broken by less load, not by more; a time is bounded from above: {}",
+            text.replacen('>', "<", 1)
+        )),
+    }
+}
+
+fn is_at_least(objective: &Objective) -> bool {
+    matches!(objective.comparison, Comparison::Greater | Comparison::GreaterOrEqual)
 }
 
 /// The bound of an objective on the share of what is offered that is achieved.
 fn achieved(objective: &Objective) -> Option<f64> {
-    let at_least = matches!(objective.comparison, Comparison::Greater | Comparison::GreaterOrEqual);
-    (at_least && objective.metric == Metric::AchievedShare).then_some(objective.bound)
+    (is_at_least(objective) && objective.metric == Metric::AchievedShare).then_some(objective.bound)
 }
 
 /// A percentile with an upper bound; the longest time is decided trial by trial.
@@ -103,5 +117,23 @@ mod tests {
         assert!((percentile.allowed - 0.01).abs() < 1e-12 && percentile.bound_s == 0.05);
         let label = Bounded { about: About::Label(0), bound_us: 2_000.0 };
         assert_eq!(goals.bounded[1..], [Some(label), None, None]);
+    }
+
+    #[test]
+    fn a_time_that_is_bounded_from_below_is_refused() {
+        let checked = |text: &str| {
+            let mut plan = plan(LoadModel::Open(Spacing::Poisson));
+            plan.add_objective(text).unwrap();
+            check(&plan.objectives)
+        };
+        for (text, right) in
+            [("p99>50ms", "p99<50ms"), ("A mean >= 2ms", "A mean <= 2ms"), ("max > 1s", "max < 1s")]
+        {
+            let reason = checked(text).unwrap_err();
+            assert!(reason.ends_with(&format!("from above: {right}")), "{reason}");
+        }
+        for text in ["p99 < 50ms", "rate > 5k/s", "achieved >= 99% of offered"] {
+            assert_eq!(checked(text), Ok(()));
+        }
     }
 }

@@ -267,4 +267,10 @@ fn what_cannot_be_searched_is_told_before_anything_runs() {
         panic!("nothing is to run")
     });
     assert!(error.unwrap_err().to_string().contains("no one level to raise"));
+    let mut unread = member(SCENARIO);
+    unread.options.url = Some("foo".into());
+    let error = limit::<LabError>(&[unread], &options(&temp.path().join("out")), &mut |_, _, _| {
+        panic!("nothing is to run")
+    });
+    assert!(error.unwrap_err().to_string().starts_with("`foo` cannot be driven"));
 }

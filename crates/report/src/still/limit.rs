@@ -8,9 +8,9 @@ use super::{EDGE, WIDTH, escape, head};
 use crate::limit::{missed, rate, remarks, says, time, took};
 use crate::units::{duration, percent, three_digits};
 
-/// Height of a chart, pixels, and the room for its axes.
+/// Height of a chart, pixels, and the room for its axes, whose text is larger on a narrow screen.
 const HEIGHT: f64 = 200.0;
-const LEFT: f64 = 64.0;
+const LEFT: f64 = 84.0;
 const BOTTOM: f64 = 22.0;
 /// Most trials in the table.
 const TRIALS_MAX: usize = 1_000;
@@ -174,7 +174,7 @@ fn chart(
     // what each line is stands in a corner, as their ends lie close together
     let named = ways.iter().filter(|(name, ..)| !name.is_empty()).enumerate();
     for (row, (name, dashes, _)) in named {
-        let (x, y) = (LEFT + 12.0, EDGE + 10.0 + 17.0 * row as f64);
+        let (x, y) = (LEFT + 12.0, EDGE + 10.0 + 20.0 * row as f64);
         let _ = writeln!(
             out,
             "<polyline class=\"way\" stroke-dasharray=\"{dashes}\" points=\"{x:.1},{y:.1} {:.1},{y:.1}\"/>\
@@ -188,12 +188,13 @@ fn chart(
     out.push_str("</svg></figure>\n");
 }
 
+/// Every trial in a table; columns that a narrow screen has no room for are of the class `more`.
 fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
     let first = if found.users { "users" } else { "asked for" };
     let _ = writeln!(
         out,
-        "<div class=\"wide\"><table><tr><th>{first}</th><th>holds</th><th>offered</th><th>answered</th><th>p50</th><th>p99</th><th>failed</th>\
-         <th>measured</th><th>began after</th></tr>"
+        "<div class=\"wide\"><table><tr><th>{first}</th><th>holds</th><th class=\"more\">offered</th><th>answered</th><th>p50</th><th>p99</th><th>failed</th>\
+         <th class=\"more\">measured</th><th class=\"more\">began after</th></tr>"
     );
     for trial in search.trials.iter().take(TRIALS_MAX) {
         let figures = &trial.figures;
@@ -208,8 +209,8 @@ fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
         };
         let _ = writeln!(
             out,
-            "<tr><td>{level}</td><td class=\"{class}\">{sign}</td><td>{}/s</td><td>{}/s</td><td>{}</td><td>{}</td><td>{}</td>\
-             <td>{}</td><td>{:.1}s</td></tr>",
+            "<tr><td>{level}</td><td class=\"{class}\">{sign}</td><td class=\"more\">{}/s</td><td>{}/s</td><td>{}</td><td>{}</td><td>{}</td>\
+             <td class=\"more\">{}</td><td class=\"more\">{:.1}s</td></tr>",
             rate(figures.offered_per_s),
             rate(figures.achieved_per_s),
             time(figures.p50_us),
@@ -266,6 +267,15 @@ mod tests {
         assert_eq!(shown.matches("<rect").count(), 3);
         assert!(shown.contains("a &lt;note&gt;") && !shown.contains("71ms</td></td>"), "{shown}");
         assert!(shown.contains("mean &lt; 50ms (71ms&lt;/td&gt;)"), "{shown}");
+    }
+
+    #[test]
+    fn on_a_narrow_screen_charts_shrink_and_the_table_has_fewer_columns() {
+        let searches = searches(None);
+        let shown = page(&searches);
+        let rows = 1 + searches.searches[0].trials.len();
+        assert_eq!(shown.matches(" class=\"more\">").count(), 3 * rows, "{shown}");
+        assert!(shown.contains(".wide .more{display:none}") && !shown.contains("svg{min-width"), "{shown}");
     }
 
     #[test]

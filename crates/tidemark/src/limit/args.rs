@@ -46,7 +46,7 @@ pub struct LimitArguments {
     /// An objective beside the scenario's, like 'p99<10ms' or 'Login errors<0.1%' (repeatable)
     #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE")]
     pub objectives: Vec<String>,
-    /// Longest time of the search, like 10m; of each where there are several
+    /// About how long the search may take, like 10m; each of them where there are several
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time)]
     pub budget: Duration,
     /// How well the limit must be known before the search ends early: half of its interval
