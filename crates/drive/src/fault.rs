@@ -75,6 +75,7 @@ impl Fault {
             Fault::Broken(error) if stream_fault::of(error).is_some_and(|fault| fault.is_violation) => {
                 Outcome::Protocol
             }
+            Fault::Broken(error) if stream_fault::is_time_out(error) => Outcome::Timeout,
             Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
             Fault::Protocol(_) | Fault::Unsendable(_) => Outcome::Protocol,
             Fault::Flawed(flaw) => flaw.outcome(),
