@@ -113,7 +113,7 @@ impl Thread<'_> {
     pub fn drop_connection(&mut self, s: usize, now_ns: u64) {
         if let Some(c) = self.flow.sessions[s].connection.map(|c| c as usize) {
             if self.pools.get(c).state == ConnectionState::Connecting {
-                self.pools.get(c).refused(now_ns);
+                self.pools.get(c).timed_out(now_ns);
             }
             self.close(c);
         }
@@ -180,7 +180,10 @@ impl Thread<'_> {
     pub fn not_made(&mut self, c: usize, fault: &Fault, now_ns: u64) {
         self.over_ahead(c);
         self.close(c);
-        self.pools.get(c).refused(now_ns);
+        match fault {
+            Fault::ConnectTimeout => self.pools.get(c).timed_out(now_ns),
+            _ => self.pools.get(c).refused(now_ns),
+        }
         let (label, outcome) = (self.label_to(self.pools.target_of(c)), fault.outcome());
         if self.recorder.wants_example(label, outcome) {
             let detail = format!("{fault} (a connection that was to be there before it was needed)");

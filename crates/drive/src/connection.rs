@@ -39,6 +39,8 @@ pub(crate) struct Connection {
     pub exchanging: bool,
     /// Whether it has not brought an answer yet.
     pub fresh: bool,
+    /// Whether the last try to make it was refused or broke, and did not only take too long.
+    pub was_refused: bool,
     /// Which taking was its last.
     turn: u64,
     /// Not to be tried again before.
@@ -53,6 +55,7 @@ impl Connection {
             session: None,
             exchanging: false,
             fresh: true,
+            was_refused: false,
             turn: 0,
             retry_ns: 0,
             back_off_ns: 0,
@@ -64,6 +67,13 @@ impl Connection {
         let back_off_ns = (u64::from(self.back_off_ns) * 2).clamp(FIRST_BACK_OFF_NS, LONGEST_BACK_OFF_NS);
         self.back_off_ns = back_off_ns as u32;
         self.retry_ns = now_ns + back_off_ns;
+        self.was_refused = true;
+    }
+
+    /// It was not made in time: the next try waits as after a refusal.
+    pub fn timed_out(&mut self, now_ns: u64) {
+        self.refused(now_ns);
+        self.was_refused = false;
     }
 
     /// It is made.

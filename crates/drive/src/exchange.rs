@@ -490,7 +490,11 @@ impl Thread<'_> {
             }
             SessionState::BackingOff => {
                 self.timers.clear(s, Alarm::Wake);
-                Fault::ConnectTimeout
+                let connection = self.flow.sessions[s].connection.map(|c| c as usize);
+                match connection.is_some_and(|c| self.pools.get(c).was_refused) {
+                    true => Fault::BackingOff,
+                    false => Fault::ConnectTimeout,
+                }
             }
             SessionState::Connecting => {
                 self.drop_connection(s, now_ns);

@@ -34,8 +34,10 @@ impl From<HttpError> for Violation {
 pub(crate) enum Fault {
     /// No connection could be made.
     Connect(io::Error),
-    /// No connection was made in time.
+    /// No connection was made in time: nobody said anything.
     ConnectTimeout,
+    /// None was made in time, since the last try was refused or broke and the next one had to wait.
+    BackingOff,
     /// No whole answer in time.
     Timeout,
     /// Still under way when the run ended.
@@ -67,12 +69,13 @@ impl Fault {
     /// How it is counted.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Fault::Connect(_) | Fault::ConnectTimeout => Outcome::Connect,
-            Fault::Timeout => Outcome::Timeout,
+            Fault::Connect(_) | Fault::BackingOff => Outcome::Connect,
+            Fault::Timeout | Fault::ConnectTimeout => Outcome::Timeout,
             Fault::CutOff => Outcome::Unfinished,
             Fault::Broken(error) if stream_fault::of(error).is_some_and(|fault| fault.is_violation) => {
                 Outcome::Protocol
             }
+            Fault::Broken(error) if stream_fault::is_time_out(error) => Outcome::Timeout,
             Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
             Fault::Protocol(_) | Fault::Unsendable(_) => Outcome::Protocol,
             Fault::Flawed(flaw) => flaw.outcome(),
@@ -92,6 +95,7 @@ impl fmt::Display for Fault {
             ),
             Fault::Connect(error) => write!(f, "could not connect: {error}"),
             Fault::ConnectTimeout => f.write_str("no connection was made in time"),
+            Fault::BackingOff => f.write_str("could not connect in time: the last try was refused or broke"),
             Fault::Timeout => f.write_str("no whole answer in time"),
             Fault::CutOff => f.write_str("no whole answer when the run ended"),
             Fault::Broken(error) if stream_fault::of(error).is_some() => write!(f, "{error}"),

@@ -333,7 +333,10 @@ impl<I: Io> Streams<I> {
                 self.lose(l, error.into_io().unwrap_or_else(ended));
             }
             Some(Err(error)) => self.lose(l, fault::told(error)),
-            None if link.state == LinkState::Open && link.is_going_away(cx) => self.retire(l),
+            None if link.state == LinkState::Open && link.is_going_away(cx) => {
+                let words = "the connection takes no further request";
+                self.retire(l, &io::Error::new(ErrorKind::ConnectionReset, words));
+            }
             None => {}
         }
         if !self.links[l].pipe.0.borrow().output.is_empty() {
@@ -341,8 +344,8 @@ impl<I: Io> Streams<I> {
         }
     }
 
-    /// It takes no further request.
-    fn retire(&mut self, l: usize) {
+    /// It takes no further request: those that it holds are told why.
+    fn retire(&mut self, l: usize, why: &io::Error) {
         let link = &mut self.links[l];
         link.state = LinkState::Retired;
         self.open -= 1;
@@ -352,9 +355,7 @@ impl<I: Io> Streams<I> {
             }
         }
         for s in std::mem::take(&mut link.held) {
-            let words = "the connection takes no further request";
-            let error = io::Error::new(ErrorKind::ConnectionReset, words);
-            self.notices.push_back((s, Event::Unsent(error), false));
+            self.notices.push_back((s, Event::Unsent(stream_fault::again(why)), false));
         }
     }
 

@@ -293,14 +293,17 @@ impl<I: Io> CallStreams<I> {
         }
     }
 
-    /// It takes no further call; those under way go on.
+    /// It takes no further call, as one timed out and nothing came meanwhile; those under way go on.
     fn retire(&mut self, l: usize) {
         self.links[l].state = LinkState::Retired;
         self.links[l].held.clear();
         for s in self.streams_of(l) {
             let event = match self.streams[s].state {
                 StreamState::Idle => Event::Ended { within: false },
-                StreamState::Held => Event::Failed(broken("the connection takes no further call")),
+                StreamState::Held => {
+                    let words = "another call of its connection timed out, and nothing came meanwhile";
+                    Event::Failed(stream_fault::timed_out(words))
+                }
                 StreamState::Closed | StreamState::Opening | StreamState::Calling { .. } => continue,
             };
             self.streams[s].state = StreamState::Closed;

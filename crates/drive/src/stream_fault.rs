@@ -1,4 +1,4 @@
-//! What ends a stream of a shared connection (HTTP/2, remote calls) other than its answer, in words.
+//! What ends a stream of a shared connection (HTTP/2, remote calls, a pipeline) other than its answer, in words.
 
 use std::io::{self, ErrorKind};
 
@@ -46,6 +46,17 @@ pub(crate) fn broken(words: impl Into<String>) -> io::Error {
 pub(crate) fn untaken(words: impl Into<String>) -> io::Error {
     let fault = StreamFault { is_violation: false, is_untaken: true, words: words.into() };
     io::Error::new(ErrorKind::ConnectionReset, fault)
+}
+
+/// A request that is given up because another one of its connection timed out: the server said nothing.
+pub(crate) fn timed_out(words: impl Into<String>) -> io::Error {
+    let fault = StreamFault { is_violation: false, is_untaken: false, words: words.into() };
+    io::Error::new(ErrorKind::TimedOut, fault)
+}
+
+/// Whether an error is of a request that is given up as [another timed out](timed_out).
+pub(crate) fn is_time_out(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::TimedOut && of(error).is_some()
 }
 
 /// Whether an error is of an [untaken] request.

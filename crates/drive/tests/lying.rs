@@ -287,6 +287,18 @@ fn a_server_that_asks_without_end_is_left() {
     }
 }
 
+#[test]
+fn a_greeting_that_never_comes_is_a_time_out() {
+    for scheme in ["postgres", "cql"] {
+        let address = listen(None, |stream| while matches!(stream.read(&mut [0; 64]), Ok(1..)) {});
+        let (_, _, step, check) = PEERS.into_iter().find(|peer| peer.0 == scheme).unwrap();
+        let sum = drive(scheme, step, check, address, "connections: 8, sessions: 20", SHORT);
+        assert_eq!(sum.outcome(Outcome::Timeout), 20, "{scheme}: {:?}", sum.examples());
+        let details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
+        assert!(details.contains(&"no connection was made in time"), "{scheme}: {details:?}");
+    }
+}
+
 /// What nobody looks at must be whole all the same, and what is wrong in it breaks only its own request.
 #[test]
 fn what_is_passed_by_must_be_an_answer() {

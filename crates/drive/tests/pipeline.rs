@@ -8,7 +8,7 @@ use crate::support::{
     Next, Nobody, Server, answer, begin, extract, finish, get, http, options, phase, plan, run,
 };
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::{Check, LoadModel, Source, TextTest, WhenMissing};
+use tidemark_scenario::plan::{Check, LoadModel, Source, Spacing, TextTest, WhenMissing};
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Template};
 
@@ -133,8 +133,22 @@ fn a_time_out_ends_what_waits_behind_it() {
     plan.requests[0].timeout = Duration::from_secs(2);
     let sum = run(plan, server.address);
     assert_eq!(sum.outcome(Outcome::Ok), 4, "{:?}", sum.examples());
-    assert!(sum.outcome(Outcome::Timeout) >= 1, "{:?}", sum.examples());
-    assert_eq!(sum.outcome(Outcome::Timeout) + sum.outcome(Outcome::Reset), 12, "{:?}", sum.examples());
+    assert_eq!(sum.outcome(Outcome::Timeout), 12, "the server reset nothing: {:?}", sum.examples());
+}
+
+#[test]
+fn who_shares_a_socket_with_one_that_timed_out_has_timed_out_too() {
+    let server = Server::start(|_, _| Next::Keep);
+    // the second is due 100 ms after the first, and so would have as much longer
+    let mut plan = plan(vec![get(0, "/")], LoadModel::Open(Spacing::Constant), vec![phase(200, 10.0)]);
+    (plan.limits.connections, plan.limits.pipeline) = (1, DEPTH);
+    plan.requests[0].timeout = Duration::from_millis(300);
+    let sum = run(plan, server.address);
+    assert_eq!((sum.outcome(Outcome::Timeout), sum.ended()), (2, 2), "{:?}", sum.examples());
+    assert_eq!(server.connections(), 1);
+    let details: Vec<_> = sum.examples().iter().map(|example| example.detail.clone()).collect();
+    let both = ["no whole answer in time", "another request of its pipeline timed out"];
+    assert!(details.iter().all(|detail| both.contains(&detail.as_str())), "{details:?}");
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn a_greeting_tells_what_a_drive_would_meet() {
 }
 
 #[test]
-fn a_handshake_that_fails_is_a_failed_connect() {
+fn a_handshake_that_fails_is_a_failed_connect_and_one_that_never_ends_a_time_out() {
     let identity = identity_13();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let speaks_http = listener.local_addr().unwrap();
@@ -246,7 +246,7 @@ fn a_handshake_that_fails_is_a_failed_connect() {
     let mut plan = twenty_apart();
     plan.limits.connect_timeout = Duration::from_millis(150);
     let sum = run(plan, silent.local_addr().unwrap(), &trusting(&identity));
-    all_end(&sum, Outcome::Connect, "no connection was made in time");
+    all_end(&sum, Outcome::Timeout, "no connection was made in time");
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub enum Outcome {
     Status,
     /// Answered, but a check on header, body or extraction failed.
     Check,
-    /// No whole answer within the step's time-out.
+    /// No whole answer within the step's time-out, or no connection in time, without anyone's having refused it.
     Timeout,
     /// No connection could be made.
     Connect,

@@ -11,6 +11,7 @@ use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::io::Io;
 use crate::jar::Jar;
+use crate::stream_fault;
 use crate::transport::{Event, Sent, Transport};
 
 impl<I: Io + 'static> Transport for Streams<I> {
@@ -86,7 +87,8 @@ impl<I: Io + 'static> Transport for Streams<I> {
             self.dirty.push(l as u32);
             self.over(l);
             if silent && self.links[l].state == LinkState::Open {
-                self.retire(l);
+                let words = "another request of its connection timed out, and nothing came meanwhile";
+                self.retire(l, &stream_fault::timed_out(words));
             }
         }
         self.free_if_left(l);

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::{Event, Handshakes, Io};
 use crate::prefetch::prefetch;
+use crate::stream_fault;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LaneState {
@@ -314,10 +315,15 @@ fn unasked() -> Event {
     Event::Failed(io::Error::new(ErrorKind::InvalidData, text))
 }
 
-/// What lanes are told whose socket another lane had to close.
-fn given_up() -> Event {
-    let text = "another request of its pipeline timed out or was answered wrongly";
+/// What lanes are told whose socket another lane had to close, as its answer was wrong.
+fn answered_wrongly() -> Event {
+    let text = "another request of its pipeline was answered wrongly";
     Event::Failed(io::Error::new(ErrorKind::ConnectionAborted, text))
+}
+
+/// The same where its time ran out.
+fn timed_out() -> Event {
+    Event::Failed(stream_fault::timed_out("another request of its pipeline timed out"))
 }
 
 impl<I: Io> Io for PipelineIo<I> {
@@ -400,7 +406,9 @@ impl<I: Io> Io for PipelineIo<I> {
             }
             LaneState::Open if closed.in_line => {
                 pipe.line.retain(|waiting| *waiting as usize != lane);
-                self.end(index, &given_up);
+                // An answer that is wrong is given up while it is read; else only time ends a request.
+                let reason: fn() -> Event = if self.is_of_reading { answered_wrongly } else { timed_out };
+                self.end(index, &reason);
             }
             // It has its answer, and the others' are still to come.
             LaneState::Open if pipe.state == PipeState::Ending && !pipe.line.is_empty() => {}

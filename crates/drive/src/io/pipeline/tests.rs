@@ -179,10 +179,25 @@ fn a_lane_that_gives_up_ends_the_others() {
     (0..2).for_each(|lane| send(&mut io, lane));
     io.close(0);
     let told = told(&mut io);
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].starts_with("1 failed: another request"), "{told:?}");
-    assert_eq!(told[1], "2 ended");
+    assert_eq!(told, ["1 failed: another request of its pipeline timed out", "2 ended"]);
     assert_eq!(io.inner.closed, [0]);
+}
+
+#[test]
+fn a_lane_that_gives_up_what_it_reads_was_answered_wrongly() {
+    let mut io = one_open(2);
+    (0..2).for_each(|lane| send(&mut io, lane));
+    receive(&mut io, b"no answer", false);
+    assert!(matches!(io.next(), Some((0, Event::Received { .. }))));
+    io.close(0);
+    assert_eq!(told(&mut io), ["1 failed: another request of its pipeline was answered wrongly"]);
+    // the same bytes, but it waits for more of them until its time is up
+    let mut io = one_open(2);
+    (0..2).for_each(|lane| send(&mut io, lane));
+    receive(&mut io, b"no answer", false);
+    assert_eq!(told(&mut io), ["0 has no answer"]);
+    io.close(0);
+    assert_eq!(told(&mut io), ["1 failed: another request of its pipeline timed out"]);
 }
 
 #[test]
