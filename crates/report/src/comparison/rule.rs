@@ -65,7 +65,7 @@ impl Rule {
                 "\"{word}\" is no figure that is compared; there are {words}, {ERRORS}; {shape}"
             ));
         }
-        if label.is_some() && !figure.is_some_and(|figure| Figure::OF_LABEL.contains(&figure)) {
+        if label.is_some() && figure.is_none_or(|figure| !Figure::OF_LABEL.contains(&figure)) {
             return Err(format!("\"{word}\" is of the whole run; it cannot be asked for one label"));
         }
         let number = right.strip_suffix('%').map(str::trim_end);
