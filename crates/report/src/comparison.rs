@@ -6,6 +6,7 @@
 //! fewer than three nothing is claimed.
 
 mod claims;
+mod errors;
 mod figure;
 mod measured;
 mod rule;
@@ -25,6 +26,7 @@ use crate::statistics::LEAST;
 pub use crate::statistics::Looks;
 use crate::watched::counted_processes;
 pub use claims::{Asked, Claim, Claims, Covers, SIDES_MAX, ShownSide, Side, SideRun};
+pub use errors::Errors;
 pub use figure::{Figure, Reading};
 pub use rule::{Judged, Rule};
 pub(crate) use words::{change, range, title};

@@ -189,8 +189,12 @@ impl History {
             let mut known: Vec<&str> = self.lines.iter().map(|line| line.scenario.as_str()).collect();
             known.sort_unstable();
             known.dedup();
-            let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
-            return Err(format!("no run of \"{name}\" in {}; there are runs of {known}", self.folder));
+            let there = match (known.is_empty(), self.notes.is_empty()) {
+                (false, _) => format!("there are runs of {}", known.join(", ")),
+                (true, true) => "no run that could be shown is there".to_owned(),
+                (true, false) => format!("no run that could be shown is there ({})", self.notes.join("; ")),
+            };
+            return Err(format!("no run of \"{name}\" in {}; {there}", self.folder));
         }
         self.lines.retain(|line| line.scenario == name);
         Ok(self)

@@ -43,8 +43,8 @@ pub struct Looked {
 ///
 /// # Errors
 /// That the rounds without which nothing can be said do not fit, what a run failed with, or that a directory cannot be
-/// written. What has run until then is kept. A run that fails once there are enough rounds ends the comparison with what it has
-/// by then: its directory says why, and the exit status is [`EXIT_INVALID`].
+/// written. What has run until then is kept. A run that fails once each side has run ends the comparison with what it has by
+/// then: its directory says why, and the exit status is [`EXIT_INVALID`].
 pub fn compare_in_rounds<E: From<LabError> + std::fmt::Display>(
     comparison: &Comparison,
     options: &RunOptions,
@@ -98,11 +98,13 @@ impl Series<'_> {
             let began = begin.elapsed();
             let ran = self.round(round, longest, bounds, &mut random, run);
             if let Err(error) = &ran
-                && round > bounds.least
+                && self.each_has_run()
             {
-                // the rounds before it say something all the same
+                // there is something to show, were it only the figures of too few rounds
                 self.record.stopped = Some(self.comparison.secrets.masked(&error.to_string()));
                 self.status = EXIT_INVALID;
+                let level = look(&self.record, self.dir, true)?.level;
+                self.went(level, begin.elapsed(), bounds);
                 return Ok(());
             }
             if !ran? {
@@ -126,6 +128,12 @@ impl Series<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether there is a run of each side.
+    fn each_has_run(&self) -> bool {
+        let has_run = |side: usize| self.record.runs.iter().any(|run| run.side == side);
+        (0..self.comparison.sides.len()).all(has_run)
     }
 
     /// Notes how it went until now.
@@ -245,11 +253,11 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_cannot_go_on_leaves_the_rounds_before_it() {
+    fn a_side_that_cannot_go_on_leaves_what_ran_before_it() {
         let temp = tempfile::tempdir().unwrap();
         let comparison = comparison(temp.path(), "");
-        // three whole rounds are twelve runs
-        for (ends_at, is_kept) in [(9, false), (13, true)] {
+        // with the second of the four runs of a round each side has run
+        for (ends_at, is_kept) in [(0, false), (1, false), (2, true), (9, true), (13, true)] {
             let out = temp.path().join(format!("out-{ends_at}"));
             let compared = compare_in_rounds::<LabError>(
                 &comparison,
@@ -266,6 +274,7 @@ mod tests {
             let record = Record::open(&out).unwrap();
             assert_eq!(record.runs.len(), ends_at);
             assert!(record.stopped.unwrap().ends_with("out of memory"));
+            assert_eq!(record.in_rounds.is_some(), is_kept, "it is shown as one in rounds");
         }
     }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tidemark_record::summary::Status;
 use tidemark_record::{ComparedRun, Comparison, Manifest, Part, RecordError};
 
+use super::errors::Errors;
 use super::figure::Figure;
 use super::measured::{Measured, NotReached, Pair, is_valid};
 use super::rule::{Judged, Rule};
@@ -238,6 +239,8 @@ pub struct Claims {
     pub rounds: usize,
     /// Each figure, of all requests and of each label.
     pub comparisons: Vec<Claim>,
+    /// How many requests have no good answer, for each side but the first.
+    pub errors: Vec<Errors>,
     /// What became of each rule that was asked for.
     pub fail_if: Vec<Judged>,
     /// What is to be said beside.
@@ -272,7 +275,8 @@ impl Claims {
             return Ok(Claims::without_runs(sides, asked));
         }
         let labels = labels(sides);
-        let (mut measured, mut left_out) = (Vec::new(), Vec::new());
+        let (mut measured, mut errors, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let is_asked = asked.rules.iter().any(|rule| rule.figure.is_none());
         let (mut covers, mut rounds) = (Covers::BetweenRounds, usize::MAX);
         for (index, other) in (1..).zip(others) {
             let pair = Pair::of(other, first)?;
@@ -291,10 +295,18 @@ impl Claims {
             for (label, figure) in all.chain(each) {
                 measured.extend(Measured::of(index, &pair, label, figure));
             }
+            let (of, estimate) = Errors::of(index, &pair);
+            // where none failed there is nothing to claim
+            let estimate = estimate.filter(|_| is_asked || of.are_any());
+            errors.push((of, estimate));
         }
-        let estimates: Vec<Option<Estimate>> = measured.iter().map(|of| of.estimate).collect();
+        let of_errors = errors.iter().map(|(_, estimate)| *estimate);
+        let estimates: Vec<Option<Estimate>> =
+            measured.iter().map(|of| of.estimate).chain(of_errors).collect();
         let uneven: Vec<f64> = measured.iter().filter_map(|of| of.uneven).collect();
-        let (intervals, level) = together_with(&estimates, &uneven, asked.level.unwrap_or(LEVEL));
+        let (mut intervals, level) = together_with(&estimates, &uneven, asked.level.unwrap_or(LEVEL));
+        let of_errors = intervals.split_off(measured.len());
+        let errors = errors.into_iter().zip(of_errors).map(|((of, _), interval)| of.with(interval)).collect();
         let comparisons: Vec<Claim> =
             measured.into_iter().zip(intervals).map(|(of, interval)| of.claim(interval, level)).collect();
         let mut notes = words::notes(sides, covers, &labels);
@@ -305,6 +317,7 @@ impl Claims {
             rounds: if rounds == usize::MAX { 0 } else { rounds },
             notes,
             comparisons,
+            errors,
             took_s: asked.took_s,
             ..Claims::none()
         };
@@ -384,6 +397,7 @@ impl Claims {
             covers: Covers::Nothing,
             rounds: 0,
             comparisons: Vec::new(),
+            errors: Vec::new(),
             fail_if: Vec::new(),
             notes: Vec::new(),
             stopped: None,
@@ -395,6 +409,11 @@ impl Claims {
     /// The claims of one side.
     pub fn of_side<'c>(&'c self, side: &'c str) -> impl Iterator<Item = &'c Claim> + Clone {
         self.comparisons.iter().filter(move |claim| claim.side == side)
+    }
+
+    /// How many requests of a side have no good answer.
+    pub(crate) fn errors_of(&self, side: &str) -> Option<&Errors> {
+        self.errors.iter().find(|of| of.side == side)
     }
 
     /// Whether all that is known of a side is how the seconds of one run differ, and those of the one run of the first.

@@ -14,13 +14,14 @@ use crate::watched::is_counted;
 /// Two sides, and what they are held against each other by.
 pub(crate) struct Pair<'s> {
     /// The runs that count, of the side and of the one that it is held against.
-    runs: [Vec<&'s SideRun>; 2],
-    basis: Basis,
+    pub(super) runs: [Vec<&'s SideRun>; 2],
+    pub(super) basis: Basis,
     /// Rounds that both have whole, with those that do not count.
     rounds: usize,
 }
 
-enum Basis {
+/// What is known of how sure it is.
+pub(super) enum Basis {
     Rounds(Vec<u64>),
     Runs,
     /// A single run each; by label, all requests together first.

@@ -7,18 +7,21 @@ use super::claims::{Claim, Claims};
 use super::figure::Figure;
 use super::words::{change, lacking, range};
 
-/// A bound on a ratio.
+/// The word for requests without a good answer, as in objectives.
+const ERRORS: &str = "errors";
+
+/// A bound on a ratio, or on the difference of two shares.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     /// As it was written.
     pub text: String,
     /// The label; all requests if there is none.
     pub label: Option<String>,
-    /// The figure.
-    pub figure: Figure,
+    /// The figure; the share of requests without a good answer (`errors`) if there is none.
+    pub figure: Option<Figure>,
     /// Whether it fails above the bound, or below.
     above: bool,
-    /// The bound, a ratio.
+    /// The bound, a ratio; of `errors` 1 and the difference of the shares.
     bound: f64,
 }
 
@@ -55,11 +58,14 @@ impl Rule {
             Some((label, word)) => (Some(label.trim().to_owned()), word),
             None => (None, left),
         };
-        let figure = Figure::from_word(word).ok_or_else(|| {
+        let figure = Figure::from_word(word);
+        if figure.is_none() && word != ERRORS {
             let words = Figure::OF_ALL.map(Figure::word).join(", ");
-            format!("\"{word}\" is no figure that is compared; there are {words}; {shape}")
-        })?;
-        if label.is_some() && !Figure::OF_LABEL.contains(&figure) {
+            return Err(format!(
+                "\"{word}\" is no figure that is compared; there are {words}, {ERRORS}; {shape}"
+            ));
+        }
+        if label.is_some() && figure.is_none_or(|figure| !Figure::OF_LABEL.contains(&figure)) {
             return Err(format!("\"{word}\" is of the whole run; it cannot be asked for one label"));
         }
         let number = right.strip_suffix('%').map(str::trim_end);
@@ -69,6 +75,14 @@ impl Rule {
             return Err(format!("\"{text}\": nothing falls by 100% or more"));
         }
         let above = text[at..].starts_with('>');
+        let more_is_worse = figure.is_none_or(Figure::more_is_worse);
+        // what fails on the better side of a bound that is on the worse one fails where nothing changed
+        if above != more_is_worse && (if above { share < 0.0 } else { share > 0.0 }) {
+            let meant = if above { '<' } else { '>' };
+            return Err(format!(
+                "\"{text}\" fails whatever did not get worse; did you mean '{left}{meant}{right}'?"
+            ));
+        }
         Ok(Rule { text: text.trim().to_owned(), label, figure, above, bound: 1.0 + share })
     }
 
@@ -79,7 +93,8 @@ impl Rule {
     }
 
     fn of_side(&self, side: &str, claims: &Claims) -> Judged {
-        let of = |claim: &&Claim| claim.label == self.label && claim.figure == self.figure;
+        let Some(figure) = self.figure else { return self.of_errors(side, claims) };
+        let of = |claim: &&Claim| claim.label == self.label && claim.figure == figure;
         let claim = claims.of_side(side).find(of);
         let is_of_two_runs = claims.is_of_two_runs(side);
         let failed = claim.filter(|_| !is_of_two_runs).and_then(|claim| self.failed(claim));
@@ -117,6 +132,45 @@ impl Rule {
         }
     }
 
+    /// Of one run of each side nothing is sure, as for figures; that is no lack of runs that count.
+    fn of_errors(&self, side: &str, claims: &Claims) -> Judged {
+        let errors = claims.errors_of(side);
+        let bounds = errors.and_then(|of| of.low.zip(of.high));
+        let failed = bounds.and_then(|(low, high)| self.beyond(low, high, self.bound - 1.0));
+        let says = match (errors, bounds) {
+            (None, _) => format!("{side}: it was not measured in every run"),
+            (Some(of), None) => format!("{}, and nothing says how sure that is", of.says()),
+            (Some(of), Some((low, high))) => {
+                let sure = match failed {
+                    Some(true) => "beyond the bound",
+                    Some(false) => "within the bound",
+                    None => "not sure",
+                };
+                let range = format!("{} to {} percentage points", points(low), points(high));
+                format!("{}: {range}, {sure}", of.says())
+            }
+        };
+        Judged {
+            rule: self.text.clone(),
+            side: side.to_owned(),
+            failed,
+            measured: errors.is_some(),
+            known: bounds.is_some() || (errors.is_some() && claims.is_of_two_runs(side)),
+            says,
+        }
+    }
+
+    /// Whether all of an interval lies beyond a bound (true), or none of it (false).
+    fn beyond(&self, low: f64, high: f64, bound: f64) -> Option<bool> {
+        match self.above {
+            true if low > bound => Some(true),
+            false if high < bound => Some(true),
+            true if high <= bound => Some(false),
+            false if low >= bound => Some(false),
+            _ => None,
+        }
+    }
+
     fn failed(&self, claim: &Claim) -> Option<bool> {
         let fails_on_worse = self.above == claim.figure.more_is_worse();
         if let Some(is_worse) = claim.lacks.more_often {
@@ -124,17 +178,19 @@ impl Rule {
             return Some(is_worse == fails_on_worse);
         }
         let (low, high) = claim.low.zip(claim.high)?;
-        let failed = match self.above {
-            true if low > self.bound => true,
-            false if high < self.bound => true,
-            true if high <= self.bound => false,
-            false if low >= self.bound => false,
-            _ => return None,
-        };
+        let failed = self.beyond(low, high, self.bound)?;
         // a run in which it is not reached is worse than any that is in the interval
         let [here, there] = claim.lacks.alone;
         let against = if failed == fails_on_worse { there } else { here };
         (against == 0).then_some(failed)
+    }
+}
+
+/// A difference of shares in percentage points: `+0.61`.
+fn points(share: f64) -> String {
+    match share * 100.0 {
+        points if points.abs() < 0.005 => "0".into(),
+        points => format!("{points:+.2}"),
     }
 }
 
@@ -145,15 +201,22 @@ mod tests {
     #[test]
     fn rules_are_read() {
         let rule = Rule::parse("p99>+5%").unwrap();
-        assert_eq!((rule.label, rule.figure, rule.above), (None, Figure::P99, true));
+        assert_eq!((rule.label, rule.figure, rule.above), (None, Some(Figure::P99), true));
         assert!((rule.bound - 1.05).abs() < 1e-12);
         let rule = Rule::parse(" Check out  rate < -3 % ").unwrap();
         assert_eq!(
             (rule.label.as_deref(), rule.figure, rule.above),
-            (Some("Check out"), Figure::Rate, false)
+            (Some("Check out"), Some(Figure::Rate), false)
         );
         assert!((rule.bound - 0.97).abs() < 1e-12);
         assert_eq!(Rule::parse("memory>10%").unwrap().bound, 1.1);
+        let rule = Rule::parse("errors>+0.1%").unwrap();
+        assert_eq!((rule.figure, rule.above), (None, true));
+        assert!((rule.bound - 1.001).abs() < 1e-12);
+        // a gate on what must get better, and one on what must not
+        for text in ["p99>-5%", "rate<+3%", "p99<-5%", "rate>3%", "p99>0%", "rate<0%"] {
+            assert!(Rule::parse(text).is_ok(), "{text}");
+        }
     }
 
     #[test]
@@ -165,6 +228,10 @@ mod tests {
             ("p99>", "\"\" is no percentage"),
             ("rate<-100%", "nothing falls by 100%"),
             ("Login cpu>5%", "is of the whole run"),
+            ("Login errors>5%", "is of the whole run"),
+            ("rate>-3%", "fails whatever did not get worse; did you mean 'rate<-3%'?"),
+            ("Buy p99 < +5%", "did you mean 'Buy p99>+5%'?"),
+            ("errors<1%", "did you mean 'errors>1%'?"),
             ("p99>nan%", "is no percentage"),
         ] {
             let error = Rule::parse(text).unwrap_err();

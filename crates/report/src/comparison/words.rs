@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tidemark_record::Comparison;
 
 use super::claims::{Claim, Claims, Covers, Side, invalid, letter};
+use super::errors::{Errors, FLOOR};
 use super::figure::Figure;
 use crate::statistics::{Estimate, LEAST};
 use crate::units::{budget, percent, three_digits, trim_zeros};
@@ -23,8 +24,6 @@ const LISTED: usize = 4;
 const NAMED: usize = 3;
 /// Longest name of a side in a title, characters.
 const TITLE_NAME: usize = 40;
-/// Failures that differ by less than this share of the requests are not told.
-const FAILED_NOTED: f64 = 1e-3;
 
 /// What is claimed of one figure.
 pub(crate) fn of_claim(claim: &Claim) -> String {
@@ -57,9 +56,16 @@ pub(crate) fn of_claim(claim: &Claim) -> String {
 pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
     let all: Vec<&Claim> = claims.of_side(side).collect();
     let found: Vec<&Claim> = all.iter().copied().filter(|of| of.differs()).collect();
-    let mut parts = Vec::new();
+    let failing = claims.errors_of(side).filter(|of| of.differs());
+    let mut parts: Vec<String> = failing.map(Errors::says).into_iter().collect();
     if !found.is_empty() {
-        parts.push(format!("{side} {}: {}", head(&found), list(&found)));
+        let head = head(&found);
+        // whose errors alone may have made it so
+        let with = match failing.is_some_and(Errors::is_worse) && head == "is slower" {
+            true => "counting those as its slowest, ",
+            false => "",
+        };
+        parts.push(format!("{with}{side} {head}: {}", list(&found)));
     }
     let open: Vec<&Claim> = all.iter().copied().filter(|of| of.difference == Some(false)).collect();
     let is_close = |of: &&Claim| off(of).is_some_and(|off| off <= CLOSE);
@@ -72,7 +78,7 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
     let is_unknown = |of: &&Claim| of.difference.is_none() && of.lacks.runs == [0, 0];
     let is_open =
         !noisy.is_empty() || !far.is_empty() || lacking.iter().any(|of| of.1) || all.iter().any(is_unknown);
-    let where_close = match (is_open, found.is_empty()) {
+    let where_close = match (is_open, found.is_empty() && failing.is_none()) {
         (true, _) => format!(" in {}", names(&close)),
         (false, true) => String::new(),
         (false, false) => " elsewhere".into(),
@@ -93,7 +99,8 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
         return format!("nothing can be said of {side}: {}", too_few(claims));
     }
     let text = parts.join("; ");
-    let text = if found.is_empty() { format!("{side} against {}: {text}", letter(0)) } else { text };
+    let is_alike = found.is_empty() && failing.is_none();
+    let text = if is_alike { format!("{side} against {}: {text}", letter(0)) } else { text };
     if claims.is_of_two_runs(side) { format!("Within these two runs, {text}") } else { text }
 }
 
@@ -408,7 +415,7 @@ fn failures(sides: &[Side]) -> Option<String> {
     let (least, most) = shares
         .iter()
         .fold((f64::INFINITY, 0.0f64), |(least, most), share| (least.min(*share), most.max(*share)));
-    (most - least >= FAILED_NOTED && most > 2.0 * least).then(|| {
+    (most - least >= FLOOR && most > 2.0 * least).then(|| {
         let each = (0..).zip(&shares).map(|(index, share)| {
             let share = if *share > 0.0 { percent(*share) } else { "none".into() };
             format!("{} {share}", letter(index))

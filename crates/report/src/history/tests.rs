@@ -64,6 +64,25 @@ fn runs_without_their_manifest_are_named() {
 }
 
 #[test]
+fn a_scenario_without_runs_is_told_with_what_is_there() {
+    let error = History::read(folder().path()).unwrap().of_scenario("nope").unwrap_err();
+    assert!(
+        error.starts_with("no run of \"nope\" in ") && error.ends_with("; there are runs of shop"),
+        "{error}"
+    );
+    let temp = tempfile::tempdir().unwrap();
+    let refused = || History::read(temp.path()).unwrap().of_scenario("nope").unwrap_err();
+    assert!(refused().ends_with("; no run that could be shown is there"), "{}", refused());
+    for (dir, file) in [("both", "comparison.json"), ("search", "limit.json")] {
+        std::fs::create_dir(temp.path().join(dir)).unwrap();
+        std::fs::write(temp.path().join(dir).join(file), "{}").unwrap();
+    }
+    let says = "; no run that could be shown is there (not shown: runs within comparisons (1); not shown: trials of searches for a \
+                limit (1))";
+    assert!(refused().ends_with(says), "{}", refused());
+}
+
+#[test]
 fn a_copy_of_a_run_is_no_other_run() {
     let temp = folder();
     std::fs::create_dir(temp.path().join("50-copy")).unwrap();

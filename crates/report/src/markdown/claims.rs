@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ROWS_MAX, code, left_out, plain};
-use crate::comparison::{Claim, Claims, Figure, range, title};
+use crate::comparison::{Claim, Claims, Errors, Figure, range, title};
 use crate::history::{Line, sparkline};
 use crate::text::claims::{covers, value};
 
@@ -13,8 +13,10 @@ const HISTORY_MAX: usize = 40;
 /// The summary; with how the figures went before, where that is known.
 pub fn summary(claims: &Claims, history: Option<&Line>) -> String {
     let mut out = String::new();
-    let worse = claims.comparisons.iter().any(|of| of.differs() && of.is_worse());
-    let better = claims.comparisons.iter().any(|of| of.differs() && !of.is_worse());
+    let worse = claims.comparisons.iter().any(|of| of.differs() && of.is_worse())
+        || claims.errors.iter().any(Errors::is_worse);
+    let better = claims.comparisons.iter().any(|of| of.differs() && !of.is_worse())
+        || claims.errors.iter().any(|of| of.differs() && !of.is_worse());
     let mark = match (claims.has_failed(), worse, better) {
         (true, ..) => "❌",
         (false, true, _) => "⚠️",

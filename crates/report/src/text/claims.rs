@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{BAD, GOOD, INDENT, QUIET, Style, Text, WARNING, clean};
-use crate::comparison::{Claim, Claims, Covers, Figure, range};
+use crate::comparison::{Claim, Claims, Covers, Errors, Figure, range};
 use crate::table::{Table, wrap};
 use crate::text::time;
 use crate::units::{bytes, duration, three_digits};
@@ -16,7 +16,9 @@ pub fn summary(claims: &Claims, style: Style) -> String {
     let mut text = Text::new(style);
     for (side, says) in claims.sides.iter().skip(1).zip(&claims.says) {
         let mut found = claims.of_side(&side.side).filter(|claim| claim.differs());
-        let paint = match (found.clone().any(Claim::is_worse), found.next().is_some()) {
+        let errors = claims.errors_of(&side.side).filter(|of| of.differs());
+        let is_worse = found.clone().any(Claim::is_worse) || errors.is_some_and(Errors::is_worse);
+        let paint = match (is_worse, found.next().is_some() || errors.is_some()) {
             (true, _) => BAD,
             (false, true) => GOOD,
             (false, false) => QUIET,

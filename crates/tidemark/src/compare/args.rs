@@ -18,8 +18,8 @@ use crate::results::SeveralResultArguments;
 Each side is a letter: A is the first, and the others are held against it. Sides that run here run in turn, in rounds of \
 A B B A or B A A B, until each figure of all requests differs for sure or is known to --within, or the budget is used up.
 
-Exit status: 0 compared, 1 a --fail-if says so for sure or a --url is unreachable, 2 wrong use, 3 no valid measurement \
-(a side did not start, or no round without an invalid run is left), 130 stopped.
+Exit status: 0 compared, 1 a --fail-if says so for sure or a --url is unreachable at first, 2 wrong use, 3 no valid measurement \
+(a side did not start, went away, or no round without an invalid run is left), 130 stopped.
 
 Examples:
   tidemark compare runs/monday runs/friday

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tidemark_lab::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS};
 use tidemark_record::{Comparison as Record, RecordError};
-use tidemark_report::comparison::{Asked, Claims, Rule, Side};
+use tidemark_report::comparison::{Asked, Claims, Figure, Rule, Side};
 use tidemark_report::history::History;
 use tidemark_report::{markdown, still, text};
 use tidemark_scenario::Plan;
@@ -125,12 +125,13 @@ pub fn check_processes(rules: &[Rule], plans: &[&Plan]) -> Result<(), Failure> {
     let (first, others) = plans
         .split_first()
         .map_or((true, true), |(first, others)| (has(first), others.is_empty() || others.iter().any(has)));
-    match rules.iter().find(|rule| !rule.figure.is_speed()) {
+    let of_process = |rule: &&Rule| rule.figure.is_some_and(|figure| !figure.is_speed());
+    match rules.iter().find(of_process) {
         Some(rule) if !first || !others => Err(Failure::usage(format!(
             "--fail-if '{}': what runs already is not watched, so that {} of two sides is not measured; say in the scenario \
              what it is: `watch: [{{port: 8080}}]`",
             rule.text,
-            rule.figure.name()
+            rule.figure.map_or("errors", Figure::name)
         ))),
         _ => Ok(()),
     }

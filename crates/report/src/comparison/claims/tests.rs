@@ -194,7 +194,8 @@ fn what_is_never_reached_on_one_side_only_is_worse() {
     assert!(p99.says.starts_with("worse: p99 is not reached in 12 of 12 runs of B"), "{}", p99.says);
     let failed = |claims: &Claims| claims.fail_if.iter().map(|judged| judged.failed).collect::<Vec<_>>();
     assert_eq!(failed(&claims), [Some(true), Some(false)]);
-    assert!(claims.says[0].starts_with("B fails more often: "), "{:?}", claims.says);
+    let says = "B fails 2.50% of its requests, A none; B fails more often: ";
+    assert!(claims.says[0].starts_with(says), "{:?}", claims.says);
     assert!(claims.says[0].contains("p99 not reached in 12 of 12 runs of B"), "{:?}", claims.says);
     let note = claims.notes.iter().find(|note| note.contains("without a good answer")).unwrap();
     assert!(note.ends_with("A none, B 2.50%"), "{note}");
@@ -212,6 +213,50 @@ fn what_is_never_reached_on_one_side_only_is_worse() {
     assert_eq!(claims.unknown(), [("p99>+5%", true), ("p99<-5%", true)], "measured, in too few rounds");
 }
 
+/// So many usual runs in rounds, of which each checkout fails so many times of a hundred.
+fn failing(temp: &TempDir, name: &str, count: usize, failed: u32) -> Side {
+    let mut runs = bursts(count, &[]);
+    runs.iter_mut().for_each(|run| run.failed = failed);
+    in_rounds(side(temp, name, &runs))
+}
+
+#[test]
+fn more_failures_are_said_first_and_can_be_judged() {
+    let temp = tempfile::tempdir().unwrap();
+    let [a, b] = [("a", 0), ("b", 1)].map(|(name, failed)| failing(&temp, name, 12, failed));
+    let rules = ["errors>0.1%", "errors>+2%", "errors>0.5%"].map(|text| Rule::parse(text).unwrap());
+    let asked = Asked { rules: &rules, ..Asked::default() };
+    let judged = |claims: &Claims| claims.fail_if.iter().map(|judged| judged.failed).collect::<Vec<_>>();
+    let claims = Claims::of(&[a.clone(), b.clone()], asked).unwrap();
+    let says = "B fails 0.5% of its requests, A none; ";
+    assert!(claims.says[0].starts_with(says), "{:?}", claims.says);
+    assert!(claims.errors[0].is_worse(), "{:?}", claims.errors);
+    assert_eq!(judged(&claims), [Some(true), Some(false), None], "{:?}", claims.fail_if);
+    assert!(claims.fail_if[0].says.ends_with(" percentage points, beyond the bound"), "{:?}", claims.fail_if);
+    let json: serde_json::Value = serde_json::from_str(&claims.json()).unwrap();
+    assert_eq!(json["errors"][0]["side"], "B");
+    assert_eq!(json["errors"][0]["share_to"], 0.0);
+    crate::json::tests::assert_fits(&json, &Claims::schema());
+    // the other way round
+    let claims = Claims::of(&[b.clone(), a.clone()], asked).unwrap();
+    let says = "B fails none of its requests, A 0.5%; ";
+    assert!(claims.says[0].starts_with(says), "{:?}", claims.says);
+    assert_eq!(judged(&claims), [Some(false); 3]);
+    // nobody fails
+    let c = failing(&temp, "c", 12, 0);
+    let claims = Claims::of(&[a.clone(), c], asked).unwrap();
+    assert!(claims.says[0].starts_with("B against A: "), "{:?}", claims.says);
+    assert_eq!(judged(&claims), [Some(false); 3], "{:?}", claims.fail_if);
+    // one run of each is never sure, and that is no lack of runs that count
+    let [a, b] = [a, b].map(|mut side| {
+        side.runs.truncate(1);
+        side.runs[0].round = None;
+        side
+    });
+    let claims = Claims::of(&[a, b], asked).unwrap();
+    assert_eq!((judged(&claims), claims.unknown().len()), (vec![None; 3], 0), "{:?}", claims.fail_if);
+}
+
 #[test]
 fn one_burst_of_failures_is_no_difference() {
     let temp = tempfile::tempdir().unwrap();
@@ -226,6 +271,7 @@ fn one_burst_of_failures_is_no_difference() {
     assert_eq!((claims.fail_if[0].failed, claims.fail_if[0].measured), (None, true));
     assert!(claims.fail_if[0].says.ends_with("not reached in 1 of 8 runs of B, not sure"), "{claims:?}");
     assert!(!claims.is_settled(0.03) && claims.comparisons.iter().all(|of| !of.differs()));
+    assert_eq!(claims.errors[0].difference, Some(false), "{:?}", claims.errors);
     assert!(claims.says[0].contains("p99 not reached in 1 of 8 runs of B;"), "{:?}", claims.says);
 
     let a = in_rounds(side(&temp, "c", &bursts(8, &[5])));
