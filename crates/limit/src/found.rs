@@ -403,8 +403,8 @@ mod tests {
             [pass, pass, fail],
             "within the interval nothing fails"
         );
-        let wide = Found { low_per_s: Some(650.0), ..precise.clone() };
-        assert_eq!([650.0, 700.0, 741.0].map(|per_s| wide.verdict(Some(per_s))), [pass, unknown, fail]);
+        let wide = Found { low_per_s: Some(550.0), ..precise.clone() };
+        assert_eq!([550.0, 700.0, 741.0].map(|per_s| wide.verdict(Some(per_s))), [pass, unknown, fail]);
         let open = |low: bool, ended| Found {
             low_per_s: Some(720.0).filter(|_| low),
             high_per_s: Some(740.0).filter(|_| !low),

@@ -385,7 +385,7 @@ pub(crate) mod tests {
             let met = level < 850.0;
             let figures = Figures {
                 offered_per_s: level * 50.0,
-                achieved_per_s: (level * 50.0).min(42_000.0),
+                achieved_per_s: (level * 50.0).min(44_000.0),
                 p50_us: Some(us),
                 p99_us: Some(us * 4),
                 mean_us: Some(us as f64 * 1.5),
