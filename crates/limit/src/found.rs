@@ -232,11 +232,12 @@ fn full(trials: &[&Trial]) -> Option<Full> {
     let answered = |trial: &Trial| {
         trial.figures.achieved_per_s + trial.figures.failed_share * trial.figures.offered_per_s
     };
-    let most = trials.iter().max_by(|a, b| answered(a).total_cmp(&answered(b)))?;
-    let offered = trials.iter().map(|trial| trial.figures.offered_per_s).reduce(f64::max)?;
-    let per_s = answered(most);
+    let most = |of: &dyn Fn(&Trial) -> f64| trials.iter().map(|trial| of(trial)).reduce(f64::max);
+    let (per_s, offered) = (most(&answered)?, most(&|trial| trial.figures.offered_per_s)?);
+    let as_much = trials.iter().filter(|trial| answered(trial) > FULL_BELOW * per_s);
+    let count: f64 = as_much.map(|trial| answered(trial) * trial.measured_s).sum();
     let is_full = per_s > 0.0 && per_s < FULL_BELOW * offered;
-    is_full.then(|| Full { per_s, uncertain: 2.0 / (per_s * most.measured_s).max(4.0).sqrt() })
+    is_full.then(|| Full { per_s, uncertain: 2.0 / count.max(4.0).sqrt() })
 }
 
 /// Requests each second at a level. Where sessions arrive it is a number of requests for each; with users what was
