@@ -102,10 +102,11 @@ impl Found {
         }
     }
 
-    /// Whether the interval has both ends, near each other.
+    /// Whether the interval has both ends, near each other, and was not left as it was where the time ended.
     pub fn is_narrow(&self) -> bool {
         let Some((low, high)) = self.low_per_s.zip(self.high_per_s) else { return false };
-        self.per_s.is_some_and(|per_s| high - low <= 2.0 * NARROW * per_s)
+        let is_told = !self.is_between_trials || self.ended == Some(Ending::Precise);
+        is_told && self.per_s.is_some_and(|per_s| high - low <= 2.0 * NARROW * per_s)
     }
 
     /// What the search is worth once it has ended; `at_least_per_s`: requests each second that the system must hold, if so
@@ -226,11 +227,12 @@ impl Full {
     }
 }
 
-/// A request without a good answer was answered, too, or may have been: the most that was answered each second in any trial,
-/// where more was offered in one.
+/// The most good answers each second in any trial, where more was offered in one. What may fail counts as if it did not.
 fn full(trials: &[&Trial]) -> Option<Full> {
     let answered = |trial: &Trial| {
-        trial.figures.achieved_per_s + trial.figures.failed_share * trial.figures.offered_per_s
+        let figures = &trial.figures;
+        let allowed = if trial.holds() { figures.failed_share * figures.offered_per_s } else { 0.0 };
+        figures.achieved_per_s + allowed
     };
     let most = |of: &dyn Fn(&Trial) -> f64| trials.iter().map(|trial| of(trial)).reduce(f64::max);
     let (per_s, offered) = (most(&answered)?, most(&|trial| trial.figures.offered_per_s)?);
