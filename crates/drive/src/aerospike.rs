@@ -19,16 +19,9 @@ use crate::codec::{Closed, Codec, Decoded, byte_transport};
 use crate::fault::Violation;
 use crate::io::Io;
 use crate::jar::Jar;
+use crate::store_status::{CONFLICT, NO_CONTENT, OK, SERVER_ERROR};
 use crate::transport::{Client, Setup, Transport};
 
-/// The status of a reply that is an error.
-const ERROR: u16 = 500;
-/// The status where something was not done.
-const NOT_DONE: u16 = 409;
-/// The status of a miss.
-const MISS: u16 = 204;
-/// The status of all others.
-const DONE: u16 = 200;
 /// What a node is asked when it is greeted.
 const NAMESPACES: &str = "namespaces";
 const STATISTICS: &str = "statistics";
@@ -278,10 +271,10 @@ impl Codec for Replies {
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        self.0.decode(received).map(Decoded::from).map_err(|error| match error {
-            ReplyError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
-            _ => Violation(error.to_string().into()),
-        })
+        self.0
+            .decode(received)
+            .map(Decoded::from)
+            .map_err(|error| Violation::of(&error, matches!(error, ReplyError::TooLarge { .. })))
     }
 
     fn finish(&mut self) -> Result<(), Closed> {
@@ -303,10 +296,10 @@ impl Codec for Replies {
 impl Answer for ReplyDecoder {
     fn status(&self) -> u16 {
         match self.kind() {
-            Kind::Error => ERROR,
-            Kind::NotDone => NOT_DONE,
-            Kind::Miss => MISS,
-            Kind::Done => DONE,
+            Kind::Error => SERVER_ERROR,
+            Kind::NotDone => CONFLICT,
+            Kind::Miss => NO_CONTENT,
+            Kind::Done => OK,
         }
     }
 

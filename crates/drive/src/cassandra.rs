@@ -18,14 +18,8 @@ use crate::fault::Violation;
 use crate::greeted::{GreetedIo, converse};
 use crate::io::Io;
 use crate::jar::Jar;
+use crate::store_status::{NO_CONTENT, OK, SERVER_ERROR};
 use crate::transport::{Client, Setup, Transport};
-
-/// The status of a reply that is an error.
-const ERROR: u16 = 500;
-/// The status where there are no rows.
-const NO_ROWS: u16 = 204;
-/// The status of all others.
-const FINE: u16 = 200;
 
 /// A node that speaks Cassandra's native protocol, and who comes to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -187,10 +181,10 @@ impl Codec for Replies {
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        self.0.decode(received).map(Decoded::from).map_err(|error| match error {
-            CqlError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
-            _ => Violation(error.to_string().into()),
-        })
+        self.0
+            .decode(received)
+            .map(Decoded::from)
+            .map_err(|error| Violation::of(&error, matches!(error, CqlError::TooLarge { .. })))
     }
 
     fn finish(&mut self) -> Result<(), Closed> {
@@ -213,9 +207,9 @@ impl Codec for Replies {
 impl Answer for ReplyDecoder {
     fn status(&self) -> u16 {
         match self.kind() {
-            Kind::Error => ERROR,
-            Kind::NoRows => NO_ROWS,
-            Kind::Rows | Kind::Done => FINE,
+            Kind::Error => SERVER_ERROR,
+            Kind::NoRows => NO_CONTENT,
+            Kind::Rows | Kind::Done => OK,
         }
     }
 

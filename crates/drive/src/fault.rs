@@ -21,11 +21,17 @@ impl fmt::Display for Violation {
     }
 }
 
+impl Violation {
+    /// A decoder's error; of a reply that is too large with the setting that bounds it.
+    pub(crate) fn of(error: &impl fmt::Display, is_too_large: bool) -> Violation {
+        let more = if is_too_large { " that `limits: body` sets" } else { "" };
+        Violation(format!("{error}{more}").into())
+    }
+}
+
 impl From<HttpError> for Violation {
     fn from(error: HttpError) -> Self {
-        let more =
-            if matches!(error, HttpError::BodyTooLarge { .. }) { " that `limits: body` sets" } else { "" };
-        Violation(format!("{error}{more}").into())
+        Violation::of(&error, matches!(error, HttpError::BodyTooLarge { .. }))
     }
 }
 

@@ -148,6 +148,7 @@ mod session;
 mod several;
 mod slowest;
 mod spread;
+mod store_status;
 mod stream_fault;
 mod target;
 #[cfg(test)]

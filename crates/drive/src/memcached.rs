@@ -15,16 +15,8 @@ use crate::fault::Violation;
 use crate::io::Io;
 use crate::jar::Jar;
 use crate::spread::{Keyed, Spread, spread_transport};
+use crate::store_status::{CONFLICT, NO_CONTENT, OK, SERVER_ERROR};
 use crate::transport::{Client, Setup, Transport};
-
-/// The status of a reply that is an error.
-const ERROR: u16 = 500;
-/// The status where something was not stored.
-const NOT_STORED: u16 = 409;
-/// The status of a miss.
-const MISS: u16 = 204;
-/// The status of all others.
-const FINE: u16 = 200;
 
 /// A server that speaks memcached's text protocol. A connection begins without a word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -304,10 +296,10 @@ impl Codec for Replies {
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        self.0.decode(received).map(Decoded::from).map_err(|error| match error {
-            ReplyError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
-            _ => Violation(error.to_string().into()),
-        })
+        self.0
+            .decode(received)
+            .map(Decoded::from)
+            .map_err(|error| Violation::of(&error, matches!(error, ReplyError::TooLarge { .. })))
     }
 
     fn finish(&mut self) -> Result<(), Closed> {
@@ -329,10 +321,10 @@ impl Codec for Replies {
 impl Answer for ReplyDecoder {
     fn status(&self) -> u16 {
         match self.kind() {
-            Kind::Error => ERROR,
-            Kind::NotStored => NOT_STORED,
-            Kind::Miss => MISS,
-            Kind::Fine => FINE,
+            Kind::Error => SERVER_ERROR,
+            Kind::NotStored => CONFLICT,
+            Kind::Miss => NO_CONTENT,
+            Kind::Fine => OK,
         }
     }
 

@@ -19,14 +19,8 @@ use crate::fault::Violation;
 use crate::greeted::{GreetedIo, converse};
 use crate::io::Io;
 use crate::jar::Jar;
+use crate::store_status::{NO_CONTENT, OK, SERVER_ERROR};
 use crate::transport::{Client, Setup, Transport};
-
-/// The status of a reply that is an error.
-const ERROR: u16 = 500;
-/// The status where a statement that has rows had none.
-const NO_ROWS: u16 = 204;
-/// The status of all others.
-const FINE: u16 = 200;
 
 /// A server that speaks PostgreSQL's protocol, and who comes to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -225,10 +219,10 @@ impl Codec for Replies {
     }
 
     fn decode(&mut self, received: &[u8]) -> Result<Decoded, Violation> {
-        let decoded = self.decoder.decode(received).map_err(|error| match error {
-            PostgresError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
-            _ => Violation(error.to_string().into()),
-        })?;
+        let decoded = self
+            .decoder
+            .decode(received)
+            .map_err(|error| Violation::of(&error, matches!(error, PostgresError::TooLarge { .. })))?;
         if decoded.complete {
             self.ended();
         }
@@ -254,9 +248,9 @@ impl Codec for Replies {
 impl Answer for ReplyDecoder {
     fn status(&self) -> u16 {
         match self.kind() {
-            Kind::Error => ERROR,
-            Kind::NoRows => NO_ROWS,
-            Kind::Rows | Kind::Done => FINE,
+            Kind::Error => SERVER_ERROR,
+            Kind::NoRows => NO_CONTENT,
+            Kind::Rows | Kind::Done => OK,
         }
     }
 

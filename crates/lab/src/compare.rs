@@ -35,7 +35,7 @@ pub struct Turn {
 
 /// What a comparison came to.
 #[derive(Debug, Clone)]
-pub struct Compared {
+pub struct CompareOutcome {
     /// Where it is.
     pub dir: PathBuf,
     /// The exit status of the run that is worth least.
@@ -52,7 +52,7 @@ pub fn compare<E: From<LabError> + std::fmt::Display>(
     options: &RunOptions,
     equal_rate_per_s: Option<f64>,
     run: &mut dyn FnMut(&Turn, Plan, RunOptions) -> Result<Finished, E>,
-) -> Result<Compared, E> {
+) -> Result<CompareOutcome, E> {
     let mut ran = |turn: &Turn, plan: Plan, options: RunOptions| run(turn, plan, options).map(Some);
     recorded(comparison, options, &mut |series| series.all(equal_rate_per_s, &mut ran))
 }
@@ -62,7 +62,7 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
     comparison: &Comparison,
     options: &RunOptions,
     make_runs: &mut dyn FnMut(&mut Series<'_>) -> Result<(), E>,
-) -> Result<Compared, E> {
+) -> Result<CompareOutcome, E> {
     if options.url.is_some() && comparison.sides.iter().any(|side| side.plan.drives_a_store()) {
         let reason = "--url would drive one server under the names of several stores; drive it by itself, with the scenario of one \
                       of them (`tidemark scenario` shows which)";
@@ -103,7 +103,7 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
         tidemark_record::mark_last(runs_dir, &dir).map_err(unwritten)?;
     }
     result?;
-    Ok(Compared { dir, exit_status: status })
+    Ok(CompareOutcome { dir, exit_status: status })
 }
 
 /// What can be compared here, and what is left out, with why.

@@ -96,7 +96,7 @@ pub mod verdict;
 pub mod verify;
 mod watch;
 
-pub use compare::{Bounds, Compared, Looked, Turn, compare, compare_in_rounds};
+pub use compare::{Bounds, CompareOutcome, Looked, Turn, compare, compare_in_rounds};
 pub use error::LabError;
 pub use experiment::{Once, once, run};
 pub use finished::Finished;

@@ -22,6 +22,7 @@ use tidemark_limit::{
 use tidemark_record::{RecordError, limit as file};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Store, SystemOrigin, Watch, Watched};
+use tidemark_scenario::units::Rate;
 
 use self::goals::Goals;
 use self::tally::{Calm, Tally};
@@ -135,6 +136,8 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
         match searches.searches.get_mut(index) {
             // more time than before is time to go on, and so is a limit that is to be known better, or may be higher
             Some(before) => {
+                // they are of this command
+                before.notes = search.notes;
                 before.at_least_per_s = search.at_least_per_s;
                 before.options = Options {
                     budget_s: search.options.budget_s.max(before.options.budget_s),
@@ -232,7 +235,7 @@ fn lock(dir: &Path) -> Result<File, LabError> {
 }
 
 fn told(asked: &[String]) -> String {
-    if asked.is_empty() { "nothing beside it".into() } else { asked.join(" ") }
+    if asked.is_empty() { "no flags that change what is measured".into() } else { asked.join(" ") }
 }
 
 /// A search that has not begun, and its goals.
@@ -264,6 +267,14 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
         .collect();
     if !plan.faults.is_empty() {
         notes.push("the scenario's faults are left out".into());
+    }
+    if let Some(most) = options.most.filter(|most| *most < level) {
+        // as it is typed
+        let text = |level: f64| if users { format!("{level:.0} users") } else { Rate(level).to_string() };
+        let (level, most) = (text(level), text(most));
+        notes.push(format!(
+            "the scenario's own load, {level}, is above --most {most}, the most that is tried"
+        ));
     }
     if fresh {
         notes.push(

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::estimate::{Estimate, contradicting, decided};
+use crate::estimate::{Estimate, contradicting, decided, lone};
 use crate::search::counted;
 use crate::trial::{Goal, Moment, NotCounted, Purpose, Trial};
 
@@ -39,8 +39,10 @@ pub enum Anomaly {
         after_s: f64,
         /// The highest level that held.
         held: f64,
-        /// How many trials broke so; one by itself is left out of the limit.
+        /// How many trials broke so.
         trials: usize,
+        /// Whether it is left out of the limit: one by itself is, unless it is the last, longest one.
+        left_out: bool,
     },
     /// What held for short did not hold for longer.
     DoesNotLast {
@@ -59,10 +61,10 @@ pub enum Anomaly {
 }
 
 /// All anomalies. `fresh`: whether each trial had a system that was started for it.
-pub fn anomalies(goals: &[Goal], trials: &[Trial], found: Option<&Estimate>, fresh: bool) -> Vec<Anomaly> {
+pub fn anomalies(goals: &[Goal], trials: &[Trial], estimate: Option<&Estimate>, fresh: bool) -> Vec<Anomaly> {
     let mut all = Vec::new();
     all.extend(pauses(goals, trials, fresh));
-    let slows = found.filter(|_| !fresh).and_then(|found| slows(goals, trials, found));
+    let slows = estimate.filter(|_| !fresh).and_then(|estimate| slows(goals, trials, estimate));
     all.extend(slows);
     all.extend(contradicts(goals, trials));
     let lasts = trials.iter().find(|trial| trial.ask.purpose == Purpose::Last && trial.is_counted());
@@ -88,7 +90,8 @@ fn contradicts(goals: &[Goal], trials: &[Trial]) -> Option<Anomaly> {
     let lowest = against.iter().min_by(|a, b| a.ask.level.total_cmp(&b.ask.level))?;
     let held = decided.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).fold(0.0, f64::max);
     let (broke, after_s) = (lowest.ask.level, lowest.began_s);
-    Some(Anomaly::Contradicts { broke, after_s, held, trials: against.len() })
+    let left_out = lone(&against).is_some();
+    Some(Anomaly::Contradicts { broke, after_s, held, trials: against.len(), left_out })
 }
 
 /// How long a moment is, seconds.
@@ -225,12 +228,12 @@ struct Fared {
 /// Whether trials fared worse at less load the later they were. In a system that stays as it is there are about as many pairs
 /// of trials of which the later is worse at less load as such of which the later is better at more; how far the difference
 /// can be chance is seen from the same trials in other orders (a permutation test: Fisher, The Design of Experiments, 1935).
-fn slows(goals: &[Goal], trials: &[Trial], found: &Estimate) -> Option<Anomaly> {
-    let goal = found.goal?;
+fn slows(goals: &[Goal], trials: &[Trial], estimate: &Estimate) -> Option<Anomaly> {
+    let goal = estimate.goal?;
     let percentile = goals.get(goal)?.percentile;
     let near = trials
         .iter()
-        .filter(|trial| trial.is_counted() && (trial.ask.level / found.level).ln().abs() < COMPARED);
+        .filter(|trial| trial.is_counted() && (trial.ask.level / estimate.level).ln().abs() < COMPARED);
     let fared = |trial: &Trial| {
         let seen = trial.seen.get(goal)?;
         let bad = match (percentile, &seen.tail) {

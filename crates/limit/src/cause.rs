@@ -80,15 +80,17 @@ const LONGER: f64 = 1.5;
 const SYNCED: f64 = 0.6;
 
 /// The trial that shows best what the limit is: the one that broke closest above it, or the highest there is.
-pub fn at_the_limit<'a>(trials: &[&'a Trial], found: Option<&Estimate>) -> Option<&'a Trial> {
-    let above = |trial: &&&Trial| found.is_some_and(|found| !trial.holds() && trial.ask.level >= found.level);
+pub fn at_the_limit<'a>(trials: &[&'a Trial], estimate: Option<&Estimate>) -> Option<&'a Trial> {
+    let above = |trial: &&&Trial| {
+        estimate.is_some_and(|estimate| !trial.holds() && trial.ask.level >= estimate.level)
+    };
     let by_level = |a: &&&Trial, b: &&&Trial| a.ask.level.total_cmp(&b.ask.level);
     trials.iter().filter(above).min_by(by_level).or_else(|| trials.iter().max_by(by_level)).copied()
 }
 
 /// None where nothing was measured.
-pub fn cause(trials: &[&Trial], found: Option<&Estimate>, resources: &Resources) -> Option<Cause> {
-    let full = at_the_limit(trials, found)?;
+pub fn cause(trials: &[&Trial], estimate: Option<&Estimate>, resources: &Resources) -> Option<Cause> {
+    let full = at_the_limit(trials, estimate)?;
     let holding = trials.iter().filter(|trial| trial.holds());
     let idle = holding.min_by(|a, b| a.ask.level.total_cmp(&b.ask.level)).copied();
     let figures = &full.figures;

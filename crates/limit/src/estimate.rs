@@ -102,7 +102,7 @@ pub(crate) fn contradicted_by<'a>(count: usize, goals: &[Goal], trials: &[&'a Tr
 }
 
 /// The one that contradicts all others; a trial that was to last says more than the short ones.
-fn lone<'a>(against: &[&'a Trial]) -> Option<&'a Trial> {
+pub(crate) fn lone<'a>(against: &[&'a Trial]) -> Option<&'a Trial> {
     match against {
         [one] if one.ask.purpose != Purpose::Last => Some(one),
         _ => None,

@@ -126,7 +126,7 @@ impl Found {
             Some(Ending::NothingHolds) => SearchVerdict::Fail,
             Some(Ending::Driver) => SearchVerdict::Unknown,
             _ if self.per_s.is_none() => SearchVerdict::Unknown,
-            Some(Ending::Budget) if !is_broken => SearchVerdict::Unknown,
+            Some(Ending::Budget | Ending::Undecided) if !is_broken => SearchVerdict::Unknown,
             _ => SearchVerdict::Pass,
         }
     }

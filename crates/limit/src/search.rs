@@ -66,6 +66,8 @@ pub enum Ending {
     Precise,
     /// The time is used up.
     Budget,
+    /// Trials have too few requests that say anything, and more of them would have no more.
+    Undecided,
     /// Above this level the driver is the limit.
     Driver,
     /// Not even the lowest level holds.
@@ -190,7 +192,7 @@ impl Planner<'_> {
             return Next::Trial(last.ask);
         }
         if self.is_stuck() {
-            return Next::Over(Ending::Budget);
+            return Next::Over(Ending::Undecided);
         }
         let held = self.levels(true).reduce(f64::max);
         let broken = self.broken();
@@ -202,7 +204,7 @@ impl Planner<'_> {
         match (held, top) {
             // where nothing was decided there were too few requests
             (None, None) => match self.undecided().reduce(f64::max) {
-                Some(level) if level >= self.options.level_max => Next::Over(Ending::Budget),
+                Some(level) if level >= self.options.level_max => Next::Over(Ending::Undecided),
                 Some(level) => self.ask(level * 2.0, Purpose::Explore),
                 None => self.ask(self.options.level_first, Purpose::Explore),
             },
@@ -329,7 +331,7 @@ impl Planner<'_> {
         let lowest = self.trials.iter().min_by(|a, b| a.ask.level.total_cmp(&b.ask.level));
         match lowest.and_then(|trial| trial.not_counted.as_ref()) {
             Some(NotCounted::Driver(_)) => Ending::Driver,
-            _ => Ending::Budget,
+            _ => Ending::Undecided,
         }
     }
 
@@ -414,8 +416,8 @@ impl Planner<'_> {
         {
             return self.ask(*level, Purpose::Refine { round, place });
         }
-        let found = estimate(self.goals, &self.counted);
-        let precise = found.as_ref().is_some_and(|found| self.is_precise(found));
+        let estimate = estimate(self.goals, &self.counted);
+        let precise = estimate.as_ref().is_some_and(|estimate| self.is_precise(estimate));
         if round >= ROUNDS && precise {
             return self.end(Ending::Precise);
         }
@@ -425,24 +427,24 @@ impl Planner<'_> {
         }
     }
 
-    fn is_precise(&self, found: &Estimate) -> bool {
-        let (Some(low), Some(high)) = (found.low, found.high) else { return false };
+    fn is_precise(&self, estimate: &Estimate) -> bool {
+        let (Some(low), Some(high)) = (estimate.low, estimate.high) else { return false };
         (high / low).ln() / 2.0 <= self.options.precision || (self.options.users && high - low <= 1.0)
     }
 
     /// The levels of a round, shuffled, from the trials before it.
     fn places(&self, before: &[Trial], round: u32) -> Vec<f64> {
-        let Some(found) = estimate(self.goals, &counted(before)) else { return Vec::new() };
+        let Some(estimate) = estimate(self.goals, &counted(before)) else { return Vec::new() };
         let precision = self.options.precision;
-        let mut levels: Vec<f64> = match found.steepness {
+        let mut levels: Vec<f64> = match estimate.steepness {
             Some(steepness) => OFFSETS
                 .iter()
-                .map(|by| found.level * (by / steepness).clamp(WITHIN.0, WITHIN.1).exp())
+                .map(|by| estimate.level * (by / steepness).clamp(WITHIN.0, WITHIN.1).exp())
                 .collect(),
             None => {
-                let low = found.low.unwrap_or(found.level * (1.0 - 2.0 * precision));
-                let high = found.high.unwrap_or(found.level * (1.0 + 2.0 * precision));
-                match self.is_precise(&found) {
+                let low = estimate.low.unwrap_or(estimate.level * (1.0 - 2.0 * precision));
+                let high = estimate.high.unwrap_or(estimate.level * (1.0 + 2.0 * precision));
+                match self.is_precise(&estimate) {
                     // whether each end does it again
                     true => vec![low * (1.0 - precision), low, high, high * (1.0 + precision)],
                     false => [0.2, 0.5, 0.8].iter().map(|part| low * (high / low).powf(*part)).collect(),
@@ -460,10 +462,11 @@ impl Planner<'_> {
 
     /// The last trial, if there was none and there is time; else the end.
     fn end(&self, ending: Ending) -> Next {
-        let found = estimate(self.goals, &self.counted).filter(|_| !self.had_last());
+        let estimate = estimate(self.goals, &self.counted).filter(|_| !self.had_last());
         // an interval that reaches far below is no reason to ask about what nobody doubts
-        let level = |found: &Estimate| found.low.unwrap_or(found.level).max(LAST_BELOW * found.level);
-        let last = found.and_then(|found| self.last(self.rounded(level(&found))));
+        let level =
+            |estimate: &Estimate| estimate.low.unwrap_or(estimate.level).max(LAST_BELOW * estimate.level);
+        let last = estimate.and_then(|estimate| self.last(self.rounded(level(&estimate))));
         last.unwrap_or(Next::Over(ending))
     }
 

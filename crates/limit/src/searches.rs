@@ -225,7 +225,7 @@ impl Search {
         let is_driver = |trial: &Trial| matches!(trial.not_counted, Some(NotCounted::Driver(_)));
         let fits = match ended {
             Ending::Precise => holds && breaks,
-            Ending::Budget => true,
+            Ending::Budget | Ending::Undecided => true,
             Ending::Driver => self.trials.iter().any(is_driver),
             Ending::NothingHolds => breaks && !holds,
             Ending::NothingBreaks => holds,

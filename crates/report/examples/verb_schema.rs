@@ -1,9 +1,10 @@
-//! Prints the JSON Schema of what `--json` prints of a verb, `limit`, `compare` or `history`:
+//! Prints the JSON Schema of what `--json` prints of `limit`, `compare` or `history`, or
+//! (`run-comparison`) of `tidemark run` with a file that compares several scenarios:
 //! `cargo run -q -p tidemark-report --example verb_schema limit > docs/limit.schema.json`.
 
 use std::process::ExitCode;
 
-use tidemark_report::comparison::Claims;
+use tidemark_report::comparison::{Claims, Compared};
 use tidemark_report::history::History;
 use tidemark_report::limit;
 
@@ -11,9 +12,10 @@ fn main() -> ExitCode {
     let schema = match std::env::args().nth(1).as_deref() {
         Some("limit") => limit::schema(),
         Some("compare") => Claims::schema(),
+        Some("run-comparison") => Compared::schema(),
         Some("history") => History::schema(),
         _ => {
-            eprintln!("name a verb: limit, compare or history");
+            eprintln!("name one: limit, compare, run-comparison or history");
             return ExitCode::from(2);
         }
     };

@@ -14,13 +14,16 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use tidemark_record::summary::{Latency, Status, Summary, Verdict};
 use tidemark_record::{
     ComparedRuns, Distribution, Manifest, Merged, Outcome, Part, RecordError, Run, SYSTEM, merge_merged,
     new_merged,
 };
 
+use crate::json::schema_of;
 use crate::page::curve;
 use crate::statistics::LEAST;
 pub use crate::statistics::Looks;
@@ -32,7 +35,7 @@ pub use rule::{Judged, Rule};
 pub(crate) use words::{change, range, title};
 
 /// A comparison in figures: the object that `--json` prints for one.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Compared {
     /// Its name.
     pub name: String,
@@ -53,7 +56,7 @@ pub struct Compared {
 }
 
 /// One part of a comparison.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ComparedPart {
     /// Which.
     pub part: Part,
@@ -65,7 +68,7 @@ pub struct ComparedPart {
 }
 
 /// What one side did, all its rounds together.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Figures {
     /// Its name.
     pub name: String,
@@ -106,7 +109,7 @@ pub struct Figures {
 }
 
 /// What a store took, or what was watched, all nodes and rounds together.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub struct StoreFigures {
     /// CPU time for each request to the system, microseconds.
     pub cpu_us_per_request: f64,
@@ -117,7 +120,7 @@ pub struct StoreFigures {
 }
 
 /// How one side compares to the first.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Ratios {
     /// Its name.
     #[serde(rename = "variant")]
@@ -137,7 +140,7 @@ pub struct Ratios {
 }
 
 /// A ratio and between which bounds it lies, held together with all others of its part; null what cannot be told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Ratio {
     /// The ratio.
     pub ratio: Option<f64>,
@@ -199,6 +202,11 @@ impl Compared {
     /// As one JSON object, indented, with a line end.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a comparison is plain JSON") + "\n"
+    }
+
+    /// The schema of that object: `docs/run-comparison.schema.json`.
+    pub fn schema() -> Value {
+        schema_of::<Compared>("What tidemark run prints of a comparison with --json")
     }
 }
 
@@ -459,6 +467,7 @@ pub(crate) mod tests {
         ] {
             assert!(value.pointer(pointer).is_some_and(|value| !value.is_null()), "{pointer}");
         }
+        crate::json::tests::assert_fits(&value, &Compared::schema());
         assert_eq!(value["parts"][0]["part"], "own-load");
         assert_eq!(value["stopped"], serde_json::Value::Null);
     }

@@ -1,4 +1,4 @@
-//! The runs of a folder over time: each figure of each scenario, and where it changed for good.
+//! The runs of a folder over time: each figure of each scenario, and where it changed to stay.
 //!
 //! Runs stand in one [`Line`] only where the same was done on the same machine. Revisions stand beside the runs, so that a
 //! change names the two between which it came.
@@ -73,7 +73,7 @@ pub struct Trend {
     pub figure: Figure,
     /// By run: answers per second, microseconds or bytes; null where it was not reached or not measured.
     pub values: Vec<Option<f64>>,
-    /// Where it changed for good.
+    /// Where it changed to stay.
     pub changes: Vec<Changed>,
 }
 
@@ -149,17 +149,17 @@ impl History {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            notes.push(format!("left out: figures of runs whose run.json is missing: {named}{more}"));
+            notes.push(format!("left out: runs without run.json: {named}{more}"));
         }
         if copies > 0 {
             notes.push(format!("counted once: runs that are there again, as copies ({copies})"));
         }
         let comparisons = found.comparisons.len();
         if comparisons > 0 {
-            notes.push(format!("not shown: runs within comparisons ({comparisons})"));
+            notes.push(format!("not shown: the runs of comparisons ({comparisons})"));
         }
         if !found.limits.is_empty() {
-            notes.push(format!("not shown: trials of searches for a limit ({})", found.limits.len()));
+            notes.push(format!("not shown: the trials of searches for a limit ({})", found.limits.len()));
         }
         if !found.unfinished.is_empty() {
             notes.push(format!("not shown: {} unfinished runs", found.unfinished.len()));
@@ -191,8 +191,8 @@ impl History {
             known.dedup();
             let there = match (known.is_empty(), self.notes.is_empty()) {
                 (false, _) => format!("there are runs of {}", known.join(", ")),
-                (true, true) => "no run that could be shown is there".to_owned(),
-                (true, false) => format!("no run that could be shown is there ({})", self.notes.join("; ")),
+                (true, true) => "there is no run to show".to_owned(),
+                (true, false) => format!("there is no run to show ({})", self.notes.join("; ")),
             };
             return Err(format!("no run of \"{name}\" in {}; {there}", self.folder));
         }
@@ -237,7 +237,7 @@ fn lines(runs: Vec<(PathBuf, Manifest)>) -> (Vec<Line>, Vec<String>) {
     lines.sort_by_key(latest);
     let mut notes = Vec::new();
     if unfit > 0 {
-        notes.push(format!("not shown: {unfit} invalid or stopped early"));
+        notes.push(format!("not shown: runs that are invalid or were stopped early ({unfit})"));
     }
     for (scenario, on) in machines.iter().filter(|(_, on)| on.len() > 1) {
         notes.push(format!(

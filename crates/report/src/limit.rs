@@ -59,7 +59,7 @@ pub fn says(found: &Found) -> String {
                 Some(Ending::Driver) => {
                     format!("nothing could be told: the driver was the limit, not the system: {}", driver())
                 }
-                Some(_) => "no trial said anything of the system".into(),
+                Some(_) => "no trial decided anything".into(),
             },
         },
         (Some(Ending::Driver), Some(held)) => {
@@ -223,12 +223,15 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
             level_text(*broke, users),
             seconds(*broke_after_s)
         ),
-        Anomaly::Contradicts { broke, after_s, held, trials: 1 } => format!(
-            "one trial, {} after the search began, broke at {}, and others held up to {}: it stood still for a moment; that \
-             trial is left out of the limit, unless it was the last",
+        Anomaly::Contradicts { broke, after_s, held, trials: 1, left_out } => format!(
+            "one trial, {} after the search began, broke at {}, and others held up to {}: it stood still for a moment; {}",
             seconds(*after_s),
             level_text(*broke, users),
-            level_text(*held, users)
+            level_text(*held, users),
+            match left_out {
+                true => "that trial is left out of the limit",
+                false => "that was the last and longest trial, so it counts",
+            }
         ),
         Anomaly::Contradicts { broke, held, trials, .. } => format!(
             "{trials} trials, from {} on, broke at no more load than others held, up to {}: load alone does not decide, \
@@ -323,10 +326,12 @@ fn beside(search: &Search) -> Option<String> {
 pub(crate) fn took(search: &Search, found: &Found) -> String {
     let trials = search.trials.len();
     let why = match found.ended {
-        Some(Ending::Budget) => format!(
-            "; --budget {} is used up; a longer one narrows the interval",
-            budget(search.options.budget_s)
-        ),
+        Some(Ending::Budget) => {
+            let has_interval = found.low_level.is_some() && found.high_level.is_some();
+            let more = if has_interval { "narrows the interval" } else { "tries more" };
+            format!("; --budget {} is used up; a longer one {more}", budget(search.options.budget_s))
+        }
+        Some(Ending::Undecided) => "; more trials of this length would say no more".into(),
         None => ", not finished".into(),
         _ => String::new(),
     };
@@ -335,6 +340,31 @@ pub(crate) fn took(search: &Search, found: &Found) -> String {
         if trials == 1 { "" } else { "s" },
         duration(found.took_s.max(0.0) * 1e6)
     )
+}
+
+/// What the columns of a curve's table are called.
+pub(crate) fn columns(users: bool) -> [&'static str; 8] {
+    [if users { "users" } else { "offered" }, "answered", "p50", "p90", "p99", "failed", "CPU", "holds"]
+}
+
+/// What stands in them.
+pub(crate) fn row(point: &Point, users: bool) -> [String; 8] {
+    [
+        if users { format!("{:.0}", point.level) } else { format!("{}/s", rate(point.offered_per_s)) },
+        format!("{}/s", rate(point.achieved_per_s)),
+        time(point.p50_us),
+        time(point.p90_us),
+        time(point.p99_us),
+        if point.failed_share > 0.0 { percent(point.failed_share) } else { "0".into() },
+        point.cpu_cores.map_or_else(|| "-".into(), |cores| format!("{cores:.2}")),
+        sign(point.holds).into(),
+    ]
+}
+
+/// How many trials a table of so many rows leaves out, and where they are.
+pub(crate) fn more(found: &Found, rows: usize) -> Option<String> {
+    let left_out = found.curve.len().saturating_sub(rows);
+    (left_out > 0).then(|| format!("{left_out} more trials are on the page and in --json"))
 }
 
 /// Points of a curve for a table: all, or the ends and those around the limit.
@@ -439,7 +469,7 @@ pub(crate) mod tests {
             (found.per_s, found.level, found.high_level) = (None, None, Some(0.2));
         });
         assert_eq!(nothing, "nothing holds: mean < 50ms (71ms</td>) breaks at 0.2/s");
-        let unheard = other(Ending::Budget, &|found| {
+        let unheard = other(Ending::Undecided, &|found| {
             (found.per_s, found.level, found.high_level) = (None, None, Some(60.0));
         });
         assert_eq!(unheard, "mean < 50ms (71ms</td>) breaks at 60/s; below that nothing could be told");
@@ -451,7 +481,7 @@ pub(crate) mod tests {
             other(Ending::Driver, &silent),
             "nothing could be told: the driver was the limit, not the system: its threads"
         );
-        assert_eq!(other(Ending::Budget, &silent), "no trial said anything of the system");
+        assert_eq!(other(Ending::Undecided, &silent), "no trial decided anything");
         assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));
         assert!(other(Ending::Saturated, &|_| {}).contains("--until"));
     }
@@ -520,9 +550,18 @@ pub(crate) mod tests {
         );
         let slows = Anomaly::Slows { held: 800.0, held_after_s: 20.0, broke: 500.0, broke_after_s: 140.0 };
         assert!(anomaly(&slows, false).contains("held 800/s after 20.0s, and broke at 500/s after 140s"));
-        let once = Anomaly::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 1 };
-        assert!(anomaly(&once, false).contains("broke at 50/s, and others held up to 400/s"));
-        let often = Anomaly::Contradicts { broke: 50.0, after_s: 0.0, held: 400.0, trials: 3 };
+        let contradicts = |trials, left_out| Anomaly::Contradicts {
+            broke: 50.0,
+            after_s: 0.0,
+            held: 400.0,
+            trials,
+            left_out,
+        };
+        let once = anomaly(&contradicts(1, true), false);
+        assert!(once.contains("broke at 50/s, and others held up to 400/s"), "{once}");
+        assert!(once.ends_with("that trial is left out of the limit"), "{once}");
+        assert!(anomaly(&contradicts(1, false), false).ends_with("so it counts"));
+        let often = contradicts(3, false);
         assert!(anomaly(&often, false).starts_with("3 trials, from 50/s on, broke at no more load"));
         assert!(
             cause(&Cause::Within { cores: 0.4, of: 0.0 })

@@ -5,7 +5,7 @@ pub mod limit;
 
 use std::fmt::Write;
 
-use crate::comparison::{Claim, Claims, change, range, title};
+use crate::comparison::{Claim, Claims, Errors, change, range, title};
 use crate::history::{History, Line, Trend, looked_at};
 use crate::text::claims::{covers, value};
 use crate::text::steers;
@@ -74,7 +74,13 @@ pub fn claims_linked(claims: &Claims, reports: &[String]) -> String {
         let _ = writeln!(out, "<h2>{} against {}</h2>", side.side, claims.sides[0].side);
         let all: Vec<&Claim> = claims.of_side(&side.side).filter(|of| of.label.is_none()).collect();
         rounds(&mut out, &all);
-        table(&mut out, [&claims.sides[0].side, &side.side], &claims.of_side(&side.side).collect::<Vec<_>>());
+        let errors = claims.errors_of(&side.side);
+        table(
+            &mut out,
+            [&claims.sides[0].side, &side.side],
+            errors,
+            &claims.of_side(&side.side).collect::<Vec<_>>(),
+        );
     }
     let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&covers(claims)));
     for note in &claims.notes {
@@ -186,18 +192,26 @@ fn rounds(out: &mut String, claims: &[&Claim]) {
     );
 }
 
-fn table(out: &mut String, [first, side]: [&String; 2], claims: &[&Claim]) {
+fn table(out: &mut String, [first, side]: [&String; 2], errors: Option<&Errors>, claims: &[&Claim]) {
     let _ = writeln!(
         out,
         "<table><thead><tr><th></th><th>{first}</th><th>{side}</th><th>change</th><th></th></tr></thead><tbody>"
     );
+    let class = |differs: bool, is_worse: bool| match (differs, is_worse) {
+        (true, true) => "bad",
+        (true, false) => "good",
+        (false, _) => "quiet",
+    };
+    if let Some((of, [to, share, points, word])) = errors.and_then(|of| of.row().map(|row| (of, row))) {
+        let class = class(of.differs(), of.is_worse());
+        let _ = writeln!(
+            out,
+            "<tr><td>errors</td><td>{to}</td><td>{share}</td><td>{points}</td><td class=\"{class}\">{word}</td></tr>"
+        );
+    }
     for claim in claims.iter().take(ROWS_MAX) {
         let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", escape(label)));
-        let class = match (claim.differs(), claim.is_worse()) {
-            (true, true) => "bad",
-            (true, false) => "good",
-            (false, _) => "quiet",
-        };
+        let class = class(claim.differs(), claim.is_worse());
         let word = claim.word();
         let [value_to, value] = [claim.value_to, claim.value].map(|of| value(claim.figure, of));
         let _ = writeln!(

@@ -115,7 +115,7 @@ pub struct RunArguments {
     /// Drive the system at this URL instead of starting the scenario's
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// What nobody here starts and is looked at beside the load: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME, container=NAME, or the URL of a page of metrics, with series behind a # (repeatable)
+    /// Also watch what Tidemark does not start: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME, container=NAME, or the URL of a page of metrics, with series behind a # (repeatable)
     #[arg(long, value_name = "WHAT", value_parser = watch)]
     pub watch: Vec<Watch>,
     /// How it is driven.

@@ -16,7 +16,7 @@ use crate::results::{self, ResultArguments};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Runs stand in one line only where scenario, load, system, settings and machine are the same. Each figure has a bar for each \
-run, and a mark where it changed for good, with the revisions before and behind. A change needs three runs on either side.
+run, and a mark where it changed to stay, with the revisions before and behind. A change needs three runs on either side.
 
 Examples:
   tidemark history

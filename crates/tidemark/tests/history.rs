@@ -62,7 +62,7 @@ fn a_folder_without_runs_says_so_and_one_that_is_not_there_is_wrong() {
     fs::create_dir(folder.path().join("runs")).unwrap();
     let output = run(folder.path(), &["history"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    assert!(stdout(&output).contains("no run in runs"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("no run to show in runs"), "{}", stdout(&output));
     assert_refused(folder.path(), &["history", "nowhere"], "nowhere");
     assert_refused(folder.path(), &["history", "--scenario", "shop"], "no run of \"shop\" in runs");
 }

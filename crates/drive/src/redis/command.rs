@@ -14,13 +14,7 @@ use crate::codec::{Closed, Codec, Decoded};
 use crate::fault::Violation;
 use crate::jar::Jar;
 use crate::spread::{self, Keyed, Redirect, Spread};
-
-/// The status of a reply that is an error, or holds one.
-const ERROR: u16 = 500;
-/// The status of a reply that is nil.
-const NIL: u16 = 204;
-/// The status of all others.
-const FINE: u16 = 200;
+use crate::store_status::{NO_CONTENT, OK, SERVER_ERROR};
 
 /// A part of a command.
 #[derive(Debug)]
@@ -263,10 +257,7 @@ impl Codec for Replies {
 
 /// What is wrong with a reply.
 fn violation(error: RespError) -> Violation {
-    match error {
-        RespError::TooLarge { .. } => Violation(format!("{error} that `limits: body` sets").into()),
-        _ => Violation(error.to_string().into()),
-    }
+    Violation::of(&error, matches!(error, RespError::TooLarge { .. }))
 }
 
 impl Replies {
@@ -302,10 +293,10 @@ impl Replies {
 impl Answer for Replies {
     fn status(&self) -> u16 {
         match self.decoder.kind() {
-            _ if self.complaint().is_some() => ERROR,
-            Kind::Error => ERROR,
-            Kind::Null => NIL,
-            Kind::Scalar | Kind::Aggregate => FINE,
+            _ if self.complaint().is_some() => SERVER_ERROR,
+            Kind::Error => SERVER_ERROR,
+            Kind::Null => NO_CONTENT,
+            Kind::Scalar | Kind::Aggregate => OK,
         }
     }
 
@@ -422,7 +413,7 @@ mod tests {
         let came = b"$5\r\nhello\r\n$2\r\nno\r\n";
         assert_eq!(replies.decode(came).unwrap(), Decoded { consumed: 11, complete: true });
         let answer = replies.answer();
-        assert_eq!((answer.status(), answer.body(), answer.seen(came)), (FINE, &b""[..], &b"hello"[..]));
+        assert_eq!((answer.status(), answer.body(), answer.seen(came)), (OK, &b""[..], &b"hello"[..]));
         // behind the reply to ASKING
         replies.begin(Some(&get), b"", 1);
         let came = b"+OK\r\n$5\r\nhello\r\n";

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tidemark_record::{Comparison as Record, InRounds, Part};
 use tidemark_scenario::{Comparison, Plan};
 
-use super::{Compared, OneRun, Series, Turn, recorded, unwritten};
+use super::{CompareOutcome, OneRun, Series, Turn, recorded, unwritten};
 use crate::{EXIT_INTERRUPTED, EXIT_INVALID, LabError, RunOptions};
 
 /// The next round is taken to need so much longer than the longest before.
@@ -51,7 +51,7 @@ pub fn compare_in_rounds<E: From<LabError> + std::fmt::Display>(
     bounds: Bounds,
     run: &mut OneRun<'_, E>,
     look: &mut dyn FnMut(&Record, &Path, bool) -> Result<Looked, E>,
-) -> Result<Compared, E> {
+) -> Result<CompareOutcome, E> {
     let round = comparison.sides.iter().map(|side| 2 * length(&side.plan)).sum();
     check(round, bounds)?;
     recorded(comparison, options, &mut |series| series.rounds(round, bounds, run, look))

@@ -135,6 +135,22 @@ fn a_search_that_was_stopped_goes_on_and_no_other_does() {
 }
 
 #[test]
+fn that_the_scenarios_own_load_is_above_most_is_noted_as_long_as_it_is() {
+    let temp = tempfile::tempdir().unwrap();
+    let notes = |most: Option<f64>| {
+        let asked = LimitOptions { most, ..options(&temp.path().join("out")) };
+        let limited = limit::<LabError>(&[member(SCENARIO)], &asked, &mut |_, plan, options| {
+            Ok(said(&plan, &options, 500))
+        });
+        limited.unwrap().searches.searches[0].notes.join("; ")
+    };
+    let below = notes(Some(50.0));
+    assert!(below.contains("load, 100/s, is above --most 50/s, the most that is tried"), "{below}");
+    let raised = notes(Some(1e4));
+    assert!(!raised.contains("--most"), "{raised}");
+}
+
+#[test]
 fn one_that_was_killed_before_it_was_written_down_begins_anew() {
     let temp = tempfile::tempdir().unwrap();
     let out = temp.path().join("out");

@@ -12,6 +12,9 @@ use crate::units::percent;
 /// A difference of less than this share of the requests is none worth a word, however sure it is.
 pub(super) const FLOOR: f64 = 1e-3;
 
+/// Where both bounds are nearer to 0 than this, it is said that there is no difference: as for ratios, five times the floor.
+const CLOSE: f64 = 5.0 * FLOOR;
+
 /// Of the requests that were due to one side and to the first, those without a good answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Errors {
@@ -94,6 +97,29 @@ impl Errors {
         self.differs() && self.low > Some(0.0)
     }
 
+    /// What a table says of it: the share of the side that it is held against, its own, by how many percentage points that
+    /// is larger, and a word; none where no request failed.
+    pub(crate) fn row(&self) -> Option<[String; 4]> {
+        if !self.are_any() {
+            return None;
+        }
+        let bounds = self.low.zip(self.high);
+        let word = match self.difference {
+            Some(true) if self.is_worse() => "worse",
+            Some(true) => "better",
+            Some(false) if bounds.is_some_and(|(low, high)| high.max(-low) <= CLOSE) => "no difference",
+            Some(false) => "too noisy",
+            None => "",
+        };
+        let points = self.range().map_or_else(|| "-".into(), |range| format!("{range} points"));
+        Some([percent(self.share_to), percent(self.share), points, word.into()])
+    }
+
+    /// `+0.32 to +0.68`, in percentage points.
+    pub(super) fn range(&self) -> Option<String> {
+        self.low.zip(self.high).map(|(low, high)| format!("{} to {}", points(low), points(high)))
+    }
+
     /// `B fails 0.83% of its requests, A none`.
     pub(crate) fn says(&self) -> String {
         let [share, share_to] = [self.share, self.share_to].map(|of| match of > 0.0 {
@@ -101,6 +127,14 @@ impl Errors {
             false => "none".into(),
         });
         format!("{} fails {share} of its requests, {} {share_to}", self.side, self.to)
+    }
+}
+
+/// A difference of shares in percentage points: `+0.61`.
+fn points(share: f64) -> String {
+    match share * 100.0 {
+        points if points.abs() < 0.005 => "0".into(),
+        points => format!("{points:+.2}"),
     }
 }
 

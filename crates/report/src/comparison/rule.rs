@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::claims::{Claim, Claims};
+use super::errors::Errors;
 use super::figure::Figure;
 use super::words::{change, lacking, range};
 
@@ -137,17 +138,16 @@ impl Rule {
         let errors = claims.errors_of(side);
         let bounds = errors.and_then(|of| of.low.zip(of.high));
         let failed = bounds.and_then(|(low, high)| self.beyond(low, high, self.bound - 1.0));
-        let says = match (errors, bounds) {
+        let says = match (errors, errors.and_then(Errors::range)) {
             (None, _) => format!("{side}: it was not measured in every run"),
             (Some(of), None) => format!("{}, and nothing says how sure that is", of.says()),
-            (Some(of), Some((low, high))) => {
+            (Some(of), Some(range)) => {
                 let sure = match failed {
                     Some(true) => "beyond the bound",
                     Some(false) => "within the bound",
                     None => "not sure",
                 };
-                let range = format!("{} to {} percentage points", points(low), points(high));
-                format!("{}: {range}, {sure}", of.says())
+                format!("{}: {range} percentage points, {sure}", of.says())
             }
         };
         Judged {
@@ -183,14 +183,6 @@ impl Rule {
         let [here, there] = claim.lacks.alone;
         let against = if failed == fails_on_worse { there } else { here };
         (against == 0).then_some(failed)
-    }
-}
-
-/// A difference of shares in percentage points: `+0.61`.
-fn points(share: f64) -> String {
-    match share * 100.0 {
-        points if points.abs() < 0.005 => "0".into(),
-        points => format!("{points:+.2}"),
     }
 }
 

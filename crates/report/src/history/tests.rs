@@ -59,7 +59,7 @@ fn runs_without_their_manifest_are_named() {
     }
     let history = History::read(temp.path()).unwrap();
     assert_eq!(history.lines[0].runs.len(), 13);
-    let note = history.notes.iter().find(|note| note.contains("whose run.json is missing")).unwrap();
+    let note = history.notes.iter().find(|note| note.contains("without run.json")).unwrap();
     assert!(note.contains("14-shop") && note.ends_with(" and 2 more"), "{note}");
 }
 
@@ -72,12 +72,12 @@ fn a_scenario_without_runs_is_told_with_what_is_there() {
     );
     let temp = tempfile::tempdir().unwrap();
     let refused = || History::read(temp.path()).unwrap().of_scenario("nope").unwrap_err();
-    assert!(refused().ends_with("; no run that could be shown is there"), "{}", refused());
+    assert!(refused().ends_with("; there is no run to show"), "{}", refused());
     for (dir, file) in [("both", "comparison.json"), ("search", "limit.json")] {
         std::fs::create_dir(temp.path().join(dir)).unwrap();
         std::fs::write(temp.path().join(dir).join(file), "{}").unwrap();
     }
-    let says = "; no run that could be shown is there (not shown: runs within comparisons (1); not shown: trials of searches for a \
+    let says = "; there is no run to show (not shown: the runs of comparisons (1); not shown: the trials of searches for a \
                 limit (1))";
     assert!(refused().ends_with(says), "{}", refused());
 }
@@ -109,7 +109,8 @@ fn a_change_is_found_with_its_revisions_and_machines_are_not_mixed() {
     assert_eq!((rate.changes.len(), rate.values.len()), (0, 14));
     assert!(!line.trends.iter().any(|trend| trend.figure == Figure::Memory), "nothing was watched");
     let notes = history.notes.join("\n");
-    for says in ["left out: ", "not shown: 1 invalid", "shop ran on 2 machines, each with a line of its own"]
+    for says in
+        ["left out: ", "were stopped early (1)", "shop ran on 2 machines, each with a line of its own"]
     {
         assert!(notes.contains(says), "{says}: {notes}");
     }

@@ -112,6 +112,7 @@ fn the_published_schemas_of_other_verbs_are_those_of_the_types() {
     let all = [
         ("limit", crate::limit::schema()),
         ("compare", crate::comparison::Claims::schema()),
+        ("run-comparison", crate::comparison::Compared::schema()),
         ("history", crate::history::History::schema()),
     ];
     for (verb, schema) in all {

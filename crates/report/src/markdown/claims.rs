@@ -49,14 +49,14 @@ pub fn summary(claims: &Claims, history: Option<&Line>) -> String {
         );
     }
     let all = |of: &&Claim| of.label.is_none();
-    table(&mut out, &claims.comparisons.iter().filter(all).collect::<Vec<_>>());
+    table(&mut out, &claims.errors, &claims.comparisons.iter().filter(all).collect::<Vec<_>>());
     for note in &claims.notes {
         let _ = writeln!(out, "\n> {}", plain(note));
     }
     let labels: Vec<&Claim> = claims.comparisons.iter().filter(|of| of.label.is_some()).collect();
     if !labels.is_empty() {
         out.push_str("\n<details><summary>By label</summary>\n");
-        table(&mut out, &labels);
+        table(&mut out, &[], &labels);
         out.push_str("\n</details>\n");
     }
     if let Some(line) = history.filter(|line| line.runs.len() > 1) {
@@ -66,11 +66,16 @@ pub fn summary(claims: &Claims, history: Option<&Line>) -> String {
     out
 }
 
-fn table(out: &mut String, claims: &[&Claim]) {
+fn table(out: &mut String, errors: &[Errors], claims: &[&Claim]) {
     if claims.is_empty() {
         return;
     }
     out.push_str("\n| | A | other | change | |\n| --- | ---: | ---: | ---: | --- |\n");
+    for of in errors {
+        let Some([to, share, points, word]) = of.row() else { continue };
+        let word = if of.is_worse() { format!("**{word}**") } else { word };
+        let _ = writeln!(out, "| errors | {to} | {} {share} | {points} | {word} |", of.side);
+    }
     for claim in claims.iter().take(ROWS_MAX) {
         let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", plain(label)));
         let is_worse = claim.differs() && claim.is_worse();

@@ -6,8 +6,7 @@ use std::path::Path;
 use tidemark_limit::{Search, Searches};
 
 use super::{code, plain};
-use crate::limit::{points, rate, remarks, says, sign, time, took};
-use crate::units::percent;
+use crate::limit::{columns, more, points, remarks, row, says, took};
 
 /// Rows of a curve.
 const ROWS: usize = 30;
@@ -37,28 +36,16 @@ fn one(out: &mut String, search: &Search) {
     if found.curve.is_empty() {
         return;
     }
-    let first = if found.users { "users" } else { "offered" };
     let _ = writeln!(
         out,
-        "\n| {first} | answered | p50 | p90 | p99 | failed | CPU, cores | holds |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+        "\n| {} |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+        columns(found.users).join(" | ")
     );
     for point in points(&found, ROWS) {
-        let level = if found.users {
-            format!("{:.0}", point.level)
-        } else {
-            format!("{}/s", rate(point.offered_per_s))
-        };
-        let _ = writeln!(
-            out,
-            "| {level} | {}/s | {} | {} | {} | {} | {} | {} |",
-            rate(point.achieved_per_s),
-            time(point.p50_us),
-            time(point.p90_us),
-            time(point.p99_us),
-            percent(point.failed_share),
-            point.cpu_cores.map_or_else(|| "-".into(), |cores| format!("{cores:.2}")),
-            sign(point.holds),
-        );
+        let _ = writeln!(out, "| {} |", row(point, found.users).join(" | "));
+    }
+    if let Some(more) = more(&found, ROWS) {
+        let _ = writeln!(out, "\n{more}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where a series of numbers changes for good: E-divisive.
+//! Where a series of numbers changes to stay: E-divisive.
 //!
 //! A series is cut where what lies before and what lies behind are furthest apart by the energy distance, the parts are cut
 //! again, and so on (Matteson and James, Journal of the American Statistical Association 109, 2014). Whether a cut is a change

@@ -109,6 +109,9 @@ fn figures(text: &mut Text, claims: &Claims, side: &str) {
     labels.dedup();
     let shown = &labels[..labels.len().min(LABELS_MAX)];
     let mut table = Table::new(&["", "A", side, "change", ""]).dispensable(&["A"]);
+    if let Some([to, share, points, word]) = claims.errors_of(side).and_then(Errors::row) {
+        table.row(vec!["errors".into(), to, share, points.replace(" to ", ".."), word]);
+    }
     for claim in &of {
         let name = match claim.label.as_deref() {
             Some(label) if !shown.contains(&label) => continue,

@@ -19,7 +19,7 @@ pub fn summary(history: &History, style: Style) -> String {
     }
     if history.lines.is_empty() {
         // a path stays whole
-        text.line(&format!("no run in {}", clean(&history.folder)));
+        text.line(&format!("no run to show in {}", clean(&history.folder)));
     }
     if !history.notes.is_empty() {
         text.line("");
@@ -101,7 +101,7 @@ mod tests {
             runs: (0..100).map(point).collect(),
             trends: vec![trend(Figure::Rate, Vec::new()), trend(Figure::P99, vec![changed])],
         };
-        let notes = vec!["not shown: 1 invalid or stopped early".into()];
+        let notes = vec!["not shown: runs that are invalid or were stopped early (1)".into()];
         History { folder: "runs".into(), lines: vec![line], notes }
     }
 
@@ -113,10 +113,10 @@ mod tests {
             assert!(shown.lines().all(|line| length(line) <= width), "{width}: {shown}");
             let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(flat.contains("worse from 06-shop on: p99 +18% to +22%, from aaaaaaaaaa"), "{shown}");
-            assert!(flat.contains("100 runs") && flat.contains("not shown: 1 invalid"), "{shown}");
+            assert!(flat.contains("100 runs") && flat.contains("were stopped early (1)"), "{shown}");
         }
         assert!(summary(&history, Style { width: 80, colour: true, ascii: true }).is_ascii());
         let none = History { lines: Vec::new(), notes: Vec::new(), ..history };
-        assert!(summary(&none, Style::default()).contains("no run in runs"));
+        assert!(summary(&none, Style::default()).contains("no run to show in runs"));
     }
 }

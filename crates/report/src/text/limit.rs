@@ -5,9 +5,8 @@ use std::path::Path;
 use tidemark_limit::{Found, Search, SearchVerdict, Searches};
 
 use super::{BAD, GOOD, HEADING, Paint, QUIET, Style, Text, WARNING, clean};
-use crate::limit::{points, rate, remarks, says, sign, time, took};
+use crate::limit::{columns, more, points, rate, remarks, row, says, took};
 use crate::table::Table;
-use crate::units::percent;
 
 /// Rows of a curve.
 const ROWS: usize = 14;
@@ -75,29 +74,13 @@ fn paint(search: &Search, found: &Found) -> Paint {
 
 fn curve(text: &mut Text, found: &Found) {
     text.line("");
-    let first = if found.users { "users" } else { "offered" };
-    let columns = [first, "answered", "p50", "p90", "p99", "failed", "CPU", "holds"];
-    let mut table = Table::new(&columns).dispensable(&["p90", "failed", "CPU"]);
+    let mut table = Table::new(&columns(found.users)).dispensable(&["p90", "failed", "CPU"]);
     for point in points(found, ROWS) {
-        table.row(vec![
-            if found.users {
-                format!("{:.0}", point.level)
-            } else {
-                format!("{}/s", rate(point.offered_per_s))
-            },
-            format!("{}/s", rate(point.achieved_per_s)),
-            time(point.p50_us),
-            time(point.p90_us),
-            time(point.p99_us),
-            if point.failed_share > 0.0 { percent(point.failed_share) } else { "0".into() },
-            point.cpu_cores.map_or_else(|| "-".into(), |cores| format!("{cores:.2}")),
-            sign(point.holds).into(),
-        ]);
+        table.row(row(point, found.users).into());
     }
     text.table(&table);
-    let left_out = found.curve.len().saturating_sub(ROWS);
-    if left_out > 0 {
-        text.marked("-", &format!("{left_out} more trials are on the page and in --json"));
+    if let Some(more) = more(found, ROWS) {
+        text.marked("-", &more);
     }
 }
 

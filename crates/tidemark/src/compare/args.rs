@@ -49,7 +49,7 @@ pub struct CompareArguments {
     /// The git revision of a side: the scenario's command is started in a worktree of it (once for each side)
     #[arg(long = "revision", value_name = "REVISION", conflicts_with = "baseline")]
     pub revisions: Vec<String>,
-    /// The command that builds a revision, in its worktree, where this folder is in it
+    /// The command that builds a revision, run in the folder of its worktree that corresponds to this one
     #[arg(long, value_name = "COMMAND", requires = "revisions")]
     pub build: Option<String>,
     /// Earlier runs to compare fresh ones with
@@ -64,7 +64,7 @@ pub struct CompareArguments {
     /// How well a figure must be known before a comparison ends early
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = percent)]
     pub within: f64,
-    /// What fails, with exit status 1, once it is sure: 'p99>+5%', 'rate<-3%', 'Checkout p99>+10%' (repeatable)
+    /// Exit with status 1 once this is sure: 'p99>+5%', 'rate<-3%', 'Checkout p99>+10%' (repeatable)
     #[arg(long = "fail-if", value_name = "RULE", value_parser = Rule::parse)]
     pub rules: Vec<Rule>,
     /// Length of the measured phase of each run [default: the scenario's, or less where that leaves too few rounds]

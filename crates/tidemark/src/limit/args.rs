@@ -70,7 +70,7 @@ pub struct LimitArguments {
     /// Drive the system at this URL instead of starting the scenario's
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// What nobody here starts and is looked at beside the load: pid=N, name=PROGRAM, port=N and the like (repeatable)
+    /// Also watch a process that Tidemark does not start: pid=N, name=PROGRAM, port=N and the like (repeatable)
     #[arg(long, value_name = "WHAT", value_parser = watch)]
     pub watch: Vec<Watch>,
     /// How it is driven.

@@ -237,6 +237,18 @@ fn more_failures_are_said_first_and_can_be_judged() {
     assert_eq!(json["errors"][0]["side"], "B");
     assert_eq!(json["errors"][0]["share_to"], 0.0);
     crate::json::tests::assert_fits(&json, &Claims::schema());
+    let shown =
+        crate::text::claims::summary(&claims, crate::text::Style { width: 80, colour: false, ascii: false });
+    let row = shown.lines().find(|line| line.trim_start().starts_with("errors ")).unwrap();
+    assert!(
+        row.contains("0%") && row.contains("0.5%") && row.contains(" points") && row.ends_with(" worse"),
+        "{row}"
+    );
+    let markdown = crate::markdown::claims::summary(&claims, None);
+    assert!(markdown.contains("| errors | 0% | B 0.5% | +0."), "{markdown}");
+    assert!(markdown.contains(" points | **worse** |"), "{markdown}");
+    let page = crate::still::claims(&claims);
+    assert!(page.contains("<tr><td>errors</td><td>0%</td><td>0.5%</td><td>+0."), "{page}");
     // the other way round
     let claims = Claims::of(&[b.clone(), a.clone()], asked).unwrap();
     let says = "B fails none of its requests, A 0.5%; ";
@@ -247,6 +259,7 @@ fn more_failures_are_said_first_and_can_be_judged() {
     let claims = Claims::of(&[a.clone(), c], asked).unwrap();
     assert!(claims.says[0].starts_with("B against A: "), "{:?}", claims.says);
     assert_eq!(judged(&claims), [Some(false); 3], "{:?}", claims.fail_if);
+    assert_eq!(claims.errors[0].row(), None);
     // one run of each is never sure, and that is no lack of runs that count
     let [a, b] = [a, b].map(|mut side| {
         side.runs.truncate(1);
