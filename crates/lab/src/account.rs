@@ -2,11 +2,11 @@
 
 mod notes;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, Handshakes, NotFound, Protocol, Timestamps};
-use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched};
+use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched, digest};
 use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, EventStreamStep, Op, RequestPlan};
@@ -30,6 +30,9 @@ const STEAL_NOTED: f64 = 0.05;
 const SYNC_CHANGE_NOTED: f64 = 2.0;
 /// Where more than this share of the median response time is the driver's own, its size is told.
 const OWN_SHARE_NOTED: f64 = 0.1;
+/// Most characters of a setting that are written down, and how many are of a longer one, before its digest.
+const SETTING_MAX: usize = 200;
+const SETTING_BEGIN: usize = 60;
 
 /// Gathers what goes into the manifest.
 #[derive(Debug, Clone)]
@@ -380,6 +383,9 @@ impl Account {
             }
         }
         let mut manifest = Manifest::new(&plan.name, plan.labels.clone(), summary);
+        manifest.settings = settings(plan);
+        // a plan that a program built has no text
+        manifest.scenario_digest = (!plan.source.is_empty()).then(|| digest(&plan.source));
         manifest.groups = plan.groups.clone();
         manifest.metrics = own::metrics(plan);
         manifest.description = plan.description.clone();
@@ -401,6 +407,20 @@ impl Account {
         manifest.notes = self.notes;
         manifest
     }
+}
+
+/// The scenario's settings as they can be written down.
+fn settings(plan: &Plan) -> BTreeMap<String, String> {
+    let short = |value: String| match value.chars().count() {
+        0..=SETTING_MAX => value,
+        _ => {
+            let begin: String = value.chars().take(SETTING_BEGIN).collect();
+            format!("{begin}… ({})", digest(&value))
+        }
+    };
+    // --url may have brought a secret since
+    let masked = plan.settings.iter().map(|(name, value)| (name.clone(), plan.secrets.masked(value)));
+    masked.map(|(name, value)| (name, short(value))).collect()
 }
 
 /// The labels that the load can show; those that only `prepare` has are in no figure.

@@ -74,7 +74,8 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
     }
     let comparison = &Comparison { sides, ..comparison.clone() };
     let own_url = |side: &Side| match &side.plan.system.origin {
-        SystemOrigin::Url(url) => Some(url.clone()),
+        // where a store is driven its address is known once it is started
+        SystemOrigin::Url(url) if !side.plan.drives_a_store() => Some(url.clone()),
         _ => None,
     };
     for url in comparison.sides.iter().filter_map(own_url).chain(options.url.clone()) {
@@ -336,6 +337,15 @@ mod tests {
         comparison.sides[1].plan.drive_instead("bar").unwrap();
         assert!(refused(&comparison, None).starts_with("`bar` cannot be driven"));
         assert!(!out.exists());
+        // a store's is known once it runs
+        for side in &mut comparison.sides {
+            side.plan.system.origin = SystemOrigin::Url("{stores.kv.url}".into());
+        }
+        let options = RunOptions { out: Some(out.clone()), remember: false, ..RunOptions::default() };
+        let ran = compare::<LabError>(&comparison, &options, None, &mut |_, _, _| {
+            Err(LabError::Measure("it ran".into()))
+        });
+        assert_eq!(ran.unwrap_err().to_string(), "it ran");
     }
 
     #[test]

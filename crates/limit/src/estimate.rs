@@ -75,9 +75,32 @@ fn of_kept(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
     Some(Estimate { low, high, ..first })
 }
 
-/// Those with enough requests to hold or to break.
+/// Trials at up to so many times the lowest level that errors broke show how many requests fail there.
+const ALIKE: f64 = 4.0;
+/// That a system fails as seldom as it was seen to by chance has a probability of 5 % at most where so many failures, and so
+/// many more for each that was seen, were to be expected (Poisson).
+const EXPECTED: f64 = 3.0;
+const EXPECTED_MORE: f64 = 2.0;
+
+/// Those with enough requests to hold or to break. Where errors broke a trial, another that held says so only with enough
+/// requests to show as many: of a system that fails one of two hundred at any load, a hundred may hold by chance.
 pub(crate) fn decided<'a>(goals: &[Goal], trials: &[&'a Trial]) -> Vec<&'a Trial> {
-    trials.iter().copied().filter(|trial| trial.verdict(goals).is_some()).collect()
+    let mut told: Vec<&Trial> =
+        trials.iter().copied().filter(|trial| trial.verdict(goals).is_some()).collect();
+    let by_errors = |trial: &&Trial| {
+        let missed = (0..goals.len()).any(|index| goals[index].is_of_errors && trial.missed(goals, index));
+        missed && trial.failed() > 0.0
+    };
+    let broke: Vec<&Trial> = told.iter().copied().filter(by_errors).collect();
+    if let Some(lowest) = broke.iter().map(|trial| trial.ask.level).reduce(f64::min) {
+        let near = || broke.iter().filter(|trial| trial.ask.level <= lowest * ALIKE);
+        let share =
+            near().map(|trial| trial.failed()).sum::<f64>() / near().map(|trial| trial.due()).sum::<f64>();
+        told.retain(|trial| {
+            !trial.holds() || trial.due() * share >= EXPECTED + EXPECTED_MORE * trial.failed()
+        });
+    }
+    told
 }
 
 /// So many trials against one that broke are a contradiction.
@@ -228,6 +251,24 @@ mod tests {
         let mixed = [(100.0, true), (200.0, false), (200.0, true), (300.0, true), (400.0, false)];
         assert_eq!(of(&mixed), Some((200.0, Some(100.0), Some(400.0))));
         assert_eq!(of(&[(100.0, true), (90.0, false)]), Some((90.0, None, None)));
+    }
+
+    #[test]
+    fn too_few_requests_to_show_an_error_hold_nothing() {
+        let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }];
+        let of = |level: f64, failed: f64| {
+            let mut trial = trial(level, failed / (3.0 * level) < 1e-3);
+            trial.figures.failed_share = failed / (3.0 * level);
+            trial
+        };
+        let count = |trials: &[Trial]| decided(&goals, &trials.iter().collect::<Vec<_>>()).len();
+        // one of two hundred fails: 12 of 2,400, 3 of 600; 150 without one may be chance
+        assert_eq!(count(&[of(800.0, 12.0), of(200.0, 3.0), of(50.0, 0.0)]), 2);
+        // where half fail they are not
+        assert_eq!(count(&[of(800.0, 1_200.0), of(200.0, 300.0), of(50.0, 0.0)]), 3);
+        // nor where they are enough, or nothing failed
+        assert_eq!(count(&[of(800.0, 12.0), of(700.0, 0.0)]), 2);
+        assert_eq!(count(&[of(800.0, 0.0), of(1.0, 0.0)]), 2);
     }
 
     #[test]

@@ -192,7 +192,7 @@ pub fn found(
         knee_per_s: knee(&decided),
         anomalies: anomalies(goals, trials, estimate.as_ref(), resources.fresh),
         took_s: spent_s(trials),
-        curve: curve(goals, &counted),
+        curve: curve(&counted, &decided),
     }
 }
 
@@ -227,18 +227,18 @@ impl Full {
     }
 }
 
-/// The most good answers each second in any trial, where more was offered in one. What may fail counts as if it did not.
+/// The most good answers each second in any trial, where one that answered as much was offered more: a system that answers
+/// less once it has too much shows no such number. What may fail counts as if it did not.
 fn full(trials: &[&Trial]) -> Option<Full> {
     let answered = |trial: &Trial| {
         let figures = &trial.figures;
         let allowed = if trial.holds() { figures.failed_share * figures.offered_per_s } else { 0.0 };
         figures.achieved_per_s + allowed
     };
-    let most = |of: &dyn Fn(&Trial) -> f64| trials.iter().map(|trial| of(trial)).reduce(f64::max);
-    let (per_s, offered) = (most(&answered)?, most(&|trial| trial.figures.offered_per_s)?);
-    let as_much = trials.iter().filter(|trial| answered(trial) > FULL_BELOW * per_s);
-    let count: f64 = as_much.map(|trial| answered(trial) * trial.measured_s).sum();
-    let is_full = per_s > 0.0 && per_s < FULL_BELOW * offered;
+    let per_s = trials.iter().map(|trial| answered(trial)).reduce(f64::max)?;
+    let mut as_much = trials.iter().filter(|trial| answered(trial) > FULL_BELOW * per_s);
+    let count: f64 = as_much.clone().map(|trial| answered(trial) * trial.measured_s).sum();
+    let is_full = as_much.any(|trial| answered(trial) < FULL_BELOW * trial.figures.offered_per_s);
     is_full.then(|| Full { per_s, uncertain: 2.0 / count.max(4.0).sqrt() })
 }
 
@@ -350,7 +350,7 @@ fn knee(trials: &[&Trial]) -> Option<f64> {
     (last.1 >= first.1 * RISES && best.0 < last.0).then_some(best.0)
 }
 
-fn curve(goals: &[Goal], trials: &[&Trial]) -> Vec<Point> {
+fn curve(trials: &[&Trial], decided: &[&Trial]) -> Vec<Point> {
     let point = |trial: &&Trial| {
         let figures = &trial.figures;
         Point {
@@ -363,7 +363,7 @@ fn curve(goals: &[Goal], trials: &[&Trial]) -> Vec<Point> {
             p999_us: figures.p999_us,
             failed_share: figures.failed_share,
             cpu_cores: figures.processes.iter().map(|process| process.cores).reduce(|a, b| a + b),
-            holds: trial.verdict(goals),
+            holds: decided.iter().any(|of| std::ptr::eq(*of, *trial)).then(|| trial.holds()),
         }
     };
     let mut curve: Vec<Point> = trials.iter().map(point).collect();

@@ -231,14 +231,18 @@ impl Planner<'_> {
 
     /// Levels of trials that had too few requests to say anything.
     fn undecided(&self) -> impl Iterator<Item = f64> + '_ {
-        self.counted.iter().filter(|trial| trial.verdict(self.goals).is_none()).map(|trial| trial.ask.level)
+        self.counted.iter().filter(|trial| !self.is_decided(trial)).map(|trial| trial.ask.level)
     }
 
     fn is_stuck(&self) -> bool {
         let last = self.counted.iter().rev().take(UNDECIDED_MAX);
         let level = self.counted.last().map(|trial| trial.ask.level);
         self.counted.len() >= UNDECIDED_MAX
-            && last.clone().all(|trial| Some(trial.ask.level) == level && trial.verdict(self.goals).is_none())
+            && last.clone().all(|trial| Some(trial.ask.level) == level && !self.is_decided(trial))
+    }
+
+    fn is_decided(&self, trial: &Trial) -> bool {
+        self.decided.iter().any(|decided| std::ptr::eq(*decided, trial))
     }
 
     /// The lowest level at which it breaks: more trials broke there or below than held there or above. One that broke while

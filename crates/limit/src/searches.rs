@@ -219,7 +219,7 @@ impl Search {
     /// Whether it can have ended as it says.
     fn check_end(&self) -> Result<(), String> {
         let Some(ended) = self.ended else { return Ok(()) };
-        let decided = decided(&self.goals, &counted(&self.trials));
+        let decided = self.decided();
         let holds = decided.iter().any(|trial| trial.holds());
         let breaks = decided.iter().any(|trial| !trial.holds());
         let is_driver = |trial: &Trial| matches!(trial.not_counted, Some(NotCounted::Driver(_)));
@@ -238,6 +238,11 @@ impl Search {
                 Err(format!("`ended` is {word}, which its trials contradict"))
             }
         }
+    }
+
+    /// Those of its trials that hold or break.
+    pub fn decided(&self) -> Vec<&Trial> {
+        decided(&self.goals, &counted(&self.trials))
     }
 
     /// What it comes to by now.

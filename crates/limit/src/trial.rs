@@ -238,10 +238,19 @@ impl Trial {
         of.is_some_and(|(goal, seen)| !seen.met && self.tells(goal, seen))
     }
 
+    /// Requests that were due.
+    pub(crate) fn due(&self) -> f64 {
+        self.figures.offered_per_s * self.measured_s
+    }
+
+    /// Requests without a good answer.
+    pub(crate) fn failed(&self) -> f64 {
+        self.figures.failed_share * self.due()
+    }
+
     fn has_requests(&self) -> bool {
-        let figures = &self.figures;
         let counted = self.seen.iter().any(|seen| seen.tail.as_ref().is_some_and(|tail| tail.due() > 0));
-        counted || figures.offered_per_s > 0.0 || figures.achieved_per_s > 0.0
+        counted || self.figures.offered_per_s > 0.0
     }
 
     /// Whether it says something of the system.

@@ -174,7 +174,8 @@ fn where_answers_take_no_longer_there_is_no_knee() {
 fn users_that_make_no_more_throughput_end_where_nothing_else_minds() {
     let options = Options { users: true, ..Options::new(4.0, 300.0) };
     let saturates = |ask: &TrialPlan| {
-        let figures = Figures { achieved_per_s: ask.level.min(50.0) * 10.0, ..Figures::default() };
+        let per_s = ask.level.min(50.0) * 10.0;
+        let figures = Figures { offered_per_s: per_s, achieved_per_s: per_s, ..Figures::default() };
         Trial { figures, ..trial(ask, true) }
     };
     let (ending, trials) = carried_out(&options, saturates);
@@ -457,4 +458,54 @@ fn nothing_holds_that_a_full_system_does_not_answer_however_lenient_the_bound() 
         assert!(found.low_per_s.is_none_or(|low| low <= FULL * 1.01), "{told}");
         assert_ne!(found.verdict(Some(FULL * 1.04)), SearchVerdict::Pass, "{told}");
     }
+}
+
+/// One that answers nothing once it has too much: what it answered before is not the most that it can.
+#[test]
+fn a_system_that_sheds_all_load_has_no_upper_end_by_what_it_answered() {
+    let sheds = |ask: &TrialPlan| {
+        let holds = ask.level <= 300.0;
+        let mut trial = trial(ask, holds);
+        trial.figures.offered_per_s = ask.level;
+        trial.figures.achieved_per_s = if holds { ask.level } else { 0.0 };
+        trial.figures.failed_share = if holds { 0.0 } else { 1.0 };
+        trial
+    };
+    let options = Options::new(50.0, 28.0);
+    let (ending, trials) = carried_out(&options, sheds);
+    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+    let highest =
+        trials.iter().filter(|trial| trial.holds()).map(|trial| trial.ask.level).fold(0.0, f64::max);
+    let lowest = trials.iter().filter(|trial| !trial.holds()).map(|trial| trial.ask.level).reduce(f64::min);
+    assert_eq!((found.low_level, found.high_level), (Some(highest), lowest), "{found:?}");
+    assert!(found.per_s >= Some(highest), "{found:?}");
+}
+
+/// Requests fail by chance, at any load: what few of them show is no level that holds.
+#[test]
+fn a_system_that_fails_some_requests_at_any_load_holds_none() {
+    let mut held = 0;
+    for seed in 1..=60 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let options = Options::new([50.0, 200.0, 800.0][seed as usize % 3], 90.0);
+        let fails = |ask: &TrialPlan| {
+            let due = (ask.level * ask.measured_max_s).round().max(1.0);
+            let failed = (0..due as u64).filter(|_| random.f64() < 0.005).count() as f64;
+            let figures = Figures {
+                offered_per_s: due / ask.measured_max_s,
+                failed_share: failed / due,
+                ..Figures::default()
+            };
+            let seen = GoalResult { met: failed / due < 0.001, ..GoalResult::default() };
+            Trial {
+                took_s: ask.warm_up_s + ask.measured_max_s + 1.0,
+                ..Trial::new(*ask, vec![seen], figures)
+            }
+        };
+        let mut trials = Vec::new();
+        let Ok(ending) = search(&errors(), &options, &mut trials, &mut Does(fails));
+        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+        held += usize::from(found.verdict(Some(20.0)) == SearchVerdict::Pass || found.per_s.is_some());
+    }
+    assert!(held <= 6, "{held} of 60");
 }

@@ -12,6 +12,8 @@ use crate::{Run, files};
 
 /// Version of the file's form.
 const FORMAT: u32 = 1;
+/// No comparison takes so long, seconds.
+const TIME_MAX_S: f64 = 1e8;
 
 /// Which part of a comparison a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -121,6 +123,12 @@ impl Comparison {
         if comparison.format > FORMAT {
             return Err(RecordError::TooNew { path, found: comparison.format, known: FORMAT });
         }
+        if let Some(InRounds { level, took_s, budget_s }) = comparison.in_rounds {
+            let is_time = |s: f64| (0.0..TIME_MAX_S).contains(&s);
+            if !(level > 0.0 && level < 1.0 && is_time(took_s) && is_time(budget_s)) {
+                return Err(damaged("how its rounds went is no level and times".into()));
+            }
+        }
         for of in &comparison.runs {
             if of.side >= comparison.sides.len() {
                 return Err(damaged(format!("there is no side {}", of.side)));
@@ -201,6 +209,13 @@ mod tests {
         comparison.runs = vec![ComparedRun { side: 0, part: Part::OwnLoad, round: 1, dir: "no".into() }];
         comparison.write(temp.path()).unwrap();
         assert!(ComparedRuns::open(temp.path()).is_err(), "the run is not there");
+        comparison.runs.clear();
+        for (level, took_s) in [(0.0, 1.0), (1e300, 1.0), (0.05, 1e300), (0.05, -1.0)] {
+            comparison.in_rounds = Some(InRounds { level, took_s, budget_s: 60.0 });
+            comparison.write(temp.path()).unwrap();
+            let error = ComparedRuns::open(temp.path()).unwrap_err();
+            assert!(matches!(error, RecordError::Damaged { .. }), "{level}, {took_s}: {error}");
+        }
         fs::write(temp.path().join(files::COMPARISON), "{").unwrap();
         assert!(ComparedRuns::open(temp.path()).is_err());
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::OwnMetric;
 use crate::interval::ErrorExample;
@@ -170,6 +171,12 @@ pub struct Manifest {
     pub id: String,
     /// Name of the scenario.
     pub scenario: String,
+    /// Digest of the scenario's text without its secrets, 16 hexadecimal digits; absent where it was not written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario_digest: Option<String>,
+    /// What the scenario's settings were in this run, without secrets; the rest of a long one is a digest.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// What the scenario says it is.
     pub description: String,
     /// The full command.
@@ -234,6 +241,12 @@ pub struct Manifest {
     pub summary: Summary,
 }
 
+/// A digest of a text, 16 hexadecimal digits, the same on every machine and of every version (XXH3): it tells texts apart, and
+/// is no protection.
+pub fn digest(text: &str) -> String {
+    format!("{:016x}", xxh3_64(text.as_bytes()))
+}
+
 impl Manifest {
     /// A manifest with the figures; everything that only its maker knows is still empty.
     pub fn new(scenario: &str, labels: Vec<String>, summary: Summary) -> Manifest {
@@ -242,6 +255,8 @@ impl Manifest {
             format: crate::FORMAT,
             id: dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             scenario: scenario.to_owned(),
+            scenario_digest: None,
+            settings: BTreeMap::new(),
             description: String::new(),
             command: Vec::new(),
             started_at: String::new(),
@@ -274,5 +289,32 @@ impl Manifest {
     /// What tells a run from all others, and not from copies of it, wherever they are: its name, when it began, and its seed.
     pub fn identity(&self) -> (String, String, u64) {
         (self.id.clone(), self.started_at.clone(), self.seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Totals, summarize};
+
+    #[test]
+    fn a_digest_stays_what_it_is() {
+        // the digest of nothing, as the algorithm's authors give it
+        assert_eq!(digest(""), "2d06800538d394c2");
+        assert_ne!(digest("load: {users: 1}\n"), digest("load: {users: 2}\n"));
+    }
+
+    #[test]
+    fn settings_are_read_back_and_a_manifest_of_before_has_none() {
+        let mut manifest = Manifest::new("x", Vec::new(), summarize(&Totals::new(&[]), Path::new("x")));
+        let before = serde_json::to_value(&manifest).unwrap();
+        assert!(before.get("settings").is_none() && before.get("scenario_digest").is_none(), "{before}");
+        let before: Manifest = serde_json::from_value(before).unwrap();
+        assert!(before.settings.is_empty() && before.scenario_digest.is_none());
+        manifest.settings.insert("ms".into(), "20".into());
+        manifest.scenario_digest = Some(digest("x"));
+        let json = serde_json::to_value(&manifest).unwrap();
+        let again: Manifest = serde_json::from_value(json).unwrap();
+        assert_eq!((again.settings["ms"].as_str(), again.scenario_digest), ("20", manifest.scenario_digest));
     }
 }

@@ -5,6 +5,7 @@
 //! histograms are merged. What differs and how sure that is are its [`Claims`]: told by how much the rounds differ; with
 //! fewer than three nothing is claimed.
 
+mod broken;
 mod claims;
 mod errors;
 mod figure;
@@ -28,6 +29,7 @@ use crate::page::curve;
 use crate::statistics::LEAST;
 pub use crate::statistics::Looks;
 use crate::watched::counted_processes;
+pub use broken::Broken;
 pub use claims::{Asked, Claim, Claims, Covers, SIDES_MAX, ShownSide, Side, SideRun};
 pub use errors::Errors;
 pub use figure::{Figure, Reading};

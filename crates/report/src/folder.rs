@@ -372,7 +372,7 @@ mod tests {
         let over = write(&searches, 0);
         assert_eq!((over.state, over.trials, over.scenario.as_str()), (State::Limit, Some(3), "shop"));
         assert!(
-            over.says[0].starts_with("cores=2: holds 42,400/s (trials at 40,000 to 45,000)"),
+            over.says[0].starts_with("cores=2: holds 42,400/s (between 40,000 and 45,000)"),
             "{:?}",
             over.says
         );

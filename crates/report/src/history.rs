@@ -15,6 +15,7 @@ use tidemark_record::{Manifest, RecordError, runs_in};
 use crate::comparison::{Figure, Reading, change};
 use crate::json::schema_of;
 use crate::statistics::change::{MOST, changes};
+use crate::text::claims::value;
 
 /// Most runs that are read: the newest, by the names of their directories.
 const READ_MAX: usize = 2_000;
@@ -22,6 +23,8 @@ const READ_MAX: usize = 2_000;
 const NAMED_MAX: usize = 10;
 /// Characters of a revision that are shown.
 const REVISION: usize = 10;
+/// From so many runs on that did not reach a percentile, behind as many that did, it is told.
+const UNREACHED_TOLD: usize = 3;
 
 /// The runs of a folder.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -41,6 +44,8 @@ pub struct Line {
     pub scenario: String,
     /// Load, system, durability and settings, for a person.
     pub what: Vec<String>,
+    /// Digest of the scenario's text; null for runs that were made before it was written down.
+    pub scenario_digest: Option<String>,
     /// The machine: `AMD EPYC 7B13, 4 cores`.
     pub machine: String,
     /// The runs.
@@ -73,6 +78,8 @@ pub struct Trend {
     pub figure: Figure,
     /// By run: answers per second, microseconds or bytes; null where it was not reached or not measured.
     pub values: Vec<Option<f64>>,
+    /// Indices of the runs in which so many requests failed that there is none; the others without a value did not measure it.
+    pub not_reached: Vec<usize>,
     /// Where it changed to stay.
     pub changes: Vec<Changed>,
 }
@@ -116,10 +123,25 @@ fn what_of(manifest: &Manifest) -> Vec<String> {
     let system = &manifest.system;
     // the port of one that was started is another each time
     let name = if system.name == system.url { system.url.clone() } else { system.name.clone() };
-    let settings = system.settings.iter().map(|(name, value)| format!("{name}={value}"));
     let durability = system.durability.clone().unwrap_or_default();
-    let parts = [manifest.load.clone(), name, durability].into_iter().chain(settings);
-    parts.filter(|part| !part.is_empty()).collect()
+    let mut parts = vec![manifest.load.clone(), name, durability];
+    parts.retain(|part| !part.is_empty());
+    for (name, value) in system.settings.iter().chain(&manifest.settings) {
+        let part = format!("{name}={value}");
+        // a system's is often the scenario's of the same name
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// What a line is of: the scenario, what it did, the digest of its text, the machine.
+type Key = (String, Vec<String>, Option<String>, String);
+
+fn key_of(manifest: &Manifest) -> Key {
+    let digest = manifest.scenario_digest.clone();
+    (manifest.scenario.clone(), what_of(manifest), digest, machine_of(manifest))
 }
 
 impl History {
@@ -174,10 +196,9 @@ impl History {
 
     /// The line of runs that did what this one did, on the same machine.
     pub fn line_of(&self, manifest: &Manifest) -> Option<&Line> {
-        let (what, machine) = (what_of(manifest), machine_of(manifest));
-        self.lines
-            .iter()
-            .find(|line| line.scenario == manifest.scenario && line.what == what && line.machine == machine)
+        let (scenario, what, digest, machine) = key_of(manifest);
+        let is_text = |line: &Line| line.scenario == scenario && line.scenario_digest == digest;
+        self.lines.iter().find(|line| is_text(line) && line.what == what && line.machine == machine)
     }
 
     /// The lines of one scenario, with the notes of all.
@@ -211,9 +232,6 @@ impl History {
     }
 }
 
-/// What a line is of: the scenario, what it did, the machine.
-type Key = (String, Vec<String>, String);
-
 /// Runs by what they did and where, with what is to be said of those that are not in a line.
 fn lines(runs: Vec<(PathBuf, Manifest)>) -> (Vec<Line>, Vec<String>) {
     let mut of: BTreeMap<Key, Vec<(PathBuf, Manifest)>> = BTreeMap::new();
@@ -227,12 +245,11 @@ fn lines(runs: Vec<(PathBuf, Manifest)>) -> (Vec<Line>, Vec<String>) {
         let machine = machine_of(&manifest);
         let on = machines.entry(manifest.scenario.clone()).or_default();
         if !on.contains(&machine) {
-            on.push(machine.clone());
+            on.push(machine);
         }
-        of.entry((manifest.scenario.clone(), what_of(&manifest), machine)).or_default().push((dir, manifest));
+        of.entry(key_of(&manifest)).or_default().push((dir, manifest));
     }
-    let line = |((scenario, what, machine), runs)| Line::of(scenario, what, machine, runs);
-    let mut lines: Vec<Line> = of.into_iter().map(line).collect();
+    let mut lines: Vec<Line> = of.into_iter().map(|(key, runs)| Line::of(key, runs)).collect();
     let latest = |line: &Line| line.runs.last().map(|run| run.started_at.clone());
     lines.sort_by_key(latest);
     let mut notes = Vec::new();
@@ -246,11 +263,38 @@ fn lines(runs: Vec<(PathBuf, Manifest)>) -> (Vec<Line>, Vec<String>) {
             on.join("; ")
         ));
     }
+    notes.extend(other_texts(&lines));
+    notes.extend(lines.iter().flat_map(Line::unreached));
     (lines, notes)
 }
 
+/// What is said of scenarios with lines that differ in the text alone, or in whether it is known.
+fn other_texts(lines: &[Line]) -> Vec<String> {
+    let mut texts: BTreeMap<(&str, &[String], &str), usize> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.scenario_digest.is_some()) {
+        let alike = (line.scenario.as_str(), line.what.as_slice(), line.machine.as_str());
+        *texts.entry(alike).or_default() += 1;
+    }
+    let changed = texts.iter().filter(|(_, texts)| **texts > 1).map(|((scenario, ..), _)| *scenario);
+    let changed: BTreeSet<&str> = changed.collect();
+    let with_text = |is_known: bool| -> BTreeSet<&str> {
+        let those = lines.iter().filter(|line| line.scenario_digest.is_some() == is_known);
+        those.map(|line| line.scenario.as_str()).collect()
+    };
+    let changed = changed.into_iter().map(|scenario| {
+        format!("{scenario}: the scenario's file changed; runs before and after are lines of their own")
+    });
+    let (known, unknown) = (with_text(true), with_text(false));
+    let older = known.intersection(&unknown).map(|scenario| {
+        format!(
+            "{scenario}: runs of a Tidemark that did not write down settings and file are lines of their own"
+        )
+    });
+    changed.chain(older).collect()
+}
+
 impl Line {
-    fn of(scenario: String, what: Vec<String>, machine: String, mut runs: Vec<(PathBuf, Manifest)>) -> Line {
+    fn of((scenario, what, scenario_digest, machine): Key, mut runs: Vec<(PathBuf, Manifest)>) -> Line {
         let began = |manifest: &Manifest| manifest.started_at.parse::<jiff::Timestamp>().ok();
         runs.sort_by(|(dir, a), (other, b)| began(a).cmp(&began(b)).then_with(|| dir.cmp(other)));
         let points: Vec<Point> = runs.iter().map(|(dir, manifest)| point(dir, manifest)).collect();
@@ -259,7 +303,49 @@ impl Line {
             Trend::of(figure, &runs.iter().map(reading).collect::<Vec<_>>(), &points)
         };
         let trends = Figure::OF_ALL.into_iter().filter_map(trend).collect();
-        Line { scenario, what, machine, runs: points, trends }
+        Line { scenario, what, scenario_digest, machine, runs: points, trends }
+    }
+
+    /// How many of its runs failed, `4 of 8 runs failed, the last 4`; none where none did.
+    pub(crate) fn failed(&self) -> Option<String> {
+        let is_failed = |run: &&Point| run.status == Status::Fail;
+        let failed = self.runs.iter().filter(is_failed).count();
+        if failed == 0 {
+            return None;
+        }
+        let of = if self.runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs.len()) };
+        let last = match self.runs.iter().rev().take_while(is_failed).count() {
+            0 => String::new(),
+            last if last == self.runs.len() => String::new(),
+            1 if failed == 1 => ", the last".to_owned(),
+            1 => ", the last among them".to_owned(),
+            last => format!(", the last {last}"),
+        };
+        Some(format!("{failed} of {of} failed{last}"))
+    }
+
+    /// Which percentiles its last runs did not reach any more, a note for each run from which on it is so.
+    fn unreached(&self) -> Vec<String> {
+        let mut since: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+        for trend in self.trends.iter().filter(|trend| trend.figure.quantile().is_some()) {
+            let places = (0..trend.values.len()).rev();
+            let last = places.take_while(|at| trend.not_reached.contains(at)).count();
+            let first = trend.values.len() - last;
+            let reached = trend.values[..first].iter().flatten().count();
+            if last >= UNREACHED_TOLD && reached >= UNREACHED_TOLD {
+                since.entry(first).or_default().push(trend.figure.name());
+            }
+        }
+        let told = |(first, names): (usize, Vec<&str>)| {
+            format!(
+                "{}: the last {} runs, from {} on, did not reach {}, as too many of their requests failed; runs before did",
+                self.scenario,
+                self.runs.len() - first,
+                self.runs[first].run,
+                names.join(" and ")
+            )
+        };
+        since.into_iter().map(told).collect()
     }
 }
 
@@ -282,6 +368,8 @@ impl Trend {
             Reading::Value(value) => Some(*value),
             Reading::NotReached | Reading::Unknown => None,
         };
+        let is_unreached = |at: &usize| readings[*at] == Reading::NotReached;
+        let not_reached = (0..readings.len()).filter(is_unreached).collect();
         let values: Vec<Option<f64>> = readings.iter().map(value).collect();
         // where those that there are stand
         let places: Vec<usize> = (0..values.len()).filter(|at| values[*at].is_some()).collect();
@@ -304,7 +392,19 @@ impl Trend {
             Changed { at, run: points[at].run.clone(), revisions, ratio, low, high, worse, says }
         };
         let changes = changes(&logs).into_iter().map(changed).collect();
-        Some(Trend { figure, values, changes })
+        Some(Trend { figure, values, not_reached, changes })
+    }
+
+    /// What it was in the last run, for a person.
+    pub(crate) fn last(&self) -> String {
+        let at = self.values.len().saturating_sub(1);
+        let is_unreached = self.not_reached.contains(&at);
+        match self.values.last().copied().flatten() {
+            Some(last) => value(self.figure, Some(last)),
+            None if is_unreached && self.figure == Figure::Rate => "0/s".to_owned(),
+            None if is_unreached => "not reached".to_owned(),
+            None => "not measured".to_owned(),
+        }
     }
 }
 

@@ -136,12 +136,12 @@ fn interval(found: &Found) -> String {
         false => (found.low_per_s, found.high_per_s),
     };
     let text = |value: f64| if found.users { count(value.round() as u64) } else { rate(value) };
-    let (between, sure) = match found.is_between_trials {
-        true => ("trials at ", ""),
-        false => ("", ", 95 %"),
-    };
+    let sure = if found.is_between_trials { "" } else { ", 95 %" };
     match (low, high) {
-        (Some(low), Some(high)) => format!(" ({between}{} to {}{sure})", text(low), text(high)),
+        (Some(low), Some(high)) if found.is_between_trials => {
+            format!(" (between {} and {})", text(low), text(high))
+        }
+        (Some(low), Some(high)) => format!(" ({} to {}{sure})", text(low), text(high)),
         (Some(low), None) => format!(" (at least {}{sure})", text(low)),
         (None, Some(high)) => format!(" (at most {}{sure})", text(high)),
         (None, None) => " (no interval yet)".into(),
@@ -224,7 +224,7 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
             seconds(*broke_after_s)
         ),
         Anomaly::Contradicts { broke, after_s, held, trials: 1, left_out } => format!(
-            "one trial, {} after the search began, broke at {}, and others held up to {}: it stood still for a moment; {}",
+            "one trial, {} after the search began, broke at {}, and others held up to {}: its load is no reason; {}",
             seconds(*after_s),
             level_text(*broke, users),
             level_text(*held, users),
@@ -299,9 +299,9 @@ fn not_counted(search: &Search) -> Vec<String> {
     lines
 }
 
-/// Whether this very trial is one of those that are counted.
-fn is_among(counted: &[&Trial], trial: &Trial) -> bool {
-    counted.iter().any(|counted| std::ptr::eq(*counted, trial))
+/// Whether this very trial is one of those.
+pub(crate) fn is_among(all: &[&Trial], trial: &Trial) -> bool {
+    all.iter().any(|of| std::ptr::eq(*of, trial))
 }
 
 /// Who else was at work, where nobody knows whether that was the system.
@@ -446,7 +446,7 @@ pub(crate) mod tests {
         let found = searches(None).searches[0].found();
         assert_eq!(
             says(&found),
-            "holds 42,400/s (trials at 40,000 to 45,000); first to break: mean < 50ms; then CPU of the system is 0.89 cores"
+            "holds 42,400/s (between 40,000 and 45,000); first to break: mean < 50ms; then CPU of the system is 0.89 cores"
         );
         let fitted = Found { is_between_trials: false, ..found.clone() };
         assert!(says(&fitted).starts_with("holds 42,400/s (40,000 to 45,000, 95 %); first"));

@@ -5,6 +5,8 @@ pub mod limit;
 
 use std::fmt::Write;
 
+use tidemark_record::summary::Status;
+
 use crate::comparison::{Claim, Claims, Errors, change, range, title};
 use crate::history::{History, Line, Trend, looked_at};
 use crate::text::claims::{covers, value};
@@ -97,6 +99,9 @@ pub fn history(history: &History) -> String {
         let what: Vec<&str> = line.what.iter().map(String::as_str).chain([line.machine.as_str()]).collect();
         let _ =
             writeln!(out, "<p class=\"quiet\">{}; {} runs</p>", escape(&what.join(" · ")), line.runs.len());
+        if let Some(failed) = line.failed() {
+            let _ = writeln!(out, "<p class=\"bad\">{failed}</p>");
+        }
         for trend in &line.trends {
             self::trend(&mut out, line, trend);
         }
@@ -195,7 +200,7 @@ fn rounds(out: &mut String, claims: &[&Claim]) {
 fn table(out: &mut String, [first, side]: [&String; 2], errors: Option<&Errors>, claims: &[&Claim]) {
     let _ = writeln!(
         out,
-        "<table><thead><tr><th></th><th>{first}</th><th>{side}</th><th>change</th><th></th></tr></thead><tbody>"
+        "<div class=\"wide\"><table><thead><tr><th></th><th>{first}</th><th>{side}</th><th>change</th><th></th></tr></thead><tbody>"
     );
     let class = |differs: bool, is_worse: bool| match (differs, is_worse) {
         (true, true) => "bad",
@@ -221,7 +226,7 @@ fn table(out: &mut String, [first, side]: [&String; 2], errors: Option<&Errors>,
             escape(&range(claim))
         );
     }
-    out.push_str("</tbody></table>\n");
+    out.push_str("</tbody></table></div>\n");
     if claims.len() > ROWS_MAX {
         let _ = writeln!(out, "<p class=\"quiet\">and {} more</p>", claims.len() - ROWS_MAX);
     }
@@ -238,11 +243,12 @@ fn trend(out: &mut String, line: &Line, trend: &Trend) {
     let name = |of: f64| value(trend.figure, Some(of));
     let _ = writeln!(
         out,
-        "<figure><figcaption>{} ({} to {})</figcaption><svg viewBox=\"0 0 {WIDTH} {TREND}\" role=\"img\" aria-label=\"{} over \
+        "<figure><figcaption>{} ({} to {}, last {})</figcaption><svg viewBox=\"0 0 {WIDTH} {TREND}\" role=\"img\" aria-label=\"{} over \
          {} runs\">",
         trend.figure.name(),
         name(least),
         name(most),
+        trend.last(),
         trend.figure.name(),
         line.runs.len()
     );
@@ -268,9 +274,13 @@ fn trend(out: &mut String, line: &Line, trend: &Trend) {
     for (at, value) in points {
         let run = &line.runs[at];
         let revision = run.revision.as_deref().unwrap_or("no revision");
+        let (class, verdict) = match run.status {
+            Status::Fail => ("dot bad", ", failed"),
+            Status::Pass | Status::Invalid => ("dot", ""),
+        };
         let _ = writeln!(
             out,
-            "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\"><title>{} ({}): {}</title></circle>",
+            "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\"><title>{} ({}{verdict}): {}</title></circle>",
             x(at),
             y(value),
             escape(&run.run),
@@ -297,7 +307,6 @@ mod tests {
     use crate::comparison::{Asked, Figure, Side};
     use crate::history::{Changed, Point};
     use crate::test_run;
-    use tidemark_record::summary::Status;
 
     #[test]
     fn a_comparison_has_a_dot_for_each_round_and_no_markup_of_others() {
@@ -347,10 +356,12 @@ mod tests {
         let line = Line {
             scenario: "shop & co".into(),
             what: vec!["closed".into()],
+            scenario_digest: None,
             machine: "4 cores".into(),
             runs: ["a", "b", "c"].map(point).to_vec(),
-            trends: vec![Trend { figure: Figure::P99, values, changes: vec![changed] }],
+            trends: vec![Trend { figure: Figure::P99, values, not_reached: vec![1], changes: vec![changed] }],
         };
+        let mut failed = line.clone();
         let page =
             history(&History { folder: "runs".into(), lines: vec![line], notes: vec!["a < b".into()] });
         assert_eq!((page.matches("<circle").count(), page.matches("class=\"cut bad\"").count()), (2, 1));
@@ -359,5 +370,14 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("worse from c on: p99 +90% to +110%"), "{page}");
+        assert!(!page.contains("class=\"dot bad\"") && !page.contains(" failed"), "{page}");
+        failed.runs.truncate(2);
+        failed.runs.iter_mut().for_each(|run| run.status = Status::Fail);
+        failed.trends[0].values.truncate(2);
+        failed.trends[0].changes.clear();
+        let page = history(&History { folder: "runs".into(), lines: vec![failed], notes: Vec::new() });
+        assert_eq!(page.matches("<circle class=\"dot bad\"").count(), 1, "{page}");
+        assert!(page.contains("<p class=\"bad\">2 of 2 runs failed</p>"), "{page}");
+        assert!(page.contains("p99 (1.00ms to 1.00ms, last not reached)"), "{page}");
     }
 }

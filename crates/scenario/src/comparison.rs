@@ -1,6 +1,7 @@
 //! Comparisons: files that name several scenarios, which run in turn and are held against each other.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::diagnostic::Diagnostics;
 use crate::grammar::Shape;
@@ -83,6 +84,18 @@ impl Plan {
         });
         let first = numbers.next()??;
         numbers.all(|number| number == Some(first)).then_some(first)
+    }
+
+    /// How long a session thinks, all its pauses of a fixed length together, of the kind that does so longest. What it does
+    /// several times, or perhaps, counts once.
+    pub fn think_time(&self) -> Duration {
+        let fixed_us = |op: &Op| match op {
+            Op::Think(time) => time.as_constant().map_or(0.0, |value| value.number().unwrap_or(0.0).max(0.0)),
+            _ => 0.0,
+        };
+        let kinds = self.sessions.iter().filter(|kind| kind.weight > 0);
+        let longest = kinds.map(|kind| kind.ops.iter().map(fixed_us).sum::<f64>()).fold(0.0, f64::max);
+        Duration::try_from_secs_f64(longest / 1e6).unwrap_or(Duration::MAX)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::grammar::check::{check, mend_verbs};
 use crate::language::comparison::is_comparison;
 use crate::plan::{Plan, StoreOrigin, SystemOrigin};
 use crate::reader::{Checker, Reader};
-use crate::secrets::{Secrets, source};
+use crate::secrets::{MASK, Secrets, is_secret, source};
 use crate::settings::Settings;
 use crate::shipped::{shipped, shipped_names};
 use crate::sink::Sink;
@@ -118,6 +118,7 @@ impl Checker {
         let plan = compile::scenario(&root, source.name, source.base_dir, &reader);
         settings.warn_of_unused(sink);
         sink.mask(&settings.secrets());
+        let plan = plan.map(|plan| Plan { settings: settings.values(), ..plan });
         plan.map(|plan| without_secrets(plan, &root, settings.secrets()))
     }
 }
@@ -142,6 +143,9 @@ fn without_secrets(mut plan: Plan, root: &Node, mut secrets: Secrets) -> Plan {
     let texts = [&mut plan.name, &mut plan.description].into_iter().chain(&mut plan.labels).chain(objectives);
     texts.for_each(|text| *text = secrets.masked(text));
     plan.groups.iter_mut().for_each(|group| *group = secrets.masked(group));
+    for (name, value) in &mut plan.settings {
+        *value = if is_secret(name, value) { MASK.to_owned() } else { secrets.masked(value) };
+    }
     let mut names: Vec<String> = plan.metrics.iter().map(|metric| secrets.masked(&metric.name)).collect();
     tell_apart(&mut names);
     for (metric, name) in plan.metrics.iter_mut().zip(names) {

@@ -107,6 +107,8 @@ pub struct Plan {
     pub stores: Vec<Store>,
     /// Settings given from outside that say of a store and of nothing else, each with the store's name.
     pub store_settings: Vec<(String, String)>,
+    /// The settings and what they are in this run, in the order of the file, without secrets.
+    pub settings: Vec<(String, String)>,
     /// What nobody here starts, and is looked at all the same.
     pub watch: Vec<Watch>,
     /// What is broken on purpose, in order of time.
@@ -145,6 +147,7 @@ impl Plan {
             targets: Vec::new(),
             stores: Vec::new(),
             store_settings: Vec::new(),
+            settings: Vec::new(),
             watch: Vec::new(),
             faults: Vec::new(),
             seed: None,

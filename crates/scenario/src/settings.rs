@@ -165,6 +165,12 @@ impl Settings {
         self.all.iter().map(|setting| setting.name.as_str())
     }
 
+    /// Each with its value as text, secrets as they are.
+    pub(crate) fn values(&self) -> Vec<(String, String)> {
+        let value = |setting: &Setting| text_of(&setting.value).unwrap_or_default();
+        self.all.iter().map(|setting| (setting.name.clone(), value(setting))).collect()
+    }
+
     /// Warns of settings that nothing asks for.
     pub(crate) fn warn_of_unused(&self, sink: &Sink<'_>) {
         for setting in self.all.iter().filter(|setting| !setting.used.get()) {

@@ -512,6 +512,7 @@ load: {users: 1, hold: 1s}
     assert!(plan.feeders[0].held);
     assert_eq!(sent(&plan, 2, ""), ["GET /1/2", "GET /4/3", "GET /1/2", "GET /4/3"]);
     assert_eq!(plan.requests_per_session(), Some(2));
+    assert_eq!(plan.think_time(), std::time::Duration::ZERO);
 }
 
 #[test]

@@ -28,14 +28,30 @@ pub fn compare(arguments: &CompareArguments) -> Result<u8, Failure> {
     match &arguments.what[..] {
         [one] if arguments.has_sides() => fresh::compare(one, arguments),
         [one] => match stored::comparison(one)? {
-            Some(dir) => stored::show(&dir, arguments),
+            Some(dir) => {
+                check_stored(arguments)?;
+                stored::show(&dir, arguments)
+            }
             None => fresh::compare(one, arguments),
         },
         _ if arguments.has_sides() => Err(Failure::usage(
             "--vs, --command, --url, --revision and --baseline are for one scenario, and these are several; runs that are there are \
              compared by their names alone",
         )),
-        sides => stored::compare(sides, arguments),
+        sides => {
+            check_stored(arguments)?;
+            stored::compare(sides, arguments)
+        }
+    }
+}
+
+/// Runs that are there cannot be had otherwise.
+fn check_stored(arguments: &CompareArguments) -> Result<(), Failure> {
+    match arguments.of_sides_that_run() {
+        Some(flag) => Err(Failure::usage(format!(
+            "{flag} is of sides that run here, and these are runs that are there; leave it out, or name a scenario"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -205,7 +205,14 @@ fn members(arguments: &LimitArguments) -> Result<Vec<Member>, Failure> {
             false => {
                 let mut settings = arguments.settings.clone();
                 settings.push((key.clone(), value.clone()));
-                Member { setting, plan: plan(arguments, &settings)?, options: options.clone() }
+                let plan = plan(arguments, &settings)?;
+                if plan.secrets.masked(value) != *value {
+                    return Err(Failure::usage(format!(
+                        "--over {key}: its values are secret, and searches and their directories are named by them; search once \
+                         for each, with --set {key}=…"
+                    )));
+                }
+                Member { setting, plan, options: options.clone() }
             }
         });
     }

@@ -8,17 +8,22 @@ use crate::program::runs::StoredRun;
 use crate::program::{assert_refused, code, run, stderr, stdout};
 use serde_json::Value;
 
-/// One run of each side, of which B's checkout takes a fifth longer; three of each, all alike; and three that take as long
-/// as B.
+/// One run of each side, of which B's checkout takes a fifth longer, and another like A; three of each, all alike; and three
+/// that take as long as B.
 fn write(folder: &Path) {
-    let long = |us| StoredRun { seconds: 40, us: [10_000, us], ..StoredRun::default() };
-    long(20_000).write(&folder.join("a"));
-    long(24_000).write(&folder.join("b"));
+    let started_at = |minute: usize| format!("2026-03-01T10:{minute:02}:00Z");
+    for (minute, (name, us)) in [("a", 20_000), ("b", 24_000), ("again", 20_000)].into_iter().enumerate() {
+        let started_at = started_at(minute);
+        let long = StoredRun { seconds: 40, us: [10_000, us], started_at, ..StoredRun::default() };
+        long.write(&folder.join(name));
+    }
     for (number, off) in (1..).zip([0, 40, 16]) {
-        let of = |us: u64| StoredRun { us: [10_000 + off, us], ..StoredRun::default() };
-        of(20_000 + off).write(&folder.join(format!("before/{number}")));
-        of(20_056 - off).write(&folder.join(format!("behind/{number}")));
-        of(24_000 + off).write(&folder.join(format!("slow/{number}")));
+        let sides = [("before", 20_000 + off), ("behind", 20_056 - off), ("slow", 24_000 + off)];
+        for (index, (side, us)) in sides.into_iter().enumerate() {
+            let started_at = started_at(10 * number + index);
+            let run = StoredRun { us: [10_000 + off, us], started_at, ..StoredRun::default() };
+            run.write(&folder.join(format!("{side}/{number}")));
+        }
     }
 }
 
@@ -81,7 +86,7 @@ fn a_planted_slowdown_is_found_and_fails_where_that_is_asked_for() {
 fn runs_that_are_alike_show_no_difference() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path());
-    let one = run(folder.path(), &["compare", "a", "a", "--json", "--fail-if", "p99>+1%"]);
+    let one = run(folder.path(), &["compare", "a", "again", "--json", "--fail-if", "p99>+1%"]);
     assert_eq!(code(&one), 0, "{}", stderr(&one));
     let names: Vec<String> = fs::read_dir(folder.path().join("before"))
         .unwrap()
@@ -128,6 +133,10 @@ fn one_run_several_times_is_not_several_runs() {
         let side = format!("before/1,{again}");
         assert_refused(folder.path(), &["compare", "behind", &side], "are the same run, which counts once");
     }
+    for sides in [["before", "before/1"], ["before/1,before/2", "behind,before/2"], ["a", "a"]] {
+        let arguments = ["compare", sides[0], sides[1]];
+        assert_refused(folder.path(), &arguments, "are the same run, which counts once");
+    }
     let output = run(folder.path(), &["compare", "behind", "copy,before/2"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
 }
@@ -157,6 +166,13 @@ fn wrong_use_is_told_with_a_way_out() {
         (&["compare", "a", "b", "--fail-if", "Buy p99>+5%"], "no label \"Buy\" is compared"),
         (&["compare", "a", "b", "--markdown", "no/pr.md"], "there is no folder no"),
         (&["compare", "a", "b", "--within", "0%"], "write a percentage"),
+        (&["compare", "a", "b", "--set", "k=v"], "--set is of sides that run here"),
+        (&["compare", "a", "b", "--budget", "5m"], "--budget is of sides that run here"),
+        (
+            &["compare", "http://a", "http://b"],
+            "compared by a scenario: tidemark compare my.yaml --url http://a --url",
+        ),
+        (&["compare", "s.yaml", "t.yaml"], "s.yaml is a scenario and no run"),
     ] {
         assert_refused(folder.path(), arguments, says);
     }

@@ -177,6 +177,11 @@ fn what_cannot_be_searched_is_refused() {
         &["s.yaml", "--url", url, "--over", "cores=0,1"],
         "--over cores gives cores to what is started here",
     );
+    write(
+        "secret.yaml",
+        "settings: {token: qrstuvwx}\nsessions: {s: {steps: [{GET: '/${token}'}]}}\nload: {rate: 5/s, hold: 1s}\n",
+    );
+    refused(&["secret.yaml", "--url", url, "--over", "token=abcdefgh,ijklmnop"], "its values are secret");
     refused(&["s.yaml", "--url", url, "--within", "0%"], "0.1% to 100%");
     refused(&["s.yaml", "--url", url, "--rate", "5:9"], "one number, not two");
     let above_most = ["s.yaml", "--url", url, "--most", "10", "-r", "100"];

@@ -323,3 +323,21 @@ fn a_disk_that_changed_is_noted() {
     assert_eq!(account.system.spoken, ["TLS 1.3, A: 2 full handshakes, 3 resumed"]);
     assert_eq!(account.notes.len(), 1);
 }
+
+#[test]
+fn settings_are_written_down_as_they_are_in_the_run_and_without_secrets() {
+    let text = r#"
+settings: {ms: 2, api_key: not-for-everyone, id: x, long: x}
+sessions:
+  s: {steps: [{GET: '/${ms}/${id}/${long}?key=${api_key}'}]}
+load: {users: 1, hold: 1s}
+"#;
+    let long = "long".repeat(SETTING_MAX);
+    let set = [("ms", "20"), ("id", "of-not-for-everyone"), ("long", long.as_str())];
+    let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let plan = tidemark_scenario::load_text("x.yaml", text, std::path::Path::new("."), &set).unwrap();
+    let written = settings(&plan);
+    assert_eq!((written["ms"].as_str(), written["api_key"].as_str()), ("20", "***"));
+    assert_eq!(written["id"], "of-***");
+    assert_eq!(written["long"], format!("{}… ({})", &long[..SETTING_BEGIN], digest(&long)));
+}

@@ -151,6 +151,25 @@ fn that_the_scenarios_own_load_is_above_most_is_noted_as_long_as_it_is() {
 }
 
 #[test]
+fn a_trial_warms_up_for_as_long_as_a_session_thinks() {
+    let of = |budget: Duration| {
+        let temp = tempfile::tempdir().unwrap();
+        let thinks = SCENARIO.replace("GET: /", "GET: /, {think: 20s}, {GET: /b}, {think: 10s}, {GET: /c}");
+        let asked = LimitOptions { budget, ..options(&temp.path().join("out")) };
+        let limited = limit::<LabError>(&[member(&thinks)], &asked, &mut |_, plan, options| {
+            Ok(said(&plan, &options, 500))
+        });
+        let search = limited.unwrap().searches.searches.remove(0);
+        let note = search.notes.iter().find(|note| note.contains("think for 30s")).cloned();
+        (search.options.warm_up_s, note)
+    };
+    assert_eq!(of(Duration::from_secs(100_000)), (30.0, None));
+    let (warm_up_s, note) = of(Duration::from_secs(80));
+    assert_eq!(warm_up_s, 10.0);
+    assert!(note.unwrap().contains("give a --budget of 240s or more"));
+}
+
+#[test]
 fn one_that_was_killed_before_it_was_written_down_begins_anew() {
     let temp = tempfile::tempdir().unwrap();
     let out = temp.path().join("out");
@@ -228,6 +247,8 @@ fn of_a_family_one_that_holds_nothing_comes_before_one_that_was_not_measured() {
             let first = start.setting == Some("size=1");
             let mut finished = said(&plan, &options, 500);
             let manifest = &mut finished.manifest;
+            // of a trial without a request nothing would be said
+            manifest.summary.requests = 100;
             manifest.summary.verdict.status = if first { order[0] } else { order[1] };
             if manifest.summary.verdict.status == Status::Fail {
                 manifest.objectives.iter_mut().for_each(|objective| objective.met = false);

@@ -61,6 +61,8 @@ pub fn trial(ask: TrialPlan, goals: &Goals, tally: &Tally, manifest: &Manifest, 
     let failure = failure(goals, &seen, &by_chance, manifest);
     let holds = failure.is_none() && seen.iter().all(|seen| seen.met);
     let not_counted = match manifest.summary.verdict.status {
+        // it says nothing of anybody
+        Status::Invalid if manifest.summary.due() == 0 => None,
         Status::Invalid => {
             // what nobody watches may be the system
             let is_seen = took.fresh || manifest.summary.processes.iter().any(|of| of.name != DRIVER);
@@ -226,6 +228,7 @@ mod tests {
     /// A run on four cores that came to this.
     fn of(status: Status, reasons: &[&str], met: bool, change: impl FnOnce(&mut Manifest)) -> Trial {
         let mut summary = summarize(&Totals::new(&[]), Path::new("x"));
+        summary.requests = 100;
         summary.verdict = Verdict { status, reasons: reasons.iter().map(|text| (*text).into()).collect() };
         let mut manifest = Manifest::new("x", Vec::new(), summary);
         manifest.machine.cores = 4;
@@ -288,6 +291,8 @@ mod tests {
     fn the_driver_and_the_machine_are_told_from_the_system() {
         let bound = of(Status::Invalid, &["driver-bound: its threads"], true, |_| {});
         assert_eq!(bound.not_counted, Some(NotCounted::Driver("its threads".into())));
+        let nothing = of(Status::Invalid, &["no request was due"], true, |run| run.summary.requests = 0);
+        assert_eq!(nothing.not_counted, None);
         let reasons = ["machine-bound: p99 < 1ms is not decided", "machine-bound: kv was never idle"];
         let machine = of(Status::Invalid, &reasons, false, |_| {});
         assert_eq!(machine.not_counted, Some(NotCounted::Machine("kv was never idle".into())));

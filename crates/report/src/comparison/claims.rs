@@ -10,6 +10,7 @@ use serde_json::Value;
 use tidemark_record::summary::Status;
 use tidemark_record::{ComparedRun, Comparison, Manifest, Part, RecordError};
 
+use super::broken::{self, Broken};
 use super::errors::Errors;
 use super::figure::Figure;
 use super::measured::{Measured, NotReached, Pair, is_valid};
@@ -20,6 +21,9 @@ use crate::statistics::{Estimate, Interval, LEVEL, is_settled, together_with};
 
 /// Most sides of a comparison.
 pub const SIDES_MAX: usize = 24;
+
+/// How a reason begins that says of a system that it was silent for a while.
+const SILENT: [&str; 2] = ["the system stopped answering", "the system gave no good answer"];
 
 /// One side of a comparison.
 #[derive(Debug, Clone)]
@@ -241,6 +245,9 @@ pub struct Claims {
     pub comparisons: Vec<Claim>,
     /// How many requests have no good answer, for each side but the first.
     pub errors: Vec<Errors>,
+    /// The sides of which runs failed whatever their figures are: writes were lost, the system ended by itself. Empty where
+    /// there are none.
+    pub broken: Vec<Broken>,
     /// What became of each rule that was asked for.
     pub fail_if: Vec<Judged>,
     /// What is to be said beside.
@@ -311,6 +318,8 @@ impl Claims {
             measured.into_iter().zip(intervals).map(|(of, interval)| of.claim(interval, level)).collect();
         let mut notes = words::notes(sides, covers, &labels);
         notes.extend(left_out);
+        let broken = Broken::of(sides);
+        notes.extend(broken::notes(&broken));
         let mut claims = Claims {
             sides: sides.iter().enumerate().map(|(index, side)| shown(index, side)).collect(),
             covers,
@@ -318,6 +327,7 @@ impl Claims {
             notes,
             comparisons,
             errors,
+            broken,
             took_s: asked.took_s,
             ..Claims::none()
         };
@@ -383,6 +393,7 @@ impl Claims {
         let mut claims = Claims {
             says: says.collect(),
             sides: sides.iter().enumerate().map(|(index, side)| shown(index, side)).collect(),
+            broken: Broken::of(sides),
             took_s: asked.took_s,
             ..Claims::none()
         };
@@ -398,6 +409,7 @@ impl Claims {
             rounds: 0,
             comparisons: Vec::new(),
             errors: Vec::new(),
+            broken: Vec::new(),
             fail_if: Vec::new(),
             notes: Vec::new(),
             stopped: None,
@@ -414,6 +426,30 @@ impl Claims {
     /// How many requests of a side have no good answer.
     pub(crate) fn errors_of(&self, side: &str) -> Option<&Errors> {
         self.errors.iter().find(|of| of.side == side)
+    }
+
+    /// In how many of its runs a side failed whatever its figures are; none where it did in none.
+    pub(crate) fn broken_of(&self, side: &str) -> Option<&Broken> {
+        self.broken.iter().find(|of| of.side == side)
+    }
+
+    /// Whether a side failed so in a larger share of its runs than the first.
+    pub(crate) fn is_broken(&self, side: &str) -> bool {
+        broken::by_share(self.broken_of(side), self.broken_of(&letter(0))).is_gt()
+    }
+
+    /// What is said of each side that failed so in a run, where the first did in none. A system that did not answer for a
+    /// while may have stood still by chance.
+    pub fn broken_alone(&self) -> Vec<String> {
+        let first = letter(0);
+        match self.broken_of(&first) {
+            Some(_) => Vec::new(),
+            None => {
+                let sure =
+                    self.broken.iter().filter(|of| !SILENT.iter().any(|begin| of.reason.starts_with(begin)));
+                sure.map(|of| of.says(&first, None)).collect()
+            }
+        }
     }
 
     /// Whether all that is known of a side is how the seconds of one run differ, and those of the one run of the first.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use tidemark_record::Comparison;
 
-use super::claims::{Claim, Claims, Covers, Side, invalid, letter};
+use super::broken::by_share;
+use super::claims::{Claim, Claims, Covers, Side, SideRun, invalid, letter};
 use super::errors::{Errors, FLOOR};
 use super::figure::Figure;
 use crate::statistics::{Estimate, LEAST};
@@ -95,13 +96,37 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
         parts.push(format!("no difference larger than {}{where_close}", whole_percent(worst(&close))));
     }
     parts.extend(beyond(side, &[noisy, far].concat()));
+    let broken = broken(claims, side);
     if parts.is_empty() {
-        return format!("nothing can be said of {side}: {}", too_few(claims));
+        return behind(broken, format!("nothing can be said of {side}: {}", too_few(claims)));
     }
     let text = parts.join("; ");
     let is_alike = found.is_empty() && failing.is_none();
     let text = if is_alike { format!("{side} against {}: {text}", letter(0)) } else { text };
-    if claims.is_of_two_runs(side) { format!("Within these two runs, {text}") } else { text }
+    let within = match (claims.is_of_two_runs(side), &broken) {
+        (false, _) => "",
+        (true, None) => "Within these two runs, ",
+        (true, Some(_)) => "within these two runs, ",
+    };
+    behind(broken, format!("{within}{text}"))
+}
+
+/// What is said first, if anything, and the rest behind it.
+fn behind(first: Option<String>, rest: String) -> String {
+    match first {
+        Some(first) => format!("{first}; {rest}"),
+        None => rest,
+    }
+}
+
+/// Which of a side and the first failed in more of its runs, whatever their figures are, and why.
+fn broken(claims: &Claims, side: &str) -> Option<String> {
+    let first = letter(0);
+    let (of_side, of_first) = (claims.broken_of(side), claims.broken_of(&first));
+    if claims.is_broken(side) {
+        return of_side.map(|of| of.says(&first, of_first));
+    }
+    of_first.filter(|_| by_share(of_first, of_side).is_gt()).map(|of| of.says(side, of_side))
 }
 
 /// Figures that are not reached in every run, where it is not sure which side that is of; each with whether one of them is
@@ -241,8 +266,10 @@ fn more(claims: &Claims, noisy: &[&Claim]) -> String {
             let minutes = (missing as f64 * took_s / have as f64 / 60.0).ceil().max(1.0);
             format!("{minutes:.0} more minute{}", if minutes > 1.0 { "s" } else { "" })
         }
-        (Covers::BetweenRounds, None) => format!("{missing} more rounds"),
-        (Covers::BetweenRuns, _) => format!("{missing} more runs"),
+        (Covers::BetweenRounds, None) => {
+            format!("{missing} more round{}", if missing > 1 { "s" } else { "" })
+        }
+        (Covers::BetweenRuns, _) => format!("{missing} more run{}", if missing > 1 { "s" } else { "" }),
         // seconds of the same runs tell nothing of others
         (Covers::WithinRuns | Covers::Nothing, _) => return String::new(),
     };
@@ -336,6 +363,7 @@ pub(crate) fn notes(sides: &[Side], covers: Covers, labels: &[String]) -> Vec<St
     }
     notes.extend(machines(sides));
     notes.extend(loads(sides));
+    notes.extend(durabilities(sides));
     let few: Vec<&str> = sides
         .iter()
         .flat_map(|side| &side.runs)
@@ -405,10 +433,44 @@ fn loads(sides: &[Side]) -> Option<String> {
     })
 }
 
+/// When writes were acknowledged, where that differs: what is synced takes longer. Of the system, and of each store by its
+/// name; a side that does not say is left out.
+fn durabilities(sides: &[Side]) -> Vec<String> {
+    let runs = sides.iter().flat_map(|side| &side.runs);
+    let stores: BTreeSet<&str> =
+        runs.flat_map(|run| &run.manifest.stores).map(|store| store.name.as_str()).collect();
+    let in_words = |what: String, of: &dyn Fn(&SideRun) -> Vec<String>| {
+        let sets: Vec<(String, BTreeSet<String>)> = (0..)
+            .zip(sides)
+            .map(|(index, side)| {
+                let words = side.runs.iter().flat_map(of).filter(|word| !word.is_empty());
+                (letter(index), words.collect::<BTreeSet<String>>())
+            })
+            .filter(|(_, words)| !words.is_empty())
+            .collect();
+        sets.windows(2).any(|two| two[0].1 != two[1].1).then(|| {
+            let each = sets.iter().map(|(side, words)| {
+                format!("{side} {}", words.iter().map(String::as_str).collect::<Vec<_>>().join(" and "))
+            });
+            format!("{what} differs: {}", each.collect::<Vec<_>>().join(", "))
+        })
+    };
+    let of_system = |run: &SideRun| run.manifest.system.durability.iter().cloned().collect::<Vec<String>>();
+    let mut notes: Vec<String> = in_words("durability".to_owned(), &of_system).into_iter().collect();
+    for name in stores {
+        let of_store = |run: &SideRun| -> Vec<String> {
+            let named = run.manifest.stores.iter().filter(|store| store.name == name);
+            named.map(|store| store.durability.clone()).collect()
+        };
+        notes.extend(in_words(format!("durability of {name}"), &of_store));
+    }
+    notes
+}
+
 /// How much of what was due failed, where that differs.
 fn failures(sides: &[Side]) -> Option<String> {
     let share = |side: &Side| {
-        let sum = |of: &dyn Fn(&super::claims::SideRun) -> u64| side.runs.iter().map(of).sum::<u64>() as f64;
+        let sum = |of: &dyn Fn(&SideRun) -> u64| side.runs.iter().map(of).sum::<u64>() as f64;
         sum(&|run| run.manifest.summary.failed) / sum(&|run| run.manifest.summary.due()).max(1.0)
     };
     let shares: Vec<f64> = sides.iter().map(share).collect();

@@ -5,6 +5,14 @@ use super::*;
 
 /// A run of one second with a hundred answers after so long, on a machine of so many cores.
 fn write(dir: &Path, number: u32, us: u64, cores: u64, revision: &str, status: Status) {
+    write_with(dir, number, us, status, |manifest| {
+        manifest.machine.cores = cores;
+        manifest.git_revision = Some(revision.repeat(40));
+    });
+}
+
+/// The same with what else its manifest says.
+fn write_with(dir: &Path, number: u32, us: u64, status: Status, edit: impl FnOnce(&mut Manifest)) {
     let mut writer = RunWriter::create(dir, &["Ask".into()], "").unwrap();
     writer.threads(1);
     let mut one = ThreadInterval::empty(0, 0, 1_000_000);
@@ -23,10 +31,9 @@ fn write(dir: &Path, number: u32, us: u64, cores: u64, revision: &str, status: S
     let mut summary = summarize(writer.totals(), dir);
     summary.verdict = Verdict { status, reasons: Vec::new() };
     let mut manifest = Manifest::new("shop", vec!["Ask".into()], summary);
-    manifest.machine.cores = cores;
     manifest.load = "closed, 2 users".into();
     manifest.started_at = format!("2026-03-{:02}T10:00:00Z", number % 28 + 1);
-    manifest.git_revision = Some(revision.repeat(40));
+    edit(&mut manifest);
     writer.finish(&manifest).unwrap();
 }
 
@@ -145,4 +152,118 @@ fn small_bars_show_where_it_changed() {
     assert_eq!(sparkline(&values, &[3], 2, false), "▄▄", "all alike, and no mark before the first");
     assert_eq!(sparkline(&values, &[], 3, true), " --");
     assert_eq!(sparkline(&[], &[], 3, false), "");
+}
+
+/// Four runs before something is another, and four behind it; those behind take eight times as long.
+fn four_and_four(edit: impl Fn(bool, &mut Manifest)) -> History {
+    let temp = tempfile::tempdir().unwrap();
+    for number in 0..8u32 {
+        let is_later = number >= 4;
+        let us = if is_later { 20_000 } else { 2_500 } + u64::from(number % 3) * 10;
+        let dir = temp.path().join(format!("{number:02}-shop"));
+        write_with(&dir, number, us, Status::Pass, |manifest| edit(is_later, manifest));
+    }
+    History::read(temp.path()).unwrap()
+}
+
+/// How many runs each line has, and how many changes all have.
+fn shape(history: &History) -> (Vec<usize>, usize) {
+    let trends = history.lines.iter().flat_map(|line| &line.trends);
+    let changes = trends.map(|trend| trend.changes.len()).sum();
+    (history.lines.iter().map(|line| line.runs.len()).collect(), changes)
+}
+
+#[test]
+fn runs_with_another_setting_are_another_line() {
+    let history = four_and_four(|is_later, manifest| {
+        manifest.scenario_digest = Some("a".into());
+        let ms = if is_later { "20" } else { "2" };
+        manifest.settings.insert("ms".into(), ms.into());
+        // what the system was given of them is shown once
+        manifest.system.settings = manifest.settings.clone();
+    });
+    assert_eq!(shape(&history), (vec![4, 4], 0), "{history:?}");
+    assert_eq!(history.lines[0].what, ["closed, 2 users", "ms=2"]);
+    assert_eq!(history.lines[1].what, ["closed, 2 users", "ms=20"]);
+    assert!(history.notes.is_empty(), "{:?}", history.notes);
+    // without any of it they are one, in which there is a change
+    let (lines, changes) = shape(&four_and_four(|_, _| {}));
+    assert!(lines == [8] && changes > 0, "{lines:?}, {changes}");
+}
+
+#[test]
+fn runs_of_another_text_are_another_line_and_a_note_says_so() {
+    let history = four_and_four(|is_later, manifest| {
+        let digest = if is_later { "b" } else { "a" };
+        manifest.scenario_digest = Some(digest.into());
+    });
+    assert_eq!(shape(&history), (vec![4, 4], 0), "{history:?}");
+    assert_eq!(history.lines[0].what, history.lines[1].what);
+    let says = "shop: the scenario's file changed; runs before and after are lines of their own";
+    assert_eq!(history.notes, [says]);
+}
+
+#[test]
+fn runs_of_before_stay_together_and_are_told_from_newer_ones() {
+    let history = four_and_four(|is_later, manifest| {
+        manifest.scenario_digest = is_later.then(|| "a".into());
+    });
+    assert_eq!(shape(&history), (vec![4, 4], 0), "{history:?}");
+    let says = "shop: runs of a Tidemark that did not write down settings and file are lines of their own";
+    assert_eq!(history.notes, [says]);
+}
+
+/// A line of runs that reached a percentile, or failed too many requests for it, or had too few.
+fn line_of(readings: &[Reading]) -> Line {
+    let point = |number: usize| Point {
+        run: format!("{number:02}-shop"),
+        run_dir: String::new(),
+        started_at: String::new(),
+        revision: None,
+        version: String::new(),
+        status: if readings[number] == Reading::NotReached { Status::Fail } else { Status::Pass },
+    };
+    let runs: Vec<Point> = (0..readings.len()).map(point).collect();
+    let trends = Trend::of(Figure::P99, readings, &runs).into_iter().collect();
+    let (scenario, machine) = ("shop".into(), "4 cores".into());
+    Line { scenario, what: Vec::new(), scenario_digest: None, machine, runs, trends }
+}
+
+/// The same of four runs that reached it and others behind them.
+fn behind_four(others: &[Reading]) -> Line {
+    let reached = [Reading::Value(50_000.0); 4];
+    line_of(&[&reached[..], others].concat())
+}
+
+#[test]
+fn what_the_last_runs_did_not_reach_is_told() {
+    let line = behind_four(&[Reading::NotReached; 4]);
+    assert_eq!(line.trends[0].last(), "not reached");
+    assert_eq!(line.trends[0].not_reached, [4, 5, 6, 7]);
+    assert_eq!(line.failed().as_deref(), Some("4 of 8 runs failed, the last 4"));
+    let says = "shop: the last 4 runs, from 04-shop on, did not reach p99, as too many of their requests failed; runs before \
+                did";
+    assert_eq!(line.unreached(), [says]);
+    for others in [vec![Reading::NotReached; 2], vec![Reading::Unknown; 4], Vec::new()] {
+        assert!(behind_four(&others).unreached().is_empty(), "{others:?}");
+    }
+    assert_eq!(behind_four(&[Reading::Unknown]).trends[0].last(), "not measured");
+    assert_eq!(behind_four(&[]).trends[0].last(), "50.0ms");
+    let mut few = vec![Reading::Value(50_000.0); 2];
+    few.extend([Reading::NotReached; 4]);
+    assert!(line_of(&few).unreached().is_empty(), "two runs that reached it are too few");
+}
+
+#[test]
+fn failed_runs_are_counted_with_the_last_ones_without_a_gap() {
+    let failed = |runs: &str| {
+        let reading = |c: char| if c == 'x' { Reading::NotReached } else { Reading::Value(1_000.0) };
+        line_of(&runs.chars().map(reading).collect::<Vec<_>>()).failed().unwrap_or_default()
+    };
+    assert_eq!(failed("....."), "");
+    assert_eq!(failed("x.x.."), "2 of 5 runs failed");
+    assert_eq!(failed("....x"), "1 of 5 runs failed, the last");
+    assert_eq!(failed("x...x"), "2 of 5 runs failed, the last among them");
+    assert_eq!(failed("x.xxx"), "4 of 5 runs failed, the last 3");
+    assert_eq!(failed("x"), "1 of 1 run failed");
 }

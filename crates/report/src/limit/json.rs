@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use tidemark_limit::{Found, NotCounted, Purpose, Search, Searches, Trial, counted};
+use tidemark_limit::{Found, NotCounted, Purpose, Search, Searches, Trial};
 
 use super::{at_least, is_among, missed, says};
 use crate::json::schema_of;
@@ -120,11 +120,11 @@ pub fn schema() -> Value {
 
 fn limit(search: &Search) -> Limit<'_> {
     let found = search.found();
-    let counted = counted(&search.trials);
+    let decided = search.decided();
     let wanted = |per_s| AtLeast { per_s, holds: found.holds_at_least(per_s), says: at_least(&found, per_s) };
     Limit {
         says: says(&found),
-        trials: search.trials.iter().map(|of| trial(search, of, is_among(&counted, of))).collect(),
+        trials: search.trials.iter().map(|of| trial(search, of, is_among(&decided, of))).collect(),
         notes: &search.notes,
         setting: search.setting.as_deref(),
         at_least: search.at_least_per_s.map(wanted),
@@ -132,7 +132,7 @@ fn limit(search: &Search) -> Limit<'_> {
     }
 }
 
-fn trial<'a>(search: &'a Search, trial: &'a Trial, is_counted: bool) -> ShownTrial<'a> {
+fn trial<'a>(search: &'a Search, trial: &'a Trial, is_decided: bool) -> ShownTrial<'a> {
     let missed = missed(search, trial);
     ShownTrial {
         level: trial.ask.level,
@@ -141,7 +141,7 @@ fn trial<'a>(search: &'a Search, trial: &'a Trial, is_counted: bool) -> ShownTri
         achieved_per_s: trial.figures.achieved_per_s,
         p50_us: trial.figures.p50_us,
         p99_us: trial.figures.p99_us,
-        holds: trial.verdict(&search.goals).filter(|_| is_counted),
+        holds: is_decided.then(|| trial.holds()),
         missed: missed
             .map(|(goal, seen)| Missed { objective: &goal.text, measured: &seen.measured })
             .collect(),

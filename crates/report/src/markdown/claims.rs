@@ -14,7 +14,8 @@ const HISTORY_MAX: usize = 40;
 pub fn summary(claims: &Claims, history: Option<&Line>) -> String {
     let mut out = String::new();
     let worse = claims.comparisons.iter().any(|of| of.differs() && of.is_worse())
-        || claims.errors.iter().any(Errors::is_worse);
+        || claims.errors.iter().any(Errors::is_worse)
+        || claims.sides.iter().any(|side| claims.is_broken(&side.side));
     let better = claims.comparisons.iter().any(|of| of.differs() && !of.is_worse())
         || claims.errors.iter().any(|of| of.differs() && !of.is_worse());
     let mark = match (claims.has_failed(), worse, better) {
@@ -105,7 +106,10 @@ fn history(out: &mut String, line: &Line) {
     let shown = |figure: &Figure| [Figure::Rate, Figure::P50, Figure::P99, Figure::Cpu].contains(figure);
     for trend in line.trends.iter().filter(|trend| shown(&trend.figure)) {
         let marks: Vec<usize> = trend.changes.iter().map(|changed| changed.at).collect();
-        let last = value(trend.figure, trend.values.iter().rev().flatten().next().copied());
+        let last = match trend.values.last() {
+            Some(Some(last)) => value(trend.figure, Some(*last)),
+            _ => format!("last {}", trend.last()),
+        };
         let bars = sparkline(&trend.values, &marks, HISTORY_MAX, false);
         let _ = writeln!(out, "- {} {} {last}", trend.figure.name(), code(&bars));
         for changed in &trend.changes {
@@ -142,10 +146,12 @@ mod tests {
         let line = Line {
             scenario: "shop".into(),
             what: Vec::new(),
+            scenario_digest: None,
             machine: "4 cores".into(),
             runs: vec![point("1"), point("2")],
-            trends: vec![Trend { figure: Figure::P99, values, changes: Vec::new() }],
+            trends: vec![Trend { figure: Figure::P99, values, not_reached: Vec::new(), changes: Vec::new() }],
         };
+        let mut unreached = line.clone();
         let text = summary(&claims, Some(&line));
         assert!(text.starts_with("### ➖ &lt;b&gt; against a\\|b\n\n**nothing can be said of B"), "{text}");
         assert!(text.contains("- ⚠️ fails if `p50>+5%`: B: "), "{text}");
@@ -157,5 +163,8 @@ mod tests {
         );
         assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
         assert!(!summary(&claims, None).contains("History"));
+        (unreached.trends[0].values[1], unreached.trends[0].not_reached) = (None, vec![1]);
+        let text = summary(&claims, Some(&unreached));
+        assert!(text.contains("last not reached\n") && !text.contains("` 1.00ms"), "{text}");
     }
 }

@@ -58,7 +58,7 @@ mod tests {
     fn it_has_the_sentence_and_the_curve_and_no_markup_of_others() {
         let shown = summary(&searches(None), Path::new("runs/x"));
         assert!(
-            shown.contains("**holds 42,400/s (trials at 40,000 to 45,000); first to break: mean &lt; 50ms"),
+            shown.contains("**holds 42,400/s (between 40,000 and 45,000); first to break: mean &lt; 50ms"),
             "{shown}"
         );
         assert!(shown.contains("| 45,000/s | 44,000/s | 60.0ms |"), "{shown}");

@@ -17,7 +17,9 @@ pub fn summary(claims: &Claims, style: Style) -> String {
     for (side, says) in claims.sides.iter().skip(1).zip(&claims.says) {
         let mut found = claims.of_side(&side.side).filter(|claim| claim.differs());
         let errors = claims.errors_of(&side.side).filter(|of| of.differs());
-        let is_worse = found.clone().any(Claim::is_worse) || errors.is_some_and(Errors::is_worse);
+        let is_worse = found.clone().any(Claim::is_worse)
+            || errors.is_some_and(Errors::is_worse)
+            || claims.is_broken(&side.side);
         let paint = match (is_worse, found.next().is_some() || errors.is_some()) {
             (true, _) => BAD,
             (false, true) => GOOD,

@@ -3,10 +3,9 @@
 use super::{BAD, GOOD, INDENT, NAME, QUIET, Style, Text, WARNING, clean};
 use crate::history::{History, Line, Trend, looked_at, sparkline};
 use crate::table::{length, pad_right};
-use crate::text::claims::value;
 
 /// Least room for the row of bars.
-const BARS_MIN: usize = 10;
+const BARS_MIN: usize = 8;
 
 /// Each line of a history, and where it changed.
 pub fn summary(history: &History, style: Style) -> String {
@@ -42,7 +41,8 @@ fn line(text: &mut Text, line: &Line) {
     let parts: Vec<&str> = line.what.iter().map(String::as_str).collect();
     text.named("what", &parts);
     text.named("machine", &[&line.machine]);
-    text.named("runs", &[&runs, &when]);
+    let failed = line.failed().unwrap_or_default();
+    text.named_painted("runs", &[&runs, &when, &failed], &failed, BAD);
     for trend in &line.trends {
         self::trend(text, trend);
     }
@@ -60,8 +60,7 @@ fn line(text: &mut Text, line: &Line) {
 
 /// A figure: its name, a bar for each run, and what it was last.
 fn trend(text: &mut Text, trend: &Trend) {
-    let last = value(trend.figure, trend.values.iter().rev().flatten().next().copied());
-    let last = format!("last {last}");
+    let last = format!("last {}", trend.last());
     let room = text.width.saturating_sub(INDENT + NAME + 2 + length(&last)).max(BARS_MIN);
     let marks: Vec<usize> = trend.changes.iter().map(|changed| changed.at).collect();
     let bars = sparkline(&trend.values, &marks, room.saturating_sub(marks.len()), text.style.ascii);
@@ -92,11 +91,13 @@ mod tests {
         let trend = |figure, changes| Trend {
             figure,
             values: (0..100).map(|n| Some(if n < 6 { 100.0 } else { 120.0 } + f64::from(n % 5))).collect(),
+            not_reached: Vec::new(),
             changes,
         };
         let line = Line {
             scenario: "shop".into(),
             what: vec!["closed, 2 users".into(), "store=embedded".into()],
+            scenario_digest: None,
             machine: "AMD EPYC, 4 cores".into(),
             runs: (0..100).map(point).collect(),
             trends: vec![trend(Figure::Rate, Vec::new()), trend(Figure::P99, vec![changed])],
@@ -118,5 +119,29 @@ mod tests {
         assert!(summary(&history, Style { width: 80, colour: true, ascii: true }).is_ascii());
         let none = History { lines: Vec::new(), notes: Vec::new(), ..history };
         assert!(summary(&none, Style::default()).contains("no run to show in runs"));
+    }
+
+    #[test]
+    fn what_the_last_run_did_not_reach_and_failed_runs_are_told() {
+        let mut history = history();
+        let line = &mut history.lines[0];
+        for at in 96..100 {
+            line.runs[at].status = Status::Fail;
+            line.trends.iter_mut().for_each(|trend| trend.values[at] = None);
+            line.trends[1].not_reached.push(at);
+        }
+        line.runs[3].status = Status::Fail;
+        for width in [45, 80] {
+            let shown = summary(&history, Style { width, colour: false, ascii: false });
+            assert!(shown.lines().all(|line| length(line) <= width), "{width}: {shown}");
+            assert!(
+                shown.contains("  last not measured\n") && shown.contains("  last not reached\n"),
+                "{shown}"
+            );
+            let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(flat.contains("5 of 100 runs failed, the last 4"), "{shown}");
+        }
+        let shown = summary(&history, Style { width: 120, colour: true, ascii: false });
+        assert!(shown.contains(&format!("{BAD}5 of 100 runs failed, the last 4{BAD:#}")), "{shown}");
     }
 }

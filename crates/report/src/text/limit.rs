@@ -108,7 +108,7 @@ mod tests {
         for width in [45, 60, 80, 110] {
             let style = Style { width, colour: false, ascii: false };
             let shown = summary(&searches(None), Path::new("runs/x"), style);
-            assert!(shown.starts_with("holds 42,400/s (trials at"), "{shown}");
+            assert!(shown.starts_with("holds 42,400/s (between"), "{shown}");
             assert!(shown.lines().all(|line| length(line) <= width), "{width}: {shown}");
             let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(flat.contains("the limit is the CPU: system uses 1.00 of 1 core"), "{shown}");

@@ -55,15 +55,15 @@ pub struct CompareArguments {
     /// Earlier runs to compare fresh ones with
     #[arg(long, value_name = "RUN,…")]
     pub baseline: Option<String>,
-    /// Longest time for all runs together, like 10m
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
-    pub budget: Duration,
+    /// Longest time for all runs together [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub budget: Option<Duration>,
     /// Most rounds; with --baseline, fresh runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub rounds: Option<u64>,
-    /// How well a figure must be known before a comparison ends early
-    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = percent)]
-    pub within: f64,
+    /// How well a figure must be known before a comparison ends early [default: 3%]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub within: Option<f64>,
     /// Exit with status 1 once this is sure: 'p99>+5%', 'rate<-3%', 'Checkout p99>+10%' (repeatable)
     #[arg(long = "fail-if", value_name = "RULE", value_parser = Rule::parse)]
     pub rules: Vec<Rule>,
@@ -93,6 +93,10 @@ pub struct CompareArguments {
     pub history: PathBuf,
 }
 
+/// The usual budget, and how well figures are usually to be known.
+const BUDGET: Duration = Duration::from_secs(600);
+pub const WITHIN: f64 = 0.03;
+
 impl CompareArguments {
     /// Whether it is said what the sides are that run here.
     pub fn has_sides(&self) -> bool {
@@ -101,6 +105,30 @@ impl CompareArguments {
             || !self.urls.is_empty()
             || !self.revisions.is_empty()
             || self.baseline.is_some()
+    }
+
+    /// The first flag given that is of sides that run here.
+    pub fn of_sides_that_run(&self) -> Option<&'static str> {
+        let given = [
+            ("--set", !self.settings.is_empty()),
+            ("--budget", self.budget.is_some()),
+            ("--rounds", self.rounds.is_some()),
+            ("--within", self.within.is_some()),
+            ("--for", self.duration.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--users", self.users.is_some()),
+            ("--out", self.out.is_some()),
+            ("--pin", !self.driver.pins.is_empty()),
+            ("--threads", self.driver.threads.is_some()),
+            ("--seed", self.driver.seed.is_some()),
+            ("--spin", self.driver.spin),
+        ];
+        given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+    }
+
+    /// Longest time for all runs together.
+    pub fn budget(&self) -> Duration {
+        self.budget.unwrap_or(BUDGET)
     }
 
     /// Finds what would fail after a long time, before that begins.

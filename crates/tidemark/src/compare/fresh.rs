@@ -11,7 +11,7 @@ use tidemark_report::comparison::{Asked, Looks, Side};
 use tidemark_scenario::units::Time;
 use tidemark_scenario::{Comparison, Experiment, Plan};
 
-use super::args::CompareArguments;
+use super::args::{CompareArguments, WITHIN};
 use super::sides::{Sides, sides};
 use super::{shown, stored};
 use crate::failure::Failure;
@@ -44,7 +44,7 @@ pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> 
     let names: Vec<String> = comparison.sides.iter().map(|side| side.name.clone()).collect();
     let begin = Instant::now();
     let mut looks = Looks::default();
-    let bounds = Bounds { budget: arguments.budget, least: ROUNDS_MIN, most: arguments.rounds };
+    let bounds = Bounds { budget: arguments.budget(), least: ROUNDS_MIN, most: arguments.rounds };
     let compared = compare_in_rounds::<Failure>(
         &comparison,
         &options,
@@ -95,7 +95,7 @@ fn look(
     let level = looks.on_the_way();
     let sides = shown::sides_of(dir, record)?;
     let claims = shown::of_directory(dir, record, &sides, Some(level), &arguments.rules)?;
-    let settled = claims.is_settled(arguments.within);
+    let settled = claims.is_settled(arguments.within.unwrap_or(WITHIN));
     Ok(Looked { settled, level: if settled { level } else { looks.last() } })
 }
 
@@ -138,7 +138,7 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
         interrupted = finished.manifest.interrupted;
         dirs.push(finished.run_dir);
         let longest = begin.elapsed() - began;
-        if interrupted || (number < count && begin.elapsed() + longest > arguments.budget) {
+        if interrupted || (number < count && begin.elapsed() + longest > arguments.budget()) {
             break;
         }
     }
@@ -160,7 +160,7 @@ fn tell(turn: &Turn, sides: usize, begin: Instant, arguments: &CompareArguments)
         return;
     }
     let whole = |time: Duration| Time(Duration::from_secs(time.as_secs()));
-    let [now, budget] = [begin.elapsed(), arguments.budget].map(whole);
+    let [now, budget] = [begin.elapsed(), arguments.budget()].map(whole);
     output::remark(&format!("round {} of about {}; {now} of {budget}", turn.round, turn.of / runs));
 }
 
@@ -180,7 +180,7 @@ fn ask(plan: &mut Plan, arguments: &CompareArguments) -> Result<(), Failure> {
 /// Makes runs shorter where too few rounds would fit, and says so.
 fn shorten(comparison: &mut Comparison, arguments: &CompareArguments) {
     let runs = 2 * u32::try_from(comparison.sides.len()).unwrap_or(u32::MAX);
-    let each = arguments.budget / runs.saturating_mul(ROUNDS_WANTED);
+    let each = arguments.budget() / runs.saturating_mul(ROUNDS_WANTED);
     let mut told = None;
     for plan in comparison.sides.iter_mut().map(|side| &mut side.plan) {
         let sum = |measured: bool| -> Duration {
@@ -195,7 +195,7 @@ fn shorten(comparison: &mut Comparison, arguments: &CompareArguments) {
         }
     }
     if let Some(room) = told.filter(|_| !arguments.quiet) {
-        let (room, budget) = (Time(room), Time(arguments.budget));
+        let (room, budget) = (Time(room), Time(arguments.budget()));
         output::remark(&format!(
             "each run measures {room} and not as long as the scenario says, so that enough rounds fit into {budget}; --for says \
              how long"

@@ -93,11 +93,17 @@ pub fn show(claims: &Claims, sides: &[Side], arguments: &CompareArguments) -> Re
 }
 
 /// The exit status; where a rule was asked for and nothing was measured for it, or too little, nobody knows whether it holds.
+/// A side that failed whatever its figures are, where the first did not, fails any rule.
 fn status(claims: &Claims, sides: &[Side]) -> u8 {
     if !Side::has_valid(sides) {
         return EXIT_INVALID;
     }
-    if claims.has_failed() {
+    // whoever asks for a failure does not want a side that loses writes, however fast it is
+    let broken = if claims.fail_if.is_empty() { Vec::new() } else { claims.broken_alone() };
+    for says in &broken {
+        output::remark(&format!("failed, whatever --fail-if says: {says}"));
+    }
+    if claims.has_failed() || !broken.is_empty() {
         return EXIT_FAIL;
     }
     let unknown = claims.unknown();
@@ -186,7 +192,48 @@ fn put(claims: &Claims, sides: &[Side], places: Places<'_>, place: Place) -> Res
 
 #[cfg(test)]
 mod tests {
+    use tidemark_record::summary::{Status, Verdict};
+    use tidemark_record::{Manifest, RunWriter, summarize};
+    use tidemark_report::comparison::SideRun;
+
     use super::*;
+
+    /// A side of two rounds whose runs failed for these reasons, or passed.
+    fn side(dir: &Path, name: &str, reasons: &[&str]) -> Side {
+        let run = |round: u64| {
+            let dir = dir.join(format!("{name}-{round}"));
+            let mut writer = RunWriter::create(&dir, &[], "").unwrap();
+            writer.threads(1);
+            let mut summary = summarize(writer.totals(), &dir);
+            summary.verdict = Verdict {
+                status: if reasons.is_empty() { Status::Pass } else { Status::Fail },
+                reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
+            };
+            let manifest = Manifest::new("x", Vec::new(), summary);
+            writer.finish(&manifest).unwrap();
+            SideRun { dir, round: Some(round), manifest }
+        };
+        Side { name: name.to_owned(), runs: vec![run(1), run(2)] }
+    }
+
+    #[test]
+    fn a_side_that_alone_lost_writes_fails_where_a_failure_is_asked_for() {
+        let temp = tempfile::tempdir().unwrap();
+        let whole = side(temp.path(), "whole", &[]);
+        let lossy = side(temp.path(), "lossy", &["lost = 0 missed: 3501"]);
+        let rules = [Rule::parse("p99>+5%").unwrap()];
+        let of = |sides: &[Side], rules: &[Rule]| {
+            let claims = Claims::of(sides, Asked { rules, ..Asked::default() }).unwrap();
+            status(&claims, sides)
+        };
+        let worse = [whole.clone(), lossy.clone()];
+        assert_eq!(of(&worse, &rules), EXIT_FAIL);
+        assert_eq!(of(&worse, &[]), EXIT_PASS, "nobody asked");
+        // two rounds are too few for the rule
+        assert_eq!(of(&[lossy.clone(), whole.clone()], &rules), EXIT_INVALID, "B is the better one");
+        assert_eq!(of(&[lossy.clone(), lossy], &rules), EXIT_INVALID, "as before");
+        assert_eq!(of(&[whole.clone(), whole], &rules), EXIT_INVALID);
+    }
 
     #[test]
     fn a_rule_of_cpu_needs_two_sides_that_are_started_or_watched() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tidemark_record::{Comparison as Record, RUNS_DIR, RecordError, resolve, runs_in};
-use tidemark_report::comparison::{Asked, SIDES_MAX, Side};
+use tidemark_report::comparison::{Asked, SIDES_MAX, Side, SideRun};
 
 use super::args::CompareArguments;
 use super::shown;
@@ -44,6 +44,7 @@ pub fn compare(words: &[String], arguments: &CompareArguments) -> Result<u8, Fai
         return Err(Failure::usage(format!("at most {SIDES_MAX} sides can be compared")));
     }
     let sides = words.iter().map(|word| side(word)).collect::<Result<Vec<_>, Failure>>()?;
+    check_distinct(sides.iter().flat_map(|side| &side.runs))?;
     let asked = Asked { rules: &arguments.rules, ..Asked::default() };
     let claims = shown::of_sides(&sides, asked)?;
     shown::show(&claims, &sides, arguments)
@@ -65,14 +66,14 @@ pub fn side(word: &str) -> Result<Side, Failure> {
         return Err(Failure::usage(format!("\"{word}\" names no run")));
     }
     let side = Side::of_runs(word, &dirs).map_err(usage)?;
-    check_distinct(&side)?;
+    check_distinct(&side.runs)?;
     Ok(side)
 }
 
-/// One run that is there several times, as a copy or by a link, tells no more than once.
-fn check_distinct(side: &Side) -> Result<(), Failure> {
+/// One run that is there several times, as a copy or by a link, or on both sides, tells no more than once.
+fn check_distinct<'r>(runs: impl IntoIterator<Item = &'r SideRun>) -> Result<(), Failure> {
     let mut seen = BTreeMap::new();
-    for run in &side.runs {
+    for run in runs {
         if let Some(other) = seen.insert(run.manifest.identity(), &run.dir) {
             return Err(Failure::usage(format!(
                 "{} and {} are the same run, which counts once; leave one of them out, or name the runs one by one",
@@ -85,6 +86,17 @@ fn check_distinct(side: &Side) -> Result<(), Failure> {
 }
 
 fn runs(name: &str) -> Result<Vec<PathBuf>, Failure> {
+    if name.contains("://") {
+        return Err(Failure::usage(format!(
+            "{name} is no run; systems that run are compared by a scenario: tidemark compare my.yaml --url {name} --url …"
+        )));
+    }
+    let path = Path::new(name);
+    if path.is_file() && path.extension().is_some_and(|of| of == "yaml" || of == "yml") {
+        return Err(Failure::usage(format!(
+            "{name} is a scenario and no run; one is compared with itself by --set and --vs, several by a file with `compare:`"
+        )));
+    }
     match resolve(name, Path::new(RUNS_DIR)) {
         Ok(dir) if Record::is_at(&dir) => Err(Failure::usage(format!(
             "{} is a comparison, which is shown by itself: tidemark compare {name}; or name runs in it",

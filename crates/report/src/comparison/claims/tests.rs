@@ -1,6 +1,9 @@
 use tempfile::TempDir;
+use tidemark_record::manifest::{ObjectiveResult, Store};
 use tidemark_record::summary::{Process, Status, Verdict};
-use tidemark_record::{Outcome, RunWriter, Sample, Series, ThreadInterval, new_histogram, summarize};
+use tidemark_record::{
+    Outcome, OwnKind, OwnMetric, RunWriter, Sample, Series, ThreadInterval, new_histogram, summarize,
+};
 
 use super::*;
 
@@ -377,6 +380,146 @@ fn other_machines_and_loads_are_told() {
     {
         assert!(notes.contains(says), "{says}: {notes}");
     }
+}
+
+/// Gives each run a failed verdict for these reasons; runs have objectives of each kind, and a metric of their own.
+fn fail(mut runs: Vec<SideRun>, reasons: &[&str]) -> Vec<SideRun> {
+    let texts = ["p99 < 50ms", "Search errors = 0", "achieved > 99% of offered", "lost = 0", "size p99 < 20"];
+    for run in &mut runs {
+        let of = |text: &str| ObjectiveResult { objective: text.to_owned(), ..ObjectiveResult::default() };
+        run.manifest.objectives = texts.map(of).into();
+        run.manifest.metrics =
+            vec![OwnMetric { name: "size".into(), kind: OwnKind::Histogram, unit: String::new() }];
+        run.manifest.summary.verdict = Verdict {
+            status: Status::Fail,
+            reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
+        };
+    }
+    runs
+}
+
+const ENDED: &str =
+    "the system ended by itself: exit status 3 after 1.6s; the end of its log runs/1/system.log:\n  | oh";
+
+#[test]
+fn a_side_that_loses_writes_or_ends_is_said_first() {
+    let temp = tempfile::tempdir().unwrap();
+    let a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD)));
+    let mut b = in_rounds(side(&temp, "b", &around(22_000, &OTHER)));
+    b.runs = fail(b.runs, &["p99 < 50ms missed: 70ms", ENDED]);
+    let of = |sides: &[Side]| Claims::of(sides, Asked::default()).unwrap();
+    let claims = of(&[a.clone(), b.clone()]);
+    let told = "B failed in 6 of 6 runs, A in none: the system ended by itself: exit status 3 after 1.6s";
+    assert!(claims.says[0].starts_with(&format!("{told}; B is slower: ")), "{:?}", claims.says);
+    assert!(claims.is_broken("B") && !claims.is_broken("A"));
+    assert_eq!(claims.broken_alone(), [told]);
+    assert_eq!((claims.broken.len(), claims.broken[0].runs, claims.broken[0].of), (1, 6, 6));
+    let json: serde_json::Value = serde_json::from_str(&claims.json()).unwrap();
+    assert_eq!(json["broken"][0]["side"], "B");
+    crate::json::tests::assert_fits(&json, &Claims::schema());
+    // the other way round, and with a part of the runs
+    let mut some = a.clone();
+    let lossy = fail(some.runs.drain(..2).collect(), &["lost = 0 missed: 3501"]);
+    some.runs.splice(0..0, lossy);
+    let claims = of(&[b.clone(), some.clone()]);
+    let told =
+        "A failed in 6 of 6 runs, B in 2 of 6 runs: the system ended by itself: exit status 3 after 1.6s; ";
+    assert!(claims.says[0].starts_with(told), "{:?}", claims.says);
+    assert!(!claims.is_broken("B") && claims.broken_alone().is_empty());
+    let claims = of(&[some, b.clone()]);
+    assert!(
+        claims.says[0].starts_with("B failed in 6 of 6 runs, A in 2 of 6 runs: the "),
+        "{:?}",
+        claims.says
+    );
+    assert!(claims.is_broken("B") && claims.broken_alone().is_empty());
+    // as often
+    let claims = of(&[b.clone(), b]);
+    assert!(claims.says[0].starts_with("B against A: "), "{:?}", claims.says);
+    let is_told = |note: &String| note.starts_with("B failed in 6 of 6 runs, A in 6 of 6 runs: the system ");
+    assert!(claims.notes.iter().any(is_told) && !claims.is_broken("B"), "{:?}", claims.notes);
+    // nobody
+    let claims = of(&[a.clone(), a]);
+    assert!(claims.broken.is_empty() && !claims.notes.iter().any(|note| note.contains(" failed in ")));
+}
+
+#[test]
+fn one_run_of_each_says_what_broke_before_what_its_seconds_say() {
+    let temp = tempfile::tempdir().unwrap();
+    let long = |us| Recipe { seconds: 40, us: [10_000, us], cpu_s: 8.0, ..USUAL };
+    let a = side(&temp, "a", &[long(20_000)]);
+    let mut b = side(&temp, "b", &[long(24_000)]);
+    b.runs = fail(b.runs, &["lost = 0 missed: 3501"]);
+    let claims = Claims::of(&[a, b], Asked::default()).unwrap();
+    let told =
+        "B failed in 1 of 1 run, A in none: lost = 0 missed: 3501; within these two runs, B is slower: ";
+    assert!(claims.says[0].starts_with(told), "{:?}", claims.says);
+}
+
+#[test]
+fn only_what_no_figure_says_is_a_failure_beside_the_figures() {
+    let temp = tempfile::tempdir().unwrap();
+    let a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD[..3])));
+    let told = |reason: &str| {
+        let mut b = a.clone();
+        b.runs = fail(b.runs, &[reason]);
+        let claims = Claims::of(&[a.clone(), b], Asked::default()).unwrap();
+        claims.broken.first().map(|of| of.reason.clone())
+    };
+    for compared in [
+        "p99 < 50ms missed: 70ms",
+        "Search errors = 0 missed: 3",
+        "achieved > 99% of offered missed: 90% of offered",
+        "cut short: p99 < 50ms can no longer be met: 9 took longer",
+        "all 12 requests of `Search` failed",
+        "driver-bound: it waited for a core",
+        "not verified: no answer",
+        "no `kill`: there is nothing to kill",
+        "`kill`: system was not ready again before the load ended, so that nothing says how it goes on",
+    ] {
+        assert_eq!(told(compared), None, "{compared}");
+    }
+    for broken in [
+        "lost = 0 missed: 3501",
+        "lost: 5 of 1000 acknowledged writes are gone",
+        "size p99 < 20 missed: 31",
+        "the system stopped answering for 4.0s",
+        "`system` did not come back after `kill`: exit status 1",
+        "no good answer came within the measured window",
+    ] {
+        assert_eq!(told(broken).as_deref(), Some(broken));
+    }
+    // what is not of a run that failed is no failure
+    let mut b = a.clone();
+    b.runs = fail(b.runs, &[ENDED]);
+    b.runs.iter_mut().for_each(|run| run.manifest.summary.verdict.status = Status::Invalid);
+    assert!(Claims::of(&[a.clone(), b], Asked::default()).unwrap().broken.is_empty());
+}
+
+#[test]
+fn where_durability_differs_it_is_told() {
+    let temp = tempfile::tempdir().unwrap();
+    let promise = |name: &str, of_system: &str, of_store: &str| {
+        let mut made = in_rounds(side(&temp, name, &around(20_000, &SPREAD[..3])));
+        for run in &mut made.runs {
+            run.manifest.system.durability = Some(of_system.to_owned());
+            let (name, durability) = ("cassandra".to_owned(), of_store.to_owned());
+            run.manifest.stores = vec![Store { name, durability, ..Store::default() }];
+        }
+        made
+    };
+    let a = promise("a", "synced", "synced");
+    let told = |b: &Side| -> Vec<String> {
+        let notes = Claims::of(&[a.clone(), b.clone()], Asked::default()).unwrap().notes;
+        notes.into_iter().filter(|note| note.contains("durability")).collect()
+    };
+    assert_eq!(told(&promise("b", "memory", "synced")), ["durability differs: A synced, B memory"]);
+    let store = "durability of cassandra differs: A synced, B buffered";
+    assert_eq!(told(&promise("c", "synced", "buffered")), [store]);
+    let mut silent = promise("d", "synced", "synced");
+    assert!(told(&silent).is_empty());
+    silent.runs.iter_mut().for_each(|run| run.manifest.system.durability = None);
+    assert!(told(&silent).is_empty(), "a system that did not say");
 }
 
 #[test]
