@@ -386,6 +386,56 @@ fn a_store_that_is_the_system_is_pinned_as_it() {
     assert!(!folder.path().join("elsewhere/stores").exists());
 }
 
+/// Stores that runs start, each side with its own: one that keeps nothing where it is killed is told apart from one that does.
+#[test]
+fn stores_are_compared_and_what_one_of_them_loses_comes_first() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let compare = |arguments: &[&str]| {
+        let output = tidemark()
+            .current_dir(&folder)
+            .arg("compare")
+            .args(arguments)
+            .args(["--json", "--fail-if", "p99>+900%"])
+            .output()
+            .expect("tidemark runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let json: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+        (output.status.code(), json, said)
+    };
+    let pings = "settings: {n: 1}\nstores: {kv: {product: redis, durability: memory}}\nsystem: {store: kv}\n\
+                 sessions: {ping: {steps: [{redis: [PING]}]}}\nload: {users: '${n}', hold: 500ms}\n";
+    fs::write(folder.path().join("pings.yaml"), pings).expect("the scenario is written");
+    let (_, json, said) = compare(&["pings.yaml", "--set", "n=1", "--vs", "n=2", "--rounds", "3"]);
+    assert_eq!(
+        (json["rounds"].as_u64(), json["broken"].as_array().map(Vec::len)),
+        (Some(3), Some(0)),
+        "{said}"
+    );
+
+    let text = |durability: &str| {
+        format!(
+            "stores: {{cache: {{product: redis, durability: {durability}}}}}\nsystem: {{store: cache}}{ENTERED}\
+             load: {{users: 8, hold: 4s}}\nfaults: [{{at: 2s, kill: cache, restart after: 500ms}}]\n\
+             limits: {{connections: 8}}\n"
+        )
+    };
+    for durability in ["synced", "memory"] {
+        fs::write(folder.path().join("s.yaml"), text(durability)).expect("the scenario is written");
+        let ran = tidemark()
+            .current_dir(&folder)
+            .args(["run", "s.yaml", "--out", durability])
+            .output()
+            .expect("tidemark runs");
+        assert!(ran.status.code().is_some(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    let (status, json, said) = compare(&["synced", "memory"]);
+    assert_eq!(status, Some(1), "{said}");
+    let says = json["says"][0].as_str().expect("a sentence");
+    assert!(says.starts_with("B failed in 1 of 1 run, A in none: lost = 0 missed: "), "{says}");
+    assert!(json["notes"].to_string().contains("differs: A synced, B memory"), "{json:#}");
+}
+
 /// A Redis that the run starts, killed in the midst of the load and started again.
 #[test]
 fn what_a_killed_redis_did_not_keep_is_lost_and_told() {
