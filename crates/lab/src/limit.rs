@@ -51,10 +51,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Requests under way at a trial's end are waited for: for so many times the largest bound, at least this long.
 const DRAIN_BOUNDS: f64 = 4.0;
 const DRAIN_LEAST: Duration = Duration::from_secs(2);
-/// A warm-up of the scenario takes at most this part of the budget in each trial.
+/// A warm-up takes at most this part of the budget in each trial, be it the scenario's or for sessions that think.
 const WARM_UP_PART: f64 = 1.0 / 20.0;
-/// Where sessions think for long it takes up to this part.
-const THINK_PART: f64 = 1.0 / 8.0;
 /// Directories that a trial may find taken.
 const TAKEN_MAX: u32 = 1_000;
 
@@ -263,7 +261,7 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
     let warm_up_s = if fresh { warm_up(plan).as_secs_f64().min(budget_s * WARM_UP_PART) } else { 0.0 };
     // before that what a session does last is in no trial
     let think_s = plan.think_time().as_secs_f64();
-    let warm_up_s = warm_up_s.max(think_s.min(budget_s * THINK_PART));
+    let warm_up_s = warm_up_s.max(think_s.min(budget_s * WARM_UP_PART));
     let in_flight_max = plan.limits.connections * plan.limits.pipeline.max(plan.limits.streams);
     let mut notes: Vec<String> = goals
         .left_out
@@ -281,11 +279,11 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
             "the scenario's own load, {level}, is above --most {most}, the most that is tried"
         ));
     }
-    if think_s > budget_s * THINK_PART {
+    if think_s > budget_s * WARM_UP_PART {
         notes.push(format!(
             "sessions think for {think_s:.0}s, longer than trials have time to warm up: what they do later is in no trial, and \
              the limit may be lower; give a --budget of {:.0}s or more",
-            (think_s / THINK_PART).ceil()
+            (think_s / WARM_UP_PART).ceil()
         ));
     }
     if fresh {

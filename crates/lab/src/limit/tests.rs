@@ -165,8 +165,8 @@ fn a_trial_warms_up_for_as_long_as_a_session_thinks() {
     };
     assert_eq!(of(Duration::from_secs(100_000)), (30.0, None));
     let (warm_up_s, note) = of(Duration::from_secs(80));
-    assert_eq!(warm_up_s, 10.0);
-    assert!(note.unwrap().contains("give a --budget of 240s or more"));
+    assert_eq!(warm_up_s, 4.0);
+    assert!(note.unwrap().contains("give a --budget of 600s or more"));
 }
 
 #[test]
