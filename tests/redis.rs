@@ -433,6 +433,7 @@ fn stores_are_compared_and_what_one_of_them_loses_comes_first() {
     assert_eq!(status, Some(1), "{said}");
     let says = json["says"][0].as_str().expect("a sentence");
     assert!(says.starts_with("B failed in 1 of 1 run, A in none: lost = 0 missed: "), "{says}");
+    assert!(said.contains("fails, whatever --fail-if asks for: B failed in 1 of 1 run"), "{said}");
     assert!(json["notes"].to_string().contains("differs: A synced, B memory"), "{json:#}");
 }
 

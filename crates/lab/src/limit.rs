@@ -261,7 +261,8 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
     let warm_up_s = if fresh { warm_up(plan).as_secs_f64().min(budget_s * WARM_UP_PART) } else { 0.0 };
     // before that what a session does last is in no trial
     let think_s = plan.think_time().as_secs_f64();
-    let warm_up_s = warm_up_s.max(think_s.min(budget_s * WARM_UP_PART));
+    let think_within_s = think_s.min(budget_s * WARM_UP_PART);
+    let warm_up_s = warm_up_s.max(think_within_s);
     let in_flight_max = plan.limits.connections * plan.limits.pipeline.max(plan.limits.streams);
     let mut notes: Vec<String> = goals
         .left_out
@@ -303,6 +304,8 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
             budget_s,
             precision: options.precision,
             warm_up_s,
+            // users who begin together think together: less than a whole turn of them shows a wave, or none
+            measured_least_s: if users { think_within_s } else { 0.0 },
             seed: run_options.seed.or(plan.seed).unwrap_or(1),
         },
         resources: Resources {
@@ -447,7 +450,7 @@ impl One<'_> {
                 out: Some(self.dir.join(&dir)),
                 remember: false,
                 sinks,
-                enough: Some(enough),
+                enough: (search.options.measured_least_s == 0.0).then_some(enough),
                 ..self.member.options.clone()
             };
             let start = TrialStart {

@@ -77,9 +77,9 @@ fn of_kept(goals: &[Goal], trials: &[&Trial]) -> Option<Estimate> {
 
 /// Trials at up to so many times the lowest level that errors broke show how many requests fail there.
 const ALIKE: f64 = 4.0;
-/// That a system fails as seldom as it was seen to by chance has a probability of 5 % at most where so many failures, and so
+/// That a system fails as seldom as it was seen to by chance has a probability of 2 % at most where so many failures, and so
 /// many more for each that was seen, were to be expected (Poisson).
-const EXPECTED: f64 = 3.0;
+const EXPECTED: f64 = 4.0;
 const EXPECTED_MORE: f64 = 2.0;
 
 /// Those with enough requests to hold or to break. Where errors broke a trial, another that held says so only with enough
@@ -87,20 +87,29 @@ const EXPECTED_MORE: f64 = 2.0;
 pub(crate) fn decided<'a>(goals: &[Goal], trials: &[&'a Trial]) -> Vec<&'a Trial> {
     let mut told: Vec<&Trial> =
         trials.iter().copied().filter(|trial| trial.verdict(goals).is_some()).collect();
-    let by_errors = |trial: &&Trial| {
-        let missed = (0..goals.len()).any(|index| goals[index].is_of_errors && trial.missed(goals, index));
-        missed && trial.failed() > 0.0
-    };
-    let broke: Vec<&Trial> = told.iter().copied().filter(by_errors).collect();
-    if let Some(lowest) = broke.iter().map(|trial| trial.ask.level).reduce(f64::min) {
-        let near = || broke.iter().filter(|trial| trial.ask.level <= lowest * ALIKE);
-        let share =
-            near().map(|trial| trial.failed()).sum::<f64>() / near().map(|trial| trial.due()).sum::<f64>();
+    if let Some(share) = failing(goals, trials) {
         told.retain(|trial| {
             !trial.holds() || trial.due() * share >= EXPECTED + EXPECTED_MORE * trial.failed()
         });
     }
     told
+}
+
+/// So many requests show whether they fail as the lowest trials that errors broke do; none where none did.
+pub(crate) fn wanted_by_errors(goals: &[Goal], trials: &[&Trial]) -> Option<f64> {
+    failing(goals, trials).map(|share| EXPECTED / share)
+}
+
+/// The share of requests that failed in the trials from the lowest on that errors broke, whatever became of them: those that
+/// broke alone would be the ones in which more failed than usual.
+fn failing(goals: &[Goal], trials: &[&Trial]) -> Option<f64> {
+    let by_errors = |trial: &&&Trial| {
+        let missed = (0..goals.len()).any(|index| goals[index].is_of_errors && trial.missed(goals, index));
+        missed && trial.failed() > 0.0
+    };
+    let lowest = trials.iter().filter(by_errors).map(|trial| trial.ask.level).reduce(f64::min)?;
+    let near = || trials.iter().filter(|trial| (lowest..=lowest * ALIKE).contains(&trial.ask.level));
+    Some(near().map(|trial| trial.failed()).sum::<f64>() / near().map(|trial| trial.due()).sum::<f64>())
 }
 
 /// So many trials against one that broke are a contradiction.
@@ -233,7 +242,7 @@ mod tests {
     }
 
     fn of(trials: &[(f64, bool)]) -> Option<(f64, Option<f64>, Option<f64>)> {
-        let goals = [Goal { text: "errors = 0".into(), is_of_errors: true, percentile: None }];
+        let goals = [Goal { text: "errors = 0".into(), is_of_errors: true, ..Goal::default() }];
         let trials: Vec<Trial> = trials.iter().map(|(level, met)| trial(*level, *met)).collect();
         let trials: Vec<&Trial> = trials.iter().collect();
         estimate(&goals, &trials).map(|of| (of.level.round(), of.low, of.high))
@@ -255,7 +264,7 @@ mod tests {
 
     #[test]
     fn too_few_requests_to_show_an_error_hold_nothing() {
-        let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }];
+        let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, ..Goal::default() }];
         let of = |level: f64, failed: f64| {
             let mut trial = trial(level, failed / (3.0 * level) < 1e-3);
             trial.figures.failed_share = failed / (3.0 * level);
@@ -273,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_falls_is_a_limit_of_its_own() {
-        let goals = [Goal { text: "errors = 0".into(), is_of_errors: true, percentile: None }];
+        let goals = [Goal { text: "errors = 0".into(), is_of_errors: true, ..Goal::default() }];
         let (held, mut ended) = (trial(100.0, true), trial(300.0, true));
         ended.failure = Some("the system ended by itself".into());
         let found = estimate(&goals, &[&held, &ended]).unwrap();

@@ -36,7 +36,7 @@
 //!     }
 //! }
 //!
-//! let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }];
+//! let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, ..Goal::default() }];
 //! let options = Options::new(10.0, 300.0);
 //! let mut trials = Vec::new();
 //! let Ok(ending) = search(&goals, &options, &mut trials, &mut Refuses);

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, contradicted_by, decided, estimate, holds_by_far};
+use crate::estimate::{Estimate, contradicted_by, decided, estimate, holds_by_far, wanted_by_errors};
 use crate::stopping_rule::StoppingRule;
 use crate::trial::{Goal, NotCounted, Purpose, Trial, TrialPlan};
 
@@ -27,6 +27,9 @@ pub struct Options {
     pub precision: f64,
     /// Shortest warm-up of a trial, seconds.
     pub warm_up_s: f64,
+    /// Shortest time that a trial may be measured, seconds.
+    #[serde(default)]
+    pub measured_least_s: f64,
     /// Of the order in which trials around the limit are carried out.
     pub seed: u64,
 }
@@ -41,6 +44,7 @@ impl Options {
             budget_s,
             precision: PRECISION,
             warm_up_s: 0.0,
+            measured_least_s: 0.0,
             seed: 1,
         }
     }
@@ -152,7 +156,13 @@ pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
     let counted = counted(trials);
     let decided = decided(goals, &counted);
     let planner = Planner { goals, trials, options, counted, decided };
-    match planner.wanted() {
+    let wanted = match planner.wanted() {
+        Next::Trial(ask) => {
+            Next::Trial(TrialPlan { measured_max_s: ask.measured_max_s.max(options.measured_least_s), ..ask })
+        }
+        over => over,
+    };
+    match wanted {
         Next::Trial(ask) if planner.fits(&ask) => Next::Trial(ask),
         Next::Trial(TrialPlan { purpose: Purpose::Refine { .. }, .. }) => planner.end(Ending::Budget),
         Next::Trial(_) => Next::Over(Ending::Budget),
@@ -353,7 +363,8 @@ impl Planner<'_> {
     /// Requests that say something of every objective.
     fn wanted_requests(&self) -> f64 {
         let percentiles = self.goals.iter().filter_map(|goal| goal.percentile);
-        percentiles.map(|percentile| ENOUGH / percentile.allowed).fold(REQUESTS_MIN, f64::max)
+        let by_errors = wanted_by_errors(self.goals, &self.counted).unwrap_or(0.0);
+        percentiles.map(|percentile| ENOUGH / percentile.allowed).fold(REQUESTS_MIN, f64::max).max(by_errors)
     }
 
     /// Requests each second that fall due for each session, or user; none where nobody knows.

@@ -13,6 +13,9 @@ pub struct Goal {
     /// Whether it bounds how many requests, or which share of them, have no good answer.
     #[serde(default)]
     pub is_of_errors: bool,
+    /// Of a share of errors of all requests: how large it may be, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors_allowed: Option<f64>,
     /// Of a percentile with an upper bound: the share of requests that may be slower, 0 to 1, and the bound, seconds. All
     /// others are decided trial by trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,6 +187,26 @@ pub struct Trial {
     pub dir: String,
 }
 
+/// That chance fails so many requests, or more, is less probable than this where too many failed.
+const BY_CHANCE: f64 = 0.05;
+/// From so many on the normal distribution is near enough, with its quantile of that probability.
+const MANY: f64 = 50.0;
+const QUANTILE: f64 = 1.645;
+
+/// Whether more requests failed than chance explains where so many may on average (Poisson).
+fn are_too_many(failed: f64, allowed: f64) -> bool {
+    if failed > MANY {
+        return failed - allowed > QUANTILE * allowed.sqrt();
+    }
+    let mut term = (-allowed).exp();
+    let mut fewer = 0.0;
+    for count in 0..failed.round() as u32 {
+        fewer += term;
+        term *= allowed / f64::from(count + 1);
+    }
+    1.0 - fewer < BY_CHANCE
+}
+
 impl Trial {
     /// One that took as long as it may, with nothing beside it.
     pub fn new(ask: TrialPlan, seen: Vec<GoalResult>, figures: Figures) -> Trial {
@@ -229,7 +252,9 @@ impl Trial {
     /// Whether what was seen of a goal decides it. A machine that is always disturbed is taken as it is.
     pub(crate) fn tells(&self, goal: &Goal, seen: &GoalResult) -> bool {
         let is_of_machine = matches!(self.not_counted, Some(NotCounted::Machine(_)));
-        !seen.has_too_few(goal) && (!seen.undecided || is_of_machine)
+        let is_chance = !seen.met
+            && goal.errors_allowed.is_some_and(|allowed| !are_too_many(self.failed(), allowed * self.due()));
+        !seen.has_too_few(goal) && !is_chance && (!seen.undecided || is_of_machine)
     }
 
     /// Whether it missed this goal; not what is not decided.
@@ -256,5 +281,19 @@ impl Trial {
     /// Whether it says something of the system.
     pub fn is_counted(&self) -> bool {
         self.not_counted.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_failure_may_be_chance_and_many_are_none() {
+        // by the tables of the Poisson distribution
+        assert!(!are_too_many(1.0, 0.8) && !are_too_many(2.0, 0.8) && are_too_many(3.0, 0.8));
+        assert!(!are_too_many(1.0, 0.1) && are_too_many(1.0, 0.04) && are_too_many(2.0, 0.1));
+        assert!(are_too_many(1.0, 0.0) && !are_too_many(0.0, 0.0) && !are_too_many(0.0, 5.0));
+        assert!(!are_too_many(40.0, 800.0) && !are_too_many(820.0, 800.0) && are_too_many(900.0, 800.0));
     }
 }

@@ -58,6 +58,9 @@ pub fn claims_linked(claims: &Claims, reports: &[String]) -> String {
         let (rule, says) = (escape(&of.rule), escape(&of.says));
         let _ = writeln!(out, "<p class=\"{class}\">{mark} fails if {rule}: {says}</p>");
     }
+    for says in claims.fails_anyway() {
+        let _ = writeln!(out, "<p class=\"bad\">✗ {}</p>", escape(&says));
+    }
     out.push_str("<ul>\n");
     for (index, side) in claims.sides.iter().enumerate() {
         let at = if side.revisions.is_empty() { "" } else { " at " };

@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_line_says_what_is_tried_and_what_is_known_by_then() {
-        let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }];
+        let goals = [Goal { text: "errors < 0.1%".into(), is_of_errors: true, ..Goal::default() }];
         let ask = |level| TrialPlan { level, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 3.0 };
         let seen = vec![GoalResult { met: false, measured: "100%".into(), tail: None, undecided: false }];
         let figures = Figures { offered_per_s: 100.0, failed_share: 1.0, ..Figures::default() };

@@ -162,7 +162,7 @@ fn search(name: &str, dir: &str) -> Searches {
     let mut searches = Searches::new(name, "");
     searches.searches = vec![Search {
         setting: None,
-        goals: vec![Goal { text: "errors < 0.1%".into(), is_of_errors: true, percentile: None }],
+        goals: vec![Goal { text: "errors < 0.1%".into(), is_of_errors: true, ..Goal::default() }],
         options: Options::new(50.0, 300.0),
         resources: Resources::default(),
         trials: vec![Trial { dir: dir.into(), ..Trial::new(ask, seen, figures) }],

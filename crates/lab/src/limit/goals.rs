@@ -45,7 +45,10 @@ impl Goals {
             goals.achieved.push(achieved(objective));
             goals.bounded.push(percentile.map(|_| Bounded { about: objective.about, bound_us }));
             let is_of_errors = matches!(objective.metric, Metric::Errors | Metric::ErrorShare);
-            goals.all.push(Goal { text: objective.text.clone(), is_of_errors, percentile });
+            let is_whole = objective.metric == Metric::ErrorShare && objective.about == About::All;
+            let errors_allowed = (is_whole && !is_at_least(objective)).then_some(objective.bound);
+            let text = objective.text.clone();
+            goals.all.push(Goal { text, is_of_errors, errors_allowed, percentile });
             goals.of.push(index);
         }
         goals
@@ -107,6 +110,8 @@ mod tests {
     #[test]
     fn objectives_become_goals_and_those_that_no_load_breaks_are_left_out() {
         let goals = goals(&["rate > 5k/s", "p99 < 50ms", "A p90 <= 2ms", "max < 1s"]);
+        let shares: Vec<f64> = goals.all.iter().filter_map(|goal| goal.errors_allowed).collect();
+        assert_eq!(shares, [0.001], "of all requests, by default");
         let of_errors: Vec<bool> = goals.all.iter().map(|goal| goal.is_of_errors).collect();
         assert_eq!(of_errors, [false, false, false, true]);
         let texts: Vec<&str> = goals.all.iter().map(|goal| goal.text.as_str()).collect();

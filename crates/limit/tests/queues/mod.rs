@@ -196,6 +196,7 @@ pub fn options(budget_s: f64, seed: u64) -> Options {
         budget_s,
         precision: 0.02,
         warm_up_s: 1.0,
+        measured_least_s: 0.0,
         seed,
     }
 }

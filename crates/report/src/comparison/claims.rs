@@ -440,7 +440,7 @@ impl Claims {
 
     /// What is said of each side that failed so in a run, where the first did in none. A system that did not answer for a
     /// while may have stood still by chance.
-    pub fn broken_alone(&self) -> Vec<String> {
+    fn broken_alone(&self) -> Vec<String> {
         let first = letter(0);
         match self.broken_of(&first) {
             Some(_) => Vec::new(),
@@ -471,9 +471,18 @@ impl Claims {
         !unknown && is_settled(watched.filter_map(|of| of.interval.as_ref()), within)
     }
 
-    /// Whether a rule says that it failed.
+    /// What fails whatever the rules ask for, where there are any: whoever asks for a failure does not want a side that loses
+    /// writes, however fast it is.
+    pub(crate) fn fails_anyway(&self) -> Vec<String> {
+        if self.fail_if.is_empty() {
+            return Vec::new();
+        }
+        self.broken_alone().iter().map(|says| format!("fails, whatever --fail-if asks for: {says}")).collect()
+    }
+
+    /// Whether a rule says that it failed, or there is one and a side failed whatever it asks for.
     pub fn has_failed(&self) -> bool {
-        self.fail_if.iter().any(|judged| judged.failed == Some(true))
+        !self.fails_anyway().is_empty() || self.fail_if.iter().any(|judged| judged.failed == Some(true))
     }
 
     /// The rules that can be sure for no side, whatever the figures are; each with whether its figure was measured, in too few

@@ -37,6 +37,9 @@ pub fn summary(claims: &Claims, history: Option<&Line>) -> String {
         };
         let _ = writeln!(out, "- {mark} fails if {}: {}", code(&of.rule), plain(&of.says));
     }
+    for says in claims.fails_anyway() {
+        let _ = writeln!(out, "- ❌ {}", plain(&says));
+    }
     for side in &claims.sides {
         let revisions: Vec<String> = side.revisions.iter().map(|of| code(of)).collect();
         let at = if revisions.is_empty() { String::new() } else { format!(" at {}", revisions.join(", ")) };

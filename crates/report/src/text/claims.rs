@@ -83,6 +83,10 @@ fn judged(text: &mut Text, claims: &Claims) {
         };
         text.marked(&mark, &format!("fails if {}: {}", of.rule, of.says));
     }
+    for says in claims.fails_anyway() {
+        let mark = text.paint(BAD, "✗");
+        text.marked(&mark, &says);
+    }
 }
 
 /// Which side is what.
