@@ -11,6 +11,8 @@ use crate::trial::{Cores, Goal, NotCounted, Trial};
 
 /// A system is full that answers less than so much of what is offered.
 const FULL_BELOW: f64 = 0.97;
+/// One that has too much answers no less than such a share of its most.
+const FULL_NEAR: f64 = 0.8;
 /// Half of a narrow interval, as a part of the limit.
 const NARROW: f64 = 0.1;
 
@@ -227,7 +229,7 @@ impl Full {
     }
 }
 
-/// The most good answers each second in any trial, where one that answered as much was offered more: a system that answers
+/// The most good answers each second in any trial, where one that answered nearly as much was offered more: a system that answers
 /// less once it has too much shows no such number. What may fail counts as if it did not.
 fn full(trials: &[&Trial]) -> Option<Full> {
     let answered = |trial: &Trial| {
@@ -236,9 +238,10 @@ fn full(trials: &[&Trial]) -> Option<Full> {
         figures.achieved_per_s + allowed
     };
     let per_s = trials.iter().map(|trial| answered(trial)).reduce(f64::max)?;
-    let mut as_much = trials.iter().filter(|trial| answered(trial) > FULL_BELOW * per_s);
-    let count: f64 = as_much.clone().map(|trial| answered(trial) * trial.measured_s).sum();
-    let is_full = as_much.any(|trial| answered(trial) < FULL_BELOW * trial.figures.offered_per_s);
+    let as_much = trials.iter().filter(|trial| answered(trial) > FULL_BELOW * per_s);
+    let count: f64 = as_much.map(|trial| answered(trial) * trial.measured_s).sum();
+    let is_short = |trial: &Trial| answered(trial) < FULL_BELOW * trial.figures.offered_per_s;
+    let is_full = trials.iter().any(|trial| answered(trial) > FULL_NEAR * per_s && is_short(trial));
     is_full.then(|| Full { per_s, uncertain: 2.0 / count.max(4.0).sqrt() })
 }
 

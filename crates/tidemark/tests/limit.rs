@@ -56,9 +56,10 @@ fn the_limit_of_a_server_is_found_shown_again_and_gone_on_with() {
     let limit = &found["limit"];
     assert_eq!(code(&output), 0, "{limit}");
     let per_s = limit["per_s"].as_f64().unwrap();
-    let (low, high) = (limit["low_per_s"].as_f64().unwrap(), limit["high_per_s"].as_f64().unwrap());
+    // in so short a search nothing may bound it from above for sure
+    let (low, high) = (limit["low_per_s"].as_f64().unwrap(), limit["high_per_s"].as_f64());
     // how near it comes is a matter of crates/limit's tests, in virtual time; it is below 200/s at any rate
-    assert!(low <= per_s && per_s <= high && low < 200.0, "{limit}");
+    assert!(low <= per_s && high.is_none_or(|high| per_s <= high) && low < 200.0, "{limit}");
     assert!(limit["first_to_break"].is_string(), "{limit}");
     assert!(limit["says"].as_str().unwrap().starts_with("holds "), "{limit}");
     let all = limit["trials"].as_array().unwrap();
