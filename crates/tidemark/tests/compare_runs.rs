@@ -169,8 +169,8 @@ fn wrong_use_is_told_with_a_way_out() {
         (&["compare", "a", "b", "--set", "k=v"], "--set is of sides that run here"),
         (&["compare", "a", "b", "--budget", "5m"], "--budget is of sides that run here"),
         (
-            &["compare", "http://a", "http://b"],
-            "compared by a scenario: tidemark compare my.yaml --url http://a --url",
+            &["compare", "http://me:hidden@a", "http://b"],
+            "error: a URL is no run; systems that run are compared by a scenario: tidemark compare my.yaml --url A --url B",
         ),
         (&["compare", "s.yaml", "t.yaml"], "s.yaml is a scenario and no run"),
     ] {

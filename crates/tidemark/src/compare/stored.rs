@@ -87,9 +87,10 @@ fn check_distinct<'r>(runs: impl IntoIterator<Item = &'r SideRun>) -> Result<(),
 
 fn runs(name: &str) -> Result<Vec<PathBuf>, Failure> {
     if name.contains("://") {
-        return Err(Failure::usage(format!(
-            "{name} is no run; systems that run are compared by a scenario: tidemark compare my.yaml --url {name} --url …"
-        )));
+        // not repeated: it may hold a password
+        return Err(Failure::usage(
+            "a URL is no run; systems that run are compared by a scenario: tidemark compare my.yaml --url A --url B",
+        ));
     }
     let path = Path::new(name);
     if path.is_file() && path.extension().is_some_and(|of| of == "yaml" || of == "yml") {
