@@ -118,6 +118,10 @@ pub(crate) trait Answer {
     fn is_decoded(&self) -> bool {
         false
     }
+    /// How long that took, nanoseconds.
+    fn decoding_ns(&self) -> u64 {
+        0
+    }
     /// What it says of what was to be written; of one that is not good nothing is believed but `No`.
     fn wrote(&self) -> Wrote {
         Wrote::Yes

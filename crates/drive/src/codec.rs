@@ -228,7 +228,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         (self.answer_end, self.answer_of) = (decoded.consumed, c);
         if !decoded.complete {
             if !std::mem::replace(&mut connection.is_partial, true) {
-                self.cold[c].begun = Some(Instant::now());
+                self.cold[c].begun = Some(self.io.taken_at().unwrap_or_else(Instant::now));
             }
             return Ok(None);
         }

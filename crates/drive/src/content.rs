@@ -1,6 +1,10 @@
 //! What an answer's body was before it was encoded for its way.
 
+use std::time::Instant;
+
 use tidemark_wire::encoding::{EncodingError, Scratch, decode, forget};
+
+use crate::clock::nanoseconds;
 
 /// The header that tells of it, in lower case.
 pub(crate) const ENCODING: &str = "content-encoding";
@@ -11,6 +15,8 @@ pub(crate) struct Content {
     state: State,
     decoded: Vec<u8>,
     room: Scratch,
+    /// How long the reading took.
+    took_ns: u64,
 }
 
 #[derive(Debug, Default)]
@@ -25,6 +31,7 @@ impl Content {
     /// Another answer is to come; memory that the last one needed beyond the usual is given back.
     pub fn forget(&mut self) {
         self.state = State::Plain;
+        self.took_ns = 0;
         forget(&mut self.decoded, &mut self.room);
     }
 
@@ -35,6 +42,7 @@ impl Content {
         body: &[u8],
         limit_bytes: usize,
     ) {
+        let begun = Instant::now();
         self.state = match decode(encodings, body, limit_bytes, &mut self.decoded, &mut self.room) {
             Ok(true) => State::Decoded,
             Ok(false) => State::Plain,
@@ -43,6 +51,7 @@ impl Content {
             }
             Err(error) => State::Unreadable(error.to_string().into()),
         };
+        self.took_ns = nanoseconds(begun.elapsed());
     }
 
     /// The body, which came as this.
@@ -57,6 +66,11 @@ impl Content {
     /// Whether it came encoded, and was read.
     pub fn is_decoded(&self) -> bool {
         matches!(self.state, State::Decoded)
+    }
+
+    /// How long the reading took, nanoseconds.
+    pub fn took_ns(&self) -> u64 {
+        self.took_ns
     }
 
     /// Why it cannot be read, in words.

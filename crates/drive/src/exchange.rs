@@ -28,14 +28,21 @@ const IDLE_SESSION_NS: u64 = MILLISECOND_NS;
 /// session makes in one turn.
 const STEPS_PER_TURN: u32 = 64;
 
+/// Most times that a request is sent again because the server says that it did not take it. Whoever waits behind as many
+/// others as a connection has streams is left so often where the server takes one for each connection.
+const MOST_RESENDS: u32 = 100;
+
 /// A user's state is fetched while so many answers are still in front of its own.
 const PREFETCHED_BEFORE: usize = 2;
 
 /// What came of an attempt to get a request on its way.
 pub(crate) enum Placed {
     UnderWay,
-    /// It is over already, and well.
-    Done,
+    /// It is over already, and well, since then; so long was worked on its answer.
+    Done {
+        end_ns: u64,
+        work_ns: u64,
+    },
     /// In a box: what nearly always is something else is so returned in registers.
     Failed(Box<Fault>),
     Dropped,
@@ -49,7 +56,7 @@ impl Placed {
     /// Whether it is over already, without anything that bounds how soon the next one is.
     fn is_over_unsent(&self) -> bool {
         match self {
-            Placed::Done => true,
+            Placed::Done { .. } => true,
             Placed::Failed(fault) => fault.is_of_writing(),
             Placed::UnderWay | Placed::Dropped => false,
         }
@@ -315,7 +322,7 @@ impl Thread<'_> {
         let sent = match self.transport.send(c) {
             Ok(sent) => sent,
             // Nothing was taken, so nothing can have been done twice: it was closed before this request.
-            Err(_) if self.may_go_again(c) => {
+            Err(error) if self.may_go_again(s, c, &error) => {
                 self.close(c);
                 return self.connect(s, c, now_ns);
             }
@@ -335,10 +342,15 @@ impl Thread<'_> {
             }
         }
         self.recorder.used(socket.unwrap_or_else(|| self.transport.socket_of(c)), due_ns);
-        let judged = match sent {
-            Sent::Awaiting => None,
-            Sent::Offered => self.judge_offered(s, c),
-            Sent::Whole => Some(Ok(())),
+        let after_ns = if sent == Sent::Awaiting { sent_ns } else { self.clock.now_ns() };
+        let (judged, end_ns, work_ns) = match sent {
+            Sent::Awaiting => (None, sent_ns, 0),
+            // it had come before
+            Sent::Offered => {
+                let judged = self.judge_offered(s, c);
+                (judged, sent_ns, self.clock.now_ns() - after_ns)
+            }
+            Sent::Whole => (Some(Ok(())), after_ns, 0),
         };
         let Some(judged) = judged else { return Placed::UnderWay };
         self.pools.get(c).exchanging = false;
@@ -346,14 +358,23 @@ impl Thread<'_> {
             self.close(c);
         }
         match judged {
-            Ok(()) => Placed::Done,
+            Ok(()) => Placed::Done { end_ns, work_ns },
             Err(flaw) => Placed::failed(Fault::Flawed(flaw)),
         }
     }
 
-    /// Whether a request that was not taken by a connection may go over a new one: not where that was new, too.
-    fn may_go_again(&mut self, c: usize) -> bool {
-        !self.pools.get(c).fresh && !self.transport.is_bound(c)
+    /// Whether a request that was not taken by a connection may go over a new one: where that was new, too, only if the server
+    /// says that it did nothing about it, and not for ever.
+    fn may_go_again(&mut self, s: usize, c: usize, error: &std::io::Error) -> bool {
+        if self.transport.is_bound(c) {
+            return false;
+        }
+        if !stream_fault::is_untaken(error) {
+            return !self.pools.get(c).fresh;
+        }
+        let resends = &mut self.flow.sessions[s].cold_or_new().resends;
+        *resends += 1;
+        *resends <= MOST_RESENDS
     }
 
     /// A session's request has left, or never will: how late that was by the driver's own doing is known.
@@ -377,8 +398,9 @@ impl Thread<'_> {
         self.flow.sessions[s].requested |= !matches!(&placed, Placed::Failed(fault) if fault.is_of_writing());
         match placed {
             Placed::UnderWay => false,
-            Placed::Done => {
-                self.write_down(s, Outcome::Ok, self.clock.now_ns());
+            Placed::Done { end_ns, work_ns } => {
+                self.write_down(s, Outcome::Ok, end_ns);
+                self.flow.sessions[s].worked(work_ns);
                 true
             }
             Placed::Failed(fault) => {
@@ -593,8 +615,9 @@ impl Thread<'_> {
         }
     }
 
-    /// When the bytes of the last event were read: one time for all that came in one reading, so that no answer counts as later
-    /// because others were dealt with first. What that took shows in how late the next requests leave.
+    /// When the bytes of the last event were taken from the kernel, before anything was made of them: one time for all that
+    /// came in one reading, so that no answer counts as later because it was decoded, or others were dealt with first. What
+    /// others took shows in how late the next requests leave.
     #[inline]
     fn event_ns(&mut self, c: usize) -> u64 {
         let reading = self.transport.reading();
@@ -605,8 +628,11 @@ impl Thread<'_> {
     }
 
     fn begin_reading(&mut self, reading: Option<u64>, c: usize) {
-        let now_ns = self.clock.now_ns();
-        self.depart(now_ns);
+        let taken_at = self.transport.sockets().taken_at();
+        let now_ns = taken_at.map_or_else(|| self.clock.now_ns(), |at| self.clock.at(at));
+        // several readings may have been taken at once, and requests have left in between
+        let departed_ns = if self.flow.leaving.is_empty() { now_ns } else { self.clock.now_ns() };
+        self.depart(departed_ns);
         self.flow.reading = reading;
         self.flow.leaves_with = reading.and_then(|_| self.transport.leaves_over(c));
         self.flow.read_ns = now_ns;
@@ -653,7 +679,7 @@ impl Thread<'_> {
 
     /// As where [`Transport::send`](crate::transport::Transport::send) itself says that nothing was taken.
     fn unsent(&mut self, s: usize, c: usize, error: std::io::Error, now_ns: u64) {
-        if !self.may_go_again(c) {
+        if !self.may_go_again(s, c, &error) {
             return self.broke(s, c, Fault::Broken(error), now_ns);
         }
         self.flow.sent_again += u64::from(stream_fault::is_untaken(&error));

@@ -188,6 +188,10 @@ impl<I: Io, C: Conversation, N: Fn() -> C> Io for GreetedIo<I, C, N> {
         self.inner.arrived()
     }
 
+    fn taken_at(&self) -> Option<Instant> {
+        self.inner.taken_at()
+    }
+
     fn upcoming_socket(&self) -> Option<usize> {
         self.inner.upcoming_socket()
     }

@@ -16,22 +16,35 @@ struct Group {
     times: Option<Times>,
     /// What became of its first request that failed.
     failure: Option<Outcome>,
+    /// How long was worked on answers since its last request was due.
+    work_ns: u64,
 }
 
 impl Groups {
     /// What follows is of this group, too.
     pub fn begin(&mut self, group: u16) {
-        self.0.push(Group { group, times: None, failure: None });
+        self.0.push(Group { group, times: None, failure: None, work_ns: 0 });
     }
 
     /// A request falls due; how many groups begin with it.
     pub fn fall_due(&mut self, due_ns: u64) -> u64 {
         let mut begun = 0;
-        for group in self.0.iter_mut().filter(|group| group.times.is_none()) {
-            group.times = Some(Times { due_ns, sent_ns: None, end_ns: due_ns, own_ns: 0 });
-            begun += 1;
+        for group in &mut self.0 {
+            match &mut group.times {
+                // what was done in between is within it
+                Some(times) => times.own_ns += std::mem::take(&mut group.work_ns),
+                None => {
+                    group.times = Some(Times { due_ns, sent_ns: None, end_ns: due_ns, own_ns: 0 });
+                    begun += 1;
+                }
+            }
         }
         begun
+    }
+
+    /// So long was worked on the answer that came last.
+    pub fn worked(&mut self, work_ns: u64) {
+        self.0.iter_mut().filter(|group| group.times.is_some()).for_each(|group| group.work_ns += work_ns);
     }
 
     /// A request of theirs has ended.
@@ -74,7 +87,7 @@ impl Groups {
 
     /// The innermost is over; none where there is none, or no request of it was due.
     pub fn leave(&mut self) -> Option<GroupEnd> {
-        let Group { group, times, failure } = self.0.pop()?;
+        let Group { group, times, failure, .. } = self.0.pop()?;
         Some(GroupEnd { group, outcome: failure.unwrap_or(Outcome::Ok), times: times? })
     }
 

@@ -218,9 +218,10 @@ impl<I: Io> Streams<I> {
                 self.woken.push_back(s as u32);
             }
             Err(error) => {
-                let was_not_taken = fault::was_not_taken(&error);
-                let error = fault::told(error);
-                let event = if was_not_taken { Event::Unsent(error) } else { Event::Failed(error) };
+                let event = match fault::was_not_taken(&error) {
+                    true => Event::Unsent(fault::untaken(&error)),
+                    false => Event::Failed(fault::told(error)),
+                };
                 self.notices.push_back((s as u32, event, false));
             }
         }
@@ -248,7 +249,7 @@ impl<I: Io> Streams<I> {
             Poll::Pending if link.state == LinkState::Lost => Event::Failed(link.lost()),
             Poll::Pending => {
                 if exchange.has_head() {
-                    stream.begun.get_or_insert_with(Instant::now);
+                    stream.begun.get_or_insert_with(|| self.inner.taken_at().unwrap_or_else(Instant::now));
                 }
                 return None;
             }
@@ -259,8 +260,8 @@ impl<I: Io> Streams<I> {
             Poll::Ready(Err(Unanswered::Error(error))) if fault::was_not_taken(&error) => {
                 match exchange.has_head() {
                     // It was taken, whatever the GOAWAY says: sent again, it would be done twice.
-                    true => Event::Failed(fault::left_within()),
-                    false => Event::Unsent(fault::untaken()),
+                    true => Event::Failed(fault::left_within(&error)),
+                    false => Event::Unsent(fault::untaken(&error)),
                 }
             }
             Poll::Ready(Err(Unanswered::Error(_))) if link.loss.is_some() => Event::Failed(link.lost()),
@@ -334,8 +335,7 @@ impl<I: Io> Streams<I> {
             }
             Some(Err(error)) => self.lose(l, fault::told(error)),
             None if link.state == LinkState::Open && link.is_going_away(cx) => {
-                let words = "the connection takes no further request";
-                self.retire(l, &io::Error::new(ErrorKind::ConnectionReset, words));
+                self.retire(l, &fault::unsent());
             }
             None => {}
         }

@@ -101,6 +101,10 @@ pub(crate) trait Io {
     fn arrived(&self) -> Option<u64> {
         None
     }
+    /// When the driver had what the last event is of, before anything was made of it; none where that is now.
+    fn taken_at(&self) -> Option<Instant> {
+        None
+    }
     /// The answer that the last `Received` brought to a connection ends behind so many bytes of it. Whether nothing is
     /// left that nobody asked for.
     fn answered(&mut self, _connection: usize, bytes: usize) -> bool {
@@ -199,6 +203,8 @@ pub(crate) struct Readiness<S: Selector> {
     received_bytes: usize,
     /// When the last of them came, where that is known.
     arrived: Option<u64>,
+    /// When they were read, or the end behind them.
+    taken_at: Option<Instant>,
     /// Position in what the last wait found.
     cursor: usize,
     /// The connection that is to be read now.
@@ -233,6 +239,7 @@ impl<S: Selector> Readiness<S> {
             received: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             received_bytes: 0,
             arrived: None,
+            taken_at: None,
             cursor: 0,
             reading: None,
             unread: VecDeque::with_capacity(connections),
@@ -251,8 +258,12 @@ impl<S: Selector> Readiness<S> {
         let stream = connection.stream.as_mut()?;
         loop {
             return match stream.read(&mut self.received) {
-                Ok(0) => Some(Event::Ended),
+                Ok(0) => {
+                    self.taken_at = Some(Instant::now());
+                    Some(Event::Ended)
+                }
                 Ok(n) => {
+                    self.taken_at = Some(Instant::now());
                     self.received_bytes = n;
                     self.arrived = S::arrived(stream);
                     self.traffic.1 += n as u64;
@@ -449,6 +460,7 @@ impl<S: Selector> Io for Readiness<S> {
     }
 
     fn next(&mut self) -> Option<(usize, Event)> {
+        self.taken_at = None;
         loop {
             if let Some(index) = self.reading
                 && let Some(event) = self.read(index)
@@ -477,6 +489,10 @@ impl<S: Selector> Io for Readiness<S> {
 
     fn arrived(&self) -> Option<u64> {
         self.arrived
+    }
+
+    fn taken_at(&self) -> Option<Instant> {
+        self.taken_at
     }
 
     fn upcoming_socket(&self) -> Option<usize> {

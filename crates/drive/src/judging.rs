@@ -60,7 +60,11 @@ impl Thread<'_> {
     /// tells; it is no more than the time since the request left, whatever becomes of the wall clock.
     #[inline]
     pub fn read(&mut self, s: usize, now_ns: u64) -> u64 {
-        let late_ns = || self.transport.sockets().arrived().and_then(|at| self.clock.since_wall(at));
+        // the wall clock is looked at later than the answer was taken
+        let late_ns = || {
+            let since_ns = self.clock.since_wall(self.transport.sockets().arrived()?)?;
+            Some(since_ns.saturating_sub(self.clock.now_ns().saturating_sub(now_ns)))
+        };
         let Some(late_ns) = *self.flow.read_late_ns.get_or_insert_with(late_ns) else { return now_ns };
         let session = &mut self.flow.sessions[s];
         let late_ns = late_ns.min(now_ns.saturating_sub(session.sent_ns().unwrap_or(now_ns)));
@@ -79,21 +83,22 @@ impl Thread<'_> {
         self.flow.binds && self.transport.is_bound(c)
     }
 
-    /// A body that was decoded counts, whatever becomes of its answer.
-    fn count_decoded(&mut self, s: usize, c: usize) {
+    /// A body that was decoded counts, whatever becomes of its answer. How long that took, nanoseconds.
+    fn count_decoded(&mut self, s: usize, c: usize) -> u64 {
         let request = self.flow.sessions[s].request;
         if !self.prepared[request as usize].probe.needs_body {
-            return;
+            return 0;
         }
         let answer = self.transport.answer(c);
         if answer.is_decoded() {
             self.recorder.decoded(answer.received_bytes(), answer.body().len() as u64);
         }
+        answer.decoding_ns()
     }
 
-    /// The answer is whole.
+    /// The answer is whole. What is done with it then is in no time: it came before that, and what follows it is due after.
     pub fn answered(&mut self, s: usize, c: usize, keeps_open: bool, now_ns: u64) {
-        self.count_decoded(s, c);
+        let mut work_ns = self.count_decoded(s, c);
         let end_ns = self.read(s, now_ns);
         let is_bound = self.is_bound(c);
         let session = &mut self.flow.sessions[s];
@@ -104,6 +109,7 @@ impl Thread<'_> {
             if self.prepared[usize::from(session.sends)].sets_cookies {
                 self.keep_cookies(s, c, now_ns);
                 if let Some(followed) = self.follow(s, c) {
+                    self.flow.sessions[s].own_ns += work_ns;
                     return self.hop(s, c, keep, followed, end_ns);
                 }
             }
@@ -117,6 +123,9 @@ impl Thread<'_> {
                 epoch_ms: self.clock.wall_ms(now_ns),
             };
             let probe = &mut self.prepared[session.request as usize].probe;
+            // what looks at no body is done in no time
+            let is_work = probe.needs_body || self.witness.is_some();
+            let begun_ns = if is_work { self.clock.now_ns() } else { 0 };
             let scratch = &mut self.flow.scratch;
             judged = probe.judge((answer, status), &mut session.slots, &mut environment, scratch);
             let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
@@ -130,12 +139,24 @@ impl Thread<'_> {
             // what builds on a wrong answer is nothing to go on with
             keep &= !(is_bound && judged.is_err());
             self.tell_answer(s, c, judged.err());
+            if is_work {
+                work_ns += self.clock.now_ns().saturating_sub(begun_ns);
+            }
         }
         if !keep {
             self.close(c);
         }
         self.conclude(s, c, judged, end_ns);
-        self.run_session(s, now_ns);
+        self.go_on_after(s, work_ns, now_ns);
+    }
+
+    /// Goes on with a session whose answer has been dealt with, which took so long.
+    fn go_on_after(&mut self, s: usize, work_ns: u64, now_ns: u64) {
+        if work_ns == 0 {
+            return self.run_session(s, now_ns);
+        }
+        self.flow.sessions[s].worked(work_ns);
+        self.run_session(s, self.clock.now_ns());
     }
 
     /// The answer says where else to ask: the step's next request goes there, if it can be followed.
@@ -180,14 +201,16 @@ impl Thread<'_> {
 
     /// Something came that may be the answer.
     pub fn offered(&mut self, s: usize, c: usize, now_ns: u64) {
+        let begun_ns = self.clock.now_ns();
         let Some(judged) = self.judge_offered(s, c) else { return };
+        let work_ns = self.clock.now_ns().saturating_sub(begun_ns);
         self.pools.get(c).exchanging = false;
         let end_ns = self.read(s, now_ns);
         self.conclude(s, c, judged, end_ns);
         if !self.transport.accept(c) {
             self.close(c);
         }
-        self.run_session(s, now_ns);
+        self.go_on_after(s, work_ns, now_ns);
     }
 
     /// A request has its answer, or needs none. Sockets have their turn before alarms: it came in all the same when its

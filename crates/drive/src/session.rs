@@ -158,6 +158,8 @@ pub(crate) struct Cold {
     pub entered: Option<u64>,
     /// What its request writes of the scenario's `keys`, once it has begun.
     pub write: Option<Write>,
+    /// How often its request was sent again because it had not been taken.
+    pub resends: u32,
     /// What was made of a connection for its request, if one was.
     pub connecting: Option<Connecting>,
 }
@@ -171,7 +173,7 @@ static NO_COOKIES: Jar = Jar::new();
 impl Cold {
     /// What is of the request before is of none any more. Whether nothing else is there either.
     fn begin_request(&mut self) -> bool {
-        (self.hops, self.goes_as_get) = (0, false);
+        (self.hops, self.goes_as_get, self.resends) = (0, false, 0);
         (self.entered, self.write, self.connecting) = (None, None, None);
         let holds_nothing = self.groups.is_empty() && self.rows.is_empty() && self.elsewhere.is_empty();
         holds_nothing && self.jars.iter().all(Jar::is_empty)
@@ -362,6 +364,15 @@ impl Session {
     /// late the driver had turned to it before stays the driver's, as if all the waiting had come first.
     pub fn held_until(&mut self, now_ns: u64) {
         self.ready_ns = now_ns.saturating_sub(self.late_ns);
+    }
+
+    /// So long was worked on the answer that came last: what comes next is due once that is done.
+    pub fn worked(&mut self, work_ns: u64) {
+        self.due_ns = self.due_ns.saturating_add(work_ns);
+        self.ready_ns = self.ready_ns.saturating_add(work_ns);
+        if let Some(groups) = self.groups() {
+            groups.worked(work_ns);
+        }
     }
 
     /// How long only the driver has been in its request's way.

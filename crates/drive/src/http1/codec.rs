@@ -254,6 +254,10 @@ impl Answer for Answers {
         self.content.is_decoded()
     }
 
+    fn decoding_ns(&self) -> u64 {
+        self.content.took_ns()
+    }
+
     fn unreadable(&self) -> Option<&str> {
         self.content.unreadable()
     }

@@ -133,6 +133,10 @@ impl Answer for Reply {
         self.content.is_decoded()
     }
 
+    fn decoding_ns(&self) -> u64 {
+        self.content.took_ns()
+    }
+
     fn unreadable(&self) -> Option<&str> {
         self.content.unreadable()
     }

@@ -21,18 +21,31 @@ pub(super) fn told(error: h2::Error) -> io::Error {
     }
 }
 
-/// Whether the server ends the connection in order and has done nothing about this request, so that it may go over another
-/// connection: its stream is behind the last one that the GOAWAY names (RFC 9113, 6.8).
+/// Whether the server says that it has done nothing about this request, so that it may be sent again: it ends the connection
+/// in order, and the stream is behind the last one that the GOAWAY names (RFC 9113, 6.8); or it refuses the stream (8.7).
 pub(super) fn was_not_taken(error: &h2::Error) -> bool {
-    error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
+    let is_left = error.is_go_away() && error.reason() == Some(Reason::NO_ERROR);
+    let is_refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
+    error.is_remote() && (is_left || is_refused)
 }
 
-/// Of a request that was sent and [not taken](was_not_taken).
-pub(super) fn untaken() -> io::Error {
-    stream_fault::untaken("the server is going away (NO_ERROR) and did not take the request")
+/// Of a request that was [not taken](was_not_taken).
+pub(super) fn untaken(error: &h2::Error) -> io::Error {
+    stream_fault::untaken(match error.is_reset() {
+        true => "the server refused the stream (REFUSED_STREAM) and did not take the request",
+        false => "the server is going away (NO_ERROR) and did not take the request",
+    })
 }
 
-/// Of a request whose answer had begun when the server said that it had not taken it.
-pub(super) fn left_within() -> io::Error {
-    broken("the server is going away (NO_ERROR) and left its answer, which had begun, unfinished")
+/// Of a request that was not sent, since its connection takes no more of them.
+pub(super) fn unsent() -> io::Error {
+    stream_fault::untaken("the server is going away, and the connection takes no further request")
+}
+
+/// Of a request whose answer had begun when the server said that it had [not taken](was_not_taken) it.
+pub(super) fn left_within(error: &h2::Error) -> io::Error {
+    broken(match error.is_reset() {
+        true => "the server refused the stream (REFUSED_STREAM) though its answer had begun",
+        false => "the server is going away (NO_ERROR) and left its answer, which had begun, unfinished",
+    })
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tidemark_scenario::Context;
 
 use super::link::LinkState;
-use super::{Streams, bell};
+use super::{Streams, bell, fault};
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::io::Io;
@@ -52,8 +52,10 @@ impl<I: Io + 'static> Transport for Streams<I> {
 
     fn send(&mut self, s: usize) -> io::Result<Sent> {
         let l = self.streams[s].link.ok_or(ErrorKind::NotConnected)? as usize;
-        if self.links[l].state != LinkState::Open {
-            return Err(ErrorKind::NotConnected.into());
+        match self.links[l].state {
+            LinkState::Open => {}
+            LinkState::Retired => return Err(fault::unsent()),
+            _ => return Err(ErrorKind::NotConnected.into()),
         }
         if !self.links[l].has_room() {
             self.held += 1;

@@ -434,6 +434,10 @@ impl<I: Io> Io for PipelineIo<I> {
         self.inner.arrived()
     }
 
+    fn taken_at(&self) -> Option<Instant> {
+        self.inner.taken_at()
+    }
+
     fn hand_over(&mut self) -> io::Result<()> {
         self.flush_all();
         self.inner.hand_over()

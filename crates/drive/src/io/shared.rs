@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Event, Io, OUTPUT_KEPT_BYTES};
 
@@ -33,7 +33,14 @@ impl<I: Io> SharedIo<I> {
     /// Those of its sockets.
     pub fn part(&self, sockets: Range<usize>) -> PartIo<I> {
         let outputs = sockets.clone().map(|_| Vec::new()).collect();
-        PartIo { common: self.0.clone(), sockets, outputs, received: Vec::new(), arrived: None }
+        PartIo {
+            common: self.0.clone(),
+            sockets,
+            outputs,
+            received: Vec::new(),
+            arrived: None,
+            taken_at: None,
+        }
     }
 
     /// The socket whose news nobody has taken yet.
@@ -68,6 +75,7 @@ pub(crate) struct PartIo<I> {
     outputs: Vec<Vec<u8>>,
     received: Vec<u8>,
     arrived: Option<u64>,
+    taken_at: Option<Instant>,
 }
 
 impl<I: Io> Io for PartIo<I> {
@@ -122,10 +130,12 @@ impl<I: Io> Io for PartIo<I> {
 
     fn next(&mut self) -> Option<(usize, Event)> {
         let common = &mut *self.common.borrow_mut();
+        self.taken_at = None;
         if common.pending.is_none() {
             common.pending = common.io.next();
         }
         let (socket, event) = common.pending.take_if(|(socket, _)| self.sockets.contains(socket))?;
+        self.taken_at = common.io.taken_at();
         if let Event::Received { .. } = event {
             self.received.clear();
             self.received.extend_from_slice(common.io.received());
@@ -140,6 +150,10 @@ impl<I: Io> Io for PartIo<I> {
 
     fn arrived(&self) -> Option<u64> {
         self.arrived
+    }
+
+    fn taken_at(&self) -> Option<Instant> {
+        self.taken_at
     }
 
     /// Of all parts together.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
 use super::stamps::Stamps;
@@ -260,6 +260,10 @@ impl Io for SystemIo {
 
     fn arrived(&self) -> Option<u64> {
         hand_on!(self, arrived())
+    }
+
+    fn taken_at(&self) -> Option<Instant> {
+        hand_on!(self, taken_at())
     }
 
     fn upcoming_socket(&self) -> Option<usize> {

@@ -357,6 +357,31 @@ fn hands_over() {
 }
 
 /// The kernel tells when what is read late came, of a sample of connections at least; never of what came over others.
+/// What is done with bytes before the next event is asked for changes nothing of when they were taken.
+#[test]
+fn tells_when_bytes_were_taken() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().into();
+    each(2, address, |mut io, _| {
+        let mut peers = Vec::new();
+        for connection in 0..2 {
+            io.open(connection).unwrap();
+            assert!(matches!(next(&mut io), (_, Event::Opened)));
+            peers.push(accept(&listener));
+        }
+        let before = Instant::now();
+        peers.iter_mut().for_each(|peer| peer.write_all(b"pong").unwrap());
+        for _ in 0..2 {
+            assert!(matches!(next(&mut io), (_, Event::Received { .. })));
+            let (taken_at, now) = (io.taken_at().expect("bytes are taken"), Instant::now());
+            assert!(before < taken_at && taken_at <= now, "{:?}", now - before);
+            std::thread::sleep(Duration::from_millis(1));
+            assert_eq!(io.taken_at(), Some(taken_at));
+        }
+        assert!(io.next().is_none() && io.taken_at().is_none(), "nothing more came");
+    });
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn tells_when_bytes_came() {

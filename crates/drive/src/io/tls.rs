@@ -291,6 +291,10 @@ impl<I: Io> Io for TlsIo<I> {
         self.inner.arrived()
     }
 
+    fn taken_at(&self) -> Option<Instant> {
+        self.inner.taken_at()
+    }
+
     fn hand_over(&mut self) -> io::Result<()> {
         self.inner.hand_over()
     }

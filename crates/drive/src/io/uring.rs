@@ -94,7 +94,10 @@ impl Poller {
             held: Vec::with_capacity(HELD_SENDS),
             starved: VecDeque::new(),
             completed: Vec::with_capacity(COMPLETIONS as usize),
+            waited_for: 0,
+            waited_until: None,
             cursor: 0,
+            taken_at: None,
             received: None,
             nowhere: Vec::new(),
             traffic: (0, 0),
@@ -128,8 +131,13 @@ pub(crate) struct Uring {
     /// Slots, with their generations, that found no buffer; the longest waiting in front.
     starved: VecDeque<(u32, u32)>,
     completed: Vec<cqueue::Entry>,
+    /// How many of them the last wait brought, and when; others came beside a hand-over, after it.
+    waited_for: usize,
+    waited_until: Option<Instant>,
     cursor: usize,
     stamps: Stamps,
+    /// When the last event was taken out of the ring.
+    taken_at: Option<Instant>,
     /// What was received last.
     received: Option<Received>,
     /// The output of a connection that is closed; it goes nowhere.
@@ -306,6 +314,7 @@ impl Io for Uring {
         let result = enter(&mut self.ring, at_most);
         self.settle_held();
         self.fetch();
+        (self.waited_for, self.waited_until) = (self.completed.len(), Some(Instant::now()));
         match result {
             Err(error) if !is_passing(&error) => Err(error),
             _ => Ok(()),
@@ -321,10 +330,13 @@ impl Io for Uring {
 
     fn next(&mut self) -> Option<(usize, Event)> {
         self.give_back();
+        self.taken_at = None;
         loop {
             let entry = self.completed.get(self.cursor)?.clone();
             self.cursor += 1;
             if let Some(found) = self.look(&entry) {
+                let is_waited_for = self.cursor <= self.waited_for;
+                self.taken_at = if is_waited_for { self.waited_until } else { Some(Instant::now()) };
                 return Some(found);
             }
         }
@@ -340,6 +352,10 @@ impl Io for Uring {
         let Received { buffer, head_bytes, .. } = self.received.filter(|last| last.head_bytes > 0)?;
         let told = RecvMsgOut::parse(self.memory.buffers.bytes(buffer, head_bytes), &self.memory.message);
         stamps::stamp(told.ok()?.control_data())
+    }
+
+    fn taken_at(&self) -> Option<Instant> {
+        self.taken_at
     }
 
     fn upcoming_socket(&self) -> Option<usize> {

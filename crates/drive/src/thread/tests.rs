@@ -1,16 +1,20 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::mpsc::sync_channel;
 use std::time::{Instant, SystemTime};
 
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Curve, Limits, Load, LoadModel, Op, Phase, RequestPlan, Spacing};
+
+use tidemark_record::ThreadInterval;
 
 use super::*;
 use crate::arrivals::span;
 use crate::clock::nanoseconds;
 use crate::connection::Pool;
 use crate::io::{Event, Io};
+use crate::record::Exchange;
 use crate::testing;
 use crate::transport::Setup;
 
@@ -89,13 +93,86 @@ impl Io for Silent {
     }
 }
 
+/// Answers what was asked before a wait as that ends; each answer then takes a while until it is handed on.
+#[derive(Default)]
+struct Slow {
+    opened: VecDeque<usize>,
+    output: Vec<u8>,
+    asked: Vec<usize>,
+    ready: VecDeque<usize>,
+    taken_at: Option<Instant>,
+}
+
+/// How long each answer of [`Slow`] takes until it is handed on.
+const HANDLING: Duration = Duration::from_millis(8);
+
+impl Io for Slow {
+    fn point(&mut self, _: usize, _: std::net::SocketAddr) {}
+
+    fn open(&mut self, connection: usize) -> std::io::Result<()> {
+        self.opened.push_back(connection);
+        Ok(())
+    }
+
+    fn output(&mut self, _: usize) -> &mut Vec<u8> {
+        self.output.clear();
+        &mut self.output
+    }
+
+    fn send(&mut self, connection: usize) -> std::io::Result<()> {
+        self.asked.push(connection);
+        Ok(())
+    }
+
+    fn is_sending(&self, _: usize) -> bool {
+        false
+    }
+
+    fn close(&mut self, _: usize) {}
+
+    fn wait(&mut self, _: Option<Duration>) -> std::io::Result<()> {
+        self.ready.extend(self.asked.drain(..));
+        self.taken_at = Some(Instant::now());
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<(usize, Event)> {
+        if let Some(opened) = self.opened.pop_front() {
+            return Some((opened, Event::Opened));
+        }
+        let connection = self.ready.pop_front()?;
+        std::thread::sleep(HANDLING);
+        Some((connection, Event::Received { closing: false }))
+    }
+
+    fn received(&self) -> &[u8] {
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    }
+
+    fn taken_at(&self) -> Option<Instant> {
+        self.taken_at
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        (0, 0)
+    }
+}
+
 /// 200 arrivals within a tenth of a second, over connections that never answer.
 fn driven(spin: bool) -> Counts {
+    let silent = Silent::default();
+    let counts = silent.counts.clone();
+    drive_over(silent, LoadModel::Open(Spacing::Constant), 2_000.0, spin);
+    counts.get()
+}
+
+/// A tenth of a second of this load; what was recorded.
+fn drive_over(io: impl Io + 'static, model: LoadModel, level: f64, spin: bool) -> Vec<ThreadInterval> {
     let hold = Phase {
         name: "hold".into(),
         duration: Duration::from_millis(100),
-        from: 2_000.0,
-        to: 2_000.0,
+        from: level,
+        to: level,
         curve: Curve::Line,
         measured: true,
     };
@@ -114,17 +191,17 @@ fn driven(spin: bool) -> Counts {
     let plan = Plan {
         sessions: vec![testing::kind(vec![Op::Request(0), Op::End])],
         limits: Limits { connections: 200, drain: Duration::ZERO, ..Limits::default() },
-        load: Load::new(LoadModel::Open(Spacing::Constant), vec![hold]),
+        load: Load::new(model, vec![hold]),
         ..testing::plan(vec![request])
     };
     let target = testing::target();
     let mut random = fastrand::Rng::with_seed(1);
     let clock = Clock::new(Instant::now(), SystemTime::now());
     let (window, _) = span(&plan.load, 0);
-    let silent = Silent::default();
-    let counts = silent.counts.clone();
     let setup = Setup { plan: &plan, origin: target.origin(), sockets: 200, depth: 1, random: &mut random };
-    let transport = target.transport(silent, setup);
+    let transport = target.transport(io, setup);
+    let (sink, intervals) = sync_channel(16);
+    let (_back, returned) = sync_channel(16);
     let mut thread = Thread {
         clock,
         transport,
@@ -135,7 +212,7 @@ fn driven(spin: bool) -> Counts {
         prepared: Prepared::all(&plan, std::slice::from_ref(&target)),
         schedule: Schedule::new(&plan.load, &plan.limits, 0, 0, 1, &mut random),
         timers: Timers::default(),
-        recorder: Recorder::new(0, 1, 0, window, None),
+        recorder: Recorder::new(0, 1, 0, window, Some(Exchange { sink, returned })),
         origins: Vec::new(),
         sites: Vec::new(),
         pools: Pools::new(vec![Pool::new(200, 200, plan.limits.choose)]),
@@ -151,7 +228,24 @@ fn driven(spin: bool) -> Counts {
     while thread.clock.now_ns() < thread.schedule.end_ns() {
         thread.turn(thread.clock.now_ns(), u64::MAX).unwrap();
     }
-    counts.get()
+    let gauges = thread.gauges();
+    thread.recorder.finish(thread.clock.now_ns(), gauges);
+    drop(thread);
+    intervals.iter().collect()
+}
+
+#[test]
+fn what_is_done_with_answers_is_in_no_service_time() {
+    const USERS: usize = 1;
+    let intervals = drive_over(Slow::default(), LoadModel::Closed, USERS as f64, true);
+    let series = || intervals.iter().flat_map(|interval| &interval.series);
+    let answers: u64 = series().map(|of| of.service_time_us.len()).sum();
+    let shortest_us = series().map(|of| of.service_time_us.min()).min();
+    let longest_us = series().map(|of| of.service_time_us.value_at_quantile(0.5)).max();
+    assert!(answers >= USERS as u64, "{answers} answers");
+    // a machine that is busy makes single times longer
+    let handling_us = HANDLING.as_micros() as u64;
+    assert!(shortest_us < Some(handling_us) && longest_us < Some(handling_us), "{longest_us:?} µs");
 }
 
 #[test]

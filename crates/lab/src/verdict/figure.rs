@@ -20,6 +20,12 @@ pub struct Both {
     pub without_driver: f64,
 }
 
+/// How many requests had an answer.
+fn answered(of: &LabelTotals) -> u64 {
+    let answered = Outcome::ALL.iter().filter(|outcome| outcome.is_answered());
+    answered.map(|outcome| of.measured[*outcome as usize]).sum()
+}
+
 /// What figures are taken from.
 pub struct Measured<'a> {
     pub(super) totals: &'a Totals,
@@ -42,12 +48,13 @@ impl<'a> Measured<'a> {
         let limited = !driver.limits.is_empty();
         // of fewer than a hundred it is the longest
         let read_lag_us = driver.read_lag_us.as_ref().and_then(|read| read.p99.or(read.max));
+        let answers = answered(&totals.all);
         let unread_us = match read_lag_us {
             _ if !limited => 0.0,
             _ if is_starved => f64::INFINITY,
             None => f64::INFINITY,
-            // a sample: most answers are not known by themselves
-            Some(us) if is_closed => us as f64,
+            // of a sample most answers are not known by themselves; of all it is in no response time any more
+            Some(us) if is_closed && totals.read_lag_us.len() < answers => us as f64,
             Some(_) => 0.0,
         };
         let longest_us = |times: Option<u64>| times.map_or(f64::INFINITY, |us| us as f64);
