@@ -6,6 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use tidemark_record::Outcome;
 use tidemark_scenario::{Context, Unmet};
 
 use crate::answer::Answer;
@@ -14,7 +15,7 @@ use crate::io::pipeline::PipelineIo;
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
 use crate::prefetch::prefetch;
-use crate::transport::{Event, Sent, Setup, Transport};
+use crate::transport::{Event, Refusal, Sent, Setup, Transport};
 use crate::upload::Upload;
 
 /// What a call to [`Codec::decode`] did.
@@ -41,6 +42,15 @@ pub(crate) enum Closed {
     Within,
 }
 
+/// What a request lacks that builds on what its session began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// It fails, in these words.
+    Refused(&'static str),
+    /// It has nothing to do any more.
+    Needless,
+}
+
 /// One connection's requests and answers.
 pub(crate) trait Codec {
     /// A request made ready: what does not vary is put together once.
@@ -50,6 +60,16 @@ pub(crate) trait Codec {
     fn new(body_bytes: usize) -> Self;
     /// The connection is made anew.
     fn opened(&mut self) {}
+    /// The connection is closed.
+    fn closed(&mut self) {}
+    /// Whether what its session began on the connection is open: a transaction.
+    fn is_held(&self) -> bool {
+        false
+    }
+    /// What is the matter with a request on a connection that is held, or is not.
+    fn is_lost(_request: &Self::Request, _is_held: bool) -> Option<Lost> {
+        None
+    }
     /// Appends a request to `out`, nothing of it where something that it needs is not there, and awaits its answer.
     /// `scratch` is room.
     fn write(
@@ -136,6 +156,11 @@ pub(crate) fn byte_transport<I: Io + 'static, C: Codec + 'static>(
 }
 
 impl<I: Io, C: Codec> ByteTransport<I, C> {
+    fn lacks(&self, c: Option<u32>, request: usize) -> Option<Lost> {
+        let connection = c.and_then(|c| self.connections.get(c as usize));
+        C::is_lost(&self.requests[request], connection.is_some_and(|connection| connection.codec.is_held()))
+    }
+
     /// For answers whose bodies have so many bytes at most.
     pub fn new(io: I, requests: Vec<C::Request>, body_bytes: usize) -> Self {
         let connections = Vec::new();
@@ -318,6 +343,7 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn close(&mut self, c: usize) {
         if let Some(connection) = self.connections.get_mut(c) {
             connection.is_awaited = false;
+            connection.codec.closed();
             self.end_upload(c);
         }
         self.io.close(c);
@@ -390,6 +416,24 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn sockets(&self) -> &dyn Io {
         &self.io
+    }
+
+    fn refusal(&self, c: Option<u32>, request: usize) -> Option<Refusal> {
+        match self.lacks(c, request)? {
+            Lost::Refused(words) => {
+                Some(Refusal { fault: Fault::Other(Outcome::Reset, words.into()), ends_session: false })
+            }
+            Lost::Needless => None,
+        }
+    }
+
+    fn is_needless(&self, c: Option<u32>, request: usize) -> bool {
+        self.lacks(c, request) == Some(Lost::Needless)
+    }
+
+    /// What is left open is undone by the server.
+    fn leave(&mut self, c: usize) -> bool {
+        !self.connections.get(c).is_some_and(|connection| connection.codec.is_held())
     }
 
     fn uploads_cut(&self) -> u64 {

@@ -163,6 +163,9 @@ impl Thread<'_> {
             session.finish();
             return true;
         }
+        if self.transport.is_needless(session.connection, request.into()) {
+            return true;
+        }
         let left =
             session.connection.map(|c| c as usize).filter(|c| self.transport.leaves(*c, request.into()));
         if let Some(c) = left {

@@ -156,6 +156,7 @@ mod testing;
 mod thread;
 mod timers;
 mod tls;
+mod tls_request;
 mod told;
 mod trace;
 mod transport;

@@ -8,18 +8,19 @@ use std::io::{self, Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tidemark_scenario::plan::{Ask, Limits};
+use tidemark_scenario::plan::{Ask, Limits, TransactionPart};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::postgres::{Columns, Kind, PostgresError, ReplyDecoder, ReplyLimits, write};
 
 use self::beginning::Beginning;
 use crate::answer::{Answer, Wrote};
-use crate::codec::{Closed, Codec, Decoded, byte_transport};
+use crate::codec::{Closed, Codec, Decoded, Lost, byte_transport};
 use crate::fault::Violation;
 use crate::greeted::{GreetedIo, converse};
 use crate::io::Io;
 use crate::jar::Jar;
 use crate::store_status::{NO_CONTENT, OK, SERVER_ERROR};
+use crate::tls_request::TlsRequest;
 use crate::transport::{Client, Setup, Transport};
 
 /// A server that speaks PostgreSQL's protocol, and who comes to it.
@@ -31,7 +32,12 @@ pub struct Postgres {
     pub password: String,
     /// The database.
     pub database: String,
+    /// Whether it is spoken without TLS where the server has none, though TLS is asked for (`sslmode=prefer`).
+    pub may_be_plain: bool,
 }
+
+/// `SSLRequest`: its length and its code.
+const SSL_REQUEST: &[u8] = &[0, 0, 0, 8, 4, 210, 22, 47];
 
 impl Client for Postgres {
     fn name(&self) -> &'static str {
@@ -44,6 +50,10 @@ impl Client for Postgres {
 
     fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
         converse(Beginning::new(self.clone(), Rc::default()), stream)
+    }
+
+    fn tls_request(&self) -> Option<TlsRequest> {
+        Some(TlsRequest { question: SSL_REQUEST, answers: *b"SN", is_optional: self.may_be_plain })
     }
 
     fn depth(&self, limits: &Limits) -> usize {
@@ -62,7 +72,8 @@ impl Client for Postgres {
                 made
             });
             let parameters = asked.parameters.clone();
-            requests.push(Request { statement, parameters, needs_body: request.needs_body() });
+            let (part, needs_body) = (asked.part, request.needs_body());
+            requests.push(Request { statement, parameters, part, needs_body });
         }
         let (server, statements) = (self.clone(), Rc::<[_]>::from(statements));
         let begin = move || Beginning::new(server.clone(), Rc::clone(&statements));
@@ -112,6 +123,8 @@ enum Prepared {
 pub(crate) struct Request {
     statement: Rc<Statement>,
     parameters: Vec<Template>,
+    /// What it is to a transaction.
+    part: TransactionPart,
     /// Whether the reply is kept.
     needs_body: bool,
 }
@@ -195,6 +208,25 @@ impl Codec for Replies {
         self.succeeded.clear();
     }
 
+    fn closed(&mut self) {
+        self.decoder.closed();
+    }
+
+    fn is_held(&self) -> bool {
+        self.decoder.is_in_transaction()
+    }
+
+    fn is_lost(request: &Request, is_held: bool) -> Option<Lost> {
+        match request.part {
+            _ if is_held => None,
+            TransactionPart::Within | TransactionPart::Commit => Some(Lost::Refused(
+                "there is no transaction any more: its connection was closed, or BEGIN failed",
+            )),
+            TransactionPart::Rollback => Some(Lost::Needless),
+            TransactionPart::Alone | TransactionPart::Begin => None,
+        }
+    }
+
     fn write(
         &mut self,
         request: &Request,
@@ -208,6 +240,8 @@ impl Codec for Replies {
             Ok((was_prepared, columns)) => {
                 self.was_prepared = was_prepared;
                 self.statement = Some(Rc::clone(&request.statement));
+                let may_be_open = matches!(request.part, TransactionPart::Begin | TransactionPart::Within);
+                self.decoder.allow_transaction(may_be_open);
                 self.decoder.start(columns, request.needs_body);
             }
             Err(unmet) => {

@@ -16,6 +16,7 @@ use crate::postgres::Postgres;
 use crate::redis::Redis;
 use crate::rpc::Rpc;
 use crate::spread::Spread;
+use crate::tls_request::TlsRequest;
 use crate::transport::{Client, Setup, Transport};
 
 /// Makes the list, and what is asked of whichever of them it is.
@@ -54,6 +55,14 @@ macro_rules! protocols {
                     $(Protocol::$name(server) => server.depth(limits),)*
                 };
                 depth.max(1)
+            }
+
+            /// How it is asked whether it speaks TLS, where that begins on a connection that is there.
+            pub(crate) fn tls_request(&self) -> Option<TlsRequest> {
+                match self {
+                    Protocol::Http1 => Http1.tls_request(),
+                    $(Protocol::$name(server) => server.tls_request(),)*
+                }
             }
 
             /// The servers that share the requests, where there are several.

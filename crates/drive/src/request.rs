@@ -1,7 +1,7 @@
 //! Requests made ready: what the loop knows of each.
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, Follow, KeyStep, LedgerPlan, RequestPlan};
+use tidemark_scenario::plan::{Ask, Follow, KeyStep, LedgerPlan, RequestPlan, TransactionPart};
 
 use crate::answer::Probe;
 use crate::clock::nanoseconds;
@@ -16,7 +16,7 @@ pub(crate) struct Prepared {
     pub target: u16,
     /// Longest time from due to the last byte.
     pub timeout_ns: u64,
-    /// Whether it is a step with what a connection is bound to: a WebSocket, an event stream.
+    /// Whether it is a step with what a connection is bound to: a WebSocket, an event stream, a transaction.
     pub is_of_binding: bool,
     /// What is looked at in the answer.
     pub probe: Probe,
@@ -53,7 +53,11 @@ impl Prepared {
             label: request.label,
             target: request.target,
             timeout_ns: nanoseconds(request.timeout),
-            is_of_binding: matches!(request.ask, Ask::WebSocket(_) | Ask::EventStream(_)),
+            is_of_binding: match &request.ask {
+                Ask::WebSocket(_) | Ask::EventStream(_) => true,
+                Ask::Sql(statement) => statement.part != TransactionPart::Alone,
+                _ => false,
+            },
             probe: Probe::new(request),
             ledger: request.ledger.clone(),
             key: request.key,

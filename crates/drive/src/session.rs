@@ -428,6 +428,11 @@ impl Session {
                         self.next_op = *to;
                     }
                 }
+                Op::JumpUnlessGood(to) => {
+                    if !self.went_well {
+                        self.next_op = *to;
+                    }
+                }
                 Op::Choose { ways, total, counter } => {
                     let total = (*total).max(1);
                     let draw = match counter {

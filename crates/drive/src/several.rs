@@ -272,6 +272,13 @@ impl<I: Io + 'static> Transport for Several<I> {
         transport.is_bound(own)
     }
 
+    fn is_needless(&self, connection: Option<u32>, request: usize) -> bool {
+        let (target, own) = self.requests[request];
+        let member = &self.members[target];
+        let connection = connection.map(|connection| connection - member.first_connection as u32);
+        member.transport.is_needless(connection, own)
+    }
+
     fn leaves(&self, connection: usize, request: usize) -> bool {
         let (transport, own) = self.at(connection);
         transport.leaves(own, self.requests[request].1)

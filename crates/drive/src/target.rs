@@ -14,6 +14,7 @@ use crate::protocol::Protocol;
 use crate::proxy::Proxy;
 use crate::rpc::{self, Rpc};
 use crate::tls::{ALPN_2, Tls};
+use crate::tls_request;
 use crate::transport::{Client, Origin, Setup, Transport};
 
 /// A connection that blocks.
@@ -56,7 +57,13 @@ impl Target {
         match (&self.proxy, &self.tls) {
             (Some(proxy), _) if needs_tunnel => self.through(proxy, io, setup),
             (_, None) => self.protocol.transport(io, setup),
-            (_, Some(tls)) => self.protocol.transport(TlsIo::new(io, tls, setup.sockets), setup),
+            (_, Some(tls)) => match self.protocol.tls_request() {
+                None => self.protocol.transport(TlsIo::new(io, tls, setup.sockets), setup),
+                Some(request) => {
+                    let io = GreetedIo::new(io, setup.sockets, move || request);
+                    self.protocol.transport(TlsIo::new(io, tls, setup.sockets), setup)
+                }
+            },
         }
     }
 
@@ -131,15 +138,24 @@ impl Target {
         stream: &mut (impl Read + Write),
         with: impl FnOnce(&mut dyn Stream) -> R,
     ) -> io::Result<R> {
+        if self.tls.is_some()
+            && let Some(request) = self.protocol.tls_request()
+            && !request.ask(stream)?
+        {
+            if !request.is_optional {
+                return Err(tls_request::refused());
+            }
+            self.tls = None;
+        }
         let Some(tls) = &mut self.tls else {
             self.protocol.greet(stream)?;
             return Ok(with(stream));
         };
-        let mut session = tls.greet(HttpVersion::One, stream)?;
+        tls.offer_nothing();
+        let mut session = tls.shake_hands(stream)?;
         let mut secured = rustls::Stream::new(&mut session, stream);
         self.protocol.greet(&mut secured)?;
         let result = with(&mut secured);
-        tls.offer_nothing();
         session.send_close_notify();
         let _ = session.complete_io(stream);
         Ok(result)

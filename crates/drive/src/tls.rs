@@ -94,16 +94,16 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let builder =
             ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
-        let builder = match &settings.ca {
-            _ if settings.insecure => {
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(Unchecked(provider)))
+        let verifier: Arc<dyn ServerCertVerifier> = match &settings.ca {
+            _ if settings.insecure => Arc::new(Unchecked(provider)),
+            Some(path) => Arc::new(Named::in_file(path, provider)?),
+            None => {
+                let usual = WebPkiServerVerifier::builder_with_provider(roots()?.into(), provider).build();
+                usual.map_err(|error| TlsError::NoRoots(error.to_string()))?
             }
-            Some(path) => {
-                let named = Named::in_file(path, provider)?;
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(named))
-            }
-            None => builder.with_root_certificates(roots()?),
         };
+        let verifier = if settings.any_name { Arc::new(AnyName(verifier)) } else { verifier };
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let config = match &settings.certificate {
             None => builder.with_no_client_auth(),
             Some(path) => {
@@ -145,9 +145,17 @@ impl Tls {
     ) -> io::Result<ClientConnection> {
         let mut offering = self.clone();
         offering.offer(version);
+        offering.shake_hands(stream)
+    }
+
+    /// One handshake over a connection that blocks, offering what is offered.
+    ///
+    /// # Errors
+    /// What a person has to know who wants to drive this server.
+    pub(crate) fn shake_hands(&self, stream: &mut (impl Read + Write)) -> io::Result<ClientConnection> {
         let told = |error: &Error| io::Error::new(ErrorKind::InvalidData, explain(error));
-        let mut session =
-            ClientConnection::new(Arc::new(offering.config), offering.name).map_err(|error| told(&error))?;
+        let mut session = ClientConnection::new(Arc::new(self.config.clone()), self.name.clone())
+            .map_err(|error| told(&error))?;
         while session.is_handshaking() {
             session.complete_io(stream).map_err(|error| {
                 let silent = "the server does not answer; does it speak TLS there?";
@@ -399,6 +407,52 @@ impl ServerCertVerifier for Named {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.usual.supported_verify_schemes()
+    }
+}
+
+/// Accepts a certificate that would be accepted but for the name in it.
+#[derive(Debug)]
+struct AnyName(Arc<dyn ServerCertVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        use CertificateError::{NotValidForName, NotValidForNameContext};
+        // the name is looked at last
+        match self.0.verify_server_cert(shown, others, name, ocsp_response, now) {
+            Err(Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
     }
 }
 

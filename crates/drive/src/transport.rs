@@ -17,6 +17,7 @@ use crate::io::{Handshakes, Io};
 use crate::jar::Jar;
 use crate::proxy::Proxy;
 use crate::spread::Spread;
+use crate::tls_request::TlsRequest;
 
 /// What happened on a connection.
 #[derive(Debug)]
@@ -199,6 +200,11 @@ pub(crate) trait Transport {
     fn refusal(&self, _connection: Option<u32>, _request: usize) -> Option<Refusal> {
         None
     }
+    /// Whether the request of this index has nothing to do any more, after what its session did over the connection that it
+    /// holds.
+    fn is_needless(&self, _connection: Option<u32>, _request: usize) -> bool {
+        false
+    }
     /// Whether a connection is bound to the session that holds it: what goes over it builds on what went before, so that
     /// no request goes once more over another one.
     fn is_bound(&self, _connection: usize) -> bool {
@@ -268,6 +274,10 @@ pub(crate) trait Client {
     /// What a person has to know who wants to drive this server.
     fn greet(&mut self, _stream: &mut (impl Read + Write)) -> io::Result<()> {
         Ok(())
+    }
+    /// How it is asked whether it speaks TLS, where that begins on a connection that is there.
+    fn tls_request(&self) -> Option<TlsRequest> {
+        None
     }
     /// The servers that share the requests, where there are several.
     fn spread(&self) -> Option<&Spread> {

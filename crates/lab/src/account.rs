@@ -435,6 +435,7 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
         | Op::Take { .. }
         | Op::Jump(_)
         | Op::JumpUnless { .. }
+        | Op::JumpUnlessGood(_)
         | Op::Choose { .. }
         | Op::Think(_)
         | Op::BeginGroup(_)

@@ -268,7 +268,9 @@ fn start_command(
 
 /// A system that is there already need not have our health path; that somebody answers is enough.
 fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> Result<Running, LabError> {
-    let (mut target, lookup) = looked_up(url, system)?;
+    let (mut target, lookup, others) = looked_up(url, system)?;
+    let first = target.address.clone();
+    let mut untried = others.iter();
     let deadline = Deadline::new(system.ready_within.min(URL_PATIENCE));
     loop {
         check_stop_request(stop_request)?;
@@ -285,8 +287,24 @@ fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> R
                     target.address
                 )));
             }
-            Err(_) if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
+            // a name may have IPv4 and IPv6 addresses, and its server may listen at one of them only
+            Err(_) if !untried.as_slice().is_empty() => {
+                target.address = untried.next().unwrap_or(&first).clone();
+            }
+            Err(_) if !deadline.is_over() => {
+                std::thread::sleep(ASK_EVERY);
+                target.address = first.clone();
+                untried = others.iter();
+            }
             Err(error) => {
+                if !others.is_empty() {
+                    let all = std::iter::once(&first).chain(&others).map(ToString::to_string);
+                    return Err(LabError::Unreachable(format!(
+                        "{url} is unreachable (nobody answers at {}; the last: {error}); start the system first, or check \
+                         host and port",
+                        all.collect::<Vec<_>>().join(" and ")
+                    )));
+                }
                 if let Some(proxy) = &target.proxy {
                     return Err(LabError::Unreachable(format!(
                         "the proxy {} before {url} is unreachable ({}: {error}); start it, or check its host and port \
@@ -347,6 +365,19 @@ mod tests {
 
     fn go_on() -> StopRequest {
         StopRequest::None
+    }
+
+    #[test]
+    fn where_nobody_answers_at_a_names_first_address_the_others_are_tried() {
+        // only the addresses of the loopback are sure to be there, and localhost may have one of them or both
+        let Ok(listener) = TcpListener::bind("[::1]:0") else { return };
+        let port = listener.local_addr().unwrap().port();
+        let go_on: &dyn Fn() -> StopRequest = &|| StopRequest::None;
+        let asked = System { ready_within: Duration::from_millis(300), ..System::default() };
+        match find(&format!("http://localhost:{port}"), &asked, go_on) {
+            Ok(found) => assert_eq!(found.target.address.to_string(), format!("[::1]:{port}")),
+            Err(error) => assert!(!error.to_string().contains("[::1]"), "{error}"),
+        }
     }
 
     #[test]

@@ -11,11 +11,13 @@ use tidemark_drive::{
 };
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
 use tidemark_scenario::secrets::without_password;
-use tidemark_scenario::system_url::{Spoken, SystemUrl};
+use tidemark_scenario::system_url::{Spoken, SslFiles, SslMode, SystemUrl};
 
 use crate::error::LabError;
 use crate::proxy;
 
+/// What is said of a name without an address.
+const NO_ADDRESS: &str = "the name has no address";
 /// What a `connect to` that names a unix socket begins with.
 const UNIX: &str = "unix:";
 /// Where servers listen if nobody says otherwise.
@@ -30,7 +32,7 @@ const AEROSPIKE_PORT: u16 = 3000;
 /// Reads a URL and resolves its host by the system's policy. Where the system says what to connect to, the host is only
 /// spoken of, not looked up.
 pub fn target(text: &str, system: &System) -> Result<Target, LabError> {
-    looked_up(text, system).map(|(target, _)| target)
+    looked_up(text, system).map(|(target, ..)| target)
 }
 
 /// Refuses a URL whose form is wrong, before anything is begun; nothing is looked up.
@@ -42,8 +44,9 @@ fn wrong(text: &str, reason: &str) -> LabError {
     LabError::Usage(format!("`{}` cannot be driven: {reason}", without_password(text)))
 }
 
-/// The same as [`target`], and how long it took to look the name up, where there is one.
-pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration>), LabError> {
+/// The same as [`target`]; how long it took to look the name up, where there is one; and what other addresses that has, in
+/// the order in which they are to be tried where nobody accepts connections at the first.
+pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration>, Vec<Address>), LabError> {
     let wrong = |reason: String| wrong(text, &reason);
     let url = SystemUrl::read(text).map_err(wrong)?;
     let (protocol, own_port, authority, base_path) = match url.spoken.clone() {
@@ -60,8 +63,9 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
                 .map_err(wrong)?;
             (Protocol::Redis(redis), REDIS_PORT, url.host.clone(), String::new())
         }
-        Spoken::Postgres { user, password, database } => {
-            let postgres = Postgres { user, password, database };
+        Spoken::Postgres { user, password, database, mode, .. } => {
+            let may_be_plain = mode == SslMode::Prefer;
+            let postgres = Postgres { user, password, database, may_be_plain };
             (Protocol::Postgres(postgres), POSTGRES_PORT, url.host.clone(), String::new())
         }
         Spoken::Cassandra { login, keyspace, consistency } => {
@@ -80,10 +84,10 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
     };
     let between = proxy::before(&url, &authority, system).map_err(wrong)?;
     let begin = Instant::now();
-    let address = match &between {
+    let addresses = match &between {
         // its own resolver finds the URL's host
-        Some(between) => resolve(&between.host, between.port, system.resolve).map(Address::from),
-        None => address(&url.host, url.port.unwrap_or(own_port), system),
+        Some(between) => resolve_all(&between.host, between.port, system.resolve),
+        None => addresses(&url.host, url.port.unwrap_or(own_port), system),
     };
     let took = begin.elapsed();
     let host = match (&between, &system.connect_to) {
@@ -91,16 +95,17 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
         (None, Some(place)) => place.rsplit_once(':').map_or("", |(host, _)| host),
         (None, None) => url.host.as_str(),
     };
+    let mut addresses = addresses.map_err(wrong)?.into_iter();
     let target = Target {
-        address: address.map_err(wrong)?,
-        tls: tls(&url.host, url.is_secure, system).map_err(wrong)?,
+        address: addresses.next().ok_or_else(|| wrong(NO_ADDRESS.into()))?,
+        tls: tls(&url, &system.tls).map_err(wrong)?,
         protocol,
         authority,
         base_path,
         proxy: between.as_ref().map(|between| between.proxy.clone()),
     };
     let is_name = matches!(target.address, Address::Tcp(_)) && !is_address(host);
-    Ok((target, is_name.then_some(took)))
+    Ok((target, is_name.then_some(took), addresses.collect()))
 }
 
 fn is_address(host: &str) -> bool {
@@ -123,58 +128,93 @@ fn server(host: &str, port: u16, system: &System) -> Result<Server, String> {
     Ok(Server { name: format!("{host}:{port}"), address: resolve(host, port, system.resolve)? })
 }
 
-fn address(host: &str, port: u16, system: &System) -> Result<Address, String> {
+fn addresses(host: &str, port: u16, system: &System) -> Result<Vec<Address>, String> {
     match &system.connect_to {
         Some(place) => place_to_connect(place, system.resolve),
-        None => Ok(resolve(host, port, system.resolve)?.into()),
+        None => resolve_all(host, port, system.resolve),
     }
 }
 
-fn tls(host: &str, is_secure: bool, system: &System) -> Result<Option<Tls>, String> {
-    match is_secure {
-        true => Tls::new(&system.tls, host).map(Some).map_err(|error| error.to_string()),
-        false if system.tls != TlsSettings::default() => {
-            Err("options of TLS are given, but the URL is not https:// or rediss://".into())
+fn tls(url: &SystemUrl, settings: &TlsSettings) -> Result<Option<Tls>, String> {
+    let settings = match &url.spoken {
+        Spoken::Postgres { mode, files, .. } => &of_postgres(*mode, files, settings),
+        _ => settings,
+    };
+    match url.is_secure {
+        true => Tls::new(settings, &url.host).map(Some).map_err(|error| error.to_string()),
+        false if *settings != TlsSettings::default() => {
+            Err("options of TLS are given, but the URL is not https:// or rediss://, nor postgres:// with sslmode".into())
         }
         false => Ok(None),
     }
 }
 
+/// Whom PostgreSQL's own clients trust in this mode: without a file of authorities `require` trusts everybody.
+fn of_postgres(mode: SslMode, files: &SslFiles, settings: &TlsSettings) -> TlsSettings {
+    let mut settings = settings.clone();
+    let SslFiles { root, certificate, key } = files.clone();
+    settings.ca = root.or(settings.ca);
+    settings.certificate = certificate.or(settings.certificate);
+    settings.key = key.or(settings.key);
+    match mode {
+        SslMode::Disable | SslMode::VerifyFull => {}
+        SslMode::Prefer => settings.insecure = true,
+        SslMode::Require if settings.ca.is_none() => settings.insecure = true,
+        SslMode::Require | SslMode::VerifyCa => settings.any_name = true,
+    }
+    settings
+}
+
 /// `unix:PATH` or `HOST:PORT`.
-fn place_to_connect(place: &str, policy: Resolve) -> Result<Address, String> {
+fn place_to_connect(place: &str, policy: Resolve) -> Result<Vec<Address>, String> {
     if let Some(path) = place.strip_prefix(UNIX) {
         return match path {
             "" => Err("`unix:` names no path; write unix:/PATH/TO/SOCKET".into()),
-            path => Ok(Address::Unix(path.into())),
+            path => Ok(vec![Address::Unix(path.into())]),
         };
     }
     let parts = place.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
     match parts {
-        Some((host, port)) if !host.is_empty() => Ok(resolve(host, port, policy)?.into()),
+        Some((host, port)) if !host.is_empty() => resolve_all(host, port, policy),
         _ => Err(format!("cannot connect to `{place}`; write HOST:PORT or unix:/PATH/TO/SOCKET")),
     }
 }
 
 /// The one address of a name that is driven.
 fn resolve(host: &str, port: u16, policy: Resolve) -> Result<SocketAddr, String> {
+    look_up(host, port, policy)?.first().copied().ok_or_else(|| NO_ADDRESS.into())
+}
+
+/// All of them, the one that is tried first in front.
+fn resolve_all(host: &str, port: u16, policy: Resolve) -> Result<Vec<Address>, String> {
+    Ok(look_up(host, port, policy)?.into_iter().map(Address::from).collect())
+}
+
+fn look_up(host: &str, port: u16, policy: Resolve) -> Result<Vec<SocketAddr>, String> {
     let addresses: io::Result<Vec<SocketAddr>> =
         (host.trim_matches(['[', ']']), port).to_socket_addrs().map(Iterator::collect);
-    let chosen = addresses.map(|all| choose(&all, policy));
-    let why = match chosen {
-        Ok(Some(address)) => return Ok(address),
-        Ok(None) => "the name has no address".into(),
+    let why = match addresses {
+        Ok(addresses) if !addresses.is_empty() => return Ok(in_order(addresses, policy)),
+        Ok(_) => NO_ADDRESS.into(),
         Err(error) => error.to_string(),
     };
     Err(format!("{host} is not found: {why}; check its spelling"))
 }
 
-fn choose(addresses: &[SocketAddr], policy: Resolve) -> Option<SocketAddr> {
-    let preferred = addresses.iter().find(|address| match policy {
-        Resolve::Ipv4 => address.is_ipv4(),
-        Resolve::Ipv6 => address.is_ipv6(),
-        Resolve::First => true,
+/// The preferred kind first, else as the resolver names them; each once.
+fn in_order(mut addresses: Vec<SocketAddr>, policy: Resolve) -> Vec<SocketAddr> {
+    addresses.sort_by_key(|address| match policy {
+        Resolve::Ipv4 => !address.is_ipv4(),
+        Resolve::Ipv6 => !address.is_ipv6(),
+        Resolve::First => false,
     });
-    preferred.or(addresses.first()).copied()
+    let mut once = Vec::new();
+    for address in addresses {
+        if !once.contains(&address) {
+            once.push(address);
+        }
+    }
+    once
 }
 
 /// Makes a connection that blocks, each time for so long at most.
@@ -378,7 +418,7 @@ fn elsewhere(url: &str, address: &Address) -> Option<String> {
     let evident = match address {
         Address::Tcp(address) => {
             url.contains(&address.ip().to_string())
-                || (address.ip().is_loopback() && url.contains("://localhost"))
+                || (address.is_ipv4() && address.ip().is_loopback() && url.contains("://localhost"))
         }
         Address::Unix(_) => false,
     };
@@ -460,12 +500,15 @@ mod tests {
     #[test]
     fn the_policy_prefers_and_does_not_insist() {
         let [four, six]: [SocketAddr; 2] = ["127.0.0.1:80".parse().unwrap(), "[::1]:80".parse().unwrap()];
-        assert_eq!(choose(&[six, four], Resolve::Ipv4), Some(four));
-        assert_eq!(choose(&[four, six], Resolve::Ipv6), Some(six));
-        assert_eq!(choose(&[six, four], Resolve::First), Some(six));
-        assert_eq!(choose(&[six], Resolve::Ipv4), Some(six));
-        assert_eq!(choose(&[four], Resolve::Ipv6), Some(four));
-        assert_eq!(choose(&[], Resolve::First), None);
+        for (found, policy, tried) in [
+            (vec![six, four, six], Resolve::Ipv4, vec![four, six]),
+            (vec![four, six], Resolve::Ipv6, vec![six, four]),
+            (vec![six, four], Resolve::First, vec![six, four]),
+            (vec![six], Resolve::Ipv4, vec![six]),
+            (vec![four], Resolve::Ipv6, vec![four]),
+        ] {
+            assert_eq!(in_order(found, policy), tried);
+        }
     }
 
     #[test]
@@ -496,7 +539,8 @@ mod tests {
         let address = |text: &str| Address::from(text.parse::<SocketAddr>().unwrap());
         assert_eq!(elsewhere("http://127.0.0.1", &address("127.0.0.1:80")), None);
         assert_eq!(elsewhere("http://[::1]:9", &address("[::1]:9")), None);
-        assert_eq!(elsewhere("http://localhost", &address("[::1]:80")), None);
+        assert_eq!(elsewhere("http://localhost", &address("127.0.0.1:80")), None);
+        assert!(elsewhere("http://localhost", &address("[::1]:80")).unwrap().contains("[::1]:80"));
         let text = elsewhere("http://shop.test", &address("[::1]:80")).unwrap();
         assert!(text.contains("to [::1]:80"), "{text}");
         assert!(elsewhere("http://localhost", &Address::Unix("/x".into())).unwrap().contains("unix:/x"));

@@ -235,7 +235,7 @@ fn longest_way(kind: &SessionKind, is_counted: &dyn Fn(u16) -> bool) -> Option<u
         most[at] = match op {
             Op::Request(request) => next + u64::from(is_counted(*request)),
             Op::Jump(to) => goes_to(*to)?,
-            Op::JumpUnless { to, .. } => goes_to(*to)?.max(next),
+            Op::JumpUnless { to, .. } | Op::JumpUnlessGood(to) => goes_to(*to)?.max(next),
             Op::Choose { ways, .. } => {
                 ways.iter().map(|(_, to)| goes_to(*to)).try_fold(0, |most, one| Some(one?.max(most)))?
             }

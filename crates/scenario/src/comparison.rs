@@ -76,10 +76,9 @@ impl Plan {
     /// ```
     pub fn requests_per_session(&self) -> Option<u64> {
         let mut numbers = self.sessions.iter().filter(|kind| kind.weight > 0).map(|kind| {
-            let straight = kind
-                .ops
-                .iter()
-                .all(|op| !matches!(op, Op::Jump(_) | Op::JumpUnless { .. } | Op::Choose { .. }));
+            let straight = kind.ops.iter().all(|op| {
+                !matches!(op, Op::Jump(_) | Op::JumpUnless { .. } | Op::JumpUnlessGood(_) | Op::Choose { .. })
+            });
             straight.then(|| kind.ops.iter().filter(|op| matches!(op, Op::Request(_))).count() as u64)
         });
         let first = numbers.next()??;

@@ -347,6 +347,14 @@ impl Whole<'_> {
     }
 }
 
+/// A transaction of several statements being compiled.
+pub(crate) struct Transaction {
+    /// Where it goes.
+    pub(crate) aim: Aim,
+    /// Jumps of requests that failed, to be filled in when it is known where it is undone.
+    pub(crate) failures: Vec<usize>,
+}
+
 /// A session kind being compiled.
 pub(crate) struct Session<'a, 's> {
     pub(crate) reader: &'a Reader<'s>,
@@ -366,6 +374,8 @@ pub(crate) struct Session<'a, 's> {
     bound_at: Aim,
     /// The variable that gets the paths of redirects, where a step follows them.
     location: Option<SlotIndex>,
+    /// The transaction within which the next step stands.
+    pub(crate) transaction: Option<Transaction>,
     /// Jumps to the session's end, to be filled in when it is known.
     pub(crate) to_end: Vec<usize>,
 }
@@ -385,6 +395,7 @@ impl<'a, 's> Session<'a, 's> {
             origin: None,
             bound_at: Aim::Open,
             location: None,
+            transaction: None,
             to_end: Vec::new(),
         }
     }

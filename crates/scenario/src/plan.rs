@@ -45,7 +45,7 @@ pub use measure::{METRICS_MAX, MetricKind, MetricPlan};
 pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
-pub use statement::Statement;
+pub use statement::{Statement, TransactionPart};
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
 pub use system::{HttpVersion, Resolve, SYSTEM_TARGET, System, SystemOrigin, Target, TlsSettings};
 pub use upload::{FileBody, FileChange, UploadPiece};
@@ -362,6 +362,8 @@ pub enum Op {
         /// Where to go if it does not hold.
         to: u32,
     },
+    /// Go on at another operation unless the last request ended well.
+    JumpUnlessGood(u32),
     /// Go on at one of several operations, by chance or in turn.
     Choose {
         /// Upper bounds (exclusive) of the draw and where each goes; ascending.

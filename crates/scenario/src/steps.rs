@@ -26,6 +26,7 @@ mod sql;
 mod statement;
 mod take;
 pub(crate) mod think;
+mod transaction;
 mod upload;
 mod websocket;
 mod when;
@@ -58,6 +59,7 @@ static KINDS: &[&StepKind] = &[
     &redis::KIND,
     &memcached::KIND,
     &sql::KIND,
+    &transaction::KIND,
     &cql::KIND,
     &aerospike::KIND,
     &websocket::connect::KIND,

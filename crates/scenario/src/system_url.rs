@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use tidemark_wire::aerospike::{NAMESPACE_BYTES_MAX, is_namespace};
 use url::{ParseError, Url};
@@ -67,6 +68,10 @@ pub enum Spoken {
         password: String,
         /// The database.
         database: String,
+        /// Whether TLS is spoken.
+        mode: SslMode,
+        /// With which certificates.
+        files: SslFiles,
     },
 }
 
@@ -94,6 +99,50 @@ impl Sharding {
     }
 }
 
+/// Whether TLS is spoken with PostgreSQL, and whom it trusts, in the words of its own clients.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SslMode {
+    /// It is not spoken.
+    #[default]
+    Disable,
+    /// Where the server speaks it, with whoever that is.
+    Prefer,
+    /// With whoever the server is; where authorities are named, with those whom they signed.
+    Require,
+    /// With a server whose certificate an authority signed.
+    VerifyCa,
+    /// With a server whose certificate has the URL's host, too.
+    VerifyFull,
+}
+
+impl SslMode {
+    const WORDS: [(&'static str, SslMode); 5] = [
+        ("disable", SslMode::Disable),
+        ("prefer", SslMode::Prefer),
+        ("require", SslMode::Require),
+        ("verify-ca", SslMode::VerifyCa),
+        ("verify-full", SslMode::VerifyFull),
+    ];
+
+    fn from_word(word: &str) -> Result<SslMode, String> {
+        let known = SslMode::WORDS.iter().find(|(known, _)| *known == word);
+        known.map(|(_, mode)| *mode).ok_or_else(|| {
+            format!("`sslmode={word}` is not known; it is disable, prefer, require, verify-ca or verify-full")
+        })
+    }
+}
+
+/// Files of certificates that a URL of PostgreSQL names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SslFiles {
+    /// The authorities that are trusted (`sslrootcert`); else those of the machine.
+    pub root: Option<PathBuf>,
+    /// The client's own certificate (`sslcert`).
+    pub certificate: Option<PathBuf>,
+    /// Its key (`sslkey`).
+    pub key: Option<PathBuf>,
+}
+
 /// Most servers of a system.
 pub const SERVERS_MAX: usize = 256;
 
@@ -102,7 +151,7 @@ impl SystemUrl {
     /// `redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][/DATABASE][?protocol=3][&sharding=slots]` and `rediss://`, as
     /// Redis' own tools write it but for the further servers; `redis-cluster://` and `rediss-cluster://` name some of a
     /// cluster's; or `memcached://HOST[:PORT][,HOST[:PORT]…][?sharding=consistent]` and `memcacheds://`, or
-    /// `postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`, or
+    /// `postgres://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE][?sslmode=require]`, or
     /// `cql://[USER:PASSWORD@]HOST[:PORT][/KEYSPACE][?consistency=quorum]`, or `aerospike://HOST[:PORT]/NAMESPACE`.
     ///
     /// # Errors
@@ -330,8 +379,24 @@ fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, St
         return Err("it names several servers; one is driven".into());
     }
     let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it names no host")?.to_owned();
-    if let Some((name, _)) = url.query_pairs().next() {
-        return Err(format!("`{name}` is not known there; TLS is not spoken with PostgreSQL"));
+    let (mut mode, mut files) = (SslMode::default(), SslFiles::default());
+    for (name, value) in url.query_pairs() {
+        let file = || (!value.is_empty()).then(|| PathBuf::from(value.as_ref()));
+        match name.as_ref() {
+            "sslmode" => mode = SslMode::from_word(&value)?,
+            "sslrootcert" if value == "system" => files.root = None,
+            "sslrootcert" => files.root = file(),
+            "sslcert" => files.certificate = file(),
+            "sslkey" => files.key = file(),
+            _ => {
+                return Err(format!(
+                    "`{name}` is not known there; sslmode, sslrootcert, sslcert and sslkey are"
+                ));
+            }
+        }
+    }
+    if mode == SslMode::Disable && files != SslFiles::default() {
+        return Err("it names certificates, but not that TLS is spoken; add sslmode=verify-full".into());
     }
     let decoded = |text: &str| {
         let text = percent_encoding::percent_decode_str(text).decode_utf8();
@@ -345,8 +410,9 @@ fn postgres(url: &Url, others: &[(String, Option<u16>)]) -> Result<SystemUrl, St
     if [&user, &password, &database].iter().any(|text| text.contains('\0')) {
         return Err("user, password and database have no zero bytes".into());
     }
-    let spoken = Spoken::Postgres { user, password, database };
-    Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure: false, spoken })
+    let spoken = Spoken::Postgres { user, password, database, mode, files };
+    let is_secure = mode != SslMode::Disable;
+    Ok(SystemUrl { host, port: url.port(), others: Vec::new(), is_secure, spoken })
 }
 
 fn http(url: &Url) -> Result<Spoken, String> {
@@ -476,7 +542,10 @@ mod tests {
             ("redis-cluster://a?sharding=slots", "leave out `sharding`"),
             ("cql://h?consistency=most", "`most` is not a consistency"),
             ("cql://u@h", "belong together"),
-            ("postgres://h?sslmode=require", "TLS is not spoken"),
+            ("postgres://h?sslmode=always", "disable, prefer, require, verify-ca or verify-full"),
+            ("postgres://h?sslmode=allow", "disable, prefer, require, verify-ca or verify-full"),
+            ("postgres://h?sslmodus=require", "sslmode, sslrootcert"),
+            ("postgres://h?sslrootcert=ca.pem", "add sslmode=verify-full"),
             ("memcached://u:p@h", "authentication is not spoken"),
             ("memcached://h/0", "only a host and a port"),
             ("aerospike://h", "names no namespace"),

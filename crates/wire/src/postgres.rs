@@ -96,6 +96,10 @@ pub struct ReplyDecoder {
     /// A row, before it is counted.
     row: Vec<u8>,
     failed: Option<PostgresError>,
+    /// Whether a transaction may be open behind the reply.
+    may_be_open: bool,
+    /// Whether one is.
+    is_open: bool,
 }
 
 impl ReplyDecoder {
@@ -115,7 +119,24 @@ impl ReplyDecoder {
             tag: Vec::new(),
             row: Vec::new(),
             failed: None,
+            may_be_open: false,
+            is_open: false,
         }
+    }
+
+    /// Whether a transaction may be open behind the replies that begin from now on; otherwise that is an error.
+    pub fn allow_transaction(&mut self, may_be_open: bool) {
+        self.may_be_open = may_be_open;
+    }
+
+    /// Whether a transaction is open behind the last reply, well or failed.
+    pub fn is_in_transaction(&self) -> bool {
+        self.is_open
+    }
+
+    /// The connection is closed, and with it the transaction.
+    pub fn closed(&mut self) {
+        self.is_open = false;
     }
 
     /// Begins the reply to a statement that has these columns, where they are known and there are some; otherwise the reply
@@ -227,14 +248,18 @@ impl ReplyDecoder {
                 messages::write_error(payload, &mut self.body)?;
             }
             b'Z' => {
-                return match payload {
-                    b"I" if self.has_ended => {
+                self.is_open = match payload {
+                    b"I" => false,
+                    b"T" | b"E" => true,
+                    _ => return Err(PostgresError::Malformed),
+                };
+                return match (self.is_open, self.has_ended) {
+                    (true, _) if !self.may_be_open => Err(PostgresError::Transaction),
+                    (_, false) => Err(PostgresError::Unexpected(b'Z')),
+                    (_, true) => {
                         self.end();
                         Ok(true)
                     }
-                    b"I" => Err(PostgresError::Unexpected(b'Z')),
-                    b"T" | b"E" => Err(PostgresError::Transaction),
-                    _ => Err(PostgresError::Malformed),
                 };
             }
             b'G' | b'H' | b'W' => return Err(PostgresError::Copy),

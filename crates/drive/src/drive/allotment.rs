@@ -181,8 +181,8 @@ pub(super) fn sites(places: &[Place<'_>]) -> Vec<Site> {
 pub(super) fn pools(places: &[Place<'_>], limits: &Limits) -> Pools {
     let pool = |place: &Place<'_>| {
         let mut pool = Pool::new(place.connections * place.depth, place.connections, limits.choose);
-        // Redis keeps what a connection has begun: a transaction, what it watches.
-        pool.lends = !matches!(place.target.protocol, Protocol::Redis(_));
+        // these keep what a connection has begun: a transaction, what is watched
+        pool.lends = !matches!(place.target.protocol, Protocol::Redis(_) | Protocol::Postgres(_));
         // connections are closed after each request of HTTP only
         pool.keep_alive =
             limits.keep_alive || !matches!(place.target.protocol, Protocol::Http1 | Protocol::Http2(_));

@@ -88,7 +88,7 @@ pub(super) fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveErro
                 let known = plan.feeders.get(*feeder).is_some_and(|feeder| !feeder.rows.is_empty());
                 known && (*row as usize) < kind.slots
             }
-            Op::Jump(to) | Op::JumpUnless { to, .. } => jumps(*to),
+            Op::Jump(to) | Op::JumpUnless { to, .. } | Op::JumpUnlessGood(to) => jumps(*to),
             Op::Choose { ways, .. } => ways.iter().all(|(_, to)| jumps(*to)),
             Op::BeginGroup(group) => usize::from(*group) < plan.groups.len(),
             Op::Measure { metric, .. } => usize::from(*metric) < plan.metrics.len(),

@@ -1,7 +1,9 @@
-//! How a server of PostgreSQL is told who comes. MD5 and SCRAM are tokio-postgres' own, with the feature `postgres`.
+//! How a server of PostgreSQL is told who comes. MD5 and SCRAM are tokio-postgres' own.
 
 use std::io::{self, ErrorKind};
 
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use tidemark_wire::postgres::{Authentication, write};
 
 use super::Postgres;
@@ -9,8 +11,7 @@ use super::Postgres;
 /// How far it is.
 #[derive(Default)]
 pub(crate) struct Login {
-    #[cfg(feature = "postgres")]
-    scram: Option<postgres_protocol::authentication::sasl::ScramSha256>,
+    scram: Option<ScramSha256>,
 }
 
 // without what is secret
@@ -47,17 +48,7 @@ impl Login {
         }
     }
 
-    #[cfg(not(feature = "postgres"))]
-    fn hashed(&mut self, _: Authentication<'_>, _: &Postgres, _: &mut Vec<u8>) -> io::Result<()> {
-        let words = "the server wants a hashed password, which this build cannot say; build with `--features postgres`";
-        Err(io::Error::new(ErrorKind::Unsupported, words))
-    }
-
-    #[cfg(feature = "postgres")]
     fn hashed(&mut self, asked: Authentication<'_>, who: &Postgres, out: &mut Vec<u8>) -> io::Result<()> {
-        use postgres_protocol::authentication::md5_hash;
-        use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
-
         let out_of_turn = || io::Error::new(ErrorKind::InvalidData, "the server authenticates out of turn");
         match asked {
             Authentication::Md5(salt) => {
@@ -110,7 +101,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "postgres")]
     #[test]
     fn a_hashed_password_is_the_one_that_the_server_knows() {
         let salt = [0x2a, 0x3d, 0x8f, 0xe0];

@@ -126,6 +126,9 @@ fn malformed(error: PostgresError) -> io::Error {
 fn refused(payload: &[u8]) -> io::Error {
     let words = error_words(payload).unwrap_or_else(|error| error.to_string());
     let way_out = match words.get(..5) {
+        Some("28000") if words.contains("no encryption") => {
+            "; it is let in over TLS: add ?sslmode=require to the URL"
+        }
         Some("28P01" | "28000") => {
             "; user and password stand in the URL: postgres://USER:PASSWORD@HOST/DATABASE, best as ${env('NAME')}"
         }

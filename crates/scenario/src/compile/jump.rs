@@ -26,6 +26,9 @@ impl Session<'_, '_> {
         if by_setting {
             self.ops.truncate(begin);
             self.to_end.retain(|at| *at < begin);
+            if let Some(transaction) = &mut self.transaction {
+                transaction.failures.retain(|at| *at < begin);
+            }
             self.connection_uses.retain(|(at, _)| *at < begin);
         }
     }
@@ -40,7 +43,7 @@ impl Session<'_, '_> {
     pub(crate) fn land(&mut self, jump: usize) {
         let here = self.here();
         match &mut self.ops[jump] {
-            Op::Jump(to) | Op::JumpUnless { to, .. } => *to = here,
+            Op::Jump(to) | Op::JumpUnless { to, .. } | Op::JumpUnlessGood(to) => *to = here,
             other => debug_assert!(false, "not a jump: {other:?}"),
         }
     }

@@ -210,6 +210,10 @@ impl Session<'_, '_> {
             (Some(url), None) => Aim::Origin(url, step.value.position),
             (None, Some((key, name))) => Aim::Named(name, key.position),
             (None, None) if ask.is_within_binding() => self.bound_at.clone(),
+            (None, None) if matches!(ask, Ask::Sql(_)) => match &self.transaction {
+                Some(transaction) => transaction.aim.clone(),
+                None => Aim::Open,
+            },
             (None, None) => Aim::Open,
         };
         if matches!(ask, Ask::WebSocket(_) | Ask::EventStream(_)) && !ask.is_within_binding() {
@@ -232,5 +236,14 @@ impl Session<'_, '_> {
         if let Some(metrics) = step.get("measure") {
             self.measure(metrics, true);
         }
+        if let Some(transaction) = &mut self.transaction {
+            transaction.failures.push(self.ops.len());
+            self.ops.push(Op::JumpUnlessGood(0));
+        }
+    }
+
+    /// Where the last request goes.
+    pub(crate) fn last_aim(&self) -> Aim {
+        self.requests.aims.last().cloned().unwrap_or(Aim::Open)
     }
 }

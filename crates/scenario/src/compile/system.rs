@@ -191,6 +191,7 @@ fn tls(node: &Node, base: &Path, reader: &Reader<'_>) -> TlsSettings {
         reader.sink.error(key, "a key belongs to a certificate; name that with `certificate`");
     }
     TlsSettings {
+        any_name: false,
         insecure: truth("insecure").unwrap_or(default.insecure),
         ca: text("ca").map(|file| base.join(file)),
         server_name: text("server name"),

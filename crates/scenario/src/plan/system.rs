@@ -86,6 +86,9 @@ impl HttpVersion {
 pub struct TlsSettings {
     /// Accept any certificate.
     pub insecure: bool,
+    /// Accept any name in a certificate that somebody trusted signed (`sslmode=verify-ca` of PostgreSQL).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any_name: bool,
     /// A PEM file of the only authorities that are trusted; else those of the machine.
     pub ca: Option<PathBuf>,
     /// The name that the server's certificate must have, and that it is asked for; else the URL's host.
@@ -102,6 +105,7 @@ impl Default for TlsSettings {
     fn default() -> Self {
         TlsSettings {
             insecure: false,
+            any_name: false,
             ca: None,
             server_name: None,
             certificate: None,

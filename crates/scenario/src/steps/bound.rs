@@ -114,7 +114,9 @@ fn states_before(ops: &[Op], steps: &[Option<(Use, &Binding)>]) -> Vec<u8> {
         *before |= state;
         match &ops[index] {
             Op::Jump(to) => open.push((*to as usize, state)),
-            Op::JumpUnless { to, .. } => open.extend([(*to as usize, state), (index + 1, state)]),
+            Op::JumpUnless { to, .. } | Op::JumpUnlessGood(to) => {
+                open.extend([(*to as usize, state), (index + 1, state)])
+            }
             Op::Choose { ways, .. } => open.extend(ways.iter().map(|(_, to)| (*to as usize, state))),
             Op::End => {}
             Op::Request(_)

@@ -10,7 +10,7 @@ use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key};
-use crate::plan::Ask;
+use crate::plan::{Ask, TransactionPart};
 
 pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["postgres", "postgresql"],
@@ -42,7 +42,7 @@ const REFUSED: [&str; 18] = [
     "COPY",
 ];
 const WHY: &str = "requests share connections, and each is a transaction of its own; this statement changes the connection for \
-                   others, or has no reply of rows. Several statements at once are one with `WITH`, or a function";
+                   others, or has no reply of rows. Several statements are one transaction with `transaction: NAME` and `steps`";
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
@@ -90,4 +90,13 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
 
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);
+    let begins = |ask: &Ask| matches!(ask, Ask::Sql(statement) if statement.part == TransactionPart::Begin);
+    if let Some((key, value)) = whole.root.get("limits").and_then(|limits| limits.entry("pipeline"))
+        && whole.requests.first_anywhere(begins).is_some()
+        && whole.reader.whole(value, 1).is_some_and(|pipeline| pipeline > 1)
+    {
+        let message =
+            "a transaction has its connection to itself; leave out `pipeline`, and take more `connections`";
+        whole.reader.sink.error(key, message);
+    }
 }

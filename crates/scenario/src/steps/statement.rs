@@ -49,7 +49,8 @@ pub(super) fn compile(
     }
     let (parameters, ledger) = session
         .entered(step, |session| given.iter().map(|node| session.template(node, Encoding::Raw)).collect());
-    let statement = Statement { text: text.unwrap_or_default(), parameters };
+    let part = session.part(step);
+    let statement = Statement { text: text.unwrap_or_default(), parameters, part };
     let plan = session.request(step, label, (ask(statement), ledger), step.get("check"));
     session.check_cookieless(step, &plan, "the reply to a statement has no cookies");
     session.push_request(step, plan);

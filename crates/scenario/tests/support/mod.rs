@@ -82,6 +82,7 @@ impl<'p> User<'p> {
                 Op::JumpUnless { condition, to } => {
                     self.at = if condition.is_true(&mut cx) { self.at + 1 } else { *to as usize };
                 }
+                Op::JumpUnlessGood(_) => self.at += 1,
                 Op::Choose { ways, total, counter: _ } => {
                     let draw = world.random.u32(..*total);
                     let way = ways.iter().find(|(below, _)| draw < *below).expect("bounds reach the total");

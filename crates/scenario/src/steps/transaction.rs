@@ -1,0 +1,132 @@
+//! Statements of SQL that are done together or not at all.
+
+use super::answer::{AT, TIMEOUT};
+use super::{STEPS, Step, StepKind};
+use crate::compile::{Session, Transaction};
+use crate::grammar::Scalar::{Text, Word};
+use crate::grammar::Shape::Scalar;
+use crate::grammar::{Record, Rule, key, required};
+use crate::plan::{Ask, Check, Op, Statement, TextTest, TransactionPart};
+use crate::template::Template;
+
+/// Levels of isolation, as PostgreSQL has them.
+const LEVELS: [&str; 3] = ["read committed", "repeatable read", "serializable"];
+
+pub(super) static KIND: StepKind = StepKind {
+    record: Record {
+        what: "a transaction step",
+        schema: "transaction",
+        about: "Does its steps in one transaction of PostgreSQL, on one connection: `BEGIN`, the steps, `COMMIT`. The first one that \
+                fails leads to `ROLLBACK`, and to the step behind it (docs/sql.md).",
+        verbs: &[key(
+            "transaction",
+            Scalar(Text),
+            "Name in the report, as of a group; its time is told from `BEGIN` to `COMMIT`.",
+        )],
+        keys: &[
+            AT,
+            key("isolation", Scalar(Word(&LEVELS)), "The level of isolation; else the server's."),
+            TIMEOUT,
+            required("steps", STEPS, "What is done."),
+        ],
+        rule: Rule::Free,
+    },
+    source: None,
+    compile,
+    beside: None,
+    example: "
+- transaction: Transfer
+  isolation: serializable
+  steps:
+    - sql: UPDATE accounts SET cents = cents - $2 WHERE id = $1
+      with: [7, 100]
+      check: {body: UPDATE 1}
+    - sql: UPDATE accounts SET cents = cents + $2 WHERE id = $1
+      with: [8, 100]
+      check: {body: UPDATE 1}
+",
+};
+
+fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
+    if session.transaction.is_some() {
+        return session
+            .reader
+            .sink
+            .error(step.node, "a transaction stands in no other one; leave one of them out");
+    }
+    let name = session.reader.text(step.value).unwrap_or_default();
+    if name.is_empty() {
+        session.reader.sink.error(step.value, "a transaction needs a name, which the report shows");
+    }
+    let level = step.get("isolation").and_then(|node| session.reader.word(node, &LEVELS));
+    let begin = level.map_or_else(|| "BEGIN".to_owned(), |level| format!("BEGIN ISOLATION LEVEL {level}"));
+    if !session.begin_group(step.node, name) {
+        return;
+    }
+    let first = session.ops.len();
+    statement(session, step, TransactionPart::Begin, &begin);
+    let not_begun = jump(session, Op::JumpUnlessGood(0));
+    let aim = session.last_aim();
+    session.transaction = Some(Transaction { aim, failures: Vec::new() });
+    session.inner(step.node, "steps", true);
+    let has_statement = session.ops[first + 2..].iter().any(|op| matches!(op, Op::Request(_)));
+    if !has_statement {
+        session.reader.sink.error(step.node, "a transaction without a request does nothing");
+    }
+    let failures = session.transaction.take().map(|transaction| transaction.failures).unwrap_or_default();
+    statement(session, step, TransactionPart::Commit, "COMMIT");
+    let over = jump(session, Op::Jump(0));
+    failures.into_iter().for_each(|failure| session.land(failure));
+    statement(session, step, TransactionPart::Rollback, "ROLLBACK");
+    session.land(over);
+    session.land(not_begun);
+    session.end_group();
+}
+
+fn jump(session: &mut Session<'_, '_>, op: Op) -> usize {
+    session.ops.push(op);
+    session.ops.len() - 1
+}
+
+/// One of the statements that a transaction is made of.
+fn statement(session: &mut Session<'_, '_>, step: &Step<'_>, part: TransactionPart, text: &str) {
+    let word = text.split(' ').next().unwrap_or_default().to_owned();
+    let Some(label) = session.label_or(step, step.node.position, || word) else { return };
+    let ask = Ask::Sql(Statement { text: text.to_owned(), parameters: Vec::new(), part });
+    let mut plan = session.request(step, label, (ask, None), None);
+    if part == TransactionPart::Commit {
+        // the server answers ROLLBACK, which is no error to it, where a statement before had failed
+        plan.checks.push(Check::Body(TextTest::Equals(Template::literal(text))));
+    }
+    session.push_request(step, plan);
+}
+
+impl Session<'_, '_> {
+    /// What a statement is to the transaction that it stands in.
+    pub(super) fn part(&self, step: &Step<'_>) -> TransactionPart {
+        if self.transaction.is_none() || step.verb.text() != Some("sql") {
+            return TransactionPart::Alone;
+        }
+        let told = [
+            ("at", "a statement in a transaction goes where that goes; leave it out"),
+            (
+                "ledger",
+                "a write in a transaction is not acknowledged before its COMMIT; the ledger takes writes outside of one",
+            ),
+            (
+                "insert",
+                "a write in a transaction is not acknowledged before its COMMIT; `keys` takes writes outside of one",
+            ),
+            (
+                "write",
+                "a write in a transaction is not acknowledged before its COMMIT; `keys` takes writes outside of one",
+            ),
+        ];
+        for (name, message) in told {
+            if let Some((key, _)) = step.node.entry(name) {
+                self.reader.sink.error(key, message);
+            }
+        }
+        TransactionPart::Within
+    }
+}
