@@ -253,7 +253,8 @@ impl Probe {
     /// Whether a good answer is a redirect that nobody follows and no check is about.
     pub fn is_unfollowed(&self, answer: &dyn Answer) -> bool {
         let is_unasked = !self.judges_status && !self.follows && is_redirect(answer.status());
-        is_unasked && answer.header(Follow::LOCATION_HEADER).is_some()
+        let location = answer.header(Follow::LOCATION_HEADER).filter(|_| is_unasked);
+        location.is_some_and(|location| !location.trim_ascii().is_empty())
     }
 
     /// Whether an answer passes every check that does not look at variables, which it may set.
@@ -333,7 +334,14 @@ impl Probe {
 
     /// What each check saw in an answer with this flaw, or with none: the status is looked at first, then what is kept,
     /// then everything else, up to the first thing that is wrong.
-    pub fn checked(&self, answer: &dyn Answer, variables: Variables<'_>, flaw: Option<Flaw>) -> Vec<Checked> {
+    /// `scratch` is as the judging left it.
+    pub fn checked(
+        &self,
+        answer: &dyn Answer,
+        variables: Variables<'_>,
+        flaw: Option<Flaw>,
+        scratch: &Scratch,
+    ) -> Vec<Checked> {
         let by_itself = (!self.judges_status && answer.status() > 0).then(|| Checked {
             what: format!("check status: below {FIRST_WRONG_STATUS}, as nothing else is said"),
             saw: answer.status_words(),
@@ -350,7 +358,8 @@ impl Probe {
                     Ordering::Greater => None,
                 },
             };
-            Checked { what: words::wanted(check), saw: words::saw(check, answer, variables), held }
+            let expected = (held == Some(false)).then_some(scratch.expected.as_slice());
+            Checked { what: words::wanted(check, expected), saw: words::saw(check, answer, variables), held }
         });
         by_itself.into_iter().chain(checked).collect()
     }

@@ -11,17 +11,18 @@ pub(crate) const MILLISECOND_NS: u64 = 1_000_000;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     epoch: Instant,
-    wall_epoch_ms: i64,
+    wall_epoch_ns: i64,
 }
 
 impl Clock {
     /// With the run's zero on both clocks.
     pub fn new(epoch: Instant, wall_epoch: SystemTime) -> Self {
-        let wall_epoch_ms = match wall_epoch.duration_since(UNIX_EPOCH) {
-            Ok(after) => after.as_millis() as i64,
-            Err(before) => -(before.duration().as_millis() as i64),
+        // whole milliseconds would lag behind those of others by up to one
+        let wall_epoch_ns = match wall_epoch.duration_since(UNIX_EPOCH) {
+            Ok(after) => nanoseconds(after) as i64,
+            Err(before) => -(nanoseconds(before.duration()) as i64),
         };
-        Clock { epoch, wall_epoch_ms }
+        Clock { epoch, wall_epoch_ns }
     }
 
     /// Now; 0 while the run's zero is still ahead.
@@ -41,7 +42,7 @@ impl Clock {
 
     /// The wall clock at a moment of the run: its one anchor plus monotonic time.
     pub fn wall_ms(&self, at_ns: u64) -> i64 {
-        self.wall_epoch_ms + (at_ns / MILLISECOND_NS) as i64
+        self.wall_epoch_ns.saturating_add(at_ns as i64).div_euclid(MILLISECOND_NS as i64)
     }
 }
 
@@ -53,4 +54,19 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
 /// Nanoseconds to the nearest microsecond.
 pub(crate) fn microseconds(ns: u64) -> u64 {
     ns.saturating_add(500) / 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wall_clock_is_no_millisecond_behind() {
+        let wall_epoch = UNIX_EPOCH + Duration::from_micros(1_700_000_000_000_900);
+        let clock = Clock::new(Instant::now(), wall_epoch);
+        assert_eq!(clock.wall_ms(0), 1_700_000_000_000);
+        assert_eq!(clock.wall_ms(99_999), 1_700_000_000_000);
+        assert_eq!(clock.wall_ms(100_000), 1_700_000_000_001);
+        assert_eq!(clock.wall_ms(700_900_000), 1_700_000_000_701);
+    }
 }

@@ -27,7 +27,7 @@ impl Thread<'_> {
         let session = &self.flow.sessions[s];
         let probe = &self.prepared[session.request as usize].probe;
         let variables = Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };
-        witness.answered(s, self.transport.answer(c), probe, variables, flaw);
+        witness.answered(s, self.transport.answer(c), probe, variables, (flaw, &self.flow.scratch));
     }
 
     /// Looks for the answer among what is offered; what came of the request, if it is there.

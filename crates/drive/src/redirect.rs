@@ -42,6 +42,9 @@ impl KnownOrigin {
 /// it leads nowhere.
 pub(crate) fn write_location(answer: &dyn Answer, location: &[u8], out: &mut Vec<u8>) -> bool {
     out.clear();
+    if location.trim_ascii().is_empty() {
+        return false;
+    }
     if is_relative(location) {
         return resolve_location(false, answer.asked(), location, out).is_ok();
     }
@@ -80,7 +83,9 @@ impl Thread<'_> {
         let follow = self.prepared[session.request as usize].follow.as_ref()?;
         let answer = self.transport.answer(c);
         let status = answer.status();
-        let location = answer.header(Follow::LOCATION_HEADER).filter(|_| is_redirect(status))?;
+        // an empty one leads nowhere, as in browsers
+        let leads = |location: &&[u8]| is_redirect(status) && !location.trim_ascii().is_empty();
+        let location = answer.header(Follow::LOCATION_HEADER).filter(leads)?;
         let fail = |why: &str| {
             let words = format!("status {status}: {}: {why}", shown(location));
             Some(Err(Fault::Other(Outcome::Status, words.into())))

@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use tidemark_scenario::Value;
 use tidemark_scenario::template::Encoding;
 
-use crate::answer::{Answer, Flaw, Probe, Variables};
+use crate::answer::{Answer, Flaw, Probe, Scratch, Variables};
 
 /// Most bytes of a request, of a body and of a value that are told.
 pub const TOLD_BYTES: usize = 4 << 10;
@@ -145,11 +145,11 @@ impl Teller {
         answer: &dyn Answer,
         probe: &Probe,
         variables: Variables<'_>,
-        flaw: Option<Flaw>,
+        (flaw, scratch): (Option<Flaw>, &Scratch),
     ) {
         self.current.answer = Some(ToldAnswer::of(answer, probe, TOLD_BYTES));
         self.current.extracted = probe.extracted(variables, flaw);
-        self.current.checks = probe.checked(answer, variables, flaw);
+        self.current.checks = probe.checked(answer, variables, flaw, scratch);
     }
 
     /// It failed.

@@ -4,7 +4,7 @@
 
 use tidemark_record::Outcome;
 
-use crate::answer::{Answer, Flaw, Probe, Variables};
+use crate::answer::{Answer, Flaw, Probe, Scratch, Variables};
 use crate::told::Teller;
 use crate::trace::{Ending, TraceCounts, Tracer};
 
@@ -60,10 +60,10 @@ impl Witness {
         answer: &dyn Answer,
         probe: &Probe,
         variables: Variables<'_>,
-        flaw: Option<Flaw>,
+        (flaw, scratch): (Option<Flaw>, &Scratch),
     ) {
         if let Some(teller) = &mut self.teller {
-            teller.answered(answer, probe, variables, flaw);
+            teller.answered(answer, probe, variables, (flaw, scratch));
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.answered(s, answer, probe, flaw);

@@ -67,6 +67,7 @@ static KINDS: &[&StepKind] = &[
     &websocket::expect::KIND,
     &websocket::ping::KIND,
     &websocket::close::KIND,
+    &websocket::expect_close::KIND,
     &event_stream::connect::KIND,
     &event_stream::expect::KIND,
     &event_stream::close::KIND,

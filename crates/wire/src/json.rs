@@ -303,6 +303,9 @@ mod tests {
     fn check_wants_one_whole_value() {
         assert!(check(b" {\"a\": [1, 2.5e-3, null]} \n").is_ok());
         assert!(check(b"{} {}").is_err());
+        assert!(check(b"\xef\xbb\xbf {}").is_ok(), "behind a byte order mark");
+        assert!(check(b"\xef\xbb {}").is_err() && check(b" \xef\xbb\xbf{}").is_err());
+        assert_eq!(Path::parse("$.a").unwrap().find(b"\xef\xbb\xbf{\"a\": 7}"), Ok(Some(&b"7"[..])));
         assert!(check(b"").is_err());
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         assert!(check(nested(MAX_DEPTH).as_bytes()).is_ok());

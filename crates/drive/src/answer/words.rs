@@ -25,17 +25,19 @@ pub(super) fn subject(check: &Check) -> String {
     }
 }
 
-/// What must hold, as far as it is known before the run.
-pub(super) fn wanted(check: &Check) -> String {
+/// What must hold, as far as it is known before the run; `expected` is what a text with holes has become, where that is known.
+pub(super) fn wanted(check: &Check, expected: Option<&[u8]>) -> String {
     let test = match check {
         Check::Status(ranges) => return format!("{}: {}", subject(check), statuses(ranges)),
         Check::Header(_, test) | Check::Body(test) | Check::Json(_, test) => test,
         Check::JsonValue(_, test) => {
-            return format!("{}: {}", subject(check), json_test(test, b"what varies"));
+            return format!("{}: {}", subject(check), json_test(test, expected.unwrap_or(b"what varies")));
         }
         Check::Value { .. } | Check::Holds(..) => return subject(check),
     };
-    let text = |template: &Template| template.as_literal().map_or_else(|| "what varies".to_owned(), value);
+    let text = |template: &Template| {
+        template.as_literal().or(expected).map_or_else(|| "what varies".to_owned(), value)
+    };
     let test = match test {
         TextTest::Exists => "exists".to_owned(),
         TextTest::Equals(template) => text(template),

@@ -34,6 +34,8 @@ pub(super) struct Messages<I> {
     reading: Option<(usize, usize)>,
     /// Connections that have something to send, or whose step waits until it is sent.
     unsent: Vec<usize>,
+    /// Connections whose step is under way though their WebSocket is there no more.
+    over: Vec<usize>,
     unclaimed: u64,
     message_bytes: usize,
     payload: Vec<u8>,
@@ -53,6 +55,7 @@ impl<I: Io + 'static> Messages<I> {
             sockets: Vec::new(),
             reading: None,
             unsent: Vec::new(),
+            over: Vec::new(),
             unclaimed: 0,
             message_bytes: setup.plan.limits.body_bytes,
             payload: Vec::new(),
@@ -76,7 +79,15 @@ impl<I: Io + 'static> Messages<I> {
                 back_end::Event::Received { .. } => self.read(c, 0),
                 back_end::Event::Ended => {
                     let words = "the connection was closed without a close of the WebSocket";
+                    if self.is_idle(c) {
+                        self.go(c, words.to_owned());
+                        return None;
+                    }
                     Some(Event::Wrong(Fault::Other(Outcome::Reset, words.into())))
+                }
+                back_end::Event::Unsent(error) | back_end::Event::Failed(error) if self.is_idle(c) => {
+                    self.go(c, format!("the connection of the WebSocket broke: {error}"));
+                    None
                 }
                 back_end::Event::Unsent(error) | back_end::Event::Failed(error) => Some(Event::Failed(error)),
             };
@@ -141,7 +152,18 @@ impl<I: Io + 'static> Messages<I> {
                 }
                 Some(Frame::Close) => {
                     let (code, words) = (socket.decoder.close_code(), socket.close_words());
+                    let awaiting = socket.awaiting;
+                    socket.is_closed = true;
                     self.part(c, code.unwrap_or(NORMAL));
+                    match awaiting {
+                        Awaiting::PeerClose => return Some(Event::Answered { keeps_open: false }),
+                        // the next step is told
+                        Awaiting::Nothing => {
+                            self.go(c, words);
+                            return is_answered.then_some(Event::Answered { keeps_open: true });
+                        }
+                        _ => {}
+                    }
                     return Some(over(is_answered, Fault::Other(Outcome::Reset, words.into())));
                 }
             }
@@ -151,6 +173,41 @@ impl<I: Io + 'static> Messages<I> {
             Err(_) if is_answered => Some(Event::Answered { keeps_open: false }),
             Err(error) => Some(Event::Failed(error)),
         }
+    }
+
+    /// Whether no step is under way on a connection.
+    fn is_idle(&mut self, c: usize) -> bool {
+        self.socket(c).is_some_and(|socket| socket.awaiting == Awaiting::Nothing)
+    }
+
+    /// A WebSocket is there no more, for this reason, and no step is under way: the next one is told.
+    fn go(&mut self, c: usize, words: String) {
+        if let Some(socket) = self.socket(c) {
+            socket.gone = Some(words.into());
+            socket.pending.clear();
+            socket.is_listed = false;
+        }
+        self.unsent.retain(|unsent| *unsent != c);
+        self.http.close(c);
+    }
+
+    /// Whether it is there no more.
+    fn is_gone(&self, c: usize) -> bool {
+        self.sockets.get(c).and_then(Option::as_deref).is_some_and(|socket| socket.gone.is_some())
+    }
+
+    /// What a step is told that is under way though its WebSocket is there no more.
+    fn next_over(&mut self) -> Option<(usize, Event)> {
+        while let Some(c) = self.over.pop() {
+            let Some(socket) = self.socket(c) else { continue };
+            let Some(words) = &socket.gone else { continue };
+            return Some(match socket.awaiting {
+                Awaiting::Nothing => continue,
+                Awaiting::PeerClose if socket.is_closed => (c, Event::Answered { keeps_open: false }),
+                _ => (c, Event::Wrong(Fault::Other(Outcome::Reset, words.to_string().into()))),
+            });
+        }
+        None
     }
 
     /// Whether something is to be sent, or is waited for until it is.
@@ -244,6 +301,10 @@ impl<I: Io + 'static> Transport for Messages<I> {
         if socket.offer_kept() {
             return Ok(Sent::Offered);
         }
+        if socket.gone.is_some() {
+            self.over.push(c);
+            return Ok(Sent::Awaiting);
+        }
         self.flush(c)?;
         let is_unsent = self.is_unsent(c);
         Ok(match self.socket(c) {
@@ -262,13 +323,15 @@ impl<I: Io + 'static> Transport for Messages<I> {
                 self.unsent.retain(|unsent| *unsent != c);
             }
             self.reading = self.reading.filter(|(reading, _)| *reading != c);
+            self.over.retain(|over| *over != c);
         }
         self.http.close(c);
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         let look = (!self.unsent.is_empty()).then_some(SENDING_LOOK);
-        self.http.wait(at_most.into_iter().chain(look).min())
+        let at_once = (!self.over.is_empty()).then_some(Duration::ZERO);
+        self.http.wait(at_most.into_iter().chain(look).chain(at_once).min())
     }
 
     fn hand_over(&mut self) -> io::Result<()> {
@@ -281,6 +344,9 @@ impl<I: Io + 'static> Transport for Messages<I> {
                 && let Some(event) = self.read(c, at)
             {
                 return Some((c, event));
+            }
+            if let Some(over) = self.next_over() {
+                return Some(over);
             }
             let Some((c, event)) = self.http.io.next() else { return self.next_sent() };
             if let Some(event) = self.on_io(c, event) {
@@ -336,7 +402,7 @@ impl<I: Io + 'static> Transport for Messages<I> {
 
     fn leave(&mut self, c: usize) -> bool {
         let is_bound = self.is_bound(c);
-        if is_bound {
+        if is_bound && !self.is_gone(c) {
             self.part(c, NORMAL);
         }
         !is_bound
@@ -356,7 +422,11 @@ impl<I: Io + 'static> Transport for Messages<I> {
         let Some(socket) = self.sockets.get_mut(c).and_then(Option::as_mut) else { return false };
         let was_kept = socket.is_kept_offered();
         self.unclaimed += socket.decline();
-        was_kept && socket.offer_kept()
+        let is_offered = was_kept && socket.offer_kept();
+        if !is_offered && socket.gone.is_some() {
+            self.over.push(c);
+        }
+        is_offered
     }
 
     fn uploads_cut(&self) -> u64 {

@@ -29,8 +29,10 @@ pub(super) enum Awaiting {
     AnyMessage,
     /// The pong of its ping.
     Pong,
-    /// The peer's close.
+    /// The peer's close, which answers the step's own.
     Close,
+    /// The peer's close.
+    PeerClose,
 }
 
 /// A connection that is a WebSocket.
@@ -46,6 +48,10 @@ pub(super) struct WebSocket {
     pub pending: Vec<u8>,
     /// Whether it is among those that have something to send.
     pub is_listed: bool,
+    /// Why there is none any more, in words, where that came while no step was under way.
+    pub gone: Option<Box<str>>,
+    /// Whether the peer has closed it.
+    pub is_closed: bool,
     /// The payload of the ping under way.
     ping: Vec<u8>,
     inbox: Inbox,
@@ -61,6 +67,8 @@ impl WebSocket {
             has_begun: false,
             pending: Vec::new(),
             is_listed: false,
+            gone: None,
+            is_closed: false,
             ping: Vec::new(),
             inbox: Inbox::default(),
         })
@@ -140,6 +148,7 @@ impl WebSocket {
                 write_close(out, Some(*code), &String::from_utf8_lossy(payload), key);
                 Awaiting::Close
             }
+            WebSocketStep::ExpectClose => Awaiting::PeerClose,
         };
         (self.has_begun, self.inbox.offer) = (true, Offer::None);
         Ok(())
@@ -167,12 +176,26 @@ impl WebSocket {
     }
 }
 
+/// What stands for a close without a code (RFC 6455, 7.4.1).
+const NO_CODE: u16 = 1005;
+
+impl WebSocket {
+    /// Whether the answer is the peer's close.
+    fn is_answered_by_close(&self) -> bool {
+        self.is_closed && self.awaiting == Awaiting::PeerClose
+    }
+}
+
 impl Answer for WebSocket {
+    /// The code of the close that was waited for.
     fn status(&self) -> u16 {
-        0
+        if self.is_answered_by_close() { self.decoder.close_code().unwrap_or(NO_CODE) } else { 0 }
     }
 
     fn status_words(&self) -> String {
+        if self.is_answered_by_close() {
+            return format!("close code {}", Answer::status(self));
+        }
         match self.inbox.offer {
             Offer::None => "done".into(),
             Offer::Received | Offer::Kept => "a message".into(),
@@ -181,6 +204,7 @@ impl Answer for WebSocket {
 
     fn body(&self) -> &[u8] {
         match self.inbox.offer {
+            Offer::None if self.is_answered_by_close() => self.decoder.close_reason().as_bytes(),
             Offer::None => &[],
             Offer::Received => self.decoder.message(),
             Offer::Kept => self.inbox.taken(),

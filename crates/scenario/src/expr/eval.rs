@@ -270,6 +270,9 @@ impl<'e> Machine<'e> {
             if let Some(whole) = whole {
                 return Ok(Got::Int(whole));
             }
+            if matches!(operator, Operator::Add | Operator::Subtract | Operator::Multiply) {
+                return Err(Absent::Failed(TOO_LARGE));
+            }
         }
         let (left, right) = (left.as_f64(), right.as_f64());
         let real = match operator {
@@ -377,6 +380,21 @@ impl<'e> Machine<'e> {
                 }
             }
         }
+    }
+}
+
+/// What is wrong where whole numbers become one that is none any more.
+pub(super) const TOO_LARGE: &str = "the whole number is too large: they go from -9223372036854775808 to 9223372036854775807; with .0 behind one it is no \
+     whole number";
+
+/// Whether two constants never give a whole number, as it is too large.
+pub(super) fn is_too_large(operator: Operator, left: &Node, right: &Node) -> bool {
+    let (Node::Int(left), Node::Int(right)) = (left, right) else { return false };
+    match operator {
+        Operator::Add => left.checked_add(*right).is_none(),
+        Operator::Subtract => left.checked_sub(*right).is_none(),
+        Operator::Multiply => left.checked_mul(*right).is_none(),
+        _ => false,
     }
 }
 

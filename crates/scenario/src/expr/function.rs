@@ -26,6 +26,12 @@ const NO_VALUE: Absent = Absent::Failed("it is no whole value of value()");
 const NO_SHARE: &str = "a share is from 0 to 1";
 const NO_WEIGHT: &str = "a weight is not below 0";
 
+/// What is wrong with the bounds of random numbers, how many they are, how many are chosen from, and a length.
+const REVERSED: &str = "the range is empty: its second number is below its first";
+const NO_COUNT: &str = "a count is not below 0";
+const NO_NUMBERS: &str = "it is below 1: there is no number to choose";
+const NO_LENGTH: &str = "a length is from 0 to 65536";
+
 /// Longest text that one function makes on its own (`pad`, `random_text`), bytes.
 const MADE_TEXT_MAX: i64 = 65_536;
 const DAY_MS: i64 = 86_400_000;
@@ -109,14 +115,20 @@ functions! {
 
     "random" "random(low, high)" "a random whole number, both bounds included" 2..=2 varies |m, a| {
         let (low, high) = (whole(m, &a[0])?, whole(m, &a[1])?);
-        Ok(Got::Int(m.random.i64(low..=high.max(low))))
+        if high < low {
+            return Err(Absent::Failed(REVERSED));
+        }
+        Ok(Got::Int(m.random.i64(low..=high)))
     };
     "pick" "pick(value, …)" "one of the values at random" 1..=ANY varies |m, a| {
         let index = m.random.usize(..a.len());
         m.eval(&a[index])
     };
     "random_text" "random_text(length)" "random letters and digits" 1..=1 varies |m, a| {
-        let length = whole(m, &a[0])?.clamp(0, MADE_TEXT_MAX);
+        let length = whole(m, &a[0])?;
+        if !(0..=MADE_TEXT_MAX).contains(&length) {
+            return Err(Absent::Failed(NO_LENGTH));
+        }
         make(m, |m| {
             for _ in 0..length {
                 let byte = m.random.alphanumeric() as u8;
@@ -127,6 +139,12 @@ functions! {
     "random_numbers" "random_numbers(count, low, high)" "random whole numbers as one text, with spaces between" 3..=3 varies
         |m, a| {
         let (count, low, high) = (whole(m, &a[0])?, whole(m, &a[1])?, whole(m, &a[2])?);
+        if high < low {
+            return Err(Absent::Failed(REVERSED));
+        }
+        if count < 0 {
+            return Err(Absent::Failed(NO_COUNT));
+        }
         make(m, |m| {
             let begin = m.made.len();
             for number in 0..count {
@@ -136,28 +154,28 @@ functions! {
                 if number > 0 {
                     m.made.push(b' ');
                 }
-                let random = m.random.i64(low..=high.max(low));
+                let random = m.random.i64(low..=high);
                 m.made.extend_from_slice(itoa::Buffer::new().format(random).as_bytes());
             }
         })
     };
     "zipf" "zipf(n) or zipf(n, exponent)" "a whole number from 1 to n, small ones more often: k in proportion to 1/k^exponent, 0.99 where none is said" 1..=2 varies |m, a| {
-        let n = whole(m, &a[0])?.max(1);
+        let n = numbers(m, &a[0])?;
         let exponent = real(m, a.get(1), YCSB_EXPONENT)?;
         Ok(Got::Int(Zipf::new(n as f64, exponent).pick(|| m.random.f64())))
     };
     "scrambled_zipf" "scrambled_zipf(n) or scrambled_zipf(n, exponent)" "the same with the popular numbers spread over all, as YCSB does it (docs/kv.md)" 1..=2 varies |m, a| {
-        let n = whole(m, &a[0])?;
+        let n = numbers(m, &a[0])?;
         let exponent = real(m, a.get(1), YCSB_EXPONENT)?;
         Ok(Got::Int(choose::scrambled(Zipf::new(SCRAMBLED_RANKS, exponent).pick(|| m.random.f64()), n)))
     };
     "hotspot" "hotspot(n, share of numbers, share of draws)" "a whole number from 1 to n: one of the first with this share of all draws, evenly among them, otherwise one of the rest" 3..=3 varies |m, a| {
-        let n = whole(m, &a[0])?;
+        let n = numbers(m, &a[0])?;
         let (numbers, draws) = (share(m, a.get(1), 0.0)?, share(m, a.get(2), 0.0)?);
         Ok(Got::Int(choose::hotspot(n, numbers, draws, m.random)))
     };
     "exponential" "exponential(n) or exponential(n, share of numbers, share of draws)" "a whole number from 1 to n, small ones exponentially more often; 0.95 of draws are in the first 6/7 where nothing is said" 1..=3 varies |m, a| {
-        let n = whole(m, &a[0])?;
+        let n = numbers(m, &a[0])?;
         let (numbers, draws) = (share(m, a.get(1), EXPONENTIAL_NUMBERS)?, share(m, a.get(2), EXPONENTIAL_DRAWS)?);
         Ok(Got::Int(choose::exponential(n, draws, numbers, m.random)))
     };
@@ -499,6 +517,12 @@ fn replace<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
     })
 }
 
+/// How many numbers are chosen from.
+fn numbers<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<i64, Absent> {
+    let n = whole(m, node)?;
+    if n < 1 { Err(Absent::Failed(NO_NUMBERS)) } else { Ok(n) }
+}
+
 /// Evaluates a call whose arguments are all constants, and makes ready what has some that are.
 pub(crate) fn fold(function: &'static Function, arguments: Box<[Node]>) -> Node {
     if let Some(ready) = ready(function.name, &arguments) {
@@ -524,7 +548,7 @@ fn ready(name: &str, arguments: &[Node]) -> Option<Node> {
         },
         "random" => {
             let (low, high) = (constant_whole(&arguments[0])?, constant_whole(&arguments[1])?);
-            Some(Node::Uniform { low, high: high.max(low) })
+            (low <= high).then_some(Node::Uniform { low, high })
         }
         "pad" if arguments[0].as_literal().is_none() => {
             let width = width_of(constant_whole(&arguments[1])?);
@@ -547,10 +571,26 @@ pub(super) fn never_right(name: &str, arguments: &[Node]) -> Vec<(usize, &'stati
         }
         ("hotspot" | "exponential", 1 | 2) if !(0.0..=1.0).contains(&number) => Some(NO_SHARE),
         ("weighted", index) if index % 2 == 1 && number < 0.0 => Some(NO_WEIGHT),
+        ("random_text", 0) if !(0.0..=MADE_TEXT_MAX as f64).contains(&number) => Some(NO_LENGTH),
+        ("random_numbers", 0) if number < 0.0 => Some(NO_COUNT),
         _ => None,
     };
+    // bounds of which both are constant
+    let reversed = match name {
+        "random" => Some(1),
+        "random_numbers" => Some(2),
+        _ => None,
+    };
+    let reversed = reversed.filter(|high: &usize| {
+        let bounds = arguments
+            .get(high - 1)
+            .and_then(constant_whole)
+            .zip(arguments.get(*high).and_then(constant_whole));
+        bounds.is_some_and(|(low, high)| high < low)
+    });
     let numbers = arguments.iter().map(constant_number).enumerate();
-    numbers.filter_map(|(index, number)| Some((index, reason(index, number?)?))).collect()
+    let wrong = numbers.filter_map(|(index, number)| Some((index, reason(index, number?)?)));
+    wrong.chain(reversed.map(|high| (high, REVERSED))).collect()
 }
 
 /// `latest(KEYS)` of so many numbers.

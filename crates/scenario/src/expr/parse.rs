@@ -2,7 +2,7 @@
 
 use super::digest::DigestForm;
 use super::error::ExprError;
-use super::eval::{Function, Number, constant_value};
+use super::eval::{Function, Number, TOO_LARGE, constant_value, is_too_large};
 use super::function;
 use super::node::{Node, Operator};
 
@@ -150,6 +150,10 @@ impl<'t> Parser<'t, '_> {
                     length,
                     "this is always 0: a division by zero".into(),
                 ));
+            }
+            if is_too_large(operator, &left, &right) {
+                let length = self.text[start..self.at].trim_end().len();
+                self.mistakes.push(self.mistake(start, length, TOO_LARGE.into()));
             }
             left = fold_binary(operator, left, right);
         }

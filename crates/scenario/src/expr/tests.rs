@@ -1,3 +1,4 @@
+use super::eval::TOO_LARGE;
 use super::*;
 use crate::context::{Feeder, Shared};
 
@@ -104,7 +105,7 @@ fn expressions_give_what_the_reference_says() {
         ("8 / 2", "4"),
         ("-7 % 3", "2"),
         ("1 / random(0, 0)", ""),
-        ("9223372036854775807 + 1", "9223372036854776000"),
+        ("9223372036854775807.0 + 1", "9223372036854776000"),
         ("b + 1", "27618"),
         ("a + 1", ""),
         ("number(before(a, ' ')) + 1", "124"),
@@ -200,6 +201,14 @@ fn what_has_no_value_says_why() {
     for (text, why) in [
         ("1 / random(0, 0)", "division by zero"),
         (" 7 % (3 - random(3, 3)) ", "division by zero"),
+        ("random(7, 7) * 9223372036854775807", TOO_LARGE),
+        ("-9223372036854775807 - random(2, 2)", TOO_LARGE),
+        ("random(5, random(1, 1))", "the range is empty: its second number is below its first"),
+        ("random_numbers(2, random(5, 5), 1)", "the range is empty: its second number is below its first"),
+        ("random_numbers(random(-2, -2), 1, 5)", "a count is not below 0"),
+        ("random_text(random(-1, -1))", "a length is from 0 to 65536"),
+        ("zipf(random(0, 0))", "it is below 1: there is no number to choose"),
+        ("hotspot(random(-5, -5), 0.5, 0.5)", "it is below 1: there is no number to choose"),
         ("'x' * 2", "something in it is not a number"),
         ("number('x')", "something in it is not a number"),
         ("missing + 1", "something in it is not a number"),
@@ -337,6 +346,14 @@ fn mistakes_say_where_and_what() {
     assert_eq!(mistake("lne(a)"), "0+3 unknown function \"lne\"; did you mean len?");
     assert_eq!(mistake("nxt(rows)"), "0+3 unknown function \"nxt\"; did you mean next?");
     assert_eq!(mistake("x + y"), "0+1 unknown variable \"x\"\n4+1 unknown variable \"y\"");
+    assert_eq!(mistake("9223372036854775807+1"), format!("20+1 {TOO_LARGE}"));
+    assert_eq!(mistake("4 * 9223372036854775807"), format!("4+19 {TOO_LARGE}"));
+    assert_eq!(mistake("random(5,1)"), "9+1 the range is empty: its second number is below its first");
+    assert_eq!(
+        mistake("random_numbers(3, 5, 1)"),
+        "21+1 the range is empty: its second number is below its first"
+    );
+    assert_eq!(mistake("random_text(-1)"), "12+2 a length is from 0 to 65536");
     assert_eq!(mistake("a && b"), "2+2 unexpected \"&&\"; write and");
     assert_eq!(mistake("a = b"), "2+1 unexpected \"=\"; write == to compare");
     assert_eq!(mistake("!a"), "0+1 unexpected \"!\"; write not");

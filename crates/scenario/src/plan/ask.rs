@@ -246,6 +246,8 @@ pub enum WebSocketStep {
         /// Words for the peer.
         reason: Template,
     },
+    /// Wait until the peer closes; its code is the status that the request's checks look at, its reason the body.
+    ExpectClose,
 }
 
 /// What a step does with the session's event stream.

@@ -83,7 +83,7 @@ fn use_of(op: &Op, requests: &[RequestPlan], target: u16) -> Option<(Use, &'stat
         Ask::WebSocket(step) => {
             let what = match step {
                 WebSocketStep::Connect { .. } => Use::Begin,
-                WebSocketStep::Close { .. } => Use::End,
+                WebSocketStep::Close { .. } | WebSocketStep::ExpectClose => Use::End,
                 _ => Use::Within,
             };
             (what, &WEB_SOCKET)

@@ -3,6 +3,7 @@
 pub(super) mod close;
 pub(super) mod connect;
 pub(super) mod expect;
+pub(super) mod expect_close;
 pub(super) mod ping;
 pub(super) mod send;
 

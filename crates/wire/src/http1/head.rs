@@ -54,11 +54,14 @@ impl Facts {
         // By length first: of the usual headers only few are compared at all.
         match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => {
-                let length = decimal(value).ok_or(HttpError::ContentLengthInvalid)?;
-                if self.content_length.is_some_and(|before| before != length) {
-                    return Err(HttpError::ContentLengthConflict);
+                // a list of the same value is that value (RFC 9110, 8.6)
+                for value in value.split(|byte| *byte == b',') {
+                    let length = decimal(value.trim_ascii()).ok_or(HttpError::ContentLengthInvalid)?;
+                    if self.content_length.is_some_and(|before| before != length) {
+                        return Err(HttpError::ContentLengthConflict);
+                    }
+                    self.content_length = Some(length);
                 }
-                self.content_length = Some(length);
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 if self.chunked || self.minor_version == 0 || !value.eq_ignore_ascii_case(b"chunked") {

@@ -9,6 +9,10 @@ fn error<T>(offset: usize, reason: &'static str) -> Result<T, JsonError> {
 /// The first byte at or behind `at` that is no blank.
 #[inline]
 pub(super) fn blanks(json: &[u8], mut at: usize) -> usize {
+    // a byte order mark, which stands in front of all
+    if at == 0 && json.starts_with(b"\xef\xbb\xbf") {
+        at = 3;
+    }
     while let Some(b' ' | b'\n' | b'\t' | b'\r') = json.get(at) {
         at += 1;
     }
