@@ -15,6 +15,10 @@ pub use json::{json, schema};
 
 /// Others that use so many cores are told of where nobody knows whether they are the system.
 const BUSY_CORES: f64 = 0.5;
+/// What stands before what held the driver up.
+const DRIVER_BOUND: &str = "the load generator was the bottleneck: ";
+/// A system that uses a larger share of its cores has hardly any free, and a smaller one has.
+const FREE_BELOW: f64 = 0.7;
 /// Most trials that are not counted and have a line each.
 const NOT_COUNTED_MAX: usize = 5;
 
@@ -30,6 +34,19 @@ pub(crate) fn missed<'a>(
 /// The result in one sentence: `holds 41,200/s (40,100 to 42,000, 95 %); first to break: p99 < 50ms; then CPU of the system
 /// is 0.97 cores`.
 pub fn says(found: &Found) -> String {
+    let proved = proved(found);
+    match found.ended {
+        Some(_) if !found.is_quiet() => format!(
+            "not measured: others on this machine disturbed {} of {} trials; the others: {proved}",
+            found.disturbed,
+            found.disturbed + found.counted
+        ),
+        _ => proved,
+    }
+}
+
+/// What the trials that count come to.
+fn proved(found: &Found) -> String {
     let first = found.first_to_break.as_deref();
     let broke = || {
         let at = found
@@ -46,10 +63,9 @@ pub fn says(found: &Found) -> String {
                 let breaks = format!("{} breaks at {}", broke(), level_text(level, found.users));
                 match found.ended {
                     Some(Ending::NothingHolds) => format!("nothing holds: {breaks}"),
-                    Some(Ending::Driver) => format!(
-                        "{breaks}; below that nothing could be told: the driver was the limit, not the system: {}",
-                        driver()
-                    ),
+                    Some(Ending::Driver) => {
+                        format!("{breaks}; below that nothing could be told: {DRIVER_BOUND}{}", driver())
+                    }
                     Some(_) => format!("{breaks}; below that nothing could be told"),
                     None => format!("{breaks}, and nothing has held yet"),
                 }
@@ -57,13 +73,16 @@ pub fn says(found: &Found) -> String {
             _ => match found.ended {
                 None => "no result yet: no trial that counts has finished".into(),
                 Some(Ending::Driver) => {
-                    format!("nothing could be told: the driver was the limit, not the system: {}", driver())
+                    format!("nothing could be told: {DRIVER_BOUND}{}", driver())
                 }
                 Some(_) => "no trial decided anything".into(),
             },
         },
         (Some(Ending::Driver), Some(held)) => {
-            format!("holds at least {held}; above it the driver is the limit, not the system: {}", driver())
+            let breaks = found.high_per_s.filter(|_| first.is_some());
+            let breaks =
+                breaks.map_or_else(String::new, |per_s| format!("; {} breaks at {}/s", broke(), rate(per_s)));
+            format!("holds at least {held}{breaks}; above that {DRIVER_BOUND}{}", driver())
         }
         (Some(Ending::NothingBreaks), Some(held)) => {
             format!("holds {held}, the most that was tried, and nothing broke")
@@ -88,26 +107,26 @@ pub fn at_least(found: &Found, per_s: f64) -> String {
         1_000.0.. => format!("{}/s", count(per_s.round() as u64)),
         _ => format!("{}/s", rate(per_s)),
     };
+    let undecided = format!("no trial decides whether it holds {wanted}");
     match found.holds_at_least(per_s) {
+        None if !found.is_quiet() => format!("{undecided}: others on this machine disturbed too many"),
+        None if found.smaller_from_per_s.is_some_and(|from| from <= per_s) => {
+            format!("{undecided}: good answers are smaller there than at less load")
+        }
+        None if found.low_per_s.is_some_and(|low| low >= per_s) => {
+            format!("{undecided}: none was long enough to see whether it lasts; give more --budget")
+        }
         Some(true) => format!("at least the {wanted} asked for"),
         Some(false) => format!("less than the {wanted} asked for"),
         None => match (found.low_per_s, found.high_per_s) {
             (Some(_), Some(_)) if found.is_narrow() => {
-                format!("the interval does not decide whether it holds {wanted}")
+                format!("the interval does not decide whether it holds {wanted}, and no last trial showed it")
             }
-            (Some(_), Some(_)) => {
-                format!("no trial decides whether it holds {wanted}: the interval is too wide")
-            }
-            (Some(_), None) => {
-                format!("no trial decides whether it holds {wanted}: it was not tried that far")
-            }
-            (None, Some(_)) => {
-                format!("no trial decides whether it holds {wanted}: the interval has no lower end yet")
-            }
-            (None, None) if found.per_s.is_some() => {
-                format!("no trial decides whether it holds {wanted}: the limit has no interval yet")
-            }
-            (None, None) => format!("no trial decides whether it holds {wanted}: nothing has held yet"),
+            (Some(_), Some(_)) => format!("{undecided}: the interval is too wide"),
+            (Some(_), None) => format!("{undecided}: it was not tried that far"),
+            (None, Some(_)) => format!("{undecided}: the interval has no lower end yet"),
+            (None, None) if found.per_s.is_some() => format!("{undecided}: the limit has no interval yet"),
+            (None, None) => format!("{undecided}: nothing has held yet"),
         },
     }
 }
@@ -192,17 +211,18 @@ pub fn cause(cause: &Cause) -> String {
             let sync = duration(*sync_us as f64);
             format!("the limit is the disk: every answer waits for it, and a sync takes {sync}")
         }
-        Cause::Within { cores, of } if *of > 0.0 => format!(
-            "the limit is nothing that is seen from outside, as CPU is {cores:.2} of {}: it waits for something within it or \
-             behind it, a lock, a pool, another service",
+        Cause::Within { cores, of } if *of > 0.0 && *cores < FREE_BELOW * of => format!(
+            "cause unknown: CPU, disk and connections were free (CPU: {cores:.2} of {})",
             cores_of(*of)
         ),
-        Cause::Within { cores, .. } if *cores > 0.0 => format!(
-            "the limit is nothing that is seen from outside, as CPU is {cores:.2} cores (how many it has is not known): it \
-             waits for something within it or behind it, a lock, a pool, another service"
-        ),
+        Cause::Within { cores, of } if *of > 0.0 => {
+            format!("cause unknown: CPU was neither free nor full ({cores:.2} of {})", cores_of(*of))
+        }
+        Cause::Within { cores, .. } if *cores > 0.0 => {
+            format!("cause unknown: CPU was {cores:.2} cores (how many it has is not known)")
+        }
         Cause::Unknown | Cause::Within { .. } => {
-            "what sets the limit is not known: nobody watches the CPU of the system; --watch shows it".into()
+            "cause unknown: nobody watches the CPU of the system; --watch shows it".into()
         }
     }
 }
@@ -239,16 +259,30 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
             level_text(*broke, users),
             level_text(*held, users)
         ),
-        Anomaly::DoesNotLast { measured_s, measured } => {
-            format!("what held for seconds did not hold for {}: {measured}", seconds(*measured_s))
-        }
+        Anomaly::CapacityFalls { from_per_s, from_after_s, to_per_s, to_after_s, trials } => format!(
+            "it slows down the longer it runs: with too much to do it answered {}/s after {}, and {}/s after {} (a trend over \
+             {trials} trials, beyond chance); so it has no single limit",
+            rate(*from_per_s),
+            seconds(*from_after_s),
+            rate(*to_per_s),
+            seconds(*to_after_s)
+        ),
+        Anomaly::AnswersShrink { label, bytes, smaller_bytes, from_per_s } => format!(
+            "good answers{} get smaller from {}/s on: {} bytes each instead of {}; so it may do less there, and that it \
+             holds is not sure",
+            if label.is_empty() { String::new() } else { format!(" of `{label}`") },
+            rate(*from_per_s),
+            rate(*smaller_bytes),
+            rate(*bytes)
+        ),
+        Anomaly::DoesNotLast { measured_s, measured, level } => format!(
+            "what held for seconds did not hold for {}, at {}: {measured}",
+            seconds(*measured_s),
+            level_text(*level, users)
+        ),
         Anomaly::Disturbed { trials, by } => format!(
-            "{} by somebody else on the machine, the last time as {by}",
-            if *trials == 1 {
-                "one trial was disturbed".to_owned()
-            } else {
-                format!("{trials} trials were disturbed")
-            }
+            "others on this machine disturbed {}, which do not count; the last time {by}",
+            if *trials == 1 { "one trial".to_owned() } else { format!("{trials} trials") }
         ),
     }
 }
@@ -257,11 +291,8 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
 pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     let wanted = search.at_least_per_s.map(|per_s| at_least(found, per_s));
     let limit = found.cause.iter().map(cause);
-    // where they are not counted each has a line of its own
-    let is_disturbed = |trial: &&Trial| matches!(trial.not_counted, Some(NotCounted::Machine(_)));
-    let is_always_disturbed = counted(&search.trials).iter().any(is_disturbed);
-    let anomalies =
-        found.anomalies.iter().filter(|of| is_always_disturbed || !matches!(of, Anomaly::Disturbed { .. }));
+    // each of those trials has a line of its own
+    let anomalies = found.anomalies.iter().filter(|of| !matches!(of, Anomaly::Disturbed { .. }));
     let anomalies = anomalies.map(|of| anomaly(of, found.users));
     let is_below = |per_s: &f64| found.per_s.is_some_and(|limit| *per_s < limit);
     let knee = found.knee_per_s.filter(is_below).filter(|_| found.curve.len() > 2);
@@ -271,6 +302,7 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     wanted
         .into_iter()
         .chain(limit)
+        .chain(neighbours(found))
         .chain(anomalies)
         .chain(not_counted(search))
         .chain(beside(search))
@@ -279,13 +311,28 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
         .collect()
 }
 
+/// What others used while they disturbed trials, by name.
+fn neighbours(found: &Found) -> Option<String> {
+    let of = found.neighbours.iter().map(|of| format!("{} {:.2} cores", of.name, of.cores));
+    let of: Vec<String> = of.collect();
+    (!of.is_empty()).then(|| {
+        let trials = if found.disturbed == 1 { "trial" } else { "trials" };
+        format!(
+            "others took in the {} {trials} that they disturbed: {}; where one of them belongs to the system, --watch it; \
+             else end it, or --pin the driver and the system to cores of their own",
+            found.disturbed,
+            of.join(", ")
+        )
+    })
+}
+
 /// A line for each trial that is not counted, with its level and why: those first, and how many more there are.
 fn not_counted(search: &Search) -> Vec<String> {
     let counted = counted(&search.trials);
     let line = |(index, trial): (usize, &Trial)| {
         let why = match trial.not_counted.as_ref().filter(|_| !is_among(&counted, trial))? {
-            NotCounted::Driver(why) => format!("the driver was the limit: {why}"),
-            NotCounted::Machine(why) => format!("the machine was the limit: {why}"),
+            NotCounted::Driver(why) => format!("{DRIVER_BOUND}{why}"),
+            NotCounted::Machine(why) => why.clone(),
         };
         let level = level_text(trial.ask.level, search.options.users);
         Some(format!("trial {}, at {level}, is not counted: {why}", index + 1))
@@ -331,6 +378,7 @@ pub(crate) fn took(search: &Search, found: &Found) -> String {
             let more = if has_interval { "narrows the interval" } else { "tries more" };
             format!("; --budget {} is used up; a longer one {more}", budget(search.options.budget_s))
         }
+        Some(Ending::Disturbed) => "; others had the machine again and again: try in a quieter moment".into(),
         Some(Ending::Undecided) => "; more trials of this length would say no more".into(),
         None => ", not finished".into(),
         _ => String::new(),
@@ -420,7 +468,7 @@ pub(crate) mod tests {
                 p99_us: Some(us * 4),
                 mean_us: Some(us as f64 * 1.5),
                 service_mean_us: Some(us as f64 * 1.5),
-                processes: vec![Cores { name: "system".into(), cores: level / 900.0 }],
+                processes: vec![Cores { name: "system".into(), cores: level / 900.0, waited: None }],
                 ..Figures::default()
             };
             let seen = vec![GoalResult { met, measured: "71ms</td>".into(), tail: None, undecided: false }];
@@ -541,7 +589,8 @@ pub(crate) mod tests {
         search.resources.fresh = false;
         for trial in &mut search.trials {
             trial.figures.processes.clear();
-            trial.figures.neighbours = vec![Cores { name: "rustc".into(), cores: trial.ask.level / 500.0 }];
+            trial.figures.neighbours =
+                vec![Cores { name: "rustc".into(), cores: trial.ask.level / 500.0, waited: None }];
         }
         let remarked = remarks(search, &found).join("; ");
         assert!(
