@@ -506,7 +506,8 @@ pub(crate) mod tests {
         let bound = other(Ending::Driver, &|found| found.driver = Some("its threads".into()));
         assert_eq!(
             bound,
-            "holds at least 42,400/s; above it the driver is the limit, not the system: its threads"
+            "holds at least 42,400/s; mean < 50ms (71ms</td>) breaks at 45,000/s; above that the load generator was the \
+             bottleneck: its threads"
         );
         let users = other(Ending::Budget, &|found| {
             (found.users, found.level, found.low_level, found.high_level) =
@@ -527,9 +528,12 @@ pub(crate) mod tests {
         };
         assert_eq!(
             other(Ending::Driver, &silent),
-            "nothing could be told: the driver was the limit, not the system: its threads"
+            "nothing could be told: the load generator was the bottleneck: its threads"
         );
         assert_eq!(other(Ending::Undecided, &silent), "no trial decided anything");
+        let disturbed = other(Ending::Disturbed, &|found| found.disturbed = 7);
+        let expected = "not measured: others on this machine disturbed 7 of 10 trials; the others: holds 42,400/s (between";
+        assert!(disturbed.starts_with(expected), "{disturbed}");
         assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));
         assert!(other(Ending::Saturated, &|_| {}).contains("--until"));
     }
@@ -537,11 +541,24 @@ pub(crate) mod tests {
     #[test]
     fn whether_it_holds_what_it_must_is_said_only_where_it_is_sure() {
         let mut searches = searches(None);
-        let found = searches.searches[0].found();
+        let short = searches.searches[0].found();
+        let undecided = "no trial decides whether it holds 40,000/s: ";
+        let no_last = "none was long enough to see whether it lasts; give more --budget";
+        assert_eq!(at_least(&short, 40_000.0), format!("{undecided}{no_last}"));
+        let found = Found { lasted_per_s: Some(40_000.0), ..short };
+        let disturbed = Found { disturbed: 9, ..found.clone() };
+        let others = "others on this machine disturbed too many";
+        assert_eq!(at_least(&disturbed, 40_000.0), format!("{undecided}{others}"));
+        let smaller = Found { smaller_from_per_s: Some(39_000.0), ..found.clone() };
+        let shrunk = "good answers are smaller there than at less load";
+        assert_eq!(at_least(&smaller, 40_000.0), format!("{undecided}{shrunk}"));
         assert_eq!(at_least(&found, 40_000.0), "at least the 40,000/s asked for");
         assert_eq!(at_least(&found, 45_001.0), "less than the 45,001/s asked for");
         assert_eq!(found.holds_at_least(45_000.0), None);
-        assert_eq!(at_least(&found, 45_000.0), "the interval does not decide whether it holds 45,000/s");
+        assert_eq!(
+            at_least(&found, 45_000.0),
+            "the interval does not decide whether it holds 45,000/s, and no last trial showed it"
+        );
         let wide = Found { high_per_s: Some(60_000.0), ..found.clone() };
         let undecided = "no trial decides whether it holds 45,000/s: the interval is too wide";
         assert_eq!(at_least(&wide, 45_000.0), undecided);
@@ -582,7 +599,9 @@ pub(crate) mod tests {
         search.trials[1].not_counted = Some(NotCounted::Driver("its threads".into()));
         let remarked = remarks(search, &found).join("; ");
         assert!(
-            remarked.contains("trial 2, at 800/s, is not counted: the driver was the limit: its threads"),
+            remarked.contains(
+                "trial 2, at 800/s, is not counted: the load generator was the bottleneck: its threads"
+            ),
             "{remarked}"
         );
         assert!(!remarked.contains("other processes"), "{remarked}");
@@ -614,15 +633,40 @@ pub(crate) mod tests {
         assert!(anomaly(&often, false).starts_with("3 trials, from 50/s on, broke at no more load"));
         assert!(
             cause(&Cause::Within { cores: 0.4, of: 0.0 })
-                .contains("CPU is 0.40 cores (how many it has is not known)")
+                .contains("CPU was 0.40 cores (how many it has is not known)")
         );
         let connections = "the limit is connections: all 1,024 requests that they may carry at once are under way; others wait \
                            for 62.5% of their response time, while the system is no slower; raise `limits: {connections: …}`";
         assert_eq!(cause(&Cause::Connections { in_flight_max: 1_024, waited_share: 0.625 }), connections);
         // the limit itself is known
-        let unknown =
-            "what sets the limit is not known: nobody watches the CPU of the system; --watch shows it";
+        let unknown = "cause unknown: nobody watches the CPU of the system; --watch shows it";
         assert_eq!(cause(&Cause::Unknown), unknown);
+        let free = "cause unknown: CPU, disk and connections were free (CPU: 0.40 of 2 cores)";
+        assert_eq!(cause(&Cause::Within { cores: 0.4, of: 2.0 }), free);
+        let full = "cause unknown: CPU was neither free nor full (1.60 of 2 cores)";
+        assert_eq!(cause(&Cause::Within { cores: 1.6, of: 2.0 }), full);
+        let falls = Anomaly::CapacityFalls {
+            from_per_s: 347.0,
+            from_after_s: 20.0,
+            to_per_s: 138.0,
+            to_after_s: 230.0,
+            trials: 20,
+        };
+        let falls = anomaly(&falls, false);
+        assert!(
+            falls.starts_with("it slows down the longer it runs: with too much to do it answered 347/s"),
+            "{falls}"
+        );
+        let shrinks = Anomaly::AnswersShrink {
+            label: "GET /items".into(),
+            bytes: 2_000.0,
+            smaller_bytes: 22.0,
+            from_per_s: 400.0,
+        };
+        let shrinks = anomaly(&shrinks, false);
+        let expected =
+            "good answers of `GET /items` get smaller from 400/s on: 22 bytes each instead of 2,000";
+        assert!(shrinks.starts_with(expected), "{shrinks}");
         let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
     }
@@ -638,7 +682,7 @@ pub(crate) mod tests {
         assert_eq!(lines(search), Vec::<String>::new());
         search.trials[1].not_counted =
             Some(NotCounted::Machine("the hypervisor took 1.00 of 2 cores".into()));
-        let line = "trial 2, at 800/s, is not counted: the machine was the limit: the hypervisor took 1.00 of 2 cores";
+        let line = "trial 2, at 800/s, is not counted: the hypervisor took 1.00 of 2 cores";
         assert_eq!(lines(search), [line], "and not once more as an anomaly");
         let bound =
             Trial { not_counted: Some(NotCounted::Driver("its threads".into())), ..search.trials[2].clone() };
@@ -649,19 +693,24 @@ pub(crate) mod tests {
         let first = all.iter().position(|told| told == line).unwrap();
         assert_eq!(
             all[first + 1],
-            "trial 4, at 900/s, is not counted: the driver was the limit: its threads"
+            "trial 4, at 900/s, is not counted: the load generator was the bottleneck: its threads"
         );
         assert!(all[first + 4].starts_with("trial 7, at 900/s"), "{all:?}");
         assert_eq!(all[first + 5], "and 2 more; all trials are on the page and in --json");
         assert_eq!(lines(search).len(), 5);
-        // a machine that is always disturbed is taken as it is
+        // others are named once more, with what they took in all of them
         search.trials.truncate(3);
-        let disturbed =
+        let mut disturbed =
             Trial { not_counted: Some(NotCounted::Machine("cargo".into())), ..search.trials[0].clone() };
+        disturbed.figures.neighbours = vec![Cores { name: "rustc".into(), cores: 1.75, waited: None }];
         search.trials.extend(vec![disturbed; 6]);
-        search.ended = Some(Ending::Budget);
-        let told = "7 trials were disturbed by somebody else on the machine, the last time as cargo";
-        assert_eq!(lines(search), [told]);
+        search.ended = Some(Ending::Disturbed);
+        let lines = lines(search);
+        assert!(
+            lines[0].starts_with("others took in the 7 trials that they disturbed: rustc 1.50 cores"),
+            "{lines:?}"
+        );
+        assert_eq!(lines.len(), 6, "{lines:?}");
     }
 
     #[test]

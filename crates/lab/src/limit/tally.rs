@@ -247,11 +247,15 @@ impl Sink for Tally {
         let machine = samples.iter().find(|sample| sample.process == MACHINE);
         let (Some(machine), Some((start_us, end_us))) = (machine, self.window_us) else { return Ok(()) };
         let others = machine.cpu_share - self.latest.values().map(|(cores, _)| cores).sum::<f64>();
+        let is_first = self.first_others.is_none();
         let first_others = *self.first_others.get_or_insert(others);
         // a look is of the second before it
         if (start_us + SECOND_US..=end_us).contains(&machine.at_us) {
             self.others_cores += others;
             self.looks += 1;
+        }
+        // what is left of the warm-up waits when it is measured
+        if !is_first && machine.at_us <= end_us {
             let others = if self.sight == Sight::Unseen { first_others } else { others };
             let wanted = self.latest.iter().map(|(name, (cores, waited))| Wanted {
                 name,

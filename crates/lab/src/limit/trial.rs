@@ -3,7 +3,7 @@
 use tidemark_limit::{
     AnswerSize, Cores, Figures, GoalResult, NotCounted, Starved, Trial, TrialPlan, student,
 };
-use tidemark_record::summary::{Status, Summary};
+use tidemark_record::summary::{Status, Step, Summary};
 use tidemark_record::{DRIVER, Manifest, SYSTEM};
 
 use super::goals::Goals;
@@ -169,8 +169,12 @@ fn busy_others(manifest: &Manifest, others_cores: Option<f64>) -> Option<String>
 }
 
 /// How large good answers were, by label.
-fn answers(_summary: &Summary) -> Vec<AnswerSize> {
-    Vec::new()
+fn answers(summary: &Summary) -> Vec<AnswerSize> {
+    let of = |step: &Step| {
+        let (label, answers) = (step.label.clone(), step.good.requests);
+        Some(AnswerSize { label, answers, bytes: step.good.body_bytes_mean? })
+    };
+    summary.steps.iter().filter_map(of).collect()
 }
 
 fn figures(tally: &Tally, manifest: &Manifest) -> Figures {
@@ -331,7 +335,9 @@ mod tests {
             starvation.add(0.0, [wanted(0.0)]);
             let busy = |name: &str, cores, is_ours| Busy { name: name.into(), cores, is_ours };
             run.summary.driver.busiest = vec![busy("yes", 1.8, false), busy("shop", 0.2, true)];
-            let told = counted(&run, Tally { starvation, ..tally() }).not_counted;
+            let mut tally = tally();
+            tally.starvation = starvation;
+            let told = counted(&run, tally).not_counted;
             let expected = "the system had no core for 75 % of the time in which it wanted one (in 1 of 2 seconds); others had \
                             it: yes 1.80 cores";
             assert_eq!(told, Some(NotCounted::Machine(expected.into())), "{status:?}");

@@ -131,12 +131,11 @@ impl Simulated {
         }
     }
 
-    /// What a trial tells of neighbours in its measured window, as `lab` does.
-    fn disturbance(&mut self, load_s: f64, from_s: f64, to_s: f64) -> Option<NotCounted> {
+    /// What a trial tells of neighbours, as `lab` does: a backlog of the warm-up is there when it is measured.
+    fn disturbance(&mut self, load_s: f64, to_s: f64) -> Option<NotCounted> {
         self.queue.neighbours.filter(|of| of.are_told)?;
         let mut starvation = Starvation::default();
-        let (from, to) = ((from_s - load_s) as usize, (to_s - load_s) as usize);
-        for second in from..to {
+        for second in 0..(to_s - load_s) as usize {
             let (cores, waited) = self.seconds.get(second).copied().unwrap_or_default();
             // they have the core while they are there but for what the worker has of it
             let (mut at_s, end_s) = (load_s + second as f64, load_s + second as f64 + 1.0);
@@ -254,7 +253,7 @@ impl Trials for Simulated {
             ..Figures::default()
         };
         self.clock_s = second_s - 1.0 + BESIDE_S;
-        let not_counted = self.disturbance(load_s, measured_from_s, second_s - 1.0);
+        let not_counted = self.disturbance(load_s, second_s - 1.0);
         Ok(Trial {
             ask: *ask,
             began_s,
