@@ -6,10 +6,12 @@
 //! where it was.
 
 mod goals;
+mod quiet;
 mod tally;
 mod trial;
 
 use std::fs::File;
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,14 +25,15 @@ use tidemark_record::{RecordError, limit as file};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Store, SystemOrigin, Watch, Watched};
 use tidemark_scenario::units::Rate;
+use url::Url;
 
 use self::goals::Goals;
-use self::tally::{Calm, Tally};
+use self::tally::{Calm, Sight, Tally};
 use self::trial::{Took, trial};
 use crate::interrupt::{Interrupt, StopRequest};
 use crate::{
     EXIT_FAIL, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, LabError, Pins, RunOptions, pin, target,
-    worse,
+    watch, worse,
 };
 
 /// Most users that are tried, and most sessions each second.
@@ -99,6 +102,8 @@ pub struct TrialStart<'a> {
     pub budget_s: f64,
     /// How long the system has been waited for until it is as before; none at first.
     pub cooled_down: Option<Duration>,
+    /// How long the search waited until others left the machine; none where they had not disturbed the trial before.
+    pub quiet_after: Option<Duration>,
 }
 
 /// What searches came to.
@@ -142,6 +147,7 @@ pub fn limit<E: From<LabError> + std::fmt::Display>(
                 before.options = Options {
                     budget_s: search.options.budget_s.max(before.options.budget_s),
                     precision: search.options.precision,
+                    at_least_per_s: search.options.at_least_per_s,
                     level_max: search.options.level_max,
                     ..before.options
                 };
@@ -307,9 +313,10 @@ fn prepared(member: &Member, options: &LimitOptions) -> Result<(Search, Goals), 
             // users who begin together think together: less than a whole turn of them shows a wave, or none
             measured_least_s: if users { think_within_s } else { 0.0 },
             seed: run_options.seed.or(plan.seed).unwrap_or(1),
+            at_least_per_s: options.at_least_per_s,
         },
         resources: Resources {
-            cores: cores(&run_options.pins, fresh || is_watched_here(plan)),
+            cores: cores(&run_options.pins, fresh || is_watched_here(plan) || listener(member).is_some()),
             in_flight_max: in_flight_max as u64,
             sync_us: None,
             fresh,
@@ -374,6 +381,57 @@ fn is_watched_here(plan: &Plan) -> bool {
     !plan.watch.is_empty() && plan.watch.iter().all(is_here)
 }
 
+/// Where the system is, by its URL; none where it is started.
+fn url(member: &Member) -> Option<Url> {
+    let origin = match &member.plan.system.origin {
+        SystemOrigin::Url(url) => Some(url),
+        _ => None,
+    };
+    Url::parse(member.options.url.as_ref().or(origin)?).ok()
+}
+
+/// The port of this machine at which a system listens that nobody started and nobody else is to watch, if it is seen who
+/// that is.
+fn listener(member: &Member) -> Option<u16> {
+    let is_free = member.plan.watch.is_empty() && !is_fresh(&member.plan, &member.options);
+    let url = url(member).filter(|_| is_free)?;
+    let port = url.port_or_known_default()?;
+    (is_loopback(&url) && watch::is_seen(port)).then_some(port)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    host == "localhost" || host == "[::1]" || host.starts_with("127.")
+}
+
+/// Whether an address of the system's URL is one of this machine; also where nobody knows.
+fn is_of_this_machine(url: &Url) -> bool {
+    let addresses = || url.socket_addrs(|| None).ok();
+    // none other can be bound
+    let is_ours = |ip| UdpSocket::bind((ip, 0)).is_ok();
+    is_loopback(url) || addresses().is_none_or(|all| all.iter().any(|address| is_ours(address.ip())))
+}
+
+/// What is seen of the system's use of this machine's cores.
+fn sight(member: &Member, plan: &Plan) -> Sight {
+    let is_here = |url: Url| is_of_this_machine(&url);
+    match is_fresh(&member.plan, &member.options) || is_watched_here(plan) {
+        true => Sight::Seen,
+        false if url(member).is_none_or(is_here) => Sight::Unseen,
+        false => Sight::Elsewhere,
+    }
+}
+
+/// What samples of other machines are called.
+fn elsewhere(plan: &Plan) -> Vec<String> {
+    let names = plan.watched_names();
+    let of_agents = names.iter().zip(&plan.watch).filter_map(|(name, watch)| {
+        let agent = watch.agent.as_ref()?;
+        Some([name.clone(), agent.machine().to_owned()])
+    });
+    of_agents.flatten().collect()
+}
+
 /// Cores that what is started, or watched here, may use; 0 where nothing is.
 fn cores(pins: &Pins, is_here: bool) -> f64 {
     match (is_here, pins.system.len()) {
@@ -436,6 +494,14 @@ impl One<'_> {
     ) -> Result<Option<(Trial, Finished)>, E> {
         let begin = Instant::now();
         let (mut wait, mut cooled_down) = (COOL_DOWN.0, None);
+        let mut quiet_after = None;
+        if search.trials.last().is_some_and(Trial::is_disturbed) {
+            let wait_max = self.wait_max(search, &ask, before_s);
+            if !quiet::wait(wait_max, self.member.options.before_exit)? {
+                return Ok(None);
+            }
+            quiet_after = Some(begin.elapsed());
+        }
         let wait_max = self.wait_max(search, &ask, before_s);
         loop {
             let dir = self.trial_dir(search.trials.len() + 1, ask.level)?;
@@ -443,7 +509,10 @@ impl One<'_> {
                 .then_some((CALM.as_secs_f64(), self.calm_most_us(cooled_down, wait_max)));
             let enough = Arc::new(AtomicBool::new(false));
             let rule = StoppingRule::new(&search.goals, &ask);
-            let tally = Arc::new(Mutex::new(Tally::new(rule, &goals.bounded, calm, Arc::clone(&enough))));
+            let light = if search.options.users { 1.0 } else { (ask.level * CALM_SHARE).min(CALM_PER_S) };
+            let plan = self.plan(goals, ask, calm.map(|_| (light, CALM)))?;
+            let tally = Tally::new(rule, &goals.bounded, calm, Arc::clone(&enough));
+            let tally = Arc::new(Mutex::new(tally.with(sight(self.member, &plan), elsewhere(&plan))));
             let mut sinks = self.member.options.sinks.clone();
             sinks.add(Arc::clone(&tally));
             let options = RunOptions {
@@ -460,10 +529,9 @@ impl One<'_> {
                 found: search.found(),
                 budget_s: search.options.budget_s,
                 cooled_down,
+                quiet_after,
             };
             let began_s = before_s + self.began.elapsed().as_secs_f64();
-            let light = if search.options.users { 1.0 } else { (ask.level * CALM_SHARE).min(CALM_PER_S) };
-            let plan = self.plan(goals, ask, calm.map(|_| (light, CALM)))?;
             let finished = run(&start, plan, options)?;
             if finished.exit_status() == EXIT_INTERRUPTED {
                 return Ok(None);
@@ -482,7 +550,7 @@ impl One<'_> {
                 continue;
             }
             let took_s = begin.elapsed().as_secs_f64();
-            let took = Took { began_s, took_s, dir, fresh: search.resources.fresh };
+            let took = Took { began_s, took_s, dir };
             let trial = trial(ask, goals, &tally, &finished.manifest, took);
             drop(tally);
             return Ok(Some((trial, finished)));
@@ -508,6 +576,13 @@ impl One<'_> {
     /// The member's plan at a level; `calm`: at which one before it, and for how long.
     fn plan(&self, goals: &Goals, ask: TrialPlan, calm: Option<(f64, Duration)>) -> Result<Plan, LabError> {
         let mut plan = self.member.plan.clone();
+        let listens = listener(self.member).map(|port| Watch {
+            called: None,
+            what: Watched::Port(port),
+            agent: None,
+            faults: false,
+        });
+        plan.watch.extend(listens);
         let seconds = Duration::from_secs_f64;
         plan.hold_at(ask.level, calm, seconds(ask.warm_up_s), seconds(ask.measured_max_s))
             .map_err(|error| LabError::Usage(error.to_string()))?;

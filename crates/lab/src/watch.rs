@@ -27,6 +27,7 @@ use tidemark_scenario::plan::{Watch, Watched};
 
 use self::absences::Absences;
 use self::broken::{Broken, is_of_our_user};
+use self::find::Finder;
 use self::local::Local;
 use self::pages::WatchedPage;
 use self::remote::{Asked, Remote};
@@ -78,6 +79,8 @@ pub struct Watches {
     pages: Vec<WatchedPage>,
     remotes: Vec<Remote>,
     handles: Vec<Handle>,
+    /// Processes of this machine that are looked at, each with all below it.
+    processes: Vec<u32>,
     told: Vec<Told>,
     epoch: Option<Instant>,
     sender: SyncSender<News>,
@@ -123,6 +126,12 @@ impl Heard {
     }
 }
 
+/// Whether somebody listens at this port of this machine whom we see, and below whom we do not run ourselves.
+pub(crate) fn is_seen(port: u16) -> bool {
+    let found = Finder::default().find(&Watched::Port(port));
+    found.is_ok_and(|found| !Finder::default().is_below(std::process::id(), &found.processes))
+}
+
 impl Watches {
     /// Finds everything that a plan names.
     ///
@@ -140,6 +149,7 @@ impl Watches {
             pages: Vec::new(),
             remotes: Vec::new(),
             handles: Vec::new(),
+            processes: Vec::new(),
             told: Vec::new(),
             epoch: None,
             sender,
@@ -168,9 +178,15 @@ impl Watches {
         Ok(watches)
     }
 
+    /// Processes of this machine that are looked at, each with all below it.
+    pub fn processes(&self) -> Vec<u32> {
+        self.processes.clone()
+    }
+
     fn find_processes(&mut self, local: &mut Local, name: &str, watch: &Watch) -> Result<String, LabError> {
         let wrong = |why: String| LabError::Usage(format!("{} cannot be watched: {why}", watch.what));
         let (found, processes) = local.follow(name, &watch.what).map_err(wrong)?;
+        self.processes.extend(found.processes.iter().map(|process| process.id));
         if watch.faults {
             let others = found.processes.iter().find(|process| !is_of_our_user(local.finder(), **process));
             if let Some(process) = others {

@@ -1,9 +1,9 @@
-//! Anomalies of a system: it stands still at regular times, or slows down the longer it runs.
+//! Anomalies of a system: it stands still at regular times, slows down the longer it runs, or answers less under load.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::estimate::{Estimate, contradicting, decided, lone};
+use crate::estimate::{Estimate, OVERLOADED_BELOW, contradicting, decided, lone};
 use crate::search::counted;
 use crate::trial::{Goal, Moment, NotCounted, Purpose, Trial};
 
@@ -31,6 +31,30 @@ pub enum Anomaly {
         /// How long after the search began it did, seconds.
         broke_after_s: f64,
     },
+    /// It slows down: what it answers while it has too much falls the longer it runs.
+    CapacityFalls {
+        /// What it answered each second in the first such trials.
+        from_per_s: f64,
+        /// How long after the search began the first of them did, seconds.
+        from_after_s: f64,
+        /// What it answered in the last ones.
+        to_per_s: f64,
+        /// How long after the search began the last of them did, seconds.
+        to_after_s: f64,
+        /// How many trials show it.
+        trials: usize,
+    },
+    /// Good answers of a label are smaller at more load.
+    AnswersShrink {
+        /// Which; empty where it is of all.
+        label: String,
+        /// Bytes of each at less load, mean.
+        bytes: f64,
+        /// Bytes of each in the highest trial.
+        smaller_bytes: f64,
+        /// The lowest rate at which they are smaller, in requests offered each second.
+        from_per_s: f64,
+    },
     /// It broke by far, and held at no less load: no load explains that.
     Contradicts {
         /// The lowest level that broke so.
@@ -50,6 +74,8 @@ pub enum Anomaly {
         measured_s: f64,
         /// What was seen of it, for a person.
         measured: String,
+        /// At which level, in sessions each second, or users.
+        level: f64,
     },
     /// Trials were disturbed by somebody else on the machine.
     Disturbed {
@@ -64,16 +90,24 @@ pub enum Anomaly {
 pub fn anomalies(goals: &[Goal], trials: &[Trial], estimate: Option<&Estimate>, fresh: bool) -> Vec<Anomaly> {
     let mut all = Vec::new();
     all.extend(pauses(goals, trials, fresh));
-    let slows = estimate.filter(|_| !fresh).and_then(|estimate| slows(goals, trials, estimate));
-    all.extend(slows);
+    if !fresh {
+        let slows = || estimate.and_then(|estimate| slows(goals, trials, estimate));
+        all.extend(capacity_falls(trials).or_else(slows));
+    }
+    all.extend(shrinks(&counted(trials)).map(|shrinks| {
+        let Shrinks { label, bytes, smaller_bytes, from_per_s } = shrinks;
+        Anomaly::AnswersShrink { label, bytes, smaller_bytes, from_per_s }
+    }));
     all.extend(contradicts(goals, trials));
-    let lasts = trials.iter().find(|trial| trial.ask.purpose == Purpose::Last && trial.is_counted());
-    if let Some(last) = lasts.filter(|last| !last.holds()) {
+    let is_last = |trial: &&Trial| trial.ask.purpose == Purpose::Last && trial.is_counted();
+    let lasts = trials.iter().filter(is_last).find(|last| last.verdict(goals) == Some(false));
+    if let Some(last) = lasts {
         let missed = (0..goals.len()).filter(|index| last.missed(goals, *index));
         let mut remarks: Vec<String> = last.failure.iter().cloned().collect();
         remarks.extend(missed.map(|index| format!("{}: {}", goals[index].text, last.seen[index].measured)));
         remarks.extend(last.figures.drift.clone());
-        all.push(Anomaly::DoesNotLast { measured_s: last.measured_s, measured: remarks.join("; ") });
+        let (measured_s, level) = (last.measured_s, last.ask.level);
+        all.push(Anomaly::DoesNotLast { measured_s, measured: remarks.join("; "), level });
     }
     let mut by = trials.iter().filter_map(|trial| match &trial.not_counted {
         Some(NotCounted::Machine(by)) => Some(by),
@@ -273,6 +307,111 @@ fn slows(goals: &[Goal], trials: &[Trial], estimate: &Estimate) -> Option<Anomal
         worsened(&all) >= striking
     });
     (striking > 0 && as_striking.count() <= AS_STRIKING).then_some(slows)
+}
+
+/// Fewer overloaded trials tell no trend of what they answered.
+const OVERLOADED_MIN: usize = 5;
+/// Those are compared whose levels differ by less than this factor: a system may answer less the more it is asked.
+const ALIKE: f64 = 1.5;
+/// Less than this is no fall that anybody minds, as a share.
+const FALLS: f64 = 0.1;
+
+/// Whether overloaded trials answered less the later they were: Kendall's test over the pairs at about the same level, with
+/// the same trials in other orders for what chance does.
+fn capacity_falls(trials: &[Trial]) -> Option<Anomaly> {
+    let is_overloaded = |trial: &&Trial| {
+        trial.is_counted() && !trial.holds() && trial.measured_s > 0.0 && {
+            trial.figures.achieved_per_s > 0.0 && trial.answered_share() < OVERLOADED_BELOW
+        }
+    };
+    let all: Vec<&Trial> = trials.iter().filter(is_overloaded).collect();
+    let step = all.len().div_ceil(COMPARED_MAX).max(1);
+    let all: Vec<&Trial> = all.into_iter().step_by(step).collect();
+    if all.len() < OVERLOADED_MIN {
+        return None;
+    }
+    let of: Vec<(f64, f64)> =
+        all.iter().map(|trial| (trial.ask.level, trial.figures.achieved_per_s)).collect();
+    let fell = |of: &[(f64, f64)]| {
+        let mut sum = 0i64;
+        for (index, one) in of.iter().enumerate() {
+            for later in of[index + 1..].iter().filter(|later| (later.0 / one.0).ln().abs() < ALIKE.ln()) {
+                sum += i64::from(later.1 < one.1) - i64::from(later.1 > one.1);
+            }
+        }
+        sum
+    };
+    let striking = fell(&of);
+    // a third at either end, so that no single trial decides by how much
+    let third = (of.len() / 3).max(1);
+    let mean = |of: &[(f64, f64)]| of.iter().map(|of| of.1).sum::<f64>() / of.len() as f64;
+    let (from_per_s, to_per_s) = (mean(&of[..third]), mean(&of[of.len() - third..]));
+    if striking <= 0 || to_per_s > from_per_s * (1.0 - FALLS) {
+        return None;
+    }
+    let mut shuffled = of.clone();
+    let mut random = fastrand::Rng::with_seed(1);
+    let as_striking = (0..ORDERS).filter(|_| {
+        random.shuffle(&mut shuffled);
+        fell(&shuffled) >= striking
+    });
+    (as_striking.count() <= AS_STRIKING).then(|| Anomaly::CapacityFalls {
+        from_per_s,
+        from_after_s: all[0].began_s,
+        to_per_s,
+        to_after_s: all[all.len() - 1].began_s,
+        trials: all.len(),
+    })
+}
+
+/// Good answers that are smaller by this share, or by more, are other answers,
+const SMALLER: f64 = 0.05;
+/// as long as it is so many times what trials at less load differ by.
+const SMALLER_BEYOND: f64 = 4.0;
+/// So many trials are to show them.
+const SHRUNK_MIN: usize = 2;
+/// Fewer answers than this have no mean to speak of.
+const ANSWERS_MIN: u64 = 20;
+
+/// From which load on good answers are smaller.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shrinks {
+    label: String,
+    bytes: f64,
+    smaller_bytes: f64,
+    pub from_per_s: f64,
+}
+
+/// Whether good answers of a label are smaller in all trials from a level on than in all below it; of several labels the one
+/// of which that begins at the lowest load.
+pub(crate) fn shrinks(trials: &[&Trial]) -> Option<Shrinks> {
+    let mut labels: Vec<&str> =
+        trials.iter().flat_map(|trial| &trial.figures.answers).map(|of| of.label.as_str()).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    let of_labels = labels.into_iter().filter_map(|label| shrinks_of(label, trials));
+    of_labels.min_by(|a, b| a.from_per_s.total_cmp(&b.from_per_s))
+}
+
+fn shrinks_of(label: &str, trials: &[&Trial]) -> Option<Shrinks> {
+    let of = |trial: &&Trial| {
+        let size = trial.figures.answers.iter().find(|of| of.label == label && of.answers >= ANSWERS_MIN)?;
+        Some((trial.ask.level, trial.figures.offered_per_s, size.bytes))
+    };
+    let mut all: Vec<(f64, f64, f64)> = trials.iter().filter_map(of).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let split = |at: usize| {
+        let (below, above) = all.split_at(at);
+        let count = below.len() as f64;
+        let bytes = below.iter().map(|of| of.2).sum::<f64>() / count;
+        let squares = below.iter().map(|of| (of.2 - bytes).powi(2)).sum::<f64>();
+        let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
+        let bound = (bytes * (1.0 - SMALLER)).min(bytes - SMALLER_BEYOND * deviation);
+        let is_split = above.len() >= SHRUNK_MIN && above.iter().all(|of| of.2 < bound);
+        let (from_per_s, smaller_bytes) = (above.first()?.1, above.last()?.2);
+        is_split.then(|| Shrinks { label: label.to_owned(), bytes, smaller_bytes, from_per_s })
+    };
+    (1..all.len()).find_map(split)
 }
 
 /// Pairs of which the later is worse at no more load, less those of which it is better at no less.

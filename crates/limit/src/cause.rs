@@ -70,8 +70,11 @@ pub enum Cause {
 
 /// A process with this part of its cores has none left.
 const FULL: f64 = 0.85;
-/// A thread uses this much of a core, measured.
+/// A thread uses this much of a core, measured,
 const THREAD: (f64, f64) = (0.85, 1.1);
+/// or so much, where it was on one or waited for one for nearly all of the time.
+const THREAD_WAITED: f64 = 0.75;
+const THREAD_WANTED: (f64, f64) = (0.95, 1.1);
 /// Connections are the limit where requests spend this part of their time waiting for one,
 const WAITED: f64 = 0.5;
 /// and take no more than so many times as long as in an idle system once they have it.
@@ -99,12 +102,14 @@ pub fn cause(trials: &[&Trial], estimate: Option<&Estimate>, resources: &Resourc
     }
     let of = resources.cores;
     let busiest = figures.processes.iter().max_by(|a, b| a.cores.total_cmp(&b.cores));
-    if let Some(Cores { name, cores }) = busiest {
+    if let Some(Cores { name, cores, waited }) = busiest {
         let process = name.clone();
         if of > 0.0 && *cores >= FULL * of {
             return Some(Cause::Cpu { process, cores: *cores, of });
         }
-        if (THREAD.0..THREAD.1).contains(cores) {
+        let wanted = cores + waited.unwrap_or(0.0);
+        let is_never_idle = *cores >= THREAD_WAITED && (THREAD_WANTED.0..THREAD_WANTED.1).contains(&wanted);
+        if (THREAD.0..THREAD.1).contains(cores) || is_never_idle {
             return Some(Cause::OneThread { process, cores: *cores, of });
         }
     }

@@ -162,6 +162,14 @@ fn breaks_by_far(goals: &[Goal], trial: &Trial) -> bool {
     !trial.holds() && parts(goals, trial).any(|parts| parts >= FAR)
 }
 
+/// A trial that answered less of what was offered was overloaded.
+pub(crate) const OVERLOADED_BELOW: f64 = 0.97;
+
+/// Whether it broke beyond what chance explains: a percentile by far, or much had no good answer.
+pub(crate) fn breaks_plainly(goals: &[Goal], trial: &Trial) -> bool {
+    breaks_by_far(goals, trial) || (!trial.holds() && trial.answered_share() < OVERLOADED_BELOW)
+}
+
 fn of_goal(goals: &[Goal], goal: usize, trials: &[&Trial], held: f64) -> Option<Estimate> {
     let with = |trial: &&&Trial| trial.seen.get(goal).is_none_or(|seen| trial.tells(&goals[goal], seen));
     let trials: Vec<&Trial> = trials.iter().filter(with).copied().collect();

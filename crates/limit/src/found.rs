@@ -3,14 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::anomaly::{Anomaly, anomalies};
+use crate::anomaly::{Anomaly, anomalies, shrinks};
 use crate::cause::{Cause, Resources, at_the_limit, cause};
-use crate::estimate::{Estimate, decided, estimate};
-use crate::search::{Ending, Options, counted, spent_s};
-use crate::trial::{Cores, Goal, NotCounted, Trial};
+use crate::estimate::{Estimate, OVERLOADED_BELOW, breaks_plainly, decided, estimate};
+use crate::search::{Ending, Lasting, Options, counted, spent_s};
+use crate::trial::{Cores, Goal, NotCounted, Purpose, Trial};
 
-/// A system is full that answers less than so much of what is offered.
-const FULL_BELOW: f64 = 0.97;
 /// One that has too much answers no less than such a share of its most.
 const FULL_NEAR: f64 = 0.8;
 /// Half of a narrow interval, as a part of the limit.
@@ -33,6 +31,16 @@ pub struct Found {
     pub high_level: Option<f64>,
     /// Whether the interval is no more than what trials held and broke: it has no probability then.
     pub is_between_trials: bool,
+    /// The highest rate that held in a last trial, the longest kind.
+    pub lasted_per_s: Option<f64>,
+    /// From this rate on good answers are smaller than at less load, so that what holds there is another answer.
+    pub smaller_from_per_s: Option<f64>,
+    /// How many trials others on the machine disturbed; they count for nothing.
+    pub disturbed: usize,
+    /// What others used of the cores in those trials, mean, the busiest first.
+    pub neighbours: Vec<Cores>,
+    /// How many trials count.
+    pub counted: usize,
     /// Whether levels are users.
     pub users: bool,
     /// The objective that breaks first, or what else happens.
@@ -94,14 +102,22 @@ pub struct Point {
 }
 
 impl Found {
-    /// Whether so many requests each second hold: true where the whole interval lies there or above, false where it lies
-    /// below; none where it does not say.
+    /// Whether so many requests each second hold: true where a last trial held there or above, and the interval lies there
+    /// or above, or is narrow; false where the interval lies below; none where it does not say.
     pub fn holds_at_least(&self, per_s: f64) -> Option<bool> {
+        let lasted = self.lasted_per_s.is_some_and(|lasted| lasted >= per_s);
+        let is_whole = self.smaller_from_per_s.is_none_or(|from| per_s < from);
         match (self.low_per_s, self.high_per_s) {
-            (Some(low), _) if low >= per_s => Some(true),
+            _ if !self.is_quiet() => None,
             (_, Some(high)) if high < per_s => Some(false),
+            (Some(low), _) if (low >= per_s || self.is_narrow()) && lasted && is_whole => Some(true),
             _ => None,
         }
+    }
+
+    /// Whether others disturbed no more trials than count.
+    pub fn is_quiet(&self) -> bool {
+        self.disturbed <= self.counted
     }
 
     /// Whether the interval has both ends, near each other, and was not left as it was where the time ended.
@@ -119,16 +135,20 @@ impl Found {
             match self.holds_at_least(per_s) {
                 Some(true) => return SearchVerdict::Pass,
                 Some(false) => return SearchVerdict::Fail,
-                None if self.ended == Some(Ending::NothingHolds) => return SearchVerdict::Fail,
-                None if !self.is_narrow() => return SearchVerdict::Unknown,
-                None => {}
+                None if self.ended == Some(Ending::NothingHolds) && self.is_quiet() => {
+                    return SearchVerdict::Fail;
+                }
+                None => return SearchVerdict::Unknown,
             }
         }
         match self.ended {
+            _ if !self.is_quiet() => SearchVerdict::Unknown,
             Some(Ending::NothingHolds) => SearchVerdict::Fail,
             Some(Ending::Driver) => SearchVerdict::Unknown,
             _ if self.per_s.is_none() => SearchVerdict::Unknown,
-            Some(Ending::Budget | Ending::Undecided) if !is_broken => SearchVerdict::Unknown,
+            Some(Ending::Budget | Ending::Undecided | Ending::Disturbed) if !is_broken => {
+                SearchVerdict::Unknown
+            }
             _ => SearchVerdict::Pass,
         }
     }
@@ -149,7 +169,8 @@ pub fn found(
     let (level, low, high) = match &estimate {
         // what broke is above the driver's own limit: no more is known than what held
         Some(Estimate { low, high, .. }) if ended == Some(Ending::Driver) => {
-            (held, low.zip(held).map(|(low, held)| low.min(held)), *high)
+            let level = held.map(|held| held.min(estimate.as_ref().map_or(held, |of| of.level)));
+            (level, low.zip(held).map(|(low, held)| low.min(held)), *high)
         }
         Some(Estimate { level, low, high, .. }) => (Some(*level), *low, *high),
         // nothing broke: as far as it was tried
@@ -157,6 +178,8 @@ pub fn found(
         None => (None, None, decided.iter().map(|trial| trial.ask.level).reduce(f64::min)),
     };
     let each = requests_per_session(&counted).filter(|each| *each > 0.0 && !options.users);
+    let lasting = Lasting::of(&decided);
+    let (level, low, high) = lasting_only(goals, &decided, lasting, (level, low, high));
     let most = full(&counted).zip(each).map(|(full, each)| full.each(1.0 / each));
     let (level, low, high) = most.map_or((level, low, high), |full| full.cap(level, low, high));
     // where nothing broke no more is known than what was offered
@@ -175,6 +198,13 @@ pub fn found(
     // where nothing holds it is no limit that the system has
     let is_limited =
         ended != Some(Ending::Driver) && (estimate.is_some() || ended == Some(Ending::Saturated));
+    let lasted = lasting.held.and_then(|held| {
+        let achieved = || {
+            let of = decided.iter().filter(|of| of.ask.purpose == Purpose::Last && of.holds());
+            of.map(|of| of.figures.achieved_per_s).reduce(f64::max)
+        };
+        if options.users { achieved() } else { per_s(Some(held)) }
+    });
     Found {
         per_s: per_s(level),
         low_per_s: per_s(low),
@@ -183,6 +213,11 @@ pub fn found(
         level,
         low_level: low,
         high_level: high,
+        lasted_per_s: lasted,
+        smaller_from_per_s: shrinks(&counted).map(|shrinks| shrinks.from_per_s),
+        disturbed: trials.iter().filter(|trial| trial.is_disturbed()).count(),
+        neighbours: neighbours(trials),
+        counted: counted.len(),
         is_between_trials: estimate.as_ref().is_some_and(|estimate| estimate.is_between_trials),
         users: options.users,
         first_to_break,
@@ -195,6 +230,45 @@ pub fn found(
         anomalies: anomalies(goals, trials, estimate.as_ref(), resources.fresh),
         took_s: spent_s(trials),
         curve: curve(&counted, &decided),
+    }
+}
+
+/// Others that are named, at most.
+const NEIGHBOURS_MAX: usize = 3;
+
+/// What others used of the cores in the trials that they disturbed.
+fn neighbours(trials: &[Trial]) -> Vec<Cores> {
+    let disturbed = || trials.iter().filter(|trial| trial.is_disturbed());
+    let mut all: Vec<Cores> = Vec::new();
+    for neighbour in disturbed().flat_map(|trial| &trial.figures.neighbours) {
+        match all.iter_mut().find(|of| of.name == neighbour.name) {
+            Some(known) => known.cores += neighbour.cores,
+            None => all.push(neighbour.clone()),
+        }
+    }
+    let count = disturbed().count().max(1) as f64;
+    all.iter_mut().for_each(|of| of.cores /= count);
+    all.sort_by(|a, b| b.cores.total_cmp(&a.cores));
+    all.truncate(NEIGHBOURS_MAX);
+    all
+}
+
+/// The limit and its ends by what the last trials say. The lower end is no higher than one that held, where one broke: where
+/// none of them held there is none. Where one broke plainly no more than that holds.
+fn lasting_only(
+    goals: &[Goal],
+    decided: &[&Trial],
+    lasting: Lasting,
+    (level, low, high): (Option<f64>, Option<f64>, Option<f64>),
+) -> (Option<f64>, Option<f64>, Option<f64>) {
+    let Lasting { held, broke: Some(broke) } = lasting else { return (level, low, high) };
+    let low = low.zip(held).map(|(low, held)| low.min(held));
+    let is_last = |trial: &&&Trial| trial.ask.purpose == Purpose::Last && trial.ask.level == broke;
+    let is_plain = decided.iter().filter(is_last).any(|trial| breaks_plainly(goals, trial));
+    match (is_plain, held) {
+        (true, Some(held)) => (level.map(|level| level.min((held * broke).sqrt())), low, high),
+        (true, None) => (None, None, Some(broke)),
+        (false, _) => (level, low, high),
     }
 }
 
@@ -238,9 +312,9 @@ fn full(trials: &[&Trial]) -> Option<Full> {
         figures.achieved_per_s + allowed
     };
     let per_s = trials.iter().map(|trial| answered(trial)).reduce(f64::max)?;
-    let as_much = trials.iter().filter(|trial| answered(trial) > FULL_BELOW * per_s);
+    let as_much = trials.iter().filter(|trial| answered(trial) > OVERLOADED_BELOW * per_s);
     let count: f64 = as_much.map(|trial| answered(trial) * trial.measured_s).sum();
-    let is_short = |trial: &Trial| answered(trial) < FULL_BELOW * trial.figures.offered_per_s;
+    let is_short = |trial: &Trial| answered(trial) < OVERLOADED_BELOW * trial.figures.offered_per_s;
     let is_full = trials.iter().any(|trial| answered(trial) > FULL_NEAR * per_s && is_short(trial));
     is_full.then(|| Full { per_s, uncertain: 2.0 / count.max(4.0).sqrt() })
 }
@@ -272,7 +346,7 @@ fn rate_at(trials: &[&Trial], level: f64, users: bool) -> Option<f64> {
 
 /// Requests for each session that arrives, of the trials that hold. Sessions mostly have the same number of them: where it
 /// differs from a whole one by no more than chance, as arrivals are drawn, it is that.
-fn requests_per_session(trials: &[&Trial]) -> Option<f64> {
+pub(crate) fn requests_per_session(trials: &[&Trial]) -> Option<f64> {
     let holding: Vec<&&Trial> = trials.iter().filter(|trial| trial.holds()).collect();
     let of = if holding.is_empty() { trials.iter().collect() } else { holding };
     let (due, sessions) = of.iter().fold((0.0, 0.0), |(due, sessions), trial| {
@@ -383,6 +457,8 @@ mod tests {
         let found = |ended, per_s: Option<f64>, broke: Option<&str>| Found {
             per_s,
             low_per_s: per_s.map(|per_s| per_s - 10.0),
+            lasted_per_s: per_s.map(|per_s| per_s - 10.0),
+            counted: 9,
             high_per_s: per_s.filter(|_| broke.is_some()).map(|per_s| per_s + 10.0),
             first_to_break: broke.map(str::to_owned),
             ended: Some(ended),
@@ -404,11 +480,18 @@ mod tests {
         }
         let precise = found(Ending::Precise, Some(730.0), broke);
         let of = |per_s| precise.verdict(Some(per_s));
-        assert_eq!(
-            [of(720.0), of(730.0), of(741.0)],
-            [pass, pass, fail],
-            "within the interval nothing fails"
-        );
+        assert_eq!([of(720.0), of(730.0), of(741.0)], [pass, unknown, fail]);
+        // a last trial within a narrow interval shows it, and nothing is shown without one
+        let lasted = |lasted_per_s| Found { lasted_per_s, ..precise.clone() };
+        assert_eq!(lasted(Some(731.0)).verdict(Some(730.0)), pass);
+        assert_eq!([720.0, 741.0].map(|per_s| lasted(None).verdict(Some(per_s))), [unknown, fail]);
+        // where answers shrink another answer holds
+        let shrunk = Found { smaller_from_per_s: Some(715.0), ..precise.clone() };
+        assert_eq!([700.0, 720.0].map(|per_s| shrunk.verdict(Some(per_s))), [pass, unknown]);
+        // and beside neighbours nothing is sure
+        let disturbed = |disturbed| Found { disturbed, ..precise.clone() };
+        assert_eq!([disturbed(9).verdict(None), disturbed(10).verdict(None)], [pass, unknown]);
+        assert_eq!([700.0, 741.0].map(|per_s| disturbed(10).verdict(Some(per_s))), [unknown; 2]);
         let wide = Found { low_per_s: Some(550.0), ..precise.clone() };
         assert_eq!([550.0, 700.0, 741.0].map(|per_s| wide.verdict(Some(per_s))), [pass, unknown, fail]);
         let open = |low: bool, ended| Found {

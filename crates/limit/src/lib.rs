@@ -10,6 +10,7 @@
 //! - [`StoppingRule`]: how long a trial has to be.
 //! - [`estimate()`]: the limit and its interval; for a percentile by a regression that minds how requests depend on each
 //!   other.
+//! - [`Starvation`]: whether others had the cores that a trial wanted.
 //! - [`found()`]: what breaks first, what the limit is, the curve, anomalies.
 //! - [`Searches`]: all of it as it is kept.
 //! - [`student`]: the distribution by which it is told how sure an interval is.
@@ -52,6 +53,7 @@ mod fit;
 mod found;
 mod search;
 mod searches;
+mod starvation;
 mod stopping_rule;
 pub mod student;
 mod tail;
@@ -63,8 +65,9 @@ pub use estimate::{Estimate, estimate};
 pub use found::{Found, Point, SearchVerdict, found};
 pub use search::{Ending, Next, Options, Trials, counted, next, search, spent_s};
 pub use searches::{Search, Searches};
+pub use starvation::{OTHERS_MIN, Starvation, Starved, Wanted};
 pub use stopping_rule::StoppingRule;
 pub use tail::Tail;
 pub use trial::{
-    Cores, Figures, Goal, GoalResult, Moment, NotCounted, Percentile, Purpose, Trial, TrialPlan,
+    AnswerSize, Cores, Figures, Goal, GoalResult, Moment, NotCounted, Percentile, Purpose, Trial, TrialPlan,
 };

@@ -6,7 +6,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, contradicted_by, decided, estimate, holds_by_far, wanted_by_errors};
+use crate::estimate::{
+    Estimate, breaks_plainly, contradicted_by, decided, estimate, holds_by_far, wanted_by_errors,
+};
+use crate::found::requests_per_session;
 use crate::stopping_rule::StoppingRule;
 use crate::trial::{Goal, NotCounted, Purpose, Trial, TrialPlan};
 
@@ -32,6 +35,9 @@ pub struct Options {
     pub measured_least_s: f64,
     /// Of the order in which trials around the limit are carried out.
     pub seed: u64,
+    /// Requests each second that it must hold, if so many are asked for: a last trial is to show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least_per_s: Option<f64>,
 }
 
 impl Options {
@@ -46,6 +52,7 @@ impl Options {
             warm_up_s: 0.0,
             measured_least_s: 0.0,
             seed: 1,
+            at_least_per_s: None,
         }
     }
 }
@@ -74,6 +81,8 @@ pub enum Ending {
     Undecided,
     /// Above this level the driver is the limit.
     Driver,
+    /// Others had the machine, again and again.
+    Disturbed,
     /// Not even the lowest level holds.
     NothingHolds,
     /// Not even the highest level breaks.
@@ -121,7 +130,7 @@ const OFFSETS: [f64; 5] = [-0.8, -0.5, -0.2, 0.1, 0.4];
 const WITHIN: (f64, f64) = (-0.1, 0.06);
 /// Rounds of those before the interval is believed.
 const ROUNDS: u32 = 2;
-/// So many trials that were disturbed are repeated; where more are, the machine is as it is.
+/// A trial that was disturbed is repeated so often.
 const REPEATED: usize = 6;
 /// So many trials at a level in which the driver was the limit make it one.
 const BOUND_MIN: usize = 2;
@@ -133,6 +142,12 @@ const LAST_PART: f64 = 1.0 / 8.0;
 const LAST_S: (f64, f64) = (3.0, 60.0);
 /// It is at no less than so much of the limit.
 const LAST_BELOW: f64 = 0.9;
+/// One that broke is followed by one at so much of its level, where it broke by little, and by far.
+const LAST_LOWER: (f64, f64) = (0.9, 0.8);
+/// Where it answered less than that, the next one is at no more than so much of what it answered.
+const LAST_ANSWERED: f64 = 0.95;
+/// Levels that differ by less than this factor are the same for a last trial.
+const LAST_NEXT: f64 = 1.005;
 /// Bounds of the warm-up, seconds, and its part of the trial.
 const WARM_UP_S: (f64, f64) = (1.0, 5.0);
 const WARM_UP_PART: f64 = 1.0 / 6.0;
@@ -155,7 +170,8 @@ const GAIN: f64 = 1.05;
 pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
     let counted = counted(trials);
     let decided = decided(goals, &counted);
-    let planner = Planner { goals, trials, options, counted, decided };
+    let lasting = Lasting::of(&decided);
+    let planner = Planner { goals, trials, options, counted, decided, lasting };
     let wanted = match planner.wanted() {
         Next::Trial(ask) => {
             Next::Trial(TrialPlan { measured_max_s: ask.measured_max_s.max(options.measured_least_s), ..ask })
@@ -172,9 +188,7 @@ pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
 
 /// The trials that count: those that say something of the system.
 pub fn counted(trials: &[Trial]) -> Vec<&Trial> {
-    let disturbed = |trial: &Trial| matches!(trial.not_counted, Some(NotCounted::Machine(_)));
-    let always = trials.iter().filter(|trial| disturbed(trial)).count() > REPEATED;
-    trials.iter().filter(|trial| trial.is_counted() || (always && disturbed(trial))).collect()
+    trials.iter().filter(|trial| trial.is_counted()).collect()
 }
 
 struct Planner<'a> {
@@ -184,15 +198,21 @@ struct Planner<'a> {
     counted: Vec<&'a Trial>,
     /// Those of them that hold or break.
     decided: Vec<&'a Trial>,
+    lasting: Lasting,
 }
 
 impl Planner<'_> {
     fn wanted(&self) -> Next {
         if let Some(last) = self.trials.last()
-            && matches!(last.not_counted, Some(NotCounted::Machine(_)))
-            && self.counted.last() != Some(&last)
+            && last.is_disturbed()
         {
-            return Next::Trial(last.ask);
+            let in_a_row = self.trials.iter().rev().take_while(|trial| trial.is_disturbed()).count();
+            return match last.ask.purpose {
+                _ if in_a_row > REPEATED => Next::Over(Ending::Disturbed),
+                // for as long as there is time
+                Purpose::Last => self.last(last.ask.level).unwrap_or(Next::Over(Ending::Budget)),
+                _ => Next::Trial(last.ask),
+            };
         }
         // what held the driver up may have been over in a moment
         if let Some(last) = self.trials.last()
@@ -203,6 +223,11 @@ impl Planner<'_> {
         }
         if self.is_stuck() {
             return Next::Over(Ending::Undecided);
+        }
+        if let Lasting { held, broke: Some(broke) } = self.lasting
+            && held.is_none_or(|held| self.is_far(held, broke))
+        {
+            return self.lower_last(held, broke);
         }
         let held = self.levels(true).reduce(f64::max);
         let broken = self.broken();
@@ -230,7 +255,7 @@ impl Planner<'_> {
             (Some(held), Some(top)) if self.is_far(held, top) => {
                 self.ask((held * top).sqrt(), Purpose::Narrow)
             }
-            (Some(_), Some(top)) if broken.is_none_or(|level| level > top) => Next::Over(Ending::Driver),
+            (Some(_), Some(top)) if broken.is_none_or(|level| level > top) => self.end(Ending::Driver),
             (Some(_), Some(_)) => self.refine(),
         }
     }
@@ -375,11 +400,17 @@ impl Planner<'_> {
         (due > 0.0 && level > 0.0).then(|| due / level)
     }
 
-    /// The lowest level at which the driver was the limit, twice, and more often than trials held there or above.
+    /// The lowest level at which the driver was the limit, twice, and there or below more often than trials said something
+    /// of the system there or above.
     fn ceiling(&self) -> Option<f64> {
+        let has_held = self.levels(true).next().is_some();
         let is_ceiling = |level: &f64| {
-            let bound = self.bound(*level).count();
-            bound >= BOUND_MIN && bound > self.levels(true).filter(|held| held >= level).count()
+            let below =
+                self.trials.iter().filter(|trial| is_bound(trial) && trial.ask.level <= *level).count();
+            // where nothing held yet, what broke above says nothing of the driver
+            let says = |trial: &&&Trial| trial.ask.level >= *level && (trial.holds() || has_held);
+            let above = self.decided.iter().filter(says).count();
+            self.bound(*level).count() >= BOUND_MIN && below > above
         };
         let levels = self.trials.iter().filter(|trial| is_bound(trial)).map(|trial| trial.ask.level);
         levels.filter(is_ceiling).reduce(f64::min)
@@ -475,14 +506,55 @@ impl Planner<'_> {
         levels
     }
 
-    /// The last trial, if there was none and there is time; else the end.
+    /// The last trial, if none has shown what it is to show and there is time; else the end.
     fn end(&self, ending: Ending) -> Next {
-        let estimate = estimate(self.goals, &self.counted).filter(|_| !self.had_last());
-        // an interval that reaches far below is no reason to ask about what nobody doubts
-        let level =
-            |estimate: &Estimate| estimate.low.unwrap_or(estimate.level).max(LAST_BELOW * estimate.level);
-        let last = estimate.and_then(|estimate| self.last(self.rounded(level(&estimate))));
-        last.unwrap_or(Next::Over(ending))
+        let wanted = match (estimate(self.goals, &self.counted), self.levels(true).reduce(f64::max)) {
+            // what broke is above the driver's own limit
+            (_, Some(held)) if ending == Ending::Driver => Some((held, held)),
+            (Some(estimate), _) => {
+                // an interval that reaches far below is no reason to ask about what nobody doubts
+                let low = estimate.low.unwrap_or(estimate.level).max(LAST_BELOW * estimate.level);
+                Some((self.rounded(low), estimate.high.unwrap_or(estimate.level)))
+            }
+            (None, _) => None,
+        };
+        let Some((low, high)) = wanted else { return Next::Over(ending) };
+        // what must hold is shown at that level, where it may be above the lower end
+        let can_last = |asked: &f64| self.lasting.broke.is_none_or(|broke| *asked < broke);
+        let asked = self.level_asked().filter(|asked| (low..=high).contains(asked) && can_last(asked));
+        let level = asked.unwrap_or(low);
+        let is_shown = match asked {
+            Some(asked) => self.lasting.held.is_some_and(|held| held >= asked),
+            None => self.had_last(),
+        };
+        if is_shown { None } else { self.last(level) }.unwrap_or(Next::Over(ending))
+    }
+
+    /// The level at which as many requests fall due as it must hold; none where nobody knows, as with users.
+    fn level_asked(&self) -> Option<f64> {
+        let each = requests_per_session(&self.counted).filter(|each| *each > 0.0 && !self.options.users)?;
+        Some(rounded_by(self.options.at_least_per_s? / each, f64::ceil).min(self.options.level_max))
+    }
+
+    /// What follows a last trial that broke: a lower one, until one of that length holds, and then those in between.
+    fn lower_last(&self, held: Option<f64>, broke: f64) -> Next {
+        let is_last = |trial: &&&Trial| trial.ask.purpose == Purpose::Last && trial.ask.level == broke;
+        let Some(trial) = self.decided.iter().find(is_last) else { return Next::Over(Ending::Budget) };
+        let low = estimate(self.goals, &self.counted).and_then(|estimate| estimate.low);
+        let level = match held {
+            Some(held) => (held * broke).sqrt(),
+            None if !breaks_plainly(self.goals, trial) => {
+                let low = low.filter(|low| low * LAST_NEXT < broke);
+                low.unwrap_or(0.0).max(broke * LAST_LOWER.0)
+            }
+            None => broke * LAST_LOWER.1.min(trial.answered_share() * LAST_ANSWERED),
+        };
+        let level = self.rounded(level);
+        let is_other = level < broke && held.is_none_or(|held| level > held);
+        if !is_other || level < self.least(self.last_s()) {
+            return Next::Over(Ending::Undecided);
+        }
+        self.last(level).unwrap_or(Next::Over(Ending::Budget))
     }
 
     /// The last trial, at this level; none where there is no time for it.
@@ -562,7 +634,7 @@ impl Planner<'_> {
     }
 
     fn had_last(&self) -> bool {
-        self.trials.iter().any(|trial| trial.ask.purpose == Purpose::Last)
+        self.counted.iter().any(|trial| trial.ask.purpose == Purpose::Last)
     }
 
     /// Whether there is time for a trial, and for the last one after it.
@@ -573,6 +645,27 @@ impl Planner<'_> {
             _ => 0.0,
         };
         self.spent_s() + takes(ask.measured_max_s) + after_s <= self.options.budget_s
+    }
+}
+
+/// What the last, longest trials say.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Lasting {
+    /// The highest level that held, below all that broke.
+    pub held: Option<f64>,
+    /// The lowest that broke.
+    pub broke: Option<f64>,
+}
+
+impl Lasting {
+    pub fn of(decided: &[&Trial]) -> Lasting {
+        let last = |holds: bool| {
+            let of = decided.iter().filter(move |trial| trial.ask.purpose == Purpose::Last);
+            of.filter(move |trial| trial.holds() == holds).map(|trial| trial.ask.level)
+        };
+        let broke = last(false).reduce(f64::min);
+        let held = last(true).filter(|level| broke.is_none_or(|broke| *level < broke)).reduce(f64::max);
+        Lasting { held, broke }
     }
 }
 

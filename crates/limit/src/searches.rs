@@ -155,7 +155,10 @@ impl Search {
         above_0("`budget_s`", budget_s, SECONDS_MAX)?;
         above_0("`precision`", precision, 1.0)?;
         from_0("`warm_up_s`", warm_up_s, SECONDS_MAX)?;
-        above_0("`at_least_per_s`", self.at_least_per_s.unwrap_or(1.0), LEVEL_MAX)?;
+        let at_least = [self.at_least_per_s, self.options.at_least_per_s];
+        for per_s in at_least.into_iter().flatten() {
+            above_0("`at_least_per_s`", per_s, LEVEL_MAX)?;
+        }
         from_0("`cores`", self.resources.cores, NUMBERS.1)?;
         for (index, trial) in self.trials.iter().enumerate() {
             self.check_trial(trial).map_err(|reason| format!("trial {}: {reason}", index + 1))?;
@@ -184,7 +187,9 @@ impl Search {
             }
         }
         let figures = &trial.figures;
-        let cores = figures.processes.iter().chain(&figures.neighbours).map(|process| process.cores);
+        let all = || figures.processes.iter().chain(&figures.neighbours);
+        let cores = all().map(|process| process.cores).chain(all().filter_map(|process| process.waited));
+        let cores = cores.chain(figures.answers.iter().map(|of| of.bytes));
         let numbers = [
             figures.offered_per_s,
             figures.achieved_per_s,
@@ -227,6 +232,7 @@ impl Search {
             Ending::Precise => holds && breaks,
             Ending::Budget | Ending::Undecided => true,
             Ending::Driver => self.trials.iter().any(is_driver),
+            Ending::Disturbed => self.trials.iter().any(Trial::is_disturbed),
             Ending::NothingHolds => breaks && !holds,
             Ending::NothingBreaks => holds,
             Ending::Saturated => holds && self.options.users,

@@ -121,6 +121,21 @@ pub struct Cores {
     pub name: String,
     /// Mean use.
     pub cores: f64,
+    /// How long its threads, all together, were ready to run without a core, as a share of the time; absent where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<f64>,
+}
+
+/// How large the good answers of a label were.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AnswerSize {
+    /// The label; empty where it is of all.
+    #[serde(default)]
+    pub label: String,
+    /// How many there were.
+    pub answers: u64,
+    /// Bytes of each, mean.
+    pub bytes: f64,
 }
 
 /// What was measured in a trial.
@@ -153,6 +168,9 @@ pub struct Figures {
     pub in_flight: f64,
     /// Arrivals that waited for a connection then, mean.
     pub waiting: f64,
+    /// Good answers by label.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<AnswerSize>,
     /// The trend within the trial, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift: Option<String>,
@@ -249,18 +267,22 @@ impl Trial {
         has_enough.then_some(true)
     }
 
-    /// Whether what was seen of a goal decides it. A machine that is always disturbed is taken as it is.
+    /// Whether what was seen of a goal decides it.
     pub(crate) fn tells(&self, goal: &Goal, seen: &GoalResult) -> bool {
-        let is_of_machine = matches!(self.not_counted, Some(NotCounted::Machine(_)));
         let is_chance = !seen.met
             && goal.errors_allowed.is_some_and(|allowed| !are_too_many(self.failed(), allowed * self.due()));
-        !seen.has_too_few(goal) && !is_chance && (!seen.undecided || is_of_machine)
+        !seen.has_too_few(goal) && !is_chance && !seen.undecided
     }
 
     /// Whether it missed this goal; not what is not decided.
     pub fn missed(&self, goals: &[Goal], index: usize) -> bool {
         let of = goals.get(index).zip(self.seen.get(index));
         of.is_some_and(|(goal, seen)| !seen.met && self.tells(goal, seen))
+    }
+
+    /// Good answers as a share of what was offered, no more than 1.
+    pub(crate) fn answered_share(&self) -> f64 {
+        (self.figures.achieved_per_s / self.figures.offered_per_s.max(f64::MIN_POSITIVE)).min(1.0)
     }
 
     /// Requests that were due.
@@ -276,6 +298,11 @@ impl Trial {
     fn has_requests(&self) -> bool {
         let counted = self.seen.iter().any(|seen| seen.tail.as_ref().is_some_and(|tail| tail.due() > 0));
         counted || self.figures.offered_per_s > 0.0
+    }
+
+    /// Whether others had the machine.
+    pub fn is_disturbed(&self) -> bool {
+        matches!(self.not_counted, Some(NotCounted::Machine(_)))
     }
 
     /// Whether it says something of the system.

@@ -1,8 +1,8 @@
 //! Systems that are not as they seem: what is odd of them is named.
 
 use tidemark_limit::{
-    Anomaly, Cause, Figures, Found, GoalResult, Moment, Options, Percentile, Purpose, Resources, Trial,
-    TrialPlan, found, search,
+    Anomaly, AnswerSize, Cause, Ending, Figures, Found, GoalResult, Moment, Options, Percentile, Purpose,
+    Resources, SearchVerdict, Trial, TrialPlan, found, search,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, limit, options};
@@ -51,9 +51,85 @@ fn a_system_that_slows_down_is_named() {
     let mut named = 0;
     for seed in 0..20 {
         let found = carried_out(Queue { slows: 0.2, ..one_worker() }, &resources(1.0), 180.0, seed);
-        named += u64::from(found.anomalies.iter().any(|odd| matches!(odd, Anomaly::Slows { .. })));
+        let slows = |odd: &Anomaly| matches!(odd, Anomaly::Slows { .. } | Anomaly::CapacityFalls { .. });
+        named += u64::from(found.anomalies.iter().any(slows));
     }
     assert!(named >= 18, "{named} of 20");
+}
+
+/// What it answers while it has too much, by when it was asked; nothing else is seen of it.
+fn overloaded(answers: impl Fn(f64, f64) -> f64) -> Found {
+    let one = |index: u32| {
+        // levels in no order
+        let (began_s, level) = (12.0 * f64::from(index), 300.0 + 40.0 * f64::from(index * 7 % 5));
+        let ask = TrialPlan { level, purpose: Purpose::Narrow, warm_up_s: 1.0, measured_max_s: 8.0 };
+        let figures =
+            Figures { offered_per_s: level, achieved_per_s: answers(began_s, level), ..Figures::default() };
+        let seen = vec![GoalResult { met: false, ..GoalResult::default() }];
+        Trial { began_s, ..Trial::new(ask, seen, figures) }
+    };
+    let trials: Vec<Trial> = (0..12).map(one).collect();
+    found(&[goal(P99)], &trials, &options(180.0, 1), &resources(1.0), None)
+}
+
+#[test]
+fn what_overloaded_trials_answer_tells_that_a_system_slows_down() {
+    let falls =
+        |found: &Found| found.anomalies.iter().any(|odd| matches!(odd, Anomaly::CapacityFalls { .. }));
+    assert!(falls(&overloaded(|at_s, _| 280.0 / (1.0 + at_s / 120.0))));
+    assert!(!falls(&overloaded(|at_s, _| 280.0 * (1.0 + at_s / 200.0).min(1.05))), "it gets faster");
+    assert!(!falls(&overloaded(|at_s, _| 280.0 * (1.0 - at_s / 3_000.0))), "by next to nothing");
+    assert!(!falls(&overloaded(|_, level| 280.0 - level / 4.0)), "by its load, and not by time");
+    // by chance it is told in 2 of 100
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut by_chance = 0;
+    for _ in 0..100 {
+        let noise: Vec<f64> = (0..12).map(|_| 220.0 + 60.0 * random.f64()).collect();
+        by_chance += u32::from(falls(&overloaded(|at_s, _| noise[(at_s / 12.0) as usize])));
+    }
+    assert!(by_chance <= 5, "{by_chance} of 100");
+}
+
+/// Good answers by load: a server that answers 200 with an error beyond what it can.
+#[test]
+fn answers_that_are_smaller_at_more_load_are_told_and_hold_nothing_for_sure() {
+    let of = |bytes: &dyn Fn(f64) -> f64| {
+        let one = |(index, level): (usize, &f64)| {
+            let purpose = if index == 7 { Purpose::Last } else { Purpose::Explore };
+            let ask = TrialPlan { level: *level, purpose, warm_up_s: 1.0, measured_max_s: 8.0 };
+            let answers = |label: &str, bytes| AnswerSize { label: label.into(), answers: 900, bytes };
+            let figures = Figures {
+                offered_per_s: *level,
+                achieved_per_s: *level,
+                answers: vec![answers("GET /", 40.0), answers("GET /items", bytes(*level))],
+                ..Figures::default()
+            };
+            Trial::new(ask, vec![GoalResult { met: true, ..GoalResult::default() }], figures)
+        };
+        let levels = [50.0, 100.0, 200.0, 400.0, 800.0, 1_600.0, 3_200.0, 3_200.0];
+        let trials: Vec<Trial> = levels.iter().enumerate().map(one).collect();
+        found(&[goal(P99)], &trials, &options(180.0, 1), &resources(1.0), Some(Ending::NothingBreaks))
+    };
+    let sheds = of(&|level| 22.0 + 1_978.0 * (200.0 / level).min(1.0));
+    let shrinks = |odd: &Anomaly| match odd {
+        Anomaly::AnswersShrink { label, from_per_s, .. } => Some((label.clone(), *from_per_s)),
+        _ => None,
+    };
+    assert_eq!(sheds.anomalies.iter().find_map(shrinks), Some(("GET /items".into(), 400.0)));
+    assert_eq!(
+        [150.0, 400.0].map(|per_s| sheds.verdict(Some(per_s))),
+        [SearchVerdict::Pass, SearchVerdict::Unknown]
+    );
+    // sizes that differ anyhow, and what grows
+    let differs = of(&|level| 2_000.0 + 300.0 * (level.sqrt() % 3.0 - 1.5));
+    let grows = of(&|level| 2_000.0 + level);
+    for found in [differs, grows] {
+        assert_eq!(
+            (found.anomalies.iter().find_map(shrinks), found.smaller_from_per_s),
+            (None, None),
+            "{found:?}"
+        );
+    }
 }
 
 #[test]

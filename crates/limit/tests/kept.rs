@@ -21,7 +21,7 @@ fn searches() -> Searches {
     };
     let figures = Figures {
         p99_us: Some(1_234),
-        processes: vec![Cores { name: "system".into(), cores: 0.97 }],
+        processes: vec![Cores { name: "system".into(), cores: 0.97, waited: Some(0.02) }],
         ..Figures::default()
     };
     let seen = vec![GoalResult { met: true, measured: "1.23ms".into(), tail: Some(tail), undecided: false }];

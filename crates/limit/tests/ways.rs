@@ -3,9 +3,9 @@
 use std::convert::Infallible;
 
 use tidemark_limit::{
-    Ending, Figures, Found, Goal, GoalResult, Next, NotCounted, Options, Percentile, Purpose, Resources,
-    SearchVerdict, StoppingRule, Tail, Trial, TrialPlan, Trials, counted, estimate, found, next, search,
-    spent_s,
+    Cores, Ending, Figures, Found, Goal, GoalResult, Next, NotCounted, Options, Percentile, Purpose,
+    Resources, SearchVerdict, StoppingRule, Tail, Trial, TrialPlan, Trials, counted, estimate, found, next,
+    search, spent_s,
 };
 
 use crate::queues::{Queue, Service, Simulated, goal, options};
@@ -197,7 +197,7 @@ fn the_driver_is_a_limit_and_says_nothing_of_the_system() {
 }
 
 #[test]
-fn disturbed_trials_are_repeated_and_in_the_end_taken_as_they_are() {
+fn disturbed_trials_are_repeated_and_never_taken_as_they_are() {
     let options = Options::new(100.0, 300.0);
     let disturbed = |trial: Trial| Trial { not_counted: Some(NotCounted::Machine("cargo".into())), ..trial };
     let count = std::cell::Cell::new(0);
@@ -211,8 +211,130 @@ fn disturbed_trials_are_repeated_and_in_the_end_taken_as_they_are() {
     assert_eq!((trials[2].ask.level, trials[3].ask.level), (400.0, 400.0));
     assert!((estimate(&errors(), &counted(&trials)).unwrap().level / 900.0 - 1.0).abs() < 0.02);
     let (ending, trials) = carried_out(&options, |ask| disturbed(trial(ask, ask.level <= 900.0)));
-    assert_eq!(ending, Ending::Precise, "the machine is as it is");
-    assert_eq!(counted(&trials).len(), trials.len());
+    assert_eq!((ending, counted(&trials).len(), trials.len()), (Ending::Disturbed, 0, 7));
+    // one that is never quiet again after some that were: what those proved stays, and is not sure
+    let count = std::cell::Cell::new(0);
+    let in_the_end = |ask: &TrialPlan| {
+        count.set(count.get() + 1);
+        let trial = Trial {
+            figures: Figures {
+                neighbours: vec![Cores { name: "cargo".into(), cores: 1.5, waited: None }],
+                ..trial(ask, true).figures
+            },
+            ..trial(ask, ask.level <= 900.0)
+        };
+        if count.get() > 5 { disturbed(trial) } else { trial }
+    };
+    let (ending, trials) = carried_out(&options, in_the_end);
+    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+    assert_eq!((ending, found.verdict(None)), (Ending::Disturbed, SearchVerdict::Unknown));
+    assert_eq!((found.low_level, found.high_level), (Some(800.0), Some(1_600.0)));
+    assert_eq!((found.disturbed, found.neighbours[0].name.as_str()), (7, "cargo"));
+}
+
+/// A burst is paid for: 2,000 requests, and 100 more each second.
+#[test]
+fn what_does_not_last_has_no_lower_end_there() {
+    let run = |at_least_per_s: Option<f64>| {
+        let credit = std::cell::Cell::new(2_000.0f64);
+        let bucket = |ask: &TrialPlan| {
+            let gains = |seconds: f64| credit.set((credit.get() + 100.0 * seconds).min(2_000.0));
+            gains(2.0);
+            let (mut good, mut due) = (0.0, 0.0);
+            for second in 0..(ask.warm_up_s + ask.measured_max_s) as u32 {
+                gains(1.0);
+                let taken = credit.get().min(ask.level);
+                credit.set(credit.get() - taken);
+                if f64::from(second) >= ask.warm_up_s {
+                    (good, due) = (good + taken, due + ask.level);
+                }
+            }
+            let failed_share = 1.0 - good / due;
+            let (offered_per_s, achieved_per_s) = (ask.level, good / ask.measured_max_s);
+            let figures = Figures { offered_per_s, achieved_per_s, failed_share, ..Figures::default() };
+            let seen = GoalResult { met: failed_share < 0.001, ..GoalResult::default() };
+            Trial {
+                took_s: ask.warm_up_s + ask.measured_max_s + 2.0,
+                ..Trial::new(*ask, vec![seen], figures)
+            }
+        };
+        let goals = [Goal { errors_allowed: Some(0.001), ..errors()[0].clone() }];
+        let found_in = |budget_s: f64| {
+            credit.set(2_000.0);
+            let options = Options { at_least_per_s, ..Options::new(50.0, budget_s) };
+            let mut trials = Vec::new();
+            let Ok(ending) = search(&goals, &options, &mut trials, &mut Does(bucket));
+            let found = found(&goals, &trials, &options, &Resources::default(), Some(ending));
+            let last = trials.iter().filter(|of| of.ask.purpose == Purpose::Last);
+            let broke = last.clone().filter(|of| !of.holds()).map(|of| of.ask.level).reduce(f64::min);
+            let told = format!("{budget_s} s: {found:?}");
+            assert!(broke.is_none() || found.low_level.is_none_or(|low| Some(low) < broke), "{told}");
+            assert!(found.low_level.is_none_or(|low| low <= 2_000.0 / 3.0), "{told}");
+            found
+        };
+        [40.0, 75.0, 120.0, 300.0].map(found_in)
+    };
+    for asked in [150.0, 250.0, 1_000.0] {
+        for found in run(Some(asked)) {
+            assert_ne!(found.verdict(Some(asked)), SearchVerdict::Pass, "{asked}: {found:?}");
+        }
+    }
+    let [.., long] = run(None);
+    assert!(long.low_level.is_some_and(|low| (40.0..=105.0).contains(&low)), "{long:?}");
+    let [.., long] = run(Some(60.0));
+    assert_eq!(long.verdict(Some(60.0)), SearchVerdict::Pass, "{long:?}");
+}
+
+/// What must hold is tried for as long as the last trial is, also within the interval.
+#[test]
+fn what_must_hold_is_shown_by_a_last_trial_there_or_above() {
+    let of = |asked: f64, limit: f64| {
+        let options = Options { at_least_per_s: Some(asked), ..Options::new(100.0, 300.0) };
+        let (ending, trials) = carried_out(&options, |ask| trial(ask, ask.level <= limit));
+        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+        let shown = trials
+            .iter()
+            .any(|of| of.ask.purpose == Purpose::Last && of.holds() && of.figures.offered_per_s >= asked);
+        (found.verdict(Some(asked)), shown)
+    };
+    // sessions have two requests
+    assert_eq!(of(600.0, 430.0), (SearchVerdict::Pass, true));
+    assert_eq!(of(858.0, 430.0), (SearchVerdict::Pass, true), "just what it holds");
+    assert_eq!(of(862.0, 430.0), (SearchVerdict::Unknown, false), "just more");
+    assert_eq!(of(1_000.0, 430.0), (SearchVerdict::Fail, false));
+}
+
+/// Two of many trials were held up by the driver, one below and one above them not.
+#[test]
+fn a_driver_that_was_held_up_twice_at_one_level_throws_no_other_trial_away() {
+    let options = Options::new(50.0, 240.0);
+    let turn = std::cell::Cell::new(0);
+    let (ending, trials) = carried_out(&options, |ask| {
+        turn.set(turn.get() + 1);
+        let bound = (9..=10).contains(&turn.get());
+        let not_counted = bound.then(|| NotCounted::Driver("its threads".into()));
+        Trial { not_counted, ..trial(ask, ask.level <= 308.0) }
+    });
+    assert_ne!(ending, Ending::Driver, "{trials:?}");
+    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+    assert_eq!(found.verdict(None), SearchVerdict::Pass);
+    assert!((found.level.unwrap() / 308.0 - 1.0).abs() < 0.05, "{found:?}");
+}
+
+/// A level of which the driver is the limit is tried for long, too, before it is said that it holds.
+#[test]
+fn below_the_driver_s_limit_a_last_trial_shows_what_holds() {
+    let options = Options { at_least_per_s: Some(10_000.0), ..Options::new(100.0, 300.0) };
+    let (ending, trials) = carried_out(&options, |ask| {
+        let not_counted = (ask.level > 9_000.0).then(|| NotCounted::Driver("its threads".into()));
+        Trial { not_counted, ..trial(ask, true) }
+    });
+    let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+    assert_eq!((ending, trials.last().unwrap().ask.purpose), (Ending::Driver, Purpose::Last));
+    assert_eq!(
+        [10_000.0, 20_000.0].map(|asked| found.verdict(Some(asked))),
+        [SearchVerdict::Pass, SearchVerdict::Unknown]
+    );
 }
 
 #[test]

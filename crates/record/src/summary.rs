@@ -320,6 +320,9 @@ pub struct Busy {
     pub name: String,
     /// Mean CPU use in cores.
     pub cores: f64,
+    /// Whether the run started it, or watches it. Known while the run lasts, and not written down.
+    #[serde(skip)]
+    pub is_ours: bool,
 }
 
 /// A request that left so much after it was due, by the driver's own fault, is late. Microseconds.

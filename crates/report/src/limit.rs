@@ -15,6 +15,10 @@ pub use json::{json, schema};
 
 /// Others that use so many cores are told of where nobody knows whether they are the system.
 const BUSY_CORES: f64 = 0.5;
+/// What stands before what held the driver up.
+const DRIVER_BOUND: &str = "the load generator was the bottleneck: ";
+/// A system that uses a larger share of its cores has hardly any free, and a smaller one has.
+const FREE_BELOW: f64 = 0.7;
 /// Most trials that are not counted and have a line each.
 const NOT_COUNTED_MAX: usize = 5;
 
@@ -30,6 +34,19 @@ pub(crate) fn missed<'a>(
 /// The result in one sentence: `holds 41,200/s (40,100 to 42,000, 95 %); first to break: p99 < 50ms; then CPU of the system
 /// is 0.97 cores`.
 pub fn says(found: &Found) -> String {
+    let proved = proved(found);
+    match found.ended {
+        Some(_) if !found.is_quiet() => format!(
+            "not measured: others on this machine disturbed {} of {} trials; the others: {proved}",
+            found.disturbed,
+            found.disturbed + found.counted
+        ),
+        _ => proved,
+    }
+}
+
+/// What the trials that count come to.
+fn proved(found: &Found) -> String {
     let first = found.first_to_break.as_deref();
     let broke = || {
         let at = found
@@ -46,10 +63,9 @@ pub fn says(found: &Found) -> String {
                 let breaks = format!("{} breaks at {}", broke(), level_text(level, found.users));
                 match found.ended {
                     Some(Ending::NothingHolds) => format!("nothing holds: {breaks}"),
-                    Some(Ending::Driver) => format!(
-                        "{breaks}; below that nothing could be told: the driver was the limit, not the system: {}",
-                        driver()
-                    ),
+                    Some(Ending::Driver) => {
+                        format!("{breaks}; below that nothing could be told: {DRIVER_BOUND}{}", driver())
+                    }
                     Some(_) => format!("{breaks}; below that nothing could be told"),
                     None => format!("{breaks}, and nothing has held yet"),
                 }
@@ -57,13 +73,16 @@ pub fn says(found: &Found) -> String {
             _ => match found.ended {
                 None => "no result yet: no trial that counts has finished".into(),
                 Some(Ending::Driver) => {
-                    format!("nothing could be told: the driver was the limit, not the system: {}", driver())
+                    format!("nothing could be told: {DRIVER_BOUND}{}", driver())
                 }
                 Some(_) => "no trial decided anything".into(),
             },
         },
         (Some(Ending::Driver), Some(held)) => {
-            format!("holds at least {held}; above it the driver is the limit, not the system: {}", driver())
+            let breaks = found.high_per_s.filter(|_| first.is_some());
+            let breaks =
+                breaks.map_or_else(String::new, |per_s| format!("; {} breaks at {}/s", broke(), rate(per_s)));
+            format!("holds at least {held}{breaks}; above that {DRIVER_BOUND}{}", driver())
         }
         (Some(Ending::NothingBreaks), Some(held)) => {
             format!("holds {held}, the most that was tried, and nothing broke")
@@ -88,26 +107,26 @@ pub fn at_least(found: &Found, per_s: f64) -> String {
         1_000.0.. => format!("{}/s", count(per_s.round() as u64)),
         _ => format!("{}/s", rate(per_s)),
     };
+    let undecided = format!("no trial decides whether it holds {wanted}");
     match found.holds_at_least(per_s) {
+        None if !found.is_quiet() => format!("{undecided}: others on this machine disturbed too many"),
+        None if found.smaller_from_per_s.is_some_and(|from| from <= per_s) => {
+            format!("{undecided}: good answers are smaller there than at less load")
+        }
+        None if found.low_per_s.is_some_and(|low| low >= per_s) => {
+            format!("{undecided}: none was long enough to see whether it lasts; give more --budget")
+        }
         Some(true) => format!("at least the {wanted} asked for"),
         Some(false) => format!("less than the {wanted} asked for"),
         None => match (found.low_per_s, found.high_per_s) {
             (Some(_), Some(_)) if found.is_narrow() => {
-                format!("the interval does not decide whether it holds {wanted}")
+                format!("the interval does not decide whether it holds {wanted}, and no last trial showed it")
             }
-            (Some(_), Some(_)) => {
-                format!("no trial decides whether it holds {wanted}: the interval is too wide")
-            }
-            (Some(_), None) => {
-                format!("no trial decides whether it holds {wanted}: it was not tried that far")
-            }
-            (None, Some(_)) => {
-                format!("no trial decides whether it holds {wanted}: the interval has no lower end yet")
-            }
-            (None, None) if found.per_s.is_some() => {
-                format!("no trial decides whether it holds {wanted}: the limit has no interval yet")
-            }
-            (None, None) => format!("no trial decides whether it holds {wanted}: nothing has held yet"),
+            (Some(_), Some(_)) => format!("{undecided}: the interval is too wide"),
+            (Some(_), None) => format!("{undecided}: it was not tried that far"),
+            (None, Some(_)) => format!("{undecided}: the interval has no lower end yet"),
+            (None, None) if found.per_s.is_some() => format!("{undecided}: the limit has no interval yet"),
+            (None, None) => format!("{undecided}: nothing has held yet"),
         },
     }
 }
@@ -192,17 +211,18 @@ pub fn cause(cause: &Cause) -> String {
             let sync = duration(*sync_us as f64);
             format!("the limit is the disk: every answer waits for it, and a sync takes {sync}")
         }
-        Cause::Within { cores, of } if *of > 0.0 => format!(
-            "the limit is nothing that is seen from outside, as CPU is {cores:.2} of {}: it waits for something within it or \
-             behind it, a lock, a pool, another service",
+        Cause::Within { cores, of } if *of > 0.0 && *cores < FREE_BELOW * of => format!(
+            "cause unknown: CPU, disk and connections were free (CPU: {cores:.2} of {})",
             cores_of(*of)
         ),
-        Cause::Within { cores, .. } if *cores > 0.0 => format!(
-            "the limit is nothing that is seen from outside, as CPU is {cores:.2} cores (how many it has is not known): it \
-             waits for something within it or behind it, a lock, a pool, another service"
-        ),
+        Cause::Within { cores, of } if *of > 0.0 => {
+            format!("cause unknown: CPU was neither free nor full ({cores:.2} of {})", cores_of(*of))
+        }
+        Cause::Within { cores, .. } if *cores > 0.0 => {
+            format!("cause unknown: CPU was {cores:.2} cores (how many it has is not known)")
+        }
         Cause::Unknown | Cause::Within { .. } => {
-            "what sets the limit is not known: nobody watches the CPU of the system; --watch shows it".into()
+            "cause unknown: nobody watches the CPU of the system; --watch shows it".into()
         }
     }
 }
@@ -239,16 +259,30 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
             level_text(*broke, users),
             level_text(*held, users)
         ),
-        Anomaly::DoesNotLast { measured_s, measured } => {
-            format!("what held for seconds did not hold for {}: {measured}", seconds(*measured_s))
-        }
+        Anomaly::CapacityFalls { from_per_s, from_after_s, to_per_s, to_after_s, trials } => format!(
+            "it slows down the longer it runs: with too much to do it answered {}/s after {}, and {}/s after {} (a trend over \
+             {trials} trials, beyond chance); so it has no single limit",
+            rate(*from_per_s),
+            seconds(*from_after_s),
+            rate(*to_per_s),
+            seconds(*to_after_s)
+        ),
+        Anomaly::AnswersShrink { label, bytes, smaller_bytes, from_per_s } => format!(
+            "good answers{} get smaller from {}/s on: {} bytes each instead of {}; so it may do less there, and that it \
+             holds is not sure",
+            if label.is_empty() { String::new() } else { format!(" of `{label}`") },
+            rate(*from_per_s),
+            rate(*smaller_bytes),
+            rate(*bytes)
+        ),
+        Anomaly::DoesNotLast { measured_s, measured, level } => format!(
+            "what held for seconds did not hold for {}, at {}: {measured}",
+            seconds(*measured_s),
+            level_text(*level, users)
+        ),
         Anomaly::Disturbed { trials, by } => format!(
-            "{} by somebody else on the machine, the last time as {by}",
-            if *trials == 1 {
-                "one trial was disturbed".to_owned()
-            } else {
-                format!("{trials} trials were disturbed")
-            }
+            "others on this machine disturbed {}, which do not count; the last time {by}",
+            if *trials == 1 { "one trial".to_owned() } else { format!("{trials} trials") }
         ),
     }
 }
@@ -257,11 +291,8 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
 pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     let wanted = search.at_least_per_s.map(|per_s| at_least(found, per_s));
     let limit = found.cause.iter().map(cause);
-    // where they are not counted each has a line of its own
-    let is_disturbed = |trial: &&Trial| matches!(trial.not_counted, Some(NotCounted::Machine(_)));
-    let is_always_disturbed = counted(&search.trials).iter().any(is_disturbed);
-    let anomalies =
-        found.anomalies.iter().filter(|of| is_always_disturbed || !matches!(of, Anomaly::Disturbed { .. }));
+    // each of those trials has a line of its own
+    let anomalies = found.anomalies.iter().filter(|of| !matches!(of, Anomaly::Disturbed { .. }));
     let anomalies = anomalies.map(|of| anomaly(of, found.users));
     let is_below = |per_s: &f64| found.per_s.is_some_and(|limit| *per_s < limit);
     let knee = found.knee_per_s.filter(is_below).filter(|_| found.curve.len() > 2);
@@ -271,6 +302,7 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     wanted
         .into_iter()
         .chain(limit)
+        .chain(neighbours(found))
         .chain(anomalies)
         .chain(not_counted(search))
         .chain(beside(search))
@@ -279,13 +311,28 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
         .collect()
 }
 
+/// What others used while they disturbed trials, by name.
+fn neighbours(found: &Found) -> Option<String> {
+    let of = found.neighbours.iter().map(|of| format!("{} {:.2} cores", of.name, of.cores));
+    let of: Vec<String> = of.collect();
+    (!of.is_empty()).then(|| {
+        let trials = if found.disturbed == 1 { "trial" } else { "trials" };
+        format!(
+            "others took in the {} {trials} that they disturbed: {}; where one of them belongs to the system, --watch it; \
+             else end it, or --pin the driver and the system to cores of their own",
+            found.disturbed,
+            of.join(", ")
+        )
+    })
+}
+
 /// A line for each trial that is not counted, with its level and why: those first, and how many more there are.
 fn not_counted(search: &Search) -> Vec<String> {
     let counted = counted(&search.trials);
     let line = |(index, trial): (usize, &Trial)| {
         let why = match trial.not_counted.as_ref().filter(|_| !is_among(&counted, trial))? {
-            NotCounted::Driver(why) => format!("the driver was the limit: {why}"),
-            NotCounted::Machine(why) => format!("the machine was the limit: {why}"),
+            NotCounted::Driver(why) => format!("{DRIVER_BOUND}{why}"),
+            NotCounted::Machine(why) => why.clone(),
         };
         let level = level_text(trial.ask.level, search.options.users);
         Some(format!("trial {}, at {level}, is not counted: {why}", index + 1))
@@ -331,6 +378,7 @@ pub(crate) fn took(search: &Search, found: &Found) -> String {
             let more = if has_interval { "narrows the interval" } else { "tries more" };
             format!("; --budget {} is used up; a longer one {more}", budget(search.options.budget_s))
         }
+        Some(Ending::Disturbed) => "; others had the machine again and again: try in a quieter moment".into(),
         Some(Ending::Undecided) => "; more trials of this length would say no more".into(),
         None => ", not finished".into(),
         _ => String::new(),
@@ -420,7 +468,7 @@ pub(crate) mod tests {
                 p99_us: Some(us * 4),
                 mean_us: Some(us as f64 * 1.5),
                 service_mean_us: Some(us as f64 * 1.5),
-                processes: vec![Cores { name: "system".into(), cores: level / 900.0 }],
+                processes: vec![Cores { name: "system".into(), cores: level / 900.0, waited: None }],
                 ..Figures::default()
             };
             let seen = vec![GoalResult { met, measured: "71ms</td>".into(), tail: None, undecided: false }];
@@ -458,7 +506,8 @@ pub(crate) mod tests {
         let bound = other(Ending::Driver, &|found| found.driver = Some("its threads".into()));
         assert_eq!(
             bound,
-            "holds at least 42,400/s; above it the driver is the limit, not the system: its threads"
+            "holds at least 42,400/s; mean < 50ms (71ms</td>) breaks at 45,000/s; above that the load generator was the \
+             bottleneck: its threads"
         );
         let users = other(Ending::Budget, &|found| {
             (found.users, found.level, found.low_level, found.high_level) =
@@ -479,9 +528,12 @@ pub(crate) mod tests {
         };
         assert_eq!(
             other(Ending::Driver, &silent),
-            "nothing could be told: the driver was the limit, not the system: its threads"
+            "nothing could be told: the load generator was the bottleneck: its threads"
         );
         assert_eq!(other(Ending::Undecided, &silent), "no trial decided anything");
+        let disturbed = other(Ending::Disturbed, &|found| found.disturbed = 7);
+        let expected = "not measured: others on this machine disturbed 7 of 10 trials; the others: holds 42,400/s (between";
+        assert!(disturbed.starts_with(expected), "{disturbed}");
         assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));
         assert!(other(Ending::Saturated, &|_| {}).contains("--until"));
     }
@@ -489,11 +541,24 @@ pub(crate) mod tests {
     #[test]
     fn whether_it_holds_what_it_must_is_said_only_where_it_is_sure() {
         let mut searches = searches(None);
-        let found = searches.searches[0].found();
+        let short = searches.searches[0].found();
+        let undecided = "no trial decides whether it holds 40,000/s: ";
+        let no_last = "none was long enough to see whether it lasts; give more --budget";
+        assert_eq!(at_least(&short, 40_000.0), format!("{undecided}{no_last}"));
+        let found = Found { lasted_per_s: Some(40_000.0), ..short };
+        let disturbed = Found { disturbed: 9, ..found.clone() };
+        let others = "others on this machine disturbed too many";
+        assert_eq!(at_least(&disturbed, 40_000.0), format!("{undecided}{others}"));
+        let smaller = Found { smaller_from_per_s: Some(39_000.0), ..found.clone() };
+        let shrunk = "good answers are smaller there than at less load";
+        assert_eq!(at_least(&smaller, 40_000.0), format!("{undecided}{shrunk}"));
         assert_eq!(at_least(&found, 40_000.0), "at least the 40,000/s asked for");
         assert_eq!(at_least(&found, 45_001.0), "less than the 45,001/s asked for");
         assert_eq!(found.holds_at_least(45_000.0), None);
-        assert_eq!(at_least(&found, 45_000.0), "the interval does not decide whether it holds 45,000/s");
+        assert_eq!(
+            at_least(&found, 45_000.0),
+            "the interval does not decide whether it holds 45,000/s, and no last trial showed it"
+        );
         let wide = Found { high_per_s: Some(60_000.0), ..found.clone() };
         let undecided = "no trial decides whether it holds 45,000/s: the interval is too wide";
         assert_eq!(at_least(&wide, 45_000.0), undecided);
@@ -534,14 +599,17 @@ pub(crate) mod tests {
         search.trials[1].not_counted = Some(NotCounted::Driver("its threads".into()));
         let remarked = remarks(search, &found).join("; ");
         assert!(
-            remarked.contains("trial 2, at 800/s, is not counted: the driver was the limit: its threads"),
+            remarked.contains(
+                "trial 2, at 800/s, is not counted: the load generator was the bottleneck: its threads"
+            ),
             "{remarked}"
         );
         assert!(!remarked.contains("other processes"), "{remarked}");
         search.resources.fresh = false;
         for trial in &mut search.trials {
             trial.figures.processes.clear();
-            trial.figures.neighbours = vec![Cores { name: "rustc".into(), cores: trial.ask.level / 500.0 }];
+            trial.figures.neighbours =
+                vec![Cores { name: "rustc".into(), cores: trial.ask.level / 500.0, waited: None }];
         }
         let remarked = remarks(search, &found).join("; ");
         assert!(
@@ -565,15 +633,40 @@ pub(crate) mod tests {
         assert!(anomaly(&often, false).starts_with("3 trials, from 50/s on, broke at no more load"));
         assert!(
             cause(&Cause::Within { cores: 0.4, of: 0.0 })
-                .contains("CPU is 0.40 cores (how many it has is not known)")
+                .contains("CPU was 0.40 cores (how many it has is not known)")
         );
         let connections = "the limit is connections: all 1,024 requests that they may carry at once are under way; others wait \
                            for 62.5% of their response time, while the system is no slower; raise `limits: {connections: …}`";
         assert_eq!(cause(&Cause::Connections { in_flight_max: 1_024, waited_share: 0.625 }), connections);
         // the limit itself is known
-        let unknown =
-            "what sets the limit is not known: nobody watches the CPU of the system; --watch shows it";
+        let unknown = "cause unknown: nobody watches the CPU of the system; --watch shows it";
         assert_eq!(cause(&Cause::Unknown), unknown);
+        let free = "cause unknown: CPU, disk and connections were free (CPU: 0.40 of 2 cores)";
+        assert_eq!(cause(&Cause::Within { cores: 0.4, of: 2.0 }), free);
+        let full = "cause unknown: CPU was neither free nor full (1.60 of 2 cores)";
+        assert_eq!(cause(&Cause::Within { cores: 1.6, of: 2.0 }), full);
+        let falls = Anomaly::CapacityFalls {
+            from_per_s: 347.0,
+            from_after_s: 20.0,
+            to_per_s: 138.0,
+            to_after_s: 230.0,
+            trials: 20,
+        };
+        let falls = anomaly(&falls, false);
+        assert!(
+            falls.starts_with("it slows down the longer it runs: with too much to do it answered 347/s"),
+            "{falls}"
+        );
+        let shrinks = Anomaly::AnswersShrink {
+            label: "GET /items".into(),
+            bytes: 2_000.0,
+            smaller_bytes: 22.0,
+            from_per_s: 400.0,
+        };
+        let shrinks = anomaly(&shrinks, false);
+        let expected =
+            "good answers of `GET /items` get smaller from 400/s on: 22 bytes each instead of 2,000";
+        assert!(shrinks.starts_with(expected), "{shrinks}");
         let pauses = Anomaly::Pauses { every_s: 10.0, length_s: 0.25, seen: 12 };
         assert!(anomaly(&pauses, false).contains("about every 10.0s for about 250ms (seen 12 times)"));
     }
@@ -589,7 +682,7 @@ pub(crate) mod tests {
         assert_eq!(lines(search), Vec::<String>::new());
         search.trials[1].not_counted =
             Some(NotCounted::Machine("the hypervisor took 1.00 of 2 cores".into()));
-        let line = "trial 2, at 800/s, is not counted: the machine was the limit: the hypervisor took 1.00 of 2 cores";
+        let line = "trial 2, at 800/s, is not counted: the hypervisor took 1.00 of 2 cores";
         assert_eq!(lines(search), [line], "and not once more as an anomaly");
         let bound =
             Trial { not_counted: Some(NotCounted::Driver("its threads".into())), ..search.trials[2].clone() };
@@ -600,19 +693,24 @@ pub(crate) mod tests {
         let first = all.iter().position(|told| told == line).unwrap();
         assert_eq!(
             all[first + 1],
-            "trial 4, at 900/s, is not counted: the driver was the limit: its threads"
+            "trial 4, at 900/s, is not counted: the load generator was the bottleneck: its threads"
         );
         assert!(all[first + 4].starts_with("trial 7, at 900/s"), "{all:?}");
         assert_eq!(all[first + 5], "and 2 more; all trials are on the page and in --json");
         assert_eq!(lines(search).len(), 5);
-        // a machine that is always disturbed is taken as it is
+        // others are named once more, with what they took in all of them
         search.trials.truncate(3);
-        let disturbed =
+        let mut disturbed =
             Trial { not_counted: Some(NotCounted::Machine("cargo".into())), ..search.trials[0].clone() };
+        disturbed.figures.neighbours = vec![Cores { name: "rustc".into(), cores: 1.75, waited: None }];
         search.trials.extend(vec![disturbed; 6]);
-        search.ended = Some(Ending::Budget);
-        let told = "7 trials were disturbed by somebody else on the machine, the last time as cargo";
-        assert_eq!(lines(search), [told]);
+        search.ended = Some(Ending::Disturbed);
+        let lines = lines(search);
+        assert!(
+            lines[0].starts_with("others took in the 7 trials that they disturbed: rustc 1.50 cores"),
+            "{lines:?}"
+        );
+        assert_eq!(lines.len(), 6, "{lines:?}");
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn verdict(out: &mut String, manifest: &Manifest) {
 
 fn figures(out: &mut String, run: &Run) {
     let summary = &run.manifest.summary;
-    let at_least = at_least(summary);
+    let at_least = at_least(&run.manifest);
     let _ = write!(
         out,
         "\n| offered | achieved | due | failed | dropped |\n| ---: | ---: | ---: | ---: | ---: |\n\

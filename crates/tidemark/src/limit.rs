@@ -297,13 +297,16 @@ fn announced(start: &TrialStart<'_>) -> String {
             start.number
         );
     }
+    let quiet = start.quiet_after.map_or_else(String::new, |waited| {
+        format!("; again, after {} of waiting, as others had the cores", whole(waited.as_secs_f64()))
+    });
     let what = if ask.purpose == Purpose::Last { ", whether it lasts" } else { "" };
     let so_far = match start.found.first_to_break {
         Some(_) => format!("; so far: {}", words::says(&start.found)),
         None => String::new(),
     };
     format!(
-        "{setting}trial {}: {level} for {}{what}; {} of {}{so_far}",
+        "{setting}trial {}: {level} for {}{what}{quiet}; {} of {}{so_far}",
         start.number,
         whole(ask.measured_max_s),
         whole(start.found.took_s),
@@ -343,7 +346,15 @@ mod tests {
         let trials = [Trial::new(ask(100.0), seen, figures)];
         let found = found(&goals, &trials, &Options::new(100.0, 30.0), &Resources::default(), None);
         let (setting, budget_s) = (Some("cores=2"), 30.0);
-        let mut start = TrialStart { setting, number: 2, ask: ask(40.7), found, budget_s, cooled_down: None };
+        let mut start = TrialStart {
+            setting,
+            number: 2,
+            ask: ask(40.7),
+            found,
+            budget_s,
+            cooled_down: None,
+            quiet_after: None,
+        };
         let line = "cores=2: trial 2: 40.7/s for 3s; 4s of 30s; so far: errors < 0.1% (100%) breaks at 100/s, and nothing has held yet";
         assert_eq!(announced(&start), line);
         (start.setting, start.cooled_down) = (None, Some(Duration::from_secs(4)));

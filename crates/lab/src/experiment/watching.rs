@@ -189,6 +189,7 @@ impl Watching<'_, '_> {
     /// Takes intervals and looks at everything until the driving threads are done.
     fn until_over(mut self, drive: Drive) -> Result<Load, LabError> {
         let mut seen = Seen::new(self.plan, drive.phases());
+        seen.neighbours = Neighbours::beside(self.environment.watches.processes());
         // what is seen from now on counts
         self.environment.monitor.look(microseconds(self.epoch.elapsed()));
         loop {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidemark_limit::{Moment, StoppingRule, Tail};
+use std::collections::BTreeMap;
+
+use tidemark_limit::{Moment, Starvation, StoppingRule, Tail, Wanted};
 use tidemark_record::{
-    Facts, Live, MACHINE, MergedInterval, Outcome, RecordError, SECOND_US, Sample, SeriesKey, SeriesTimes,
-    Sink,
+    DRIVER, Facts, Live, MACHINE, MergedInterval, Outcome, RecordError, SECOND_US, Sample, SeriesKey,
+    SeriesTimes, Sink,
 };
 use tidemark_scenario::plan::About;
 
@@ -33,6 +35,18 @@ pub struct Flow {
     pub good: u64,
 }
 
+/// What is seen of the system's use of this machine's cores.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// It was started, or is watched here: who else uses the cores is another.
+    #[default]
+    Seen,
+    /// It is on another machine: all but the driver is another.
+    Elsewhere,
+    /// It is on this machine, and nobody watches it: who uses the cores while it has next to nothing to do is another.
+    Unseen,
+}
+
 /// A sink that counts.
 #[derive(Debug)]
 pub struct Tally {
@@ -48,9 +62,18 @@ pub struct Tally {
     intervals: u64,
     /// What fell due and what had a good answer within the window, interval by interval, where that is not too short.
     pub flows: Vec<Flow>,
+    sight: Sight,
+    /// What each process of this machine used of the cores and waited for when it was looked at last.
+    latest: BTreeMap<String, (f64, f64)>,
+    /// Names that are of other machines.
+    elsewhere: Vec<String>,
+    /// What others used in the first second, in which there is next to no load.
+    first_others: Option<f64>,
     /// Cores that were used by others than us within the window: sum and looks.
     others_cores: f64,
     looks: u64,
+    /// Whether they had those that were wanted.
+    pub starvation: Starvation,
     /// The measured window as planned, microseconds.
     window_us: Option<(u64, u64)>,
     /// How long the system is looked at before the load, seconds; none where it is not.
@@ -81,8 +104,13 @@ impl Tally {
             waiting: 0,
             intervals: 0,
             flows: Vec::new(),
+            sight: Sight::default(),
+            latest: BTreeMap::new(),
+            elsewhere: Vec::new(),
+            first_others: None,
             others_cores: 0.0,
             looks: 0,
+            starvation: Starvation::default(),
             window_us: None,
             calm_s: calm.map(|(seconds, _)| seconds),
             calm_most_us: calm.map_or(f64::INFINITY, |(_, most_us)| most_us),
@@ -92,15 +120,21 @@ impl Tally {
         }
     }
 
+    /// Of a system that is seen so; samples of these names are of other machines.
+    pub fn with(self, sight: Sight, elsewhere: Vec<String>) -> Tally {
+        Tally { sight, elsewhere, ..self }
+    }
+
     /// Requests under way, and arrivals that waited for a connection, at the ends of the window's seconds: means.
     pub fn under_way(&self) -> (f64, f64) {
         let intervals = self.intervals.max(1) as f64;
         (self.in_flight as f64 / intervals, self.waiting as f64 / intervals)
     }
 
-    /// Cores that others used, mean; none where nobody looked.
+    /// Cores that others used, mean; none where nobody looked, or nobody knows who others are.
     pub fn others_cores(&self) -> Option<f64> {
-        (self.looks > 0).then(|| (self.others_cores / self.looks as f64).max(0.0))
+        (self.looks > 0 && self.sight != Sight::Unseen)
+            .then(|| (self.others_cores / self.looks as f64).max(0.0))
     }
 
     fn count(&mut self, interval: &MergedInterval) {
@@ -205,13 +239,30 @@ impl Sink for Tally {
     }
 
     fn samples(&mut self, samples: &[Sample]) -> Result<(), RecordError> {
+        // what is watched is looked at at another moment, and may be told of with the next look
+        let ours = samples.iter().filter(|of| of.process != MACHINE && !self.elsewhere.contains(&of.process));
+        for of in ours.filter(|of| self.sight == Sight::Seen || of.process == DRIVER) {
+            self.latest.insert(of.process.clone(), (of.cpu_share, of.core_wait_share));
+        }
         let machine = samples.iter().find(|sample| sample.process == MACHINE);
         let (Some(machine), Some((start_us, end_us))) = (machine, self.window_us) else { return Ok(()) };
+        let others = machine.cpu_share - self.latest.values().map(|(cores, _)| cores).sum::<f64>();
+        let is_first = self.first_others.is_none();
+        let first_others = *self.first_others.get_or_insert(others);
         // a look is of the second before it
         if (start_us + SECOND_US..=end_us).contains(&machine.at_us) {
-            let ours = samples.iter().filter(|sample| sample.process != MACHINE);
-            self.others_cores += machine.cpu_share - ours.map(|sample| sample.cpu_share).sum::<f64>();
+            self.others_cores += others;
             self.looks += 1;
+        }
+        // what is left of the warm-up waits when it is measured
+        if !is_first && machine.at_us <= end_us {
+            let others = if self.sight == Sight::Unseen { first_others } else { others };
+            let wanted = self.latest.iter().map(|(name, (cores, waited))| Wanted {
+                name,
+                cores: *cores,
+                waited: *waited,
+            });
+            self.starvation.add(others, wanted);
         }
         Ok(())
     }
@@ -314,5 +365,39 @@ mod tests {
             tally.samples(&looks).unwrap();
         }
         assert_eq!(tally.others_cores(), Some(1.0));
+    }
+
+    /// Who waits for a core while others are at work, by what is seen of the system.
+    #[test]
+    fn a_trial_is_starved_by_others_and_not_by_what_is_its_own() {
+        let starved = |sight: Sight, first: f64, machine: f64, looks: &[(&str, f64, f64)]| {
+            let mut tally = tally(None).with(sight, vec!["db1".into()]);
+            let sample = |process: &str, at_us, cpu_share, core_wait_share| Sample {
+                process: process.into(),
+                at_us,
+                cpu_share,
+                core_wait_share,
+                ..Sample::default()
+            };
+            tally.samples(&[sample(MACHINE, 1_000_000, first, 0.0)]).unwrap();
+            for second in 3..6 {
+                let at_us = second * 1_000_000;
+                let of = looks.iter().map(|(name, cores, waited)| sample(name, at_us, *cores, *waited));
+                // what is watched is told of apart
+                tally.samples(&of.collect::<Vec<_>>()).unwrap();
+                tally.samples(&[sample(MACHINE, at_us + 9, machine, 0.0)]).unwrap();
+            }
+            tally.starvation.starved().map(|starved| starved.name)
+        };
+        let both = [("driver", 0.3, 0.02), ("system", 0.5, 0.4)];
+        assert_eq!(starved(Sight::Seen, 0.1, 2.0, &both).as_deref(), Some("system"));
+        assert_eq!(starved(Sight::Seen, 0.1, 0.85, &both), None, "its own threads wait for each other");
+        let late = [("driver", 0.3, 0.2)];
+        assert_eq!(starved(Sight::Elsewhere, 0.1, 2.0, &late).as_deref(), Some("driver"));
+        // the system itself may have them, unless others had before
+        assert_eq!(starved(Sight::Unseen, 0.05, 2.0, &late), None);
+        assert_eq!(starved(Sight::Unseen, 1.2, 2.0, &late).as_deref(), Some("driver"));
+        let remote = [("driver", 0.3, 0.0), ("db1", 9.0, 3.0)];
+        assert_eq!(starved(Sight::Seen, 0.1, 2.0, &remote), None, "another machine's");
     }
 }

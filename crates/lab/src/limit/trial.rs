@@ -1,8 +1,10 @@
 //! A run as a trial of the search.
 
-use tidemark_limit::{Cores, Figures, GoalResult, NotCounted, Trial, TrialPlan, student};
-use tidemark_record::summary::Status;
-use tidemark_record::{DRIVER, Manifest};
+use tidemark_limit::{
+    AnswerSize, Cores, Figures, GoalResult, NotCounted, Starved, Trial, TrialPlan, student,
+};
+use tidemark_record::summary::{Status, Step, Summary};
+use tidemark_record::{DRIVER, Manifest, SYSTEM};
 
 use super::goals::Goals;
 use super::tally::{Flow, Tally};
@@ -14,8 +16,6 @@ const STEAL_SHARE: f64 = 0.05;
 const OTHERS_SHARE: f64 = 0.1;
 /// where all of them together leave less than this free.
 const FREE_SHARE: f64 = 0.1;
-/// A driver that is on fewer than this share of the cores is not the one who has them.
-const OWN_SHARE_MAX: f64 = 0.5;
 /// What is achieved differs from what is offered by chance, too, as a queue is longer at a trial's end than at its
 /// beginning, or shorter: by about the root of the number of requests where the system is just full and both arrivals and
 /// service times are random. A trial is short of what is to be achieved beyond so many of them,
@@ -32,8 +32,6 @@ pub struct Took {
     pub took_s: f64,
     /// The run's directory within the search's.
     pub dir: String,
-    /// Whether the system was started for it.
-    pub fresh: bool,
 }
 
 /// What a run says.
@@ -59,21 +57,14 @@ pub fn trial(ask: TrialPlan, goals: &Goals, tally: &Tally, manifest: &Manifest, 
         })
         .collect();
     let failure = failure(goals, &seen, &by_chance, manifest);
-    let holds = failure.is_none() && seen.iter().all(|seen| seen.met);
-    let not_counted = match manifest.summary.verdict.status {
+    let is_invalid = manifest.summary.verdict.status == Status::Invalid;
+    // whether it held or broke, the system alone is another one
+    let disturbance = || disturbance(manifest, tally.starvation.starved(), tally.others_cores());
+    let not_counted = match disturbance().or_else(|| machine_bound(manifest).filter(|_| is_invalid)) {
         // it says nothing of anybody
-        Status::Invalid if manifest.summary.due() == 0 => None,
-        Status::Invalid => {
-            // what nobody watches may be the system
-            let is_seen = took.fresh || manifest.summary.processes.iter().any(|of| of.name != DRIVER);
-            let others_cores = tally.others_cores().filter(|_| is_seen);
-            Some(match machine_bound(manifest).or_else(|| starved(manifest, others_cores)) {
-                Some(why) => NotCounted::Machine(why),
-                None => NotCounted::Driver(driver_bound(manifest)),
-            })
-        }
-        _ if holds => None,
-        _ => disturbance(manifest, tally.others_cores().filter(|_| took.fresh)).map(NotCounted::Machine),
+        _ if is_invalid && manifest.summary.due() == 0 => None,
+        Some(why) => Some(NotCounted::Machine(why)),
+        None => is_invalid.then(|| NotCounted::Driver(driver_bound(manifest))),
     };
     Trial {
         began_s: took.began_s,
@@ -140,49 +131,59 @@ fn machine_bound(manifest: &Manifest) -> Option<String> {
     reasons.find_map(|reason| reason.strip_prefix(MACHINE_BOUND)).map(str::to_owned)
 }
 
-/// Who had the cores for which the driver waited, longer than it was on one.
-fn starved(manifest: &Manifest, others_cores: Option<f64>) -> Option<String> {
-    let driver = &manifest.summary.driver;
-    let on_a_core = driver.cpu_s / manifest.summary.measured_s.max(f64::MIN_POSITIVE);
-    let waited = driver.waited_share? * driver.threads.max(1) as f64;
-    let cores = manifest.machine.cores.max(1) as f64;
-    let is_starved = waited > on_a_core && on_a_core < OWN_SHARE_MAX * cores;
-    let others = busy_others(manifest, others_cores).filter(|_| is_starved)?;
-    Some(format!("the driver waited for a core, longer than it was on one; {others}"))
-}
-
-/// Who else had the machine, where that may be why a trial broke.
-fn disturbance(manifest: &Manifest, others_cores: Option<f64>) -> Option<String> {
+/// Who else had the machine, where the system or the driver was without a core for it.
+fn disturbance(manifest: &Manifest, starved: Option<Starved>, others_cores: Option<f64>) -> Option<String> {
     let driver = &manifest.summary.driver;
     let cores = manifest.machine.cores.max(1) as f64;
+    if let Some(Starved { name, lost_share, starved, looks }) = starved {
+        let who = if name == SYSTEM || name == DRIVER { format!("the {name}") } else { name };
+        return Some(format!(
+            "{who} had no core for {:.0} % of the time in which it wanted one (in {starved} of {looks} seconds){}",
+            lost_share * 100.0,
+            neighbours(manifest).map_or_else(String::new, |others| format!("; others had it: {others}"))
+        ));
+    }
     if driver.steal_share > STEAL_SHARE * cores {
         return Some(format!("the hypervisor took {:.2} of {cores:.0} cores", driver.steal_share));
     }
     busy_others(manifest, others_cores)
 }
 
+/// `cargo 1.58 cores, cc1 0.30 cores`; none where nobody else was at work.
+fn neighbours(manifest: &Manifest) -> Option<String> {
+    let others = manifest.summary.driver.busiest.iter().filter(|busy| !busy.is_ours);
+    let others: Vec<String> = others.map(|busy| format!("{} {:.2} cores", busy.name, busy.cores)).collect();
+    (!others.is_empty()).then(|| others.join(", "))
+}
+
 /// What others used of the cores, where that is much and leaves next to nothing.
 fn busy_others(manifest: &Manifest, others_cores: Option<f64>) -> Option<String> {
-    let driver = &manifest.summary.driver;
     let cores = manifest.machine.cores.max(1) as f64;
     let others = others_cores?;
     let ours: f64 = manifest.summary.processes.iter().map(|process| process.cpu_share).sum();
     if others < OTHERS_SHARE * cores || cores - ours - others > FREE_SHARE * cores {
         return None;
     }
-    let busiest = driver.busiest.iter().map(|busy| format!("{} {:.2}", busy.name, busy.cores));
-    let busiest = busiest.collect::<Vec<_>>().join(", ");
-    Some(format!(
-        "other processes used {others:.2} of {cores:.0} cores (the busiest beside the driver: {busiest})"
-    ))
+    let busiest = neighbours(manifest).map_or_else(String::new, |busiest| format!(" ({busiest})"));
+    Some(format!("other processes used {others:.2} of {cores:.0} cores{busiest}"))
+}
+
+/// How large good answers were, by label.
+fn answers(summary: &Summary) -> Vec<AnswerSize> {
+    let of = |step: &Step| {
+        let (label, answers) = (step.label.clone(), step.good.requests);
+        Some(AnswerSize { label, answers, bytes: step.good.body_bytes_mean? })
+    };
+    summary.steps.iter().filter_map(of).collect()
 }
 
 fn figures(tally: &Tally, manifest: &Manifest) -> Figures {
     let summary = &manifest.summary;
     let times = &summary.response_time_us;
-    let cores = |name: &str, cores| Cores { name: name.to_owned(), cores };
+    let cores = |name: &str, cores, waited| Cores { name: name.to_owned(), cores, waited };
     let (in_flight, waiting) = tally.under_way();
     let processes = summary.processes.iter().filter(|process| process.name != DRIVER);
+    let neighbours = summary.driver.busiest.iter().filter(|busy| !busy.is_ours);
     let drift = summary.steady_state.as_ref().filter(|state| state.steady == Some(false));
     Figures {
         offered_per_s: summary.offered_per_s,
@@ -194,10 +195,11 @@ fn figures(tally: &Tally, manifest: &Manifest) -> Figures {
         p999_us: times.p999,
         mean_us: summary.good.response_time_us.mean,
         service_mean_us: summary.good.service_time_us.mean,
-        processes: processes.map(|process| cores(&process.name, process.cpu_share)).collect(),
-        neighbours: summary.driver.busiest.iter().map(|busy| cores(&busy.name, busy.cores)).collect(),
+        processes: processes.map(|of| cores(&of.name, of.cpu_share, of.core_wait_share)).collect(),
+        neighbours: neighbours.map(|busy| cores(&busy.name, busy.cores, None)).collect(),
         in_flight,
         waiting,
+        answers: answers(summary),
         drift: drift.map(|state| state.reason.clone()),
     }
 }
@@ -226,7 +228,7 @@ mod tests {
     }
 
     /// A run on four cores that came to this.
-    fn of(status: Status, reasons: &[&str], met: bool, change: impl FnOnce(&mut Manifest)) -> Trial {
+    fn manifest(status: Status, reasons: &[&str], met: bool) -> Manifest {
         let mut summary = summarize(&Totals::new(&[]), Path::new("x"));
         summary.requests = 100;
         summary.verdict = Verdict { status, reasons: reasons.iter().map(|text| (*text).into()).collect() };
@@ -234,12 +236,25 @@ mod tests {
         manifest.machine.cores = 4;
         let result = |met| ObjectiveResult { met, measured: "0%".into(), ..ObjectiveResult::default() };
         manifest.objectives = vec![result(false), result(met), result(true)];
+        manifest
+    }
+
+    const ASK: TrialPlan =
+        TrialPlan { level: 10.0, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 3.0 };
+
+    fn tally() -> Tally {
+        Tally::new(StoppingRule::new(&goals().all, &ASK), &goals().bounded, None, Default::default())
+    }
+
+    fn counted(manifest: &Manifest, tally: Tally) -> Trial {
+        let took = Took { began_s: 7.0, took_s: 5.0, dir: "3-10".into() };
+        trial(ASK, &goals(), &tally, manifest, took)
+    }
+
+    fn of(status: Status, reasons: &[&str], met: bool, change: impl FnOnce(&mut Manifest)) -> Trial {
+        let mut manifest = manifest(status, reasons, met);
         change(&mut manifest);
-        let ask = TrialPlan { level: 10.0, purpose: Purpose::Explore, warm_up_s: 1.0, measured_max_s: 3.0 };
-        let tally =
-            Tally::new(StoppingRule::new(&goals().all, &ask), &goals().bounded, None, Default::default());
-        let took = Took { began_s: 7.0, took_s: 5.0, dir: "3-10".into(), fresh: true };
-        trial(ask, &goals(), &tally, &manifest, took)
+        counted(&manifest, tally())
     }
 
     #[test]
@@ -301,37 +316,45 @@ mod tests {
             of(status, &["errors < 0.1% missed: 3%"], met, |run| run.summary.driver.steal_share = steal)
         };
         assert!(matches!(stolen(0.3, false).not_counted, Some(NotCounted::Machine(_))));
-        assert_eq!((stolen(0.1, false).not_counted, stolen(0.3, true).not_counted), (None, None));
+        assert!(matches!(stolen(0.3, true).not_counted, Some(NotCounted::Machine(_))), "it held");
+        assert_eq!((stolen(0.1, false).not_counted, stolen(0.1, true).not_counted), (None, None));
     }
 
+    /// However it ended, and whatever else the run says: others had the cores.
     #[test]
-    fn a_driver_whose_cores_others_have_is_not_the_limit() {
-        let mut manifest = Manifest::new("x", Vec::new(), summarize(&Totals::new(&[]), Path::new("x")));
-        manifest.machine.cores = 2;
-        manifest.summary.measured_s = 10.0;
-        manifest.summary.driver.busiest = vec![Busy { name: "other".into(), cores: 1.9 }];
-        manifest.summary.driver.threads = 1;
-        manifest.summary.driver.cpu_s = 0.2;
-        assert_eq!(starved(&manifest, Some(1.9)), None, "nobody knows how long it waited");
-        manifest.summary.driver.waited_share = Some(0.64);
-        assert!(starved(&manifest, Some(1.9)).unwrap().contains("other 1.90"));
-        assert_eq!(starved(&manifest, None), None);
-        assert_eq!(starved(&manifest, Some(0.1)), None);
-        manifest.summary.driver.cpu_s = 9.0;
-        assert_eq!(starved(&manifest, Some(1.9)), None, "it used its core itself");
+    fn a_trial_without_a_core_is_not_counted_whether_it_held_or_broke() {
+        for (status, reasons, met) in [
+            (Status::Pass, [""], true),
+            (Status::Fail, ["errors < 0.1% missed: 3%"], false),
+            (Status::Invalid, ["driver-bound: its threads"], false),
+        ] {
+            let mut run = manifest(status, &reasons, met);
+            let mut starvation = tidemark_limit::Starvation::default();
+            let wanted = |waited| tidemark_limit::Wanted { name: "system", cores: 0.2, waited };
+            starvation.add(1.8, [wanted(0.6)]);
+            starvation.add(0.0, [wanted(0.0)]);
+            let busy = |name: &str, cores, is_ours| Busy { name: name.into(), cores, is_ours };
+            run.summary.driver.busiest = vec![busy("yes", 1.8, false), busy("shop", 0.2, true)];
+            let mut tally = tally();
+            tally.starvation = starvation;
+            let told = counted(&run, tally).not_counted;
+            let expected = "the system had no core for 75 % of the time in which it wanted one (in 1 of 2 seconds); others had \
+                            it: yes 1.80 cores";
+            assert_eq!(told, Some(NotCounted::Machine(expected.into())), "{status:?}");
+        }
     }
 
     #[test]
     fn others_disturb_only_where_no_core_is_free() {
         let mut manifest = Manifest::new("x", Vec::new(), summarize(&Totals::new(&[]), Path::new("x")));
         manifest.machine.cores = 4;
-        manifest.summary.driver.busiest = vec![Busy { name: "cargo".into(), cores: 1.0 }];
+        manifest.summary.driver.busiest = vec![Busy { name: "cargo".into(), cores: 1.0, is_ours: false }];
         let system = |cpu_share| Process { name: "system".into(), cpu_share, ..Process::default() };
         manifest.summary.processes = vec![system(1.0)];
-        assert_eq!(disturbance(&manifest, Some(1.0)), None);
+        assert_eq!(disturbance(&manifest, None, Some(1.0)), None);
         manifest.summary.processes = vec![system(2.9)];
-        assert_eq!(disturbance(&manifest, None), None);
-        assert_eq!(disturbance(&manifest, Some(0.3)), None);
-        assert!(disturbance(&manifest, Some(1.0)).unwrap().contains("cargo 1.00"));
+        assert_eq!(disturbance(&manifest, None, None), None);
+        assert_eq!(disturbance(&manifest, None, Some(0.3)), None);
+        assert!(disturbance(&manifest, None, Some(1.0)).unwrap().contains("cargo 1.00"));
     }
 }

@@ -52,6 +52,8 @@ const WAITS_OVER_S: f64 = 0.2;
 const OPEN_LAG_P99_US: f64 = 1_000.0;
 /// Closed model: a mean lag up to this is accepted always, microseconds.
 const CLOSED_LAG_MEAN_US: f64 = 100.0;
+/// Programs that are named, at most.
+const NAMED: usize = 3;
 /// Stealing below this is not named, cores.
 const STEAL_NAMED: f64 = 0.02;
 
@@ -179,7 +181,7 @@ fn had_no_core(driver: &Driver) -> bool {
 /// Who else used the machine during the window.
 pub(super) fn who_had_the_cores(busiest: &[Busy], steal_share: f64) -> String {
     let mut who: Vec<String> =
-        busiest.iter().map(|busy| format!("{} {:.2} cores", busy.name, busy.cores)).collect();
+        busiest.iter().take(NAMED).map(|busy| format!("{} {:.2} cores", busy.name, busy.cores)).collect();
     if steal_share >= STEAL_NAMED {
         who.push(format!("the hypervisor {steal_share:.2} cores (steal)"));
     }
@@ -363,7 +365,7 @@ mod tests {
 
     #[test]
     fn who_had_the_cores_is_named() {
-        let busy = |name: &str, cores| Busy { name: name.into(), cores };
+        let busy = |name: &str, cores| Busy { name: name.into(), cores, is_ours: false };
         assert_eq!(who_had_the_cores(&[], 0.0), "");
         assert_eq!(
             who_had_the_cores(&[busy("java", 1.25), busy("cargo", 0.5)], 0.08),

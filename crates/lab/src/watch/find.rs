@@ -96,6 +96,18 @@ impl Finder {
         self.known(process.id).is_some_and(|known| known.began == process.began && !known.is_zombie)
     }
 
+    /// Whether a process is one of these, or below one.
+    pub fn is_below(&self, id: u32, processes: &[Process]) -> bool {
+        let (mut above, mut seen) = (id, HashSet::new());
+        while above > 1 && seen.insert(above) {
+            if processes.iter().any(|process| process.id == above) {
+                return true;
+            }
+            above = self.known(above).map_or(0, |known| known.parent);
+        }
+        false
+    }
+
     /// The user that it runs as.
     pub fn user(&self, process: Process) -> Option<u32> {
         fs::metadata(self.root.join(process.id.to_string())).ok().map(|about| about.uid())
@@ -305,6 +317,8 @@ mod tests {
         assert_eq!(ids(&program("tidemark").unwrap()), [7], "neither we nor what we started");
         assert_eq!(ids(&found(Watched::Port(8080)).unwrap()), [10]);
         assert_eq!(ids(&found(Watched::Pid(12)).unwrap()), [12]);
+        assert!(finder.is_below(11, &nginx.processes) && finder.is_below(10, &nginx.processes));
+        assert!(!finder.is_below(12, &nginx.processes) && !finder.is_below(99, &nginx.processes));
         for (what, why) in [
             (Watched::Port(80), "not which process that is can be seen"),
             (Watched::Port(81), "nobody listens at port 81"),

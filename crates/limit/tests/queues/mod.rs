@@ -7,8 +7,8 @@ use std::convert::Infallible;
 
 use fastrand::Rng;
 use tidemark_limit::{
-    Cores, Figures, Goal, GoalResult, Moment, Options, Percentile, StoppingRule, Tail, Trial, TrialPlan,
-    Trials,
+    Cores, Figures, Goal, GoalResult, Moment, NotCounted, Options, Percentile, Starvation, StoppingRule,
+    Tail, Trial, TrialPlan, Trials, Wanted,
 };
 
 /// How long a worker takes for a request.
@@ -34,6 +34,19 @@ pub struct Queue {
     pub calm_s: f64,
     /// Whether its workers are connections of the driver, so that who waits for one waits there.
     pub is_in_driver: bool,
+    /// Others who take half of its only worker's core while they are there.
+    pub neighbours: Option<Neighbours>,
+}
+
+/// Others on the machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Neighbours {
+    /// How long they are there, mean, seconds: exponential.
+    pub there_s: f64,
+    /// How long they are away after that; 0: they stay.
+    pub away_s: f64,
+    /// Whether a trial tells of them.
+    pub are_told: bool,
 }
 
 impl Queue {
@@ -47,6 +60,7 @@ impl Queue {
             hiccup: None,
             calm_s: 0.0,
             is_in_driver: false,
+            neighbours: None,
         }
     }
 }
@@ -58,6 +72,10 @@ pub struct Simulated {
     pub random: Rng,
     /// Virtual time since the search began, seconds.
     pub clock_s: f64,
+    /// When neighbours come and go, in turn, as far as it is known.
+    turns_s: Vec<f64>,
+    /// What came of them, second by second of the trial: how long the worker was at work, and how long it waited.
+    seconds: Vec<(f64, f64)>,
 }
 
 /// What a trial takes beside its load, seconds.
@@ -65,11 +83,73 @@ const BESIDE_S: f64 = 0.3;
 
 impl Simulated {
     pub fn new(queue: Queue, percentile: Percentile, seed: u64) -> Simulated {
-        Simulated { queue, percentile, random: Rng::with_seed(seed), clock_s: 0.0 }
+        let random = Rng::with_seed(seed);
+        Simulated { queue, percentile, random, clock_s: 0.0, turns_s: Vec::new(), seconds: Vec::new() }
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.random.f64()).ln()
+    }
+
+    /// Whether neighbours are there at a moment, and until when that is so.
+    fn neighbours(&mut self, at_s: f64) -> (bool, f64) {
+        let Some(Neighbours { there_s, away_s, .. }) = self.queue.neighbours else {
+            return (false, f64::INFINITY);
+        };
+        if away_s == 0.0 {
+            return (true, f64::INFINITY);
+        }
+        while self.turns_s.last().is_none_or(|last| *last <= at_s) {
+            let mean_s = if self.turns_s.len() % 2 == 0 { away_s } else { there_s };
+            let last_s = self.turns_s.last().copied().unwrap_or(0.0);
+            let next_s = last_s + self.exponential(mean_s);
+            self.turns_s.push(next_s);
+        }
+        let turn = self.turns_s.partition_point(|turn_s| *turn_s <= at_s);
+        (turn % 2 == 1, self.turns_s[turn])
+    }
+
+    /// When the only worker ends what takes so long alone, beside neighbours: it has half of the core while they are there.
+    fn beside_neighbours(&mut self, begin_s: f64, mut left_s: f64, load_s: f64) -> f64 {
+        let mut at_s = begin_s;
+        loop {
+            let (are_there, until_s) = self.neighbours(at_s);
+            let second = (at_s - load_s).floor();
+            let end_s = until_s.min(load_s + second + 1.0).max(at_s + 1e-9);
+            let speed = if are_there { 0.5 } else { 1.0 };
+            let length_s = (end_s - at_s).min(left_s / speed);
+            let second = second.max(0.0) as usize;
+            if self.seconds.len() <= second {
+                self.seconds.resize(second + 1, (0.0, 0.0));
+            }
+            self.seconds[second].0 += length_s * speed;
+            self.seconds[second].1 += length_s * (1.0 - speed);
+            (at_s, left_s) = (at_s + length_s, left_s - length_s * speed);
+            if left_s <= 1e-12 {
+                return at_s;
+            }
+        }
+    }
+
+    /// What a trial tells of neighbours, as `lab` does: a backlog of the warm-up is there when it is measured.
+    fn disturbance(&mut self, load_s: f64, to_s: f64) -> Option<NotCounted> {
+        self.queue.neighbours.filter(|of| of.are_told)?;
+        let mut starvation = Starvation::default();
+        for second in 0..(to_s - load_s) as usize {
+            let (cores, waited) = self.seconds.get(second).copied().unwrap_or_default();
+            // they have the core while they are there but for what the worker has of it
+            let (mut at_s, end_s) = (load_s + second as f64, load_s + second as f64 + 1.0);
+            let mut there_s = 0.0;
+            while at_s < end_s {
+                let (are_there, until_s) = self.neighbours(at_s);
+                let until_s = until_s.min(end_s).max(at_s + 1e-9);
+                there_s += if are_there { until_s - at_s } else { 0.0 };
+                at_s = until_s;
+            }
+            let others_cores = (there_s - waited).max(0.0);
+            starvation.add(others_cores, [Wanted { name: "system", cores, waited }]);
+        }
+        starvation.starved().map(|starved| NotCounted::Machine(starved.name))
     }
 
     /// When a service ends that begins then: time in which nothing is served is left out.
@@ -92,6 +172,7 @@ impl Trials for Simulated {
 
     fn run(&mut self, ask: &TrialPlan, rule: &StoppingRule) -> Result<Trial, Infallible> {
         let began_s = self.clock_s;
+        self.seconds.clear();
         let load_s = began_s + self.queue.calm_s;
         let (measured_from_s, mut second_s) = (load_s + ask.warm_up_s, load_s + ask.warm_up_s + 1.0);
         let mean_s = self.queue.workers as f64 / self.queue.per_s;
@@ -121,7 +202,11 @@ impl Trials for Simulated {
                     Service::Fixed => mean_s,
                 };
             let worker = (0..free_s.len()).min_by(|a, b| free_s[*a].total_cmp(&free_s[*b])).unwrap_or(0);
-            let end_s = self.end_of(free_s[worker].max(now_s), service_s);
+            let begin_s = free_s[worker].max(now_s);
+            let end_s = match self.queue.neighbours {
+                Some(_) => self.beside_neighbours(begin_s, service_s, load_s),
+                None => self.end_of(begin_s, service_s),
+            };
             free_s[worker] = end_s;
             under_way.push_back(end_s);
             while under_way.front().is_some_and(|end_s| *end_s <= now_s) {
@@ -157,6 +242,7 @@ impl Trials for Simulated {
             processes: vec![Cores {
                 name: "system".into(),
                 cores: (busy_s / measured_s).min(self.queue.workers as f64),
+                waited: None,
             }],
             in_flight: under_way.len().min(self.queue.workers) as f64,
             waiting: if self.queue.is_in_driver {
@@ -167,6 +253,7 @@ impl Trials for Simulated {
             ..Figures::default()
         };
         self.clock_s = second_s - 1.0 + BESIDE_S;
+        let not_counted = self.disturbance(load_s, second_s - 1.0);
         Ok(Trial {
             ask: *ask,
             began_s,
@@ -174,7 +261,7 @@ impl Trials for Simulated {
             measured_s,
             seen: vec![GoalResult { met, measured: String::new(), tail: Some(tail), undecided: false }],
             failure: None,
-            not_counted: None,
+            not_counted,
             figures,
             moments,
             dir: String::new(),
@@ -198,6 +285,7 @@ pub fn options(budget_s: f64, seed: u64) -> Options {
         warm_up_s: 1.0,
         measured_least_s: 0.0,
         seed,
+        at_least_per_s: None,
     }
 }
 

@@ -143,7 +143,7 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
         true => String::new(),
         false => format!("{}/s offered", three_digits(summary.offered_per_s)),
     };
-    let at_least = at_least(summary);
+    let at_least = at_least(manifest);
     let achieved = format!("{at_least}{}/s good answers", three_digits(summary.achieved_per_s));
     text.named("rate", &[&achieved, &offered, &rate]);
     text.named("requests", &[&count(summary.due()), &format!("{} new connections", count(connects))]);
@@ -269,6 +269,23 @@ mod tests {
             let (first, last) = (&bars[0], &bars[bars.len() - 1]);
             assert!(first.from_us <= merged.min() && merged.max() <= last.to_us, "{values:?}");
         }
+    }
+
+    /// Answers of before the window come in it, so that more are good than were offered.
+    #[test]
+    fn no_more_than_was_offered_is_at_least_so_much() {
+        let (_dir, mut run) = test_run::airline();
+        run.manifest.summary.driver.limits = vec!["its threads".into()];
+        let mut at_least = |load: &str, offered: f64, achieved: f64| {
+            run.manifest.load = load.into();
+            (run.manifest.summary.offered_per_s, run.manifest.summary.achieved_per_s) = (offered, achieved);
+            super::at_least(&run.manifest)
+        };
+        assert_eq!(at_least("open, Poisson arrivals", 100.0, 101.0), "");
+        assert_eq!(at_least("open, Poisson arrivals", 100.0, 100.0), "");
+        assert_eq!(at_least("open, Poisson arrivals", 100.0, 90.0), "at least ");
+        assert_eq!(at_least("closed, 60 users", 100.0, 101.0), "at least ");
+        assert_eq!(at_least("closed, 60 users", 100.0, 0.0), "");
     }
 
     #[test]

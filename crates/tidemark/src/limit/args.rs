@@ -25,7 +25,7 @@ The load is doubled until an objective breaks; then the limit is closed in on, b
 is known to --within or the budget is used up. One that was stopped goes on where it was: give the same command with --out DIR.
 
 Exit status: 0 a limit was found, 1 nothing holds, for sure less than --at-least, or a --url is unreachable, 2 wrong use, 3 no limit \
-of the system was seen (the driver was the limit, or the time too short), 130 stopped.
+of the system was seen (the driver was the limit, others had the machine, or the time was too short), 130 stopped.
 
 Examples:
   tidemark limit airline
@@ -64,7 +64,7 @@ pub struct LimitArguments {
     /// Most sessions each second, or most users, that are tried
     #[arg(long, value_name = "RATE|N", value_parser = rate)]
     pub most: Option<RateRange>,
-    /// Requests each second that it must hold: exit status 1 where the whole interval is below
+    /// Requests each second that it must hold, also in a last, longer trial: exit status 1 where the whole interval is below, 3 where nothing shows it
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub at_least: Option<RateRange>,
     /// Drive the system at this URL instead of starting the scenario's
