@@ -1,10 +1,10 @@
 //! The scenario language, described once: the checker, the JSON Schema and the hints are made from this, and from the
 //! kinds of [steps](crate::steps).
 
-use crate::grammar::Scalar::{Bool, Duration, Objective, Template, Text, Value, Whole, Word};
+use crate::grammar::Scalar::{Bool, Duration, Objective, Text, Value, Whole, Word};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, Shape, key, required};
-use crate::steps::{AUTH, FOLLOW, STEPS};
+use crate::steps::{AUTH, FOLLOW, HEADERS, STEPS};
 
 pub(crate) mod comparison;
 mod faults;
@@ -167,7 +167,7 @@ static DEFAULTS: Record = Record {
     about: "What every request has unless it says otherwise.",
     verbs: &[],
     keys: &[
-        key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers of every request."),
+        key("headers", HEADERS, "Headers of every request; one with a list is sent once for each item."),
         AUTH,
         key("timeout", Scalar(Duration), "Longest time for an answer; 30s by default."),
         FOLLOW,

@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     base: PathBuf,
     /// Whether what says of a store is being read.
     in_store: Cell<bool>,
+    /// The setting whose default is being read.
+    reading: RefCell<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -80,14 +82,18 @@ impl Settings {
                 _ => (value, Vec::new()),
             };
             let Content::Scalar { text, plain } = &value.content else { continue };
+            let mut given = outside.iter().rev().find(|(key, _)| key == name);
             let default = match split(text).as_deref() {
                 Ok([Piece::Literal(_)]) => literal(text, *plain),
-                _ => match settings.text(value, sink) {
-                    Some(text) => literal(&text, *plain),
-                    None => expr::Node::Missing,
-                },
+                // what is given needs no default, which may be a variable of the environment that is not set
+                _ if given.is_some() && text.contains("env(") => expr::Node::Missing,
+                _ => {
+                    settings.reading.replace(Some(name.to_owned()));
+                    let text = settings.text(value, sink);
+                    settings.reading.replace(None);
+                    text.map_or(expr::Node::Missing, |text| literal(&text, *plain))
+                }
             };
-            let mut given = outside.iter().rev().find(|(key, _)| key == name);
             if let Some((_, text)) =
                 given.filter(|(_, text)| !choices.is_empty() && !choices.contains(&&**text))
             {
@@ -274,9 +280,14 @@ impl Settings {
                 }
                 Ok(None)
             }
-            (Err(VarError::NotPresent), None) => Err(format!(
-                "the environment variable {name} is not set; set it, or say what to take then: env(\"{name}\", \"…\")"
-            )),
+            (Err(VarError::NotPresent), None) => Err(match &*self.reading.borrow() {
+                Some(setting) => format!(
+                    "the environment variable {name} is not set; set it, or give the setting {setting} with --set"
+                ),
+                None => format!(
+                    "the environment variable {name} is not set; set it, or say what to take then: env(\"{name}\", \"…\")"
+                ),
+            }),
             (Err(VarError::NotUnicode(_)), _) => {
                 Err(format!("the environment variable {name} does not hold UTF-8 text"))
             }

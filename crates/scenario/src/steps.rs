@@ -33,7 +33,7 @@ mod when;
 
 pub(crate) use auth::AUTH;
 pub(crate) use beside::Spoken;
-pub(crate) use request::FOLLOW;
+pub(crate) use request::{FOLLOW, HEADERS};
 
 use crate::compile::{Session, Whole};
 use crate::grammar::{Key, Record, Scalar, Shape};

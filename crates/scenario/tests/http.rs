@@ -257,3 +257,51 @@ fn a_fragment_is_not_sent() {
     let said = mistakes("- GET: /a?b=c#there", system);
     assert!(said.contains("warning: what stands behind a `#`"), "{said}");
 }
+
+#[test]
+fn a_method_may_have_any_name_and_a_header_may_be_sent_several_times() {
+    let steps =
+        "- REQUEST: /cache/a\n  method: PURGE\n  headers: {X-Tag: [a, \"b${1}\"], X-One: c}\n- GET: /b";
+    let plan = plan(steps, "defaults: {headers: {x-tag: [d, e], X-Two: [f, g]}}");
+    let of = http(&plan, 0);
+    assert_eq!((of.method.as_str(), plan.labels[0].as_str()), ("PURGE", "PURGE /cache/a"));
+    let values = |request: &HttpRequest, name: &str| -> Vec<String> {
+        let same = request.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        same.map(|(_, value)| String::from_utf8_lossy(value.as_literal().unwrap()).into_owned()).collect()
+    };
+    assert_eq!(values(of, "x-tag"), ["a", "b1"]);
+    assert_eq!(values(of, "x-two"), ["f", "g"]);
+    assert_eq!(values(http(&plan, 1), "X-Tag"), ["d", "e"]);
+    for (steps, says) in [
+        ("- REQUEST: /a", "REQUEST needs its method"),
+        ("- GET: /a\n  method: PURGE", "the method is GET; for another one write REQUEST"),
+        ("- REQUEST: /a\n  method: 'A B'", "\"A B\" cannot be the method"),
+        ("- REQUEST: /a\n  method: CONNECT", "see system: proxy"),
+        ("- GET: /a\n  headers: {X-Tag: []}", "headers"),
+    ] {
+        let told = mistakes(steps, "");
+        assert!(told.contains(says), "{steps}: {told}");
+    }
+}
+
+#[test]
+fn a_header_that_is_sent_several_times_is_as_secret_as_one() {
+    let plan = plan("- GET: /a\n  headers: {X-Api-Key: [not-for-everyone, nor-this-one]}", "");
+    for secret in ["not-for-everyone", "nor-this-one"] {
+        assert!(!plan.source.contains(secret), "{}", plan.source);
+        assert_eq!(plan.secrets.masked(&format!("it was {secret}.")), "it was ***.");
+    }
+}
+
+#[test]
+fn a_setting_that_is_given_needs_no_variable() {
+    let text = text("- GET: /a?k=${password}", "settings: {password: '${env(\"TIDEMARK_NOT_SET\")}'}");
+    let told = check_text("t.yaml", &text, Path::new("."), &[]).1.to_string();
+    assert!(
+        told.contains("TIDEMARK_NOT_SET is not set; set it, or give the setting password with --set"),
+        "{told}"
+    );
+    let given = [("password".to_owned(), "not-for-everyone".to_owned())];
+    let plan = load_text("t.yaml", &text, Path::new("."), &given).unwrap();
+    assert_eq!(plan.secrets.masked("k=not-for-everyone"), "k=***");
+}

@@ -77,6 +77,20 @@ pub enum Verb {
     Man(ManArguments),
 }
 
+impl Verb {
+    /// Whether nothing but errors is to be on standard error.
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Verb::Run(arguments) => arguments.quiet,
+            Verb::Hit(arguments) => arguments.quiet,
+            Verb::Compare(arguments) => arguments.quiet,
+            Verb::Limit(arguments) => arguments.quiet,
+            Verb::Verify(arguments) => arguments.quiet,
+            _ => false,
+        }
+    }
+}
+
 /// `tidemark run`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -142,7 +156,7 @@ pub struct RunArguments {
     /// Leave the system's data in the run directory
     #[arg(long)]
     pub keep_data: bool,
-    /// Print nothing while it runs, and no text on standard error
+    /// Print nothing while it runs, and nothing but errors on standard error
     #[arg(long, short)]
     pub quiet: bool,
     /// Show rate, latencies, errors and CPU on the full screen; q stops the run

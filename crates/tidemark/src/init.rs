@@ -18,7 +18,7 @@ use serde::de::IgnoredAny;
 use tidemark_scenario::source::{Load, Map, Scalar, Scenario, Value};
 
 use crate::failure::Failure;
-use crate::{output, results, scenario};
+use crate::{foreign, output, results, scenario};
 
 /// Largest file that is read, bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -30,9 +30,9 @@ const FILES: [&str; 4] = [".har", ".json", ".yaml", ".yml"];
 /// `tidemark init`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A URL becomes a scenario of one request. An OpenAPI 3 document (JSON or YAML) becomes one with a step for each GET, and \
-for what writes a step that is commented out. A HAR file, as browsers and proxies save it, becomes one with its requests in \
-order and the pauses between them; cookies, passwords and tokens are left out.
+A URL becomes a scenario of one request. An OpenAPI document (2 or 3, JSON or YAML) becomes one with a step for each \
+GET, and for what writes a step that is commented out; credentials become settings. A HAR file, as browsers and proxies save it, becomes one with its requests to \
+the page's host, in order, and the pauses between them; cookies, passwords and tokens are left out.
 
 Examples:
   tidemark init http://127.0.0.1:8080/ > my.yaml
@@ -45,7 +45,7 @@ pub struct InitArguments {
     /// Write the scenario to this new file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Keep a recording's requests to this host, too, not only those to its first (repeatable)
+    /// Take a recording's requests to this host only, not those to its page's: HOST, HOST:PORT or *.DOMAIN (repeatable; the first is the system)
     #[arg(long = "host", value_name = "HOST")]
     pub hosts: Vec<String>,
 }
@@ -56,8 +56,9 @@ pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
     if let Some(file) = out.filter(|file| fs::symlink_metadata(file).is_ok()) {
         return Err(is_there(file));
     }
-    let text = made(arguments)?.to_yaml();
-    let mistakes = scenario::diagnostics("scenario.yaml", &text);
+    let made = made(arguments)?;
+    let text = made.scenario.to_yaml();
+    let mistakes = scenario::diagnostics("scenario.yaml", &text, &made.secrets());
     if mistakes.has_errors() {
         // what can be read can be written; whoever comes here has found a mistake of ours
         return Err(Failure::usage(format!("{}: no scenario can be made of it: {mistakes}", arguments.from)));
@@ -66,25 +67,70 @@ pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
         Some(file) => save(file, &text)?,
         None => output::print(&text)?,
     }
+    output::remark(&made.remark);
+    let secrets = made.secrets();
+    if !secrets.is_empty() {
+        let names: Vec<&str> = secrets.iter().map(|(name, _)| name.as_str()).collect();
+        output::remark(&format!(
+            "A run needs these settings, by --set or from the environment, as the scenario says: {}",
+            names.join(", ")
+        ));
+    }
     Ok(tidemark_lab::EXIT_PASS)
 }
 
+/// What came of something foreign.
+#[derive(Debug)]
+struct Made {
+    scenario: Scenario,
+    /// What of it is not in the scenario, for the person who asked; empty where all is.
+    remark: String,
+}
+
+impl From<Scenario> for Made {
+    fn from(scenario: Scenario) -> Made {
+        Made { scenario, remark: String::new() }
+    }
+}
+
+impl Made {
+    /// Its settings that a run must be given, with values for them.
+    fn secrets(&self) -> Vec<(String, String)> {
+        let is_secret = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("${env("));
+        let settings = self.scenario.settings.entries().iter().filter(|entry| is_secret(&entry.value));
+        settings.map(|entry| (entry.key.clone(), "given".to_owned())).collect()
+    }
+}
+
 /// The scenario, whatever it is made from.
-fn made(arguments: &InitArguments) -> Result<Scenario, Failure> {
+fn made(arguments: &InitArguments) -> Result<Made, Failure> {
     let from = &arguments.from;
     let file = Path::new(from);
-    let is_file = !from.contains("://") && (file.exists() || FILES.iter().any(|end| from.ends_with(end)));
+    let is_file = !from.contains("://")
+        && (file.exists() || FILES.iter().any(|end| from.ends_with(end)) || foreign::has_its_name(file));
     let only_hosts = || Failure::usage("--host is for recordings (HAR files); leave it out");
     if !is_file {
-        return if arguments.hosts.is_empty() { page::scenario(from) } else { Err(only_hosts()) };
+        return if arguments.hosts.is_empty() { Ok(page::scenario(from)?.into()) } else { Err(only_hosts()) };
+    }
+    if let Some(failure) = foreign::of_tool(file) {
+        return Err(failure);
     }
     let text = read(file)?;
     match kind(from, &text)? {
         Kind::Recording => har::scenario(from, &text, &arguments.hosts),
         _ if !arguments.hosts.is_empty() => Err(only_hosts()),
-        Kind::Json => openapi::scenario(from, &json(from, &text)?),
-        Kind::Yaml => openapi::scenario(from, &yaml(from, &text)?),
+        Kind::Json => openapi::scenario(from, &bundled(file, json(from, &text)?)),
+        Kind::Yaml => openapi::scenario(from, &bundled(file, yaml(from, &text)?)),
     }
+}
+
+/// A document with the files beside it that it refers to.
+fn bundled(file: &Path, document: serde_json::Value) -> serde_json::Value {
+    openapi::bundle::bundled(file, document, |part| {
+        let name = part.display().to_string();
+        let text = read(part).ok()?;
+        json(&name, &text).or_else(|_| yaml(&name, &text)).ok()
+    })
 }
 
 /// What a file may be.
@@ -191,6 +237,20 @@ fn save(file: &Path, text: &str) -> Result<(), Failure> {
 
 fn is_there(file: &Path) -> Failure {
     Failure::usage(format!("{} is there already and stays as it is; name a new file", file.display()))
+}
+
+/// Adds a header; one that is there already is sent several times.
+pub(crate) fn add_header(headers: &mut Map, name: &str, value: String) {
+    let known = headers.entries().iter().find(|known| known.key.eq_ignore_ascii_case(name));
+    let Some((name, before)) = known.map(|known| (known.key.clone(), known.value.clone())) else {
+        return headers.insert(name, value);
+    };
+    let mut values = match before {
+        Value::List(values) => values,
+        one => vec![one],
+    };
+    values.push(value.into());
+    headers.insert(name, Value::List(values));
 }
 
 /// Settings with the number of users, for a closed load.

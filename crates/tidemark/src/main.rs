@@ -20,6 +20,7 @@ mod cube;
 mod display;
 mod driver;
 mod failure;
+mod foreign;
 mod history;
 mod hit;
 mod init;
@@ -123,6 +124,9 @@ fn negative(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
 }
 
 fn carry_out(verb: Option<Verb>) -> u8 {
+    if verb.as_ref().is_some_and(Verb::is_quiet) {
+        output::be_quiet();
+    }
     let result = match verb {
         None => overview::print(),
         Some(Verb::Run(arguments)) => run::run(*arguments),

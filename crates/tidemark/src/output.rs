@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::AnsiColor;
 use rustix::termios::tcgetwinsize;
@@ -88,8 +89,23 @@ pub fn complain(message: &str) {
     let _ = writeln!(anstream::stderr(), "{mark}error:{mark:#}{behind}");
 }
 
-/// Says something beside the result on standard error.
+/// Whether only errors go to standard error, for as long as the program runs.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on there is nothing on standard error but errors.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Says something beside the result on standard error, unless nothing is to be said there.
 pub fn remark(text: &str) {
+    if !QUIET.load(Ordering::Relaxed) {
+        insist(text);
+    }
+}
+
+/// Says what belongs to an error on standard error, also where all else is quiet.
+pub fn insist(text: &str) {
     say(&Place::Stderr.fit(text));
 }
 

@@ -11,7 +11,7 @@ use tidemark_scenario::plan::{HttpVersion, Resolve, System};
 use crate::failure::Failure;
 
 /// How a URL is reached.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, PartialEq, Default, Args)]
 #[command(next_help_heading = "Reaching a URL")]
 pub struct ReachArguments {
     /// Which address of the URL's host is driven; it is looked up once
@@ -51,7 +51,7 @@ fn http_version(text: &str) -> Result<HttpVersion, String> {
 }
 
 /// How TLS is spoken to an https URL.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, PartialEq, Default, Args)]
 #[command(next_help_heading = "Reaching a URL")]
 pub struct TlsArguments {
     /// Accept any certificate of an https URL

@@ -5,7 +5,7 @@ use std::path::Path;
 use tidemark_scenario::{Checker, Diagnostics, Experiment, shipped};
 
 use crate::failure::Failure;
-use crate::{output, systems};
+use crate::{foreign, output, systems};
 
 /// Words that differ in more than this many letters are not suggested.
 const NEAR: usize = 3;
@@ -25,6 +25,11 @@ pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment,
             Ok(experiment)
         }
         None => {
+            if shipped.is_none()
+                && let Some(failure) = foreign::of_file(Path::new(scenario))
+            {
+                return Err(failure);
+            }
             let mut failure = failure(scenario, &diagnostics);
             // in a shipped scenario a setting is what is wrong, wherever that shows
             let of_settings = diagnostics.items().iter().any(|item| item.file.starts_with("--set "));
@@ -50,9 +55,9 @@ fn checker() -> Checker {
     }
 }
 
-/// What `check` says about a text.
-pub fn diagnostics(name: &str, text: &str) -> Diagnostics {
-    checker().text(name, text, Path::new("."), &[]).1
+/// What `check` says about a text with these settings.
+pub fn diagnostics(name: &str, text: &str, settings: &[(String, String)]) -> Diagnostics {
+    checker().text(name, text, Path::new("."), settings).1
 }
 
 /// Mistakes that have a place are listed first, as compilers do, and then counted.
@@ -60,7 +65,7 @@ pub fn failure(scenario: &str, diagnostics: &Diagnostics) -> Failure {
     match diagnostics.items() {
         [only] if only.line == 0 => Failure::usage(only.to_string()),
         items => {
-            output::remark(&diagnostics.to_string());
+            output::insist(&diagnostics.to_string());
             let count = items.len() + diagnostics.not_kept();
             Failure::usage(format!("{count} mistake{} in {scenario}", if count == 1 { "" } else { "s" }))
         }

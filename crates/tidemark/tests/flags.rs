@@ -73,6 +73,21 @@ fn objectives_of_the_command_line_decide_as_those_of_the_scenario() {
 }
 
 #[test]
+fn quiet_is_quiet_but_for_errors() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    scenario(folder.path(), &server, "{rate: 200/s, hold: 100ms}");
+    let file = folder.path().join("s.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("settings: {{unused: 1}}\n{text}")).unwrap();
+    let output = run(folder.path(), &["run", "s.yaml"]);
+    assert!(stderr(&output).contains("\"unused\" is never used"), "{}", stderr(&output));
+    assert_eq!(stderr(&run(folder.path(), &["run", "s.yaml", "-q"])), "");
+    std::fs::write(&file, format!("settings: {{unused: 1}}\nlaod: 1\nx: 2\n{text}")).unwrap();
+    let output = run(folder.path(), &["run", "s.yaml", "-q"]);
+    assert!(stderr(&output).contains("did you mean load?"), "{}", stderr(&output));
+}
+
+#[test]
 fn more_percentiles_are_shown_where_they_are_wanted() {
     let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
     scenario(folder.path(), &server, "{rate: 200/s, hold: 1s}");

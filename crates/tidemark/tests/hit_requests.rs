@@ -140,6 +140,29 @@ fn a_command_line_of_curl_is_sent_as_curl_sends_it() {
 }
 
 #[test]
+fn any_method_and_repeated_headers_are_sent_as_they_are_given() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    let url = server.url("/cache").replace("http://", "http://ann:p%40ss@");
+    let list = format!("PURGE {url} HTTP/1.1\nX-Tag: a\nX-Tag: b\ncurl -X PROPFIND -H 'Depth: 1' '{url}'\n");
+    fs::write(folder.path().join("list"), list).unwrap();
+    hit(folder.path(), &["--urls", "list", "-n", "2", "-c", "1", "-H", "X-All: 1", "-H", "X-All: 2"]);
+    let sent = server.requests();
+    assert!(sent[0].starts_with("PURGE /cache HTTP/1.1\r\n"), "{}", sent[0]);
+    assert!(sent[1].starts_with("PROPFIND /cache HTTP/1.1\r\n"), "{}", sent[1]);
+    for (at, header) in [
+        (0, "X-Tag: a\r\nX-Tag: b"),
+        (0, "X-All: 1\r\nX-All: 2"),
+        (1, "X-All: 1\r\nX-All: 2"),
+        (1, "Depth: 1"),
+        (1, "Accept: */*"),
+        (0, "Authorization: Basic YW5uOnBAc3M="),
+        (1, "Authorization: Basic YW5uOnBAc3M="),
+    ] {
+        assert!(sent[at].contains(&format!("\r\n{header}\r\n")), "{header}: {}", sent[at]);
+    }
+}
+
+#[test]
 fn a_body_of_any_bytes_is_sent_unchanged_and_so_is_that_of_the_printed_scenario() {
     let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
     fs::write(folder.path().join("body.bin"), BYTES).unwrap();

@@ -118,7 +118,9 @@ fn what_cannot_be_read_is_status_2() {
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
     write("broken.json", b"{\"openapi\": \"3.0.0\",\n\"paths\": }");
     write("empty.yaml", b"");
-    write("old.json", b"{\"swagger\": \"2.0\"}");
+    write("old.json", b"{\"swagger\": \"1.2\"}");
+    write("t.jmx", b"<jmeterTestPlan version='1.2'/>");
+    write("t.js", b"import http from 'k6/http';");
     write("latin.har", b"{\"log\": \"\xff\"}");
     write("list.json", b"[1, 2]");
     write("deep.json", "[".repeat(100_000).as_bytes());
@@ -130,7 +132,11 @@ fn what_cannot_be_read_is_status_2() {
         (vec!["init", "folder.har"], "cannot read folder.har"),
         (vec!["init", "broken.json"], "broken.json:2:10: "),
         (vec!["init", "empty.yaml"], "is empty"),
-        (vec!["init", "old.json"], "convert it to OpenAPI 3"),
+        (vec!["init", "old.json"], "versions 2 and 3 are read"),
+        (vec!["init", "t.jmx"], "t.jmx: this is a JMeter plan"),
+        (vec!["run", "t.js"], "t.js: this is a k6 script"),
+        (vec!["run", "a.har"], "tidemark init FILE"),
+        (vec!["init", "none.jmx"], "cannot read none.jmx"),
         (vec!["init", "latin.har"], "UTF-8"),
         (vec!["init", "list.json"], "neither an OpenAPI document"),
         (vec!["init", "deep.json"], "deep"),
@@ -142,4 +148,34 @@ fn what_cannot_be_read_is_status_2() {
     ] {
         assert_refused(folder.path(), &arguments, says);
     }
+}
+
+#[test]
+fn what_is_not_taken_is_told_beside_the_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = |url: &str, body: &str| {
+        format!(
+            "{{\"request\": {{\"method\": \"POST\", \"url\": \"{url}\", \"postData\": {{\"mimeType\": \"application/json\", \"text\": \"{body}\"}}}}}}"
+        )
+    };
+    let entries = [
+        entry("http://127.0.0.1:1/login", "{\\\"password\\\": \\\"****\\\"}"),
+        entry("http://127.0.0.1:1/a", "1"),
+        entry("http://ads.example/", "1"),
+    ];
+    let text = format!("{{\"log\": {{\"entries\": [{}]}}}}", entries.join(","));
+    fs::write(folder.path().join("a.har"), text).unwrap();
+    let output = run(folder.path(), &["init", "a.har", "-o", "a.yaml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let said = stderr(&output);
+    for part in [
+        "2 of 3 requests are taken",
+        "ads.example (1)",
+        "from the environment, as the scenario says: password",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_refused(folder.path(), &["check", "a.yaml"], "give the setting password with --set");
+    let output = run(folder.path(), &["check", "a.yaml", "--set", "password=hunter2"]);
+    assert_eq!((code(&output), stderr(&output).as_str()), (0, ""), "{}", stdout(&output));
 }

@@ -74,6 +74,9 @@ impl Walk<'_> {
                 }
                 self.scalar(value, masked_value(text), text);
             }
+            (Names::Headers, Content::List(items)) => {
+                items.iter().for_each(|item| self.entry(key, item, names));
+            }
             (Names::Variables, Content::Scalar { text, .. }) if is_secret(name, text) => {
                 if let Ok([Piece::Literal(literal)]) = split(text).as_deref() {
                     self.secrets.add(name, Origin::Setting, literal);

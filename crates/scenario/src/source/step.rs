@@ -43,10 +43,12 @@ pub enum Method {
     Delete,
     Head,
     Options,
+    /// Any other, which stands under `method`: `REQUEST: /path` with `method: PURGE`.
+    Own,
 }
 
 impl Method {
-    /// All that a step can have.
+    /// All with a verb of their own.
     pub const ALL: [Method; 7] = [
         Method::Get,
         Method::Post,
@@ -57,7 +59,7 @@ impl Method {
         Method::Options,
     ];
 
-    /// As it stands in a request.
+    /// The verb of its step, which is its name for all but [`Own`](Method::Own).
     pub fn as_str(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -67,12 +69,13 @@ impl Method {
             Method::Delete => "DELETE",
             Method::Head => "HEAD",
             Method::Options => "OPTIONS",
+            Method::Own => "REQUEST",
         }
     }
 
-    /// The method of this name, in capitals.
+    /// The method of this verb, in capitals.
     pub fn from_name(name: &str) -> Option<Method> {
-        Method::ALL.into_iter().find(|method| method.as_str() == name)
+        Method::ALL.into_iter().chain([Method::Own]).find(|method| method.as_str() == name)
     }
 }
 
@@ -206,6 +209,18 @@ impl Request {
     /// A request for a path, which begins with a slash.
     pub fn new(method: Method, path: impl Into<Scalar>) -> Request {
         Request { method, path: path.into(), ..Request::default() }
+    }
+
+    /// The same with a method of any name, which is a token of HTTP.
+    pub fn named(method: &str, path: impl Into<Scalar>) -> Request {
+        match Method::ALL.into_iter().find(|known| known.as_str() == method) {
+            Some(known) => Request::new(known, path),
+            None => {
+                let mut request = Request::new(Method::Own, path);
+                request.other.insert("method", method);
+                request
+            }
+        }
     }
 
     fn read(method: Method, map: Map) -> Request {

@@ -10,13 +10,13 @@ use super::measure::MEASURE;
 use super::upload::{FILE_BODY, OF_FILE, OF_PARTS, PART};
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole as Experiment, split_origin};
-use crate::grammar::Scalar::{Template, Whole};
-use crate::grammar::Shape::{Either, Map, Record as Of, Scalar, Tree};
-use crate::grammar::{Key, Keys, Record, Rule, key};
+use crate::grammar::Scalar::{Template, Text, Whole};
+use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
+use crate::grammar::{Key, Keys, Record, Rule, Shape, key};
 use crate::plan::{Ask, HttpRequest, HttpVersion, TargetForm, UploadPiece};
 use crate::source::step::Reading;
 use crate::template::{self, Encoding, Part};
-use crate::yaml::Node;
+use crate::yaml::{Content, Node};
 
 /// Headers that the driver writes itself, with the reason why a scenario cannot.
 const OWN_HEADERS: [(&str, &str); 5] = [
@@ -40,12 +40,14 @@ pub(super) static KIND: StepKind = StepKind {
             method("DELETE"),
             method("HEAD"),
             method("OPTIONS"),
+            method(OWN_METHOD),
         ],
         keys: &[
             LABEL,
             AT,
+            key("method", Scalar(Text), "Of `REQUEST`: any method, like PURGE or PROPFIND."),
             QUERY,
-            key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers."),
+            key("headers", HEADERS, "Headers; one with a list is sent once for each item."),
             AUTH,
             key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
             key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
@@ -84,6 +86,12 @@ pub(super) static KIND: StepKind = StepKind {
 ",
 };
 
+/// The verb of all methods that have none.
+const OWN_METHOD: &str = "REQUEST";
+/// Headers by name; a list is a header that is sent several times. Also of the defaults.
+pub(crate) const HEADERS: Shape =
+    Map(Keys::Text("header names"), &Either(&[Scalar(Template), List(&Scalar(Template), 1)]));
+
 /// Also of the defaults.
 pub(crate) const FOLLOW: Key = key(
     "follow",
@@ -103,7 +111,7 @@ const fn method(name: &'static str) -> Key {
 }
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
-    let method = step.verb.text().unwrap_or_default();
+    let Some(method) = session.method(step) else { return };
     let words = || format!("{method} {}", step.value.text().unwrap_or_default());
     let Some(label) = session.label_or(step, step.value.position, words) else { return };
     let sent = session.entered(step, |session| {
@@ -135,6 +143,30 @@ fn check_beside(whole: &Experiment<'_>) {
 type Body = (Option<template::Template>, Vec<UploadPiece>, Option<&'static str>);
 
 impl Session<'_, '_> {
+    /// The verb, or what `method` says.
+    fn method<'s>(&self, step: &'s Step<'_>) -> Option<&'s str> {
+        let verb = step.verb.text().unwrap_or_default();
+        let sink = self.reader.sink;
+        match (verb == OWN_METHOD, step.node.entry("method")) {
+            (false, None) => return Some(verb),
+            (false, Some((key, _))) => {
+                sink.error(key, format!("the method is {verb}; for another one write REQUEST in its place"));
+            }
+            (true, None) => {
+                sink.error(step.verb, "REQUEST needs its method beside it, like `method: PURGE`");
+            }
+            (true, Some((_, node))) => {
+                let name = node.text().unwrap_or_default();
+                if is_token(name.as_bytes()) && !name.eq_ignore_ascii_case("CONNECT") {
+                    return node.text();
+                }
+                let why = if name.eq_ignore_ascii_case("CONNECT") { "; see system: proxy" } else { "" };
+                sink.error(node, format!("\"{name}\" cannot be the method of a request{why}"));
+            }
+        }
+        None
+    }
+
     /// A request without a body.
     pub(super) fn http(&mut self, step: &Step<'_>, method: &str, content_type: Option<&str>) -> HttpRequest {
         let mut target = self.path(step.value);
@@ -194,7 +226,13 @@ impl Session<'_, '_> {
         for (name, value) in inherited.chain(own) {
             let Some(text) = name.text() else { continue };
             self.check_header_name(name, text);
-            headers.push((text.to_owned(), self.template(value, Encoding::Header)));
+            let values = match &value.content {
+                Content::List(values) => values.as_slice(),
+                _ => std::slice::from_ref(value),
+            };
+            for value in values {
+                headers.push((text.to_owned(), self.template(value, Encoding::Header)));
+            }
         }
         self.authorize(step, &mut headers);
         let usual = [("Content-Type", content_type), ("User-Agent", Some("tidemark"))];

@@ -82,7 +82,7 @@ pub struct CompareArguments {
     /// The directory of the runs, new or empty [default: a new one in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print nothing while it runs, and no text on standard error
+    /// Print nothing while it runs, and nothing but errors on standard error
     #[arg(long, short)]
     pub quiet: bool,
     /// What is written beside the text.

@@ -104,7 +104,7 @@ fn status(claims: &Claims, sides: &[Side]) -> u8 {
     let unknown = claims.unknown();
     let in_rounds = sides.iter().flat_map(|side| &side.runs).all(|run| run.round.is_some());
     for (rule, measured) in &unknown {
-        output::remark(&format!("--fail-if '{rule}': {}", why_unknown(*measured, in_rounds)));
+        output::insist(&format!("--fail-if '{rule}': {}", why_unknown(*measured, in_rounds)));
     }
     if unknown.is_empty() { EXIT_PASS } else { EXIT_INVALID }
 }

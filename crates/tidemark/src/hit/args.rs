@@ -130,7 +130,7 @@ pub struct HitArguments {
     /// Show rate, latencies, errors and CPU on the full screen; q stops the run
     #[arg(long, conflicts_with = "quiet", help_heading = OUTPUT)]
     pub tui: bool,
-    /// Print nothing while it runs, and no text on standard error
+    /// Print nothing while it runs, and nothing but errors on standard error
     #[arg(short, long, help_heading = OUTPUT)]
     pub quiet: bool,
     /// How the URL is reached

@@ -6,12 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tidemark_scenario::plan::HttpVersion;
-use tidemark_scenario::source::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use tidemark_scenario::plan::{Follow, HttpVersion};
 use tidemark_scenario::units;
+use url::Url;
 
 use super::form::{self, Field};
-use super::target::{Target, header, method, parse_url, read};
+use super::target::{Target, header, method, parse_url, read, shown};
 use crate::reach::{ReachArguments, TlsArguments};
 
 /// What a command line says.
@@ -21,8 +22,6 @@ pub struct Curl {
     pub target: Target,
     /// How it gets there.
     pub reach: ReachArguments,
-    /// Longest time for an answer.
-    pub timeout: Option<Duration>,
     /// Longest time until a connection is made.
     pub connect_timeout: Option<Duration>,
     /// Whether each request has a connection of its own.
@@ -59,7 +58,14 @@ const KNOWN: &[Flag] = &[
     (Some('A'), "user-agent", Takes::Value),
     (Some('e'), "referer", Takes::Value),
     (Some('b'), "cookie", Takes::Value),
+    (Some('c'), "cookie-jar", Takes::Value),
     (Some('L'), "location", Takes::Nothing),
+    (None, "max-redirs", Takes::Value),
+    (Some('r'), "range", Takes::Value),
+    (Some('C'), "continue-at", Takes::Value),
+    (None, "url-query", Takes::Value),
+    (Some('g'), "globoff", Takes::Nothing),
+    (None, "no-sessionid", Takes::Nothing),
     (Some('k'), "insecure", Takes::Nothing),
     (None, "cacert", Takes::Value),
     (Some('E'), "cert", Takes::Value),
@@ -99,7 +105,6 @@ const PASSED_OVER: &[Flag] = &[
     (Some('#'), "progress-bar", Takes::Nothing),
     (None, "no-progress-meter", Takes::Nothing),
     (Some('N'), "no-buffer", Takes::Nothing),
-    (Some('g'), "globoff", Takes::Nothing),
     (Some('O'), "remote-name", Takes::Nothing),
     (Some('J'), "remote-header-name", Takes::Nothing),
     (None, "tcp-nodelay", Takes::Nothing),
@@ -109,11 +114,65 @@ const PASSED_OVER: &[Flag] = &[
     (None, "stderr", Takes::Value),
     (None, "trace", Takes::Value),
     (None, "trace-ascii", Takes::Value),
-    (None, "max-redirs", Takes::Value),
+    (None, "output-dir", Takes::Value),
+    (None, "create-dirs", Takes::Nothing),
+    (None, "remote-name-all", Takes::Nothing),
+    (Some('R'), "remote-time", Takes::Nothing),
+    (Some('j'), "junk-session-cookies", Takes::Nothing),
+    (Some('q'), "disable", Takes::Nothing),
+    (None, "fail-early", Takes::Nothing),
+    (None, "styled-output", Takes::Nothing),
+    (None, "no-styled-output", Takes::Nothing),
+    (None, "keepalive-time", Takes::Value),
+    (None, "expect100-timeout", Takes::Value),
+    (None, "suppress-connect-headers", Takes::Nothing),
+    (None, "ssl-no-revoke", Takes::Nothing),
 ];
 
-/// Headers that the driver writes itself: those that a browser copied say what it writes anyway.
-const OWN_HEADERS: [&str; 5] = ["connection", "content-length", "expect", "keep-alive", "transfer-encoding"];
+/// Flags that cannot be done here, with what to do.
+const REFUSED: &[(&[&str], &str)] = &[
+    (
+        &["--digest", "--ntlm", "--negotiate", "--anyauth", "--aws-sigv4"],
+        "only Basic (-u NAME:PASSWORD) and Bearer (--oauth2-bearer TOKEN) are sent; a signature can be computed in a scenario",
+    ),
+    (
+        &["--retry", "--retry-delay", "--retry-max-time", "--retry-all-errors", "--retry-connrefused"],
+        "a request that fails is a result here and is not sent again; leave it out",
+    ),
+    (&["-:", "--next"], "several requests stand in a list, one a line: --urls FILE"),
+    (&["-Z", "--parallel", "--parallel-max"], "how many are under way is hit's -c, before the word curl"),
+    (&["-K", "--config"], "write the flags of that file here"),
+    (
+        &["-n", "--netrc", "--netrc-file", "--netrc-optional"],
+        "write -u NAME:PASSWORD; hit's own -n stands before the word curl",
+    ),
+    (&["-U", "--proxy-user"], "write it into the proxy's URL: -x http://NAME:PASSWORD@HOST:PORT"),
+    (&["--noproxy"], "leave it out, and -x for hosts without a proxy"),
+    (
+        &["--preproxy", "--socks4", "--socks4a", "--socks5", "--socks5-hostname", "-p", "--proxytunnel"],
+        "a proxy is one of HTTP: -x http://HOST:PORT",
+    ),
+    (&["-0", "--http1.0", "--http0.9", "--http3", "--http3-only"], "HTTP/1.1 and HTTP/2 are spoken here"),
+    (&["-z", "--time-cond"], "write -H 'If-Modified-Since: DATE'"),
+    (&["--etag-compare", "--etag-save"], "write -H 'If-None-Match: TAG'"),
+    (
+        &["--limit-rate", "-y", "--speed-time", "-Y", "--speed-limit"],
+        "bytes are sent and taken as fast as they come; leave it out",
+    ),
+    (&["--location-trusted", "--post301", "--post302", "--post303"], "redirects are followed as by -L alone"),
+    (&["--path-as-is", "--request-target"], "the path is sent as its URL has it"),
+];
+
+/// Headers that are counted or decided elsewhere: those that a browser copied say what is sent anyway.
+const OWN_HEADERS: [&str; 2] = ["content-length", "keep-alive"];
+/// Headers that are always sent, or never, with what to do.
+const FIXED_HEADERS: [(&str, &str); 5] = [
+    ("expect", "bodies are sent at once; leave it out"),
+    ("transfer-encoding", "bodies are sent whole, with their length; leave it out"),
+    ("host", "HTTP/1.1 has it always"),
+    ("content-type", "a body has it always; write its value"),
+    ("user-agent", "it is always sent; write -A NAME"),
+];
 
 /// Reads a command line; its first word is curl.
 pub fn parse(words: &[String]) -> Result<Curl, String> {
@@ -152,7 +211,20 @@ pub fn parse(words: &[String]) -> Result<Curl, String> {
 
 /// The flag that is so; one that is passed over is among them.
 fn find(flag: &str, is_so: impl Fn(&&Flag) -> bool) -> Result<Flag, String> {
-    KNOWN.iter().chain(PASSED_OVER).find(is_so).copied().ok_or_else(|| not_understood(flag))
+    KNOWN.iter().chain(PASSED_OVER).find(is_so).copied().ok_or_else(|| not_done(flag))
+}
+
+/// Why a flag is refused.
+fn not_done(flag: &str) -> String {
+    if let Some((_, way_out)) = REFUSED.iter().find(|(flags, _)| flags.contains(&flag)) {
+        return format!("curl's flag {flag} cannot be done here: {way_out}");
+    }
+    match flag.split_once('=') {
+        Some((name, _)) if KNOWN.iter().any(|(_, known, _)| name.strip_prefix("--") == Some(known)) => {
+            format!("curl knows no {name}=VALUE; write {name} VALUE")
+        }
+        _ => not_understood(flag),
+    }
 }
 
 fn not_understood(flag: &str) -> String {
@@ -173,13 +245,20 @@ struct Line {
     json: bool,
     in_query: bool,
     head: bool,
-    upload: Option<Vec<u8>>,
+    /// Its name, and what it holds.
+    upload: Option<(String, Vec<u8>)>,
     fields: Vec<Field>,
     login: Option<(String, String)>,
     cookies: Vec<String>,
+    /// Files of cookies.
+    jars: Vec<String>,
+    /// Parameters that are put behind the URL's.
+    query: Vec<String>,
+    globoff: bool,
     follow: bool,
+    max_redirects: Option<i64>,
     compressed: bool,
-    connect_to: Option<(usize, String)>,
+    connect_to: Vec<(usize, String)>,
     reach: ReachArguments,
     timeout: Option<Duration>,
     connect_timeout: Option<Duration>,
@@ -198,7 +277,10 @@ impl Line {
         match name {
             "request" => self.method = Some(value.to_owned()),
             "header" if value.starts_with('@') => {
-                return Err("-H @FILE is not understood here; write each header as -H 'Name: value'".into());
+                let text = String::from_utf8(file_of(&value[1..])?)
+                    .map_err(|_| format!("-H {value}: the file is no UTF-8 text"))?;
+                self.headers
+                    .extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
             }
             "header" => self.headers.push(value.to_owned()),
             "data" | "data-ascii" => {
@@ -224,7 +306,29 @@ impl Line {
             }
             "get" => self.in_query = true,
             "head" => self.head = true,
-            "upload-file" => self.upload = Some(file_of(value)?),
+            "upload-file" => {
+                let name = Path::new(value).file_name().map(|name| name.to_string_lossy().into_owned());
+                self.upload = Some((name.unwrap_or_default(), file_of(value)?));
+            }
+            // both would rather be of hit
+            "cookie-jar" if value.parse::<u64>().is_ok() => return Err(not_understood("-c")),
+            "range" if !value.contains('-') => return Err(not_understood("-r")),
+            "cookie-jar" => {}
+            "range" => self.headers.push(format!("Range: bytes={value}")),
+            "continue-at" => match value.parse::<u64>() {
+                Ok(begin) => self.headers.push(format!("Range: bytes={begin}-")),
+                Err(_) => return Err(format!("-C {value} is no number of bytes; write it as -C 1000")),
+            },
+            "url-query" => match value.strip_prefix('+') {
+                Some(plain) => self.query.push(plain.to_owned()),
+                None => self.query.push(String::from_utf8_lossy(&form::encoded(value)?).into_owned()),
+            },
+            "globoff" => self.globoff = true,
+            "no-sessionid" => self.reach.tls.no_resumption = true,
+            "max-redirs" => {
+                let most = value.parse().map_err(|_| format!("--max-redirs {value} is no number"))?;
+                self.max_redirects = Some(most);
+            }
             "form" => self.fields.push(Field::read(value)?),
             "form-string" => self.fields.push(Field::text(value)?),
             "user" => {
@@ -235,11 +339,8 @@ impl Line {
             "oauth2-bearer" => self.headers.push(format!("Authorization: Bearer {value}")),
             "user-agent" => self.headers.push(format!("User-Agent: {value}")),
             "referer" => self.headers.push(format!("Referer: {}", value.trim_end_matches(";auto"))),
-            "cookie" if !value.contains('=') => {
-                return Err(format!(
-                    "-b {value} names a file of cookies; write them as -b 'NAME=VALUE; NAME=VALUE'"
-                ));
-            }
+            "cookie" if value.is_empty() => {}
+            "cookie" if !value.contains('=') => self.jars.push(value.to_owned()),
             "cookie" => self.cookies.push(value.to_owned()),
             "location" => self.follow = true,
             "insecure" => self.reach.tls.insecure = true,
@@ -247,8 +348,8 @@ impl Line {
             "cert" => self.reach.tls.cert = Some(PathBuf::from(value)),
             "key" => self.reach.tls.key = Some(PathBuf::from(value)),
             "url" => self.urls.push(value.to_owned()),
-            "connect-to" => self.connect_to = Some((CONNECT_TO, value.to_owned())),
-            "resolve" => self.connect_to = Some((RESOLVE, value.trim_start_matches(['+', '*']).to_owned())),
+            "connect-to" => self.connect_to.push((CONNECT_TO, value.to_owned())),
+            "resolve" => self.connect_to.push((RESOLVE, value.trim_start_matches('+').to_owned())),
             "unix-socket" => self.reach.unix_socket = Some(PathBuf::from(value)),
             "ipv4" => self.reach.ipv4 = true,
             "ipv6" => self.reach.ipv6 = true,
@@ -276,7 +377,7 @@ impl Line {
         }
     }
 
-    fn into_curl(self) -> Result<Curl, String> {
+    fn into_curl(mut self) -> Result<Curl, String> {
         let url = match &self.urls[..] {
             [url] => url,
             [] => return Err("this curl has no URL".into()),
@@ -284,32 +385,81 @@ impl Line {
                 return Err(format!("this curl has two URLs; {other} is for a curl of its own"));
             }
         };
-        let mut url = parse_url(url)?;
-        if self.data.is_some() && !self.fields.is_empty() {
-            return Err("this curl has -d and -F; a request has one body".into());
+        let url = if self.globoff { url.clone() } else { without_globs(url)? };
+        let mut url = parse_url(&url)?;
+        let bodies = [
+            self.head,
+            self.data.is_some() && !self.in_query,
+            !self.fields.is_empty(),
+            self.upload.is_some(),
+        ];
+        if bodies.iter().filter(|is_given| **is_given).count() > 1 {
+            return Err(
+                "this curl has two of -I, -d, -F and -T; a request has one body, and HEAD none".into()
+            );
         }
         let mut data = self.data;
+        let mut query = self.query;
         if self.in_query
             && let Some(data) = data.take()
         {
-            let data = String::from_utf8(data).map_err(|_| "-G: the data is no text".to_owned())?;
-            let before = url.query().map_or_else(String::new, |query| format!("{query}&"));
-            url.set_query(Some(&(before + &data)));
+            query.insert(0, String::from_utf8(data).map_err(|_| "-G: the data is no text".to_owned())?);
+        }
+        if !query.is_empty() {
+            let before = url.query().map(str::to_owned);
+            url.set_query(Some(&before.into_iter().chain(query).collect::<Vec<_>>().join("&")));
+        }
+        if let Some((name, _)) = self.upload.as_ref().filter(|_| url.path().ends_with('/')) {
+            let name = utf8_percent_encode(name, NON_ALPHANUMERIC).to_string().replace("%2E", ".");
+            url.set_path(&format!("{}{name}", url.path()));
         }
         let multipart = (!self.fields.is_empty()).then(|| form::multipart(&self.fields));
         let usual = if self.head {
-            Method::Head
+            "HEAD"
         } else if self.upload.is_some() {
-            Method::Put
+            "PUT"
         } else if data.is_some() || multipart.is_some() {
-            Method::Post
+            "POST"
         } else {
-            Method::Get
+            "GET"
         };
-        let method = self.method.as_deref().map_or(Ok(usual), method)?;
-        let mut target = Target { login: self.login, follow: self.follow, ..Target::new(method, url) };
+        let method = self.method.as_deref().map_or(Ok(usual.to_owned()), method)?;
+        let mut target = Target { timeout: self.timeout, ..Target::new(method, url) };
+        target.login = self.login.or(target.login);
+        if self.follow {
+            let most = self.max_redirects.and_then(|most| u64::try_from(most).ok());
+            target.follow = most.unwrap_or(Follow::MOST).min(Follow::MOST);
+        }
+        let mut removed: Vec<String> = Vec::new();
+        let mut no_keepalive = self.no_keepalive;
         for line in &self.headers {
-            add_header(&mut target, line)?;
+            match header(line) {
+                Some((name, value)) if name.eq_ignore_ascii_case("connection") => match value {
+                    "" => {}
+                    value if value.eq_ignore_ascii_case("keep-alive") => {}
+                    value if value.eq_ignore_ascii_case("close") => no_keepalive = true,
+                    value => {
+                        return Err(format!(
+                            "-H 'Connection: {value}' cannot be sent: it is keep-alive or close; a WebSocket is a scenario's `ws connect`"
+                        ));
+                    }
+                },
+                Some((name, "")) => removed.push(name.to_ascii_lowercase()),
+                _ => add_header(&mut target, line)?,
+            }
+        }
+        if target.header("authorization").is_some() {
+            // as curl does: what is written out goes before -u
+            target.login = None;
+        }
+        let has_body = multipart.is_some() || data.is_some() || self.upload.is_some();
+        let is_sent = |name: &str| removed.iter().any(|removed| removed == name);
+        let fixed = FIXED_HEADERS.iter().skip(2).filter(|(name, _)| *name != "content-type" || has_body);
+        if let Some((name, way_out)) = fixed.into_iter().find(|(name, _)| is_sent(name)) {
+            return Err(format!("-H '{name}:' cannot be done here: {way_out}"));
+        }
+        for jar in &self.jars {
+            self.cookies.extend(cookies_of(jar, &target.url)?);
         }
         if !self.cookies.is_empty() {
             let at = target.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("cookie"));
@@ -323,7 +473,8 @@ impl Line {
             (_, Some(_)) => Some("application/x-www-form-urlencoded"),
             _ => None,
         };
-        let accept = self.json.then_some(("Accept", "application/json"));
+        let accept = Some(("Accept", if self.json { "application/json" } else { "*/*" }))
+            .filter(|_| !removed.iter().any(|name| name == "accept"));
         let encodings = self.compressed.then_some(("Accept-Encoding", "deflate, gzip, br, zstd"));
         for (name, value) in
             content_type.map(|of| ("Content-Type", of)).into_iter().chain(accept).chain(encodings)
@@ -332,33 +483,33 @@ impl Line {
                 target.headers.push((name.to_owned(), value.to_owned()));
             }
         }
-        target.body = multipart.map(|(_, body)| body).or(data).or(self.upload);
+        target.body = multipart.map(|(_, body)| body).or(data).or(self.upload.map(|(_, content)| content));
         let mut reach = self.reach;
-        if let Some((parts, text)) = &self.connect_to {
-            reach.connect_to = Some(place(*parts, text, &target)?);
+        if reach.connect_to.is_none() {
+            reach.connect_to = place(&self.connect_to, &target.url)?;
         }
         let TlsArguments { cert, key, .. } = &reach.tls;
         if key.is_some() && cert.is_none() {
             return Err("--key needs --cert beside it".into());
         }
-        Ok(Curl {
-            target,
-            reach,
-            timeout: self.timeout,
-            connect_timeout: self.connect_timeout,
-            no_keepalive: self.no_keepalive,
-        })
+        if target.url.scheme() == "http" {
+            // as curl does: they say nothing where TLS is not spoken
+            reach.tls = TlsArguments::default();
+        }
+        Ok(Curl { target, reach, connect_timeout: self.connect_timeout, no_keepalive })
     }
 }
 
-/// Adds `Name: value`, or `Name;` for an empty one; `Name:` takes one away that curl would send.
+/// Adds `Name: value`, or `Name;` for an empty one.
 fn add_header(target: &mut Target, line: &str) -> Result<(), String> {
-    // what browsers show of HTTP/2, and what the driver writes itself
-    let is_own = |name: &str| name.is_empty() || OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
+    let is = |known: &str, name: &str| name.eq_ignore_ascii_case(known);
     match header(line) {
-        Some((_, "")) => Ok(()),
-        Some((name, _)) if is_own(name) => Ok(()),
-        Some((name, value)) => target.add_header(name, value),
+        Some((name, _)) if OWN_HEADERS.iter().any(|own| is(own, name)) => Ok(()),
+        Some((name, value)) => match FIXED_HEADERS.iter().take(2).find(|(fixed, _)| is(fixed, name)) {
+            Some((_, way_out)) => Err(format!("-H '{name}: {value}' cannot be sent: {way_out}")),
+            None => target.add_header(name, value),
+        },
+        // what browsers show of HTTP/2
         None if line.starts_with(':') => Ok(()),
         None => match line.strip_suffix(';') {
             Some(name) => target.add_header(name.trim(), ""),
@@ -367,24 +518,118 @@ fn add_header(target: &mut Target, line: &str) -> Result<(), String> {
     }
 }
 
-/// Where `HOST1:PORT1:HOST2:PORT2` or `HOST:PORT:ADDRESS` leads to.
-fn place(parts: usize, text: &str, target: &Target) -> Result<String, String> {
-    let wrong = || {
-        format!(
-            "{text} is not understood; write --connect-to HOST1:PORT1:HOST2:PORT2 or --resolve HOST:PORT:ADDRESS"
-        )
-    };
-    let behind = text.splitn(3, ':').nth(2).ok_or_else(wrong)?;
-    let url = &target.url;
-    let port = url.port_or_known_default().unwrap_or(80).to_string();
-    if parts == RESOLVE {
-        let address = behind.split(',').next().filter(|address| !address.is_empty()).ok_or_else(wrong)?;
-        let is_bare_6 = address.contains(':') && !address.starts_with('[');
-        return Ok(if is_bare_6 { format!("[{address}]:{port}") } else { format!("{address}:{port}") });
+/// A URL as curl reads it, for which `{…}` and `[…]` are several URLs and a backslash makes them part of one.
+fn without_globs(url: &str) -> Result<String, String> {
+    let host = url.split_once("://").map_or(0, |(scheme, _)| scheme.len() + 3);
+    let host =
+        url[host..].split('/').next().and_then(|place| place.rfind('@')).map_or(host, |at| host + at + 1);
+    let (begin, mut rest) = url.split_at(host);
+    let mut out = begin.to_owned();
+    // an address of IPv6
+    if let Some((address, behind)) = rest.strip_prefix('[').and_then(|behind| behind.split_once(']')) {
+        out += &format!("[{address}]");
+        rest = behind;
     }
-    let (host, to_port) = behind.rsplit_once(':').ok_or_else(wrong)?;
-    let host = if host.is_empty() { url.host_str().unwrap_or_default() } else { host };
-    Ok(format!("{host}:{}", if to_port.is_empty() { &port } else { to_port }))
+    let mut escaped = false;
+    for c in rest.chars() {
+        match c {
+            '[' | ']' | '{' | '}' if escaped => out.push(c),
+            '[' | '{' => {
+                return Err(format!(
+                    "{}: curl makes several URLs of {{…}} and […]; write a line for each, or -g to send them as they are",
+                    shown(url)
+                ));
+            }
+            _ => {
+                if escaped {
+                    out.push('\\');
+                }
+                if c != '\\' {
+                    out.push(c);
+                }
+            }
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    if escaped {
+        out.push('\\');
+    }
+    Ok(out)
+}
+
+/// Cookies for a URL in a file as curl and browsers keep them (Netscape's format).
+fn cookies_of(file: &str, url: &Url) -> Result<Vec<String>, String> {
+    let wrong = |why: &str| {
+        format!("-b {file}: {why}; it is a file of cookies as `curl -c` writes it, or write -b 'NAME=VALUE'")
+    };
+    let text = String::from_utf8(file_of(file)?).map_err(|_| wrong("it is no UTF-8 text"))?;
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let host = url.host_str().unwrap_or_default();
+    let mut cookies = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.strip_prefix("#HttpOnly_").unwrap_or(line);
+        if line.starts_with('#') || line.trim().is_empty() {
+            continue;
+        }
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [domain, below, path, secure, until, name, value] = fields[..] else {
+            return Err(wrong(&format!("line {} has not 7 fields", number + 1)));
+        };
+        let bare = domain.trim_start_matches('.');
+        let is_below = below == "TRUE" && host.strip_suffix(bare).is_some_and(|own| own.ends_with('.'));
+        let is_of_path = url.path().strip_prefix(path.trim_end_matches('/'));
+        let is_of_path = is_of_path.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let is_over = until.parse::<u64>().is_ok_and(|until| until != 0 && until < now);
+        let is_open = secure != "TRUE" || url.scheme() == "https";
+        if (host.eq_ignore_ascii_case(bare) || is_below) && is_of_path && is_open && !is_over {
+            cookies.push(format!("{name}={value}"));
+        }
+    }
+    Ok(cookies)
+}
+
+/// Where the first of `HOST1:PORT1:HOST2:PORT2` and `HOST:PORT:ADDRESS` leads to that is of this URL.
+fn place(places: &[(usize, String)], url: &Url) -> Result<Option<String>, String> {
+    let port = url.port_or_known_default().unwrap_or(80).to_string();
+    for (parts, text) in places {
+        let wrong = || {
+            format!(
+                "{text} is not understood; write --connect-to HOST1:PORT1:HOST2:PORT2 or --resolve HOST:PORT:ADDRESS"
+            )
+        };
+        // an address of IPv6 has colons, too
+        let bracket = if text.starts_with('[') { text.find(']').ok_or_else(wrong)? } else { 0 };
+        let colon = bracket + text[bracket..].find(':').ok_or_else(wrong)?;
+        let (of_host, rest) = (&text[..colon], &text[colon + 1..]);
+        let (of_port, behind) = rest.split_once(':').ok_or_else(wrong)?;
+        let host = url.host_str().unwrap_or_default();
+        let any_host = if *parts == RESOLVE { "*" } else { "" };
+        let is_of_url = (of_host == any_host || of_host.eq_ignore_ascii_case(host))
+            && (of_port == port || *parts == CONNECT_TO && of_port.is_empty());
+        if !is_of_url {
+            continue;
+        }
+        if *parts == RESOLVE {
+            let address = behind.split(',').next().filter(|address| !address.is_empty()).ok_or_else(wrong)?;
+            let is_bare_6 = address.contains(':') && !address.starts_with('[');
+            return Ok(Some(if is_bare_6 {
+                format!("[{address}]:{port}")
+            } else {
+                format!("{address}:{port}")
+            }));
+        }
+        let (to_host, to_port) = behind.rsplit_once(':').ok_or_else(wrong)?;
+        let to_host = if to_host.is_empty() { host } else { to_host };
+        return Ok(Some(format!("{to_host}:{}", if to_port.is_empty() { &port } else { to_port })));
+    }
+    match places.first() {
+        None => Ok(None),
+        Some((_, text)) => Err(format!(
+            "{text} is not of this URL, whose place is {}:{port}; leave it out",
+            url.host_str().unwrap_or_default()
+        )),
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -420,7 +665,7 @@ mod tests {
         let line = "curl 'https://shop.test/api/items?page=2' \\\n  -H 'accept: application/json' \\\n  -H 'content-length: 17' \\\n  \
                     -b 'sid=1; theme=dark' \\\n  -H 'user-agent: Mozilla/5.0 (X11)' \\\n  --data-raw $'{\"it\\'s\":\"\\u00e4\\n\"}' \\\n  --compressed";
         let of = target(line);
-        assert_eq!((of.method, of.url.as_str()), (Method::Post, "https://shop.test/api/items?page=2"));
+        assert_eq!((of.method.as_str(), of.url.as_str()), ("POST", "https://shop.test/api/items?page=2"));
         assert_eq!(body(&of), "{\"it's\":\"ä\n\"}");
         let names: Vec<&str> = of.headers.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["accept", "user-agent", "Cookie", "Content-Type", "Accept-Encoding"]);
@@ -430,26 +675,32 @@ mod tests {
     #[test]
     fn what_is_sent_is_what_curl_sends() {
         for (line, method, path, sent) in [
-            ("curl h/a", Method::Get, "/a", ""),
-            ("curl -XDELETE h/a", Method::Delete, "/a", ""),
-            ("curl -sSLI h/a", Method::Head, "/a", ""),
-            ("curl -d a=1 -d b=2 h", Method::Post, "/", "a=1&b=2"),
-            ("curl -X PUT -da=1 --url h/x", Method::Put, "/x", "a=1"),
-            ("curl -G -d a=1 -d b=2 'h/s?q=0'", Method::Get, "/s?q=0&a=1&b=2", ""),
-            ("curl --data-urlencode 'a=b c&d' h", Method::Post, "/", "a=b%20c%26d"),
-            ("curl --json '{}' h", Method::Post, "/", "{}"),
-            ("curl -o /dev/null -w '%{http_code}' -s h/x", Method::Get, "/x", ""),
-            ("curl -- h/x", Method::Get, "/x", ""),
+            ("curl h/a", "GET", "/a", ""),
+            ("curl -XDELETE h/a", "DELETE", "/a", ""),
+            ("curl -sSLI h/a", "HEAD", "/a", ""),
+            ("curl -d a=1 -d b=2 h", "POST", "/", "a=1&b=2"),
+            ("curl -X PUT -da=1 --url h/x", "PUT", "/x", "a=1"),
+            ("curl -G -d a=1 -d b=2 'h/s?q=0'", "GET", "/s?q=0&a=1&b=2", ""),
+            ("curl --data-urlencode 'a=b c&d' h", "POST", "/", "a=b%20c%26d"),
+            ("curl --json '{}' h", "POST", "/", "{}"),
+            ("curl -o /dev/null -w '%{http_code}' -s h/x", "GET", "/x", ""),
+            ("curl -- h/x", "GET", "/x", ""),
+            ("curl -X PURGE h/x", "PURGE", "/x", ""),
+            ("curl -X PROPFIND -H 'Depth: 1' h/x", "PROPFIND", "/x", ""),
+            ("curl --url-query 'a=b c' --url-query +c=%20 'h/x?y'", "GET", "/x?y&a=b%20c&c=%20", ""),
+            ("curl -sSLkgvf 'h/x?a[]={b}'", "GET", "/x?a[]={b}", ""),
+            (r"curl 'h/x?a\[0\]=1'", "GET", "/x?a[0]=1", ""),
+            ("curl -IG -d a=1 h/x", "HEAD", "/x?a=1", ""),
         ] {
             let of = target(line);
-            assert_eq!((of.method, of.path(), body(&of)), (method, path, sent), "{line}");
+            assert_eq!((of.method.as_str(), of.path(), body(&of)), (method, path, sent), "{line}");
         }
         assert_eq!(target("curl --json '{}' h").header("accept"), Some("application/json"));
         assert_eq!(target("curl -H 'Content-Type: text/x' -d a h").header("content-type"), Some("text/x"));
         assert_eq!(target("curl -A me -e from -H 'X-Empty;' -H 'Accept:' h").headers.len(), 3);
         assert_eq!(target("curl -u ann:p:w h").login, Some(("ann".into(), "p:w".into())));
-        assert!(target("curl -L h").follow && !target("curl h").follow);
-        let form = target("curl -F a=1 -F 'b=x;y' h");
+        assert!(target("curl -L h").follow == Follow::MOST && target("curl h").follow == 0);
+        let form = target("curl -F a=1 -F 'b=x' h");
         assert!(form.header("content-type").unwrap().starts_with("multipart/form-data; boundary="));
         assert!(body(&form).contains("name=\"a\"\r\n\r\n1\r\n"), "{}", body(&form));
     }
@@ -463,7 +714,7 @@ mod tests {
         assert_eq!(sent("-d"), [b'a', 0xff]);
         assert_eq!(sent("--data-binary"), [b'a', b'\n', 0xff]);
         let upload = target(&format!("curl -T {} h/x", file.display()));
-        assert_eq!((upload.method, upload.body.unwrap().len()), (Method::Put, 3));
+        assert_eq!((upload.method.as_str(), upload.body.unwrap().len()), ("PUT", 3));
     }
 
     #[test]
@@ -473,7 +724,7 @@ mod tests {
                 .unwrap();
         assert!(of.reach.tls.insecure && of.reach.ipv4);
         assert_eq!(
-            (of.reach.http, of.timeout),
+            (of.reach.http, of.target.timeout),
             (Some(HttpVersion::Auto), Some(Duration::from_millis(2_500)))
         );
         assert_eq!(of.connect_timeout, Some(Duration::from_secs(1)));
@@ -493,6 +744,10 @@ mod tests {
             let value = if *takes == Takes::Value { "1" } else { "" };
             let told = Line::default().apply(name, value);
             assert_ne!(told, Err(not_understood(&format!("--{name}"))));
+            assert!(
+                REFUSED.iter().all(|(flags, _)| !flags.contains(&format!("--{name}").as_str())),
+                "{name}"
+            );
         }
         assert_eq!(target("curl --basic --tlsv1.2 -s -u a:b h").login, Some(("a".into(), "b".into())));
     }
@@ -504,20 +759,125 @@ mod tests {
             ("curl '- ' h", "curl's flag -  is not understood here"),
             ("curl -K config h", "curl's flag -K"),
             ("curl h -c 100", "Flags of hit stand before the word curl"),
+            ("curl h -r 100", "Flags of hit stand before the word curl"),
+            ("curl h -n 100", "hit's own -n stands before the word curl"),
             ("curl -X", "-X has no value"),
             ("curl", "no URL"),
             ("curl h i", "two URLs"),
-            ("curl -b cookies.txt h", "-b 'NAME=VALUE"),
+            ("curl -b /no/such/jar h", "/no/such/jar"),
+            ("curl --digest -u a:b h", "curl's flag --digest cannot be done here: only Basic"),
+            ("curl --retry 3 h", "--retry cannot be done here: a request that fails"),
+            ("curl h --next h", "--next cannot be done here: several requests stand in a list"),
+            ("curl -: h", "-: cannot be done here"),
+            ("curl -U a:b -x p h", "-x http://NAME:PASSWORD@HOST:PORT"),
+            ("curl --request=POST h", "write --request VALUE"),
+            ("curl 'h/[1-3]'", "several URLs"),
+            ("curl 'h/{a,b}'", "several URLs"),
+            ("curl -I -d a h", "HEAD none"),
+            ("curl -T /dev/null -d a h", "one body"),
+            ("curl -H 'Connection: Upgrade' h", "ws connect"),
+            ("curl -H 'Transfer-Encoding: chunked' -d a h", "bodies are sent whole"),
+            ("curl -H 'Expect: 100-continue' -d a h", "bodies are sent at once"),
+            ("curl -H 'Content-Type:' -d a h", "a body has it always"),
+            ("curl -H 'User-Agent:' h", "write -A NAME"),
+            ("curl --resolve other:80:127.0.0.1 http://h/", "not of this URL, whose place is h:80"),
+            ("curl --max-redirs x -L h", "no number"),
+            ("curl -C - h", "no number of bytes"),
+            ("curl \"h/$ID\"", "$ID is for a shell"),
             ("curl -u ann h", "NAME:PASSWORD"),
             ("curl -d a -F b=c h", "one body"),
             ("curl -d @/no/such/file h", "/no/such/file"),
-            ("curl -X FETCH h", "unknown method FETCH"),
+            ("curl -X 'A B' h", "cannot be the method"),
             ("curl 'h", "quotes are not closed"),
             ("curl $'h", "quotes are not closed"),
             ("curl ftp://h/", "begins neither with http://"),
         ] {
             let told = curl(line).unwrap_err();
             assert!(told.contains(says), "{line}: {told}");
+        }
+    }
+
+    #[test]
+    fn headers_are_as_curl_sends_them() {
+        let of =
+            target("curl -H 'X-A: 1' -H 'x-a: 2' -H 'Connection: keep-alive' -H ':authority: h' -r 0-99 h");
+        let all: Vec<String> = of.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        assert_eq!(all, ["X-A: 1", "x-a: 2", "Range: bytes=0-99", "Accept: */*"]);
+        assert!(curl("curl -H 'Connection: close' h").unwrap().no_keepalive);
+        assert!(!curl("curl -H 'Connection: keep-alive' h").unwrap().no_keepalive);
+        assert_eq!(target("curl -H 'accept:' h").headers, []);
+        assert_eq!(target("curl -C 100 h").header("range"), Some("bytes=100-"));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("headers");
+        std::fs::write(&file, "X-A: 1\r\n\nX-B: 2\n").unwrap();
+        let of = target(&format!("curl -H @{} h", file.display()));
+        assert_eq!((of.header("x-a"), of.header("x-b")), (Some("1"), Some("2")));
+    }
+
+    #[test]
+    fn who_comes_may_stand_in_the_url() {
+        let of = target("curl 'http://admin:p%40ss@h:1/api'");
+        assert_eq!((of.url.as_str(), of.login), ("http://h:1/api", Some(("admin".into(), "p@ss".into()))));
+        assert_eq!(target("curl -u ann:b http://admin:c@h/").login, Some(("ann".into(), "b".into())));
+        assert_eq!(target("curl -H 'Authorization: Own' http://admin:c@h/").login, None);
+        let told = curl("curl 'http://ann:hunter2@h/{a,b}'").unwrap_err();
+        assert!(!told.contains("hunter2"), "{told}");
+    }
+
+    #[test]
+    fn a_file_of_cookies_has_those_of_the_url() {
+        let folder = tempfile::tempdir().unwrap();
+        let jar = folder.path().join("jar");
+        let lines = [
+            "# Netscape HTTP Cookie File",
+            "",
+            "#HttpOnly_h.test\tFALSE\t/\tFALSE\t0\tsid\t1",
+            ".h.test\tTRUE\t/\tFALSE\t4102444800\tlong\t2",
+            "h.test\tFALSE\t/\tFALSE\t1\tover\t3",
+            "h.test\tFALSE\t/other\tFALSE\t0\tpath\t4",
+            "h.test\tFALSE\t/\tTRUE\t0\tsecure\t5",
+            "other.test\tTRUE\t/\tFALSE\t0\tother\t6",
+        ];
+        std::fs::write(&jar, lines.join("\n")).unwrap();
+        let cookies = |url: &str| {
+            let of = target(&format!("curl -b {} {url}", jar.display()));
+            of.header("cookie").unwrap_or_default().to_owned()
+        };
+        assert_eq!(cookies("http://h.test/a"), "sid=1; long=2");
+        assert_eq!(cookies("https://h.test/a"), "sid=1; long=2; secure=5");
+        assert_eq!(cookies("http://h.test/other/a"), "sid=1; long=2; path=4");
+        assert_eq!(cookies("http://a.h.test/"), "long=2");
+        std::fs::write(&jar, "sid 1\n").unwrap();
+        assert!(
+            curl(&format!("curl -b {} h", jar.display())).unwrap_err().contains("line 1 has not 7 fields")
+        );
+    }
+
+    #[test]
+    fn what_curl_does_without_tls_and_with_bounds() {
+        assert!(!curl("curl -k http://h/").unwrap().reach.tls.insecure);
+        assert!(curl("curl -k https://h/").unwrap().reach.tls.insecure);
+        assert_eq!(target("curl -L --max-redirs 3 h").follow, 3);
+        assert_eq!(target("curl -L --max-redirs -1 h").follow, Follow::MOST);
+        assert_eq!(target("curl --max-redirs 3 h").follow, 0);
+        assert!(curl("curl --no-sessionid https://h/").unwrap().reach.tls.no_resumption);
+        let place = |line: &str| curl(line).unwrap().reach.connect_to;
+        let line = "curl --resolve other:80:127.0.0.1 --resolve h:80:127.0.0.2 http://h/";
+        assert_eq!(place(line).as_deref(), Some("127.0.0.2:80"));
+        assert_eq!(place("curl --resolve '*:80:127.0.0.3' http://h/").as_deref(), Some("127.0.0.3:80"));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a b.txt");
+        std::fs::write(&file, "x").unwrap();
+        assert_eq!(target(&format!("curl -T '{}' h/d/", file.display())).path(), "/d/a%20b.txt");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_line_is_read_or_refused(line in "curl( -{0,2}[a-zA-Z:#.0-9]{0,12}| [ -~]{0,12}){0,6}") {
+            // files that it might name are not read
+            if !line.contains(['@', '<', '/']) && !line.contains("-T") && !line.contains("-b") && !line.contains("upload") {
+                let _ = curl(&line);
+            }
         }
     }
 }

@@ -17,25 +17,30 @@ pub struct Field {
 }
 
 impl Field {
-    /// `NAME=VALUE`, `NAME=@FILE` or `NAME=<FILE`, with `;type=…` and `;filename=…` behind.
+    /// `NAME=VALUE`, `NAME=@FILE` or `NAME=<FILE`, with `;type=…` and `;filename=…` behind. Quotes around a value or a path are
+    /// not part of it.
     pub fn read(text: &str) -> Result<Field, String> {
         let (name, value) = split(text)?;
-        let Some(kind) = value.chars().next().filter(|kind| ['@', '<'].contains(kind)) else {
-            return Field::text(text);
-        };
-        let mut parts = value[1..].split(';');
-        let path = parts.next().unwrap_or_default().trim_matches('"');
+        let kind = value.chars().next().filter(|kind| ['@', '<'].contains(kind));
+        let (content, rest) = first_part(&value[usize::from(kind.is_some())..]);
         let mut field = Field {
             name: name.to_owned(),
-            content: file_of(path)?,
-            file: (kind == '@').then(|| path.rsplit('/').next().unwrap_or(path).to_owned()),
-            content_type: (kind == '@').then(|| "application/octet-stream".to_owned()),
+            content: if kind.is_some() { file_of(&content)? } else { content.clone().into_bytes() },
+            file: (kind == Some('@')).then(|| content.rsplit('/').next().unwrap_or(&content).to_owned()),
+            content_type: (kind == Some('@')).then(|| "application/octet-stream".to_owned()),
         };
-        for part in parts {
-            match part.trim().split_once('=') {
+        for part in rest.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+            match part.split_once('=') {
                 Some(("type", value)) => field.content_type = Some(value.trim_matches('"').to_owned()),
                 Some(("filename", value)) => field.file = Some(value.trim_matches('"').to_owned()),
-                _ => return Err(format!("-F {text}: {part} is not understood; write type=… or filename=…")),
+                Some(("charset" | "boundary", _)) if field.content_type.is_some() => {
+                    field.content_type.iter_mut().for_each(|kind| *kind += &format!("; {part}"));
+                }
+                _ => {
+                    return Err(format!(
+                        "-F {name}=…: `{part}` behind a ; is not understood; write type=… or filename=…, or put the value into quotes: -F '{name}=\"…\"'"
+                    ));
+                }
             }
         }
         Ok(field)
@@ -51,6 +56,30 @@ impl Field {
             content_type: None,
         })
     }
+}
+
+/// A value up to the first `;`, or what stands in quotes; and what follows.
+fn first_part(text: &str) -> (String, &str) {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let (value, rest) = text.split_once(';').unwrap_or((text, ""));
+        return (value.to_owned(), rest);
+    };
+    let (mut value, mut escaped) = (String::new(), false);
+    for (at, c) in quoted.char_indices() {
+        match c {
+            '"' | '\\' if escaped => value.push(c),
+            '\\' if quoted[at + 1..].starts_with(['"', '\\']) => {
+                escaped = true;
+                continue;
+            }
+            '"' => return (value, &quoted[at + 1..]),
+            other => value.push(other),
+        }
+        escaped = false;
+    }
+    // no second one: it is part of the value
+    let (value, rest) = text.split_once(';').unwrap_or((text, ""));
+    (value.to_owned(), rest)
 }
 
 fn split(text: &str) -> Result<(&str, &str), String> {
@@ -119,7 +148,8 @@ mod tests {
         let field = Field::read(&format!("picture=@{};type=image/png", file.display())).unwrap();
         let fields = [
             field,
-            Field::read("name=\"x\"").unwrap(),
+            Field::read(r#"name="x;\"y\"""#).unwrap(),
+            Field::read("json={};type=application/json").unwrap(),
             Field::read(&format!("note=<{}", file.display())).unwrap(),
         ];
         let (content_type, body) = multipart(&fields);
@@ -127,14 +157,15 @@ mod tests {
         let body = String::from_utf8_lossy(&body);
         for part in [
             "name=\"picture\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n",
-            "name=\"name\"\r\n\r\n\"x\"\r\n",
+            "name=\"name\"\r\n\r\nx;\"y\"\r\n",
+            "name=\"json\"\r\nContent-Type: application/json\r\n\r\n{}\r\n",
             "name=\"note\"\r\n\r\n\u{fffd}---",
             "tidemark00000001--\r\n",
         ] {
             assert!(body.contains(part), "{part:?}: {body}");
         }
         assert!(Field::read("alone").unwrap_err().contains("NAME=VALUE"));
-        assert!(Field::read("a=@b;c").is_err());
+        assert!(Field::read("a=b;c").unwrap_err().contains("-F 'a=\"…\"'"));
     }
 
     #[test]

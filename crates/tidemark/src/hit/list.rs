@@ -7,6 +7,10 @@
 //! # a method, a URL, and the rest of the line as body
 //! PUT /items/7 {"count": 1}
 //!
+//! # the same with the version of a request line, or as siege writes it
+//! GET /a HTTP/1.1
+//! http://127.0.0.1:8080/items POST count=1
+//!
 //! # vegeta's text: headers, and a file with the body, on lines of their own
 //! POST http://127.0.0.1:8080/items
 //! Content-Type: application/json
@@ -30,8 +34,20 @@ use url::Url;
 
 use super::curl::{self, Curl};
 use super::shell;
-use super::target::{Target, header, method, read};
+use super::target::{Target, header, method, read, shown};
 use crate::failure::Failure;
+
+/// How lines of other languages begin, with what they are.
+const FOREIGN: [(&str, &str); 8] = [
+    ("Invoke-WebRequest", "PowerShell"),
+    ("Invoke-RestMethod", "PowerShell"),
+    ("$session", "PowerShell"),
+    ("fetch(", "JavaScript"),
+    ("await fetch(", "JavaScript"),
+    ("wget ", "a command line of wget"),
+    ("http ", "a command line of HTTPie"),
+    ("import ", "a program"),
+];
 
 /// What a file says.
 #[derive(Debug, Default)]
@@ -49,7 +65,7 @@ pub fn list(file: &Path, base: Option<&Url>, usual: &Usual) -> Result<List, Fail
         .map_err(|_| Failure::usage(format!("the URLs in {}: they are not UTF-8 text", file.display())))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut reader = Reader { file, base: base.cloned(), usual, list: List::default() };
-    let mut lines = Lines { lines: text.lines().collect(), at: 0 };
+    let mut lines = Lines { text, lines: text.lines().collect(), at: 0 };
     while let Some((number, line)) = lines.next() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -68,11 +84,19 @@ pub fn list(file: &Path, base: Option<&Url>, usual: &Usual) -> Result<List, Fail
 /// What lines have that say nothing about it.
 #[derive(Debug, Default)]
 pub struct Usual {
-    pub method: Option<Method>,
+    pub method: Option<String>,
     pub body: Option<Vec<u8>>,
 }
 
+impl Usual {
+    fn method(&self) -> String {
+        let usual = if self.body.is_some() { "POST" } else { "GET" };
+        self.method.clone().unwrap_or_else(|| usual.to_owned())
+    }
+}
+
 struct Lines<'t> {
+    text: &'t str,
     lines: Vec<&'t str>,
     at: usize,
 }
@@ -83,6 +107,12 @@ impl<'t> Lines<'t> {
         let line = *self.lines.get(self.at)?;
         self.at += 1;
         Some((self.at, line))
+    }
+
+    /// All from the line on that was last read.
+    fn whole(&self) -> &'t str {
+        let line = self.lines[self.at - 1];
+        &self.text[line.as_ptr() as usize - self.text.as_ptr() as usize..]
     }
 
     /// The next line, if it is so.
@@ -116,32 +146,70 @@ impl Reader<'_> {
     /// One request, which begins on this line.
     fn entry(&mut self, line: &str, lines: &mut Lines<'_>) -> Result<(), String> {
         let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let target = if first == "curl" {
-            let curl = curl::parse(&shell::words(&whole_command(line, lines))?)?;
-            let target = curl.target.clone();
-            self.list.curls.push(curl);
-            Target { url: self.url(target.url.as_str())?, ..target }
-        } else if line.starts_with("{\"") {
+        let rest = rest.trim_start();
+        if let Some((_, what)) = FOREIGN.iter().find(|(begin, _)| line.starts_with(begin)) {
+            return Err(format!("this is {what}; copy the request as cURL (bash), or write METHOD URL"));
+        }
+        let target = if is_curl(first) {
+            self.curl(lines)?
+        } else if line.starts_with('{') {
             self.json(line)?
-        } else if Method::from_name(first).is_some() && !rest.trim().is_empty() {
-            self.with_method(method(first)?, rest.trim_start(), lines)?
+        } else if is_method(first, rest) {
+            self.with_method(method(first)?, rest, lines)?
         } else {
-            let usual = if self.usual.body.is_some() { Method::Post } else { Method::Get };
-            let target = Target::new(self.usual.method.unwrap_or(usual), self.url(line)?);
-            Target { body: self.usual.body.clone(), ..target }
+            self.without_method(line)?
         };
         self.list.targets.push(target);
         Ok(())
     }
 
-    /// `METHOD URL [body]`, and vegeta's lines behind it.
-    fn with_method(&self, method: Method, rest: &str, lines: &mut Lines<'_>) -> Result<Target, String> {
-        let (url, body) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        let mut target = Target::new(method, self.url(url)?);
-        target.body.clone_from(&self.usual.body);
-        if !body.trim().is_empty() {
-            target.body = Some(body.trim().as_bytes().to_vec());
+    /// A command line, which may go on on more lines.
+    fn curl(&mut self, lines: &mut Lines<'_>) -> Result<Target, String> {
+        let whole = lines.whole();
+        let (words, rest) = shell::command(whole)?;
+        lines.at += whole[..whole.len() - rest.len()].lines().count() - 1;
+        let curl = curl::parse(&words)?;
+        let is_alike = |other: &Curl| {
+            (&other.reach, other.connect_timeout, other.no_keepalive)
+                == (&curl.reach, curl.connect_timeout, curl.no_keepalive)
+        };
+        if self.list.curls.first().is_some_and(|first| !is_alike(first)) {
+            return Err("this curl gets there in another way than the first one (-k, -x, --http2, --connect-timeout, \
+                        Connection: close and so on); one run has one way"
+                .into());
         }
+        let target = Target { url: self.url(curl.target.url.as_str())?, ..curl.target.clone() };
+        self.list.curls.push(curl);
+        Ok(target)
+    }
+
+    /// A URL or a path; a version of HTTP behind it, or a method with a body, as siege has them.
+    fn without_method(&self, line: &str) -> Result<Target, String> {
+        let (url, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        if url.contains(['"', '\'']) || !rest.is_empty() && !url.starts_with('/') && !url.contains("://") {
+            return Err(format!(
+                "{} is no request; write a URL or a path, METHOD URL, or a command line of curl",
+                shown(line)
+            ));
+        }
+        if is_version(rest)? {
+            return Ok(Target {
+                body: self.usual.body.clone(),
+                ..Target::new(self.usual.method(), self.url(url)?)
+            });
+        }
+        let (word, body) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if Method::ALL.iter().any(|known| known.as_str() == word) {
+            return self.with_body(word.to_owned(), url, body.trim());
+        }
+        Ok(Target { body: self.usual.body.clone(), ..Target::new(self.usual.method(), self.url(line)?) })
+    }
+
+    /// `METHOD URL [body]`, and vegeta's lines behind it.
+    fn with_method(&self, method: String, rest: &str, lines: &mut Lines<'_>) -> Result<Target, String> {
+        let (url, body) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let mut target = self.with_body(method, url, body.trim())?;
         let is_of_it = |line: &str| {
             let line = line.trim();
             line.starts_with('@')
@@ -158,12 +226,21 @@ impl Reader<'_> {
         Ok(target)
     }
 
+    /// A request with what stands behind its URL: a body, or a version of HTTP.
+    fn with_body(&self, method: String, url: &str, body: &str) -> Result<Target, String> {
+        let body = if is_version(body)? { "" } else { body };
+        let own = (!body.is_empty()).then(|| body.as_bytes().to_vec());
+        Ok(Target { body: own.or_else(|| self.usual.body.clone()), ..Target::new(method, self.url(url)?) })
+    }
+
     fn json(&self, line: &str) -> Result<Target, String> {
         let json: Json = serde_json::from_str(line)
             .map_err(|error| format!("it is no target of vegeta's JSON: {error}"))?;
         let mut target = Target::new(method(&json.method)?, self.url(&json.url)?);
         for (name, values) in &json.header {
-            target.add_header(name, &values.join(", "))?;
+            for value in values {
+                target.add_header(name, value)?;
+            }
         }
         target.body = match json.body {
             Some(body) => {
@@ -185,24 +262,42 @@ impl Reader<'_> {
             }
             return super::target::parse_url(text);
         };
-        let url = base.join(text).map_err(|error| format!("{error}: {text}"))?;
+        let url = base.join(text).map_err(|error| format!("{error}: {}", shown(text)))?;
         if url.origin() != base.origin() {
-            let of = super::target::origin(base);
-            return Err(format!("not on {of}, and one run drives one server: {text}"));
+            let of = base.origin().ascii_serialization();
+            return Err(format!(
+                "not on {of}, and one hit drives one server: {}; in a scenario others are `targets`",
+                shown(text)
+            ));
         }
         Ok(url)
     }
 }
 
-/// A command line with those that it goes on on.
-fn whole_command(first: &str, lines: &mut Lines<'_>) -> String {
-    let mut whole = first.to_owned();
-    while whole.ends_with('\\') {
-        let Some((_, next)) = lines.next() else { break };
-        whole.push('\n');
-        whole.push_str(next.trim_end());
+/// Whether a command line is curl's.
+fn is_curl(first: &str) -> bool {
+    first.rsplit(['/', '\\']).next().is_some_and(|name| ["curl", "curl.exe"].contains(&name))
+        && !first.contains("://")
+}
+
+/// Whether a line begins with a method: one that all know, or any other in capitals before what can only be a URL.
+fn is_method(first: &str, rest: &str) -> bool {
+    let is_known = Method::ALL.iter().any(|known| known.as_str().eq_ignore_ascii_case(first));
+    let is_capitals = first.bytes().all(|byte| byte.is_ascii_uppercase() || b"-_".contains(&byte));
+    let is_url =
+        rest.starts_with(['/', '?']) || rest.split_whitespace().next().is_some_and(|url| url.contains("://"));
+    !rest.is_empty() && (is_known || is_capitals && is_url)
+}
+
+/// Whether this is the version that a request line ends with.
+fn is_version(text: &str) -> Result<bool, String> {
+    match text.split_once('/') {
+        Some(("HTTP" | "http", "1.1")) => Ok(true),
+        Some(("HTTP" | "http", number)) if number.starts_with(|c: char| c.is_ascii_digit()) => Err(format!(
+            "{text} is not spoken by this line: write HTTP/1.1, or leave it out; --http 2 makes all of them HTTP/2"
+        )),
+        _ => Ok(false),
     }
-    whole
 }
 
 /// Whether what looks like a header is rather a URL: `http://…`, `localhost:8080/`.
@@ -226,7 +321,7 @@ mod tests {
         list(&file, Some(&base), &Usual::default()).map_err(|failure| failure.message)
     }
 
-    fn shown(targets: &[Target]) -> Vec<String> {
+    fn listed(targets: &[Target]) -> Vec<String> {
         let body = |target: &Target| {
             target.body.as_deref().map(String::from_utf8_lossy).map(|body| body.into_owned())
         };
@@ -235,7 +330,7 @@ mod tests {
             .map(|target| {
                 let headers: Vec<String> =
                     target.headers.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                format!("{} {} {headers:?} {:?}", target.method.as_str(), target.path(), body(target))
+                format!("{} {} {headers:?} {:?}", target.method, target.path(), body(target))
             })
             .collect()
     }
@@ -253,11 +348,11 @@ mod tests {
             "GET /c [\"X-One=1:2\", \"X-Two=b\"] None",
             "POST /d [] Some(\"\\0\u{fffd}\\n\")",
             "DELETE /e [] None",
-            "POST /f [\"A=1, 2\"] Some(\"hello\")",
-            "POST /g [\"A=b\", \"Content-Type=application/x-www-form-urlencoded\"] Some(\"x=1\")",
+            "POST /f [\"A=1\", \"A=2\"] Some(\"hello\")",
+            "POST /g [\"A=b\", \"Content-Type=application/x-www-form-urlencoded\", \"Accept=*/*\"] Some(\"x=1\")",
             "GET /last [] None",
         ];
-        assert_eq!(shown(&list.targets), wanted);
+        assert_eq!(listed(&list.targets), wanted);
         assert_eq!(list.targets[4].body.as_deref(), Some(&[0, 0xff, b'\n'][..]));
         assert_eq!(list.curls.len(), 1);
     }
@@ -266,7 +361,24 @@ mod tests {
     fn mistakes_have_their_line() {
         for (text, says) in [
             ("/a\nhttp://elsewhere/b\n", "list:2: not on http://h:1"),
-            ("GET /a\nX: 1\nX: 2\n", "list:1: the header X is given twice"),
+            ("GET /a\nX Y: 1\n", "list:2: X Y: 1 is no request"),
+            ("/a\nPOST /b HTTP/1.0\n", "list:2: HTTP/1.0 is not spoken"),
+            ("/b HTTP/2.0\n", "list:1: HTTP/2.0 is not spoken"),
+            ("/a\ncurl http://h:1/ -H \"A: $TOKEN\"\n", "list:2: $TOKEN is for a shell"),
+            ("curl \"http://h:1/?t=$(date +%s)\"\n", "list:1: $(date +%s) is for a shell"),
+            ("curl http://h:1/a?b&c=d\n", "list:1: & outside of quotes"),
+            ("curl http://h:1/a | jq .\n", "list:1: | outside of quotes"),
+            ("/a\ncurl 'http://h:1/\n/b\n", "list:2: its quotes are not closed"),
+            (
+                "curl --compressed http://h:1/\ncurl -x p:1 http://h:1/\n",
+                "list:2: this curl gets there in another way",
+            ),
+            ("curl ^\"http://h:1/^\" ^\n", "list:1: this is quoted for cmd.exe"),
+            ("Invoke-WebRequest -Uri \"http://h:1/\"\n", "list:1: this is PowerShell"),
+            ("fetch(\"http://h:1/\", {\n", "list:1: this is JavaScript"),
+            ("127.0.0.1 - - [1/Jan] \"GET /a HTTP/1.1\" 200\n", "is no request; write a URL"),
+            ("\"GET /a HTTP/1.1\"\n", "is no request"),
+            ("http://ann:hunter2@elsewhere/b\n", "http://***@elsewhere/b"),
             (
                 "/a\n{\"method\":\"GET\",\"url\":\"/b\",\"header\":{\"X-One\":[\"1\\r\\nX-Two: 2\"]}}\n",
                 "list:2: the header X-One has a line break",
@@ -292,5 +404,43 @@ mod tests {
         };
         assert_eq!(of("GET http://h:1/a\n\nGET /b\n").unwrap().targets[1].url.as_str(), "http://h:1/b");
         assert!(of("/a\n").unwrap_err().contains("of no server"));
+    }
+
+    #[test]
+    fn request_lines_and_methods_of_any_name_are_read() {
+        let text = "GET http://h:1/a HTTP/1.1\n/b HTTP/1.1\nPUT /c HTTP/1.1\nX: 1\nX: 2\nPURGE /d\nPROPFIND http://h:1/e\n\
+                    get /f\nhttp://h:1/g POST a=b c\n/h GET\n/i POST\n/purge\n";
+        let wanted = [
+            "GET /a [] None",
+            "GET /b [] None",
+            "PUT /c [\"X=1\", \"X=2\"] None",
+            "PURGE /d [] None",
+            "PROPFIND /e [] None",
+            "GET /f [] None",
+            "POST /g [] Some(\"a=b c\")",
+            "GET /h [] None",
+            "POST /i [] None",
+            "GET /purge [] None",
+        ];
+        assert_eq!(listed(&read_list(text).unwrap().targets), wanted);
+    }
+
+    #[test]
+    fn a_curl_ends_where_a_shell_ends_it() {
+        let text = "curl http://h:1/a \\\n  --data-raw '{\n\n  \"a\": 1\n}'\n/b\n/usr/bin/curl -m 2 http://ann:b@h:1/c # one\n/d\n";
+        let list = read_list(text).unwrap();
+        let paths: Vec<&str> = list.targets.iter().map(Target::path).collect();
+        assert_eq!(paths, ["/a", "/b", "/c", "/d"]);
+        assert_eq!(list.targets[0].body.as_deref(), Some(&b"{\n\n  \"a\": 1\n}"[..]));
+        assert_eq!(list.targets[2].login, Some(("ann".into(), "b".into())));
+        assert_eq!(list.targets[2].timeout, Some(std::time::Duration::from_secs(2)));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_list_is_read_or_refused(lines in proptest::collection::vec(
+            "(GET |PURGE |curl |/|http://h:1/|\\{\"method\":|A: )[a-c /:'\"$\\\\^?#{}HTP1.-]{0,16}", 0..6)) {
+            let _ = read_list(&lines.join("\n"));
+        }
     }
 }

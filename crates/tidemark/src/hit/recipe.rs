@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidemark_lab::{IoChoice, Timestamps};
-use tidemark_scenario::plan::{Follow, HttpVersion, TlsSettings, Watched};
+use tidemark_scenario::plan::{HttpVersion, TlsSettings, Watched};
 use tidemark_scenario::source::{
-    Choose, Feeder, Load, Map, Method, Named, Phase, Request, Scalar, Scenario, Session, Step, System, Value,
-    Way, verbatim, verbatim_bytes,
+    Choose, Feeder, Load, Map, Named, Phase, Request, Scalar, Scenario, Session, Step, System, Value, Way,
+    verbatim, verbatim_bytes,
 };
 use tidemark_scenario::units::{Rate, Time};
 use tidemark_scenario::{plan, source};
@@ -22,6 +22,7 @@ use super::redis;
 use super::shell;
 use super::target::{Target, header, method, origin, parse_url, read};
 use crate::failure::Failure;
+use crate::init::add_header;
 use crate::quantities::RateRange;
 use crate::reach::ReachArguments;
 
@@ -50,7 +51,7 @@ pub fn scenario(arguments: &HitArguments) -> Result<Scenario, Failure> {
         let name = url.rsplit(['@', '/']).next().unwrap_or(url);
         return whole(arguments, name, redis_system(arguments, url)?, steps, limits(arguments));
     }
-    let Asked { mut targets, reach, timeout, connect_timeout, no_keepalive } = Asked::of(arguments)?;
+    let Asked { mut targets, reach, connect_timeout, no_keepalive } = Asked::of(arguments)?;
     let mut connect_to = reach.place();
     if let Some(host) = host(&mut targets)? {
         connect_to.get_or_insert_with(|| place(&targets[0].url));
@@ -60,7 +61,7 @@ pub fn scenario(arguments: &HitArguments) -> Result<Scenario, Failure> {
     }
     let url = targets[0].url.clone();
     let system = system(arguments, &reach, &url, connect_to)?;
-    let steps = steps(arguments, &targets, timeout)?;
+    let steps = steps(arguments, &targets)?;
     let mut limits = limits(arguments);
     if let Some(time) = connect_timeout {
         limits.insert("connect timeout", Scalar::from(Time(time)));
@@ -123,7 +124,6 @@ struct Asked {
     /// At least one; all of one server.
     targets: Vec<Target>,
     reach: ReachArguments,
-    timeout: Option<Duration>,
     connect_timeout: Option<Duration>,
     no_keepalive: bool,
 }
@@ -133,7 +133,6 @@ impl Asked {
         let mut asked = Asked {
             targets: Vec::new(),
             reach: arguments.reach.clone(),
-            timeout: arguments.timeout,
             connect_timeout: None,
             no_keepalive: arguments.disable_keepalive,
         };
@@ -169,8 +168,8 @@ impl Asked {
                     curls.into_iter().for_each(|curl| asked.take(curl));
                 }
                 (None, Some(url)) => {
-                    let usual = if body.is_some() { Method::Post } else { Method::Get };
-                    let target = Target::new(method.unwrap_or(usual), url);
+                    let usual = if body.is_some() { "POST" } else { "GET" };
+                    let target = Target::new(method.unwrap_or_else(|| usual.to_owned()), url);
                     asked.targets.push(Target { body, ..target });
                 }
                 (None, None) => return Err(Failure::usage("what is to be hit? Give a URL, or --urls FILE")),
@@ -183,7 +182,6 @@ impl Asked {
     /// How a command line of curl gets there, where no flag says otherwise.
     fn take(&mut self, curl: Curl) {
         self.reach = std::mem::take(&mut self.reach).or(curl.reach);
-        self.timeout = self.timeout.or(curl.timeout);
         self.connect_timeout = self.connect_timeout.or(curl.connect_timeout);
         self.no_keepalive |= curl.no_keepalive;
     }
@@ -198,17 +196,14 @@ impl Asked {
                     "-H '{line}' is not a header; write it as 'Name: value'"
                 )));
             };
-            let mut alone = Target::new(Method::Get, self.targets[0].url.clone());
-            alone.headers.clone_from(&given);
+            let mut alone = Target::new("GET", self.targets[0].url.clone());
             alone.add_header(name, value).map_err(|error| Failure::usage(format!("-H: {error}")))?;
-            given = alone.headers;
+            given.extend(alone.headers);
         }
         for target in &mut self.targets {
-            for (name, value) in &given {
-                if target.header(name).is_none() {
-                    target.headers.push((name.clone(), value.clone()));
-                }
-            }
+            let is_new = |(name, _): &&(String, String)| target.header(name).is_none();
+            let new: Vec<(String, String)> = given.iter().filter(is_new).cloned().collect();
+            target.headers.extend(new);
         }
         Ok(())
     }
@@ -238,7 +233,8 @@ struct Steps {
 }
 
 /// One request of those that are asked for, in turn.
-fn steps(arguments: &HitArguments, targets: &[Target], timeout: Option<Duration>) -> Result<Steps, Failure> {
+fn steps(arguments: &HitArguments, targets: &[Target]) -> Result<Steps, Failure> {
+    let timeout = arguments.timeout;
     if let [target] = targets {
         let (path, label) = match &arguments.random_path {
             Some(pattern) => random_path(pattern, &target.url)?,
@@ -247,7 +243,7 @@ fn steps(arguments: &HitArguments, targets: &[Target], timeout: Option<Duration>
         let step = request(
             target,
             path,
-            shortened(&format!("{} {label}", target.method.as_str())),
+            shortened(&format!("{} {label}", target.method)),
             timeout,
             &arguments.expect,
         );
@@ -281,7 +277,7 @@ fn many(targets: &[Target], timeout: Option<Duration>, expect: &[String]) -> Res
     let values: Vec<Value> =
         targets.iter().map(|target| verbatim(target.path().trim_start_matches('/')).into()).collect();
     let feeders = vec![("urls".to_owned(), Feeder { values, ..Feeder::default() })];
-    let label = format!("{} {} URLs in turn", first.method.as_str(), targets.len());
+    let label = format!("{} {} URLs in turn", first.method, targets.len());
     let step = request(first, "/${path(next(urls))}".into(), label, timeout, expect);
     Ok(Steps { steps: vec![step.into()], feeders })
 }
@@ -294,7 +290,7 @@ fn labels(targets: &[Target]) -> Vec<String> {
             labels.push(labels[same].clone());
             continue;
         }
-        let plain = shortened(&format!("{} {}", target.method.as_str(), target.path()));
+        let plain = shortened(&format!("{} {}", target.method, target.path()));
         let numbered = (2..).map(|number| format!("{plain} ({number})"));
         let label = std::iter::once(plain.clone()).chain(numbered).find(|label| !labels.contains(label));
         labels.push(label.unwrap_or(plain));
@@ -314,16 +310,21 @@ fn request(
     timeout: Option<Duration>,
     expect: &[String],
 ) -> Request {
+    let timeout = timeout.or(target.timeout);
     let kind = target.body.as_deref().filter(|_| target.header("content-type").is_none()).and_then(kind);
     let typed = kind.map(|kind| ("Content-Type".to_owned(), kind.to_owned()));
-    let headers = target.headers.iter().cloned().chain(typed);
-    let mut other = Map::new();
+    let mut headers = Map::new();
+    for (name, value) in target.headers.iter().cloned().chain(typed) {
+        add_header(&mut headers, &verbatim(&name), verbatim(&value));
+    }
+    let step = Request::named(&target.method, path);
+    let mut other = step.other.clone();
     if let Some((user, password)) = &target.login {
         let basic = Map::from([("user", verbatim(user)), ("password", verbatim(password))]);
         other.insert("auth", Map::from([("basic", basic)]));
     }
-    if target.follow {
-        other.insert("follow", Follow::MOST);
+    if target.follow > 0 {
+        other.insert("follow", target.follow);
     }
     if !expect.is_empty() {
         let statuses = expect.iter().map(|status| Scalar::unquoted(status).into()).collect();
@@ -333,12 +334,13 @@ fn request(
     }
     Request {
         // a request without a label is called by its method and path
-        label: (label != format!("{} {path}", target.method.as_str())).then(|| verbatim(&label).into()),
-        headers: headers.map(|(name, value)| (verbatim(&name), verbatim(&value))).collect(),
+        label: (label != format!("{} {}", target.method, step.path.as_str()))
+            .then(|| verbatim(&label).into()),
+        headers,
         body: target.body.as_deref().map(|body| verbatim_bytes(body).into()),
         timeout: timeout.map(|timeout| Time(timeout).into()),
         other,
-        ..Request::new(target.method, path)
+        ..step
     }
 }
 

@@ -1,43 +1,132 @@
 //! Quotes of a command line, as bash reads them.
+//!
+//! No shell is run: what a shell would put in (variables, the output of commands) is refused by name, as are its operators.
 
-/// The words of a command line, as a shell has them, with bash's `$'…'`, which browsers write.
-pub fn words(line: &str) -> Result<Vec<String>, String> {
-    let open = || "its quotes are not closed".to_owned();
-    shlex::split(&without_dollar_quotes(line).ok_or_else(open)??).ok_or_else(open)
+/// The words of the one command that a text has, as bash splits it, with its `$'…'`, which browsers write.
+///
+/// # Errors
+/// Where a shell would put something in or do more than run one command, and where quotes are not closed.
+pub fn words(text: &str) -> Result<Vec<String>, String> {
+    let (words, rest) = command(text)?;
+    match rest.trim() {
+        "" => Ok(words),
+        rest => {
+            let begin: String = rest.chars().take(20).collect();
+            Err(format!(
+                "a second command follows: {begin}; a \\ at the end of a line makes the next one part of it"
+            ))
+        }
+    }
 }
 
-/// The line with `$'…'` in ordinary quotes; nothing where one is not closed.
-fn without_dollar_quotes(line: &str) -> Option<Result<String, String>> {
-    let mut out = String::new();
-    let mut rest = line;
+/// The words of the first command of a text, which ends with its line, and what follows.
+///
+/// # Errors
+/// As of [`words`].
+pub fn command(text: &str) -> Result<(Vec<String>, &str), String> {
+    let mut words = Vec::new();
+    // nothing between two words
+    let mut word: Option<String> = None;
+    let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        // a line that goes on; of `shlex` it would be an empty word
-        if let Some(next) = rest.strip_prefix("\\\n").or_else(|| rest.strip_prefix("\\\r\n")) {
+        let behind = &rest[c.len_utf8()..];
+        if let Some(next) = line_goes_on(rest) {
             rest = next;
             continue;
         }
-        let length = match c {
-            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            '\'' => 2 + rest[1..].find('\'')?,
-            '"' => 2 + end_of(&rest[1..], '"')?,
-            '$' if rest[1..].starts_with('\'') => {
-                let end = end_of(&rest[2..], '\'')?;
-                let quoted = unescaped(&rest[2..2 + end]).and_then(|text| {
-                    Ok(shlex::try_quote(&text).map_err(|error| error.to_string())?.into_owned())
-                });
-                match quoted {
-                    Ok(quoted) => out += &quoted,
-                    Err(reason) => return Some(Err(reason)),
-                }
-                rest = &rest[3 + end..];
-                continue;
+        rest = behind;
+        match c {
+            '\n' if word.is_some() || !words.is_empty() => break,
+            c if c.is_whitespace() => words.extend(word.take()),
+            '#' if word.is_none() => rest = &rest[rest.find('\n').unwrap_or(rest.len())..],
+            '\\' => {
+                let escaped = rest.chars().next();
+                word.get_or_insert_default().push(escaped.unwrap_or('\\'));
+                rest = &rest[escaped.map_or(0, char::len_utf8)..];
             }
-            other => other.len_utf8(),
-        };
-        out += &rest[..length];
-        rest = &rest[length..];
+            '\'' => {
+                let (quoted, next) = rest.split_once('\'').ok_or_else(open)?;
+                word.get_or_insert_default().push_str(quoted);
+                rest = next;
+            }
+            '"' => rest = in_double_quotes(rest, word.get_or_insert_default())?,
+            '$' if rest.starts_with('\'') => {
+                let end = end_of(&rest[1..], '\'').ok_or_else(open)?;
+                word.get_or_insert_default().push_str(&unescaped(&rest[1..=end])?);
+                rest = &rest[end + 2..];
+            }
+            // a text that would be translated
+            '$' if rest.starts_with('"') => {}
+            '$' | '`' => {
+                refuse_expansion(c, rest)?;
+                word.get_or_insert_default().push(c);
+            }
+            '^' if rest.is_empty() || rest.starts_with(['"', '\n', '\r', '^', '\\']) => {
+                return Err("this is quoted for cmd.exe, with ^; copy it as cURL (bash)".into());
+            }
+            ';' | '|' | '&' | '<' | '>' | '(' | ')' => {
+                return Err(format!(
+                    "{c} outside of quotes is the shell's, and no shell reads this; put the URL or the text into '…', and leave \
+                     out what is done with the answer"
+                ));
+            }
+            other => word.get_or_insert_default().push(other),
+        }
     }
-    Some(Ok(out))
+    words.extend(word);
+    Ok((words, rest))
+}
+
+fn open() -> String {
+    "its quotes are not closed".into()
+}
+
+/// What follows a `\` at the end of a line.
+fn line_goes_on(text: &str) -> Option<&str> {
+    text.strip_prefix("\\\n").or_else(|| text.strip_prefix("\\\r\n"))
+}
+
+/// Reads up to the closing quote; what follows it.
+fn in_double_quotes<'t>(text: &'t str, word: &mut String) -> Result<&'t str, String> {
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(next) = line_goes_on(rest) {
+            rest = next;
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '"' => return Ok(rest),
+            '\\' if rest.starts_with(['$', '`', '"', '\\']) => {
+                word.push_str(&rest[..1]);
+                rest = &rest[1..];
+            }
+            '$' | '`' => {
+                refuse_expansion(c, rest)?;
+                word.push(c);
+            }
+            other => word.push(other),
+        }
+    }
+    Err(open())
+}
+
+/// Names what a shell would put in the place of `$…` or of a backtick; a `$` that stands alone is one.
+fn refuse_expansion(mark: char, rest: &str) -> Result<(), String> {
+    const SHOWN: usize = 40;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let length = match rest.chars().next() {
+        _ if mark == '`' => rest.find('`').map_or(rest.len(), |at| at + 1),
+        Some('{') => rest.find('}').map_or(rest.len(), |at| at + 1),
+        Some('(') => rest.find(')').map_or(rest.len(), |at| at + 1),
+        Some(c) if c.is_ascii_alphabetic() || c == '_' => rest.find(|c| !is_part(c)).unwrap_or(rest.len()),
+        Some(c) if c.is_ascii_digit() || "?!@*#$-".contains(c) => 1,
+        _ => return Ok(()),
+    };
+    let shown: String = rest[..length].chars().take_while(|c| *c != '\n').take(SHOWN).collect();
+    Err(format!(
+        "{mark}{shown} is for a shell to fill in, and no shell reads this; write its value, or '…' around it as it is"
+    ))
 }
 
 /// The byte of the first such mark without a backslash before it.
@@ -120,5 +209,62 @@ mod tests {
             assert_eq!(words(line).unwrap(), wanted, "{line}");
         }
         assert!(words("$'\\xff'").unwrap_err().contains("not UTF-8"));
+    }
+
+    #[test]
+    fn what_a_shell_leaves_alone_stays() {
+        for (line, wanted) in [
+            (r"a '$X' '`b`' \$X \`b", vec!["a", "$X", "`b`", "$X", "`b"]),
+            (r#""\$X \`b \"c\" \d \\" "$" "a$ b""#, vec![r#"$X `b "c" \d \"#, "$", "a$ b"]),
+            ("a b#c # d", vec!["a", "b#c"]),
+            ("a \\\n b \"c\\\nd\" \\\r\n e", vec!["a", "b", "cd", "e"]),
+            ("\n\n a '' \"\"\n", vec!["a", "", ""]),
+            ("'b\nc'", vec!["b\nc"]),
+            ("a^b ^c", vec!["a^b", "^c"]),
+            ("$\"a\"", vec!["a"]),
+        ] {
+            assert_eq!(words(line).unwrap(), wanted, "{line}");
+        }
+        let (first, rest) = command("a 'b\nc' \\\n d\ne f").unwrap();
+        assert_eq!((first, rest), (["a", "b\nc", "d"].map(str::to_owned).to_vec(), "e f"));
+    }
+
+    #[test]
+    fn what_a_shell_would_fill_in_is_named() {
+        for (line, says) in [
+            ("curl h -H \"A: $TOKEN\"", "$TOKEN is for a shell"),
+            ("a $X-1", "$X is"),
+            ("a ${X:-b}/c", "${X:-b} is"),
+            ("a \"$(date +%s)\"", "$(date +%s) is"),
+            ("a `date`", "`date` is"),
+            ("a $1", "$1 is"),
+            ("a \"$?\"", "$? is"),
+            ("a http://h/?b=1&c=2", "& outside of quotes"),
+            ("a | jq .", "| outside of quotes"),
+            ("a > b", "> outside of quotes"),
+            ("a ^\"b^\"", "cmd.exe"),
+            ("a \"b\" ^", "cmd.exe"),
+            ("a\nb", "a second command follows: b"),
+            ("a 'b", "not closed"),
+            ("a \"b", "not closed"),
+            ("a $'b", "not closed"),
+        ] {
+            let told = words(line).unwrap_err();
+            assert!(told.contains(says), "{line}: {told}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[ab '\"$`\\\\{(\n\r#^&;é]{0,30}") {
+            let _ = words(&text);
+        }
+
+        #[test]
+        fn what_is_quoted_stays_as_it_is(wanted in proptest::collection::vec("[^\0]{0,12}", 1..5)) {
+            let quoted: Vec<String> =
+                wanted.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+            assert_eq!(words(&quoted.join(" ")).unwrap(), wanted);
+        }
     }
 }

@@ -1,6 +1,10 @@
 //! What is sent: each is a line of the report.
 
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
 use tidemark_scenario::source::Method;
+use tidemark_wire::http1::is_token;
 use url::Url;
 
 use crate::failure::Failure;
@@ -8,22 +12,38 @@ use crate::failure::Failure;
 /// A request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    pub method: Method,
-    /// Whole.
+    /// A token of HTTP.
+    pub method: String,
+    /// Whole, but for a login.
     pub url: Url,
-    /// In order, each name once.
+    /// In order; what is sent several times stands here as often.
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
     /// User and password.
     pub login: Option<(String, String)>,
-    /// Whether redirects are followed.
-    pub follow: bool,
+    /// How many redirects are followed.
+    pub follow: u64,
+    /// Longest time for its answer, where no flag says another.
+    pub timeout: Option<Duration>,
 }
 
 impl Target {
-    /// A request without headers and body.
-    pub fn new(method: Method, url: Url) -> Target {
-        Target { method, url, headers: Vec::new(), body: None, login: None, follow: false }
+    /// A request without headers and body. User and password of the URL become its login.
+    pub fn new(method: impl Into<String>, mut url: Url) -> Target {
+        let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let login =
+            has_login(&url).then(|| (plain(url.username()), plain(url.password().unwrap_or_default())));
+        // every URL of HTTP can be without
+        let _ = url.set_username("").and_then(|()| url.set_password(None));
+        Target {
+            method: method.into(),
+            url,
+            headers: Vec::new(),
+            body: None,
+            login,
+            follow: 0,
+            timeout: None,
+        }
     }
 
     /// Its path and query.
@@ -39,15 +59,17 @@ impl Target {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Adds a header that is not there yet.
+    /// Adds a header; one that is there already is sent twice.
     ///
     /// # Errors
-    /// Where it is, or cannot be set.
+    /// Where it cannot be set.
     pub fn add_header(&mut self, name: &str, value: &str) -> Result<(), String> {
-        if self.header(name).is_some() {
-            return Err(format!(
-                "the header {name} is given twice; put its values into one, with a comma between them"
-            ));
+        if name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("keep-alive") {
+            // connections are kept anyway
+            return Ok(());
+        }
+        if !is_token(name.as_bytes()) && !name.chars().any(char::is_control) {
+            return Err(format!("\"{name}\" cannot be a header's name"));
         }
         if name.chars().chain(value.chars()).any(|c| c.is_control() && c != '\t') {
             return Err(format!(
@@ -56,7 +78,7 @@ impl Target {
             ));
         }
         if name.eq_ignore_ascii_case("connection") {
-            return Err("'Connection: …' cannot be set as a header; see --disable-keepalive".into());
+            return Err(format!("'Connection: {value}' cannot be set as a header; see --disable-keepalive"));
         }
         if name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding") {
             return Err(format!("{name} is written by itself: the body is sent whole; leave it out"));
@@ -71,16 +93,32 @@ pub fn header(line: &str) -> Option<(&str, &str)> {
     line.split_once(':').map(|(name, value)| (name.trim(), value.trim())).filter(|(name, _)| !name.is_empty())
 }
 
-/// The method of this name, in any case.
+/// The method of this name: one that all know in any case, any other as it is written.
 ///
 /// # Errors
-/// Where no step has it, with those that there are.
-pub fn method(name: &str) -> Result<Method, String> {
-    let name = name.to_ascii_uppercase();
-    Method::from_name(&name).ok_or_else(|| {
-        let all: Vec<&str> = Method::ALL.iter().map(|method| method.as_str()).collect();
-        format!("unknown method {name}; it is one of {}", all.join(", "))
-    })
+/// Where HTTP allows no such name.
+pub fn method(name: &str) -> Result<String, String> {
+    let capitals = name.to_ascii_uppercase();
+    if Method::ALL.iter().any(|known| known.as_str() == capitals) {
+        return Ok(capitals);
+    }
+    if !is_token(name.as_bytes()) || name.len() > METHOD_BYTES_MAX || capitals == "CONNECT" {
+        return Err(format!("`{name}` cannot be the method of a request; write one like GET, POST or PURGE"));
+    }
+    Ok(name.to_owned())
+}
+
+fn has_login(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
+/// A URL as it may be shown: without user and password.
+pub fn shown(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let Some((_, host)) = place.rsplit_once('@') else { return url.to_owned() };
+    let begin = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
+    format!("{begin}***@{host}{}", &rest[place.len()..])
 }
 
 /// Schemes that only a scenario has, each with a step.
@@ -105,7 +143,7 @@ pub fn parse_url(text: &str) -> Result<Url, String> {
         _ if text.starts_with(':') => format!("http://localhost{text}"),
         _ => format!("http://{text}"),
     };
-    let wrong = |reason: String| format!("`{text}` is not a URL to hit: {reason}");
+    let wrong = |reason: String| format!("`{}` is not a URL to hit: {reason}", shown(text));
     let url = Url::parse(&whole).map_err(|error| wrong(format!("{error}; write http://HOST:PORT/PATH")))?;
     if let Some((_, step)) = BY_SCENARIO.iter().find(|(scheme, _)| *scheme == url.scheme()) {
         return Err(wrong(format!(
@@ -115,9 +153,6 @@ pub fn parse_url(text: &str) -> Result<Url, String> {
     if !["http", "https"].contains(&url.scheme()) {
         return Err(wrong("it begins neither with http:// nor with https:// nor with redis://".into()));
     }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("give a name and password as a header: -H 'Authorization: Basic …'".into()));
-    }
     Ok(url)
 }
 
@@ -125,6 +160,9 @@ pub fn parse_url(text: &str) -> Result<Url, String> {
 pub fn origin(url: &Url) -> &str {
     &url[..url::Position::BeforePath]
 }
+
+/// Longest name of a method, bytes.
+const METHOD_BYTES_MAX: usize = 40;
 
 /// Largest file that becomes a part of the scenario, bytes.
 const FILE_BYTES_MAX: u64 = 2 << 20;
@@ -146,4 +184,42 @@ pub fn read(file: &std::path::Path, what: &str) -> Result<Vec<u8>, Failure> {
         return Err(wrong(format!("it is larger than {} MiB; use a smaller one", FILE_BYTES_MAX >> 20)));
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_leaves_the_url() {
+        for (url, user, password) in [
+            ("http://admin:p%40ss@h/a?b=1", "admin", "p@ss"),
+            ("h.test:80/", "", ""),
+            ("http://token@h/", "token", ""),
+            ("http://:only@h/", "", "only"),
+            ("u:p@h.test/", "u", "p"),
+        ] {
+            let of = Target::new("GET", parse_url(url).unwrap());
+            let login = of.login.clone().unwrap_or_default();
+            assert_eq!((login.0.as_str(), login.1.as_str()), (user, password), "{url}");
+            assert!(!of.url.as_str().contains('@'), "{}", of.url);
+        }
+        assert_eq!(shown("http://a:b@h/c@d"), "http://***@h/c@d");
+        assert_eq!(shown("a:b@h"), "***@h");
+        assert_eq!(shown("http://h/c@d"), "http://h/c@d");
+        let told = parse_url("http://ann:hunter2@h:99999/").unwrap_err();
+        assert!(told.contains("http://***@h:99999/") && !told.contains("hunter2"), "{told}");
+    }
+
+    #[test]
+    fn any_token_is_a_method() {
+        for (name, wanted) in
+            [("get", "GET"), ("PURGE", "PURGE"), ("Own-1", "Own-1"), ("M-SEARCH", "M-SEARCH")]
+        {
+            assert_eq!(method(name).unwrap(), wanted);
+        }
+        for name in ["", "A B", "GET/", "connect"] {
+            assert!(method(name).unwrap_err().contains("cannot be the method"), "{name}");
+        }
+    }
 }

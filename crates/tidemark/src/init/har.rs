@@ -4,6 +4,7 @@
 mod body;
 mod entry;
 mod hidden;
+mod host;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,9 +18,9 @@ use tidemark_scenario::units::Time;
 use url::form_urlencoded;
 
 use self::entry::{Entry, Recording};
-use self::hidden::{has_jwt, is_secret_name, looks_secret};
+use self::hidden::{has_jwt, is_hidden, is_masked, is_secret_name};
 use super::names::{Settings, free, name_of};
-use super::{closed, objectives, unreadable, users};
+use super::{Made, add_header, closed, objectives, unreadable, users};
 use crate::failure::Failure;
 
 /// Most requests that are taken.
@@ -67,17 +68,19 @@ const OWN_HEADERS: [&str; 20] = [
     "cookie",
 ];
 
-/// The scenario of a recording; `name` is what messages call it. `hosts` are driven beside the first.
-pub(super) fn scenario(name: &str, text: &str, hosts: &[String]) -> Result<Scenario, Failure> {
+/// The scenario of a recording; `name` is what messages call it. Where `hosts` are named, only those are driven, the first as the
+/// system.
+pub(super) fn scenario(name: &str, text: &str, hosts: &[String]) -> Result<Made, Failure> {
     let recording: Recording = serde_json::from_str(text).map_err(|error| unreadable(name, &error))?;
     let (entries, left_out) = entry::read(&recording);
-    let mut making = Making { left_out, ..Making::new(&entries, hosts) };
-    if making.origins.is_empty() {
-        let reason = making.left_out.first().map_or("it has no requests", |(reason, _)| reason.as_str());
+    let Some(page) = host::of_page(entry::pages(&recording), &entries) else {
+        let reason = left_out.first().map_or("it has no requests", |(reason, _)| reason.as_str());
         return Err(Failure::usage(format!(
             "{name}: there is nothing in it that can be sent again: {reason}"
         )));
-    }
+    };
+    let of_page = [page.to_owned()];
+    let mut making = Making::new(&entries, if hosts.is_empty() { &of_page } else { hosts });
     let is_seen = |host: &str| making.origins.iter().any(|origin| origin.is_of(host));
     if let Some(host) = hosts.iter().find(|host| !is_seen(host)) {
         let seen = list(making.origins.iter().map(|origin| origin.host.as_str()));
@@ -85,8 +88,10 @@ pub(super) fn scenario(name: &str, text: &str, hosts: &[String]) -> Result<Scena
             "{name}: nothing was requested from --host {host}; it has {seen}"
         )));
     }
+    making.left_out = left_out;
     entries.iter().for_each(|entry| making.take(entry));
-    Ok(making.finished(name))
+    let remark = making.remark(name);
+    Ok(Made { remark, ..Made::from(making.finished(name)) })
 }
 
 /// A scheme, host and port of a recording.
@@ -106,9 +111,12 @@ enum Driven {
 }
 
 impl Origin {
-    /// `HOST`, or `HOST:PORT`.
+    /// `HOST`, `HOST:PORT`, or `*.HOST` for all below a domain.
     fn is_of(&self, host: &str) -> bool {
-        self.host == host || self.url.split_once("://").is_some_and(|(_, place)| place == host)
+        let is_below = |domain: &str| self.host.strip_suffix(domain).is_some_and(|own| own.ends_with('.'));
+        self.host.eq_ignore_ascii_case(host)
+            || self.url.split_once("://").is_some_and(|(_, place)| place == host)
+            || host.strip_prefix("*.").is_some_and(is_below)
     }
 }
 
@@ -131,7 +139,7 @@ struct Making {
 }
 
 impl Making {
-    /// The system is the first host, there the scheme and port with most requests.
+    /// The system is the first of the hosts, there the scheme and port with most requests; the others are targets.
     fn new(entries: &[Entry<'_>], hosts: &[String]) -> Making {
         let mut origins: Vec<Origin> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -139,21 +147,20 @@ impl Making {
             let url = entry.origin();
             let place = *places.entry(url.clone()).or_insert(origins.len());
             if place == origins.len() {
-                let host = entry.url.host_str().unwrap_or_default().to_owned();
+                let host = entry.host().to_owned();
                 origins.push(Origin { url, host, driven: Driven::Not, requests: 0 });
             }
             origins[place].requests += 1;
         }
-        let first = origins.first().map(|origin| origin.host.clone()).unwrap_or_default();
-        let of_first = origins.iter_mut().filter(|origin| origin.host == first);
+        let of_first =
+            origins.iter_mut().filter(|origin| hosts.first().is_some_and(|host| origin.is_of(host)));
         // of several with as many, the first
         if let Some(system) = of_first.rev().max_by_key(|origin| origin.requests) {
             system.driven = Driven::System;
         }
         let mut names: Vec<String> = vec!["system".into()];
         for origin in origins.iter_mut().filter(|origin| origin.driven == Driven::Not) {
-            let is_wanted = origin.host == first || hosts.iter().any(|host| origin.is_of(host));
-            if is_wanted && names.len() <= HOSTS_MAX {
+            if hosts.iter().any(|host| origin.is_of(host)) && names.len() <= HOSTS_MAX {
                 let wanted = name_of(&origin.host);
                 let name =
                     free(&wanted, &name_of(&origin.url), |name| names.iter().any(|known| known == name));
@@ -208,7 +215,7 @@ impl Making {
 
     fn request(&mut self, entry: &Entry<'_>, target: Option<String>) -> Request {
         let path = entry.url.path();
-        let method = entry.method.as_str();
+        let method = entry.method;
         let has_label = entry.url.query().is_some() || path.chars().count() > TEXT_MAX;
         let label: String = format!("{method} {path}").chars().take(TEXT_MAX).collect();
         let label = target.iter().fold(label, |label, target| format!("{target} {label}"));
@@ -218,7 +225,7 @@ impl Making {
             query,
             headers: self.headers(entry),
             check: entry.status.map(|status| Map::from([("status", status)])).unwrap_or_default(),
-            ..Request::new(entry.method, path)
+            ..Request::named(method, path)
         };
         if let Some(status) = entry.status.filter(|status| *status >= 400) {
             body::note(
@@ -228,6 +235,12 @@ impl Making {
         }
         if let Some(target) = target {
             request.other.insert("at", target);
+        }
+        let user = percent_encoding::percent_decode_str(entry.url.username()).decode_utf8_lossy();
+        if !user.is_empty() && !user.contains(':') {
+            let password = format!("${{{}}}", secret(&mut self.settings, "password"));
+            let basic = Map::from([("user", verbatim(&user)), ("password", password)]);
+            request.other.insert("auth", Map::from([("basic", basic)]));
         }
         if entry.lacks_body {
             body::note(&mut request, "its body is not in the recording");
@@ -244,7 +257,7 @@ impl Making {
         for pair in entry.url.query().into_iter().flat_map(|query| query.split('&')) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decoded(name), decoded(value));
-            if value.is_empty() || !(is_secret_name(&name) || looks_secret(&value)) {
+            if value.is_empty() || !is_hidden(&name, &value) {
                 open.push(verbatim(pair));
             } else if !name.is_empty() {
                 let setting = secret(&mut self.settings, &name);
@@ -270,16 +283,14 @@ impl Making {
                 continue;
             }
             let masked = || Secrets::default().masked(&format!("{name}: {value}"));
-            if is_secret_name(name) || has_jwt(value) || masked().contains(MASK) {
+            if is_secret_name(name) || is_masked(value) || has_jwt(value) || masked().contains(MASK) {
                 let name = short(name);
                 if !self.secret_headers.contains(&name) && self.secret_headers.len() < SHOWN_MAX {
                     self.secret_headers.push(name);
                 }
                 continue;
             }
-            if !headers.entries().iter().any(|known| known.key.eq_ignore_ascii_case(name)) {
-                headers.insert(name, verbatim(value));
-            }
+            add_header(&mut headers, name, verbatim(value));
         }
         headers
     }
@@ -335,6 +346,36 @@ impl Making {
         common
     }
 
+    /// How many requests went to hosts that are not driven, and to each.
+    fn other_hosts(&self) -> Option<(usize, String)> {
+        let mut others: Vec<&Origin> =
+            self.origins.iter().filter(|origin| origin.driven == Driven::Not).collect();
+        others.sort_by_key(|origin| std::cmp::Reverse(origin.requests));
+        let names: Vec<String> =
+            others.iter().map(|origin| format!("{} ({})", origin.host, origin.requests)).collect();
+        let requests = others.iter().map(|origin| origin.requests).sum();
+        (requests > 0).then(|| (requests, list(names.iter().map(String::as_str))))
+    }
+
+    /// What of the recording is not in the scenario; nothing where all is.
+    fn remark(&self, name: &str) -> String {
+        let other = self.other_hosts();
+        let elsewhere = other.as_ref().map_or(0, |(requests, _)| *requests);
+        let all = self.requests + elsewhere + self.left_out.iter().map(|(_, count)| count).sum::<usize>();
+        if all == self.requests {
+            return String::new();
+        }
+        let driven = self.origins.iter().filter(|origin| origin.driven != Driven::Not);
+        let driven = list(driven.map(|origin| origin.host.as_str()));
+        let mut lines =
+            vec![format!("{name}: {} of {all} requests are taken: those to {driven}", self.requests)];
+        lines.extend(other.map(|(requests, hosts)| {
+            format!("  left out, {requests} to other hosts: {hosts}; --host HOST names one that is taken (repeatable)")
+        }));
+        lines.extend(self.left_out.iter().map(|(reason, count)| format!("  left out, {count}: {reason}")));
+        lines.join("\n")
+    }
+
     /// What stands at the top: what this is, and what it is not.
     fn comment(&self, name: &str) -> String {
         let mut lines = vec![
@@ -348,12 +389,10 @@ impl Making {
                 .push(format!("Left out, since secret: {names}. Credentials can come from the environment:"));
             lines.push("  defaults: {auth: {bearer: '${env(\"TOKEN\")}'}}".into());
         }
-        let others = || self.origins.iter().filter(|origin| origin.driven == Driven::Not);
-        if others().next().is_some() {
-            let names: Vec<String> =
-                others().map(|origin| format!("{} ({})", origin.host, origin.requests)).collect();
-            lines.push("Left out: requests to other hosts, whose owners have not asked for load. --host HOST keeps one:".into());
-            lines.push(format!("  {}", list(names.iter().map(String::as_str))));
+        if let Some((_, hosts)) = self.other_hosts() {
+            lines.push("Left out: requests to other hosts, whose owners have not asked for load. Each --host HOST names one that is taken;".into());
+            lines.push("the first is the system, others are targets:".into());
+            lines.push(format!("  {hosts}"));
         }
         for (reason, count) in &self.left_out {
             lines.push(format!("Left out, {count} times: {reason}."));
@@ -364,16 +403,16 @@ impl Making {
 
 /// The setting that stands for a secret. Its value is masked for its name, which is a secret's therefore.
 fn secret(settings: &mut Settings, name: &str) -> String {
-    let comment = "left out of the recording: give it with --set, or take it from an answer with extract";
+    let comment = "a secret, left out of the recording: in this variable, by --set, or taken from an answer with extract";
     let name = short(name);
     let what = format!("secret {}", name.to_lowercase());
     if settings.map.len() >= SETTINGS_MAX && settings.of(&what).is_none() {
-        return settings.named("secrets".into(), "secret", "other_secret", comment, "left-out");
+        return settings.secret("secrets".into(), "secret", "other_secret", comment);
     }
     let begin: String = name_of(&name).chars().take(NAME_MAX).collect();
     let other = format!("{begin}_secret");
     let is_known = tidemark_scenario::secrets::is_secret_name(&name_of(&name));
-    settings.named(what, if is_known { &name } else { &other }, &other, comment, "left-out")
+    settings.secret(what, if is_known { &name } else { &other }, &other, comment)
 }
 
 /// A name or value of a query or form as it is meant.

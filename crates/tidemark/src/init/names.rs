@@ -4,6 +4,8 @@ use tidemark_scenario::source::{Map, Scalar};
 
 /// Longest name, characters.
 const NAME_MAX: usize = 40;
+/// How the variables of the environment begin that secrets are taken from.
+const SECRET: &str = "TIDEMARK_";
 /// Words that are part of the language of expressions.
 const WORDS: [&str; 7] = ["and", "or", "not", "true", "false", "missing", "in"];
 
@@ -66,12 +68,30 @@ impl Settings {
         comment: &str,
         default: impl Into<Scalar>,
     ) -> String {
+        self.add(what, wanted, other, comment, |_| default.into())
+    }
+
+    /// The same of a secret, which no file holds: a run without it is refused. The variable has a beginning of its own, so that
+    /// no foreign file can ask for one that is there for something else.
+    pub(super) fn secret(&mut self, what: String, wanted: &str, other: &str, comment: &str) -> String {
+        self.add(what, wanted, other, comment, |name| {
+            format!("${{env(\"{SECRET}{}\")}}", name.to_uppercase()).into()
+        })
+    }
+
+    fn add(
+        &mut self,
+        what: String,
+        wanted: &str,
+        other: &str,
+        comment: &str,
+        default: impl FnOnce(&str) -> Scalar,
+    ) -> String {
         if let Some(name) = self.of(&what) {
             return name.to_owned();
         }
         let name = free(&name_of(wanted), &name_of(other), |name| self.map.get(name).is_some());
-        let default: Scalar = default.into();
-        self.map.insert_with_comment(comment, name.as_str(), default);
+        self.map.insert_with_comment(comment, name.as_str(), default(&name));
         self.known.push((what, name.clone()));
         name
     }

@@ -1,18 +1,23 @@
-//! From an OpenAPI 3 document: a step for each GET, and what writes as a comment.
+//! From an OpenAPI document: a step for each GET, and what writes as a comment.
 
+pub(super) mod bundle;
 mod sample;
+mod security;
+mod style;
+mod swagger;
 
 use serde_json::{Map as Object, Value as Json};
 use tidemark_scenario::source::{
-    Map, Method, Request, Scalar, Scenario, Session, Step, System, Think, Value, verbatim,
+    Load, Map, Method, Request, Scalar, Scenario, Session, Step, System, Think, Value, verbatim,
 };
 use tidemark_scenario::system_url::SystemUrl;
 use tidemark_scenario::units::Time;
 use url::{Position, Url};
 
 use self::sample::Samples;
-use super::names::{Settings, name_of};
-use super::{closed, objectives, users};
+use self::security::Login;
+use super::names::{Settings, free, name_of};
+use super::{Made, add_header, objectives};
 use crate::failure::Failure;
 
 /// Most operations that are taken.
@@ -27,9 +32,39 @@ const SETTINGS_MAX: usize = 200;
 const STEPS_BYTES_MAX: usize = 512 << 10;
 /// Most parameters of an operation.
 const PARAMETERS_MAX: usize = 50;
-/// Methods that write, as documents name them.
-const WRITES: [(&str, Method); 4] =
-    [("post", Method::Post), ("put", Method::Put), ("patch", Method::Patch), ("delete", Method::Delete)];
+/// Most servers beside the first.
+const SERVERS_MAX: usize = 50;
+/// Methods that are taken, as documents name them; the first two read.
+const METHODS: [(&str, Method); 6] = [
+    ("get", Method::Get),
+    ("head", Method::Head),
+    ("post", Method::Post),
+    ("put", Method::Put),
+    ("patch", Method::Patch),
+    ("delete", Method::Delete),
+];
+/// Others.
+const METHODS_NOT_TAKEN: [&str; 3] = ["options", "trace", "query"];
+/// Last words of the paths that give a token to who says a password.
+const LOGINS: [&str; 10] = [
+    "login",
+    "log-in",
+    "signin",
+    "sign-in",
+    "sign_in",
+    "auth",
+    "authenticate",
+    "token",
+    "session",
+    "sessions",
+];
+/// The same of those that take it back.
+const LOGOUTS: [&str; 6] = ["logout", "log-out", "signout", "sign-out", "sign_out", "revoke"];
+/// Members of its answer that may be the token.
+const TOKENS: [&str; 7] =
+    ["access_token", "accessToken", "token", "id_token", "idToken", "jwt", "auth_token"];
+/// What the token is called that a login has left.
+const TOKEN: &str = "token";
 /// Where the system is if the document does not say so.
 const SOMEWHERE: &str = "http://127.0.0.1:8080";
 /// What stands for the path of a file that is sent.
@@ -47,66 +82,87 @@ const NOT_HEADERS: [&str; 8] = [
 ];
 
 /// The scenario of a document; `name` is what messages call it.
-pub(super) fn scenario(name: &str, document: &Json) -> Result<Scenario, Failure> {
+pub(super) fn scenario(name: &str, document: &Json) -> Result<Made, Failure> {
     let wrong = |reason: &str| Failure::usage(format!("{name}: {reason}"));
-    match (document["openapi"].as_str(), document.get("swagger")) {
-        (Some(version), _) if version.starts_with("3.") => {}
+    let swagger =
+        document["swagger"].as_str().map(str::to_owned).or(document["swagger"].as_f64().map(|_| "2".into()));
+    let converted;
+    let document = match (document["openapi"].as_str(), swagger) {
+        (Some(version), _) if version.starts_with("3.") => document,
         (Some(version), _) => {
-            return Err(wrong(&format!("it is of OpenAPI {}; version 3 is read", short(version))));
+            return Err(wrong(&format!("it is of OpenAPI {}; versions 2 and 3 are read", short(version))));
         }
-        (None, Some(_)) => {
-            return Err(wrong("it is of Swagger 2; convert it to OpenAPI 3 first"));
+        (None, Some(version)) if version.starts_with('2') => {
+            converted = swagger::as_3(document);
+            &converted
+        }
+        (None, Some(version)) => {
+            return Err(wrong(&format!("it is of Swagger {}; versions 2 and 3 are read", short(&version))));
         }
         (None, None) => {
             return Err(wrong("it is neither an OpenAPI document (no `openapi`) nor a HAR file (no `log`)"));
         }
-    }
+    };
     let paths = document["paths"].as_object().filter(|paths| !paths.is_empty());
     let paths = paths.ok_or_else(|| wrong("it has no paths, so that there is nothing to request"))?;
+    let mut settings = Map::new();
+    settings.insert_with_comment("replaced with --set rate=100/s, or with -r", "rate", "10/s");
     let mut making = Making {
+        document,
         samples: Samples::new(document),
-        settings: Settings::new(users()),
+        settings: Settings::new(settings),
+        system: None,
+        targets: Vec::new(),
+        login: None,
         steps: Vec::new(),
         written: Vec::new(),
+        writes: 0,
         left_out: 0,
+        other_methods: 0,
     };
     making.paths(paths);
-    let (url, about_url) = server(document);
     let title = document["info"]["title"].as_str().map(short).filter(|title| !title.is_empty());
+    let notes = making.notes();
     let mut comment = format!("Made by tidemark init from {}.", short(name));
-    comment += "\nA user asks for everything once, then pauses; put the steps in the order in which people take them.";
+    comment += "\nA user asks for everything once; put the steps in the order in which people take them.";
     comment += "\nValues are examples of the document, or made up: they must be there in the system.";
-    if document["security"].as_array().is_some_and(|all| !all.is_empty())
-        || document["components"]["securitySchemes"].as_object().is_some_and(|all| !all.is_empty())
-    {
-        comment += "\nThe API requires authentication. Keep credentials out of this file:";
-        comment += "\n  defaults: {auth: {bearer: '${env(\"TOKEN\")}'}}";
-    }
-    if making.left_out > 0 {
-        comment +=
-            &format!("\n{} operations are left out: at most {OPERATIONS_MAX} are taken.", making.left_out);
-    }
-    Ok(Scenario {
+    notes.iter().for_each(|note| comment += &format!("\n{note}"));
+    let remark = if notes.is_empty() { String::new() } else { format!("{name}: {}", notes.join("\n  ")) };
+    let (url, about_url) = making.system.take().unwrap_or_else(|| server(&document["servers"], None));
+    let targets = making
+        .targets
+        .iter()
+        .map(|(url, name)| (name.clone(), Value::Map(Map::from([("url", verbatim(url))]))));
+    let scenario = Scenario {
         comment,
         name: title.map(|title| verbatim(&title).into()),
+        targets: targets.collect(),
         settings: std::mem::take(&mut making.settings.map),
         system: Some(System { comment: about_url, url: Some(verbatim(&url).into()), ..System::default() }),
         sessions: vec![("visitor".into(), Session { steps: making.finished(), ..Session::default() })],
-        load: Some(closed("5s".into(), "30s".into())),
+        load: Some(Load {
+            comment: "Open: so many arrive, whether or not the system keeps up; `users: 10` makes it closed."
+                .into(),
+            rate: Some("${rate}".into()),
+            warm_up: Some("5s".into()),
+            hold: Some("30s".into()),
+            ..Load::default()
+        }),
         objectives: objectives(),
         ..Scenario::default()
-    })
+    };
+    Ok(Made { scenario, remark })
 }
 
-/// Where the system is, and what to say about it.
-fn server(document: &Json) -> (String, String) {
-    let unknown = |base: &str| {
+/// Where the first of some servers is, and what to say about it. A part of a URL is one of `base`, if that is known.
+fn server(servers: &Json, base: Option<&Url>) -> (String, String) {
+    let unknown = |path: &str| {
         let about = "The document names no whole URL: put the system's here, or run with --url.";
-        (format!("{SOMEWHERE}{base}"), about.to_owned())
+        (format!("{SOMEWHERE}{path}"), about.to_owned())
     };
-    let Some(text) = document["servers"][0]["url"].as_str() else { return unknown("") };
-    let text = with_defaults(text, &document["servers"][0]["variables"]);
-    let whole = Url::parse(&text);
+    let Some(text) = servers[0]["url"].as_str() else { return unknown("") };
+    let text = with_defaults(text, &servers[0]["variables"]);
+    let whole = Url::parse(&text).or_else(|error| base.map_or(Err(error), |base| base.join(&text)));
     let is_whole = whole.is_ok();
     let Ok(url) = whole.or_else(|_| Url::parse(SOMEWHERE).and_then(|base| base.join(&text))) else {
         return unknown("");
@@ -128,7 +184,8 @@ fn with_defaults(text: &str, variables: &Json) -> String {
     let mut text: String = text.chars().take(PATH_MAX).collect();
     for (name, variable) in variables.as_object().into_iter().flatten().take(PARAMETERS_MAX) {
         // short, so that many places for it make no long text
-        let default = short(variable["default"].as_str().unwrap_or_default());
+        let default = variable["default"].as_str().or(variable["enum"][0].as_str());
+        let default = short(default.unwrap_or_default());
         text = text.replace(&format!("{{{name}}}"), &default);
         text = text.chars().take(PATH_MAX).collect();
     }
@@ -136,12 +193,22 @@ fn with_defaults(text: &str, variables: &Json) -> String {
 }
 
 struct Making<'d> {
+    document: &'d Json,
     samples: Samples<'d>,
     settings: Settings,
+    /// Where most operations are, and what to say about it.
+    system: Option<(String, String)>,
+    /// Other servers: their URLs and names.
+    targets: Vec<(String, String)>,
+    /// What the login left, if there is one.
+    login: Option<Login>,
     steps: Vec<Step>,
     /// What writes and stands above the next step.
     written: Vec<String>,
+    /// How many of these there are.
+    writes: usize,
     left_out: usize,
+    other_methods: usize,
 }
 
 /// An operation, with the path that it is at.
@@ -150,31 +217,53 @@ struct Operation<'d> {
     method: Method,
     item: &'d Json,
     body: &'d Json,
+    /// Where it is.
+    server: String,
+}
+
+impl Operation<'_> {
+    fn is_read(&self) -> bool {
+        matches!(self.method, Method::Get | Method::Head)
+    }
 }
 
 impl<'d> Making<'d> {
     /// What reads has its settings first: what writes uses those, and makes none that nothing would use.
     fn paths(&mut self, paths: &'d Object<String, Json>) {
         let mut operations: Vec<Operation<'d>> = Vec::new();
+        let own = server(&self.document["servers"], None);
+        let base = Url::parse(&own.0).ok();
         for (path, item) in paths {
             let item = self.samples.resolved(item);
-            let named = [("get", Method::Get)].into_iter().chain(WRITES);
-            for (key, method) in named {
+            let is_there = |key: &&&str| item.get(**key).is_some_and(Json::is_object);
+            self.other_methods += METHODS_NOT_TAKEN.iter().filter(is_there).count();
+            for (key, method) in METHODS {
                 let Some(body) = item.get(key).filter(|body| body.is_object()) else { continue };
                 if operations.len() == OPERATIONS_MAX
                     || path.chars().count() > PATH_MAX
                     || !path.starts_with('/')
                 {
                     self.left_out += 1;
-                } else {
-                    operations.push(Operation { path, method, item, body });
+                    continue;
                 }
+                let nearer = [&body["servers"], &item["servers"]];
+                let nearer = nearer.into_iter().find(|servers| servers[0]["url"].is_string());
+                let place = nearer.map_or_else(|| own.clone(), |servers| server(servers, base.as_ref()));
+                if self.system.is_none() || place == own {
+                    self.system = Some(place.clone());
+                }
+                operations.push(Operation { path, method, item, body, server: place.0 });
             }
         }
-        let reads: Vec<Option<Request>> = operations
-            .iter()
-            .map(|operation| (operation.method == Method::Get).then(|| self.request(operation)))
-            .collect();
+        // who has left is asked who comes again
+        operations.sort_by_key(|operation| LOGOUTS.iter().any(|word| is_last(operation.path, word)));
+        let login = operations.iter().position(|operation| self.is_login(operation));
+        if let Some(login) = login.map(|at| operations.remove(at)) {
+            let step = self.login(&login);
+            self.steps.push(step.into());
+        }
+        let reads: Vec<Option<Request>> =
+            operations.iter().map(|operation| operation.is_read().then(|| self.request(operation))).collect();
         let mut bytes = 0;
         for (operation, read) in operations.iter().zip(reads) {
             let is_read = read.is_some();
@@ -193,8 +282,34 @@ impl<'d> Making<'d> {
                     self.written.push("It writes: take the # away once the system may be written to.".into());
                 }
                 self.written.push(lines);
+                self.writes += 1;
             }
         }
+    }
+
+    /// What is to be known of what is not in the scenario.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.writes > 0 {
+            notes.push(format!("{} operations that write are comments.", self.writes));
+        }
+        if self.left_out > 0 {
+            notes.push(format!(
+                "{} operations are left out: at most {OPERATIONS_MAX} are taken.",
+                self.left_out
+            ));
+        }
+        if self.other_methods > 0 {
+            notes.push(format!(
+                "{} operations are left out: OPTIONS, TRACE and QUERY are for `REQUEST` steps.",
+                self.other_methods
+            ));
+        }
+        let lost = self.samples.lost();
+        if !lost.is_empty() {
+            notes.push(format!("References that lead to nothing that is read here: {}.", lost.join(", ")));
+        }
+        notes
     }
 
     /// All steps; what writes last stands above a pause.
@@ -204,9 +319,67 @@ impl<'d> Making<'d> {
             let comment = "The document has no GET; this one stands in for the steps below.".to_owned();
             steps.push(Request { comment, ..Request::new(Method::Get, "/") }.into());
         }
-        let time = Scalar::from(Time(std::time::Duration::from_secs(1)));
-        steps.push(Think { comment: self.written.join("\n"), time: time.into(), ..Think::default() }.into());
+        if !self.written.is_empty() {
+            let time = Scalar::from(Time(std::time::Duration::from_secs(1)));
+            steps.push(
+                Think { comment: self.written.join("\n"), time: time.into(), ..Think::default() }.into(),
+            );
+        }
         steps
+    }
+
+    /// Whether this is where a token is given to who says a password.
+    fn is_login(&self, operation: &Operation<'d>) -> bool {
+        let has_body = operation.body["requestBody"].is_object();
+        operation.method == Method::Post
+            && has_body
+            && LOGINS.iter().any(|word| is_last(operation.path, word))
+            && security::is_open(self.document, operation.body)
+            && security::has_logins(self.document)
+    }
+
+    /// The login, with settings for what is secret in it, and the token that its answer holds.
+    fn login(&mut self, operation: &Operation<'d>) -> Request {
+        let mut step = self.request(operation);
+        let comment = "a secret, for the login: in this variable, or by --set";
+        let mut hide = |map: &mut Map| {
+            for entry in map.entries().to_vec() {
+                if tidemark_scenario::secrets::is_secret_name(&entry.key)
+                    || entry.key.to_ascii_lowercase().contains("pass")
+                {
+                    let what = format!("login {}", entry.key);
+                    let given = entry.value.as_str().filter(|text| text.chars().any(|c| c != 'x'));
+                    let setting = match given {
+                        // no secret: the document tells everyone
+                        Some(given) => {
+                            self.settings.named(what, &entry.key, "login_password", "of the document", given)
+                        }
+                        None => self.settings.secret(what, &entry.key, "login_password", comment),
+                    };
+                    map.insert(entry.key, format!("${{{setting}}}"));
+                }
+            }
+        };
+        hide(&mut step.form);
+        if let Some(Value::Map(map)) = &mut step.json {
+            hide(map);
+        }
+        let answers = operation.body["responses"].as_object().into_iter().flatten();
+        let answer = answers
+            .filter(|(code, _)| code.starts_with('2'))
+            .find_map(|(_, answer)| json_media(&self.samples.resolved(answer)["content"]));
+        let members = answer.map(|(_, media)| self.samples.value(media)).unwrap_or_default();
+        let token = match &members {
+            Value::Map(map) => TOKENS.into_iter().find(|name| map.get(name).is_some()),
+            _ => None,
+        };
+        let mut left = Login::default();
+        if let Some(token) = token {
+            step.extract.insert(TOKEN, format!("$.{token}"));
+            left.token = Some(TOKEN);
+        }
+        self.login = Some(left);
+        step
     }
 
     fn request(&mut self, operation: &Operation<'d>) -> Request {
@@ -214,41 +387,80 @@ impl<'d> Making<'d> {
         let of = |place: &str| -> Vec<&'d Json> {
             parameters.iter().copied().filter(|parameter| parameter["in"] == place).collect()
         };
-        let path = self.path(operation, &of("path"));
+        let mut path = self.path(operation, &of("path"));
         let has_holes = operation.path.contains('{');
         let label: String =
             format!("{} {}", operation.method.as_str(), operation.path).chars().take(TEXT_MAX).collect();
         let required = |parameter: &&&Json| parameter["required"] == true;
-        let named = |parameter: &Json| parameter["name"].as_str().map(short);
-        let mut query = Map::new();
+        let named = |parameter: &Json| parameter["name"].as_str().map(short).filter(|name| !name.is_empty());
+        let (mut query, mut styled) = (Map::new(), Vec::new());
         for parameter in of("query").iter().filter(required) {
-            if let Some(name) = named(parameter).filter(|name| !name.is_empty()) {
-                query.insert(verbatim(&name), self.samples.of_parameter(parameter));
+            let Some(name) = named(parameter) else { continue };
+            match self.samples.of_parameter(parameter) {
+                Value::Scalar(value) => query.insert(verbatim(&name), value),
+                several => styled.extend(style::query(&name, parameter, &several)),
             }
+        }
+        if !styled.is_empty() {
+            path += &format!("?{}", styled.join("&"));
         }
         let mut headers = Map::new();
         for parameter in of("header").iter().filter(required) {
-            if let Some(name) = named(parameter).filter(|name| is_header(name)) {
-                headers.insert(name, self.samples.text(parameter));
-            }
+            let Some(name) = named(parameter).filter(|name| is_header(name)) else { continue };
+            let value = match self.samples.of_parameter(parameter) {
+                Value::Scalar(value) => value.as_str().to_owned(),
+                several => verbatim(&style::header(parameter, &several)),
+            };
+            add_header(&mut headers, &name, value);
         }
-        let cookies = of("cookie");
-        let cookies: Vec<String> =
-            cookies.iter().filter(required).filter_map(|parameter| named(parameter)).collect();
-        let comment = match cookies.as_slice() {
-            [] => String::new(),
-            names => format!("left out, though required: cookie {}", names.join(", ")),
-        };
+        let cookies: Vec<String> = of("cookie")
+            .iter()
+            .filter(required)
+            .filter_map(|parameter| {
+                let value = match self.samples.of_parameter(parameter) {
+                    Value::Scalar(value) => style::encoded(&value.as_str().replace("$${", "${")),
+                    several => style::header(parameter, &several),
+                };
+                Some(format!("{}={value}", named(parameter).filter(|name| is_header(name))?))
+            })
+            .collect();
+        if !cookies.is_empty() {
+            headers.insert("Cookie", verbatim(&cookies.join("; ")));
+        }
         let mut request = Request {
-            comment,
-            label: has_holes.then(|| verbatim(&label).into()),
+            label: (has_holes || !styled.is_empty()).then(|| verbatim(&label).into()),
             query,
             headers,
             check: status(operation.body),
             ..Request::new(operation.method, path)
         };
+        if let Some(target) = self.target(&operation.server) {
+            request.other.insert("at", target);
+        }
         self.put_body(operation.body, &mut request);
+        let about = (self.document, operation.body);
+        if let Some(note) = security::put(about, &mut self.settings, self.login.as_ref(), &mut request) {
+            request.comment = [request.comment.as_str(), &note].join("\n").trim_start().to_owned();
+        }
         request
+    }
+
+    /// The target that a server is; none of the system.
+    fn target(&mut self, server: &str) -> Option<String> {
+        if self.system.as_ref().is_none_or(|(url, _)| url == server) {
+            return None;
+        }
+        if let Some((_, name)) = self.targets.iter().find(|(url, _)| url == server) {
+            return Some(name.clone());
+        }
+        if self.targets.len() == SERVERS_MAX {
+            return None;
+        }
+        let host = Url::parse(server).ok().and_then(|url| url.host_str().map(name_of));
+        let is_taken = |name: &str| name == "system" || self.targets.iter().any(|(_, known)| known == name);
+        let name = free(&host.unwrap_or_else(|| "other".into()), &name_of(server), is_taken);
+        self.targets.push((server.to_owned(), name.clone()));
+        Some(name)
     }
 
     /// Those of the path's, replaced by those of the operation's.
@@ -281,26 +493,33 @@ impl<'d> Making<'d> {
             let parameter = parameters.iter().copied().find(|parameter| parameter["name"] == *name);
             let what = format!("{before} {name}");
             end_dollar(&mut out);
-            let setting = match operation.method {
-                Method::Get if self.settings.map.len() < SETTINGS_MAX => {
-                    let value = parameter
-                        .map_or_else(|| "1".into(), |parameter| self.samples.of_parameter(parameter));
+            rest = behind;
+            let value =
+                parameter.map_or_else(|| "1".into(), |parameter| self.samples.of_parameter(parameter));
+            let parameter = parameter.unwrap_or(&Json::Null);
+            let value = match value {
+                Value::Scalar(value) => value,
+                several => {
+                    out += &style::path(name, parameter, &several);
+                    continue;
+                }
+            };
+            out += &style::before(name, parameter);
+            let setting = match operation.is_read() && self.settings.map.len() < SETTINGS_MAX {
+                true => {
                     let other = format!("{}_{}", name_of(&before), name_of(name));
                     let comment = format!("of {}", short(operation.path));
-                    Some(self.settings.named(what, name, &other, &comment, value))
+                    Some(self.settings.named(what, name, &other, &comment, value.clone()))
                 }
-                _ => self.settings.of(&what).map(str::to_owned),
+                false => self.settings.of(&what).map(str::to_owned),
             };
             match setting {
                 Some(setting) => out += &format!("${{{setting}}}"),
                 None => {
-                    let value =
-                        parameter.map_or_else(|| "1".to_owned(), |parameter| self.samples.text(parameter));
-                    out += &value;
+                    out += value.as_str();
                     end_dollar(&mut out);
                 }
             }
-            rest = behind;
         }
         out + &verbatim(rest)
     }
@@ -312,8 +531,16 @@ impl<'d> Making<'d> {
         let of =
             |wanted: &str| content.iter().find(|(kind, _)| kind.starts_with(wanted)).map(|(_, media)| media);
         let plain = |value: &Value| value.as_str().unwrap_or("x").to_owned();
-        if let Some(media) = of("application/json") {
-            request.json = Some(self.samples.value(media));
+        if let Some((kind, media)) = json_media(&body["content"]) {
+            let text = media["example"].as_str().and_then(|text| serde_json::from_str::<Json>(text).ok());
+            request.json = Some(match text.filter(|parsed| parsed.is_object() || parsed.is_array()) {
+                // an example that is written out
+                Some(parsed) => self.samples.given(&parsed),
+                None => self.samples.value(media),
+            });
+            if kind != "application/json" && !kind.contains('*') && is_kind(kind) {
+                request.headers.insert("Content-Type", verbatim(kind));
+            }
         } else if let Some(media) = of("application/x-www-form-urlencoded") {
             if let Value::Map(fields) = self.samples.value(media) {
                 let fields = fields.entries().iter().filter(|entry| !entry.key.is_empty());
@@ -323,7 +550,9 @@ impl<'d> Making<'d> {
             let Value::Map(fields) = self.samples.value(media) else { return };
             for field in fields.entries().iter().filter(|entry| !entry.key.is_empty()) {
                 // what reads stands in the scenario as a step, which would lack the file
-                if request.method != Method::Get && self.samples.is_file(media, &field.key) {
+                if !matches!(request.method, Method::Get | Method::Head)
+                    && self.samples.is_file(media, &field.key)
+                {
                     request.multipart.insert(field.key.clone(), Map::from([("file", FILE)]));
                 } else {
                     request.multipart.insert(field.key.clone(), plain(&field.value));
@@ -333,11 +562,33 @@ impl<'d> Making<'d> {
                 let lines = [request.comment.as_str(), "FILE must be there, beside the scenario."];
                 request.comment = lines.join("\n").trim_start().to_owned();
             }
-        } else if let Some((kind, _)) = content.iter().next().filter(|(kind, _)| is_kind(kind)) {
-            request.headers.insert("Content-Type", verbatim(kind));
-            request.body = Some("x".into());
+        } else if let Some((kind, media)) = content.iter().next().filter(|(kind, _)| is_kind(kind)) {
+            if !kind.contains('*') {
+                request.headers.insert("Content-Type", verbatim(kind));
+            }
+            let text = self.samples.value(media);
+            request.body = Some(text.as_str().filter(|text| !text.is_empty()).unwrap_or("x").into());
         }
     }
+}
+
+/// Whether a path ends with this word.
+fn is_last(path: &str, word: &str) -> bool {
+    path.trim_end_matches('/').rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case(word))
+}
+
+/// What takes JSON, of several media types: the plain one first, then those that end with `+json`, then any at all.
+fn json_media(content: &Json) -> Option<(&String, &Json)> {
+    let all = || content.as_object().into_iter().flatten();
+    let essence = |kind: &str| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let of = |is_so: &dyn Fn(&str) -> bool| all().find(|(kind, _)| is_so(&essence(kind)));
+    let is_of_others = |kind: &str| kind.starts_with("multipart/") || kind.ends_with("x-www-form-urlencoded");
+    of(&|kind| kind == "application/json")
+        .or_else(|| of(&|kind| kind.ends_with("+json") || kind == "text/json"))
+        .or_else(|| of(&|kind| ["*/*", "application/*"].contains(&kind)))
+        .filter(|(kind, _)| {
+            !essence(kind).contains('*') || !all().any(|(kind, _)| is_of_others(&essence(kind)))
+        })
 }
 
 /// A `$` in front of a brace would mean something else.

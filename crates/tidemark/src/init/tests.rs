@@ -9,14 +9,14 @@ use serde_json::{Value as Json, json};
 use super::*;
 
 /// Its text, which has no mistakes.
-fn checked(made: &Scenario) -> String {
-    let text = made.to_yaml();
-    let said = scenario::diagnostics("made.yaml", &text);
+fn checked(made: &Made) -> String {
+    let text = made.scenario.to_yaml();
+    let said = scenario::diagnostics("made.yaml", &text, &made.secrets());
     assert!(!said.has_errors(), "{said}\n{text}");
     text
 }
 
-fn har_of(recording: &Json, hosts: &[&str]) -> Result<Scenario, Failure> {
+fn har_of(recording: &Json, hosts: &[&str]) -> Result<Made, Failure> {
     let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
     har::scenario("shop.har", &recording.to_string(), &hosts)
 }
@@ -219,7 +219,7 @@ proptest! {
 
     #[test]
     fn any_recording_becomes_a_scenario(entries in vec(entry(), 0..6)) {
-        if let Ok(made) = har_of(&json!({"log": {"entries": entries}}), &["cdn.h"]) {
+        if let Ok(made) = har_of(&json!({"log": {"entries": entries}}), &["h", "cdn.h"]) {
             checked(&made);
         }
         if let Ok(made) = har_of(&json!({"log": {"entries": entries}}), &[]) {
@@ -231,7 +231,7 @@ proptest! {
     fn any_url_becomes_a_scenario(url in text(), host in text()) {
         for text in [format!("http://h/{url}"), format!("{host}/{url}"), url] {
             if let Ok(made) = page::scenario(&text) {
-                checked(&made);
+                checked(&made.into());
             }
         }
     }
@@ -345,7 +345,7 @@ fn what_writes_can_be_taken_in_by_hand() {
         })
         .collect();
     let by_hand = by_hand.join("\n");
-    let said = scenario::diagnostics("by-hand.yaml", &by_hand);
+    let said = scenario::diagnostics("by-hand.yaml", &by_hand, &[]);
     assert_eq!(said.to_string(), "", "{by_hand}");
     assert!(by_hand.contains("\n      - DELETE: /pets/${id}\n"), "{by_hand}");
 }
@@ -374,7 +374,7 @@ fn secrets_of_a_recording_stay_there() {
             "method": "PUT", "url": "https://shop.example/x", "bodySize": 33, "postData": {"mimeType": "a/b", "text": ""},
             "headers": [{"name": "Accept", "value": "text/html"}]}}),
     ]}});
-    let text = checked(&har_of(&recording, &["cdn.example"]).unwrap());
+    let text = checked(&har_of(&recording, &["shop.example", "cdn.example"]).unwrap());
     assert!(!text.contains("hunter2"), "{text}");
     for line in [
         "  url: https://shop.example",
@@ -386,6 +386,7 @@ fn secrets_of_a_recording_stay_there() {
         "      # its body was left out: there may be a secret in it",
         "      # its body is not in the recording",
         "        at: cdn_example",
+        "  password: ${env(\"TIDEMARK_PASSWORD\")}",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
@@ -444,14 +445,12 @@ fn secrets_of_a_form_are_settings_also_where_names_repeat() {
     let text = of(&format!("a=1&a=%24%7Bx%7D&user%5Bpassword%5D=hunter2&b={JWT}"));
     let wanted = "body: a=1&a=%24%7Bx%7D&user%5Bpassword%5D=${url(user_password)}&b=${url(b_secret)}\n";
     assert!(text.contains(wanted), "{text}");
-    assert!(text.contains("\n  user_password: left-out\n"), "{text}");
+    assert!(text.contains("\n  user_password: ${env(\"TIDEMARK_USER_PASSWORD\")}\n"), "{text}");
 }
 
 #[test]
 fn other_bodies_with_a_secrets_name_are_left_out() {
-    let part = "--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\nhunter2\r\n--b--\r\n";
     for (kind, body) in [
-        ("multipart/form-data; boundary=b", part),
         ("application/xml", "<login><password>hunter2</password></login>"),
         ("text/plain", "password: hunter2"),
         ("text/plain", JWT),
@@ -460,6 +459,9 @@ fn other_bodies_with_a_secrets_name_are_left_out() {
         let text = posted(kind, body);
         assert!(text.contains("# its body was left out: there may be a secret in it"), "{text}");
     }
+    let part = "--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\nhunter2\r\n--b--\r\n";
+    let text = posted("multipart/form-data; boundary=b", part);
+    assert!(text.contains(r#"name=\"password\"\r\n\r\n${password}\r\n--b--\r\n"#), "{text}");
     assert!(posted("text/plain", "a note").contains("body: a note\n"));
 }
 
@@ -474,7 +476,7 @@ fn many_secrets_share_a_setting() {
 fn many_hosts_are_counted() {
     let request = |host: usize| json!({"request": {"method": "GET", "url": format!("http://h{host}/")}});
     let entries: Vec<Json> = (0..20_000).map(request).collect();
-    let text = checked(&har_of(&json!({"log": {"entries": entries}}), &["h19999"]).unwrap());
+    let text = checked(&har_of(&json!({"log": {"entries": entries}}), &["h0", "h19999"]).unwrap());
     assert!(text.contains("at: h19999") && text.contains("and 19978 more"), "{text}");
     assert!(text.len() < 10_000, "{}", text.len());
 }
@@ -516,7 +518,7 @@ fn samples_fit_what_a_schema_asks_for() {
         json!({"openapi": "3.0.0", "paths": {"/": {"get": {"parameters": parameters}, "post": post}}});
     let text = checked(&openapi::scenario("x.json", &document).unwrap());
     for line in [
-        "      # left out, though required: cookie sid",
+        "        headers: {Cookie: sid=1}",
         "        query: {word: xxxx, mail: someone, count: 11, step: 8, above: 4}",
         "      #   json: {tags: [x, x, x]}",
     ] {
@@ -526,16 +528,16 @@ fn samples_fit_what_a_schema_asks_for() {
 
 #[test]
 fn a_documents_address_says_what_to_do() {
-    let text = checked(&page::scenario("http://h/v3/openapi.json").unwrap());
+    let text = checked(&page::scenario("http://h/v3/openapi.json").unwrap().into());
     assert!(text.contains("save it and run tidemark init FILE"), "{text}");
-    assert!(!checked(&page::scenario("http://h/").unwrap()).contains("save it"));
+    assert!(!checked(&page::scenario("http://h/").unwrap().into()).contains("save it"));
 }
 
 #[test]
 fn what_cannot_be_read_says_why() {
-    let refused = |made: Result<Scenario, Failure>| made.unwrap_err().message;
+    let refused = |made: Result<Made, Failure>| made.unwrap_err().message;
     let of = |document: Json| refused(openapi::scenario("x.json", &document));
-    assert!(of(json!({"swagger": "2.0"})).contains("convert it to OpenAPI 3"));
+    assert!(of(json!({"swagger": "1.2"})).contains("Swagger 1.2"));
     assert!(of(json!({"openapi": "4.0"})).contains("OpenAPI 4.0"));
     assert!(of(json!({"openapi": "3.0.0"})).contains("no paths"));
     assert!(of(json!([1])).contains("neither an OpenAPI document"));
@@ -544,9 +546,541 @@ fn what_cannot_be_read_says_why() {
     assert!(refused(har_of(&blocked, &[])).contains("without an answer"));
     let one = json!({"log": {"entries": [{"request": {"method": "GET", "url": "http://h/"}}]}});
     assert!(refused(har_of(&one, &["other"])).contains("--host other; it has h"));
-    assert!(refused(page::scenario("ftp://h/")).contains("http://"));
-    assert!(refused(page::scenario("http://u:p@h/")).contains("leave name and password out"));
-    assert!(refused(page::scenario("redis://h")).contains("docs/kv.md"));
+    assert!(refused(page::scenario("ftp://h/").map(Into::into)).contains("http://"));
+    assert!(refused(page::scenario("http://u:p@h/").map(Into::into)).contains("leave name and password out"));
+    assert!(refused(page::scenario("redis://h").map(Into::into)).contains("docs/kv.md"));
     let broken = kind("x.har", "{\"log\":\n [1,}").err().map(|failure| failure.message).unwrap_or_default();
     assert!(broken.starts_with("x.har:2:5: "), "{broken}");
+}
+
+/// An entry of a recording, with more members.
+fn entry_of(method: &str, url: &str, status: u64, more: Json) -> Json {
+    let mut entry =
+        json!({"request": {"method": method, "url": url, "headers": []}, "response": {"status": status}});
+    if !more.is_null() {
+        merge(&mut entry, more);
+    }
+    entry
+}
+
+fn merge(into: &mut Json, more: Json) {
+    match (into, more) {
+        (Json::Object(into), Json::Object(more)) => {
+            more.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Json::Null), value));
+        }
+        (into, more) => *into = more,
+    }
+}
+
+/// The scenario of a recording with these pages and entries.
+fn recorded(pages: Json, entries: &[Json], hosts: &[&str]) -> Made {
+    har_of(&json!({"log": {"pages": pages, "entries": entries}}), hosts).unwrap()
+}
+
+/// The line with the system's URL.
+fn system_of(made: &Made) -> String {
+    let text = checked(made);
+    let url =
+        text.lines().skip_while(|line| !line.starts_with("system:")).find(|line| line.contains("url: "));
+    url.unwrap_or_default().trim().trim_start_matches("url: ").to_owned()
+}
+
+#[test]
+fn a_recording_is_of_its_page() {
+    let get = |url: &str| entry_of("GET", url, 200, Json::Null);
+    let document =
+        |url: &str| entry_of("GET", url, 200, json!({"_resourceType": "document", "pageref": "page_1"}));
+    let moved = |from: &str, to: &str| entry_of("GET", from, 301, json!({"response": {"redirectURL": to}}));
+    let titled = |title: &str| json!([{"id": "page_1", "title": title}]);
+    let ad = || get("https://ads.example/id");
+    let many = || vec![ad(), ad(), ad(), get("https://shop.example/api")];
+    let html = json!({"response": {"content": {"mimeType": "text/html; charset=utf-8"}}});
+    let fetched =
+        |wanted: &str| json!({"request": {"headers": [{"name": "Sec-Fetch-Dest", "value": wanted}]}});
+    for (pages, begin, wanted) in [
+        // Chrome: the title is the URL
+        (
+            titled("https://shop.example/#top"),
+            vec![ad(), get("https://shop.example/")],
+            "https://shop.example",
+        ),
+        (titled("https://shop.example/gone"), vec![ad()], "https://shop.example"),
+        // Firefox and Safari: it is the page's
+        (titled("The shop"), vec![ad(), document("https://shop.example/")], "https://shop.example"),
+        (
+            titled("The shop"),
+            vec![
+                entry_of("GET", "https://ads.example/frame", 200, fetched("iframe")),
+                entry_of("GET", "https://shop.example/", 200, fetched("document")),
+            ],
+            "https://shop.example",
+        ),
+        // proxies: there are no pages
+        (Json::Null, vec![ad(), entry_of("GET", "https://shop.example/", 200, html)], "https://shop.example"),
+        (Json::Null, vec![get("https://shop.example/")], "https://ads.example"),
+        // behind redirects
+        (
+            titled("http://apex.example/"),
+            vec![
+                moved("http://apex.example/", "https://apex.example/"),
+                moved("https://apex.example/", "https://shop.example/"),
+                get("https://shop.example/"),
+            ],
+            "https://shop.example",
+        ),
+        (
+            json!([]),
+            vec![
+                entry_of(
+                    "GET",
+                    "https://apex.example/",
+                    302,
+                    json!({"response": {"headers": [{"name": "location", "value": "//shop.example/"}]}}),
+                ),
+                get("https://shop.example/"),
+            ],
+            "https://shop.example",
+        ),
+        // a login elsewhere is not the page
+        (
+            titled("https://shop.example/"),
+            vec![
+                moved("https://shop.example/", "https://login.example/"),
+                get("https://login.example/"),
+                get("https://shop.example/home"),
+            ],
+            "https://shop.example",
+        ),
+    ] {
+        let entries: Vec<Json> = begin.into_iter().chain(many()).collect();
+        assert_eq!(system_of(&recorded(pages.clone(), &entries, &[])), wanted, "{pages} {entries:?}");
+    }
+}
+
+#[test]
+fn named_hosts_are_all_that_is_driven_and_what_is_left_out_is_counted() {
+    let get = |url: &str| entry_of("GET", url, 200, Json::Null);
+    let entries = [
+        get("https://shop.example/"),
+        get("https://api.shop.example/a"),
+        get("https://ads.example/1"),
+        get("https://ads.example/2"),
+        get("wss://shop.example/live"),
+    ];
+    let pages = json!([{"id": "p", "title": "https://shop.example/"}]);
+    let made = recorded(pages.clone(), &entries, &[]);
+    for part in [
+        "shop.har: 1 of 5 requests are taken: those to shop.example",
+        "left out, 3 to other hosts: ads.example (2), api.shop.example (1); --host HOST",
+        "left out, 1: a WebSocket",
+    ] {
+        assert!(made.remark.contains(part), "{part}\n{}", made.remark);
+    }
+    assert!(checked(&made).contains("#   ads.example (2), api.shop.example (1)"));
+    let made = recorded(pages.clone(), &entries, &["api.shop.example"]);
+    assert_eq!(system_of(&made), "https://api.shop.example");
+    assert!(made.remark.contains("ads.example (2), shop.example (1)"), "{}", made.remark);
+    let made = recorded(pages, &entries, &["shop.example", "*.shop.example"]);
+    let text = checked(&made);
+    assert!(text.contains("at: api_shop_example") && !text.contains("ads_example"), "{text}");
+    let all = recorded(Json::Null, &[get("http://h/a")], &[]);
+    assert_eq!(all.remark, "");
+}
+
+#[test]
+fn what_a_browser_did_not_send_is_left_out() {
+    let of = |more: Json| entry_of("GET", "http://h/x", 200, more);
+    for (entry, reason) in [
+        (of(json!({"_fromCache": "memory"})), "cache"),
+        (of(json!({"_fetchType": "Disk Cache"})), "cache"),
+        (of(json!({"_fetchedViaServiceWorker": true})), "service worker"),
+        (of(json!({"_resourceType": "websocket"})), "a WebSocket"),
+        (entry_of("GET", "https://h/x", 101, Json::Null), "a WebSocket"),
+        (of(json!({"_resourceType": "eventsource"})), "sse connect"),
+        (of(json!({"response": {"content": {"mimeType": "text/event-stream"}}})), "sse connect"),
+        (entry_of("OPTIONS", "http://h/x", 204, json!({"_resourceType": "preflight"})), "preflight"),
+        (
+            entry_of(
+                "OPTIONS",
+                "http://h/x",
+                204,
+                json!({"request": {"headers": [{"name": "Access-Control-Request-Method", "value": "PUT"}]}}),
+            ),
+            "preflight",
+        ),
+        (entry_of("CONNECT", "http://h:443/", 200, Json::Null), "a tunnel"),
+        (
+            entry_of("GET", "http://h/x", 0, json!({"response": {"_error": "net::ERR_ABORTED"}})),
+            "without an answer",
+        ),
+        (entry_of("GET", "blob:http://h/1", 200, Json::Null), "not requested over HTTP"),
+        (entry_of("GET", "chrome-extension://a/b.js", 200, Json::Null), "not requested over HTTP"),
+        (json!({"response": {"status": 200}}), "no request"),
+    ] {
+        let made = recorded(Json::Null, &[entry.clone(), entry_of("GET", "http://h/", 200, Json::Null)], &[]);
+        let text = checked(&made);
+        assert!(text.contains("Left out, 1 times: ") && text.contains(reason), "{entry}\n{text}");
+        assert!(made.remark.contains(reason) && text.matches("- GET: ").count() == 1, "{entry}\n{text}");
+    }
+}
+
+#[test]
+fn what_recorders_write_each_in_their_way_is_read() {
+    let h2 = json!({"request": {"httpVersion": "h3", "headers": [
+        {"name": ":authority", "value": "h"}, {"name": ":method", "value": "GET"}, {"name": "x-a", "value": "1"},
+        {"name": "X-A", "value": "2"}, {"name": "X-Number", "value": 3}, {"name": "X-Mask", "value": "[REDACTED]"}],
+        "queryString": [{"name": "a b", "value": "c&d"}], "cookies": [{"name": "sid", "value": "hunter2"}]}});
+    let purge = entry_of("PURGE", "http://h/cache", 304, Json::Null);
+    let made = recorded(Json::Null, &[entry_of("GET", "http://ann:hunter2@h/", 200, h2), purge], &[]);
+    let text = checked(&made);
+    for part in [
+        "- GET: /?a+b=c%26d",
+        "x-a: [\"1\", \"2\"]",
+        "X-Number: \"3\"",
+        "X-Mask",
+        "- REQUEST: /cache\n        method: PURGE\n",
+        "auth: {basic: {user: ann, password: \"${password}\"}}",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("hunter2") && !text.contains("304"), "{text}");
+}
+
+#[test]
+fn a_form_is_sent_as_it_was() {
+    let posted = |post_data: Json| {
+        let more = json!({"request": {"postData": post_data}});
+        checked(&recorded(Json::Null, &[entry_of("POST", "http://h/", 200, more)], &[]))
+    };
+    let form =
+        |params: Json| posted(json!({"mimeType": "application/x-www-form-urlencoded", "params": params}));
+    // encoded, as Chrome records it
+    assert!(
+        form(json!([{"name": "item%5B1%5D", "value": "a%20b+c"}])).contains("form: {\"item[1]\": a b c}")
+    );
+    // decoded
+    let text = form(json!([{"name": "item[1]", "value": "a b"}, {"name": "share", "value": "100%"}]));
+    assert!(text.contains("form: {\"item[1]\": a b, share: 100%}"), "{text}");
+    assert!(form(json!([{"name": "a", "value": "1+1"}])).contains("form: {a: 1+1}"));
+    let parts = json!([{"name": "title", "value": "hello"}, {"name": "password", "value": "hunter2"},
+        {"name": "file", "fileName": "a.csv", "contentType": "text/csv", "value": "1,2"}]);
+    let text = posted(json!({"mimeType": "multipart/form-data; boundary=----x", "params": parts}));
+    for part in [
+        r#"------x\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nhello\r\n"#,
+        r#"name=\"password\"\r\n\r\n${password}\r\n"#,
+        r#"name=\"file\"; filename=\"a.csv\"\r\nContent-Type: text/csv\r\n\r\n1,2\r\n------x--\r\n"#,
+        "Content-Type: multipart/form-data; boundary=----x",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let text =
+        posted(json!({"mimeType": "multipart/form-data", "params": [{"name": "f", "fileName": "a.png"}]}));
+    assert!(
+        text.contains("boundary=----tidemark-recorded") && text.contains("# what its files hold"),
+        "{text}"
+    );
+    // proxies record bytes
+    let text = posted(json!({"mimeType": "text/plain", "text": "aGVsbG8=", "encoding": "base64"}));
+    assert!(text.contains("body: hello\n"), "{text}");
+    let text = posted(json!({"mimeType": "application/octet-stream", "text": "/wA=", "encoding": "base64"}));
+    assert!(text.contains("base64_decode('/wA=')"), "{text}");
+    assert!(
+        posted(json!({"mimeType": "a/b", "text": "?", "encoding": "base64"}))
+            .contains("# its body was left out")
+    );
+}
+
+#[test]
+fn a_masked_value_asks_for_its_setting() {
+    for masked in [
+        "****",
+        "[REDACTED]",
+        "<redacted>",
+        "\u{2022}\u{2022}\u{2022}\u{2022}",
+        "***REDACTED***",
+        "[FILTERED]",
+    ] {
+        let body = json!({"user": "ann", "code": masked}).to_string();
+        let text = posted("application/json", &body);
+        assert!(text.contains("json: {user: ann, code: \"${code_secret}\"}"), "{masked}\n{text}");
+    }
+    let text = posted("application/x-www-form-urlencoded", "user=ann&password=&note=&token=");
+    assert!(text.contains("form: {user: ann, password: \"${password}\", note: \"\", token: \"\"}"), "{text}");
+    // nothing stands in for it: a run without it is refused
+    let more =
+        json!({"request": {"postData": {"mimeType": "application/json", "text": "{\"password\": \"***\"}"}}});
+    let made = recorded(Json::Null, &[entry_of("POST", "http://h/", 200, more)], &[]);
+    let text = made.scenario.to_yaml();
+    let told = scenario::diagnostics("made.yaml", &text, &[]).to_string();
+    assert!(
+        told.contains("TIDEMARK_PASSWORD is not set; set it, or give the setting password with --set"),
+        "{told}"
+    );
+    for plain in ["*", "a**", "removed", "xxx", "[1]", "()"] {
+        let body = json!({ "code": plain }).to_string();
+        assert!(!posted("application/json", &body).contains("${code"), "{plain}");
+    }
+}
+
+/// The lines of a document's scenario.
+fn documented(document: &Json) -> String {
+    checked(&openapi::scenario("x.json", document).unwrap())
+}
+
+fn has_lines(text: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(text.lines().any(|found| found.trim() == *line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn parameters_are_written_in_their_style() {
+    let query = |name: &str, more: Json| {
+        let mut parameter = json!({"in": "query", "name": name, "required": true});
+        merge(&mut parameter, more);
+        parameter
+    };
+    let object = json!({"R": 100, "G": 200});
+    for (parameter, wanted) in [
+        (query("ids", json!({"example": [1, 2]})), "/s?ids=1&ids=2"),
+        (query("ids", json!({"style": "form", "explode": false, "example": ["a", "b c"]})), "/s?ids=a,b%20c"),
+        (
+            query("ids", json!({"style": "spaceDelimited", "explode": false, "example": [1, 2]})),
+            "/s?ids=1%202",
+        ),
+        (
+            query("ids", json!({"style": "pipeDelimited", "explode": false, "example": [1, 2]})),
+            "/s?ids=1%7C2",
+        ),
+        (query("ids", json!({"style": "pipeDelimited", "example": [1, 2]})), "/s?ids=1%7C2"),
+        (
+            query("ids", json!({"schema": {"type": "array", "minItems": 2, "items": {"type": "integer"}}})),
+            "/s?ids=1&ids=1",
+        ),
+        (query("c", json!({"example": object})), "/s?R=100&G=200"),
+        (query("c", json!({"explode": false, "example": object})), "/s?c=R,100,G,200"),
+        (
+            query("c", json!({"style": "deepObject", "explode": true, "example": {"a": {"b": "1"}}})),
+            "/s?c%5Ba%5D%5Bb%5D=1",
+        ),
+        (query("q", json!({"examples": {"one": {"value": ["x"]}}})), "/s?q=x"),
+    ] {
+        let document = json!({"openapi": "3.0.3", "paths": {"/s": {"get": {"parameters": [parameter]}}}});
+        has_lines(&documented(&document), &[&format!("- GET: {wanted}")]);
+    }
+    let json_text = query("q", json!({"content": {"application/json": {"example": {"a": "${x}"}}}}));
+    let document = json!({"openapi": "3.0.3", "paths": {"/s": {"get": {"parameters": [json_text]}}}});
+    has_lines(&documented(&document), &["query: {q: '{\"a\":\"$${x}\"}'}"]);
+    let path = |more: Json| {
+        let mut parameter = json!({"in": "path", "name": "id", "required": true});
+        merge(&mut parameter, more);
+        json!({"openapi": "3.0.3", "paths": {"/s/{id}": {"get": {"parameters": [parameter]}}}})
+    };
+    for (more, wanted) in [
+        (json!({"example": 7}), "/s/${id}"),
+        (json!({"style": "label", "example": 7}), "/s/.${id}"),
+        (json!({"style": "matrix", "example": 7}), "/s/;id=${id}"),
+        (json!({"example": [3, 4]}), "/s/3,4"),
+        (json!({"style": "label", "explode": true, "example": [3, 4]}), "/s/.3.4"),
+        (json!({"style": "matrix", "example": [3, 4]}), "/s/;id=3,4"),
+        (json!({"style": "matrix", "explode": true, "example": [3, 4]}), "/s/;id=3;id=4"),
+        (json!({"explode": true, "example": object}), "/s/R=100,G=200"),
+        (json!({"example": object}), "/s/R,100,G,200"),
+    ] {
+        has_lines(&documented(&path(more)), &[&format!("- GET: {wanted}")]);
+    }
+    let header = json!({"in": "header", "name": "X-Ids", "required": true, "example": [1, 2]});
+    let document = json!({"openapi": "3.0.3", "paths": {"/s": {"get": {"parameters": [header]}}}});
+    has_lines(&documented(&document), &["headers: {X-Ids: \"1,2\"}"]);
+}
+
+#[test]
+fn a_body_has_its_media_type() {
+    let of = |content: Json| {
+        documented(
+            &json!({"openapi": "3.0.3", "paths": {"/a": {"post": {"requestBody": {"content": content}}}}}),
+        )
+    };
+    let schema =
+        json!({"schema": {"type": "object", "required": ["v"], "properties": {"v": {"type": "integer"}}}});
+    let text = of(json!({"application/vnd.api+json": {"example": {"data": {"type": "articles"}}}}));
+    has_lines(
+        &text,
+        &["#   headers: {Content-Type: application/vnd.api+json}", "#   json: {data: {type: articles}}"],
+    );
+    has_lines(&of(json!({"application/merge-patch+json": schema})), &["#   json: {v: 1}"]);
+    for any in ["*/*", "application/*", "application/*+json", "application/json; charset=utf-8"] {
+        has_lines(&of(Json::from_iter([(any.to_owned(), schema.clone())])), &["#   json: {v: 1}"]);
+    }
+    let two = of(json!({"application/problem+json": {"example": 1}, "application/json": schema}));
+    assert!(two.contains("json: {v: 1}") && !two.contains("problem"), "{two}");
+    has_lines(&of(json!({"application/json": {"example": "{\"a\": [1]}"}})), &["#   json: {a: [1]}"]);
+    has_lines(&of(json!({"text/csv": {"example": "a,b"}})), &["#   body: a,b"]);
+}
+
+#[test]
+fn the_nearest_server_counts() {
+    let at = |url: &str| json!([{ "url": url }]);
+    let document = json!({"openapi": "3.0.3", "servers": at("https://h.test/v1"), "paths": {
+        "/a": {"get": {}, "head": {}},
+        "/b": {"servers": at("https://path.test/"), "get": {}, "post": {"servers": at("/v2")}},
+        "/c": {"get": {"servers": [{"url": "https://{region}.h.test", "variables": {"region": {"enum": ["eu"]}}}]}}}});
+    let text = documented(&document);
+    has_lines(
+        &text,
+        &[
+            "url: https://h.test/v1",
+            "- HEAD: /a",
+            "path_test: {url: https://path.test}",
+            "h_test: {url: https://h.test/v2}",
+            "eu_h_test: {url: https://eu.h.test}",
+            "at: path_test",
+            "#   at: h_test",
+            "at: eu_h_test",
+        ],
+    );
+    // where no operation is at the document's, the first is the system
+    let document =
+        json!({"openapi": "3.0.3", "paths": {"/a": {"servers": at("https://path.test"), "get": {}}}});
+    let text = documented(&document);
+    assert!(text.contains("url: https://path.test\n") && !text.contains("at: "), "{text}");
+}
+
+#[test]
+fn who_comes_is_a_setting_and_a_login_gives_its_token() {
+    let schemes = json!({"securitySchemes": {
+        "bearer": {"type": "http", "scheme": "bearer"}, "basic": {"type": "http", "scheme": "basic"},
+        "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+        "query": {"type": "apiKey", "in": "query", "name": "key"}, "sid": {"type": "apiKey", "in": "cookie", "name": "SID"},
+        "oauth": {"type": "oauth2", "flows": {}}, "digest": {"type": "http", "scheme": "digest"}}});
+    let of = |security: Json| {
+        let get = json!({"security": security});
+        documented(&json!({"openapi": "3.0.3", "components": schemes, "paths": {"/a": {"get": get}}}))
+    };
+    for (security, line) in [
+        (json!([{"bearer": []}]), "auth: {bearer: \"${token}\"}"),
+        (json!([{"oauth": ["read"]}]), "auth: {bearer: \"${token}\"}"),
+        (
+            json!([{"digest": []}, {"basic": []}]),
+            "auth: {basic: {user: \"${user}\", password: \"${password}\"}}",
+        ),
+        (json!([{"key": []}]), "headers: {X-Api-Key: \"${X_Api_Key}\"}"),
+        (json!([{"query": []}]), "query: {key: \"${key}\"}"),
+        (json!([{"sid": []}]), "headers: {Cookie: \"SID=${SID_key}\"}"),
+        (json!([{"digest": []}]), "# it requires digest, which is not sent: add it by hand"),
+    ] {
+        has_lines(&of(security), &[line]);
+    }
+    for open in [json!([]), json!([{}, {"bearer": []}])] {
+        assert!(!of(open).contains("auth:"));
+    }
+    let login = json!({"security": [], "requestBody": {"content": {"application/json": {"schema": {"type": "object",
+        "properties": {"user": {"type": "string", "example": "ann"}, "password": {"type": "string"}}}}}},
+        "responses": {"200": {"content": {"application/json": {"schema": {"properties": {"accessToken": {"type": "string"}}}}}}}});
+    let document = json!({"openapi": "3.0.3", "components": schemes, "security": [{"bearer": []}],
+        "paths": {"/a": {"get": {}}, "/auth/login": {"post": login}}});
+    let text = documented(&document);
+    has_lines(
+        &text,
+        &[
+            "- POST: /auth/login",
+            "json: {user: ann, password: \"${password}\"}",
+            "extract: {token: $.accessToken}",
+            "auth: {bearer: \"${token}\"}",
+            "rate: ${rate}",
+        ],
+    );
+    assert!(text.find("/auth/login") < text.find("- GET: /a"), "{text}");
+    assert!(!text.contains("TIDEMARK_TOKEN") && text.contains("TIDEMARK_PASSWORD"), "{text}");
+}
+
+#[test]
+fn a_login_that_sets_a_cookie_comes_first_and_a_logout_last() {
+    let form = json!({"application/x-www-form-urlencoded": {"schema": {"required": ["login", "password"], "properties": {
+        "login": {"type": "string", "example": "ann"}, "password": {"type": "string", "example": "open-sesame"}}}}});
+    let secured = json!({"security": [{"session": []}]});
+    let document = json!({"openapi": "3.0.3", "paths": {
+            "/api/login/logout": {"get": {}}, "/api/login": {"post": {"requestBody": {"content": form}}}, "/mine": {"get": secured}},
+        "components": {"securitySchemes": {"session": {"type": "apiKey", "in": "cookie", "name": "sid"}}}});
+    let made = openapi::scenario("x.json", &document).unwrap();
+    let text = checked(&made);
+    has_lines(&text, &["password: open-sesame", "form: {login: ann, password: \"${password}\"}"]);
+    assert!(made.secrets().is_empty() && !text.contains("Cookie"), "{text}");
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}\n{text}"));
+    assert!(at("- POST: /api/login") < at("- GET: /mine") && at("- GET: /mine") < at("logout"), "{text}");
+}
+
+#[test]
+fn a_document_of_swagger_2_is_read() {
+    let document = json!({"swagger": "2.0", "host": "h.test", "basePath": "/v2", "schemes": ["https", "http"],
+        "securityDefinitions": {"b": {"type": "basic"}}, "consumes": ["application/json"],
+        "parameters": {"limit": {"in": "query", "name": "limit", "required": true, "type": "integer", "minimum": 5}},
+        "definitions": {"Pet": {"required": ["name"], "properties": {"name": {"type": "string", "example": "Rex"}}}},
+        "paths": {"/pets": {
+            "get": {"security": [{"b": []}], "parameters": [{"$ref": "#/parameters/limit"},
+                {"in": "query", "name": "tags", "required": true, "type": "array", "collectionFormat": "multi", "minItems": 2, "items": {"type": "string"}}]},
+            "post": {"parameters": [{"in": "body", "name": "pet", "schema": {"$ref": "#/definitions/Pet"}}]},
+            "put": {"consumes": ["multipart/form-data"], "parameters": [{"in": "formData", "name": "photo", "type": "file"}]}}}});
+    has_lines(
+        &documented(&document),
+        &[
+            "url: https://h.test/v2",
+            "- GET: /pets?tags=x&tags=x",
+            "query: {limit: 5}",
+            "auth: {basic: {user: \"${user}\", password: \"${password}\"}}",
+            "#   json: {name: Rex}",
+            "#   multipart: {photo: {file: FILE}}",
+        ],
+    );
+}
+
+#[test]
+fn samples_are_of_openapi_3_1_and_end() {
+    let of = |schema: Json| {
+        let content = json!({"application/json": {"schema": schema}});
+        let post = json!({"requestBody": {"content": content}});
+        documented(&json!({"openapi": "3.1.0", "paths": {"/a": {"post": post}}, "components": {"schemas": {
+            "Node": {"required": ["next", "name"], "properties": {"name": {"const": "n"}, "next": {"$ref": "#/components/schemas/Node"}}}}}}))
+    };
+    let typed = |schema: Json| json!({"properties": {"v": schema}});
+    for (schema, wanted) in [
+        (json!({"type": ["null", "integer"]}), "1"),
+        (json!({"anyOf": [{"type": "null"}, {"type": "string", "examples": ["e"]}]}), "e"),
+        (json!({"oneOf": [{"const": 4}, {"const": 5}]}), "4"),
+        (json!({"allOf": [{"type": "string", "enum": ["a", "b"]}]}), "a"),
+        (json!({"type": "string", "format": "ipv4"}), "192.0.2.1"),
+        (
+            json!({"properties": {"a": {"const": 1}}, "oneOf": [{"properties": {"b": {"const": 2}}}]}),
+            "{a: 1, b: 2}",
+        ),
+    ] {
+        has_lines(&of(typed(schema)), &[&format!("#   json: {{v: {wanted}}}")]);
+    }
+    let text = of(json!({"$ref": "#/components/schemas/Node"}));
+    assert!(text.contains("name: n") && text.len() < 5_000, "{text}");
+}
+
+#[test]
+fn other_files_of_the_folder_are_read_and_what_is_not_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("parts")).unwrap();
+    write(
+        "parts/pet.yaml",
+        "Pet:\n  properties:\n    name: {$ref: 'name.json'}\n    mother: {$ref: '#/Own'}\nOwn: {const: Ada}\n",
+    );
+    write("parts/name.json", "{\"const\": \"Rex\"}");
+    write(
+        "api.yaml",
+        "openapi: 3.0.0\npaths:\n  /a:\n    post:\n      requestBody: {content: {application/json: {schema: {$ref: 'parts/pet.yaml#/Pet'}}}}\n  \
+         /b: {$ref: 'none.yaml'}\n  /c:\n    get: {parameters: [{$ref: 'https://h/p.yaml#/P'}, {$ref: '../up.yaml'}]}\n",
+    );
+    let file = folder.path().join("api.yaml");
+    let arguments = InitArguments { from: file.display().to_string(), out: None, hosts: Vec::new() };
+    let made = made(&arguments).unwrap();
+    let text = checked(&made);
+    has_lines(&text, &["#   json: {name: Rex, mother: Ada}"]);
+    for part in ["none.yaml", "https://h/p.yaml#/P", "../up.yaml", "1 operations that write"] {
+        assert!(made.remark.contains(part), "{part}\n{}", made.remark);
+    }
 }

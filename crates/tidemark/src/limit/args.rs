@@ -79,7 +79,7 @@ pub struct LimitArguments {
     /// The directory of the trials: new or empty, or that of a search that goes on [default: a new one in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print nothing while it runs, and no text on standard error
+    /// Print nothing while it runs, and nothing but errors on standard error
     #[arg(long, short)]
     pub quiet: bool,
     /// What is written beside the text.

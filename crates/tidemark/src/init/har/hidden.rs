@@ -16,6 +16,28 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     of(name) || name.strip_suffix(['s', 'S']).is_some_and(of) || last.is_some_and(is_word)
 }
 
+/// Whether the value of a field is not taken over: it is secret, or whoever recorded it has taken it out already.
+pub(super) fn is_hidden(name: &str, value: &str) -> bool {
+    if value.is_empty() {
+        // browsers leave passwords out; other fields are often sent empty
+        return is_secret_name(name) && name.to_ascii_lowercase().contains("pass");
+    }
+    is_masked(value) || is_secret_name(name) || looks_secret(value)
+}
+
+/// `****`, `[REDACTED]`: what stands where a recorder has taken a value out.
+pub(super) fn is_masked(value: &str) -> bool {
+    const WORDS: [&str; 7] = ["redacted", "masked", "filtered", "removed", "hidden", "scrubbed", "sanitized"];
+    const STARS: [char; 3] = ['*', '\u{2022}', '\u{25cf}'];
+    let value = value.trim();
+    let inner = value.trim_matches(|c| STARS.contains(&c) || "[]<>(){}_".contains(c)).to_ascii_lowercase();
+    match inner.as_str() {
+        "" => value.chars().filter(|c| STARS.contains(c)).count() >= 3,
+        "redacted" => true,
+        word => inner.len() < value.len() && WORDS.contains(&word),
+    }
+}
+
 /// Whether a value is secret by itself, or holds a name with its secret.
 pub(super) fn looks_secret(text: &str) -> bool {
     has_jwt(text) || Secrets::default().masked(text) != text || assigns_secret(text)

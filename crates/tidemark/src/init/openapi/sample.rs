@@ -1,9 +1,12 @@
 //! Values that a document gives as examples, or that fit what it says of them.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value as Json;
 use tidemark_scenario::source::{Map, Scalar, Value, verbatim};
+
+use super::style::json_text;
 
 /// Most references that lead to each other.
 const REFERENCES_MAX: usize = 16;
@@ -15,6 +18,8 @@ const PARTS_MAX: usize = 100;
 const MEMBERS_MAX: usize = 1_000;
 /// Largest number that is made up.
 const NUMBER_MAX: f64 = 1e15;
+/// Most references that lead nowhere and are named.
+const LOST_MAX: usize = 100;
 /// Longest text, characters.
 const TEXT_MAX: usize = 200;
 
@@ -23,11 +28,13 @@ static NOTHING: Json = Json::Null;
 /// Makes values for what a document describes.
 pub(super) struct Samples<'d> {
     document: &'d Json,
+    /// References that lead nowhere, and how often each was met.
+    lost: RefCell<BTreeMap<String, usize>>,
 }
 
 impl<'d> Samples<'d> {
     pub(super) fn new(document: &'d Json) -> Samples<'d> {
-        Samples { document }
+        Samples { document, lost: RefCell::default() }
     }
 
     /// What a reference within the document leads to; nothing where it leads nowhere.
@@ -35,27 +42,39 @@ impl<'d> Samples<'d> {
         for _ in 0..REFERENCES_MAX {
             let Some(place) = node["$ref"].as_str() else { return node };
             let found = place.strip_prefix('#').and_then(|pointer| self.document.pointer(pointer));
-            let Some(found) = found else { return &NOTHING };
+            let Some(found) = found else {
+                self.lose(place);
+                return &NOTHING;
+            };
             node = found;
         }
         &NOTHING
     }
 
-    /// A parameter's value as text without holes; never empty.
-    pub(super) fn text(&self, parameter: &'d Json) -> String {
-        self.of_parameter(parameter).as_str().to_owned()
+    fn lose(&self, place: &str) {
+        let mut lost = self.lost.borrow_mut();
+        let place: String = place.chars().take(TEXT_MAX).collect();
+        if lost.len() < LOST_MAX || lost.contains_key(&place) {
+            *lost.entry(place).or_default() += 1;
+        }
     }
 
-    /// A parameter's value.
-    pub(super) fn of_parameter(&self, parameter: &'d Json) -> Scalar {
+    /// References that lead nowhere: into files that are not there, say.
+    pub(super) fn lost(&self) -> Vec<String> {
+        self.lost.borrow().keys().cloned().collect()
+    }
+
+    /// A parameter's value: a scalar that is not empty, or a list or object with something in it. What stands there as JSON is a
+    /// scalar.
+    pub(super) fn of_parameter(&self, parameter: &'d Json) -> Value {
         let mut parts = PARTS_MAX;
-        let content = parameter["content"].as_object().and_then(|content| content.values().next());
-        match self.example(content.unwrap_or(parameter), 0, &mut parts) {
-            Value::Scalar(scalar) if !scalar.is_null() && !scalar.as_str().is_empty() => scalar,
-            Value::List(items) => match items.into_iter().next() {
-                Some(Value::Scalar(scalar)) if !scalar.is_null() && !scalar.as_str().is_empty() => scalar,
-                _ => "1".into(),
-            },
+        let content = parameter["content"].as_object().and_then(|content| content.iter().next());
+        let value = self.example(content.map_or(parameter, |(_, media)| media), 0, &mut parts);
+        match value {
+            Value::Scalar(scalar) if !scalar.is_null() && !scalar.as_str().is_empty() => scalar.into(),
+            Value::List(_) | Value::Map(_) if content.is_some() => verbatim(&json_text(&value)).into(),
+            Value::List(items) if !items.is_empty() => Value::List(items),
+            Value::Map(map) if !map.is_empty() => Value::Map(map),
             _ => "1".into(),
         }
     }
@@ -64,6 +83,12 @@ impl<'d> Samples<'d> {
     pub(super) fn value(&self, media: &'d Json) -> Value {
         let mut parts = PARTS_MAX;
         self.example(media, 0, &mut parts)
+    }
+
+    /// A value as it is given.
+    pub(super) fn given(&self, given: &Json) -> Value {
+        let mut parts = PARTS_MAX;
+        written(given, 0, &mut parts)
     }
 
     /// Whether a part of a form is a file: `format: binary` in OpenAPI 3.0, `contentMediaType` in 3.1.
@@ -106,18 +131,29 @@ impl<'d> Samples<'d> {
         }
         *parts -= 1;
         for of in ["oneOf", "anyOf"] {
-            if let Some(first) = schema[of].get(0) {
-                return self.fitting(first, depth + 1, parts);
+            let mut all = schema[of].as_array().into_iter().flatten().take(PARTS_MAX);
+            if let Some(first) = all.find(|one| self.resolved(one)["type"] != "null") {
+                let first = self.fitting(first, depth + 1, parts);
+                let Value::Map(members) = first else { return first };
+                // what stands beside holds for each of them
+                let Value::Map(mut map) = self.object(schema, depth, parts) else { return members.into() };
+                members.entries().iter().for_each(|entry| map.insert(entry.key.clone(), entry.value.clone()));
+                return map.into();
             }
         }
-        let kind = schema["type"].as_str().or(schema["type"][0].as_str());
+        let kinds = schema["type"].as_array();
+        let kind = kinds
+            .map_or(&schema["type"], |kinds| kinds.iter().find(|kind| *kind != "null").unwrap_or(&NOTHING));
+        let kind = kind.as_str();
         match kind {
             Some("integer" | "number") => number_for(schema).into(),
             Some("boolean") => true.into(),
             Some("array") => self.list(schema, depth, parts).into(),
             Some("string") => text_for(schema).into(),
             Some("null") => Value::default(),
-            _ => self.object(schema, depth, parts),
+            // of a reference that leads nowhere, nothing is known
+            _ if schema.is_null() => Value::default(),
+            _ => self.object_or_part(schema, depth, parts),
         }
     }
 
@@ -129,6 +165,16 @@ impl<'d> Samples<'d> {
             items.push(self.fitting(&schema["items"], depth + 1, parts));
         }
         items
+    }
+
+    /// An object, or what the only part of `allOf` is.
+    fn object_or_part(&self, schema: &'d Json, depth: usize, parts: &mut usize) -> Value {
+        if let Some([only]) = schema["allOf"].as_array().map(Vec::as_slice)
+            && schema["properties"].is_null()
+        {
+            return self.fitting(only, depth + 1, parts);
+        }
+        self.object(schema, depth, parts)
     }
 
     /// Its required members; where none is, all.
@@ -191,6 +237,12 @@ fn example_of(format: &str) -> &'static str {
         "uuid" => "00000000-0000-4000-8000-000000000001",
         "email" => "someone@shop.example",
         "uri" | "url" => "http://shop.example/",
+        "time" => "12:00:00Z",
+        "duration" => "P1D",
+        "ipv4" => "192.0.2.1",
+        "ipv6" => "2001:db8::1",
+        "hostname" => "shop.example",
+        "byte" => "eA==",
         _ => "x",
     }
 }

@@ -1,0 +1,238 @@
+//! Files of other tools, which are not read: what they are is told, with the way out.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// Bytes of a file that are looked at.
+const LOOKED_AT: u64 = 64 << 10;
+
+/// What a file is, how its name ends, what is in it, and the way out. The first that fits counts.
+struct Kind {
+    what: &'static str,
+    ends: &'static [&'static str],
+    /// Any of these texts.
+    holds: &'static [&'static str],
+    /// All of these keys of YAML, each at the beginning of a line.
+    keys: &'static [&'static str],
+    way_out: &'static str,
+}
+
+/// What tells most of what a test of another tool does.
+const RECORD: &str = "record what it sends as a HAR file (with a browser or a proxy) and give that to `tidemark init`, or write its requests \
+     as docs/scenario.md shows";
+
+/// Of load tools and the like.
+const TOOLS: &[Kind] = &[
+    Kind { what: "a JMeter plan", ends: &["jmx"], holds: &["<jmeterTestPlan"], keys: &[], way_out: RECORD },
+    Kind {
+        what: "a scenario of Tsung",
+        ends: &[],
+        holds: &["<tsung", "tsung-1.0.dtd"],
+        keys: &[],
+        way_out: RECORD,
+    },
+    Kind {
+        what: "a Postman collection",
+        ends: &[],
+        holds: &["\"_postman_id\"", "schema.getpostman.com", "schema.postman.com"],
+        keys: &[],
+        way_out: "copy its requests as cURL into a file and give that to `tidemark hit --urls`, or export the API as OpenAPI \
+                  for `tidemark init`",
+    },
+    Kind {
+        what: "an export of Insomnia",
+        ends: &[],
+        holds: &["\"__export_format\""],
+        keys: &[],
+        way_out: "copy its requests as cURL into a file and give that to `tidemark hit --urls`",
+    },
+    Kind {
+        what: "a k6 script",
+        ends: &[],
+        holds: &["from 'k6", "from \"k6", "require('k6", "require(\"k6"],
+        keys: &[],
+        way_out: RECORD,
+    },
+    Kind {
+        what: "a Gatling simulation",
+        ends: &["scala", "kt", "java"],
+        holds: &["io.gatling."],
+        keys: &[],
+        way_out: RECORD,
+    },
+    Kind {
+        what: "a locustfile",
+        ends: &[],
+        holds: &["from locust", "import locust"],
+        keys: &[],
+        way_out: RECORD,
+    },
+    Kind {
+        what: "a wrk script",
+        ends: &["lua"],
+        holds: &["wrk.method", "wrk.headers"],
+        keys: &[],
+        way_out: RECORD,
+    },
+    Kind {
+        what: "a script of Artillery",
+        ends: &[],
+        holds: &[],
+        keys: &["config", "scenarios"],
+        way_out: RECORD,
+    },
+    Kind {
+        what: "a benchmark of Hyperfoil",
+        ends: &[],
+        holds: &[],
+        keys: &["http", "phases"],
+        way_out: RECORD,
+    },
+    Kind {
+        what: "a script (of k6, say)",
+        ends: &["js", "mjs", "cjs", "ts", "py"],
+        holds: &[],
+        keys: &[],
+        way_out: RECORD,
+    },
+    Kind {
+        what: "a recording of packets or of a proxy's own format",
+        ends: &["pcap", "pcapng", "saz", "chls", "chlsj", "flow", "mitm"],
+        holds: &[],
+        keys: &[],
+        way_out: "save it as a HAR file",
+    },
+    Kind {
+        what: "a shell script",
+        ends: &["sh", "bash"],
+        holds: &[],
+        keys: &[],
+        way_out: "give its command lines of curl to `tidemark hit --urls FILE`",
+    },
+    Kind { what: "an XML document", ends: &["xml", "wsdl"], holds: &["<?xml"], keys: &[], way_out: RECORD },
+];
+
+/// What `init` reads and nothing else does.
+const OF_INIT: &[Kind] = &[
+    Kind {
+        what: "a HAR recording",
+        ends: &["har"],
+        holds: &[],
+        keys: &[],
+        way_out: "make a scenario of it: tidemark init FILE -o my.yaml",
+    },
+    Kind {
+        what: "an OpenAPI document",
+        ends: &[],
+        holds: &["\"openapi\":", "\"swagger\":"],
+        keys: &["openapi"],
+        way_out: "make a scenario of it: tidemark init FILE -o my.yaml",
+    },
+    Kind {
+        what: "an OpenAPI document",
+        ends: &[],
+        holds: &[],
+        keys: &["swagger"],
+        way_out: "make a scenario of it: tidemark init FILE -o my.yaml",
+    },
+];
+
+/// Whether a file's name is that of a foreign tool's.
+pub fn has_its_name(file: &Path) -> bool {
+    TOOLS.iter().any(|kind| kind.is_named(file))
+}
+
+/// Says what a file is, if it is of a tool whose files are not read at all.
+pub fn of_tool(file: &Path) -> Option<Failure> {
+    told(file, TOOLS.iter())
+}
+
+/// Says what a file is that was given as a scenario, if it is known to be something else.
+pub fn of_file(file: &Path) -> Option<Failure> {
+    told(file, TOOLS.iter().chain(OF_INIT))
+}
+
+fn told<'k>(file: &Path, mut kinds: impl Iterator<Item = &'k Kind>) -> Option<Failure> {
+    let mut begin = Vec::new();
+    // a pipe may never end
+    if file.is_file() {
+        File::open(file).ok()?.take(LOOKED_AT).read_to_end(&mut begin).ok()?;
+    } else {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&begin);
+    // a comment may speak of another tool
+    if text.lines().any(|line| line.starts_with("sessions:")) {
+        return None;
+    }
+    let kind = kinds.find(|kind| kind.is_held(&text) || kind.is_named(file))?;
+    let Kind { what, way_out, .. } = kind;
+    Some(Failure::usage(format!("{}: this is {what}, which is not read here; {way_out}", file.display())))
+}
+
+impl Kind {
+    fn is_named(&self, file: &Path) -> bool {
+        let end = file.extension().and_then(|end| end.to_str()).unwrap_or_default();
+        self.ends.iter().any(|known| known.eq_ignore_ascii_case(end))
+    }
+
+    fn is_held(&self, text: &str) -> bool {
+        let is_key = |key: &&str| {
+            text.lines().any(|line| line.strip_prefix(*key).is_some_and(|rest| rest.starts_with(':')))
+        };
+        self.holds.iter().any(|part| text.contains(part))
+            || !self.keys.is_empty() && self.keys.iter().all(|key| is_key(&key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_other_tools_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let says = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            of_file(&file).map(|failure| failure.message)
+        };
+        for (name, text, what) in [
+            ("t.js", "import http from 'k6/http';\nexport default function () {}", "a k6 script"),
+            ("t.ts", "import { check } from \"k6\";", "a k6 script"),
+            ("t.js", "const a = 1;", "a script (of k6, say)"),
+            ("t.jmx", "<?xml version=\"1.0\"?>\n<jmeterTestPlan version=\"1.2\">", "a JMeter plan"),
+            ("plan", "<jmeterTestPlan>", "a JMeter plan"),
+            (
+                "t.xml",
+                "<?xml version=\"1.0\"?>\n<!DOCTYPE tsung SYSTEM \"tsung-1.0.dtd\">",
+                "a scenario of Tsung",
+            ),
+            ("t.xml", "<?xml version=\"1.0\"?>\n<a/>", "an XML document"),
+            ("t.json", "{\"info\": {\"_postman_id\": \"1\"}, \"item\": []}", "a Postman collection"),
+            ("T.scala", "class T extends Simulation", "a Gatling simulation"),
+            ("t.py", "from locust import HttpUser", "a locustfile"),
+            ("t.lua", "wrk.method = 'POST'", "a wrk script"),
+            ("t.yml", "config:\n  target: http://h\nscenarios:\n  - flow: []\n", "a script of Artillery"),
+            ("t.yaml", "name: t\nhttp:\n  host: http://h\nphases: []\n", "a benchmark of Hyperfoil"),
+            ("t.har", "{\"log\": {}}", "a HAR recording"),
+            ("t.yaml", "openapi: 3.0.0\npaths: {}\n", "an OpenAPI document"),
+            ("t.json", "{\"swagger\": \"2.0\"}", "an OpenAPI document"),
+        ] {
+            let told = says(name, text).unwrap_or_else(|| panic!("{name}: {text}"));
+            assert!(told.contains(&format!("this is {what}, which is not read here; ")), "{told}");
+        }
+        for text in ["sessions: {a: {steps: []}}", "sessions:\n# from 'k6'\n  a: 1", "system: {url: x}\n"] {
+            assert_eq!(says("t.yaml", text), None, "{text}");
+        }
+        assert!(of_file(&folder.path().join("none.js")).is_none());
+        assert!(has_its_name(Path::new("none.jmx")) && !has_its_name(Path::new("none.yaml")));
+        // what init reads is no other tool's
+        let file = folder.path().join("t.har");
+        std::fs::write(&file, "{\"log\": {}}").unwrap();
+        assert!(of_tool(&file).is_none());
+    }
+}
