@@ -6,6 +6,7 @@ use serde_json::Value;
 use tidemark_wire::rpc;
 
 use crate::Refusal;
+use crate::objects::Objects;
 
 /// The form of the payloads of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,7 +37,7 @@ impl Form {
     /// 400, with what is wrong.
     pub fn read<'a, T: Deserialize<'a>>(self, bytes: &'a [u8]) -> Result<T, Refusal> {
         match self {
-            Form::Json => serde_json::from_slice(bytes)
+            Form::Json => of_json(bytes)
                 .or_else(|error| with_whole_numbers(bytes).ok_or_else(|| Refusal::bad(error.to_string()))),
             Form::Binary => match postcard::take_from_bytes(bytes) {
                 Ok((value, [])) => Ok(value),
@@ -68,11 +69,19 @@ impl Form {
     }
 }
 
+/// Reads JSON, in which a type with named fields is an object and nothing else.
+fn of_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = T::deserialize(Objects(&mut reader))?;
+    reader.end()?;
+    Ok(value)
+}
+
 /// Reads JSON in which a whole number is written with a fraction or an exponent, as JSON Schema, and with it the OpenAPI
 /// description, takes `1.0` and `1e3` for integers. Asked only where it could not be read as it stands.
 fn with_whole_numbers<'a, T: Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
     let mut value = serde_json::from_slice(bytes).ok()?;
-    T::deserialize(if make_whole(&mut value) { value } else { return None }).ok()
+    T::deserialize(Objects(if make_whole(&mut value) { value } else { return None })).ok()
 }
 
 /// Makes integers of all numbers that are whole; whether there was one that was none before.

@@ -68,6 +68,7 @@ mod describe;
 mod form;
 mod lanes;
 mod metrics;
+mod objects;
 mod openapi;
 mod refusal;
 mod request;

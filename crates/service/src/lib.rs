@@ -68,6 +68,7 @@ mod dispatch;
 pub mod encode;
 mod endpoint;
 mod error;
+mod framing;
 mod handle;
 mod held;
 mod limits;
