@@ -42,7 +42,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         allowed: "up to 48 small letters, digits and underscores",
         help: "store=cassandra: the keyspace of its tables; made if it is not there",
     },
-    #[cfg(feature = "cassandra")]
+    // there in every build, so that one scenario is for all of them
     Setting {
         name: "replication",
         default: "auto",

@@ -55,7 +55,7 @@ impl Key for MessageKey {
 
 impl OrderedRow for Message {
     const TABLE: u8 = 11;
-    const NAME: &'static str = "messages with ids";
+    const NAME: &'static str = "messages-by-id";
     type Key = MessageKey;
 
     fn key(&self) -> MessageKey {
