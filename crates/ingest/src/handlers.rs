@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::{Extension, Router};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get};
+use axum::{Extension, Router};
 use bytes::Bytes;
 use tidemark_service::OPENAPI_PATH;
 use tidemark_service::{Answer, System, not_allowed};

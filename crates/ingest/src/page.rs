@@ -139,7 +139,13 @@ mod tests {
     #[test]
     fn a_message_is_shown_with_its_key_and_as_it_was_sent() {
         let payload = "00000000071425000000123ABC\"1\"";
-        let message = Message { user: 7, time_ms: 1_425_000_000_123, kind: *b"ABC", id: MessageId::NONE, payload: payload.into() };
+        let message = Message {
+            user: 7,
+            time_ms: 1_425_000_000_123,
+            kind: *b"ABC",
+            id: MessageId::NONE,
+            payload: payload.into(),
+        };
         let text = String::from_utf8(rendered(vec![message]).1).unwrap();
         assert_eq!(
             text,

@@ -17,7 +17,12 @@ pub(crate) fn encode(
 ) -> fmt::Result {
     let now = app.store.metrics();
     let labels = [("durability", durability.as_str()), ("identity", identity.as_str())];
-    info(e, "ingest_store", "What an acknowledged message is worth, and what makes two requests one", &labels)?;
+    info(
+        e,
+        "ingest_store",
+        "What an acknowledged message is worth, and what makes two requests one",
+        &labels,
+    )?;
     counter(e, "ingest_messages", "Messages acknowledged by the store", now.writes)?;
     let help = "Messages that the store did not acknowledge, whether they are kept or not";
     counter(e, "ingest_failed", help, now.failed)?;

@@ -47,7 +47,13 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let router = Router::new().route(OPENAPI_PATH, describe);
     let (graphql, of_2014) = (crate::graphql::routes(app.clone()), crate::of_2014::routes(app.clone()));
     let add = |router: Router<Arc<App>>, (path, does)| router.route(path, does);
-    routes().into_iter().fold(router, add).with_state(app).merge(crate::pages::routes()).merge(graphql).merge(of_2014)
+    routes()
+        .into_iter()
+        .fold(router, add)
+        .with_state(app)
+        .merge(crate::pages::routes())
+        .merge(graphql)
+        .merge(of_2014)
 }
 
 /// Which path does what.

@@ -32,11 +32,7 @@ impl Form {
     pub(crate) fn read<'a, T: Deserialize<'a>>(self, body: &'a [u8]) -> Result<T, Refusal> {
         match self {
             Form::Json if body.is_empty() => Err(Refusal::bad("the body is empty; it must be a JSON object")),
-            // an array would be read as the fields in their order
-            Form::Json if body.trim_ascii_start().first() != Some(&b'{') => {
-                Err(Refusal::bad("the body is not the JSON object that it must be"))
-            }
-            Form::Json => serde_json::from_slice(body).map_err(|error| {
+            Form::Json => tidemark_service::read_json(body).map_err(|error| {
                 Refusal::bad(format!("the body is not the JSON object that it must be: {error}"))
             }),
             Form::UrlEncoded => serde_urlencoded::from_bytes(body)

@@ -108,7 +108,8 @@ fn the_paths_of_2014_answer_with_numbers_participants_and_arrays() {
     assert!([before, today()].iter().any(|day| occurred == day.as_str()), "the server's day: {occurred}");
     let item = json!({"from": 1, "occurred": occurred, "subject": "s", "story": "some words"});
     assert_eq!(client.get("/outbound/1").json(), json!([item, item]));
-    let inbound = json!({"from": person(1), "to": 2, "occurred": occurred, "subject": "s", "story": "some words"});
+    let inbound =
+        json!({"from": person(1), "to": 2, "occurred": occurred, "subject": "s", "story": "some words"});
     assert_eq!(client.get("/inbound/2").json(), json!([inbound, inbound]));
     assert_eq!(client.get("/inbound/1").text(), "[]");
 
@@ -132,7 +133,10 @@ fn the_paths_of_2014_answer_with_numbers_participants_and_arrays() {
     assert_eq!(status("POST", "/friends/new", "from=1&to=9"), 404);
     assert_eq!(status("POST", "/outbound/new", "from=9&subject=s&story=t"), 404);
     for path in ["/friends", "/inbound", "/outbound"] {
-        assert_eq!((status("GET", &format!("{path}/9"), ""), status("GET", &format!("{path}/x"), "")), (404, 400));
+        assert_eq!(
+            (status("GET", &format!("{path}/9"), ""), status("GET", &format!("{path}/x"), "")),
+            (404, 400)
+        );
     }
     assert_eq!(status("GET", "/friends/new", ""), 405);
 }

@@ -3,10 +3,10 @@
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tidemark_service::{Objects, read_json};
 use tidemark_wire::rpc;
 
 use crate::Refusal;
-use crate::objects::Objects;
 
 /// The form of the payloads of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,7 +37,7 @@ impl Form {
     /// 400, with what is wrong.
     pub fn read<'a, T: Deserialize<'a>>(self, bytes: &'a [u8]) -> Result<T, Refusal> {
         match self {
-            Form::Json => of_json(bytes)
+            Form::Json => read_json(bytes)
                 .or_else(|error| with_whole_numbers(bytes).ok_or_else(|| Refusal::bad(error.to_string()))),
             Form::Binary => match postcard::take_from_bytes(bytes) {
                 Ok((value, [])) => Ok(value),
@@ -67,14 +67,6 @@ impl Form {
             }
         }
     }
-}
-
-/// Reads JSON, in which a type with named fields is an object and nothing else.
-fn of_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = T::deserialize(Objects(&mut reader))?;
-    reader.end()?;
-    Ok(value)
 }
 
 /// Reads JSON in which a whole number is written with a fraction or an exponent, as JSON Schema, and with it the OpenAPI

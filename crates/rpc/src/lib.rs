@@ -68,7 +68,6 @@ mod describe;
 mod form;
 mod lanes;
 mod metrics;
-mod objects;
 mod openapi;
 mod refusal;
 mod request;

@@ -126,8 +126,10 @@ pub(crate) async fn serve(
     let has_failed = ended.is_some_and(|end| end.is_err_and(|error| is_broken(&error, counts)));
     // it holds a handle, as hyper does
     drop(service);
+    // outside of the lock: what goes with hyper takes it
+    let read = http.into_parts().read_buf;
     let mut state = handle.state();
-    let input = state.unread(http.into_parts().read_buf);
+    let input = state.unread(read);
     let end = match (step, state.upgrade.take()) {
         (Step::Done, Some(upgrade)) => End::Upgrade(upgrade, input),
         (Step::Done, None) if state.lingers || has_failed || !input.is_empty() || state.has_unread() => {

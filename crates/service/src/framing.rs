@@ -235,7 +235,7 @@ mod tests {
         let (mut framing, mut bodies) = (Framing::new(64), bodies.iter());
         let (mut at, mut ends) = (0, Vec::new());
         while at < sent.len() {
-            let piece = &sent[at..sent.len().min(at + piece_bytes)];
+            let piece = &sent[at..sent.len().min(at.saturating_add(piece_bytes))];
             let taken = framing.take(piece)?;
             assert!(taken > 0, "that would be the end of the connection");
             at += taken;
@@ -253,7 +253,11 @@ mod tests {
     fn ends_of(sent: &str, bodies: &[Option<u64>]) -> Result<Vec<usize>, Wrong> {
         let whole = ends(sent.as_bytes(), bodies, usize::MAX);
         for piece_bytes in 1..=sent.len().min(40) {
-            assert_eq!(ends(sent.as_bytes(), bodies, piece_bytes), whole, "{sent:?} in pieces of {piece_bytes}");
+            assert_eq!(
+                ends(sent.as_bytes(), bodies, piece_bytes),
+                whole,
+                "{sent:?} in pieces of {piece_bytes}"
+            );
         }
         whole
     }
@@ -318,7 +322,9 @@ mod tests {
         let field = format!("GET / HTTP/1.1\r\nHost: x\r\nX: {}", "y".repeat(200));
         assert_eq!(ends_of(&field, &[]), Err(Wrong::Head));
         assert_eq!(ends_of(&"\r\n".repeat(100), &[]), Err(Wrong::Head));
-        for (sent, is_of_head) in [("HEAD / ", true), ("\r\nHEAD / ", true), ("GET / HTTP/1.1", false), ("HEA", false)] {
+        for (sent, is_of_head) in
+            [("HEAD / ", true), ("\r\nHEAD / ", true), ("GET / HTTP/1.1", false), ("HEA", false)]
+        {
             for piece_bytes in [1, 2, 100] {
                 let mut framing = Framing::new(64);
                 sent.as_bytes().chunks(piece_bytes).for_each(|piece| assert!(framing.take(piece).is_ok()));

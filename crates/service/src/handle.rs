@@ -213,7 +213,12 @@ impl ConnectionState {
         let out_bytes = if self.out.is_empty() { 0 } else { self.out.capacity() };
         let buffer_bytes = self.buffer_bytes.saturating_sub(BUFFER_BYTES);
         let ahead_bytes = self.ahead.len().saturating_sub(BUFFER_BYTES);
-        self.received + ahead_bytes + buffer_bytes + self.request_bytes + self.unsent.max(self.kept_bytes) + out_bytes
+        self.received
+            + ahead_bytes
+            + buffer_bytes
+            + self.request_bytes
+            + self.unsent.max(self.kept_bytes)
+            + out_bytes
     }
 
     /// Whether it waits for a request with a buffer that has grown.

@@ -87,7 +87,11 @@ fn target_bytes(uri: &Uri) -> usize {
 }
 
 /// The answer to a head that hyper does not get to read, and the bound that it hit.
-pub(crate) fn refusal_of_head(wrong: Wrong, limits: &Limits, is_without_body: bool) -> (Option<Bound>, Vec<u8>) {
+pub(crate) fn refusal_of_head(
+    wrong: Wrong,
+    limits: &Limits,
+    is_without_body: bool,
+) -> (Option<Bound>, Vec<u8>) {
     let limit = limits.head_bytes_max;
     let (bound, status, text) = match wrong {
         Wrong::Line => {

@@ -248,7 +248,10 @@ fn a_line_that_ends_in_a_cr_or_an_lf_alone_is_refused_with_what_follows_it() {
             let answers: Vec<&str> = answers.split("HTTP/1.1 ").skip(1).collect();
             let expected = usize::from(!before.is_empty()) + 1;
             assert_eq!(answers.len(), expected, "{wrong:?}: {answers:?}");
-            assert!(answers.last().is_some_and(|answer| answer.starts_with("400 ")), "{wrong:?}: {answers:?}");
+            assert!(
+                answers.last().is_some_and(|answer| answer.starts_with("400 ")),
+                "{wrong:?}: {answers:?}"
+            );
             assert!(answers.last().is_some_and(|answer| answer.contains("connection: close")), "{answers:?}");
             assert!(before.is_empty() || answers[0].starts_with("200 "), "{wrong:?}: {answers:?}");
         }

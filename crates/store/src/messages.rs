@@ -142,7 +142,9 @@ pub trait Messages: Send + Sync {
 
     /// Why the store takes no messages now; none where it does, as far as is known without asking.
     fn trouble(&self) -> Option<&'static str> {
-        self.metrics().stopped.then_some("a write to the store has failed; it takes no more until the system is started again")
+        self.metrics()
+            .stopped
+            .then_some("a write to the store has failed; it takes no more until the system is started again")
     }
 
     /// The store's counters, now.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use proptest::prelude::*;
 use tidemark_store::messages::{
-    Memory, Message, MessageId, MessageStore, Messages, PAYLOAD_BYTES_MAX, Page, Place, Query, Tree, TreeOptions,
+    Memory, Message, MessageId, MessageStore, Messages, PAYLOAD_BYTES_MAX, Page, Place, Query, Tree,
+    TreeOptions,
 };
 use tidemark_store::{Durability, StoreError};
 
@@ -48,9 +49,8 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let add = (0..4u64, 0..30u64, 0..3u8, 0..3u8, 0..300usize).prop_map(
-        |(user, time_ms, kind, id, bytes)| Step::Add { user, time_ms, kind, id, bytes },
-    );
+    let add = (0..4u64, 0..30u64, 0..3u8, 0..3u8, 0..300usize)
+        .prop_map(|(user, time_ms, kind, id, bytes)| Step::Add { user, time_ms, kind, id, bytes });
     let read = (0..5u64, 0..70u64, 0..70u64, 1..9usize)
         .prop_map(|(user, from_ms, to_ms, limit)| Step::Read { user, from_ms, to_ms, limit });
     let step = prop_oneof![30 => add, 3 => read, 2 => Just(Step::Count), 1 => Just(Step::Reopen)];

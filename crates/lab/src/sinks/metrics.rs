@@ -26,8 +26,10 @@ impl Metrics {
     /// # Errors
     /// If nobody can listen there, because somebody else does for example.
     pub fn serve(address: SocketAddr, figures: SharedFigures, pins: &Pins) -> io::Result<Metrics> {
-        let hosts = address.ip().is_loopback().then(|| Hosts::new(&[], "ask by its address, or as localhost"));
-        let answer = move |asked: &Asked| match hosts.as_ref().and_then(|hosts| hosts.refuses(&asked.headers)) {
+        let hosts =
+            address.ip().is_loopback().then(|| Hosts::new(&[], "ask by its address, or as localhost"));
+        let answer = move |asked: &Asked| match hosts.as_ref().and_then(|hosts| hosts.refuses(&asked.headers))
+        {
             Some(reason) => Page::told(421, reason),
             None => page(asked, &figures),
         };
@@ -97,7 +99,8 @@ mod tests {
     #[test]
     fn another_name_gets_no_answer_where_only_this_machine_is_to_have_one() {
         let status = |bind: &str, host: &str| {
-            let metrics = Metrics::serve(bind.parse().unwrap(), SharedFigures::default(), &Pins::default()).unwrap();
+            let metrics =
+                Metrics::serve(bind.parse().unwrap(), SharedFigures::default(), &Pins::default()).unwrap();
             let mut stream = TcpStream::connect(("127.0.0.1", metrics.address().port())).unwrap();
             write!(stream, "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
             let mut answer = String::new();

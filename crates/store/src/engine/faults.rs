@@ -386,7 +386,10 @@ fn a_directory_of_messages_without_ids_is_refused_and_left_as_it_is() {
         let error = Tree::open(dir.path(), options).err().unwrap();
         assert!(matches!(error, StoreError::Format { .. }), "{error}");
         let error = error.to_string();
-        assert!(error.contains("an earlier version wrote it") && error.contains("another directory"), "{error}");
+        assert!(
+            error.contains("an earlier version wrote it") && error.contains("another directory"),
+            "{error}"
+        );
         let error = TreeReader::open(dir.path(), durability).err().unwrap().to_string();
         assert!(error.contains("an earlier version wrote it"), "{error}");
     }

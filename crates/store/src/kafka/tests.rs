@@ -50,7 +50,13 @@ fn caught_up(buffer: &Buffer) {
 }
 
 fn message(number: u64) -> Message {
-    Message { user: number % 7, time_ms: number, kind: *b"ABC", id: MessageId::NONE, payload: number.to_string().into() }
+    Message {
+        user: number % 7,
+        time_ms: number,
+        kind: *b"ABC",
+        id: MessageId::NONE,
+        payload: number.to_string().into(),
+    }
 }
 
 fn add_all(buffer: &Buffer, numbers: std::ops::Range<u64>) {
