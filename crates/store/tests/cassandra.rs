@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tidemark_store::cassandra::{Cassandra, Options, Reader};
-use tidemark_store::messages::{DAY_MS, Message, MessageStore, Messages, Place, Query};
+use tidemark_store::messages::{DAY_MS, Message, MessageId, MessageStore, Messages, Place, Query};
 use tidemark_store::{Durability, StoreError};
 use tokio::task::JoinSet;
 
@@ -28,7 +28,7 @@ fn wait<T>(work: impl Future<Output = T>) -> T {
 }
 
 fn message(user: u64, time_ms: u64, kind: &[u8; 3], payload: &str) -> Message {
-    Message { user, time_ms, kind: *kind, payload: payload.to_owned().into() }
+    Message { user, time_ms, kind: *kind, id: MessageId::NONE, payload: payload.to_owned().into() }
 }
 
 const ALL: Query = Query { user: 5, from_ms: 0, to_ms: u64::MAX, after: None, limit: 100_000 };

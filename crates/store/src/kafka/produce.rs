@@ -35,6 +35,7 @@ pub(super) struct Producing {
     sender: RwLock<Arc<Sender>>,
     pub(super) writes: Arc<Writes>,
     waiting: Arc<AtomicUsize>,
+    alone: Arc<AtomicBool>,
 }
 
 /// A message that Kafka is to answer.
@@ -48,7 +49,7 @@ struct Answers {
     writes: Arc<Writes>,
     waiting: Arc<AtomicUsize>,
     /// Whether it was told that no broker is there.
-    alone: AtomicBool,
+    alone: Arc<AtomicBool>,
 }
 
 impl ClientContext for Answers {
@@ -89,8 +90,9 @@ impl ProducerContext for Answers {
 impl Producing {
     pub(super) fn new(shared: Arc<Shared>) -> Result<Self, StoreError> {
         let (writes, waiting) = (Arc::new(Writes::default()), Arc::new(AtomicUsize::new(0)));
-        let sender = sender(&shared, &writes, &waiting)?;
-        Ok(Producing { shared, sender: RwLock::new(Arc::new(sender)), writes, waiting })
+        let alone = Arc::new(AtomicBool::new(false));
+        let sender = sender(&shared, &writes, &waiting, &alone)?;
+        Ok(Producing { shared, sender: RwLock::new(Arc::new(sender)), writes, waiting, alone })
     }
 
     /// Hands a message over, with its time of writing where it has one; the answer comes when Kafka has it, or will not
@@ -124,9 +126,14 @@ impl Producing {
     fn send(&self, message: &Message, at_us: Option<i64>, taken: Box<Taken>) -> Result<(), KafkaError> {
         let key = key(message);
         let record = BaseRecord::with_opaque_to(&self.shared.options.topic, taken);
-        let mut record = record.key(&key[..]).payload(&message.payload[..]);
+        let mut record = record.key(key.as_ref()).payload(&message.payload[..]);
         record.headers = at_us.map(headers);
         self.sender.read().send(record).map_err(|(error, _)| error)
+    }
+
+    /// Whether no broker had a connection when last heard of, and none has taken a message since.
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone.load(Ordering::Relaxed)
     }
 
     /// Messages taken and not answered.
@@ -149,7 +156,7 @@ impl Producing {
     /// Makes the sender anew. What the old one has not got an answer for is answered with an error when it goes, so
     /// that nobody takes it for kept.
     fn replace(&self) {
-        match sender(&self.shared, &self.writes, &self.waiting) {
+        match sender(&self.shared, &self.writes, &self.waiting, &self.alone) {
             Ok(sender) => {
                 *self.sender.write() = Arc::new(sender);
                 self.shared.counters.producers.fetch_add(1, Ordering::Relaxed);
@@ -162,7 +169,12 @@ impl Producing {
     }
 }
 
-fn sender(shared: &Shared, writes: &Arc<Writes>, waiting: &Arc<AtomicUsize>) -> Result<Sender, StoreError> {
+fn sender(
+    shared: &Shared,
+    writes: &Arc<Writes>,
+    waiting: &Arc<AtomicUsize>,
+    alone: &Arc<AtomicBool>,
+) -> Result<Sender, StoreError> {
     let options = &shared.options;
     let timeout_ms = options.timeout.as_millis();
     let bytes_max = options.waiting_max.saturating_mul(PAYLOAD_BYTES_MAX + RECORD_BYTES);
@@ -179,6 +191,6 @@ fn sender(shared: &Shared, writes: &Arc<Writes>, waiting: &Arc<AtomicUsize>) -> 
         .set("queue.buffering.max.kbytes", (bytes_max / 1024).clamp(1024, i32::MAX as usize).to_string())
         // as Kafka's own clients choose
         .set("partitioner", "murmur2_random");
-    let answers = Answers { writes: writes.clone(), waiting: waiting.clone(), alone: AtomicBool::new(false) };
+    let answers = Answers { writes: writes.clone(), waiting: waiting.clone(), alone: alone.clone() };
     BaseProducer::from_config_and_context(&config, answers).map_err(StoreError::no_answer)
 }

@@ -10,7 +10,7 @@ use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
 use super::*;
 use crate::events::EventLog as _;
-use crate::messages::{Memory, Place};
+use crate::messages::{Memory, MessageId, Place};
 
 /// Longest wait for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -50,7 +50,13 @@ fn caught_up(buffer: &Buffer) {
 }
 
 fn message(number: u64) -> Message {
-    Message { user: number % 7, time_ms: number, kind: *b"ABC", payload: number.to_string().into() }
+    Message {
+        user: number % 7,
+        time_ms: number,
+        kind: *b"ABC",
+        id: MessageId::NONE,
+        payload: number.to_string().into(),
+    }
 }
 
 fn add_all(buffer: &Buffer, numbers: std::ops::Range<u64>) {
