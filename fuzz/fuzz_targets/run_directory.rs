@@ -55,6 +55,8 @@ fn write(dir: &Path) {
                 response_time_us,
                 response_time_less_lag_us,
                 service_time_us,
+                bodies: 0,
+                body_bytes: 0,
             });
         }
         writer.add_interval(&one).expect("an interval");

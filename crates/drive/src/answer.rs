@@ -114,6 +114,10 @@ pub(crate) trait Answer {
     fn received_bytes(&self) -> u64 {
         self.body().len() as u64
     }
+    /// Bytes of the body: once decoded where it is decoded, else as it came. None where there is none, or its size is unknown.
+    fn body_bytes(&self) -> Option<u64> {
+        Some(if self.is_decoded() { self.body().len() as u64 } else { self.received_bytes() })
+    }
     /// Whether `body` came encoded, and is what it was before.
     fn is_decoded(&self) -> bool {
         false

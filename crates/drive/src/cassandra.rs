@@ -226,6 +226,10 @@ impl Answer for ReplyDecoder {
         self.body()
     }
 
+    fn body_bytes(&self) -> Option<u64> {
+        self.body_bytes().map(|bytes| bytes as u64)
+    }
+
     fn wrote(&self) -> Wrote {
         if self.kind() == Kind::Error { Wrote::Unknown } else { Wrote::Yes }
     }

@@ -313,6 +313,11 @@ impl Thread<'_> {
         if outcome.is_answered() {
             let c = session.connection.map(|c| c as usize);
             let begun = c.and_then(|c| self.transport.answer_begun(c));
+            if outcome == Outcome::Ok
+                && let Some(bytes) = c.and_then(|c| self.transport.answer(c).body_bytes())
+            {
+                self.recorder.body(request.label, times.due_ns, bytes);
+            }
             if outcome == Outcome::Ok && (begun.is_some() || connecting.is_some()) {
                 let begun_ns = begun.map(|begun| self.clock.at(begun));
                 self.recorder.parted(request.label, &times, connecting, begun_ns);

@@ -345,6 +345,10 @@ impl Answer for ReplyDecoder {
         self.body()
     }
 
+    fn body_bytes(&self) -> Option<u64> {
+        self.body_bytes().map(|bytes| bytes as u64)
+    }
+
     fn wrote(&self) -> Wrote {
         match self.kind() {
             Kind::Fine => Wrote::Yes,

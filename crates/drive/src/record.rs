@@ -381,6 +381,16 @@ impl Recorder {
         }
     }
 
+    /// A good answer, which has just [ended](Recorder::ended), has a body of so many bytes.
+    #[inline]
+    pub fn body(&mut self, label: u16, due_ns: u64, bytes: u64) {
+        let index = series_index(label, Outcome::Ok, self.is_measured(due_ns));
+        if let Some(Some(series)) = self.series.get_mut(index) {
+            series.bodies += 1;
+            series.body_bytes += bytes;
+        }
+    }
+
     /// Where the time of a good answer went: a connection was made for its request, or its first bytes came then.
     pub fn parted(
         &mut self,
@@ -682,6 +692,12 @@ impl Own {
     }
 }
 
+/// Where the series of a label, outcome and whether it is measured stands.
+#[inline]
+fn series_index(label: u16, outcome: Outcome, measured: bool) -> usize {
+    (label as usize * Outcome::ALL.len() + outcome as usize) * 2 + usize::from(measured)
+}
+
 /// Adds the times of one request, or group, to those of its label, outcome and whether it is measured; gives its response
 /// time, microseconds.
 fn add(
@@ -690,7 +706,7 @@ fn add(
     (label, outcome, measured): (u16, Outcome, bool),
     times: &Times,
 ) -> u64 {
-    let index = (label as usize * Outcome::ALL.len() + outcome as usize) * 2 + usize::from(measured);
+    let index = series_index(label, outcome, measured);
     let series = all[index].get_or_insert_with(|| fresh(pool, label, outcome, measured));
     let response_ns = times.end_ns.saturating_sub(times.due_ns);
     let response_us = microseconds(response_ns);
@@ -713,6 +729,8 @@ fn fresh(pool: &mut Vec<Series>, label: u16, outcome: Outcome, measured: bool) -
             response_time_us: new_histogram(),
             response_time_less_lag_us: new_histogram(),
             service_time_us: new_histogram(),
+            bodies: 0,
+            body_bytes: 0,
         },
     }
 }

@@ -65,6 +65,11 @@ fn bodies(sum: &Sum) -> (u64, u64) {
     each.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
 }
 
+/// Bytes of the bodies of good answers.
+fn good_bytes(sum: &Sum) -> u64 {
+    sum.intervals.iter().flat_map(|of| &of.series).map(|series| series.body_bytes).sum()
+}
+
 fn details(sum: &Sum) -> Vec<&str> {
     let mut details: Vec<&str> = sum.examples().iter().map(|example| example.detail.as_str()).collect();
     details.dedup();
@@ -90,6 +95,7 @@ fn what_is_looked_at_is_read_whatever_its_encoding() {
     let lamp = r#"{"id": "lamp"}"#.len() as u64;
     assert_eq!(bodies(&sum), (10 * came, 10 * 6 * lamp), "the plain one is none of them");
     assert!(sum.intervals.iter().map(|of| of.received_bytes).sum::<u64>() > 10 * came);
+    assert_eq!(good_bytes(&sum), sum.ended() * lamp, "once decoded");
 }
 
 #[test]
@@ -124,4 +130,9 @@ fn what_nobody_looks_at_is_not_read_and_a_wrong_status_is_told_first() {
     assert_eq!((sum.outcome(Outcome::Ok), sum.outcome(Outcome::Status)), (20, 10), "{:?}", details(&sum));
     assert_eq!(details(&sum), ["status 500: (a body encoded with gzip)"]);
     assert_eq!(bodies(&sum), (0, 0));
+    assert_eq!(
+        good_bytes(&sum),
+        10 * (b"ynzc".len() + BOMB.len()) as u64,
+        "as they came, and none of a failure"
+    );
 }

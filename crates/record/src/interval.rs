@@ -90,6 +90,10 @@ pub struct Series {
     pub response_time_less_lag_us: Histogram,
     /// From first byte sent to last byte received, microseconds.
     pub service_time_us: Histogram,
+    /// Good answers of which the size of the body is known.
+    pub bodies: u64,
+    /// Bytes of their bodies: once decoded where a step looks at them, else as they came.
+    pub body_bytes: u64,
 }
 
 /// One of the first failures of a kind, for a person to read.
@@ -335,6 +339,7 @@ impl ThreadInterval {
             one.response_time_us.reset();
             one.response_time_less_lag_us.reset();
             one.service_time_us.reset();
+            (one.bodies, one.body_bytes) = (0, 0);
         }
         own.iter_mut().for_each(OwnSeries::clear);
         parts.iter_mut().for_each(PartSeries::clear);

@@ -63,6 +63,9 @@ struct Head {
     /// Bytes of the response times less lag, behind those; absent in journals of earlier versions.
     #[serde(default)]
     less_lag_bytes: Option<Vec<usize>>,
+    /// How many bodies, and their bytes, of each of `series`; absent in journals of earlier versions.
+    #[serde(default)]
+    bodies: Vec<(u64, u64)>,
     lag_bytes: usize,
     /// Absent in journals of earlier versions, which did not tell the lags apart.
     #[serde(default)]
@@ -167,6 +170,7 @@ impl Journal {
             statuses: interval.statuses.clone(),
             series,
             less_lag_bytes: Some(less_lag),
+            bodies: interval.series.iter().map(|one| (one.bodies, one.body_bytes)).collect(),
             lag_bytes: encode(&interval.lag_us),
             unmeasured_lag_bytes: Some(encode(&interval.unmeasured_lag_us)),
             read_lag_bytes: Some(encode(&interval.read_lag_us)),
@@ -296,11 +300,16 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
             response_time_us,
             response_time_less_lag_us,
             service_time_us,
+            bodies: 0,
+            body_bytes: 0,
         })
     };
     let mut series = head.series.into_iter().map(series).collect::<Option<Vec<Series>>>()?;
     for (one, length) in series.iter_mut().zip(head.less_lag_bytes.into_iter().flatten()) {
         one.response_time_less_lag_us = histogram(length)?;
+    }
+    for (one, bodies) in series.iter_mut().zip(head.bodies) {
+        (one.bodies, one.body_bytes) = bodies;
     }
     let lag_us = histogram(head.lag_bytes)?;
     let (lag_us, unmeasured_lag_us) = match head.unmeasured_lag_bytes {
@@ -317,6 +326,8 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
             response_time_us: histogram(lengths[0])?,
             response_time_less_lag_us: histogram(lengths[1])?,
             service_time_us: histogram(lengths[2])?,
+            bodies: 0,
+            body_bytes: 0,
         })
     };
     let groups = head.groups.into_iter().map(group).collect::<Option<Vec<Series>>>()?;

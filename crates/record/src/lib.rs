@@ -29,6 +29,8 @@
 //!     response_time_us: time_us.clone(),
 //!     response_time_less_lag_us: time_us.clone(),
 //!     service_time_us: time_us,
+//!     bodies: 0,
+//!     body_bytes: 0,
 //! });
 //! writer.add_interval(&interval)?;
 //! assert_eq!(writer.live().achieved_per_s, 2.0);
@@ -47,7 +49,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `run.json` | [`Manifest`] with the [`Summary`]; written last, so a directory that has it is whole |
-//! | `intervals.parquet` | a row for each interval, label, outcome: count, response time with and without the driver's lag, service time as histograms |
+//! | `intervals.parquet` | a row for each interval, label, outcome: count, response time with and without the driver's lag, service time as histograms; bytes of the bodies of good answers |
 //! | `groups.parquet` | where steps are in groups: the same for each group |
 //! | `parts.parquet` | where connections were made for requests, or answers came in pieces: what of the times of good answers went into each, by interval and label |
 //! | `metrics.parquet` | where the scenario measures something itself: a row for each interval and metric |

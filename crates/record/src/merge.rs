@@ -19,12 +19,14 @@ pub struct SeriesTimes {
     pub response_time_us: Merged,
     pub response_time_less_lag_us: Merged,
     pub service_time_us: Merged,
+    pub bodies: u64,
+    pub body_bytes: u64,
 }
 
 impl Default for SeriesTimes {
     fn default() -> Self {
         let [response_time_us, response_time_less_lag_us, service_time_us] = [(); 3].map(|()| new_merged());
-        SeriesTimes { response_time_us, response_time_less_lag_us, service_time_us }
+        SeriesTimes { response_time_us, response_time_less_lag_us, service_time_us, bodies: 0, body_bytes: 0 }
     }
 }
 
@@ -79,6 +81,8 @@ impl MergedInterval {
                 merge(&mut times.response_time_us, &series.response_time_us);
                 merge(&mut times.response_time_less_lag_us, &series.response_time_less_lag_us);
                 merge(&mut times.service_time_us, &series.service_time_us);
+                times.bodies += series.bodies;
+                times.body_bytes += series.body_bytes;
             }
         }
         for series in &interval.own {

@@ -42,6 +42,10 @@ pub struct StoredSeries {
     pub response_time_less_lag_us: Option<Encoded>,
     /// From first byte sent to last byte received.
     pub service_time_us: Encoded,
+    /// Good answers of which the size of the body is known; 0 in runs of earlier versions.
+    pub bodies: u64,
+    /// Bytes of their bodies: once decoded where a step looks at them, else as they came.
+    pub body_bytes: u64,
 }
 
 /// What was measured of one metric of the scenario's own in one interval, all threads together.
@@ -220,7 +224,7 @@ impl Run {
         summary.response_time_us = Distribution::new(&response, failed).latency();
         summary.service_time_us = Distribution::new(&service, failed).latency();
         let (response_time_us, service_time_us) = (latency(&response), latency(&service));
-        summary.good = Good { requests, response_time_us, service_time_us };
+        summary.good = Good { requests, response_time_us, service_time_us, body_bytes_mean: None };
         Ok(())
     }
 
@@ -333,7 +337,7 @@ fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
 /// Requests, or groups of steps, by what the fourth column names.
 fn read_series(
     path: &Path,
-    fields: &[Field; 10],
+    fields: &[Field; 12],
     labels: &[String],
 ) -> Result<Vec<StoredSeries>, RecordError> {
     let table = Table::read_with(path, fields, &files::LATER)?;
@@ -355,6 +359,8 @@ fn read_series(
     let (response, service) = (encoded(&table, "response_time_us")?, encoded(&table, "service_time_us")?);
     let less_lag = if table.has(files::LESS_LAG) { encoded(&table, files::LESS_LAG)? } else { Vec::new() };
     let mut less_lag = less_lag.into_iter();
+    let (bodies, body_bytes) =
+        (ints_or_none(&table, files::BODIES)?, ints_or_none(&table, files::BODY_BYTES)?);
     let row = |((i, response_time_us), service_time_us): ((usize, Encoded), Encoded)| StoredSeries {
         start_us: starts[i],
         end_us: ends[i],
@@ -366,6 +372,8 @@ fn read_series(
         response_time_us,
         response_time_less_lag_us: less_lag.next(),
         service_time_us,
+        bodies: bodies[i],
+        body_bytes: body_bytes[i],
     };
     Ok(response.into_iter().enumerate().zip(service).map(row).collect())
 }
@@ -434,6 +442,11 @@ fn encoded(table: &Table, name: &str) -> Result<Vec<Encoded>, RecordError> {
     Ok(table.bytes(name)?.into_iter().map(|bytes: Bytes| Encoded(bytes)).collect())
 }
 
+/// A column that files of earlier versions lack: zeros then.
+fn ints_or_none(table: &Table, name: &str) -> Result<Vec<u64>, RecordError> {
+    if table.has(name) { table.ints(name) } else { Ok(vec![0; table.rows()]) }
+}
+
 /// Begin and end of each row's interval; that they are in order is what all arithmetic on them relies on.
 fn bounds(table: &Table) -> Result<(Vec<u64>, Vec<u64>), RecordError> {
     let (starts, ends) = (table.ints("start_us")?, table.ints("end_us")?);
@@ -452,11 +465,8 @@ fn read_load(path: &Path) -> Result<Vec<StoredLoad>, RecordError> {
     let (in_flight, connections) = (table.ints("in_flight")?, table.ints("connections")?);
     let connects = table.ints("connects")?;
     let (sent, received) = (table.ints("sent_bytes")?, table.ints("received_bytes")?);
-    let or_none = |name| match table.has(name) {
-        true => table.ints(name),
-        false => Ok(vec![0; table.rows()]),
-    };
-    let (encoded_bytes, decoded_bytes) = (or_none(files::ENCODED)?, or_none(files::DECODED)?);
+    let encoded_bytes = ints_or_none(&table, files::ENCODED)?;
+    let decoded_bytes = ints_or_none(&table, files::DECODED)?;
     let (lag, cpu) = (encoded(&table, "lag_us")?, table.lists("cpu_us_by_thread")?);
     let later = |name| match table.has(name) {
         true => table.lists(name),

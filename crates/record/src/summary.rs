@@ -40,6 +40,10 @@ pub struct Good {
     pub response_time_us: Latency,
     /// From first byte sent to last byte.
     pub service_time_us: Latency,
+    /// Bytes of a body, mean: once decoded where a step looks at it, else as it came. Absent where no size is known, and in
+    /// runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_bytes_mean: Option<f64>,
 }
 
 /// The requests without a good answer, of one kind.

@@ -192,6 +192,8 @@ impl Sink for Tables {
                     Cell::Bytes(Encoded::of(&times.response_time_us, &mut self.serializer).0),
                     Cell::Bytes(Encoded::of(&times.service_time_us, &mut self.serializer).0),
                     Cell::Bytes(Encoded::of(&times.response_time_less_lag_us, &mut self.serializer).0),
+                    Cell::Int(times.bodies),
+                    Cell::Int(times.body_bytes),
                 ])?;
             }
         }

@@ -8,7 +8,7 @@ pub(crate) fn interval(thread: u16, start_s: u64, end_s: u64) -> ThreadInterval 
 }
 
 /// Requests with these response times (microseconds, how many); service times are half of them, and a tenth is the
-/// driver's lag.
+/// driver's lag. The body of a good answer has 100 bytes.
 pub(crate) fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(u64, u32)]) -> Series {
     let [mut response_time_us, mut response_time_less_lag_us, mut service_time_us] =
         [(); 3].map(|()| new_histogram());
@@ -17,5 +17,15 @@ pub(crate) fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(
         response_time_less_lag_us.record_n(us - us / 10, count);
         service_time_us.record_n(us / 2, count);
     }
-    Series { label, outcome, measured, response_time_us, response_time_less_lag_us, service_time_us }
+    let count = if outcome == Outcome::Ok { response_time_us.len() } else { 0 };
+    Series {
+        label,
+        outcome,
+        measured,
+        response_time_us,
+        response_time_less_lag_us,
+        service_time_us,
+        bodies: count,
+        body_bytes: 100 * count,
+    }
 }

@@ -383,6 +383,8 @@ pub(crate) mod tests {
                     response_time_us,
                     response_time_less_lag_us,
                     service_time_us,
+                    bodies: 0,
+                    body_bytes: 0,
                 }
             };
             one.series = vec![series(Outcome::Ok, answers + (second % 4) as u32), series(Outcome::Status, 1)];

@@ -160,6 +160,11 @@ impl ReplyDecoder {
         &self.body
     }
 
+    /// Bytes of that; none where nothing of it is kept.
+    pub fn body_bytes(&self) -> Option<usize> {
+        self.keep_body.then(|| self.body().len())
+    }
+
     /// The peer closed the connection, before the reply was whole.
     pub fn finish(&mut self) -> CqlError {
         match self.failed {

@@ -241,6 +241,11 @@ impl ReplyDecoder {
         &self.body
     }
 
+    /// Bytes of that, kept or not.
+    pub fn body_bytes(&self) -> Option<usize> {
+        Some(if self.keep_body { self.body.len() } else { self.body_bytes })
+    }
+
     /// What the reply says beside the value: of `get` the item's `flags`, of `gets` also its `cas`; of a meta command
     /// what stands behind the letter (nothing behind `W`). Names in lower case find letters of both cases.
     pub fn field(&self, name: &str) -> Option<&[u8]> {

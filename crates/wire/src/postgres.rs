@@ -144,6 +144,11 @@ impl ReplyDecoder {
         &self.body
     }
 
+    /// Bytes of that, kept or not.
+    pub fn body_bytes(&self) -> Option<usize> {
+        Some(if self.keep_body { self.body.len() } else { self.body_bytes })
+    }
+
     /// The command tag: `INSERT 0 1`, `SELECT 3`; empty where there was an error.
     pub fn tag(&self) -> &[u8] {
         &self.tag

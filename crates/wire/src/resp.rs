@@ -151,8 +151,8 @@ pub struct ReplyDecoder {
     keep: Keep,
     kind: Kind,
     has_begun: bool,
-    /// Whether it was a string, and taken at once.
-    is_string: bool,
+    /// One more than the bytes of a string that was taken at once; 0 where none was.
+    whole: u32,
     /// Whether `cold` is not as it is before a reply.
     is_cold_used: bool,
 }
@@ -168,6 +168,8 @@ struct Cold {
     /// Whether the string that is read comes in parts.
     in_parts: bool,
     body: Vec<u8>,
+    /// Bytes of a string that comes in pieces, kept or not.
+    text_bytes: usize,
     /// Errors within arrays and maps, and the words of the first: at most [`BEGINNING_BYTES`].
     errors: u64,
     error: Vec<u8>,
@@ -183,6 +185,7 @@ impl Cold {
         self.in_error = false;
         self.in_parts = false;
         self.body.clear();
+        self.text_bytes = 0;
         self.errors = 0;
         self.error.clear();
         self.failed = None;
@@ -198,7 +201,7 @@ impl ReplyDecoder {
             keep: Keep::All,
             kind: Kind::Scalar,
             has_begun: false,
-            is_string: false,
+            whole: 0,
             is_cold_used: false,
         }
     }
@@ -215,7 +218,7 @@ impl ReplyDecoder {
         self.keep = keep;
         self.kind = Kind::Scalar;
         self.has_begun = false;
-        self.is_string = false;
+        self.whole = 0;
         if std::mem::take(&mut self.is_cold_used) {
             self.cold.clear();
         }
@@ -238,11 +241,20 @@ impl ReplyDecoder {
         &self.cold.body
     }
 
-    /// The same, where nothing is kept of a string its beginning as it stands in `received`: the bytes that it came in, from its
+    /// Bytes of that, kept or not; none of an aggregate that is passed by.
+    pub fn body_bytes(&self) -> Option<usize> {
+        let is_known = self.keeps_all() || self.kind != Kind::Aggregate;
+        is_known.then(|| match self.whole {
+            0 => self.cold.text_bytes.max(self.cold.body.len()),
+            whole => whole as usize - 1,
+        })
+    }
+
+    /// The same as [`body`](Self::body), where nothing is kept of a string its beginning as it stands in `received`: the bytes that it came in, from its
     /// first on.
     pub fn seen<'a>(&'a self, received: &'a [u8]) -> &'a [u8] {
         match whole_string(received) {
-            Some((text, _)) if self.is_string && self.keep == Keep::Nothing => {
+            Some((text, _)) if self.whole > 0 && self.keep == Keep::Nothing => {
                 &text[..text.len().min(BEGINNING_BYTES)]
             }
             _ => self.body(),
@@ -277,7 +289,7 @@ impl ReplyDecoder {
     }
 
     fn decode_any(&mut self, input: &[u8]) -> Result<Decoded, RespError> {
-        if self.is_string {
+        if self.whole > 0 {
             return Ok(Decoded { consumed: 0, complete: true });
         }
         self.is_cold_used = true;
@@ -302,11 +314,12 @@ impl ReplyDecoder {
             Keep::Beginning => text.len().min(BEGINNING_BYTES),
             Keep::Nothing => 0,
         };
+        self.whole = text.len() as u32 + 1;
         if kept > 0 {
             self.cold.body.extend_from_slice(&text[..kept]);
             self.is_cold_used = true;
         }
-        (self.has_begun, self.is_string) = (true, true);
+        self.has_begun = true;
         Some(bytes)
     }
 

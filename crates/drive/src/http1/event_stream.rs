@@ -218,4 +218,8 @@ impl Answer for EventStream {
     fn body(&self) -> &[u8] {
         self.offered().map_or(&[], |(_, data)| data)
     }
+
+    fn body_bytes(&self) -> Option<u64> {
+        self.offered().map(|(_, data)| data.len() as u64)
+    }
 }

@@ -186,4 +186,8 @@ impl Answer for WebSocket {
             Offer::Kept => self.inbox.taken(),
         }
     }
+
+    fn body_bytes(&self) -> Option<u64> {
+        (self.inbox.offer != Offer::None).then(|| self.received_bytes())
+    }
 }

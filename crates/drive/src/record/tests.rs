@@ -88,6 +88,7 @@ fn a_request_is_measured_by_when_it_was_due() {
         recorder.offered(1, due);
         recorder.cut(end, Gauges::default());
         recorder.ended(1, Outcome::Ok, &times(due, end));
+        recorder.body(1, due, 100);
     }
     recorder.finish(3 * S + 1, Gauges::default());
     drop(recorder);
@@ -97,6 +98,11 @@ fn a_request_is_measured_by_when_it_was_due() {
         of.map(|s| s.response_time_us.len()).sum()
     };
     assert_eq!((counts(false), counts(true)), (1, 2));
+    let bodies = |measured| -> Vec<(u64, u64)> {
+        let of = all.iter().flat_map(|i| &i.series).filter(|s| s.measured == measured);
+        of.map(|s| (s.bodies, s.body_bytes)).collect()
+    };
+    assert_eq!((bodies(false), bodies(true)), (vec![(1, 100)], vec![(1, 100), (1, 100)]));
     let last = all.last().unwrap();
     assert_eq!(last.series.len(), 1);
     assert_eq!(last.series[0].response_time_us.max() / 1_000, 1_000);

@@ -314,6 +314,10 @@ impl Answer for Replies {
         self.decoder.body()
     }
 
+    fn body_bytes(&self) -> Option<u64> {
+        self.decoder.body_bytes().map(|bytes| bytes as u64)
+    }
+
     fn wrote(&self) -> Wrote {
         if self.complaint().is_some() {
             return Wrote::Unknown;

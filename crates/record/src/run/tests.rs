@@ -144,6 +144,8 @@ proptest! {
             run.merge(&mut entry[1], &s.service_time_us).unwrap();
             run.merge(&mut entry[2], s.response_time_less_lag_us.as_ref().unwrap()).unwrap();
             prop_assert_eq!(entry[0].len() - before, s.count);
+            let bodies = if s.outcome == Outcome::Ok { s.count } else { 0 };
+            prop_assert_eq!((s.bodies, s.body_bytes), (bodies, 100 * bodies));
         }
         prop_assert_eq!(found, expected);
         let offered = |start_us| intervals.iter().filter(move |i| i.start_us == start_us).map(|i| i.offered);
@@ -209,6 +211,35 @@ fn a_load_whose_threads_did_not_tell_of_their_waits_is_read() {
     let table = Table::read_with(&path, &LOAD_FIELDS, &files::LATER).unwrap();
     assert!(!table.has(files::WAITED) && table.has("lag_us"));
     assert!(Table::read(&path, &LOAD_FIELDS).is_err());
+}
+
+#[test]
+fn the_bytes_of_good_answers_are_told_by_label_and_by_interval() {
+    let dir = tempfile::tempdir().unwrap();
+    let answers = |second, label, measured, bytes: u64| {
+        let mut one = interval(0, second, second + 1);
+        one.in_window = measured;
+        one.series = vec![
+            series(label, Outcome::Ok, measured, &[(300, 10)]),
+            series(label, Outcome::Check, measured, &[(300, 10)]),
+        ];
+        one.series[0].body_bytes = 10 * bytes;
+        one
+    };
+    let intervals = [answers(0, 0, false, 9), answers(1, 0, true, 2_000), answers(2, 0, true, 2)];
+    let unknown = {
+        let mut one = answers(2, 1, true, 0);
+        one.series[0].bodies = 0;
+        one
+    };
+    write(dir.path(), 1, &[&intervals[..], &[unknown]].concat());
+    let run = Run::open(dir.path()).unwrap();
+    let summary = &run.manifest.summary;
+    let means: Vec<_> = summary.steps.iter().map(|step| step.good.body_bytes_mean).collect();
+    assert_eq!(means, [Some(1_001.0), None, None], "of the measured window, where they are known");
+    let over_time: Vec<_> =
+        run.series.iter().filter(|row| row.bodies > 0).map(|row| row.body_bytes / row.bodies).collect();
+    assert_eq!(over_time, [9, 2_000, 2]);
 }
 
 #[test]

@@ -31,6 +31,10 @@ pub struct LabelTotals {
     pub response_time_less_lag_us: Merged,
     /// Service time of the same.
     pub service_time_us: Merged,
+    /// How many of them have a body of a known size.
+    pub bodies: u64,
+    /// Bytes of these bodies: once decoded where a step looks at them, else as they came.
+    pub body_bytes: u64,
     /// Where the time of the same went.
     pub parts: PartTimes,
     /// How long after it was due the failure of a measured request was known, by its kind.
@@ -48,6 +52,8 @@ impl Default for LabelTotals {
             response_time_us: new_merged(),
             response_time_less_lag_us: new_merged(),
             service_time_us: new_merged(),
+            bodies: 0,
+            body_bytes: 0,
             parts: PartTimes::default(),
             known_after_us: BTreeMap::new(),
         }
@@ -101,6 +107,8 @@ impl LabelTotals {
                 merge(&mut self.response_time_us, &series.response_time_us);
                 merge(&mut self.response_time_less_lag_us, &series.response_time_less_lag_us);
                 merge(&mut self.service_time_us, &series.service_time_us);
+                self.bodies += series.bodies;
+                self.body_bytes += series.body_bytes;
             }
         }
     }
@@ -117,6 +125,8 @@ impl LabelTotals {
         merge_merged(&mut self.response_time_us, &other.response_time_us);
         merge_merged(&mut self.response_time_less_lag_us, &other.response_time_less_lag_us);
         merge_merged(&mut self.service_time_us, &other.service_time_us);
+        self.bodies += other.bodies;
+        self.body_bytes += other.body_bytes;
         self.parts.add_times(&other.parts);
         for (outcome, times) in &other.known_after_us {
             merge_merged(self.known_after_us.entry(*outcome).or_insert_with(new_merged), times);
@@ -159,6 +169,7 @@ impl LabelTotals {
             requests: self.measured[Outcome::Ok as usize],
             response_time_us: latency(&self.response_time_us),
             service_time_us: latency(&self.service_time_us),
+            body_bytes_mean: (self.bodies > 0).then(|| ratio(self.body_bytes as f64, self.bodies as f64)),
         }
     }
 

@@ -26,6 +26,8 @@ fn write_with(dir: &Path, number: u32, us: u64, status: Status, edit: impl FnOnc
         response_time_us: times.clone(),
         response_time_less_lag_us: times.clone(),
         service_time_us: times,
+        bodies: 0,
+        body_bytes: 0,
     }];
     writer.add_interval(&one).unwrap();
     let mut summary = summarize(writer.totals(), dir);

@@ -79,5 +79,7 @@ fn series(label: u16, us: u64) -> Series {
         response_time_us: times.clone(),
         response_time_less_lag_us: times.clone(),
         service_time_us: times,
+        bodies: 0,
+        body_bytes: 0,
     }
 }

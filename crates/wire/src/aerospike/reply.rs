@@ -88,6 +88,11 @@ impl ReplyDecoder {
         &self.reply.body
     }
 
+    /// Bytes of that; none where nothing of it is kept.
+    pub fn body_bytes(&self) -> Option<usize> {
+        self.reply.keep_body.then(|| self.body().len())
+    }
+
     /// Bytes that are held for a frame that is not whole, and for what a reply holds.
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> (usize, usize) {

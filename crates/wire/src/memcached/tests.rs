@@ -46,6 +46,10 @@ fn each_reply_becomes_what_a_person_expects() {
         (Form::Meta(Meta::Noop), "", "MN\r\n", Kind::Fine, "MN"),
     ] {
         assert_eq!(decoded(form, keys, input), Ok((kind, body.to_owned())), "{input:?}");
+        let mut passed_by = ReplyDecoder::new(ReplyLimits::default());
+        passed_by.start(form, keys.as_bytes(), false);
+        passed_by.decode(input.as_bytes()).unwrap();
+        assert_eq!(passed_by.body_bytes(), Some(body.len()), "{input:?}");
     }
 }
 

@@ -199,6 +199,7 @@ impl ReplyDecoder {
 
     pub(super) fn put_text(&mut self, mut text: &[u8]) -> Result<(), RespError> {
         if self.cold.frames.is_empty() {
+            self.cold.text_bytes += text.len();
             return self.put(text);
         }
         if self.cold.in_error && self.cold.errors == 1 && !self.is_skipping() {

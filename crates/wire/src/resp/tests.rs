@@ -83,6 +83,33 @@ fn the_first_error_within_a_reply_is_known_however_little_of_it_is_kept() {
 }
 
 #[test]
+fn the_bytes_of_a_string_are_known_however_little_of_it_is_kept() {
+    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+    let text = "a".repeat(2 * BEGINNING_BYTES);
+    for (reply, bytes) in [
+        (format!("${}\r\n{text}\r\n", text.len()), Some(text.len())),
+        ("$0\r\n\r\n".to_owned(), Some(0)),
+        ("$-1\r\n".to_owned(), Some(0)),
+        ("+OK\r\n".to_owned(), Some(2)),
+        (":12\r\n".to_owned(), Some(2)),
+        ("=8\r\ntxt:some\r\n".to_owned(), Some(4)),
+        ("$?\r\n;4\r\na\r\nb\r\n;2\r\nc\"\r\n;0\r\n".to_owned(), Some(6)),
+        ("*2\r\n:1\r\n:2\r\n".to_owned(), None),
+    ] {
+        for (keep, pieces) in
+            [Keep::All, Keep::Beginning, Keep::Nothing].into_iter().flat_map(|keep| [(keep, 1), (keep, 2)])
+        {
+            decoder.start(keep);
+            let bytes = if keep == Keep::All { bytes.or(Some("[1,2]".len())) } else { bytes };
+            let first = reply.len() / pieces;
+            let taken = decoder.decode(&reply.as_bytes()[..first]).unwrap().consumed;
+            assert!(decoder.decode(&reply.as_bytes()[taken..]).is_ok_and(|decoded| decoded.complete));
+            assert_eq!(decoder.body_bytes(), bytes, "{reply:?} {keep:?} in {pieces}");
+        }
+    }
+}
+
+#[test]
 fn what_is_no_reply_is_an_error_that_says_why() {
     for (input, expected) in [
         ("HTTP/1.1 400\r\n", RespError::Type(b'H')),

@@ -40,6 +40,8 @@ fn write(dir: &Path, of: &Recipe) {
                 response_time_us: times.clone(),
                 response_time_less_lag_us: times.clone(),
                 service_time_us: times,
+                bodies: 0,
+                body_bytes: 0,
             }
         };
         one.series = vec![series(0, Outcome::Ok, 100), series(1, Outcome::Ok, 100 - of.failed)];
