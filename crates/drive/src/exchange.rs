@@ -182,7 +182,7 @@ impl Thread<'_> {
         if let Some(groups) = session.groups() {
             self.recorder.groups_begun(groups.fall_due(due_ns));
         }
-        self.recorder.offered(due_ns);
+        self.recorder.offered(self.prepared[usize::from(request)].label, due_ns);
     }
 
     /// Gets a session's request on its way, with a connection if there is a free one.
@@ -411,7 +411,8 @@ impl Thread<'_> {
                 true
             }
             Placed::Dropped => {
-                self.recorder.dropped(self.flow.sessions[s].due_ns);
+                let session = &self.flow.sessions[s];
+                self.recorder.dropped(self.prepared[usize::from(session.request)].label, session.due_ns);
                 if let Some(groups) = self.flow.sessions[s].groups() {
                     groups.cut_off(now_ns);
                 }

@@ -265,7 +265,7 @@ impl Thread<'_> {
         let Some((request, fault)) = self.transport.lost(c) else { return };
         self.cut(now_ns);
         let (label, outcome) = (self.prepared[request].label, fault.outcome());
-        self.recorder.offered(now_ns);
+        self.recorder.offered(label, now_ns);
         if self.recorder.wants_example(label, outcome) {
             self.recorder.example(now_ns, label, outcome, fault.to_string());
         }
@@ -305,6 +305,13 @@ impl Thread<'_> {
         let times =
             Times { due_ns: session.due_ns, sent_ns: session.sent_ns(), end_ns, own_ns: session.own_ns };
         let is_slow = self.recorder.ended(request.label, outcome, &times);
+        if (outcome.is_error() || self.recorder.spans_window(&times))
+            && session.origin.is_user()
+            // who waits for what the server tells unasked is not stuck
+            && !(request.is_wait && matches!(outcome, Outcome::Ok | Outcome::Unfinished))
+        {
+            self.recorder.came_to_nothing(outcome, &times);
+        }
         if let Some(groups) = session.groups() {
             groups.ended(outcome, &times);
         }

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use tidemark_record::ledger::{Entry, Part};
 use tidemark_record::{
-    ErrorExample, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest, ThreadInterval,
-    new_histogram,
+    ErrorExample, LostTime, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest,
+    ThreadInterval, new_histogram,
 };
 
 use crate::absence::{self, Absence, Look};
@@ -100,6 +100,8 @@ pub(crate) struct Recorder {
     connects: u64,
     /// Requests due and not yet ended or dropped.
     outstanding: u64,
+    /// Those of each label.
+    open: Vec<u64>,
     /// Groups of steps of which a request was due, and which are not over.
     groups_open: u64,
     /// Bytes and CPU time when the interval began.
@@ -144,6 +146,7 @@ impl Recorder {
             used: Vec::new(),
             connects: 0,
             outstanding: 0,
+            open: vec![0; labels],
             groups_open: 0,
             traffic: (0, 0),
             cpu_us: 0,
@@ -243,9 +246,15 @@ impl Recorder {
         self.lost
     }
 
-    /// A request became due.
+    /// A request of this label became due.
     #[inline(always)]
-    pub fn offered(&mut self, due_ns: u64) {
+    pub fn offered(&mut self, label: u16, due_ns: u64) {
+        self.open[usize::from(label)] += 1;
+        self.count_offered(due_ns);
+    }
+
+    #[inline(always)]
+    fn count_offered(&mut self, due_ns: u64) {
         self.current.offered += 1;
         self.current.measured_offered += u64::from(self.is_measured(due_ns));
         if due_ns < self.start_ns {
@@ -255,8 +264,13 @@ impl Recorder {
         self.outstanding += 1;
     }
 
-    /// A request that became due was given up because a bound was reached.
-    pub fn dropped(&mut self, due_ns: u64) {
+    /// A request of this label that became due was given up because a bound was reached.
+    pub fn dropped(&mut self, label: u16, due_ns: u64) {
+        self.open[usize::from(label)] -= 1;
+        self.count_dropped(due_ns);
+    }
+
+    fn count_dropped(&mut self, due_ns: u64) {
         debug_assert!(self.outstanding > 0, "only what was offered is dropped");
         self.current.dropped += 1;
         self.current.measured_dropped += u64::from(self.is_measured(due_ns));
@@ -265,8 +279,8 @@ impl Recorder {
 
     /// A session's first request became due, and never began.
     pub fn given_up_unbegun(&mut self, due_ns: u64) {
-        self.offered(due_ns);
-        self.dropped(due_ns);
+        self.count_offered(due_ns);
+        self.count_dropped(due_ns);
     }
 
     /// A request that was due then is sent over this socket.
@@ -328,6 +342,7 @@ impl Recorder {
     pub fn ended(&mut self, label: u16, outcome: Outcome, times: &Times) -> bool {
         debug_assert!(self.outstanding > 0, "only what was offered ends");
         self.outstanding -= 1;
+        self.open[usize::from(label)] -= 1;
         let measured = self.is_measured(times.due_ns);
         let response_us = add(&mut self.series, &mut self.pool, (label, outcome, measured), times);
         if outcome == Outcome::Ok {
@@ -338,6 +353,32 @@ impl Recorder {
             self.current.failed_us = Some((first.min(end_us), last.max(end_us)));
         }
         measured && outcome.is_answered() && self.slowest.takes(label, response_us)
+    }
+
+    /// Whether a request was open for the whole measured window: it ended behind it, however well.
+    #[inline(always)]
+    pub fn spans_window(&self, times: &Times) -> bool {
+        times.due_ns <= self.window.0 && times.end_ns >= self.window_end_ns
+    }
+
+    /// A user's request came to nothing for the window: it failed so, or was open for all of it.
+    pub fn came_to_nothing(&mut self, outcome: Outcome, times: &Times) {
+        let (from_ns, to_ns) = (self.window.0, self.window_end_ns);
+        let within_ns = times.end_ns.min(to_ns).saturating_sub(times.due_ns.max(from_ns));
+        let within_us = within_ns / 1_000;
+        let LostTime { refused_us, waited_us, stuck_us, stuck } = &mut self.current.lost_time;
+        match outcome {
+            // what the scenario lacks takes no time
+            Outcome::Variable => return,
+            Outcome::Ok | Outcome::Timeout | Outcome::Unfinished => *waited_us += within_us,
+            Outcome::Status | Outcome::Check | Outcome::Connect | Outcome::Reset | Outcome::Protocol => {
+                *refused_us += within_us;
+            }
+        }
+        if within_ns > 0 && times.end_ns >= to_ns && 2 * within_ns >= to_ns.saturating_sub(from_ns) {
+            *stuck_us += within_us;
+            *stuck += 1;
+        }
     }
 
     /// A good answer, which has just [ended](Recorder::ended), has a body of so many bytes.
@@ -534,6 +575,8 @@ impl Recorder {
         interval.last_good_us = self.last_good_ns / 1_000;
         interval.waiting = gauges.waiting + gauges.unbegun;
         interval.in_flight = self.outstanding.saturating_sub(gauges.waiting);
+        let open = self.open.iter().enumerate().filter(|(_, count)| **count > 0);
+        interval.open_by_label.extend(open.map(|(label, count)| (label as u16, *count)));
         interval.connections = gauges.connections;
         interval.sent_bytes = gauges.traffic.0 - self.traffic.0;
         interval.received_bytes = gauges.traffic.1 - self.traffic.1;

@@ -18,6 +18,8 @@ pub(crate) struct Prepared {
     pub timeout_ns: u64,
     /// Whether it is a step with what a connection is bound to: a WebSocket, an event stream, a transaction.
     pub is_of_binding: bool,
+    /// Whether it asks for nothing, and waits for what the server tells by itself.
+    pub is_wait: bool,
     /// What is looked at in the answer.
     pub probe: Probe,
     /// How its write is entered, if it is.
@@ -58,6 +60,7 @@ impl Prepared {
                 Ask::Sql(statement) => statement.part != TransactionPart::Alone,
                 _ => false,
             },
+            is_wait: request.ask.is_wait(),
             probe: Probe::new(request),
             ledger: request.ledger.clone(),
             key: request.key,

@@ -21,7 +21,7 @@ use crate::{load_text, machine, own, target};
 
 use notes::{
     answered_behind, bounds_only, called, connections_used, lacked_cores, missed, never_requested, raised,
-    redirected, spoken, stood_still, streamed, waited,
+    redirected, spoken, stood_still, streamed, unfollowed, waited,
 };
 
 /// A hypervisor that takes more than this many cores' worth away is worth a note.
@@ -270,7 +270,7 @@ impl Account {
         self.notes.extend(
             counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
         );
-        self.notes.extend(streamed(&end.events));
+        self.notes.extend(streamed(&end.events).filter(|_| end.events.received > 0));
         self.driver_io = end.io.to_string();
         self.uploads_cut = end.uploads_cut;
         self.secured(&end.handshakes);
@@ -454,6 +454,12 @@ pub fn labels_of_failures(plan: &Plan) -> BTreeSet<&str> {
         plan.requests.iter().filter(|request| !leaves(request)).filter_map(label).collect();
     let all = plan.requests.iter().filter(leaves).filter_map(label);
     all.filter(|label| !others.contains(label)).collect()
+}
+
+/// What a reader must know before the figures: answers that count as good and may be none.
+pub fn warnings(end: &DriveEnd) -> Vec<String> {
+    let silent = streamed(&end.events).filter(|_| end.events.received == 0);
+    unfollowed(end).into_iter().chain(silent).collect()
 }
 
 /// The phases as they came to pass.

@@ -193,7 +193,8 @@ impl Series<'_> {
                 .map_err(|error| LabError::Usage(format!("{}: {error}", turn.side)))?;
         }
         let dir = directory(turn);
-        let options = RunOptions { out: Some(self.dir.join(&dir)), remember: false, ..self.options.clone() };
+        let out = Some(self.dir.join(&dir));
+        let options = RunOptions { out, remember: false, is_part: true, ..self.options.clone() };
         let Some(finished) = run(turn, plan, options)? else { return Ok(false) };
         let summary = &finished.manifest.summary;
         if turn.part == Part::OwnLoad {

@@ -243,6 +243,7 @@ impl Experiment {
             system_ended: load.system_ended.as_deref(),
             outage: outage.as_ref(),
             spin: self.options.spin,
+            is_part: self.options.is_part,
             cores: match self.options.pins.system.len() {
                 0 => pin::available_cores().len(),
                 pinned => pinned,
@@ -265,6 +266,8 @@ impl Experiment {
             |label: &str, requests| loaded.contains(label) && (requests > 0 || !failures.contains(label));
         summary.steps.retain(|step| is_told(&step.label, step.requests));
         summary.groups.retain(|group| group.count > 0);
+        summary.warnings = account::warnings(&load.end);
+        summary.warnings.extend(verdict::warnings(totals));
         account.drove(&load.end, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;

@@ -518,6 +518,7 @@ impl One<'_> {
             let options = RunOptions {
                 out: Some(self.dir.join(&dir)),
                 remember: false,
+                is_part: true,
                 sinks,
                 enough: (search.options.measured_least_s == 0.0).then_some(enough),
                 ..self.member.options.clone()

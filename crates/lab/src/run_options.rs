@@ -46,6 +46,9 @@ pub struct RunOptions {
     pub before_exit: Option<fn()>,
     /// Told of all that happens, beside the run directory.
     pub sinks: Sinks,
+    /// Whether it is one of several that say something together: a trial of a search, a round of a comparison. It may then have
+    /// too few requests for a percentile, or never come to a rare step.
+    pub is_part: bool,
     /// Once it is set the load ends before its time, because enough is known: the run is whole all the same.
     pub enough: Option<Arc<AtomicBool>>,
 }
@@ -69,6 +72,7 @@ impl Default for RunOptions {
             executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
             before_exit: None,
             sinks: Sinks::default(),
+            is_part: false,
             enough: None,
         }
     }

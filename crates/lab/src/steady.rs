@@ -96,7 +96,7 @@ fn median_us(second: &Second) -> Option<f64> {
 }
 
 /// Whether the level of a load changes within the measured window.
-fn changes(stream: &Stream<'_>) -> bool {
+pub(crate) fn changes(stream: &Stream<'_>) -> bool {
     let measured = || stream.phases.iter().filter(|phase| phase.measured);
     let level = measured().next().map(|phase| phase.from);
     let moves =

@@ -9,7 +9,7 @@
 //! | status | when |
 //! | --- | --- |
 //! | `fail` | an objective is missed either way; the system, or a store, ended or stopped answering by itself; or for one of the other reasons in docs/verdict.md |
-//! | `invalid` | else, where an objective is not decided, or whose fault a silence is, as of the driver or of a machine without cores; nothing was due in the measured window for another reason; a fault that was asked for could not be carried out, or not be put right within the load; or, whatever failed, the file of a body became shorter |
+//! | `invalid` | else, where an objective is not decided, as of too few requests or of a window shorter than its answers; where a step was never reached; or whose fault a silence is, as of the driver or of a machine without cores; nothing was due in the measured window for another reason; a fault that was asked for could not be carried out, or not be put right within the load; or, whatever failed, the file of a body became shorter |
 //! | `pass` | else |
 //!
 //! But for that file, `fail` comes first: a driver that was late can slow an answer, but it cannot make a server refuse a connection.
@@ -20,10 +20,17 @@
 //! load `achieved > 99% of offered`. They are shown as any other. Where faults are asked for, what is felt of them does
 //! not count for these two, if anything else was measured; objectives that somebody wrote are about all of it.
 
+mod allowed;
+mod chance;
 mod driver;
+mod few;
 mod figure;
 mod machine;
 mod own;
+mod parts;
+mod reach;
+mod users;
+mod window;
 
 pub use driver::limits;
 pub(crate) use driver::{CORE_WAIT_SHARE_MAX, NO_CORE_SHARE};
@@ -31,17 +38,21 @@ pub(crate) use driver::{CORE_WAIT_SHARE_MAX, NO_CORE_SHARE};
 use std::time::Duration;
 
 use tidemark_record::Totals;
-use tidemark_record::manifest::ObjectiveResult;
+use tidemark_record::manifest::{ObjectiveResult, Undecided};
 use tidemark_record::summary::{Process, Status, Summary, Verdict};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, Load, LoadModel, Metric, Objective};
 
 use crate::silence::{Failure, Outage};
+use allowed::Allowed;
 use figure::{Both, Measured};
+use users::Lost;
 
 /// What stands in front of a reason that is about the driver, and of one that is about the machine.
 pub(crate) const DRIVER_BOUND: &str = "driver-bound: ";
 pub(crate) const MACHINE_BOUND: &str = "machine-bound: ";
+/// What that means, once.
+const BOTTLENECK: &str = "the load generator was the bottleneck: ";
 /// What stands between an objective that was missed and what was measured of it.
 pub(crate) const MISSED: &str = " missed: ";
 
@@ -63,6 +74,9 @@ pub struct Evidence<'a> {
     pub spin: bool,
     /// Cores that what the run started may use.
     pub cores: usize,
+    /// Whether it is one of several that say something together: a trial of a search, a round. Alone it may have too few
+    /// requests then, or too little time to come to every step.
+    pub is_part: bool,
 }
 
 /// The verdict on a run, and every objective with what was measured, those that nobody asked for last.
@@ -74,13 +88,15 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let measured = |totals| Measured::new(totals, &summary.driver, is_closed, is_starved);
     let all = measured(totals);
     let mut results: Vec<ObjectiveResult> =
-        plan.objectives.iter().map(|objective| result(objective, &all)).collect();
+        plan.objectives.iter().map(|objective| result(objective, &all, evidence.is_part)).collect();
     let apart = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0);
-    let undisturbed = measured(apart.unwrap_or(totals));
+    let judged = apart.unwrap_or(totals);
+    let allowed = if judges_errors(plan) { 0.0 } else { Allowed::of(plan).of_due(judged.all.due() as f64) };
+    let undisturbed = measured(judged).forgiving(allowed);
     results.extend(defaults(plan).into_iter().map(|objective| {
-        let mut of_it = result(&objective, &undisturbed);
+        let mut of_it = result(&objective, &undisturbed, evidence.is_part);
         if evidence.undisturbed.is_some() {
-            let whole = result(&objective, &all).measured;
+            let whole = result(&objective, &all, evidence.is_part).measured;
             of_it.measured += &match (apart, whole == of_it.measured) {
                 (None, _) => ", all of it within faults".into(),
                 (Some(_), true) => ", outside of faults".into(),
@@ -97,12 +113,17 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     if is_empty && !limits.is_empty() {
         // a driver that was held up may be why
         let unmet = results.iter_mut().filter(|of| !of.met && !of.default && !of_the_ledger(&of.objective));
-        unmet.for_each(|of| of.undecided = true);
+        unmet.for_each(|of| (of.undecided, of.undecided_by) = (true, Some(Undecided::DriverBound)));
     }
-    let undecided = results.iter().filter(|of| of.undecided);
-    let undecided: Vec<String> =
-        undecided.map(|of| format!("{} is not decided: {}", of.objective, of.measured)).collect();
-    let machine_bound = machine_bound(evidence, &mut results);
+    let not_decided = |results: &[ObjectiveResult], by_driver: bool| -> Vec<String> {
+        let undecided = results
+            .iter()
+            .filter(|of| of.undecided && (of.undecided_by == Some(Undecided::DriverBound)) == by_driver);
+        undecided.map(|of| format!("{} is not decided: {}", of.objective, of.measured)).collect()
+    };
+    let mut undecided = not_decided(&results, true);
+    let mut unknown = not_decided(&results, false);
+    let mut machine_bound = machine_bound(evidence, &mut results);
 
     let outage = evidence.outage.filter(|_| evidence.system_ended.is_none());
     let unheard = outage.filter(|outage| !outage.is_heard());
@@ -114,30 +135,59 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let missed = results.iter().filter(|of| !of.met && !of.undecided && !of_the_ledger(&of.objective));
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{}{MISSED}{}", of.objective, of.measured)));
+    failed.extend(parts::failing(plan, &undisturbed));
     if judges_errors(plan) {
-        let is_judged = |index: usize, about: fn(u16) -> About| {
-            u16::try_from(index).is_ok_and(|index| !is_allowed_to_fail(plan, about(index)))
+        let is_judged = |index: usize| {
+            u16::try_from(index).is_ok_and(|index| !is_allowed_to_fail(plan, About::Group(index)))
         };
-        let failing = undisturbed.failing_labels().filter(|(label, _)| is_judged(*label, About::Label));
-        failed.extend(
-            failing.map(|(label, due)| format!("all {due} requests of `{}` failed", plan.labels[label])),
-        );
-        let failing = undisturbed.failing_groups().filter(|(group, ..)| is_judged(*group, About::Group));
+        let failing = undisturbed.failing_groups().filter(|(group, ..)| is_judged(*group));
         failed.extend(failing.map(|(group, due, never_ended)| match (&plan.groups[group], never_ended) {
             (name, true) => format!("group `{name}` never ended within the load and its drain, {due} times"),
             (name, false) => format!("all {due} groups `{name}` failed"),
         }));
     }
+    let is_behind = results.iter().any(|of| !of.met && of.objective == ACHIEVED);
+    let behind = if is_behind { Vec::new() } else { parts::behind(plan, &undisturbed) };
+    let is_short_of_cores = short_of_cores(evidence, &summary.processes);
+    for (told, is_short_window) in behind {
+        match is_short_of_cores {
+            _ if is_short_window && evidence.is_part => {}
+            _ if is_short_window => unknown.push(told),
+            _ if undisturbed.limited => undecided.push(told),
+            Some(process) => {
+                machine_bound.push(told);
+                machine_bound.push(machine::in_words(process, summary));
+            }
+            None => failed.push(told),
+        }
+    }
+    // what a fault does to users is asked for
+    match users::lost(plan, &all).filter(|_| evidence.undisturbed.is_none() && !is_empty) {
+        Some(Lost::Failed(told)) => failed.push(told),
+        Some(Lost::MaybeDriver(told)) => undecided.push(told),
+        Some(Lost::ShortWindow(told)) if !evidence.is_part => unknown.push(told),
+        Some(Lost::ShortWindow(_)) | None => {}
+    }
     let is_decided = undecided.is_empty() && machine_bound.is_empty();
     if !is_empty && is_decided && totals.all.good_in_window == 0 && failed.is_empty() {
-        failed.push("no good answer came within the measured window".into());
+        match window::is_shorter_than_answers(totals) {
+            true if results.iter().any(|of| of.undecided_by == Some(Undecided::ShortWindow)) => {}
+            true => {
+                unknown.insert(0, window::is_too_short(summary.measured_s, totals.achieved().fastest_s));
+            }
+            false => failed.push("no good answer came within the measured window".into()),
+        }
     }
-    let mut invalid = Vec::new();
-    invalid.extend(unheard.map(|outage| {
+    if !evidence.is_part && !is_empty {
+        unknown.extend(never_reached(plan, totals));
+    }
+    let mut invalid = unknown;
+    let mut driver_bound = Vec::new();
+    driver_bound.extend(unheard.map(|outage| {
         let Outage { reason, unheard_share, .. } = outage;
         let waited = unheard_share * 100.0;
         format!(
-            "{DRIVER_BOUND}{reason}; or the driver missed the answers: it waited for a core for up to {waited:.0} % of that time"
+            "{reason}; or the driver missed the answers: it waited for a core for up to {waited:.0} % of that time"
         )
     }));
     let mut is_driver_bound = !undecided.is_empty() || unheard.is_some();
@@ -155,8 +205,8 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             }
             (count, 0) => {
                 is_driver_bound = true;
-                invalid.push(format!(
-                    "{DRIVER_BOUND}{none_due}, as {count} of before it still waited, which may be the driver's own doing"
+                driver_bound.push(format!(
+                    "{none_due}, as {count} of before it still waited, which may be the driver's own doing"
                 ));
             }
             (_, count) => failed.push(format!(
@@ -165,10 +215,13 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             )),
         }
     }
-    invalid.extend(undecided.iter().map(|told| format!("{DRIVER_BOUND}{told}")));
+    driver_bound.extend(undecided);
     if is_driver_bound {
-        invalid.extend(limits.iter().map(|limit| format!("{DRIVER_BOUND}{limit}")));
+        driver_bound.extend(limits.iter().cloned());
     }
+    let explained = driver_bound.iter().enumerate();
+    let explained = explained.map(|(i, told)| (if i == 0 { BOTTLENECK } else { "" }, told));
+    invalid.extend(explained.map(|(means, told)| format!("{DRIVER_BOUND}{means}{told}")));
     let machine_bound = machine_bound.into_iter().chain(machine_silent.into_iter().flatten());
     invalid.extend(machine_bound.map(|told| format!("{MACHINE_BOUND}{told}")));
     let never = summary.faults.iter().filter(|fault| fault.begin_us.is_none());
@@ -214,7 +267,7 @@ fn machine_bound(evidence: &Evidence<'_>, results: &mut [ObjectiveResult]) -> Ve
     let mut told = Vec::new();
     for (of, metric) in results.iter_mut().zip(metrics) {
         if !of.met && !of.undecided && machine::is_of_time(metric) && of.measured != NOT_MEASURED {
-            of.undecided = true;
+            (of.undecided, of.undecided_by) = (true, Some(Undecided::MachineBound));
             told.push(format!("{} is not decided: {}", of.objective, of.measured));
         }
     }
@@ -247,6 +300,27 @@ const BACKLOG_TOLD: f64 = 0.05;
 
 /// The share of requests that may fail where nobody says so: below this.
 const DEFAULT_ERROR_SHARE: f64 = 0.001;
+/// The objectives that nobody wrote.
+const DEFAULT_ERRORS: &str = "errors < 0.1%";
+const ACHIEVED: &str = "achieved > 99% of offered";
+
+/// What is said of steps that no session came to.
+fn never_reached(plan: &Plan, totals: &Totals) -> Option<String> {
+    let never: Vec<String> = reach::never(plan, totals).iter().map(|label| format!("`{label}`")).collect();
+    let (verb, it) = if never.len() == 1 { ("was", "it") } else { ("were", "them") };
+    (!never.is_empty()).then(|| {
+        format!(
+            "{} {verb} never requested, so that nothing is known of {it}: is what leads there right, and the load long \
+             enough? An objective on {it} says that this may be, as `LABEL rate >= 0/s`",
+            never.join(", ")
+        )
+    })
+}
+
+/// What a reader must know before the figures.
+pub fn warnings(totals: &Totals) -> Vec<String> {
+    window::answered_behind(totals).into_iter().collect()
+}
 
 /// The objectives by which a run is judged though nobody wrote them, as far as the scenario says nothing on the matter.
 pub fn defaults(plan: &Plan) -> Vec<Objective> {
@@ -267,11 +341,10 @@ pub fn defaults(plan: &Plan) -> Vec<Objective> {
     };
     let mut defaults = Vec::new();
     if !about(&[Metric::Errors, Metric::ErrorShare], at_least) {
-        defaults.push(objective("errors < 0.1%", Metric::ErrorShare, Comparison::Less, DEFAULT_ERROR_SHARE));
+        defaults.push(objective(DEFAULT_ERRORS, Metric::ErrorShare, Comparison::Less, DEFAULT_ERROR_SHARE));
     }
     if has_a_rate(&plan.load) && !about(&[Metric::AchievedShare, Metric::Rate], at_most) {
-        let text = "achieved > 99% of offered";
-        defaults.push(objective(text, Metric::AchievedShare, Comparison::Greater, 0.99));
+        defaults.push(objective(ACHIEVED, Metric::AchievedShare, Comparison::Greater, 0.99));
     }
     defaults
 }
@@ -320,7 +393,8 @@ fn has_a_rate(load: &Load) -> bool {
     models.iter().any(|stream| matches!(stream.model, LoadModel::Open(_) | LoadModel::Paced(_)))
 }
 
-fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
+/// What came of an objective. `is_part`: whether too few requests are for others to judge.
+fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveResult {
     if let (About::Metric(metric), Metric::Own(figure)) = (objective.about, objective.metric) {
         return own::result(objective, metric, figure, of);
     }
@@ -328,7 +402,8 @@ fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
         let (objective, measured) = (objective.text.clone(), NOT_MEASURED.into());
         return ObjectiveResult { objective, measured, ..ObjectiveResult::default() };
     };
-    let meets = |value| holds(value, objective.comparison, objective.bound);
+    let forgiven = if objective.metric == Metric::AchievedShare { of.forgiven } else { 0.0 };
+    let meets = |value: f64| holds(value + forgiven, objective.comparison, objective.bound);
     let (met, would_meet) = (meets(measured), meets(without_driver));
     let share = of.failed_share(objective);
     let as_text = |value| text_or_not_reached(objective.metric, value, share);
@@ -340,16 +415,33 @@ fn result(objective: &Objective, of: &Measured<'_>) -> ObjectiveResult {
             bound_text(objective.metric, without_driver)
         ),
     };
-    if let Some((percent, due)) = of.too_few(objective).filter(|_| measured.is_finite()) {
-        told += &format!(", the slowest of {due}: too few for p{percent}");
+    if forgiven > 0.0 {
+        told += &format!("; {} failed, as is allowed", text(Metric::ErrorShare, forgiven));
     }
-    let undecided = met != would_meet;
+    let mut undecided_by = (met != would_meet).then_some(Undecided::DriverBound);
+    let is_met = met && would_meet;
+    if let Some(few) = of.too_few(objective).filter(|_| measured.is_finite()) {
+        told += &few;
+        if is_met && !is_part {
+            undecided_by = Some(Undecided::TooFew);
+        }
+    }
+    if let Some((at_most, answers_s)) = of.at_most(objective)
+        && undecided_by.is_none()
+        && !is_met
+        && meets(at_most)
+        && let Some(window) = of.totals.window
+    {
+        told += &format!(": {}", window::is_too_short(window.length_s(), answers_s));
+        undecided_by = Some(Undecided::ShortWindow);
+    }
     ObjectiveResult {
         objective: objective.text.clone(),
-        met: met && would_meet,
+        met: is_met && undecided_by.is_none(),
         measured: told,
         default: false,
-        undecided,
+        undecided: undecided_by.is_some(),
+        undecided_by,
     }
 }
 

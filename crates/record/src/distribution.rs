@@ -24,8 +24,13 @@ pub fn rank(share: f64, of: u64) -> u64 {
 
 /// Whether so many have a percentile (a share, 0 to 1): at least one of them lies beyond it. Else it would be the largest,
 /// whatever it is called.
-pub(crate) fn supports(share: f64, of: u64) -> bool {
+pub fn supports(share: f64, of: u64) -> bool {
     (1.0 - share) * of as f64 >= 1.0 - ROUNDING
+}
+
+/// How many there are at least where they have a percentile (a share, 0 to 1).
+pub fn least(share: f64) -> u64 {
+    (1.0 / (1.0 - share.clamp(0.0, 1.0)) - ROUNDING).ceil() as u64
 }
 
 /// A latency distribution in few numbers, microseconds; null what is [not reached](Distribution), what is of nothing, and a

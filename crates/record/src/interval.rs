@@ -118,6 +118,34 @@ pub struct CoreWaits {
     pub sleeps: u64,
 }
 
+/// Time of the measured window that users spent in requests which came to nothing, microseconds, all users together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LostTime {
+    /// In requests that failed by an answer, or by a connection that was refused or broken off.
+    pub refused_us: u64,
+    /// In requests that timed out, were cut off by the run's end, or were open for the whole window.
+    pub waited_us: u64,
+    /// Of both, in requests that were still open when the window ended, and had been for half of it or longer.
+    pub stuck_us: u64,
+    /// How many those were.
+    pub stuck: u64,
+}
+
+impl LostTime {
+    /// All of it.
+    pub fn all_us(&self) -> u64 {
+        self.refused_us + self.waited_us
+    }
+
+    /// Adds what another thread, or interval, tells.
+    pub fn add(&mut self, other: &LostTime) {
+        self.refused_us += other.refused_us;
+        self.waited_us += other.waited_us;
+        self.stuck_us += other.stuck_us;
+        self.stuck += other.stuck;
+    }
+}
+
 /// What one driver thread did in one interval. Intervals end at whole seconds since the run began and
 /// at both edges of the measured window, so that an interval lies wholly within the window or wholly outside.
 #[derive(Debug, Clone)]
@@ -154,6 +182,10 @@ pub struct ThreadInterval {
     pub waiting: u64,
     /// Requests under way at the end of the interval.
     pub in_flight: u64,
+    /// Requests due and without an end at the end of the interval, by label; only labels that have any.
+    pub open_by_label: Vec<(u16, u64)>,
+    /// Time that users lost with the requests that ended in it.
+    pub lost_time: LostTime,
     /// Connections open at the end of the interval.
     pub connections: u64,
     /// Connections made in the interval.
@@ -222,6 +254,8 @@ impl ThreadInterval {
             measured_dropped: 0,
             waiting: 0,
             in_flight: 0,
+            open_by_label: Vec::new(),
+            lost_time: LostTime::default(),
             connections: 0,
             connects: 0,
             sent_bytes: 0,
@@ -271,6 +305,8 @@ impl ThreadInterval {
             measured_dropped,
             waiting,
             in_flight,
+            open_by_label,
+            lost_time,
             connections,
             connects,
             sent_bytes,
@@ -294,6 +330,8 @@ impl ThreadInterval {
         (*offered, *dropped, *waiting, *in_flight) = (0, 0, 0, 0);
         (*measured_offered, *measured_dropped) = (0, 0);
         offered_earlier.clear();
+        open_by_label.clear();
+        *lost_time = LostTime::default();
         (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);
         (*encoded_bytes, *decoded_bytes) = (0, 0);
         (*cpu_us, *absent_us, *last_good_us) = (0, 0, 0);

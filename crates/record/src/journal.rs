@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{RecordError, damaged, io_error};
 use crate::histogram::{Encoded, Merged, merge_counts, merged, new_merged};
-use crate::interval::{CoreWaits, ErrorExample, Outcome, Series, ThreadInterval};
+use crate::interval::{CoreWaits, ErrorExample, LostTime, Outcome, Series, ThreadInterval};
 use crate::ledger::Part;
 use crate::{Histogram, OwnKind, OwnSeries, PartSeries, Sample, StoreLook, new_histogram};
 
@@ -376,6 +376,8 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         absent_us: head.absent_us,
         examples: head.examples,
         statuses: head.statuses,
+        open_by_label: Vec::new(),
+        lost_time: LostTime::default(),
         // has files of its own
         ledger: Part::default(),
         // what a run is judged by while it is on; one that is rebuilt is incomplete whatever it says

@@ -123,7 +123,7 @@ pub use directory::{
     LAST, RUNS_DIR, RunsIn, changed, is_unfinished, mark_last, new_run_dir, resolve, runs_in, write_manifest,
     write_scenario,
 };
-pub use distribution::{Distribution, latency, rank};
+pub use distribution::{Distribution, latency, least, rank, supports};
 pub use error::RecordError;
 pub use event::Event;
 pub use fault::Fault;
@@ -133,7 +133,7 @@ pub use files::OPERATIONS_TOLD;
 pub use following::{FOLLOWED_SECONDS, Following, goes_on};
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 pub use interval::{
-    CoreWaits, EARLIER_MAX, ErrorExample, Outcome, QUIET_US, SECOND_US, Series, ThreadInterval,
+    CoreWaits, EARLIER_MAX, ErrorExample, LostTime, Outcome, QUIET_US, SECOND_US, Series, ThreadInterval,
 };
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use maintenance::{Bump, Maintenance};
@@ -150,8 +150,8 @@ pub use stretches::{Stretch, StretchOfLabel, stretches};
 pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
-    DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, SYSTEM, ThreadTotals,
-    Totals, Window, summarize,
+    Achieved, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, SYSTEM,
+    ThreadTotals, Totals, Window, summarize,
 };
 pub use unfinished::rebuild;
 pub use writer::{Mask, RunWriter};

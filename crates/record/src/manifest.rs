@@ -157,9 +157,38 @@ pub struct ObjectiveResult {
     /// Whether nobody asked for it: each run is judged by it where the scenario says nothing on the matter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default: bool,
-    /// Whether the driver's own fault could have changed the answer, so that there is none.
+    /// Whether it is neither met nor missed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
+    /// Why that is so; absent where it is decided, and in runs of before, of which the driver was the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undecided_by: Option<Undecided>,
+}
+
+/// Why an objective is neither met nor missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Undecided {
+    /// The load generator was the bottleneck: its own share could have changed the answer.
+    DriverBound,
+    /// What the run started had no core, as others used them.
+    MachineBound,
+    /// So few requests do not have the percentile.
+    TooFew,
+    /// The measured window is shorter than the answers take.
+    ShortWindow,
+}
+
+impl Undecided {
+    /// The word for it in files and output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Undecided::DriverBound => "driver-bound",
+            Undecided::MachineBound => "machine-bound",
+            Undecided::TooFew => "too-few",
+            Undecided::ShortWindow => "short-window",
+        }
+    }
 }
 
 /// `run.json`.

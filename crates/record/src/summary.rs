@@ -481,8 +481,12 @@ pub struct Summary {
     pub verdict: Verdict,
     /// Requests that became due per second of the measured window.
     pub offered_per_s: f64,
-    /// Good answers per second of the measured window.
+    /// Good answers that came in the measured window, per second of it, whenever they were due: the rate.
     pub achieved_per_s: f64,
+    /// What of the requests that were due in the window was achieved, 0 to 1, whenever they were answered: what an objective
+    /// on `achieved` is about. A backlog that grew is none of it. Absent where nothing was due, and in runs of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub achieved_share: Option<f64>,
     /// Length of the measured window, seconds.
     pub measured_s: f64,
     /// Requests that were due in the measured window and ended.
@@ -545,6 +549,9 @@ pub struct Summary {
     pub stores_figures: Vec<StoreFigures>,
     /// Where the run is.
     pub run_dir: String,
+    /// What a reader must know before the figures, a sentence each: they stand beside the verdict. Absent where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Whether the measured window shows a steady state; absent in runs that were not tested for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_state: Option<SteadyState>,

@@ -1,5 +1,6 @@
 //! The figures of a run, kept while it runs: everything that a verdict and a summary are made from.
 
+mod achieved;
 mod label;
 mod own;
 mod summarize;
@@ -10,11 +11,12 @@ use std::collections::BTreeMap;
 use crate::OwnMetric;
 use crate::figures::FigureTotals;
 use crate::histogram::{Merged, merge, new_merged};
-use crate::interval::{ErrorExample, Outcome, SECOND_US, ThreadInterval};
+use crate::interval::{ErrorExample, LostTime, Outcome, SECOND_US, ThreadInterval};
 use crate::ledger::Part;
 use crate::sample::Sample;
 use crate::summary::{Process, ratio};
 
+pub use achieved::Achieved;
 pub use label::{DROPPED, LabelTotals};
 pub use own::OwnTotals;
 pub use summarize::summarize;
@@ -22,10 +24,6 @@ pub use thread::ThreadTotals;
 
 /// First failures that are kept of each kind.
 pub const EXAMPLES_PER_KIND: usize = 5;
-/// The fastest tenth of the answers is believed not to have waited in the system.
-const UNQUEUED_SHARE: f64 = 0.1;
-/// What comes so soon after the window is in time however fast the system is: a single stall is no backlog. Seconds.
-const STALL_S: f64 = 0.05;
 /// The name under which the whole machine is sampled; it is no process.
 pub const MACHINE: &str = "machine";
 /// The name under which the system under test is, all its processes together.
@@ -82,6 +80,12 @@ pub struct Totals {
     pub unanswered_us: BTreeMap<Outcome, Merged>,
     /// What was under way or waited at each interval's end, all threads together, by the end's microseconds.
     backlog: BTreeMap<u64, u64>,
+    /// The same of each label that had any.
+    label_backlog: BTreeMap<(u64, u16), u64>,
+    /// When the load began, microseconds since the run began.
+    load_begin_us: Option<u64>,
+    /// Time of the window that users lost.
+    pub lost_time: LostTime,
     /// Service times of all good answers, warm-up included.
     all_service_time_us: Merged,
     /// How late requests left that were due within the window.
@@ -140,6 +144,9 @@ impl Totals {
             unmeasured_dropped: 0,
             unanswered_us: BTreeMap::new(),
             backlog: BTreeMap::new(),
+            label_backlog: BTreeMap::new(),
+            load_begin_us: None,
+            lost_time: LostTime::default(),
             all_service_time_us: new_merged(),
             lag_us: new_merged(),
             read_lag_us: new_merged(),
@@ -171,6 +178,18 @@ impl Totals {
         let labels = |target: usize| (0..of_labels.len()).filter(move |label| of_labels[*label] == target);
         let each = names.iter().enumerate().map(|(target, name)| (name.clone(), labels(target).collect()));
         self.targets = if names.len() > 1 { each.collect() } else { Vec::new() };
+    }
+
+    /// Names of the targets, and the labels of each, where there are several.
+    pub fn targets(&self) -> &[(String, Vec<usize>)] {
+        &self.targets
+    }
+
+    /// What came of the requests of these labels together.
+    pub fn of_labels(&self, labels: impl IntoIterator<Item = usize>) -> LabelTotals {
+        let mut of = LabelTotals::default();
+        labels.into_iter().filter_map(|label| self.by_label.get(label)).for_each(|label| of.add_label(label));
+        of
     }
 
     /// The target that a label's requests went to; empty where there is only one.
@@ -208,6 +227,12 @@ impl Totals {
         }
         self.add_unanswered(interval);
         *self.backlog.entry(interval.end_us).or_default() += interval.in_flight + interval.waiting;
+        for (label, count) in &interval.open_by_label {
+            *self.label_backlog.entry((interval.end_us, *label)).or_default() += count;
+        }
+        self.load_begin_us =
+            Some(self.load_begin_us.map_or(interval.start_us, |us| us.min(interval.start_us)));
+        self.lost_time.add(&interval.lost_time);
         self.add_examples(&interval.examples);
         for (status, count) in &interval.statuses {
             *self.statuses.entry(*status).or_default() += count;
@@ -242,33 +267,6 @@ impl Totals {
             let known_after_us = self.unanswered_us.entry(series.outcome).or_insert_with(new_merged);
             merge(known_after_us, &series.response_time_us);
         }
-    }
-
-    /// Good answers within the measured window as a share of what was due in it: answers to requests of before it are none
-    /// of them. What was under way at its end, or waited, and had a good answer later counts, too, but for a backlog that
-    /// grew: by how much more it was than at the window's middle, beyond what chance makes (three standard deviations of a
-    /// Poisson number), as if it had grown so over the whole window. What the driver had not begun by then does not count.
-    pub fn achieved_share(&self) -> f64 {
-        let Some(window) = self.window else { return 0.0 };
-        let end = self.backlog.range(..=window.end_us).next_back().map_or(0, |(_, backlog)| *backlog);
-        let late = self.all.good_after_window.min(end) as f64;
-        let late = (late - self.backlog_grown(window, end, late)).max(0.0);
-        let good = self.all.measured[Outcome::Ok as usize] - self.all.good_after_window;
-        ratio(good as f64 + late, self.offered as f64).min(1.0)
-    }
-
-    fn backlog_grown(&self, window: Window, end: u64, late: f64) -> f64 {
-        let middle_us = window.start_us + (window.end_us - window.start_us) / 2;
-        let Some((&at_us, &before)) = self.backlog.range(window.start_us..=middle_us).next_back() else {
-            // a window of one interval without a warm-up: what is more than a system without a queue has under way
-            let service_s = self.all_service_time_us.value_at_quantile(UNQUEUED_SHARE) as f64 / 1e6;
-            let under_way = ratio(self.offered as f64, window.length_s()) * service_s.max(STALL_S);
-            return (late - under_way.round().max(1.0)).max(0.0);
-        };
-        // of none that was seen there may be one
-        let grown = end as f64 - before as f64 - 3.0 * (before as f64).max(1.0).sqrt();
-        let length = |from_us: u64| (window.end_us - from_us) as f64;
-        grown.max(0.0) * length(window.start_us) / length(at_us)
     }
 
     /// Given up; where there is but one label, it was to be one of its requests.

@@ -12,9 +12,9 @@
 
 use std::fmt::Write;
 
-use tidemark_record::Run;
-use tidemark_record::manifest::{Manifest, ObjectiveResult};
+use tidemark_record::manifest::{Manifest, ObjectiveResult, Undecided};
 use tidemark_record::summary::{Status, Verdict};
+use tidemark_record::{Run, supports};
 
 use crate::text::{Style, steers, summary};
 
@@ -143,7 +143,10 @@ fn case(objective: &ObjectiveResult, manifest: &Manifest) -> Case {
             "the measurement is invalid, so that {} proves nothing",
             objective.measured
         )),
-        (false, true, _) => CaseResult::Error("driver-bound", measured),
+        (false, true, _) => {
+            let by = objective.undecided_by.unwrap_or(Undecided::DriverBound);
+            CaseResult::Error(by.name(), measured)
+        }
         (false, false, _) => CaseResult::Failure("objective", measured),
     };
     Case { name: objective.objective.clone(), result }
@@ -152,7 +155,12 @@ fn case(objective: &ObjectiveResult, manifest: &Manifest) -> Case {
 fn properties(out: &mut String, manifest: &Manifest) {
     let summary = &manifest.summary;
     let machine = &manifest.machine;
-    let time = |us: Option<u64>| us.map_or_else(|| "not reached".to_owned(), |us| us.to_string());
+    let due = summary.due();
+    let time = |us: Option<u64>, share: f64| match us {
+        Some(us) => us.to_string(),
+        None if !supports(share, due) => "too few".to_owned(),
+        None => "not reached".to_owned(),
+    };
     let properties = [
         ("scenario", manifest.scenario.clone()),
         ("run", summary.run_dir.clone()),
@@ -163,15 +171,16 @@ fn properties(out: &mut String, manifest: &Manifest) {
         ("machine", format!("{}, {} cores, {}", machine.cpu_model, machine.cores, machine.kernel)),
         ("offered_per_s", format!("{:.3}", summary.offered_per_s)),
         ("achieved_per_s", format!("{:.3}", summary.achieved_per_s)),
+        ("achieved_share", summary.achieved_share.map(|share| format!("{share:.4}")).unwrap_or_default()),
         ("requests", summary.requests.to_string()),
         ("errors", summary.errors.values().sum::<u64>().to_string()),
         ("dropped", summary.dropped.to_string()),
         ("failed", summary.failed.to_string()),
-        ("response_time_us_p50", time(summary.response_time_us.p50)),
-        ("response_time_us_p90", time(summary.response_time_us.p90)),
-        ("response_time_us_p99", time(summary.response_time_us.p99)),
-        ("response_time_us_p999", time(summary.response_time_us.p999)),
-        ("response_time_us_max", time(summary.response_time_us.max)),
+        ("response_time_us_p50", time(summary.response_time_us.p50, 0.5)),
+        ("response_time_us_p90", time(summary.response_time_us.p90, 0.9)),
+        ("response_time_us_p99", time(summary.response_time_us.p99, 0.99)),
+        ("response_time_us_p999", time(summary.response_time_us.p999, 0.999)),
+        ("response_time_us_max", time(summary.response_time_us.max, 0.0)),
     ];
     *out += "    <properties>\n";
     for (name, value) in properties.iter().filter(|(_, value)| !value.is_empty()) {

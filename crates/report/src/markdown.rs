@@ -11,7 +11,7 @@ use tidemark_record::summary::{Status, Summary};
 
 use crate::quote::Quote;
 use crate::text::ledger::sent_at;
-use crate::text::{at_least, dashes, drift, good_elsewhere, is_partial, steers, time};
+use crate::text::{achieved_of_offered, at_least, dashes, drift, good_elsewhere, is_partial, steers, time};
 use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
 use crate::{faults, maintenance, own, page, parts, watched};
 
@@ -71,6 +71,9 @@ fn verdict(out: &mut String, manifest: &Manifest) {
     if let Some(drift) = drift(&manifest.summary) {
         let _ = writeln!(out, "- {}", plain(&drift));
     }
+    for warning in manifest.summary.warnings.iter().take(ROWS_MAX) {
+        let _ = writeln!(out, "- ⚠️ {}", plain(warning));
+    }
     if !out.ends_with("\n\n") {
         out.push('\n');
     }
@@ -90,9 +93,10 @@ fn figures(out: &mut String, run: &Run) {
     let _ = write!(
         out,
         "\n| offered | achieved | due | failed | dropped |\n| ---: | ---: | ---: | ---: | ---: |\n\
-         | {}/s | {at_least}{}/s | {} | {} ({}) | {} |\n",
+         | {}/s | {at_least}{}/s{} | {} | {} ({}) | {} |\n",
         three_digits(summary.offered_per_s),
         three_digits(summary.achieved_per_s),
+        achieved_of_offered(summary).map(|share| format!(" ({share})")).unwrap_or_default(),
         count(summary.due()),
         count(summary.failed),
         percent(summary.failed_share()),

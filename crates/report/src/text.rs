@@ -285,6 +285,12 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
             text.line(&format!("{:indent$}{line}", ""));
         }
     }
+    for warning in &manifest.summary.warnings {
+        for line in wrap(&format!("warning: {}", clean(warning)), text.width - indent) {
+            let line = text.paint(WARNING, &line);
+            text.line(&format!("{:indent$}{line}", ""));
+        }
+    }
 }
 
 /// Whether the figures are of a part of the run and no reason says so.
@@ -378,6 +384,16 @@ pub(crate) fn at_least(manifest: &Manifest) -> &'static str {
     if is_bound { "at least " } else { "" }
 }
 
+/// Less than this is not plainly all.
+const ALL: f64 = 0.9995;
+
+/// What of the offered load was achieved, as the objective on it has it, where that is not all of it.
+pub(crate) fn achieved_of_offered(summary: &Summary) -> Option<String> {
+    let share = summary.achieved_share?;
+    let came = summary.achieved_per_s / summary.offered_per_s.max(f64::MIN_POSITIVE);
+    (share < ALL || came < ALL).then(|| format!("{} of offered", percent(share)))
+}
+
 fn throughput(text: &mut Text, run: &Run) {
     let summary = &run.manifest.summary;
     text.heading("Throughput");
@@ -386,7 +402,8 @@ fn throughput(text: &mut Text, run: &Run) {
     // those that came in the window; `good` has those that were due in it
     let came = (summary.achieved_per_s * summary.measured_s).round() as u64;
     let counted = format!("{} good answers in {}", count(came), seconds(summary.measured_s));
-    text.named_painted("achieved", &[&achieved, &counted], &achieved, HEADING);
+    let share = achieved_of_offered(summary).unwrap_or_default();
+    text.named_painted("achieved", &[&achieved, &counted, &share], &achieved, HEADING);
     for line in good_elsewhere(run) {
         text.named("", &[&line]);
     }

@@ -97,6 +97,27 @@ impl Expr {
         self.node.as_literal()
     }
 
+    /// The share of all evaluations in which it holds, 0 to 1, where it is true by chance or by a rhythm alone.
+    pub fn chance(&self) -> Option<f64> {
+        match &self.node {
+            Node::Chance { share_ppb } | Node::Rhythm { share_ppb, .. } => {
+                Some(*share_ppb as f64 / PPB as f64)
+            }
+            _ => None,
+        }
+    }
+
+    /// How often what it holds for is done, where it is the condition of so many rounds.
+    pub fn rounds(&self) -> Option<i64> {
+        match &self.node {
+            Node::Binary(Operator::Less, sides) => match &**sides {
+                [Node::Variable(_), Node::Int(times)] => Some(*times),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The variables that it names, each once, in their order.
     pub fn variables(&self) -> Vec<SlotIndex> {
         let mut found = Vec::new();

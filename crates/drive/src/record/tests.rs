@@ -42,12 +42,12 @@ fn the_window_ends_with_a_stop_and_what_was_due_before_it_is_measured() {
     let mut recorder = Recorder::new(0, 1, 0, (S, 20 * S), Some(Exchange { sink, returned }));
     let (stop, seen) = (2 * S + S / 2, 2 * S + S / 2 + 9_000);
     recorder.cut(2 * S + 1, Gauges::default());
-    recorder.offered(2 * S + 1);
+    recorder.offered(0, 2 * S + 1);
     // another thread saw the stop first, and this one still sent
-    recorder.offered(seen);
+    recorder.offered(0, seen);
     recorder.end_window(stop, seen);
     // what completes a group is due after the window
-    recorder.offered(3 * S);
+    recorder.offered(0, 3 * S);
     recorder.cut(12 * S, Gauges::default());
     for due in [2 * S + 1, seen, 3 * S] {
         recorder.ended(0, Outcome::Unfinished, &times(due, 12 * S));
@@ -85,7 +85,7 @@ fn a_request_is_measured_by_when_it_was_due() {
     let (_back, returned) = sync_channel(16);
     let mut recorder = Recorder::new(0, 2, 0, (S, 2 * S), Some(Exchange { sink, returned }));
     for (due, end) in [(S - 1, S + 5_000), (S, S + 9_000), (2 * S - 1, 3 * S)] {
-        recorder.offered(due);
+        recorder.offered(1, due);
         recorder.cut(end, Gauges::default());
         recorder.ended(1, Outcome::Ok, &times(due, end));
         recorder.body(1, due, 100);
@@ -173,7 +173,7 @@ fn a_response_time_is_kept_with_the_drivers_lag_and_without() {
     let (_back, returned) = sync_channel(16);
     let mut recorder = Recorder::new(0, 1, 0, (0, S), Some(Exchange { sink, returned }));
     for own_ns in [0, 300_000, 2_000_000] {
-        recorder.offered(7_000);
+        recorder.offered(0, 7_000);
         let times = Times { due_ns: 7_000, sent_ns: None, end_ns: 1_007_000, own_ns };
         recorder.ended(0, Outcome::Ok, &times);
     }
@@ -192,10 +192,10 @@ fn what_the_driver_turned_to_late_is_told_with_the_interval_in_which_it_was_due(
     let (_back, returned) = sync_channel(16);
     let window = (2 * S + S / 4, 9 * S);
     let mut recorder = Recorder::new(0, 1, 0, window, Some(Exchange { sink, returned }));
-    recorder.offered(S / 2);
+    recorder.offered(0, S / 2);
     recorder.cut(4 * S + S / 10, Gauges::default());
     for due_ns in [3 * S - 1, 2 * S + S / 4, 2 * S, S + 1, S, 4 * S] {
-        recorder.offered(due_ns);
+        recorder.offered(0, due_ns);
     }
     recorder.finish(5 * S, Gauges::default());
     drop(recorder);
@@ -213,7 +213,7 @@ fn what_comes_back_is_used_again_empty() {
     let (back, returned) = sync_channel(16);
     let mut recorder = Recorder::new(0, 1, 0, (0, 100 * S), Some(Exchange { sink, returned }));
     for second in 0..20 {
-        recorder.offered(second * S);
+        recorder.offered(0, second * S);
         recorder.ended(0, Outcome::Ok, &times(second * S, second * S + 5_000_000));
         recorder.cut((second + 1) * S, Gauges::default());
         let interval = intervals.try_recv().unwrap();
@@ -297,4 +297,45 @@ fn what_is_measured_is_handed_over_with_the_interval_and_its_room_comes_back() {
     let mut once = Recorder::new(0, 1, 0, (0, S), None);
     once.measured(0, 1.0);
     once.not_measured(0, || panic!("nobody is told"));
+}
+
+#[test]
+fn what_users_lost_is_the_part_of_their_requests_within_the_window() {
+    let (sink, intervals) = sync_channel(64);
+    let (_back, returned) = sync_channel(64);
+    let mut recorder = Recorder::new(0, 2, 0, (10 * S, 20 * S), Some(Exchange { sink, returned }));
+    let lost = |recorder: &mut Recorder, outcome, due, end| {
+        recorder.cut(end, Gauges::default());
+        recorder.came_to_nothing(outcome, &times(due, end));
+    };
+    lost(&mut recorder, Outcome::Timeout, 5 * S, 9 * S);
+    lost(&mut recorder, Outcome::Timeout, 8 * S, 12 * S);
+    lost(&mut recorder, Outcome::Status, 13 * S, 14 * S);
+    lost(&mut recorder, Outcome::Variable, 13 * S, 19 * S);
+    assert!(recorder.spans_window(&times(9 * S, 20 * S)) && !recorder.spans_window(&times(11 * S, 30 * S)));
+    // open for all of it, for a third, and for more than half of it
+    lost(&mut recorder, Outcome::Ok, 9 * S, 25 * S);
+    lost(&mut recorder, Outcome::Unfinished, 17 * S, 30 * S);
+    lost(&mut recorder, Outcome::Unfinished, 14 * S, 30 * S);
+    recorder.finish(31 * S, Gauges::default());
+    drop(recorder);
+    let mut sum = tidemark_record::LostTime::default();
+    intervals.iter().for_each(|interval| sum.add(&interval.lost_time));
+    assert_eq!((sum.refused_us, sum.waited_us), (1_000_000, 2_000_000 + 10_000_000 + 3_000_000 + 6_000_000));
+    assert_eq!((sum.stuck_us, sum.stuck), (16_000_000, 2));
+}
+
+#[test]
+fn what_is_open_is_told_by_label() {
+    let (sink, intervals) = sync_channel(64);
+    let (_back, returned) = sync_channel(64);
+    let mut recorder = Recorder::new(0, 3, 0, (0, 9 * S), Some(Exchange { sink, returned }));
+    [0, 2, 2].iter().for_each(|label| recorder.offered(*label, 7));
+    recorder.cut(S, Gauges::default());
+    recorder.ended(2, Outcome::Ok, &times(7, S + 5));
+    recorder.dropped(0, 7);
+    recorder.finish(2 * S - 1, Gauges::default());
+    drop(recorder);
+    let open: Vec<_> = intervals.iter().map(|interval| interval.open_by_label).collect();
+    assert_eq!(open, [vec![(0, 1), (2, 2)], vec![(2, 1)]]);
 }

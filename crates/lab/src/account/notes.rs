@@ -82,7 +82,7 @@ pub(super) fn streamed(events: &EventCounts) -> Option<String> {
     match (streams, received) {
         (0, _) => None,
         (_, 0) => Some(format!(
-            "warning: 0 events came over {streams} event streams, over the whole run: nothing shows that they work"
+            "0 events came over {streams} event streams, over the whole run: nothing shows that they work"
         )),
         _ => Some(format!(
             "{received} events came over {streams} event streams, over the whole run; steps waited for {taken} of them"
@@ -172,6 +172,11 @@ pub(super) fn redirected(end: &DriveEnd) -> Vec<String> {
             "{label}: {count}{counted}, as part of the requests that met them and no requests of their own"
         )
     });
+    followed.collect()
+}
+
+/// Answers that only said where else to ask, which nobody followed and no check refused, by label.
+pub(super) fn unfollowed(end: &DriveEnd) -> Vec<String> {
     let unfollowed = end.unfollowed.iter().map(|(label, answers)| {
         let (answers, counts) = match answers {
             1 => ("1 answer".to_owned(), "it counts"),
@@ -182,7 +187,7 @@ pub(super) fn redirected(end: &DriveEnd) -> Vec<String> {
              goes there, `check: {{status: 2xx}}` makes failures of such answers"
         )
     });
-    followed.chain(unfollowed).collect()
+    unfollowed.collect()
 }
 
 /// Where nothing that was due in the measured window was answered in it: the service times that there are, are of what was

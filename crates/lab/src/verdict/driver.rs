@@ -9,7 +9,7 @@
 //! | open, and less than 99 % of what was offered had a good answer | the busiest driving thread was on a CPU, or waited for one | more than 95 % of the time | it may have sent and read no faster: what waited for a connection waited for the driver to read the answers of others |
 //! | the same, or nothing was even turned to | the driving threads waited for a core | more than half of the time | the same |
 //! | any | a driving thread was not there at all: stopped, suspended | more than 10 % of the time | nothing was sent or read then, which the rate has lost; users of a closed load have no due time that would show it, and who is stopped waits for no core |
-//! | open | 99th percentile of the lag | above 1 ms and above 10 % of the 99th percentile of the good answers' response time | requests left late by the driver's own fault, and that lateness is in the percentile that is reported. Where nothing was answered, above 1 s: for so long nothing left |
+//! | open | 99th percentile of the lag | above 1 ms and above 10 % of the 99th percentile of the good answers' response time | requests were sent late by the load generator, and that lateness is in the percentile that is reported. Where nothing was answered, above 1 s: for so long nothing left |
 //! | open | 99th percentile of late reading | the same | answers had come and were not read |
 //! | closed | mean lag | above 0.1 ms and above 10 % of the mean response time of the good answers | a user's next request follows its last answer, so the driver's lateness slows all users by that share, and with them the throughput |
 //! | closed | the driving threads waited for a core | more than 20 % of the time, and on average more than 0.1 ms and more than 20 % of the mean response time from when one woke until it slept again | answers lay unread, each for half of that wait on average, and a user's next request follows then: 10 % of the response time that is in no lag |
@@ -54,6 +54,8 @@ const OPEN_LAG_P99_US: f64 = 1_000.0;
 const CLOSED_LAG_MEAN_US: f64 = 100.0;
 /// Programs that are named, at most.
 const NAMED: usize = 3;
+/// A driver that waited for a core for a larger share of the time was late for want of it.
+const WAITED_SHARE: f64 = 0.05;
 /// Stealing below this is not named, cores.
 const STEAL_NAMED: f64 = 0.02;
 
@@ -124,8 +126,9 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
     let matters = summary.good.requests > 0 || lag_us > WHOLE_SECOND_US;
     if matters && lag_us > always_us.max(LAG_SHARE_MAX * response_us) {
         limits.push(format!(
-            "requests left late by the driver's own fault: the {name} of the lag is {}{}{who}; give it cores of its own (--pin), more \
+            "sent late: the load generator {}{who}: the {name} of the lag is {}{}; give it cores of its own (--pin), more \
              --threads, or less load",
+            why_late(driver),
             duration_text(lag_us),
             beside_good(&that(name, response), response_us)
         ));
@@ -134,8 +137,9 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
     let read = driver.read_lag_us.as_ref().map_or("p99", p99_name);
     if is_open && read_us > OPEN_LAG_P99_US.max(LAG_SHARE_MAX * p99_us(good)) {
         limits.push(format!(
-            "answers were read late by the driver's own fault: the {read} of the delay is {}{}{who}; give it \
+            "answers were read late: the load generator {}{who}: the {read} of the delay is {}{}; give it \
              cores of its own (--pin), more --threads, or less load",
+            why_late(driver),
             duration_text(read_us),
             beside_good(&that(read, p99_name(good)), p99_us(good))
         ));
@@ -176,6 +180,14 @@ pub(super) fn is_starved(summary: &Summary, totals: &Totals, load: &Load, spin: 
 /// Whether the driver had no core for most of the time, while it wanted one: it heard nothing then.
 fn had_no_core(driver: &Driver) -> bool {
     driver.waited_share.unwrap_or(0.0) > NO_CORE_SHARE
+}
+
+/// Why the driver was late.
+fn why_late(driver: &Driver) -> &'static str {
+    match driver.waited_share.unwrap_or(0.0) > WAITED_SHARE || driver.steal_share > WAITED_SHARE {
+        true => "had no CPU",
+        false => "did not keep up",
+    }
 }
 
 /// Who else used the machine during the window.
@@ -350,7 +362,14 @@ mod tests {
             }
         };
         assert!(told(OPEN, late(1_000_000)).is_empty());
-        assert!(told(OPEN, late(1_000_001))[0].starts_with("requests left late"));
+        assert!(told(OPEN, late(1_000_001))[0].starts_with("sent late: the load generator did not keep up"));
+        let starved = told(OPEN, |s| {
+            (s.driver.lag_us.p99, s.driver.waited_share) = (Some(9_000), Some(0.3));
+            s.driver.busiest = vec![Busy { name: "rustc".into(), cores: 1.2 }];
+        });
+        let why =
+            "sent late: the load generator had no CPU (the busiest beside it: rustc 1.20 cores): the p99";
+        assert!(starved[0].starts_with(why), "{starved:?}");
     }
 
     #[test]

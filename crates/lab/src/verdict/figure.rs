@@ -6,8 +6,10 @@ use tidemark_record::summary::Driver;
 use tidemark_record::{Distribution, HISTOGRAM_HIGH_US, LabelTotals, Outcome, Totals};
 use tidemark_scenario::plan::{About, Metric, Objective};
 
-/// Fewer failures of a label, all of it, may be chance.
-const FAILURES_OF_A_LABEL: u64 = 10;
+use super::few;
+
+/// Fewer failures of a group, all of it, may be chance.
+const FAILURES_OF_A_GROUP: u64 = 10;
 /// A request that had no answer for so many times as long as the driver can have held it up is not its doing.
 const EXPLAINS: f64 = 2.0;
 
@@ -37,6 +39,8 @@ pub struct Measured<'a> {
     hold_up_us: f64,
     /// The share of the time that its threads had no core.
     waited_share: f64,
+    /// The share of what was due that failed as somebody allows: none of it is short of what is to be achieved.
+    pub(super) forgiven: f64,
     /// How long answers may have lain unread beyond what is taken out of each response time; infinite where nobody knows.
     unread_us: f64,
 }
@@ -69,7 +73,14 @@ impl<'a> Measured<'a> {
             }
         };
         let waited_share = driver.waited_share.unwrap_or(0.0);
-        Measured { totals, limited, is_closed, hold_up_us, waited_share, unread_us }
+        Measured { totals, limited, is_closed, hold_up_us, waited_share, forgiven: 0.0, unread_us }
+    }
+
+    /// The same where so many of the requests that were due may fail.
+    pub fn forgiving(mut self, allowed: f64) -> Self {
+        let failed = (self.totals.all.failed() as f64).min(allowed);
+        self.forgiven = failed / (self.totals.offered as f64).max(1.0);
+        self
     }
 
     /// The share of the window that the driver can have been held up: once for as long as any request was, or often for a
@@ -97,12 +108,19 @@ impl<'a> Measured<'a> {
         self.of(objective).map_or(0.0, |of| of.failed() as f64 / of.due().max(1) as f64)
     }
 
-    /// A percentile that so few requests do not have, and how many they were. What is measured is the slowest of them then.
-    pub fn too_few(&self, objective: &Objective) -> Option<(f64, u64)> {
+    /// What is said of a percentile that so few requests do not have. What is measured is the slowest of them then.
+    pub fn too_few(&self, objective: &Objective) -> Option<String> {
         let Metric::Percentile(percent) = objective.metric else { return None };
-        let times = self.of(objective)?.response_times();
-        // 100 is the slowest by name
-        (percent < 100.0 && !times.supports(percent / 100.0)).then(|| (percent, times.due()))
+        let measured_s = self.totals.window.map_or(0.0, |window| window.length_s());
+        few::told(percent, self.of(objective)?.due(), measured_s, "requests")
+    }
+
+    /// What an objective on the share of what is offered comes to where the window is too short to tell whether what was under
+    /// way at its end was a backlog, and how long the fastest answers took, seconds.
+    pub fn at_most(&self, objective: &Objective) -> Option<(f64, f64)> {
+        let of = self.totals.achieved();
+        (objective.metric == Metric::AchievedShare && of.at_most > of.share)
+            .then_some((of.at_most, of.fastest_s))
     }
 
     /// The figure that an objective is about; none where there was nothing to measure it on, and for what the ledger decides.
@@ -171,25 +189,13 @@ impl<'a> Measured<'a> {
         counts.fold((0, 0), |sums, counts| (sums.0 + counts.0, sums.1 + counts.1))
     }
 
-    /// Labels, by index, of which all requests failed by no doing of the driver, and how many those were; none where
-    /// there is but one.
-    pub fn failing_labels(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let labels = self.totals.by_label.iter().enumerate();
-        let failing = labels.filter(|(_, of)| {
-            of.due() >= FAILURES_OF_A_LABEL
-                && of.due() < self.totals.all.due()
-                && of.failed() - self.maybe_spoiled(of, false) == of.due()
-        });
-        failing.map(|(label, of)| (label, of.due()))
-    }
-
     /// Groups, by index, none of which ended well by no doing of the driver, how many those were, and whether none ended at
     /// all; none where no request did well either.
     pub fn failing_groups(&self) -> impl Iterator<Item = (usize, u64, bool)> + '_ {
         let is_of_all = self.totals.all.failed() == self.totals.all.due();
         let groups = self.totals.by_group.iter().enumerate().filter(move |_| !is_of_all);
         let failing = groups.filter(|(_, of)| {
-            of.due() >= FAILURES_OF_A_LABEL && of.failed() - self.maybe_spoiled(of, true) == of.due()
+            of.due() >= FAILURES_OF_A_GROUP && of.failed() - self.maybe_spoiled(of, true) == of.due()
         });
         failing.map(|(group, of)| (group, of.due(), of.measured[Outcome::Unfinished as usize] == of.due()))
     }
@@ -202,7 +208,7 @@ impl<'a> Measured<'a> {
     /// Failures that a driver which was held up may have made itself. A server's own word, or a refused or broken
     /// connection, is none; nor is a request that had no answer for much longer than the driver can have held it up. When that
     /// was known after the begin of a group says nothing of it.
-    fn maybe_spoiled(&self, of: &LabelTotals, is_group: bool) -> u64 {
+    pub(super) fn maybe_spoiled(&self, of: &LabelTotals, is_group: bool) -> u64 {
         let explained = |outcome: &Outcome| {
             (is_group && self.limited)
                 || self.is_explained(of.known_after_us.get(outcome).map_or(0, |times| times.min()))

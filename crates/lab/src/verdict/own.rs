@@ -4,12 +4,12 @@
 //! above is held against what the figure would be were each such number larger than every bound, one from below against
 //! what it would be were each 0.
 
-use tidemark_record::manifest::ObjectiveResult;
+use tidemark_record::manifest::{ObjectiveResult, Undecided};
 use tidemark_record::{OwnKind, OwnMetric, OwnTotals, rank};
 use tidemark_scenario::plan::{Comparison, Objective, OwnFigure};
 
 use super::figure::Measured;
-use super::{holds, significant};
+use super::{few, holds, significant};
 
 /// What became of an objective on a figure of the metric of this index.
 pub fn result(objective: &Objective, metric: u16, figure: OwnFigure, of: &Measured<'_>) -> ObjectiveResult {
@@ -34,7 +34,24 @@ pub fn result(objective: &Objective, metric: u16, figure: OwnFigure, of: &Measur
     if undecided {
         measured += ", maybe more but for the driver";
     }
-    ObjectiveResult { objective: objective.text.clone(), met, measured, default: false, undecided }
+    let few = match figure {
+        OwnFigure::Percentile(percent) => {
+            few::told(percent, totals.values.count + totals.values.no_number, window_s, "numbers")
+        }
+        _ => None,
+    };
+    if let Some(few) = &few {
+        measured += few;
+    }
+    // all of so few are within the bound, and more may not be
+    let too_few = met && few.is_some();
+    let undecided_by = match (undecided, too_few) {
+        (true, _) => Some(Undecided::DriverBound),
+        (false, true) => Some(Undecided::TooFew),
+        (false, false) => None,
+    };
+    let (objective, undecided) = (objective.text.clone(), undecided_by.is_some());
+    ObjectiveResult { objective, met: met && !too_few, measured, default: false, undecided, undecided_by }
 }
 
 /// A figure for a person, in its unit.
@@ -124,7 +141,7 @@ mod tests {
         let limits = if limited { vec!["it had no core".to_owned()] } else { Vec::new() };
         let driver = Driver { limits, ..Driver::default() };
         let of = Measured::new(&totals, &driver, true, false);
-        let result = super::super::result(&plan.objectives[0], &of);
+        let result = super::super::result(&plan.objectives[0], &of, false);
         (result.met, result.undecided, result.measured)
     }
 

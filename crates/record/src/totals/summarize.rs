@@ -37,6 +37,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         verdict: Verdict { status: Status::Pass, reasons: Vec::new() },
         offered_per_s: ratio(totals.offered as f64, measured_s),
         achieved_per_s: ratio(totals.all.good_in_window as f64, measured_s),
+        achieved_share: (totals.offered > 0).then(|| totals.achieved_share()),
         measured_s,
         requests,
         errors: totals.all.errors_by_kind(),
@@ -66,13 +67,13 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         stores_figures: totals.figures.summary(),
         run_dir: run_dir.display().to_string(),
         steady_state: None,
+        warnings: Vec::new(),
     }
 }
 
 /// The figures of a target: those of its labels together.
 fn target(totals: &Totals, name: &str, labels: &[usize]) -> Target {
-    let mut of = LabelTotals::default();
-    labels.iter().filter_map(|label| totals.by_label.get(*label)).for_each(|label| of.add_label(label));
+    let of = totals.of_labels(labels.iter().copied());
     Target {
         target: name.to_owned(),
         requests: of.requests(),

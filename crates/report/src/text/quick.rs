@@ -141,7 +141,10 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     };
     let offered = match manifest.load.starts_with("closed") {
         true => String::new(),
-        false => format!("{}/s offered", three_digits(summary.offered_per_s)),
+        false => {
+            let share = achieved_of_offered(summary).map(|share| format!(" ({share} achieved)"));
+            format!("{}/s offered{}", three_digits(summary.offered_per_s), share.unwrap_or_default())
+        }
     };
     let at_least = at_least(manifest);
     let achieved = format!("{at_least}{}/s good answers", three_digits(summary.achieved_per_s));

@@ -48,6 +48,12 @@ impl Ask {
         matches!(self, Ask::Http(request) if !request.upload.is_empty())
     }
 
+    /// Whether it asks for nothing, and waits for what the server tells by itself.
+    pub fn is_wait(&self) -> bool {
+        use EventStreamStep::{CloseByServer, Expect};
+        matches!(self, Ask::WebSocket(WebSocketStep::Expect) | Ask::EventStream(Expect | CloseByServer))
+    }
+
     /// Whether it is about a WebSocket or an event stream that there is.
     pub fn is_within_binding(&self) -> bool {
         match self {

@@ -127,7 +127,7 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
         let began = begin.elapsed();
         let out =
             folder.as_ref().map(|out| if count == 1 { out.clone() } else { out.join(number.to_string()) });
-        let run_options = RunOptions { out, ..options(arguments)? };
+        let run_options = RunOptions { out, is_part: true, ..options(arguments)? };
         if !arguments.quiet {
             output::remark(&format!("fresh run {number} of {count}"));
         }

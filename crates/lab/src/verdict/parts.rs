@@ -1,0 +1,203 @@
+//! Each label, group, target and kind of sessions by itself: what is rare is nothing in a total.
+//!
+//! What may fail of the run may fail of each part, beyond chance ([`chance`]): a healthy run of many labels is not told.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use tidemark_record::{LabelTotals, Outcome};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{About, Comparison, LoadModel, Metric, Op, SessionKind};
+
+use super::allowed::{Allowed, bounds_errors};
+use super::figure::Measured;
+use super::{chance, defaults, text, window};
+use crate::steady;
+
+/// A part of a run.
+struct Part<'a> {
+    name: String,
+    of: Cow<'a, LabelTotals>,
+    is_group: bool,
+    /// Requests in each of it.
+    steps: f64,
+    /// What was cut off by the run's end was none of its failures.
+    may_be_cut_off: bool,
+}
+
+/// What failed of a label, a group, a target, or a kind of sessions, beyond what may.
+pub(super) fn failing(plan: &Plan, measured: &Measured<'_>) -> Vec<String> {
+    let (labels, groups) = (labels(plan, measured), groups(plan, measured));
+    let unions = unions(plan, measured);
+    let looks = labels.len() + groups.len() + unions.len();
+    let allowed = Allowed::of(plan);
+    let told = |part: &Part<'_>| failing_part(part, measured, &allowed, looks);
+    let failing: Vec<String> = labels.iter().chain(&groups).filter_map(told).collect();
+    match failing.is_empty() {
+        true => unions.iter().filter_map(told).collect(),
+        false => failing,
+    }
+}
+
+fn failing_part(part: &Part<'_>, measured: &Measured<'_>, allowed: &Allowed, looks: usize) -> Option<String> {
+    let of = &part.of;
+    let spoiled = measured.maybe_spoiled(of, part.is_group);
+    let cut_off = if part.may_be_cut_off { of.measured[Outcome::Unfinished as usize] } else { 0 };
+    let failed = of.failed().saturating_sub(spoiled.max(cut_off));
+    let (due, name) = (of.due(), &part.name);
+    if !chance::is_beyond(failed, allowed.of_due(due as f64 * part.steps), looks) {
+        return None;
+    }
+    let what = if part.is_group { "groups" } else { "requests of" };
+    Some(match failed == due {
+        true => format!("all {due} {what} {name} failed"),
+        false => format!(
+            "{failed} of {due} {what} {name} failed ({}), which is more than `{}` allows, beyond chance",
+            text(Metric::ErrorShare, failed as f64 / due as f64),
+            allowed.text
+        ),
+    })
+}
+
+/// Labels without an objective of their own on errors; none where there is only one.
+fn labels<'a>(plan: &Plan, measured: &Measured<'a>) -> Vec<Part<'a>> {
+    let totals = measured.totals;
+    let all = plan.labels.iter().zip(&totals.by_label).zip(0..);
+    let judged = all.filter(|((_, of), label)| {
+        of.due() > 0 && of.due() < totals.all.due() && !has_own_bound(plan, About::Label(*label))
+    });
+    let part = |((name, of), label): ((&String, &'a LabelTotals), u16)| Part {
+        name: format!("`{name}`"),
+        of: Cow::Borrowed(of),
+        is_group: false,
+        steps: 1.0,
+        may_be_cut_off: only_waits(plan, label),
+    };
+    judged.map(part).collect()
+}
+
+/// Groups of which any did well: the others are told by themselves.
+fn groups<'a>(plan: &Plan, measured: &Measured<'a>) -> Vec<Part<'a>> {
+    let all = plan.groups.iter().zip(&measured.totals.by_group).zip(0..);
+    let judged = all.filter(|((_, of), group)| {
+        of.measured[Outcome::Ok as usize] > 0 && !has_own_bound(plan, About::Group(*group))
+    });
+    let part = |((name, of), group): ((&String, &'a LabelTotals), u16)| Part {
+        name: format!("`{name}`"),
+        of: Cow::Borrowed(of),
+        is_group: true,
+        steps: steps_of(plan, group),
+        may_be_cut_off: true,
+    };
+    judged.map(part).collect()
+}
+
+/// Targets, and kinds of sessions, by the labels that they alone have; of one label it is told by itself.
+fn unions<'a>(plan: &Plan, measured: &Measured<'a>) -> Vec<Part<'a>> {
+    let of_labels = plan.targets_of_labels();
+    let targets = plan.target_names().into_iter().enumerate().map(|(target, name)| {
+        let labels = (0..of_labels.len()).filter(|label| of_labels[*label] == target).collect();
+        (format!("target `{name}`"), labels)
+    });
+    let kinds =
+        plan.sessions.iter().map(|kind| (format!("sessions `{}`", kind.name), own_labels(plan, kind)));
+    let all = targets.chain(kinds).filter(|(_, labels): &(String, BTreeSet<usize>)| labels.len() > 1);
+    let part = |(name, labels): (String, BTreeSet<usize>)| Part {
+        name,
+        may_be_cut_off: labels.iter().any(|label| only_waits(plan, *label as u16)),
+        of: Cow::Owned(measured.totals.of_labels(labels)),
+        is_group: false,
+        steps: 1.0,
+    };
+    all.map(part).filter(|part| part.of.due() > 0 && part.of.due() < measured.totals.all.due()).collect()
+}
+
+/// Labels that were due more often than they were answered, so that what waits of them grows: each with the reason, and
+/// whether a longer window may say otherwise.
+pub(super) fn behind(plan: &Plan, measured: &Measured<'_>) -> Vec<(String, bool)> {
+    let Some(bound) = achieved_bound(plan) else { return Vec::new() };
+    let (totals, streams) = (measured.totals, plan.load.streams());
+    let Some(window_s) = totals.window.map(|window| window.length_s()) else { return Vec::new() };
+    // where the load grows, so does what is under way
+    if streams.iter().any(steady::changes) || totals.by_label.iter().filter(|of| of.due() > 0).count() < 2 {
+        return Vec::new();
+    }
+    let waits_for_answers: BTreeSet<usize> = streams
+        .iter()
+        .filter(|stream| matches!(stream.model, LoadModel::Closed | LoadModel::Thinking(_)))
+        .filter_map(|stream| plan.sessions.get(stream.kind?))
+        .flat_map(|kind| labels_of(plan, kind))
+        .collect();
+    let labels = plan.labels.iter().zip(&totals.by_label).zip(0u16..);
+    let told = labels.filter(|(_, label)| !waits_for_answers.contains(&usize::from(*label)));
+    told.filter_map(|((name, of), label)| {
+        let achieved = totals.achieved_by_label(label);
+        let fill = achieved.at_most - achieved.share;
+        if achieved.grown <= 1.0 - bound || only_waits(plan, label) {
+            return None;
+        }
+        let is_short = achieved.grown - fill <= 1.0 - bound;
+        let due = text(Metric::Rate, of.due() as f64 / window_s);
+        let share = text(Metric::AchievedShare, achieved.share);
+        let why = match is_short {
+            true => window::is_too_short(window_s, achieved.fastest_s),
+            false => "what waits for an answer grew over the whole window".into(),
+        };
+        Some((format!("`{name}` fell behind: {share} was achieved, of {due}: {why}"), is_short))
+    })
+    .collect()
+}
+
+/// The share of what is offered that is to be achieved, where anything says so.
+fn achieved_bound(plan: &Plan) -> Option<f64> {
+    let is_least = |comparison| matches!(comparison, Comparison::Greater | Comparison::GreaterOrEqual);
+    let defaults = defaults(plan);
+    let all = plan.objectives.iter().chain(&defaults);
+    let of_it = all.filter(|of| of.metric == Metric::AchievedShare && is_least(of.comparison));
+    of_it.map(|of| of.bound).reduce(f64::max)
+}
+
+/// Whether an objective says how much of a label, or of a group, may fail.
+fn has_own_bound(plan: &Plan, about: About) -> bool {
+    plan.objectives.iter().any(|of| of.about == about && bounds_errors(of))
+}
+
+/// Whether all requests of a label wait for what a server tells by itself.
+fn only_waits(plan: &Plan, label: u16) -> bool {
+    let mut of_label = plan.requests.iter().filter(|request| request.label == label).peekable();
+    of_label.peek().is_some() && of_label.all(|request| request.ask.is_wait())
+}
+
+fn labels_of(plan: &Plan, kind: &SessionKind) -> BTreeSet<usize> {
+    let requests = kind.ops.iter().filter_map(|op| match op {
+        Op::Request(request) => plan.requests.get(usize::from(*request)),
+        _ => None,
+    });
+    requests.map(|request| usize::from(request.label)).collect()
+}
+
+/// The labels that no other kind has.
+fn own_labels(plan: &Plan, kind: &SessionKind) -> BTreeSet<usize> {
+    let others = plan.sessions.iter().filter(|other| other.name != kind.name);
+    let of_others: BTreeSet<usize> = others.flat_map(|other| labels_of(plan, other)).collect();
+    labels_of(plan, kind).difference(&of_others).copied().collect()
+}
+
+/// How many requests are in a group.
+fn steps_of(plan: &Plan, group: u16) -> f64 {
+    let in_kind = |kind: &SessionKind| {
+        let (mut within, mut inner, mut steps) = (false, 0, 0usize);
+        for op in &kind.ops {
+            match op {
+                Op::BeginGroup(begun) if *begun == group => within = true,
+                Op::BeginGroup(_) if within => inner += 1,
+                Op::EndGroup if within && inner > 0 => inner -= 1,
+                Op::EndGroup => within = false,
+                Op::Request(_) if within => steps += 1,
+                _ => {}
+            }
+        }
+        steps
+    };
+    plan.sessions.iter().map(in_kind).max().unwrap_or(0).max(1) as f64
+}

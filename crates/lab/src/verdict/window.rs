@@ -1,0 +1,50 @@
+//! A measured window that is shorter than the answers take says little.
+
+use tidemark_record::{Outcome, Totals};
+
+use super::duration_text;
+
+/// A window is to be so many times as long as the fastest answers take: then its second half shows whether they pile up.
+const TIMES: f64 = 3.0;
+/// Where more than this share of the good answers came behind the window, that is told.
+const BEHIND_TOLD: f64 = 0.2;
+
+/// That it is too short, and what to do.
+pub(super) fn is_too_short(measured_s: f64, answers_s: f64) -> String {
+    format!(
+        "the measured window of {} is too short beside answers that take {}; {}",
+        duration_text(measured_s * 1e6),
+        duration_text(answers_s * 1e6),
+        longer(answers_s)
+    )
+}
+
+fn longer(answers_s: f64) -> String {
+    // histograms tell times a little too long
+    format!("measure for at least {:.0}s", (TIMES * answers_s - 0.1).ceil())
+}
+
+/// Whether nothing that was due could have been answered in it, as even the fastest good answers took longer.
+pub(super) fn is_shorter_than_answers(totals: &Totals) -> bool {
+    let Some(window) = totals.window else { return false };
+    let good = totals.all.measured[Outcome::Ok as usize];
+    good > 0 && good == totals.all.good_after_window && totals.achieved().fastest_s >= window.length_s()
+}
+
+/// That much of what was due in the window was answered behind it: the rate is of what came within it, and so is lower.
+pub(super) fn answered_behind(totals: &Totals) -> Option<String> {
+    let window = totals.window?;
+    let good = totals.all.measured[Outcome::Ok as usize];
+    let share = totals.all.good_after_window as f64 / good.max(1) as f64;
+    let answers_s = totals.all.service_time_us.mean() / 1e6;
+    (share > BEHIND_TOLD).then(|| {
+        format!(
+            "{:.0} % of the good answers came behind the measured window of {}: the rate is of those that came within it, \
+             what was achieved counts all of them; answers take {} on average, so {}",
+            share * 100.0,
+            duration_text(window.length_s() * 1e6),
+            duration_text(answers_s * 1e6),
+            longer(answers_s)
+        )
+    })
+}
