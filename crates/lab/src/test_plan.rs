@@ -33,5 +33,13 @@ pub fn series(label: u16, outcome: Outcome, us: u64, count: u32) -> Series {
     let mut times = new_histogram();
     times.record_n(us, count);
     let [response_time_us, response_time_less_lag_us, service_time_us] = [(); 3].map(|()| times.clone());
-    Series { label, outcome, measured: true, response_time_us, response_time_less_lag_us, service_time_us }
+    Series {
+        label,
+        outcome,
+        measured: true,
+        phase: None,
+        response_time_us,
+        response_time_less_lag_us,
+        service_time_us,
+    }
 }

@@ -24,6 +24,7 @@ mod driver;
 mod figure;
 mod machine;
 mod own;
+mod phase;
 
 pub use driver::limits;
 pub(crate) use driver::{CORE_WAIT_SHARE_MAX, NO_CORE_SHARE};
@@ -73,8 +74,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let is_starved = driver::is_starved(summary, totals, &plan.load, evidence.spin);
     let measured = |totals| Measured::new(totals, &summary.driver, is_closed, is_starved);
     let all = measured(totals);
-    let mut results: Vec<ObjectiveResult> =
-        plan.objectives.iter().map(|objective| result(objective, &all)).collect();
+    let judged = |objective: &Objective| match phase::totals(objective, totals) {
+        Some(of_phase) => result(objective, &measured(of_phase)),
+        None => result(objective, &all),
+    };
+    let mut results: Vec<ObjectiveResult> = plan.objectives.iter().map(judged).collect();
     let apart = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0);
     let undisturbed = measured(apart.unwrap_or(totals));
     results.extend(defaults(plan).into_iter().map(|objective| {

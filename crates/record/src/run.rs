@@ -333,7 +333,7 @@ fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
 /// Requests, or groups of steps, by what the fourth column names.
 fn read_series(
     path: &Path,
-    fields: &[Field; 10],
+    fields: &[Field; 12],
     labels: &[String],
 ) -> Result<Vec<StoredSeries>, RecordError> {
     let table = Table::read_with(path, fields, &files::LATER)?;

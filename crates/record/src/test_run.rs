@@ -17,5 +17,13 @@ pub(crate) fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(
         response_time_less_lag_us.record_n(us - us / 10, count);
         service_time_us.record_n(us / 2, count);
     }
-    Series { label, outcome, measured, response_time_us, response_time_less_lag_us, service_time_us }
+    Series {
+        label,
+        outcome,
+        measured,
+        phase: None,
+        response_time_us,
+        response_time_less_lag_us,
+        service_time_us,
+    }
 }

@@ -17,7 +17,15 @@ fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(u64, u32)])
         service_time_us.record_n(us * 3 / 4, count);
     }
     let response_time_less_lag_us = response_time_us.clone();
-    Series { label, outcome, measured, response_time_us, response_time_less_lag_us, service_time_us }
+    Series {
+        label,
+        outcome,
+        measured,
+        phase: None,
+        response_time_us,
+        response_time_less_lag_us,
+        service_time_us,
+    }
 }
 
 fn interval(thread: u16, start_us: u64, end_us: u64) -> ThreadInterval {

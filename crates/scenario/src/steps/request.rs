@@ -2,7 +2,7 @@
 
 use tidemark_wire::http1::is_token;
 
-use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::auth::AUTH;
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
@@ -43,6 +43,7 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         keys: &[
             LABEL,
+            TAGS,
             AT,
             QUERY,
             key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers."),
