@@ -15,7 +15,7 @@ import { percentileChart } from './percentiles';
 import type { Good, LagClass, Latency, ObjectiveResult, RunPage } from './run';
 import { split } from './store-lines';
 import { storesPart, watchedPart } from './stores';
-import { errorSection, groupTable, labelTable, table, targetTable, time } from './table';
+import { errorSection, groupTable, labelTable, phaseTable, table, targetTable, time } from './table';
 import { themeButton } from './theme';
 import { timeline, type Timeline } from './timeline';
 
@@ -30,6 +30,8 @@ interface Part {
 export function page(run: RunPage, source: string): HTMLElement[] {
   const line = timeline(run);
   const { faults, groups, ledger, maintenance, metrics, parts: where, slowest, targets } = run.manifest.summary;
+  const phased = phaseTable(run);
+  const byPhase: Part[] = phased ? [{ id: 'phases', title: 'By phase', short: 'Phases', content: phased }] : [];
   const byTarget: Part[] = targets.length > 0 ? [{ id: 'targets', title: 'By target', short: 'Targets', content: targetTable(run) }] : [];
   const byGroup: Part[] = groups.length > 0 ? [{ id: 'groups', title: 'By group', short: 'Groups', content: groupTable(run) }] : [];
   const went: Part[] = toldParts(where) || slowest.length > 0 ? [{ id: 'parts', title: 'Where the time went', short: 'Parts', content: partsPart(run) }] : [];
@@ -49,6 +51,7 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     { id: 'heat-map', title: 'Response-time heat map', short: 'Heat map', content: heatmap(line, run) ?? empty('No request ended.') },
     { id: 'percentiles', title: 'Latency distribution', short: 'Percentiles', content: [percentileChart(run) ?? empty('No request had a good answer in the measured window.'), latencyTable(run)] },
     ...went,
+    ...byPhase,
     ...byTarget,
     { id: 'labels', title: 'By label', short: 'Labels', content: [labelTable(run) ?? empty('The scenario has no labelled steps.'), labelChart(run, line)] },
     ...byGroup,

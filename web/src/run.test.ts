@@ -97,6 +97,13 @@ describe('readRun', () => {
     expect(summaryOf({}).groups).toEqual([]);
   });
 
+  it('reads the phases of the load', () => {
+    const high = { name: 'high', level: '5/s', measured: true, from_s: 2, to_s: 4, requests: 9, dropped: 1, failed: 2, response_time_us: { p50: 7 }, processes: [{ name: 'driver', cpu_share: 0.5 }] };
+    const summary = summaryOf({ phases: [{ name: 'warm-up' }, high] });
+    expect(summary.phases).toMatchObject([{ name: 'warm-up', measured: false }, { name: 'high', measured: true, due: 10, failed: 2, response_time_us: { p50: 7, p99: null }, driver_cores: 0.5, system_cores: null }]);
+    expect(summaryOf({}).phases).toEqual([]);
+  });
+
   it('never makes a pass of a run that was stopped', () => {
     const verdictOf = (interrupted: boolean, status: string) => readRun(JSON.stringify({ manifest: { interrupted, summary: { verdict: { status, reasons: ['r'] } } } })).manifest.summary.verdict;
     expect(verdictOf(true, 'pass').status).toBe('invalid');

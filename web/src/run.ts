@@ -230,6 +230,24 @@ export interface Bump {
   seen_s: number;
 }
 
+/** What was due in a phase of the load. */
+export interface PhaseFigures {
+  name: string;
+  level: string;
+  measured: boolean;
+  from_s: number;
+  to_s: number;
+  offered_per_s: number;
+  achieved_per_s: number;
+  /** What was due in it: what ended, and what was dropped. */
+  due: number;
+  failed: number;
+  response_time_us: Latency;
+  /** Mean cores; null where nobody looked. */
+  system_cores: number | null;
+  driver_cores: number | null;
+}
+
 export interface Summary {
   verdict: { status: Status; reasons: string[] };
   offered_per_s: number;
@@ -257,6 +275,8 @@ export interface Summary {
   targets: Step[];
   /** Several steps together, none of which is a request; none where the scenario has no groups. */
   groups: Group[];
+  /** The phases of the load, those that are not measured included; none in runs of before. */
+  phases: PhaseFigures[];
   /** What the scenario measured itself; none where it measures nothing. */
   metrics: OwnMetric[];
   processes: ProcessSummary[];
@@ -640,6 +660,18 @@ function readSummary(value: unknown): Summary {
       return {
         group: text(of.group), count: number(of.count), achieved_per_s: number(of.achieved_per_s), errors: counts(of.errors),
         response_time_us: latencyOf(of.response_time_us),
+      };
+    }),
+    phases: list(it.phases).map((entry) => {
+      const of = object(entry);
+      const cores = (name: string): number | null => {
+        const process = list(of.processes).map(object).find((process) => process.name === name);
+        return process ? number(process.cpu_share) : null;
+      };
+      return {
+        name: text(of.name), level: text(of.level), measured: of.measured === true, from_s: number(of.from_s), to_s: number(of.to_s),
+        offered_per_s: number(of.offered_per_s), achieved_per_s: number(of.achieved_per_s), due: number(of.requests) + number(of.dropped),
+        failed: number(of.failed), response_time_us: latencyOf(of.response_time_us), system_cores: cores('system'), driver_cores: cores('driver'),
       };
     }),
     metrics: list(it.metrics).map((entry) => {

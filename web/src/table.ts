@@ -173,6 +173,24 @@ export function targetTable(run: RunPage): Child {
     ]));
 }
 
+/** The figures of each phase of the load, where several are measured: those of one are those of the whole. */
+export function phaseTable(run: RunPage): Child {
+  const { phases } = run.manifest.summary;
+  if (phases.filter((of) => of.measured).length < 2) return null;
+  const number = true;
+  const times = ['p50', 'p90', 'p99', 'p999', 'max'] as const;
+  const cores = (of: number | null) => of === null ? NOTHING : of.toFixed(2);
+  return [
+    el('p', { class: 'note' }, 'A request is of the phase in which it was due, whenever it ended. CPU is in cores, a mean.'),
+    table('Figures by phase', [{ name: 'Phase' }, { name: 'Level' }, ...['Length', 'Offered', 'Achieved', 'Median', 'p90', 'p99', 'p99.9', 'Longest', 'Failed', 'System CPU', 'Driver CPU'].map((name) => ({ name, number }))],
+      phases.map((of) => [
+        of.measured ? of.name : `${of.name} (not measured)`, of.level, duration((of.to_s - of.from_s) * 1e6), rate(of.offered_per_s), rate(of.achieved_per_s),
+        ...times.map((key) => time(of.response_time_us[key], of.due)),
+        of.failed === 0 ? '0' : el('span', { class: 'bad-text' }, count(of.failed)), cores(of.system_cores), cores(of.driver_cores),
+      ]), 'plain phases'),
+  ];
+}
+
 /** The figures of several steps together, where the scenario has groups of steps. */
 export function groupTable(run: RunPage): Child {
   const { groups } = run.manifest.summary;

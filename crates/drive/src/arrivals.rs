@@ -15,7 +15,7 @@ mod source;
 
 use std::collections::VecDeque;
 
-use tidemark_scenario::plan::{Limits, Load};
+use tidemark_scenario::plan::{Limits, Load, Phase};
 
 use self::gate::{Gate, Passage};
 pub(crate) use self::profile::{MOST_PIECES, pieces_of};
@@ -237,6 +237,15 @@ pub(crate) fn span(load: &Load, begin_ns: u64) -> ((u64, u64), u64) {
         at_ns = end_ns;
     }
     (window.unwrap_or((at_ns, at_ns)), at_ns)
+}
+
+/// When each phase ends.
+pub(crate) fn phase_ends(load: &Load, begin_ns: u64) -> Vec<u64> {
+    let after = |at_ns: &mut u64, phase: &Phase| {
+        *at_ns = at_ns.saturating_add(nanoseconds(phase.duration));
+        Some(*at_ns)
+    };
+    load.phases.iter().scan(begin_ns, after).collect()
 }
 
 #[cfg(test)]

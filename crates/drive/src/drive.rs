@@ -14,7 +14,7 @@ use tidemark_scenario::{Plan, Shared};
 
 use crate::DriveOptions;
 use crate::ahead::Ahead;
-use crate::arrivals::{Schedule, share, span};
+use crate::arrivals::{Schedule, phase_ends, share, span};
 use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
 use crate::cookies::CookieCounts;
 use crate::error::{DriveError, OnceError};
@@ -187,7 +187,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// What the threads hand over, each once a second and at the edges of the measured window. It disconnects when
+    /// What the threads hand over, each once a second and at the edges of phases. It disconnects when
     /// all threads have ended. At most two minutes of it are kept for a reader that is late.
     pub fn intervals(&self) -> &Receiver<ThreadInterval> {
         &self.intervals
@@ -363,6 +363,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let exchange = Some(Exchange { sink: sink.clone(), returned });
         let recorder = Recorder::new(index, plan.labels.len(), begin_ns, window, exchange);
         let recorder = recorder.with_groups(plan.groups.len()).with_metrics(own_kinds(&plan));
+        let recorder = recorder.with_phases(phase_ends(&plan.load, begin_ns));
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (allotments, threads) = (allotments.clone(), options.threads);

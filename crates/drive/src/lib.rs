@@ -95,8 +95,8 @@
 //! - **A session that is told of step by step is the loop's own** (`told`): the same transports, probes and checks,
 //!   with a look at an empty place where nobody wants to be told.
 //! - **What is held is bounded**: what an HTTP/2 server sends unread (`http2`), and who waits (`waiting`).
-//! - **An interval lies within the measured window or outside it**: threads cut them at whole seconds and at the
-//!   window's edges, so that warm-up never leaks into a figure.
+//! - **An interval lies within one phase, and the measured window or outside it**: threads cut them at whole seconds and
+//!   at the edges of phases, so that warm-up never leaks into a figure; what was due in which phase is kept apart (`phases`).
 //! - **No wait for a core is missed**: the kernel counts it when it is over, so each thread reads its own account
 //!   whenever it cuts an interval (`run_queue`); what belongs to the next one goes there. Nor is a stop: a thread
 //!   looks at the clock every 50 ms, and what neither sleep nor work nor a wait explains is absence (`absence`).
@@ -133,6 +133,7 @@ mod machine;
 mod measuring;
 mod memcached;
 mod parts;
+mod phases;
 mod postgres;
 mod prefetch;
 mod protocol;

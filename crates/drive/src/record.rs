@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use tidemark_record::ledger::{Entry, Part};
 use tidemark_record::{
-    ErrorExample, LostTime, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest,
-    ThreadInterval, new_histogram,
+    ErrorExample, LostTime, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest, ThreadInterval,
 };
 
 use crate::absence::{self, Absence, Look};
 use crate::clock::{SECOND_NS, microseconds};
 use crate::parts::Parts;
+use crate::phases::{Phases, SeriesTable};
 use crate::run_queue::RunQueue;
 use crate::session::Connecting;
 use crate::slowest::Slowest;
@@ -82,9 +82,10 @@ pub(crate) struct Recorder {
     window: (u64, u64),
     /// When the measured time ends: with the window, or when the drive was stopped.
     window_end_ns: u64,
-    series: Vec<Option<Series>>,
+    phases: Phases,
+    series: SeriesTable,
     /// The same of groups of steps.
-    groups: Vec<Option<Series>>,
+    groups: SeriesTable,
     pool: Vec<Series>,
     own: Own,
     /// Where the time of good answers went, by label and whether it is measured.
@@ -134,8 +135,9 @@ impl Recorder {
             edge_ns: 0,
             window,
             window_end_ns: window.1,
-            series: vec![None; labels * Outcome::ALL.len() * 2],
-            groups: Vec::new(),
+            phases: Phases::default(),
+            series: SeriesTable::of(labels),
+            groups: SeriesTable::default(),
             pool: Vec::new(),
             own: Own::default(),
             parts: (0..labels * 2).map(|_| None).collect(),
@@ -163,7 +165,14 @@ impl Recorder {
 
     /// For a plan with so many groups.
     pub fn with_groups(mut self, groups: usize) -> Self {
-        self.groups = vec![None; groups * Outcome::ALL.len() * 2];
+        self.groups = SeriesTable::of(groups);
+        self
+    }
+
+    /// For a load with phases that end then, one after the other from the begin of the first interval on.
+    pub fn with_phases(mut self, ends_ns: Vec<u64>) -> Self {
+        self.phases = Phases::of(self.start_ns, ends_ns);
+        self.edge_ns = self.edge_after(self.start_ns);
         self
     }
 
@@ -212,12 +221,13 @@ impl Recorder {
         self.window_end_ns = self.window_end_ns.min(at_ns);
         // what was due meanwhile counts already; what completes a group that has begun does not
         self.window.1 = self.window.1.min(now_ns.saturating_add(1));
+        self.phases.stop(now_ns.saturating_add(1));
         self.edge_ns = self.edge_after(self.start_ns);
     }
 
-    /// Whole seconds, and both edges of the measured window.
+    /// Whole seconds, the edges of phases, and both edges of the measured window.
     fn edge_after(&self, at_ns: u64) -> u64 {
-        let mut edge_ns = (at_ns / SECOND_NS + 1) * SECOND_NS;
+        let mut edge_ns = ((at_ns / SECOND_NS + 1) * SECOND_NS).min(self.phases.edge_after(at_ns));
         for window_edge_ns in [self.window.0, self.window_end_ns] {
             if window_edge_ns > at_ns && window_edge_ns < edge_ns {
                 edge_ns = window_edge_ns;
@@ -257,6 +267,7 @@ impl Recorder {
     fn count_offered(&mut self, due_ns: u64) {
         self.current.offered += 1;
         self.current.measured_offered += u64::from(self.is_measured(due_ns));
+        self.phases.counts(due_ns).0 += 1;
         if due_ns < self.start_ns {
             let end_us = self.edge_after(due_ns) / 1_000;
             self.current.offered_late(end_us.saturating_sub(1));
@@ -274,6 +285,7 @@ impl Recorder {
         debug_assert!(self.outstanding > 0, "only what was offered is dropped");
         self.current.dropped += 1;
         self.current.measured_dropped += u64::from(self.is_measured(due_ns));
+        self.phases.counts(due_ns).1 += 1;
         self.outstanding -= 1;
     }
 
@@ -344,7 +356,8 @@ impl Recorder {
         self.outstanding -= 1;
         self.open[usize::from(label)] -= 1;
         let measured = self.is_measured(times.due_ns);
-        let response_us = add(&mut self.series, &mut self.pool, (label, outcome, measured), times);
+        let phase = self.phases.at(times.due_ns);
+        let response_us = self.series.add(&mut self.pool, (label, outcome), (measured, phase), times);
         if outcome == Outcome::Ok {
             self.heard(times.end_ns);
         } else if outcome != Outcome::Variable {
@@ -384,11 +397,8 @@ impl Recorder {
     /// A good answer, which has just [ended](Recorder::ended), has a body of so many bytes.
     #[inline]
     pub fn body(&mut self, label: u16, due_ns: u64, bytes: u64) {
-        let index = series_index(label, Outcome::Ok, self.is_measured(due_ns));
-        if let Some(Some(series)) = self.series.get_mut(index) {
-            series.bodies += 1;
-            series.body_bytes += bytes;
-        }
+        let due = (self.is_measured(due_ns), self.phases.at(due_ns));
+        self.series.body(label, due, bytes);
     }
 
     /// Where the time of a good answer went: a connection was made for its request, or its first bytes came then.
@@ -462,7 +472,8 @@ impl Recorder {
         debug_assert!(self.groups_open > 0, "only what has begun ends");
         self.groups_open -= 1;
         let measured = self.is_measured(end.times.due_ns);
-        add(&mut self.groups, &mut self.pool, (end.group, end.outcome, measured), &end.times);
+        let phase = self.phases.at(end.times.due_ns);
+        self.groups.add(&mut self.pool, (end.group, end.outcome), (measured, phase), &end.times);
     }
 
     /// A number of the scenario's own was measured.
@@ -584,8 +595,9 @@ impl Recorder {
         let late_ns = now_ns.saturating_sub(end_ns);
         interval.core_waits = self.run_queue.take(late_ns);
         interval.absent_us = self.absence.as_mut().map_or(0, |absence| absence.take(late_ns));
-        interval.series.extend(self.series.iter_mut().filter_map(Option::take));
-        interval.groups.extend(self.groups.iter_mut().filter_map(Option::take));
+        self.series.take_into(&mut interval.series);
+        self.groups.take_into(&mut interval.groups);
+        self.phases.take_into(&mut interval.by_phase);
         interval.own.extend(self.own.series.iter_mut().filter_map(Option::take));
         interval.parts.extend(self.parts.iter_mut().filter_map(Option::take));
         for (status, count) in self.statuses.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
@@ -689,49 +701,6 @@ impl Own {
                 spare.get_or_insert(one);
             }
         }
-    }
-}
-
-/// Where the series of a label, outcome and whether it is measured stands.
-#[inline]
-fn series_index(label: u16, outcome: Outcome, measured: bool) -> usize {
-    (label as usize * Outcome::ALL.len() + outcome as usize) * 2 + usize::from(measured)
-}
-
-/// Adds the times of one request, or group, to those of its label, outcome and whether it is measured; gives its response
-/// time, microseconds.
-fn add(
-    all: &mut [Option<Series>],
-    pool: &mut Vec<Series>,
-    (label, outcome, measured): (u16, Outcome, bool),
-    times: &Times,
-) -> u64 {
-    let index = series_index(label, outcome, measured);
-    let series = all[index].get_or_insert_with(|| fresh(pool, label, outcome, measured));
-    let response_ns = times.end_ns.saturating_sub(times.due_ns);
-    let response_us = microseconds(response_ns);
-    series.response_time_us.record(response_us);
-    let less_lag_ns = response_ns.saturating_sub(times.own_ns);
-    series.response_time_less_lag_us.record(microseconds(less_lag_ns));
-    if let Some(sent_ns) = times.sent_ns {
-        series.service_time_us.record(microseconds(times.end_ns.saturating_sub(sent_ns)));
-    }
-    response_us
-}
-
-fn fresh(pool: &mut Vec<Series>, label: u16, outcome: Outcome, measured: bool) -> Series {
-    match pool.pop() {
-        Some(series) => Series { label, outcome, measured, ..series },
-        None => Series {
-            label,
-            outcome,
-            measured,
-            response_time_us: new_histogram(),
-            response_time_less_lag_us: new_histogram(),
-            service_time_us: new_histogram(),
-            bodies: 0,
-            body_bytes: 0,
-        },
     }
 }
 

@@ -150,6 +150,7 @@ impl Experiment {
         let mut writer = RunWriter::create(&self.run_dir, &plan.labels, &plan.source).map_err(written)?;
         writer.threads(self.threads);
         writer.targets(&plan.target_names(), &plan.targets_of_labels());
+        writer.tags(&plan.tags);
         writer.groups(&plan.groups).map_err(written)?;
         writer.own_metrics(&own::metrics(plan)).map_err(written)?;
         let plan_of_mask = Arc::clone(plan);
@@ -205,6 +206,7 @@ impl Experiment {
         let mut manifest = account.clone().manifest(&self.plan, &self.options, summary, writer.totals());
         let planned = DriveEnd { phases: phases.to_vec(), ..DriveEnd::default() };
         manifest.phases = account::phases(&self.plan, &planned);
+        writer.phases(&manifest.phases, |phase| self.plan.judges_parts_of_phase(phase));
         writer.begun(&self.clean(&manifest)?).map_err(written)
     }
 

@@ -37,6 +37,7 @@ pub fn series(label: u16, outcome: Outcome, us: u64, count: u32) -> Series {
         label,
         outcome,
         measured: true,
+        phase: None,
         response_time_us,
         response_time_less_lag_us,
         service_time_us,

@@ -204,7 +204,7 @@ fn requests_max(plan: &Plan, about: About) -> Option<f64> {
         match about {
             About::All => true,
             About::Label(label) => of == Some(label),
-            About::Group(_) | About::Metric(_) => false,
+            About::Group(_) | About::Metric(_) | About::Phase(..) => false,
         }
     };
     let kinds = plan.sessions.iter().filter(|kind| kind.weight > 0);

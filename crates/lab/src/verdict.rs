@@ -28,6 +28,7 @@ mod figure;
 mod machine;
 mod own;
 mod parts;
+mod phase;
 mod reach;
 mod users;
 mod window;
@@ -87,8 +88,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let is_starved = driver::is_starved(summary, totals, &plan.load, evidence.spin);
     let measured = |totals| Measured::new(totals, &summary.driver, is_closed, is_starved);
     let all = measured(totals);
-    let mut results: Vec<ObjectiveResult> =
-        plan.objectives.iter().map(|objective| result(objective, &all, evidence.is_part)).collect();
+    let judged = |objective: &Objective| match phase::totals(objective, totals) {
+        Some(of_phase) => result(objective, &measured(of_phase), evidence.is_part),
+        None => result(objective, &all, evidence.is_part),
+    };
+    let mut results: Vec<ObjectiveResult> = plan.objectives.iter().map(judged).collect();
     let apart = evidence.undisturbed.filter(|undisturbed| undisturbed.all.due() > 0);
     let judged = apart.unwrap_or(totals);
     let allowed = if judges_errors(plan) { 0.0 } else { Allowed::of(plan).of_due(judged.all.due() as f64) };

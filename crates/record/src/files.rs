@@ -56,8 +56,8 @@ pub(crate) const OPERATIONS_FIELDS: [Field; 5] = [
     ("status", Kind::Int),
 ];
 
-/// Columns of `intervals.parquet`: a row for each interval, label, outcome and whether due in the measured window.
-pub(crate) const SERIES_FIELDS: [Field; 12] = [
+/// Columns of `intervals.parquet`: a row for each interval, label, outcome, phase and whether due in the measured window.
+pub(crate) const SERIES_FIELDS: [Field; 14] = [
     ("start_us", Kind::Int),
     ("end_us", Kind::Int),
     ("in_window", Kind::Bool),
@@ -70,13 +70,19 @@ pub(crate) const SERIES_FIELDS: [Field; 12] = [
     (LESS_LAG, Kind::Bytes),
     (BODIES, Kind::Int),
     (BODY_BYTES, Kind::Int),
+    (PHASE, Kind::Text),
+    (TAGS, Kind::Text),
 ];
 /// Columns of `groups.parquet`.
-pub(crate) const GROUP_FIELDS: [Field; 12] = {
+pub(crate) const GROUP_FIELDS: [Field; 14] = {
     let mut fields = SERIES_FIELDS;
     fields[3].0 = "group";
     fields
 };
+/// Texts by name that the scenario gives a label, as a JSON object.
+pub(crate) const TAGS: &str = "tags";
+/// The phase of the load in which they were due.
+pub(crate) const PHASE: &str = "phase";
 /// Response times with the driver's own lag taken out.
 pub(crate) const LESS_LAG: &str = "response_time_less_lag_us";
 /// Good answers of which the size of the body is known.
@@ -154,7 +160,9 @@ pub(crate) const ENCODED: &str = "encoded_bytes";
 /// Bytes of the same bodies once decoded.
 pub(crate) const DECODED: &str = "decoded_bytes";
 /// Those that runs of earlier versions lack.
-pub(crate) const LATER: [&str; 12] = [
+pub(crate) const LATER: [&str; 14] = [
+    PHASE,
+    TAGS,
     LESS_LAG,
     BODIES,
     BODY_BYTES,
@@ -198,7 +206,8 @@ pub(crate) const ABOUT_SERIES: &str = "Tidemark: requests that ended, by interva
     were due in the measured window. Times are microseconds since the run began. response_time_us, \
     response_time_less_lag_us (the same with the driver's own lag taken out) and service_time_us are histograms in \
     HdrHistogram's V2 encoding (not its compressed form), values in microseconds. bodies is the good answers whose body has a known size, body_bytes the sum: \
-    once decoded where a step looks at the body, else as it came. Rows of the same interval and series add up.";
+    once decoded where a step looks at the body, else as it came. phase names the phase of the load in which \
+    they were due; it is empty after the last. tags are the label's, as a JSON object; empty where it has none. Rows of the same interval and series add up.";
 /// The same for `groups.parquet`.
 pub(crate) const ABOUT_GROUPS: &str = "Tidemark: groups of steps that were over, by interval, group, outcome, and whether \
     their first request was due in the measured window. Columns as in intervals.parquet; times are from the first request \

@@ -83,6 +83,8 @@ pub struct Series {
     pub outcome: Outcome,
     /// Whether they were due within the measured window (warm-up and ramps are not).
     pub measured: bool,
+    /// Index of the load's phase in which they were due; none where they were due after all.
+    pub phase: Option<u16>,
     /// From due to last byte, microseconds.
     pub response_time_us: Histogram,
     /// The same with the driver's own lag taken out: as if each request had left the moment that nothing but the driver was
@@ -146,8 +148,19 @@ impl LostTime {
     }
 }
 
+/// Requests of one phase of the load, told of in an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseCounts {
+    /// Index of the phase.
+    pub phase: u16,
+    /// Those that were due in it.
+    pub offered: u64,
+    /// Those of them that were given up because a bound was reached.
+    pub dropped: u64,
+}
+
 /// What one driver thread did in one interval. Intervals end at whole seconds since the run began and
-/// at both edges of the measured window, so that an interval lies wholly within the window or wholly outside.
+/// at the edges of phases, so that an interval lies wholly within a phase, and within the measured window or wholly outside.
 #[derive(Debug, Clone)]
 pub struct ThreadInterval {
     /// Which driver thread.
@@ -178,6 +191,8 @@ pub struct ThreadInterval {
     pub dropped: u64,
     /// Those of them that were due within the measured window; they may be given up after it.
     pub measured_dropped: u64,
+    /// The same by the phase in which they were due; only phases that have some.
+    pub by_phase: Vec<PhaseCounts>,
     /// Arrivals that wait for a connection at the end of the interval.
     pub waiting: u64,
     /// Requests under way at the end of the interval.
@@ -252,6 +267,7 @@ impl ThreadInterval {
             measured_offered: 0,
             dropped: 0,
             measured_dropped: 0,
+            by_phase: Vec::new(),
             waiting: 0,
             in_flight: 0,
             open_by_label: Vec::new(),
@@ -303,6 +319,7 @@ impl ThreadInterval {
             measured_offered,
             dropped,
             measured_dropped,
+            by_phase,
             waiting,
             in_flight,
             open_by_label,
@@ -332,6 +349,7 @@ impl ThreadInterval {
         offered_earlier.clear();
         open_by_label.clear();
         *lost_time = LostTime::default();
+        by_phase.clear();
         (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);
         (*encoded_bytes, *decoded_bytes) = (0, 0);
         (*cpu_us, *absent_us, *last_good_us) = (0, 0, 0);

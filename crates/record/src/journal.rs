@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{RecordError, damaged, io_error};
 use crate::histogram::{Encoded, Merged, merge_counts, merged, new_merged};
-use crate::interval::{CoreWaits, ErrorExample, LostTime, Outcome, Series, ThreadInterval};
+use crate::interval::{CoreWaits, ErrorExample, LostTime, Outcome, PhaseCounts, Series, ThreadInterval};
 use crate::ledger::Part;
 use crate::{Histogram, OwnKind, OwnSeries, PartSeries, Sample, StoreLook, new_histogram};
 
@@ -89,6 +89,13 @@ struct Head {
     /// The scenario's own metrics, whose histograms stand behind those.
     #[serde(default)]
     own: Vec<OwnHead>,
+    /// The phases of `series` and of `groups`, and what was due in each; absent in journals of earlier versions.
+    #[serde(default)]
+    series_phases: Vec<Option<u16>>,
+    #[serde(default)]
+    group_phases: Vec<Option<u16>>,
+    #[serde(default)]
+    by_phase: Vec<PhaseCounts>,
     /// Where the time of good answers went: label, whether due in the measured window, bytes of the histograms, which stand
     /// behind those.
     #[serde(default)]
@@ -187,6 +194,9 @@ impl Journal {
                     (one.label, one.outcome, one.measured, of.map(&mut encode))
                 })
                 .collect(),
+            series_phases: interval.series.iter().map(|one| one.phase).collect(),
+            group_phases: interval.groups.iter().map(|one| one.phase).collect(),
+            by_phase: interval.by_phase.clone(),
             own: interval.own.iter().map(|one| own_head(one, &mut encode_merged)).collect(),
             parts: interval
                 .parts
@@ -297,6 +307,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
             label,
             outcome,
             measured,
+            phase: None,
             response_time_us,
             response_time_less_lag_us,
             service_time_us,
@@ -323,6 +334,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
             label,
             outcome,
             measured,
+            phase: None,
             response_time_us: histogram(lengths[0])?,
             response_time_less_lag_us: histogram(lengths[1])?,
             service_time_us: histogram(lengths[2])?,
@@ -330,7 +342,10 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
             body_bytes: 0,
         })
     };
-    let groups = head.groups.into_iter().map(group).collect::<Option<Vec<Series>>>()?;
+    let mut groups = head.groups.into_iter().map(group).collect::<Option<Vec<Series>>>()?;
+    for (all, phases) in [(&mut series, head.series_phases), (&mut groups, head.group_phases)] {
+        all.iter_mut().zip(phases).for_each(|(one, phase)| one.phase = phase);
+    }
     let own = head.own.into_iter().map(|one| own(one, &mut decode)).collect::<Option<Vec<OwnSeries>>>()?;
     let mut histogram = |length: usize| decode(length).map(|decoded| recorded(&decoded));
     let mut parts = Vec::with_capacity(head.parts.len());
@@ -360,6 +375,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         measured_offered: measured(head.measured_offered, head.offered),
         dropped: head.dropped,
         measured_dropped: measured(head.measured_dropped, head.dropped),
+        by_phase: head.by_phase,
         waiting: head.waiting,
         in_flight: head.in_flight,
         connections: head.connections,

@@ -26,6 +26,7 @@
 //!     label: 0,
 //!     outcome: Outcome::Ok,
 //!     measured: true,
+//!     phase: None,
 //!     response_time_us: time_us.clone(),
 //!     response_time_less_lag_us: time_us.clone(),
 //!     service_time_us: time_us,
@@ -49,7 +50,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `run.json` | [`Manifest`] with the [`Summary`]; written last, so a directory that has it is whole |
-//! | `intervals.parquet` | a row for each interval, label, outcome: count, response time with and without the driver's lag, service time as histograms; bytes of the bodies of good answers |
+//! | `intervals.parquet` | a row for each interval, label, outcome, phase: count, response time with and without the driver's lag, service time as histograms; bytes of the bodies of good answers |
 //! | `groups.parquet` | where steps are in groups: the same for each group |
 //! | `parts.parquet` | where connections were made for requests, or answers came in pieces: what of the times of good answers went into each, by interval and label |
 //! | `metrics.parquet` | where the scenario measures something itself: a row for each interval and metric |
@@ -133,12 +134,12 @@ pub use files::OPERATIONS_TOLD;
 pub use following::{FOLLOWED_SECONDS, Following, goes_on};
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 pub use interval::{
-    CoreWaits, EARLIER_MAX, ErrorExample, LostTime, Outcome, QUIET_US, SECOND_US, Series, ThreadInterval,
+    CoreWaits, EARLIER_MAX, ErrorExample, LostTime, Outcome, PhaseCounts, QUIET_US, SECOND_US, Series, ThreadInterval,
 };
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use maintenance::{Bump, Maintenance};
 pub use manifest::Manifest;
-pub use merge::{MergedInterval, SeriesKey, SeriesTimes};
+pub use merge::{Due, MergedInterval, SeriesKey, SeriesTimes};
 pub use operations::{Kinds, Operation, OperationsReader, OperationsWriter};
 pub use own::{OWN_VALUE_MAX, OwnKind, OwnMetric, OwnSeries, OwnValues, UNITS_PER_ONE};
 pub use parts::{PartSeries, PartTimes, SlowRequest};
@@ -150,7 +151,7 @@ pub use stretches::{Stretch, StretchOfLabel, stretches};
 pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
-    Achieved, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, SYSTEM,
+    Achieved, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, PhaseTotals, SYSTEM,
     ThreadTotals, Totals, Window, summarize,
 };
 pub use unfinished::rebuild;

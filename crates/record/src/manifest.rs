@@ -315,6 +315,15 @@ impl Manifest {
         }
     }
 
+    /// Of each label: texts by name that the scenario gives it.
+    pub fn tags(&self) -> Vec<BTreeMap<String, String>> {
+        let step = |label: &String| self.summary.steps.iter().find(|step| step.label == *label);
+        self.labels
+            .iter()
+            .map(|label| step(label).map(|step| step.tags.clone()).unwrap_or_default())
+            .collect()
+    }
+
     /// What tells a run from all others, and not from copies of it, wherever they are: its name, when it began, and its seed.
     pub fn identity(&self) -> (String, String, u64) {
         (self.id.clone(), self.started_at.clone(), self.seed)

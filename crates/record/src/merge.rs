@@ -9,8 +9,23 @@ use crate::{OwnValues, PartTimes};
 /// Intervals that may wait for slower threads. A thread that reports later still gets rows of its own.
 pub(crate) const PENDING_MAX: usize = 8;
 
-/// The label, how the requests ended, whether they were due in the measured window.
-pub type SeriesKey = (u16, Outcome, bool);
+/// The label, how the requests ended, and when they were due.
+pub type SeriesKey = (u16, Outcome, Due);
+
+/// When requests were due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Due {
+    /// Whether in the measured window.
+    pub measured: bool,
+    /// Index of the load's phase; none after all of them.
+    pub phase: Option<u16>,
+}
+
+impl From<bool> for Due {
+    fn from(measured: bool) -> Due {
+        Due { measured, phase: None }
+    }
+}
 
 /// The times of one series, all threads together; see [`Series`](crate::Series).
 #[derive(Debug)]
@@ -76,7 +91,8 @@ impl MergedInterval {
         self.in_window = interval.in_window;
         for (merged, all) in [(&mut self.series, &interval.series), (&mut self.groups, &interval.groups)] {
             for series in all {
-                let key = (series.label, series.outcome, series.measured);
+                let due = Due { measured: series.measured, phase: series.phase };
+                let key = (series.label, series.outcome, due);
                 let times = merged.entry(key).or_default();
                 merge(&mut times.response_time_us, &series.response_time_us);
                 merge(&mut times.response_time_less_lag_us, &series.response_time_less_lag_us);

@@ -337,7 +337,7 @@ fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
 /// Requests, or groups of steps, by what the fourth column names.
 fn read_series(
     path: &Path,
-    fields: &[Field; 12],
+    fields: &[Field; 14],
     labels: &[String],
 ) -> Result<Vec<StoredSeries>, RecordError> {
     let table = Table::read_with(path, fields, &files::LATER)?;

@@ -67,6 +67,9 @@ pub struct Step {
     /// The target that its requests went to; absent where there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
+    /// Texts by name that the scenario gives it; absent where it gives none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
     /// Requests that were due in the measured window and ended.
     pub requests: u64,
     /// Of all requests, 0 to 1.
@@ -85,6 +88,56 @@ pub struct Step {
     /// Where their time went; absent where there was none, and in runs of before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
+}
+
+/// A phase of the load. Requests are of the phase in which they were due, whenever they ended.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+// the manifest has phases, too: when they were
+#[schemars(rename = "PhaseFigures")]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// What it offered, for a person: `100 users`, `5000/s`, `0/s to 5000/s`.
+    pub level: String,
+    /// Whether it belongs to the measured window.
+    pub measured: bool,
+    /// Begin, seconds since the run began.
+    pub from_s: f64,
+    /// End, seconds since the run began; where the load was stopped within it, when that was.
+    pub to_s: f64,
+    /// Requests that were due per second.
+    pub offered_per_s: f64,
+    /// Good answers per second that came within it, whenever their requests were due.
+    pub achieved_per_s: f64,
+    /// Requests that were due in it and ended.
+    pub requests: u64,
+    /// Failures by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Requests that were due in it and given up because a bound was reached.
+    pub dropped: u64,
+    /// Requests without a good answer, dropped ones included.
+    pub failed: u64,
+    /// Response time of all requests that were due in it.
+    pub response_time_us: Latency,
+    /// Service time of the same.
+    pub service_time_us: Latency,
+    /// The good answers by themselves.
+    pub good: Good,
+    /// CPU and memory by process while it went on, the driver among them. A look at a process that is about two phases
+    /// counts in each by its share of the time.
+    pub processes: Vec<Process>,
+}
+
+impl Phase {
+    /// Its length, seconds.
+    pub fn length_s(&self) -> f64 {
+        self.to_s - self.from_s
+    }
+
+    /// Requests that were due in it.
+    pub fn due(&self) -> u64 {
+        self.requests + self.dropped
+    }
 }
 
 /// Where the time of the good answers went. The means are of all of them, and add up to their mean response time.
@@ -528,6 +581,9 @@ pub struct Summary {
     /// By group of steps, in the scenario's order; absent where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
+    /// By phase of the load, those that are not measured included, as far as they came to pass; absent in runs of before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Phase>,
     /// What the scenario measured itself, in its order; absent where it measures nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<Own>,

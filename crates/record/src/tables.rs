@@ -28,6 +28,10 @@ pub(crate) struct Tables {
     labels: Vec<String>,
     groups: Vec<String>,
     metrics: Vec<OwnMetric>,
+    /// Names of the load's phases, once it has begun.
+    phases: Vec<String>,
+    /// The tags of each label, as JSON.
+    tags: Vec<String>,
     /// When the run's clock was zero.
     pub(crate) anchor: Option<SystemTime>,
     series: TableWriter,
@@ -55,6 +59,8 @@ impl Tables {
             groups: Vec::new(),
             of_groups: None,
             metrics: Vec::new(),
+            phases: Vec::new(),
+            tags: Vec::new(),
             own: None,
             parts: None,
             anchor: None,
@@ -160,6 +166,12 @@ impl Tables {
     }
 }
 
+/// Nothing of no tags.
+fn json(tags: &BTreeMap<String, String>) -> String {
+    // a map of texts: nothing that JSON cannot say
+    if tags.is_empty() { String::new() } else { serde_json::to_string(tags).unwrap_or_default() }
+}
+
 impl Sink for Tables {
     fn begin(&mut self, facts: &Facts<'_>) -> Result<(), RecordError> {
         let since_1970 = facts.anchor.and_then(|anchor| anchor.duration_since(SystemTime::UNIX_EPOCH).ok());
@@ -168,6 +180,8 @@ impl Sink for Tables {
             anchor_s: since_1970.map(|since| since.as_secs_f64()),
             manifest: facts.manifest.clone(),
         };
+        self.phases = facts.manifest.phases.iter().map(|phase| phase.name.clone()).collect();
+        self.tags = facts.manifest.tags().iter().map(json).collect();
         write_begun(&self.dir, &begun)
     }
 
@@ -176,24 +190,27 @@ impl Sink for Tables {
         self.write_latency(interval)?;
         self.write_own(interval)?;
         self.write_parts(interval)?;
-        let of_labels = (Some(&mut self.series), &self.labels, &interval.series);
-        let of_groups = (self.of_groups.as_mut(), &self.groups, &interval.groups);
-        for (table, names, all) in [of_labels, of_groups] {
+        let of_labels = (Some(&mut self.series), &self.labels, &self.tags[..], &interval.series);
+        let of_groups = (self.of_groups.as_mut(), &self.groups, &[][..], &interval.groups);
+        for (table, names, tags, all) in [of_labels, of_groups] {
             let Some(table) = table else { continue };
-            for ((label, outcome, measured), times) in all {
+            for ((label, outcome, due), times) in all {
+                let phase = due.phase.and_then(|phase| self.phases.get(usize::from(phase)));
                 table.push([
                     Cell::Int(start_us),
                     Cell::Int(end_us),
                     Cell::Bool(interval.in_window),
                     Cell::Text(&names[usize::from(*label)]),
                     Cell::Text(outcome.name()),
-                    Cell::Bool(*measured),
+                    Cell::Bool(due.measured),
                     Cell::Int(times.response_time_us.len()),
                     Cell::Bytes(Encoded::of(&times.response_time_us, &mut self.serializer).0),
                     Cell::Bytes(Encoded::of(&times.service_time_us, &mut self.serializer).0),
                     Cell::Bytes(Encoded::of(&times.response_time_less_lag_us, &mut self.serializer).0),
                     Cell::Int(times.bodies),
                     Cell::Int(times.body_bytes),
+                    Cell::Text(phase.map_or("", String::as_str)),
+                    Cell::Text(tags.get(usize::from(*label)).map_or("", String::as_str)),
                 ])?;
             }
         }

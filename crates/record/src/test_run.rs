@@ -22,6 +22,7 @@ pub(crate) fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(
         label,
         outcome,
         measured,
+        phase: None,
         response_time_us,
         response_time_less_lag_us,
         service_time_us,

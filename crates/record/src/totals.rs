@@ -3,6 +3,7 @@
 mod achieved;
 mod label;
 mod own;
+mod phase;
 mod summarize;
 mod thread;
 
@@ -19,6 +20,7 @@ use crate::summary::{Process, ratio};
 pub use achieved::Achieved;
 pub use label::{DROPPED, LabelTotals};
 pub use own::OwnTotals;
+pub use phase::PhaseTotals;
 pub use summarize::summarize;
 pub use thread::ThreadTotals;
 
@@ -68,6 +70,8 @@ pub struct Totals {
     pub by_label: Vec<LabelTotals>,
     /// By group of steps, in the scenario's order. None of them is among the requests.
     pub by_group: Vec<LabelTotals>,
+    /// By phase of the load, in their order.
+    pub phases: Vec<PhaseTotals>,
     /// What the scenario measured itself within the window, in its order.
     pub own: Vec<OwnTotals>,
     /// Requests that were due within the window, whenever the driver turned to them: measured outcomes and measured
@@ -101,6 +105,8 @@ pub struct Totals {
     /// Writes entered in the ledger, of the whole run; none where it keeps none.
     pub entered: Option<Entered>,
     labels: Vec<String>,
+    /// Texts by name that stand beside the labels.
+    tags: Vec<BTreeMap<String, String>>,
     groups: Vec<String>,
     /// Names of the targets that requests went to, where there are several, and the labels of each.
     targets: Vec<(String, Vec<usize>)>,
@@ -139,6 +145,7 @@ impl Totals {
             all: LabelTotals::default(),
             by_label: labels.iter().map(|_| LabelTotals::default()).collect(),
             by_group: Vec::new(),
+            phases: Vec::new(),
             own: Vec::new(),
             offered: 0,
             unmeasured_dropped: 0,
@@ -155,11 +162,17 @@ impl Totals {
             statuses: Default::default(),
             entered: None,
             labels: labels.to_owned(),
+            tags: Vec::new(),
             groups: Vec::new(),
             targets: Vec::new(),
             looks: Vec::new(),
             figures: FigureTotals::default(),
         }
+    }
+
+    /// These stand beside the labels.
+    pub(crate) fn set_tags(&mut self, tags: &[BTreeMap<String, String>]) {
+        self.tags = tags.to_owned();
     }
 
     /// Steps are in these groups, too.
@@ -209,15 +222,16 @@ impl Totals {
     /// Where it has a label, a group, or a metric, that is none of those given at the begin.
     pub fn add_interval(&mut self, interval: &ThreadInterval) {
         for series in &interval.series {
-            self.all.add(series, interval.in_window);
+            self.all.add(series, series.measured, interval.in_window);
             if !series.outcome.is_error() {
                 merge(&mut self.all_service_time_us, &series.service_time_us);
             }
-            self.by_label[usize::from(series.label)].add(series, interval.in_window);
+            self.by_label[usize::from(series.label)].add(series, series.measured, interval.in_window);
         }
         for series in &interval.groups {
-            self.by_group[usize::from(series.label)].add(series, interval.in_window);
+            self.by_group[usize::from(series.label)].add(series, series.measured, interval.in_window);
         }
+        self.phases.iter_mut().for_each(|phase| phase.add(interval));
         for series in interval.parts.iter().filter(|series| series.measured) {
             self.all.parts.add(series);
             self.by_label[usize::from(series.label)].parts.add(series);
@@ -242,13 +256,23 @@ impl Totals {
         self.unmeasured_dropped += interval.dropped.saturating_sub(interval.measured_dropped);
         merge(&mut self.lag_us, &interval.lag_us);
         merge(&mut self.read_lag_us, &interval.read_lag_us);
-        let thread = usize::from(interval.thread);
+        self.has_thread(interval.thread);
+        if interval.in_window {
+            self.add_to_window(interval);
+        }
+    }
+
+    fn has_thread(&mut self, thread: u16) -> usize {
+        let thread = usize::from(thread);
         if self.threads.len() <= thread {
             self.threads.resize(thread + 1, ThreadTotals::default());
         }
-        if !interval.in_window {
-            return;
-        }
+        thread
+    }
+
+    /// The interval lies within what these are the totals of.
+    fn add_to_window(&mut self, interval: &ThreadInterval) {
+        let thread = self.has_thread(interval.thread);
         let Window { start_us, end_us } =
             self.window.unwrap_or(Window { start_us: interval.start_us, end_us: interval.end_us });
         self.window =

@@ -41,6 +41,8 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     writer.threads(threads);
     writer.groups(&manifest.groups)?;
     writer.own_metrics(&manifest.metrics)?;
+    writer.phases(&manifest.phases, |_| false);
+    writer.tags(&manifest.tags());
     let begun = &manifest.summary;
     let names: Vec<String> = begun.targets.iter().map(|of| of.target.clone()).collect();
     let target_of =
@@ -155,7 +157,9 @@ fn remove(dir: &PathBuf) -> Result<(), RecordError> {
 mod tests {
     use super::*;
     use crate::test_run::{interval, series};
-    use crate::{CoreWaits, Outcome, OwnKind, OwnMetric, OwnSeries, PartSeries, Run, Sample, StoreLook};
+    use crate::{
+        CoreWaits, Outcome, OwnKind, OwnMetric, OwnSeries, PartSeries, PhaseCounts, Run, Sample, StoreLook,
+    };
 
     /// A run on its way: two threads, three seconds, the last two measured.
     fn begun(dir: &Path) -> (RunWriter<'static>, Manifest) {
@@ -163,6 +167,7 @@ mod tests {
         let mut writer = RunWriter::create(dir, &labels, "name: x\n").unwrap();
         writer.threads(2);
         writer.groups(&["both".to_owned()]).unwrap();
+        writer.tags(&[[("team".to_owned(), "search".to_owned())].into()]);
         let mut manifest = Manifest::new("x", labels, summarize(writer.totals(), dir));
         manifest.groups = vec!["both".to_owned()];
         let metric = |name: &str, kind| OwnMetric { name: name.into(), kind, unit: "EUR".into() };
@@ -170,12 +175,15 @@ mod tests {
         writer.own_metrics(&metrics).unwrap();
         manifest.metrics = metrics.to_vec();
         manifest.phases = vec![phase("warm-up", 0, 1, false), phase("hold", 1, 60, true)];
+        writer.phases(&manifest.phases, |_| false);
         writer.begun(&manifest).unwrap();
         for second in 0..3 {
             for thread in 0..2 {
                 let mut one = interval(thread, second, second + 1);
                 one.in_window = second > 0;
                 (one.offered, one.cpu_us, one.statuses) = (60, 250_000, vec![(200, 50)]);
+                let phase = u16::from(one.in_window);
+                one.by_phase = vec![PhaseCounts { phase, offered: 60, dropped: 1 }];
                 one.core_waits = Some(CoreWaits { waited_us: 125_000, sleeps: 500 });
                 one.absent_us = 250_000;
                 (one.encoded_bytes, one.decoded_bytes) = (100, 900 + u64::from(thread));
@@ -200,6 +208,7 @@ mod tests {
                 parts.first_byte_us.record(400_000);
                 parts.transfer_us.record(600_000);
                 one.parts = vec![parts];
+                one.series.iter_mut().chain(&mut one.groups).for_each(|of| of.phase = Some(phase));
                 writer.add_interval(&one).unwrap();
             }
             let sample = Sample {

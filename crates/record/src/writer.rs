@@ -1,6 +1,7 @@
 //! Recording a run while it goes on: the threads' intervals are merged and handed to the sinks, of which the run
 //! directory is the first.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use crate::interval::ThreadInterval;
 use crate::journal::Journal;
 use crate::ledger::{Form, Forms, LedgerWriter, Part};
 use crate::live::{Live, LiveTracker, Second};
+use crate::manifest::Phase;
 use crate::merge::{MergedInterval, Pending};
 use crate::sink::{Facts, Sink};
 use crate::tables::Tables;
@@ -91,6 +93,19 @@ impl<'s> RunWriter<'s> {
         self.totals.set_own_metrics(metrics);
         self.tables.set_own_metrics(metrics)?;
         Ok(self)
+    }
+
+    /// These texts by name stand beside the labels.
+    pub fn tags(&mut self, tags: &[BTreeMap<String, String>]) -> &mut Self {
+        self.totals.set_tags(tags);
+        self
+    }
+
+    /// The load has these phases, as the manifest has them; told before the first interval. Where `in_parts` says so of a
+    /// phase, what was due in it is kept by label and group, too.
+    pub fn phases(&mut self, phases: &[Phase], in_parts: impl Fn(usize) -> bool) -> &mut Self {
+        self.totals.set_phases(phases, in_parts);
+        self
     }
 
     /// From now on this sink is told, too, after those before it.

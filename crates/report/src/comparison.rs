@@ -380,6 +380,7 @@ pub(crate) mod tests {
                     label: 0,
                     outcome,
                     measured: true,
+                    phase: None,
                     response_time_us,
                     response_time_less_lag_us,
                     service_time_us,

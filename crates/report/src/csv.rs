@@ -1,6 +1,6 @@
 //! The run over time as CSV: a row for each interval over all labels, and a row for each interval and label.
 //!
-//! An interval is a second, cut at the edges of the measured window. `label` is empty in the rows over all labels.
+//! An interval is a second, cut at the edges of phases. `label` is empty in the rows over all labels.
 //! What is known of the whole load only (offered, dropped, in flight, waiting, connections) is empty in the rows of
 //! a label. Times are microseconds, of the good answers; where there was none, the
 //! field is empty. Rates of an interval of a few milliseconds say nothing and are empty; the counts are there.
@@ -8,11 +8,14 @@
 //! Where the time of the good answers went stands behind the times: how many had a connection made for them, and means over
 //! those that had each part; an answer in one piece has no transfer.
 //!
+//! `phase` names the phase of the load in which the interval lies; it is empty after the last.
+//!
 //! What the scenario measured itself has columns behind all others, `own_NAME_count` and on, in the rows over all labels.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use tidemark_record::manifest::Phase;
 use tidemark_record::{
     Distribution, Merged, Outcome, OwnKind, OwnMetric, RecordError, Run, StoredLoad, StoredOwn, StoredParts,
     StoredSeries, merge_merged, new_merged,
@@ -79,6 +82,7 @@ fn head(metrics: &[OwnMetric]) -> String {
         columns.push(format!("{time}_max"));
     }
     columns.extend(PARTS.map(str::to_owned));
+    columns.push("phase".to_owned());
     for OwnMetric { name, kind, .. } in metrics {
         columns.extend(own_columns(*kind).map(|column| quoted(&format!("own_{name}_{column}"))));
     }
@@ -183,6 +187,8 @@ impl Line {
         let first_byte_us = parts.first_bytes(&service);
         let all = [&parts.connect_us, &parts.handshake_us, &first_byte_us, &parts.transfer_us];
         fields.extend(all.map(mean));
+        let is_in = |phase: &&Phase| phase.start_us <= self.start_us && self.end_us <= phase.end_us;
+        fields.push(run.manifest.phases.iter().find(is_in).map_or_else(String::new, |of| quoted(&of.name)));
         for (metric, OwnMetric { kind, .. }) in (0..).zip(&run.manifest.metrics) {
             match whole {
                 Some(rows) => {

@@ -53,6 +53,7 @@ mod operations;
 mod own;
 pub mod page;
 mod parts;
+mod phases;
 mod processes;
 mod quote;
 mod statistics;

@@ -13,7 +13,7 @@ use crate::quote::Quote;
 use crate::text::ledger::sent_at;
 use crate::text::{achieved_of_offered, at_least, dashes, drift, good_elsewhere, is_partial, steers, time};
 use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
-use crate::{faults, maintenance, own, page, parts, watched};
+use crate::{faults, maintenance, own, page, parts, phases, watched};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
 const ROWS_MAX: usize = 100;
@@ -36,6 +36,7 @@ pub fn summary(run: &Run) -> String {
     figures(&mut out, run);
     time_parts(&mut out, manifest);
     objectives(&mut out, manifest);
+    phases(&mut out, &manifest.summary);
     targets(&mut out, &manifest.summary);
     labels(&mut out, &manifest.summary);
     groups(&mut out, &manifest.summary);
@@ -236,6 +237,19 @@ fn labels(out: &mut String, summary: &Summary) {
         );
     }
     left_out(out, summary.steps.len());
+}
+
+fn phases(out: &mut String, summary: &Summary) {
+    let told = phases::told(summary);
+    if told.is_empty() {
+        return;
+    }
+    let columns = "| ---: ".repeat(phases::HEAD.len());
+    let _ = writeln!(out, "\n| phase | {} |\n| --- {columns}|", phases::HEAD.join(" | "));
+    for phase in told.iter().take(ROWS_MAX) {
+        let _ = writeln!(out, "| {} | {} |", plain(&phases::name(phase)), phases::figures(phase).join(" | "));
+    }
+    left_out(out, told.len());
 }
 
 fn groups(out: &mut String, summary: &Summary) {

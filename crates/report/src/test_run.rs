@@ -21,6 +21,7 @@ fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(u64, u32)])
         label,
         outcome,
         measured,
+        phase: None,
         response_time_us,
         response_time_less_lag_us,
         service_time_us,

@@ -83,6 +83,7 @@ fn of(run: &Run, style: Style, times: Option<&Times>) -> String {
     }
     time_parts(&mut text, manifest);
     slowest(&mut text, &manifest.summary);
+    tables::phases(&mut text, &manifest.summary);
     tables::targets(&mut text, &manifest.summary);
     tables::labels(&mut text, &manifest.summary);
     tables::groups(&mut text, &manifest.summary);

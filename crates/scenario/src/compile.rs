@@ -17,6 +17,7 @@ mod requests;
 mod scope;
 mod store;
 mod system;
+mod tags;
 mod targets;
 mod text;
 mod verify;
@@ -33,10 +34,11 @@ use self::scope::{Scope, SessionNames, SharedNames};
 pub(crate) use self::system::READY_WITHIN;
 use self::targets::Aim;
 pub(crate) use self::targets::split_origin;
-use crate::objective;
+use crate::objective::{self, Names};
 use crate::plan::{
-    About, Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, PLACES_MAX, Plan, Preparation,
-    SESSIONS_MAX, STREAMS_MAX, SessionKind, SessionLimit, SlotIndex, Store, System, Target, USERS_MAX,
+    About, Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, PLACES_MAX, Phase, Plan,
+    Preparation, SESSIONS_MAX, STREAMS_MAX, SessionKind, SessionLimit, SlotIndex, Store, System, Target,
+    USERS_MAX,
 };
 use crate::reader::Reader;
 use crate::steps::{self, STEPS};
@@ -71,7 +73,8 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let mut verify =
         root.get("verify").and_then(|node| verify::read(node, reader, &mut shared, &mut requests));
     let load = load::read(root.get("load"), &sessions, base, reader);
-    let objectives = objectives(root.get("objectives"), &requests, reader);
+    let phases = load.as_ref().map(|load| load.phases.as_slice());
+    let objectives = objectives(root.get("objectives"), &requests, phases, reader);
     requests.warn_of_unreachable(reader.sink);
     let name_given = root.get("name").and_then(|node| reader.text(node));
     let system = system::read(root.get("system"), base, reader);
@@ -123,6 +126,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         name: name_given.unwrap_or_else(|| stem(name)),
         description: root.get("description").and_then(|node| reader.text(node)).unwrap_or_default(),
         labels: requests.label_names(),
+        tags: requests.tags(),
         groups: requests.groups,
         metrics: requests.metrics,
         requests: requests.plans,
@@ -200,16 +204,24 @@ fn sessions(
     kinds
 }
 
-fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> Vec<Objective> {
+fn objectives(
+    node: Option<&Node>,
+    requests: &Requests,
+    phases: Option<&[Phase]>,
+    reader: &Reader<'_>,
+) -> Vec<Objective> {
     let labels = requests.label_names();
+    let (groups, metrics) = (&requests.groups, &requests.metrics);
+    let names = Names { labels: &labels, groups, metrics, phases: phases.unwrap_or_default() };
     let mut objectives = Vec::new();
     for node in node.map(Node::items).unwrap_or_default() {
         // a text, or a mapping with more about it
         let Some(text) = node.get("objective").or_else(|| node.text().map(|_| node)) else { continue };
         let Some((mut objective, label)) = reader.objective(text, &requests.metrics) else { continue };
         objective.abort_early = node.get("abort early").and_then(|node| reader.bool(node)).unwrap_or(false);
-        if let Some(label) = label {
-            match objective::about(&label, objective.about, &labels, &requests.groups, &requests.metrics) {
+        // what is wrong with the load is told already
+        if let Some(label) = label.filter(|label| phases.is_some() || !label.contains(':')) {
+            match objective::about(&label, &objective, &names) {
                 Ok(about) => objective.about = about,
                 Err(message) => reader.sink.error(node, message),
             }
@@ -217,6 +229,7 @@ fn objectives(node: Option<&Node>, requests: &Requests, reader: &Reader<'_>) -> 
                 About::All | About::Label(_) => "",
                 About::Group(_) => "a group",
                 About::Metric(_) => "a metric of your own",
+                About::Phase(..) => "a phase",
             };
             if objective.abort_early && !what.is_empty() {
                 let message =

@@ -67,8 +67,15 @@ pub(crate) static SCENARIO: Record = Record {
         required("load", Of(&load::LOAD), "How many users or arriving sessions there are, and for how long."),
         key(
             "objectives",
-            List(&Either(&[Scalar(Objective), Of(&OBJECTIVE)]), 0),
-            "What decides pass or fail.",
+            List(
+                &Either(&[
+                    Scalar(Objective),
+                    Of(&OBJECTIVE),
+                    Map(Keys::Text("phase names"), &Scalar(Objective)),
+                ]),
+                0,
+            ),
+            "What decides pass or fail: of the whole run, or behind `PHASE:` of a phase.",
         ),
         key(
             "verify",
@@ -134,10 +141,21 @@ static OBJECTIVE: Record = Record {
 static FEEDER: Record = Record {
     what: "a feeder",
     schema: "feeder",
-    about: "Rows from a CSV file with a header line, written here, or numbers.",
+    about: "Rows from a CSV file, written here, or numbers.",
     verbs: &[],
     keys: &[
         key("file", Scalar(Text), "A CSV file, relative to the scenario; its first line names the columns."),
+        key("header", List(&Scalar(Text), 1), "Names of the columns of a file whose first line is a row."),
+        key(
+            "delimiter",
+            Scalar(Text),
+            "What stands between a file's cells: `,` (default), another character, or `tab`.",
+        ),
+        key(
+            "encoding",
+            Scalar(Word(&["utf-8", "latin-1", "windows-1252", "utf-16"])),
+            "How a file's text is encoded; `utf-8` by default.",
+        ),
         key("values", List(&Scalar(Text), 1), "Values of one column, named like the feeder."),
         key(
             "rows",

@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::shipped::{shipped, shipped_names};
 use crate::sink::Sink;
 use crate::yaml::Node;
-use crate::{compile, language, yaml};
+use crate::{compile, language, objective, yaml};
 
 /// Reads, checks and compiles a scenario file. `settings` replace the defaults of the file's own settings.
 ///
@@ -111,6 +111,7 @@ impl Checker {
         sink: &Sink<'_>,
     ) -> Option<Plan> {
         mend_verbs(&mut root, &Shape::Record(&language::SCENARIO), sink);
+        objective::mend(&mut root);
         let settings = Settings::read(root.get("settings"), source.base_dir, settings, sink);
         let reader = Reader { sink, settings: &settings, checker: self };
         check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
@@ -143,6 +144,9 @@ fn without_secrets(mut plan: Plan, root: &Node, mut secrets: Secrets) -> Plan {
     let texts = [&mut plan.name, &mut plan.description].into_iter().chain(&mut plan.labels).chain(objectives);
     texts.for_each(|text| *text = secrets.masked(text));
     plan.groups.iter_mut().for_each(|group| *group = secrets.masked(group));
+    let mut names: Vec<String> = plan.load.phases.iter().map(|phase| secrets.masked(&phase.name)).collect();
+    tell_apart(&mut names);
+    plan.load.phases.iter_mut().zip(names).for_each(|(phase, name)| phase.name = name);
     for (name, value) in &mut plan.settings {
         *value = if is_secret(name, value) { MASK.to_owned() } else { secrets.masked(value) };
     }
@@ -157,8 +161,8 @@ fn without_secrets(mut plan: Plan, root: &Node, mut secrets: Secrets) -> Plan {
     plan
 }
 
-/// Numbers names that differed only by a secret.
-fn tell_apart(names: &mut [String]) {
+/// Numbers names that are the same.
+pub(crate) fn tell_apart(names: &mut [String]) {
     for at in 1..names.len() {
         let (before, after) = names.split_at_mut(at);
         let name = after[0].clone();

@@ -1,7 +1,10 @@
-//! Objectives: `p99 < 50ms`, `errors < 0.01%`, `achieved > 99% of offered`, `Login p99 < 20ms`, `cart_items p99 < 20`.
+//! Objectives: `p99 < 50ms`, `errors < 0.01%`, `achieved > 99% of offered`, `Login p99 < 20ms`, `high: p99 < 100ms`,
+//! `cart_items p99 < 20`.
+
+mod phase;
 
 use crate::diagnostic::did_you_mean;
-use crate::plan::{MetricKind, MetricPlan, Plan};
+use crate::plan::{MetricKind, MetricPlan, Phase, Plan};
 use crate::units;
 
 /// Words that name a metric, besides percentiles.
@@ -58,25 +61,51 @@ impl Plan {
     pub fn add_objective(&mut self, text: &str) -> Result<(), String> {
         let (mut objective, name) = parse(text, &self.metrics)?;
         if let Some(name) = name {
-            objective.about = about(&name, objective.about, &self.labels, &self.groups, &self.metrics)?;
+            let Plan { labels, groups, metrics, load, .. } = &*self;
+            objective.about =
+                about(&name, &objective, &Names { labels, groups, metrics, phases: &load.phases })?;
         }
         self.objectives.push(objective);
         Ok(())
     }
 }
 
+impl Plan {
+    /// Whether an objective is on a label or a group of the phase of this index.
+    pub fn judges_parts_of_phase(&self, phase: usize) -> bool {
+        let is_part = |about| matches!(about, About::Phase(of, Within::Label(_) | Within::Group(_)) if usize::from(of) == phase);
+        self.objectives.iter().any(|objective| is_part(objective.about))
+    }
+}
+
 /// What stands before a group's name in an objective.
 const GROUP: &str = "group ";
 
-/// What an objective is about: a metric of the scenario's own, as was `read` already, a label, or behind the word `group` a
-/// group of steps.
-pub(crate) fn about(
-    name: &str,
-    read: About,
-    labels: &[String],
-    groups: &[String],
-    metrics: &[MetricPlan],
-) -> Result<About, String> {
+pub(crate) use phase::mend;
+
+/// Everything in a scenario that an objective can name.
+pub(crate) struct Names<'a> {
+    pub(crate) labels: &'a [String],
+    pub(crate) groups: &'a [String],
+    pub(crate) metrics: &'a [MetricPlan],
+    pub(crate) phases: &'a [Phase],
+}
+
+/// What an objective is about: a metric of the scenario's own, as was read already, a label, behind the word `group` a
+/// group of steps, or one of these within the phase that stands in front of a colon.
+pub(crate) fn about(name: &str, objective: &Objective, names: &Names<'_>) -> Result<About, String> {
+    let whole = of_the_whole_run(name, objective.about, names);
+    if let Some(about) = phase::about(name, objective.metric, whole.as_ref().ok().copied(), names) {
+        return about;
+    }
+    match objective.metric {
+        Metric::Dropped | Metric::AchievedShare => whole.and(Err(not_of_a_part(objective.metric))),
+        _ => whole,
+    }
+}
+
+fn of_the_whole_run(name: &str, read: About, names: &Names<'_>) -> Result<About, String> {
+    let Names { labels, groups, metrics, .. } = *names;
     if let About::Metric(_) = read {
         return match labels.iter().any(|label| label == name) {
             false => Ok(read),
@@ -107,7 +136,10 @@ pub(crate) fn about(
         true => format!("; of a group it is \"{GROUP}{name} …\""),
         false => {
             let metrics = metrics.iter().map(|metric| metric.name.as_str());
-            did_you_mean(name, labels.iter().map(String::as_str).chain(metrics))
+            match names.phases.iter().any(|phase| phase.name == name) {
+                true => format!("; of a phase it is \"{name}: …\""),
+                false => did_you_mean(name, labels.iter().map(String::as_str).chain(metrics)),
+            }
         }
     };
     Err(format!("no request has the label \"{name}\"{hint}"))
@@ -125,6 +157,19 @@ pub enum About {
     Group(u16),
     /// A metric of the scenario's own: an index into the plan's metrics.
     Metric(u16),
+    /// What was due in a measured phase: an index into the phases of the plan's load.
+    Phase(u16, Within),
+}
+
+/// What of a phase an objective is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Within {
+    /// All requests that were due in it.
+    All,
+    /// Those of a label: an index into the plan's labels.
+    Label(u16),
+    /// A group of steps: an index into the plan's groups.
+    Group(u16),
 }
 
 /// What an objective bounds.
@@ -233,10 +278,10 @@ pub(crate) fn parse(text: &str, metrics: &[MetricPlan]) -> Result<(Objective, Op
         format!("unknown metric \"{metric_text}\"{hint}")
     })?;
     let of_all = matches!(metric, Metric::Dropped | Metric::AchievedShare) || metric.is_of_the_ledger();
-    if label.is_some() && of_all {
-        return Err(format!(
-            "\"{metric_text}\" is of the whole run; it cannot be asked for one label or group"
-        ));
+    // what ends with a colon may be a phase
+    let of_part = label.as_ref().is_some_and(|label| !label.ends_with(':') || metric.is_of_the_ledger());
+    if of_part && of_all {
+        return Err(not_of_a_part(metric));
     }
     let (metric, bound) = bound(metric, bound_text).map_err(|error| {
         // where the name of a metric is misspelt its bound looks like that of a label
@@ -264,6 +309,16 @@ pub(crate) fn parse(text: &str, metrics: &[MetricPlan]) -> Result<(Objective, Op
         abort_early: false,
     };
     Ok((objective, label))
+}
+
+fn not_of_a_part(metric: Metric) -> String {
+    let (name, parts) = match metric {
+        Metric::AchievedShare => ("achieved", "label or group"),
+        Metric::Dropped => ("dropped", "label or group"),
+        Metric::Duplicated => ("duplicated", "label, group or phase"),
+        _ => ("lost", "label, group or phase"),
+    };
+    format!("\"{name}\" is of the whole run; it cannot be asked for one {parts}")
 }
 
 fn never_met(text: &str, bound: &str) -> String {

@@ -2,6 +2,7 @@
 //!
 //! A session kind is a flat array of [`Op`]s over [slots](crate::slot::Slot); every control step has become jumps.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidemark_wire::json;
@@ -30,7 +31,7 @@ mod verify;
 mod watch;
 
 pub use crate::context::Feeder;
-pub use crate::objective::{About, Comparison, Metric, Objective, OwnFigure};
+pub use crate::objective::{About, Comparison, Metric, Objective, OwnFigure, Within};
 pub use crate::slot::SlotIndex;
 pub use aerospike::AerospikeRequest;
 pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm, Wait, WebSocketStep};
@@ -40,7 +41,7 @@ pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{
     AtLimit, Choose, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX, SessionLimit, USERS_MAX,
 };
-pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
+pub use load::{Curve, KindLoad, Load, LoadModel, PHASES_MAX, Pause, Phase, Series, Spacing, Stream};
 pub use measure::{METRICS_MAX, MetricKind, MetricPlan};
 pub use memcached::{MemcachedCommand, MemcachedWord};
 pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
@@ -73,6 +74,8 @@ pub struct Plan {
     pub description: String,
     /// Labels of the requests, in the order of the file.
     pub labels: Vec<String>,
+    /// Of each label: texts by name that stand beside it in results.
+    pub tags: Vec<BTreeMap<String, String>>,
     /// Groups of steps, in the order of the file; [`Op::BeginGroup`] names them by index.
     pub groups: Vec<String>,
     /// What the scenario measures itself, in the order of the file; [`Op::Measure`] names it by index.
@@ -130,6 +133,7 @@ impl Plan {
             name: name.to_owned(),
             description: String::new(),
             labels: Vec::new(),
+            tags: Vec::new(),
             groups: Vec::new(),
             metrics: Vec::new(),
             requests: Vec::new(),

@@ -136,8 +136,11 @@ impl Scenario {
 
 /// Bytes as they are: a text, or where they are none a hole that makes them.
 pub fn verbatim_bytes(bytes: &[u8]) -> String {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return verbatim(text);
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.len() <= READABLE_BYTES || escaped_length(text) <= bytes.len().div_ceil(3) * 4 => {
+            return verbatim(text);
+        }
+        _ => {}
     }
     let mut encoded = vec![0; bytes.len().div_ceil(3) * 4];
     // there is room for all of it
@@ -146,7 +149,42 @@ pub fn verbatim_bytes(bytes: &[u8]) -> String {
     format!("${{base64_decode('{}')}}", String::from_utf8_lossy(&encoded))
 }
 
+/// A text of so few bytes stays one, however much of it has to be escaped.
+const READABLE_BYTES: usize = 4 << 10;
+
+/// How long YAML makes a text at most.
+fn escaped_length(text: &str) -> usize {
+    let length = |c: char| match c {
+        '\n' | '\r' | '\t' | '"' | '\\' | '$' => 2,
+        '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => 6,
+        c if c.is_control() => 4,
+        c => c.len_utf8(),
+    };
+    text.chars().map(length).sum()
+}
+
 /// A text in which nothing is a hole: every `${` in it is one that is text.
 pub fn verbatim(text: &str) -> String {
     text.replace("${", "$${")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_no_more_room_than_base64_needs_whatever_they_are() {
+        for byte in [0, 7, b'\n', b'"', b'a', 0xff] {
+            let bytes = vec![byte; 1 << 20];
+            let request =
+                Request { body: Some(verbatim_bytes(&bytes).into()), ..Request::new(Method::Post, "/") };
+            let yaml = Scenario {
+                sessions: vec![("s".into(), Session { steps: vec![request.into()], ..Session::default() })],
+                ..Scenario::default()
+            };
+            let length = yaml.to_yaml().len();
+            assert!(length < (1 << 20) * 3 / 2, "{byte}: {length}");
+        }
+        assert_eq!(verbatim_bytes(b"a\0${b}"), "a\0$${b}", "a short text stays readable");
+    }
 }

@@ -109,9 +109,49 @@ pub fn insist(text: &str) {
     say(&Place::Stderr.fit(text));
 }
 
+/// What was said while a view had the terminal for itself; none while there is no view.
+#[cfg(feature = "tui")]
+static HELD: std::sync::Mutex<Option<Vec<String>>> = std::sync::Mutex::new(None);
+/// Most remarks that wait for the end of a view.
+#[cfg(feature = "tui")]
+const HELD_MAX: usize = 100;
+
+/// From now on remarks wait, as a view has the terminal.
+#[cfg(feature = "tui")]
+pub fn hold_remarks() {
+    HELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert_default();
+}
+
+/// The terminal is as it was: says what waited.
+#[cfg(feature = "tui")]
+pub fn release_remarks() {
+    // an exit may come while somebody says something
+    let Ok(held) = HELD.try_lock().map(|mut held| held.take()) else { return };
+    held.into_iter().flatten().for_each(|text| say(&text));
+}
+
+/// Whether a text waits for the end of a view.
+#[cfg(feature = "tui")]
+fn is_held(text: &str) -> bool {
+    let mut held = HELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(held) = held.as_mut() else { return false };
+    match held.len() {
+        HELD_MAX => held.push("more was said that is left out".to_owned()),
+        0..HELD_MAX => held.push(text.to_owned()),
+        _ => {}
+    }
+    true
+}
+
+/// There is no view.
+#[cfg(not(feature = "tui"))]
+fn is_held(_text: &str) -> bool {
+    false
+}
+
 /// The same, of a text that has its layout.
 fn say(text: &str) {
-    if !text.trim().is_empty() {
+    if !text.trim().is_empty() && !is_held(text) {
         let _ = writeln!(anstream::stderr(), "{}", text.trim_end());
     }
 }

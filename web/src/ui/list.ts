@@ -64,8 +64,8 @@ function row(run: Listed, renew: () => void): HTMLElement {
     el('td', {}, box),
     name,
     el('td', {}, worth, run.reasons[0] && el('span', { class: 'sub' }, run.reasons[0])),
-    el('td', { class: 'number' }, rate(run.achieved_per_s), run.offered_per_s !== null && el('span', { class: 'sub' }, `of ${rate(run.offered_per_s)}`)),
-    el('td', { class: 'number' }, run.achieved_per_s === null ? NOTHING : duration(run.p99_us)),
-    el('td', { class: 'number' }, run.failed_share === null ? NOTHING : share(run.failed_share)),
+    el('td', { class: 'number', 'data-name': 'Achieved' }, rate(run.achieved_per_s), run.offered_per_s !== null && el('span', { class: 'sub' }, `of ${rate(run.offered_per_s)}`)),
+    el('td', { class: 'number', 'data-name': 'p99' }, run.achieved_per_s === null ? NOTHING : duration(run.p99_us)),
+    el('td', { class: 'number', 'data-name': 'Failed' }, run.failed_share === null ? NOTHING : share(run.failed_share)),
     el('td', {}, run.system, run.load && el('span', { class: 'sub' }, run.load)));
 }

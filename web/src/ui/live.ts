@@ -2,7 +2,7 @@
 
 import { el, svg, type Child } from '../dom';
 import { atSecond, clock, cores, count, duration, quantity, rate, size } from '../format';
-import { place, points, type Live, type Second } from './read';
+import { heightOf, moments, place, points, type Live, type Second } from './read';
 
 interface Line {
   name: string;
@@ -19,12 +19,12 @@ export function liveView(name: string, live: Live): Child[] {
       state(name, live, last)),
     last && el('section', { 'aria-label': 'The last second' }, el('dl', { class: 'tiles' }, tiles(last))),
     last && el('section', {},
-      chart('Throughput', 'per second', rate, [
+      chart(live.seconds, 'Throughput', 'per second', rate, [
         { name: 'offered', colour: 'c0', values: live.seconds.map((it) => it.offered_per_s) },
         { name: 'achieved', colour: 'c1', values: live.seconds.map((it) => it.achieved_per_s) },
         { name: 'errors', colour: 'bad', values: live.seconds.map((it) => it.errors_per_s) },
       ]),
-      chart('Response time', 'of all requests that ended in each second, logarithmic; a gap: not reached', duration, [
+      chart(live.seconds, 'Response time', 'of all requests that ended in each second, logarithmic; a gap: not reached', duration, [
         { name: 'p50', colour: 'p50', values: live.seconds.map((it) => it.p50_us) },
         { name: 'p99', colour: 'p99', values: live.seconds.map((it) => it.p99_us) },
       ], true)),
@@ -62,13 +62,20 @@ function tiles(last: Second): HTMLElement[] {
   ];
 }
 
-function chart(title: string, note: string, format: (value: number | null) => string, lines: Line[], log = false): HTMLElement {
+function chart(seconds: readonly Second[], title: string, note: string, format: (value: number | null) => string, lines: Line[], log = false): HTMLElement {
   const shown = lines.filter((line) => line.values.some((value) => value !== null && value !== 0));
-  const drawn = points(shown.map((line) => line.values), log);
-  const highest = Math.max(0, ...shown.flatMap((line) => line.values.filter((value) => value !== null)));
+  const values = shown.map((line) => line.values);
+  const drawn = points(values, log);
+  const height = heightOf(values, log);
+  const highest = Math.max(0, ...values.flat().filter((value) => value !== null));
   return el('figure', { class: 'chart' },
     el('figcaption', {}, el('h3', {}, title), el('span', { class: 'note' }, `${note}; highest: ${format(highest)}`)),
-    svg('svg', { class: 'line', viewBox: '0 0 1000 100', preserveAspectRatio: 'none', role: 'img', 'aria-label': shown.map((line) => `${line.name} ${format(line.values.at(-1) ?? null)}`).join(', ') },
-      drawn.flatMap((pieces, index) => pieces.map((piece) => svg('polyline', { class: shown[index]?.colour ?? 'c1', points: piece })))),
+    el('div', { class: 'drawn' },
+      svg('svg', { class: 'marks', viewBox: '0 0 64 150', width: 64, height: 150, 'aria-hidden': 'true' },
+        height.marks.map((value) => svg('text', { x: 64, y: (height.of(value) * 1.5).toFixed(1), 'text-anchor': 'end', 'dominant-baseline': 'central' }, format(value)))),
+      svg('svg', { class: 'line', viewBox: '0 0 1000 100', preserveAspectRatio: 'none', role: 'img', 'aria-label': shown.map((line) => `${line.name} ${format(line.values.at(-1) ?? null)}`).join(', ') },
+        height.marks.map((value) => svg('line', { class: 'mark', x1: 0, x2: 1000, y1: height.of(value).toFixed(1), y2: height.of(value).toFixed(1) })),
+        drawn.flatMap((pieces, index) => pieces.map((piece) => svg('polyline', { class: shown[index]?.colour ?? 'c1', points: piece })))),
+      el('div', { class: 'moments', 'aria-hidden': 'true' }, moments(seconds).map((at_s) => el('span', {}, clock(at_s, true))))),
     el('div', { class: 'key' }, shown.map((line) => el('span', {}, el('i', { class: `swatch ${line.colour}` }), `${line.name} ${format(line.values.at(-1) ?? null)}`))));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { badge, comparison, hasHistory, historyOf, isComparable, nameIn, pageOf, place, points, readListing, readLive } from './read';
+import { badge, comparison, hasHistory, heightOf, historyOf, isComparable, moments, nameIn, pageOf, place, points, readListing, readLive } from './read';
 
 describe('what the server says', () => {
   it('is read whatever stands there', () => {
@@ -46,4 +46,21 @@ it('lines share a scale, and have gaps', () => {
   const [line] = points([[1, 100, 0]], true);
   expect(line).toHaveLength(1);
   expect(line?.[0]).toMatch(/^0\.0,[89]\d\.\d 500\.0,2\.0$/);
+});
+
+it('a chart has marks at round values that lie within it', () => {
+  expect(heightOf([[20, 21, null]]).marks).toEqual([0, 10, 20]);
+  expect(heightOf([[0.4]]).marks).toEqual([0, 0.2, 0.4]);
+  expect(heightOf([[950, 40_000]], true).marks).toEqual([1000, 5000, 20_000]);
+  expect(heightOf([[3630, 3700]], true).marks).toEqual([3630, 3700]);
+  expect(heightOf([[], [null, 0]]).marks).toEqual([]);
+  const { of } = heightOf([[5, 10]]);
+  expect([of(10), of(5), of(0)]).toEqual([2, 50, 98]);
+});
+
+it('moments go evenly from the first second to the last', () => {
+  const seconds = (count: number) => Array.from({ length: count }, (_, at) => ({ at_s: at + 1 }));
+  expect(moments(seconds(31))).toEqual([1, 11, 21, 31]);
+  expect(moments(seconds(2))).toEqual([1, 2]);
+  expect([moments(seconds(1)), moments([])]).toEqual([[1], []]);
 });

@@ -138,22 +138,57 @@ export function badge(run: Pick<Listed, 'state' | 'verdict'>): { word: string; t
 /** Whether two of a list can be held against each other: runs that have ended. */
 export const isComparable = (run: Listed): boolean => run.trials === null && (run.state === 'finished' || run.state === 'killed');
 
-/** Lines as the points of polylines in a box of 1000 by 100: gaps where there is no value, the highest of all lines at the top. */
-export function points(lines: readonly (readonly (number | null)[])[], log = false): string[][] {
+/** What a chart's height stands for, in hundredths from above. */
+export interface Height {
+  of: (value: number) => number;
+  /** Values with a mark, the lowest first. */
+  marks: number[];
+}
+
+/** Marks of a chart, at most. */
+const MARKS_MAX = 4;
+
+/** The height of lines, linear from 0, or logarithmic. */
+export function heightOf(lines: readonly (readonly (number | null)[])[], log = false): Height {
   const known = lines.flat().filter((value): value is number => value !== null && (!log || value > 0));
   const top = Math.max(...known, log ? 1 : 0);
   const low = log ? Math.min(...known, top) / 1.2 : 0;
-  const length = Math.max(2, ...lines.map((line) => line.length));
-  const height = (value: number) => {
+  const of = (value: number) => {
     const part = log ? Math.log(value / low) / Math.log(Math.max(top / low, 1.0001)) : value / Math.max(top, Number.MIN_VALUE);
     return 98 - 96 * Math.min(1, Math.max(0, part));
   };
+  if (known.length === 0 || top <= 0) return { of, marks: [] };
+  const round = (decade: number) => [1, 2, 5].map((step) => step * 10 ** decade);
+  const decades = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  if (!log) {
+    const step = decades(Math.floor(Math.log10(top)) - 1, Math.ceil(Math.log10(top))).flatMap(round).find((each) => top / each < MARKS_MAX) ?? top;
+    return { of, marks: decades(0, Math.floor(top / step)).map((at) => at * step) };
+  }
+  const within = decades(Math.floor(Math.log10(low)), Math.ceil(Math.log10(top))).flatMap(round).filter((value) => low <= value && value <= top);
+  if (within.length < 2) return { of, marks: [...new Set([Math.min(...known), top])] };
+  const each = Math.ceil(within.length / MARKS_MAX);
+  return { of, marks: within.filter((_, at) => at % each === 0) };
+}
+
+/** Lines as the points of polylines in a box of 1000 by 100: gaps where there is no value, the highest of all lines at the top. */
+export function points(lines: readonly (readonly (number | null)[])[], log = false): string[][] {
+  const length = Math.max(2, ...lines.map((line) => line.length));
+  const { of } = heightOf(lines, log);
   return lines.map((line) => {
     const pieces: string[][] = [[]];
     line.forEach((value, index) => {
       if (value === null || (log && value <= 0)) pieces.push([]);
-      else pieces.at(-1)?.push(`${((1000 * index) / (length - 1)).toFixed(1)},${height(value).toFixed(1)}`);
+      else pieces.at(-1)?.push(`${((1000 * index) / (length - 1)).toFixed(1)},${of(value).toFixed(1)}`);
     });
     return pieces.filter((piece) => piece.length > 0).map((piece) => piece.join(' '));
   });
+}
+
+/** Moments below a chart of seconds, evenly from the first to the last. */
+export function moments(seconds: readonly { at_s: number }[], most = MARKS_MAX): number[] {
+  const [first, last] = [seconds.at(0)?.at_s, seconds.at(-1)?.at_s];
+  if (first === undefined || last === undefined) return [];
+  const count = Math.min(most, seconds.length);
+  if (count < 2) return [last];
+  return Array.from({ length: count }, (_, at) => Math.round(first + ((last - first) * at) / (count - 1)));
 }

@@ -339,3 +339,33 @@ fn what_is_open_is_told_by_label() {
     let open: Vec<_> = intervals.iter().map(|interval| interval.open_by_label).collect();
     assert_eq!(open, [vec![(0, 1), (2, 2)], vec![(2, 1)]]);
 }
+
+#[test]
+fn what_was_due_in_a_phase_is_of_it_whenever_it_ends_and_intervals_end_with_phases() {
+    let (sink, intervals) = sync_channel(16);
+    let (_back, returned) = sync_channel(16);
+    let mut recorder = Recorder::new(0, 1, 0, (S / 2, 3 * S), Some(Exchange { sink, returned }))
+        .with_phases(vec![S / 2, 3 * S / 2, 3 * S]);
+    // the last one is due after the load
+    for due_ns in [S / 4, S, 2 * S, 3 * S + 1] {
+        recorder.cut(due_ns, Gauges::default());
+        recorder.offered(due_ns);
+    }
+    let end_ns = 3 * S + S / 2;
+    recorder.cut(end_ns, Gauges::default());
+    for due_ns in [S / 4, S, 3 * S + 1] {
+        recorder.ended(0, Outcome::Ok, &Times { due_ns, sent_ns: None, end_ns, own_ns: 0 });
+    }
+    recorder.dropped(2 * S);
+    recorder.finish(end_ns + 1_000, Gauges::default());
+    let all: Vec<ThreadInterval> = intervals.try_iter().collect();
+    let ends: Vec<u64> = all.iter().map(|one| one.end_us / 1_000).collect();
+    assert_eq!(ends[..6], [500, 1_000, 1_500, 2_000, 3_000, 3_500]);
+    let counts: Vec<_> =
+        all.iter().flat_map(|one| &one.by_phase).map(|of| (of.phase, of.offered, of.dropped)).collect();
+    assert_eq!(counts, [(0, 1, 0), (1, 1, 0), (2, 1, 0), (2, 0, 1)]);
+    let mut ended: Vec<_> =
+        all.iter().flat_map(|one| &one.series).map(|of| (of.phase, of.measured)).collect();
+    ended.sort_unstable();
+    assert_eq!(ended, [(None, false), (Some(0), false), (Some(1), true)]);
+}

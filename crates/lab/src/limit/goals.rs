@@ -64,8 +64,13 @@ fn asks_for_load(objective: &Objective) -> bool {
     is_at_least(objective) && amount
 }
 
-/// Refuses a time that is bounded from below: more load makes times longer, so that it would hold where the system does not.
+/// Refuses what is on a phase, and a time that is bounded from below: more load makes times longer, so that it would hold where the system does not.
 pub fn check(objectives: &[Objective]) -> Result<(), String> {
+    if let Some(Objective { text, .. }) = objectives.iter().find(|of| matches!(of.about, About::Phase(..))) {
+        return Err(format!(
+            "`{text}` is on a phase, and a search holds one level instead of the phases; leave the phase out"
+        ));
+    }
     let is_time = |objective: &Objective| matches!(objective.metric, Metric::Percentile(_) | Metric::Mean);
     match objectives.iter().find(|objective| is_time(objective) && is_at_least(objective)) {
         None => Ok(()),

@@ -144,7 +144,7 @@ impl Tally {
             let (Some(bounded), Some(tail)) = (bounded, &mut self.tails[goal]) else { continue };
             let of =
                 if matches!(bounded.about, About::Group(_)) { &interval.groups } else { &interval.series };
-            for (key, times) in of.iter().filter(|(key, _)| key.2 && is_about(bounded.about, key)) {
+            for (key, times) in of.iter().filter(|(key, _)| key.2.measured && is_about(bounded.about, key)) {
                 add(tail, key, times, bounded.bound_us);
             }
             if bounded.about == About::All {
@@ -183,7 +183,7 @@ fn is_about(about: About, key: &SeriesKey) -> bool {
     match about {
         About::All => true,
         About::Label(index) | About::Group(index) => key.0 == index,
-        About::Metric(_) => false,
+        About::Metric(_) | About::Phase(..) => false,
     }
 }
 
@@ -311,12 +311,12 @@ mod tests {
     #[test]
     fn what_was_due_in_the_window_is_counted_failures_and_drops_too() {
         let mut tally = tally(None);
-        let before = vec![((0, Outcome::Ok, false), times(90_000, 50))];
+        let before = vec![((0, Outcome::Ok, false.into()), times(90_000, 50))];
         tally.interval(&interval(1, before)).unwrap();
         let within = vec![
-            ((0, Outcome::Ok, true), times(10_000, 70)),
-            ((1, Outcome::Ok, true), times(90_000, 20)),
-            ((1, Outcome::Timeout, true), times(5_000, 3)),
+            ((0, Outcome::Ok, true.into()), times(10_000, 70)),
+            ((1, Outcome::Ok, true.into()), times(90_000, 20)),
+            ((1, Outcome::Timeout, true.into()), times(5_000, 3)),
         ];
         tally.interval(&interval(2, within)).unwrap();
         let tail = tally.tails[0].as_ref().unwrap();
@@ -331,7 +331,7 @@ mod tests {
         let mut tally = tally(None);
         let second = |at_s: f64| Live { at_s, in_window: at_s > 2.0, ..Live::default() };
         for at in 2..6 {
-            let slow = vec![((0, Outcome::Ok, true), times(900_000, 5_000))];
+            let slow = vec![((0, Outcome::Ok, true.into()), times(900_000, 5_000))];
             tally.interval(&interval(at, slow)).unwrap();
             tally.second(&second(at as f64 + 1.0)).unwrap();
             assert_eq!(tally.enough.load(Ordering::Relaxed), at >= 3, "{at}");

@@ -56,7 +56,7 @@ fn said(plan: &Plan, options: &RunOptions, calm_us: u64) -> Finished {
     let mut interval = MergedInterval::default();
     (interval.end_us, interval.in_window) = (1, true);
     let times = SeriesTimes { response_time_us: times, ..SeriesTimes::default() };
-    interval.series.insert((0, Outcome::Ok, true), times);
+    interval.series.insert((0, Outcome::Ok, true.into()), times);
     sinks.interval(&interval).unwrap();
     let result =
         |text: &str, met| ObjectiveResult { objective: text.into(), met, ..ObjectiveResult::default() };

@@ -1,5 +1,8 @@
 //! Metrics by name, before anybody has written them in a format of its own.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use tidemark_record::Merged;
 
 /// What a metric counts or measures in.
@@ -35,7 +38,7 @@ pub struct Family<'a> {
 
 /// One series: its labels, and what it is now.
 pub struct Point<'a> {
-    pub labels: Vec<(&'static str, String)>,
+    pub labels: Vec<(Cow<'static, str>, String)>,
     pub value: Value<'a>,
 }
 
@@ -47,6 +50,13 @@ pub enum Value<'a> {
         good_us: &'a Merged,
         failed: u64,
     },
+}
+
+/// Labels of a series by names of our own.
+pub type Labels = Vec<(&'static str, String)>;
+
+fn owned(labels: Labels) -> Vec<(Cow<'static, str>, String)> {
+    labels.into_iter().map(|(name, text)| (Cow::Borrowed(name), text)).collect()
 }
 
 impl<'a> Family<'a> {
@@ -61,11 +71,20 @@ impl<'a> Family<'a> {
     }
 
     /// Adds series with labels.
-    pub fn each(
+    pub fn each(mut self, points: impl IntoIterator<Item = (Labels, Value<'a>)>) -> Family<'a> {
+        self.points.extend(points.into_iter().map(|(labels, value)| Point { labels: owned(labels), value }));
+        self
+    }
+
+    /// The same where the scenario has tags for some of them, which become labels.
+    pub fn each_tagged<'t>(
         mut self,
-        points: impl IntoIterator<Item = (Vec<(&'static str, String)>, Value<'a>)>,
+        points: impl IntoIterator<Item = (Labels, &'t BTreeMap<String, String>, Value<'a>)>,
     ) -> Family<'a> {
-        self.points.extend(points.into_iter().map(|(labels, value)| Point { labels, value }));
+        self.points.extend(points.into_iter().map(|(labels, tags, value)| {
+            let tags = tags.iter().map(|(name, text)| (Cow::Owned(name.clone()), text.clone()));
+            Point { labels: owned(labels).into_iter().chain(tags).collect(), value }
+        }));
         self
     }
 }

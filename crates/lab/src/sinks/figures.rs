@@ -55,6 +55,8 @@ pub(crate) struct RunFacts {
     /// When its load began; none before.
     pub began: Option<SystemTime>,
     labels: Vec<String>,
+    /// Of each label.
+    tags: Vec<BTreeMap<String, String>>,
     metrics: Vec<OwnMetric>,
     phases: Vec<Phase>,
 }
@@ -101,6 +103,11 @@ impl Figures {
         self.run.labels.get(usize::from(label)).cloned().unwrap_or_default()
     }
 
+    fn tags(&self, label: u16) -> &BTreeMap<String, String> {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        self.run.tags.get(usize::from(label)).unwrap_or(&NONE)
+    }
+
     fn counters(&self) -> Vec<Family<'_>> {
         let counter = |name, unit, help| Family::new(name, unit, Kind::Counter, help);
         let requests = self.requests.iter().map(|((label, outcome, measured), count)| {
@@ -109,7 +116,7 @@ impl Figures {
                 ("outcome", outcome.name().to_owned()),
                 ("measured", measured.to_string()),
             ];
-            (labels, Value::Int(*count))
+            (labels, self.tags(*label), Value::Int(*count))
         });
         let unmeasured = self.dropped.saturating_sub(self.measured_dropped);
         let drops = [("true", self.measured_dropped), ("false", unmeasured)];
@@ -122,7 +129,7 @@ impl Figures {
                 Unit::None,
                 "Requests that ended, by outcome, and whether they were due in the measured window",
             )
-            .each(requests),
+            .each_tagged(requests),
             counter("dropped", Unit::None, "Arrivals given up because a bound was reached").each(drops),
             counter("sent", Unit::Bytes, "Bytes written to sockets").one(Value::Int(self.sent_bytes)),
             counter("received", Unit::Bytes, "Bytes read from sockets").one(Value::Int(self.received_bytes)),
@@ -143,10 +150,11 @@ impl Figures {
     fn histograms(&self) -> Vec<Family<'_>> {
         let histogram = |name, help| Family::new(name, Unit::Seconds, Kind::Histogram, help);
         let of = |times: fn(&Times) -> &Merged| {
-            let points = self.times.iter().zip(&self.run.labels).map(move |(of_label, label)| {
-                let value = Value::Times { good_us: times(of_label), failed: of_label.failed };
-                (vec![("label", label.clone())], value)
-            });
+            let points =
+                (0..).zip(&self.times).zip(&self.run.labels).map(move |((index, of_label), label)| {
+                    let value = Value::Times { good_us: times(of_label), failed: of_label.failed };
+                    (vec![("label", label.clone())], self.tags(index), value)
+                });
             points.collect::<Vec<_>>()
         };
         let seen = |part: fn(&PartTimes) -> &Merged| {
@@ -162,9 +170,9 @@ impl Figures {
         let lag = self.lag_us.as_ref().map(|good_us| (Vec::new(), Value::Times { good_us, failed: 0 }));
         vec![
             histogram("response_time", "From when a request was due to the last byte of its answer")
-                .each(of(|times| &times.response_us)),
+                .each_tagged(of(|times| &times.response_us)),
             histogram("service_time", "From the first byte of a request to the last byte of its answer")
-                .each(of(|times| &times.service_us)),
+                .each_tagged(of(|times| &times.service_us)),
             histogram(
                 "connect_time",
                 "Until the socket of a connection was there that was made for a request",
@@ -299,6 +307,7 @@ impl Sink for Figures {
             version: version.clone(),
             began: facts.anchor,
             labels: labels.clone(),
+            tags: facts.manifest.tags(),
             metrics: metrics.clone(),
             phases: phases.clone(),
         };
@@ -306,9 +315,9 @@ impl Sink for Figures {
     }
 
     fn interval(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {
-        for ((label, outcome, measured), times) in &interval.series {
+        for ((label, outcome, due), times) in &interval.series {
             let count = times.response_time_us.len();
-            *self.requests.entry((*label, *outcome, *measured)).or_default() += count;
+            *self.requests.entry((*label, *outcome, due.measured)).or_default() += count;
             let Some(of_label) = self.times.get_mut(usize::from(*label)) else { continue };
             if outcome.is_error() {
                 of_label.failed += count;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidemark_record::summary::Driver;
 use tidemark_record::{Distribution, HISTOGRAM_HIGH_US, LabelTotals, Outcome, Totals};
-use tidemark_scenario::plan::{About, Metric, Objective};
+use tidemark_scenario::plan::{About, Metric, Objective, Within};
 
 use super::few;
 
@@ -95,8 +95,13 @@ impl<'a> Measured<'a> {
 
     fn of(&self, objective: &Objective) -> Option<&'a LabelTotals> {
         match objective.about {
-            About::Label(label) => self.totals.by_label.get(usize::from(label)),
-            About::Group(group) => self.totals.by_group.get(usize::from(group)),
+            About::Phase(_, Within::All) => Some(&self.totals.all),
+            About::Label(label) | About::Phase(_, Within::Label(label)) => {
+                self.totals.by_label.get(usize::from(label))
+            }
+            About::Group(group) | About::Phase(_, Within::Group(group)) => {
+                self.totals.by_group.get(usize::from(group))
+            }
             About::All => Some(&self.totals.all),
             // is judged by itself
             About::Metric(_) => None,
@@ -131,7 +136,7 @@ impl<'a> Measured<'a> {
             return None;
         }
         let failed = of.failed();
-        let is_group = matches!(objective.about, About::Group(_));
+        let is_group = matches!(objective.about, About::Group(_) | About::Phase(_, Within::Group(_)));
         let best_failed = failed - self.maybe_spoiled(of, is_group);
         // of a group each answer may have lain unread, and nobody knows how many those are
         let unread_us = if is_group && self.unread_us > 0.0 { f64::INFINITY } else { self.unread_us };

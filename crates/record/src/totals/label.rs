@@ -91,13 +91,14 @@ impl LabelTotals {
         Distribution::new(&self.service_time_us, self.failed())
     }
 
-    pub(super) fn add(&mut self, series: &Series, in_window: bool) {
+    /// Adds requests; `measured` where they were due, and `in_window` where they ended, in what these are the totals of.
+    pub(super) fn add(&mut self, series: &Series, measured: bool, in_window: bool) {
         let count = series.response_time_us.len();
         self.ended += count;
         if in_window && !series.outcome.is_error() {
             self.good_in_window += count;
         }
-        if series.measured {
+        if measured {
             self.measured[series.outcome as usize] += count;
             if series.outcome.is_error() {
                 let known_after_us = self.known_after_us.entry(series.outcome).or_insert_with(new_merged);

@@ -16,6 +16,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
     let step = |(index, (label, of)): (usize, (&String, &LabelTotals))| Step {
         label: label.clone(),
         target: totals.target_of(index).to_owned(),
+        tags: totals.tags.get(index).cloned().unwrap_or_default(),
         requests: of.requests(),
         share: ratio(of.requests() as f64, requests as f64),
         achieved_per_s: ratio(of.good_in_window as f64, measured_s),
@@ -57,6 +58,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         slowest: Vec::new(),
         steps: totals.labels.iter().zip(&totals.by_label).enumerate().map(step).collect(),
         targets: totals.targets.iter().map(|(name, labels)| target(totals, name, labels)).collect(),
+        phases: totals.phases.iter().filter_map(|phase| phase.summary(totals)).collect(),
         groups: totals.groups.iter().zip(&totals.by_group).map(group).collect(),
         metrics: totals.own.iter().map(|of| of.summary(measured_s)).collect(),
         processes: totals.processes(),

@@ -23,6 +23,7 @@ fn write_with(dir: &Path, number: u32, us: u64, status: Status, edit: impl FnOnc
         label: 0,
         outcome: Outcome::Ok,
         measured: true,
+        phase: None,
         response_time_us: times.clone(),
         response_time_less_lag_us: times.clone(),
         service_time_us: times,

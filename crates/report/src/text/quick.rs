@@ -165,10 +165,9 @@ fn histogram(text: &mut Text, response: &Merged) {
     if response.len() < 2 {
         return;
     }
-    let bars = bars(response);
+    let bars = told_apart(bars(response));
     let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     text.heading("Response times of good answers");
-    let edge = |us: u64| duration(us as f64);
     let width =
         bars.iter().map(|bar| length(&edge(bar.from_us)).max(length(&edge(bar.to_us)))).max().unwrap_or(0);
     for bar in &bars {
@@ -201,6 +200,25 @@ struct Bar {
     from_us: u64,
     to_us: u64,
     count: u64,
+}
+
+/// An edge of a bar as it is written.
+fn edge(us: u64) -> String {
+    duration(us as f64)
+}
+
+/// Bars whose edges are written alike become one: no two rows look the same.
+fn told_apart(bars: Vec<Bar>) -> Vec<Bar> {
+    let mut apart: Vec<Bar> = Vec::new();
+    for bar in bars {
+        match apart.last_mut() {
+            Some(last) if edge(last.from_us) == edge(last.to_us) || edge(bar.from_us) == edge(bar.to_us) => {
+                (last.to_us, last.count) = (bar.to_us, last.count + bar.count);
+            }
+            _ => apart.push(bar),
+        }
+    }
+    apart
 }
 
 /// The range cut at 1, 2, 5, 10, 20, 50, …, so that both the bulk and the tail can be seen; cut evenly where that
@@ -289,6 +307,28 @@ mod tests {
         assert_eq!(at_least("open, Poisson arrivals", 100.0, 90.0), "at least ");
         assert_eq!(at_least("closed, 60 users", 100.0, 101.0), "at least ");
         assert_eq!(at_least("closed, 60 users", 100.0, 0.0), "");
+    }
+
+    #[test]
+    fn no_two_rows_of_the_histogram_look_the_same() {
+        for values in [
+            vec![(10_001, 5), (10_003, 7), (10_030, 2)],
+            vec![(123_456, 1), (123_460, 1)],
+            vec![(1_000_000, 3), (1_000_900, 3), (1_009_000, 3)],
+            vec![(50_100, 10), (50_200, 20), (50_400, 3)],
+        ] {
+            let merged = merged(&values);
+            let bars = told_apart(bars(&merged));
+            let rows: Vec<String> =
+                bars.iter().map(|bar| format!("{} to {}", edge(bar.from_us), edge(bar.to_us))).collect();
+            let unique: std::collections::BTreeSet<&String> = rows.iter().collect();
+            assert_eq!(unique.len(), rows.len(), "{rows:?}");
+            assert!(
+                bars.len() == 1 || bars.iter().all(|bar| edge(bar.from_us) != edge(bar.to_us)),
+                "{rows:?}"
+            );
+            assert_eq!(bars.iter().map(|bar| bar.count).sum::<u64>(), merged.len());
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Tables of what a run was made of: targets, labels, groups, and what it measured itself.
+//! Tables of what a run was made of: targets, labels, groups, phases, and what it measured itself.
 
 use tidemark_record::summary::{Step, Summary};
 
 use super::{Text, clean, rate, time};
 use crate::own;
+use crate::phases;
 use crate::table::Table;
 use crate::units::percent;
 
@@ -71,6 +72,29 @@ pub(super) fn groups(text: &mut Text, summary: &Summary) {
         table.row(row);
     }
     text.table(&table);
+}
+
+/// Each phase of the load.
+pub(super) fn phases(text: &mut Text, summary: &Summary) {
+    let told = phases::told(summary);
+    if told.is_empty() {
+        return;
+    }
+    text.heading("By phase");
+    let head: Vec<&str> = [""].into_iter().chain(phases::HEAD).collect();
+    let mut table =
+        Table::new(&head).dispensable(&["p99.9", "p90", "for", "max", "CPU driver", "CPU system"]);
+    for phase in told {
+        let mut row = vec![clean(&phase.name)];
+        row.extend(phases::figures(phase));
+        table.row(row);
+    }
+    text.table(&table);
+    let unmeasured: Vec<&str> =
+        told.iter().filter(|phase| !phase.measured).map(|phase| phase.name.as_str()).collect();
+    if !unmeasured.is_empty() {
+        text.marked("-", &format!("not measured: {}", unmeasured.join(", ")));
+    }
 }
 
 /// What the scenario measured itself.

@@ -105,6 +105,20 @@ fn groups_stand_behind_the_labels() {
 }
 
 #[test]
+fn phases_have_rows_where_several_are_measured() {
+    let mut run = sample();
+    let before = summary(&run, PLAIN);
+    run.manifest.summary.phases = crate::phases::tests::three();
+    insta::assert_snapshot!(beyond(&summary(&run, PLAIN), &before), @r"
+    ");
+    let page = crate::markdown::summary(&run);
+    assert!(page.contains("| warm-up (not measured) | 1.5s | 50.0 | 49.0 | 1.50ms |"), "{page}");
+    assert!(page.contains("high\\|er"), "{page}");
+    run.manifest.summary.phases.pop();
+    assert_eq!(summary(&run, PLAIN), before);
+}
+
+#[test]
 fn eighty_columns() {
     insta::assert_snapshot!(summary(&sample(), PLAIN), @r#"
     FAIL  errors < 0.01% missed: 5.88%

@@ -1,5 +1,7 @@
 //! Feeders: rows from a CSV file or from the scenario itself.
 
+mod csv;
+
 use std::path::Path;
 
 use super::scope::SharedNames;
@@ -24,8 +26,9 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sha
         } else if let Some(first) = node.get("from") {
             from_numbers(node, first, reader).map(|rows| (vec![name.to_owned()], rows))
         } else {
-            node.get("file").and_then(|file| from_file(file, base, reader))
+            node.get("file").and_then(|file| csv::read(node, file, base, reader))
         };
+        csv::check_keys(node, reader);
         let order = node.get("order").and_then(|order| reader.word(order, &["in turn", "random"]));
         let held = node.get("held").and_then(|held| reader.bool(held)) == Some(true);
         if let Some(order) = node.get("order").filter(|_| held && order == Some("random")) {
@@ -98,53 +101,4 @@ fn from_rows(node: &Node, reader: &Reader<'_>) -> Option<(Vec<String>, Rows)> {
         rows.push(cells);
     }
     Some((columns, rows))
-}
-
-fn from_file(node: &Node, base: &Path, reader: &Reader<'_>) -> Option<(Vec<String>, Rows)> {
-    let path = base.join(reader.text(node)?);
-    match read_csv(&path) {
-        Ok((columns, rows)) => {
-            if let Some(bad) = columns.iter().find(|column| !crate::expr::parse::is_name(column)) {
-                let message =
-                    format!("its column \"{bad}\" cannot be a variable's name; use letters, digits and _");
-                reader.sink.error(node, message);
-            }
-            Some((columns, rows))
-        }
-        Err(message) => {
-            reader.sink.error(node, format!("cannot read {}: {message}", path.display()));
-            None
-        }
-    }
-}
-
-fn read_csv(path: &Path) -> Result<(Vec<String>, Rows), String> {
-    let text = |error: csv::Error| match error.into_kind() {
-        csv::ErrorKind::Io(error) => error.to_string(),
-        kind => format!("{kind:?}"),
-    };
-    if !path.is_file() {
-        return Err("there is no such file".into());
-    }
-    let mut csv = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).map_err(text)?;
-    let columns: Vec<String> = csv.headers().map_err(text)?.iter().map(str::to_owned).collect();
-    let mut rows = Rows::new();
-    for (index, record) in csv.records().enumerate() {
-        if index == ROWS_MAX {
-            return Err(format!("it has more than {ROWS_MAX} rows"));
-        }
-        // The header is line 1.
-        let record = record.map_err(|error| match error.kind() {
-            csv::ErrorKind::UnequalLengths { expected_len, len, pos } => {
-                let line = pos.as_ref().map_or(index as u64 + 2, csv::Position::line);
-                format!("line {line} has {len} cells, not {expected_len}")
-            }
-            _ => text(error),
-        })?;
-        rows.push(record.iter().map(Into::into).collect());
-    }
-    if rows.is_empty() {
-        return Err("it has no row behind its header".into());
-    }
-    Ok((columns, rows))
 }

@@ -1,12 +1,15 @@
 //! The load: its model and its phases, for all kinds of sessions together or for each its own.
 
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
 use super::rates;
 use crate::diagnostic::did_you_mean;
-use crate::plan::{Curve, KindLoad, Load, LoadModel, Pause, Phase, SessionKind, Spacing};
+use crate::load::tell_apart;
+use crate::plan::{Curve, KindLoad, Load, LoadModel, PHASES_MAX, Pause, Phase, SessionKind, Spacing};
 use crate::reader::Reader;
+use crate::units::Rate;
 use crate::yaml::Node;
 
 /// Shortest pace: a user that begins sessions more often is better a rate.
@@ -30,6 +33,25 @@ struct Level {
     curve: Curve,
     /// How long it is by itself.
     length: Option<Duration>,
+}
+
+/// What a phase of this level is called whose author gives it no name.
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let level = |level: f64| match self.unit {
+            Unit::Users if level == 1.0 => "1 user".to_owned(),
+            Unit::Users => format!("{level} users"),
+            Unit::Rate => Rate(level).to_string(),
+        };
+        match &self.curve {
+            Curve::Line if self.from == self.to => write!(f, "hold {}", level(self.to)),
+            Curve::Line => write!(f, "ramp to {}", level(self.to)),
+            Curve::Steps(_) => write!(f, "steps to {}", level(self.to)),
+            Curve::Sine { .. } => write!(f, "sine around {}", level(self.from)),
+            Curve::Spikes { level: spike, .. } => write!(f, "spikes to {}", level(*spike)),
+            Curve::Series(_) => write!(f, "rates of a file"),
+        }
+    }
 }
 
 /// Reads the load; mistakes in how its parts fit are reported.
@@ -159,7 +181,10 @@ impl LoadReader<'_, '_> {
             return None;
         }
         phases.retain(|(_, phase)| !phase.duration.is_zero());
-        let phases: Vec<Phase> = phases.into_iter().map(|(_, phase)| phase).collect();
+        let mut phases: Vec<Phase> = phases.into_iter().map(|(_, phase)| phase).collect();
+        let mut names: Vec<String> = phases.iter().map(|phase| phase.name.clone()).collect();
+        tell_apart(&mut names);
+        phases.iter_mut().zip(names).for_each(|(phase, name)| phase.name = name);
         self.check(node, &phases);
         let model = match unit {
             Unit::Users => self.closed(node),
@@ -293,7 +318,12 @@ impl LoadReader<'_, '_> {
             }
         }
         let mut phases = Vec::new();
-        for (index, node) in list.items().iter().enumerate() {
+        if list.items().len() > PHASES_MAX {
+            let message =
+                format!("a load has at most {PHASES_MAX} phases; one phase can follow a file of rates");
+            self.error(list, &message);
+        }
+        for node in list.items() {
             let has_own = node.get("users").is_some() || node.get("rate").is_some();
             let level = if has_own { self.level(node) } else { own.cloned() };
             if level.is_none() && !has_own && own.is_none() {
@@ -303,9 +333,8 @@ impl LoadReader<'_, '_> {
                 self.error(spike, "spikes stand on a plain rate of the same phase");
             }
             let name = node.get("name").and_then(|name| self.reader.text(name));
-            let name = name.unwrap_or_else(|| format!("phase {}", index + 1));
             let measured = node.get("measured").and_then(|node| self.reader.bool(node));
-            let measured = measured.unwrap_or(name != "warm-up" && name != "ramp");
+            let measured = measured.unwrap_or(!matches!(name.as_deref(), Some("warm-up" | "ramp")));
             let own_length = level.as_ref().and_then(|level| level.length);
             let duration = match node.get("for") {
                 Some(time) => self.reader.duration(time),
@@ -315,6 +344,7 @@ impl LoadReader<'_, '_> {
                 self.error(node, "a phase needs the key \"for\": How long it is.");
             }
             let Some((level, duration)) = level.zip(duration) else { continue };
+            let name = name.unwrap_or_else(|| level.to_string());
             phases.extend(self.phase(node, name, &level, duration, measured));
         }
         phases

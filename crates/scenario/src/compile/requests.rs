@@ -1,5 +1,6 @@
 //! Requests: whatever is sent and gets an answer, by whichever protocol, and their labels.
 
+use super::tags::{self, Tags};
 use std::time::Duration;
 
 use super::Session;
@@ -18,6 +19,8 @@ pub(crate) struct Label {
     pub(super) name: String,
     position: Position,
     reachable: bool,
+    /// What stands beside it in results; where it was said first.
+    tags: Option<(Tags, Position)>,
 }
 
 /// All requests of a scenario.
@@ -80,6 +83,12 @@ impl Requests {
         self.labels.iter().map(|label| label.name.clone()).collect()
     }
 
+    /// The tags of each label.
+    pub(super) fn tags(&self) -> Vec<Tags> {
+        let tags = |label: &Label| label.tags.as_ref().map(|(tags, _)| tags.clone()).unwrap_or_default();
+        self.labels.iter().map(tags).collect()
+    }
+
     fn add_label(&mut self, name: String, position: Position, reachable: bool) -> Option<u16> {
         match self.labels.iter().position(|label| label.name == name) {
             Some(index) => {
@@ -87,7 +96,7 @@ impl Requests {
                 u16::try_from(index).ok()
             }
             None => {
-                self.labels.push(Label { name, position, reachable });
+                self.labels.push(Label { name, position, reachable, tags: None });
                 u16::try_from(self.labels.len() - 1).ok()
             }
         }
@@ -162,10 +171,29 @@ impl Session<'_, '_> {
                 self.requests.add_label(words, at, self.reachable)
             }
         };
-        if label.is_none() {
-            self.reader.sink.error(step.node, "this scenario has too many labels");
+        match (label, step.node.entry("tags")) {
+            (None, _) => self.reader.sink.error(step.node, "this scenario has too many labels"),
+            (Some(label), Some((key, tags))) => self.tag(label, key, tags),
+            (Some(_), None) => {}
         }
         label
+    }
+
+    /// Gives a label the tags of one of its steps; those of all are the same.
+    fn tag(&mut self, label: u16, key: &Node, node: &Node) {
+        let tags = tags::read(node, self.reader);
+        let label = &mut self.requests.labels[usize::from(label)];
+        match &label.tags {
+            Some((known, at)) if *known != tags => {
+                let message = format!(
+                    "the label \"{}\" has other tags in line {}; give both steps the same tags, or different labels",
+                    label.name, at.line
+                );
+                self.reader.sink.error(key, message);
+            }
+            Some(_) => {}
+            None => label.tags = Some((tags, key.position)),
+        }
     }
 
     pub(crate) fn timeout(&self, step: &Step<'_>) -> Duration {

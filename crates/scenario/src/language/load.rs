@@ -52,7 +52,11 @@ static PHASE: Record = Record {
     about: "A stretch of the load at one level, or evenly from one to another.",
     verbs: &[],
     keys: &[
-        key("name", Scalar(Text), "Its name in the report."),
+        key(
+            "name",
+            Scalar(Text),
+            "Its name in results and objectives; made from its level by default, like `hold 500/s`.",
+        ),
         key("for", Scalar(Duration), "How long it is; needed unless its rates come from a file."),
         key("users", Scalar(Users), "Closed: `50`, `10 to 100`, or `10 to 100 in 4 steps`."),
         key(

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Most phases of a load: each has its own figures.
+pub const PHASES_MAX: usize = 200;
+
 /// How sessions come.
 #[derive(Debug, Clone)]
 pub struct Load {
@@ -116,7 +119,7 @@ pub enum Pause {
 /// A stretch of the load.
 #[derive(Debug, Clone)]
 pub struct Phase {
-    /// Its name: `warm-up`, `ramp`, `hold`, or the author's.
+    /// Its name, which no other phase of the load has: `warm-up`, `ramp`, `hold`, the author's, or made from its level.
     pub name: String,
     /// How long.
     pub duration: Duration,

@@ -6,7 +6,7 @@ use tidemark_wire::aerospike::{
     Action, BIN_BYTES_MAX, EXPIRES_S, GENERATIONS, SET_BYTES_MAX, is_bin, is_set,
 };
 
-use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
@@ -70,6 +70,7 @@ pub(super) static KIND: StepKind = StepKind {
         )],
         keys: &[
             LABEL,
+            TAGS,
             AT,
             LEDGER,
             key(

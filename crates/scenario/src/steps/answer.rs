@@ -15,6 +15,11 @@ use crate::yaml::{Content, Node, one_or_many};
 
 pub(super) const LABEL: Key =
     key("label", Scalar(Text), "Name in the report; requests with the same one are counted together.");
+pub(super) const TAGS: Key = key(
+    "tags",
+    Map(Keys::Text("tag names"), &Scalar(Text)),
+    "Texts by name that stand beside its label in results, tables and metrics.",
+);
 pub(super) const AT: Key = key(
     "at",
     Scalar(Text),

@@ -2,7 +2,7 @@
 
 use tidemark_wire::rpc::NAME_BYTES_MAX;
 
-use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
 use super::{Step, StepKind};
@@ -23,6 +23,7 @@ pub(super) static KIND: StepKind = StepKind {
         verbs: &[key("CALL", Scalar(Text), "The method: `service.method`.")],
         keys: &[
             LABEL,
+            TAGS,
             AT,
             key(
                 "args",

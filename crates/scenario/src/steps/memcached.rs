@@ -2,7 +2,7 @@
 
 use tidemark_wire::memcached::{Form, Meta, is_count, is_key, is_time, is_word};
 
-use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
@@ -91,6 +91,7 @@ pub(super) static KIND: StepKind = StepKind {
         )],
         keys: &[
             LABEL,
+            TAGS,
             AT,
             LEDGER,
             key(

@@ -2,7 +2,7 @@
 
 mod known;
 
-use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
@@ -56,6 +56,7 @@ pub(super) static KIND: StepKind = StepKind {
         )],
         keys: &[
             LABEL,
+            TAGS,
             AT,
             LEDGER,
             INSERT,

@@ -2,7 +2,7 @@
 
 use tidemark_wire::http1::is_token;
 
-use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::auth::AUTH;
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
@@ -44,6 +44,7 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         keys: &[
             LABEL,
+            TAGS,
             AT,
             key("method", Scalar(Text), "Of `REQUEST`: any method, like PURGE or PROPFIND."),
             QUERY,

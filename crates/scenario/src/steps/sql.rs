@@ -1,6 +1,6 @@
 //! Statements of SQL, and what cannot stand beside them.
 
-use super::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
@@ -57,6 +57,7 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[
             statement::WITH,
             LABEL,
+            TAGS,
             AT,
             LEDGER,
             INSERT,

@@ -100,9 +100,13 @@ impl Drop for Screen {
 
 fn enter() -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
     *TAKEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = true;
+    output::hold_remarks();
     enable_raw_mode()?;
     execute!(stdout(), EnterAlternateScreen, cursor::Hide)?;
-    Terminal::new(CrosstermBackend::new(stdout()))
+    let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+    // some terminals have no other screen: what was said before would stay where nothing is drawn
+    terminal.clear()?;
+    Ok(terminal)
 }
 
 /// Gives the terminal back; more often than once does no harm.
@@ -124,6 +128,7 @@ pub fn leave() {
         // each is tried, whatever came of the one before
         let _ = execute!(stdout(), LeaveAlternateScreen, cursor::Show);
         let _ = disable_raw_mode();
+        output::release_remarks();
         return;
     }
 }

@@ -76,6 +76,7 @@ fn series(label: u16, us: u64) -> Series {
         label,
         outcome: Outcome::Ok,
         measured: true,
+        phase: None,
         response_time_us: times.clone(),
         response_time_less_lag_us: times.clone(),
         service_time_us: times,

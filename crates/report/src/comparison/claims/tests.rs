@@ -37,6 +37,7 @@ fn write(dir: &Path, of: &Recipe) {
                 label,
                 outcome,
                 measured: true,
+                phase: None,
                 response_time_us: times.clone(),
                 response_time_less_lag_us: times.clone(),
                 service_time_us: times,

@@ -6,7 +6,7 @@ use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key};
 use crate::plan::EventStreamStep;
-use crate::steps::answer::{AT, LABEL, TIMEOUT};
+use crate::steps::answer::{AT, LABEL, TAGS, TIMEOUT};
 use crate::steps::{Step, StepKind};
 
 const WHO: [&str; 2] = ["now", "by server"];
@@ -21,7 +21,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
             Scalar(Word(&WHO)),
             "`now`: as a browser that leaves. `by server`: waits until the server has ended it, which is right then.",
         )],
-        keys: &[LABEL, AT, TIMEOUT],
+        keys: &[LABEL, TAGS, AT, TIMEOUT],
         rule: Rule::Free,
     },
     source: None,

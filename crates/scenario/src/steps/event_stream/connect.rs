@@ -6,7 +6,7 @@ use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Ask, Check, EventStreamStep, Source};
-use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TIMEOUT};
+use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use crate::steps::auth::AUTH;
 use crate::steps::measure::MEASURE;
 use crate::steps::request::QUERY;
@@ -24,6 +24,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         verbs: &[key("sse connect", Scalar(Template), "Path that is asked for, begun with a slash.")],
         keys: &[
             LABEL,
+            TAGS,
             AT,
             QUERY,
             key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers of the request."),

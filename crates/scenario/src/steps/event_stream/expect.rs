@@ -6,7 +6,7 @@ use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Check, EventStreamStep, Source};
-use crate::steps::answer::{AT, EXTRACT, JSON_TEST, LABEL, TEST, THAT, TIMEOUT};
+use crate::steps::answer::{AT, EXTRACT, JSON_TEST, LABEL, TAGS, TEST, THAT, TIMEOUT};
 use crate::steps::measure::MEASURE;
 use crate::steps::{Step, StepKind};
 
@@ -20,7 +20,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
             Either(&[Scalar(Word(&["any"])), Of(&EXPECTED_EVENT)]),
             "What must hold of it.",
         )],
-        keys: &[LABEL, AT, TIMEOUT, EXTRACT, MEASURE],
+        keys: &[LABEL, TAGS, AT, TIMEOUT, EXTRACT, MEASURE],
         rule: Rule::Free,
     },
     source: None,

@@ -9,7 +9,7 @@ use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key};
 use crate::plan::WebSocketStep;
 use crate::reader::Reader;
-use crate::steps::answer::{AT, LABEL, TIMEOUT};
+use crate::steps::answer::{AT, LABEL, TAGS, TIMEOUT};
 use crate::steps::{Step, StepKind};
 use crate::template::Encoding;
 use crate::yaml::Node;
@@ -22,6 +22,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         verbs: &[key("ws close", Scalar(Whole(1000)), "The close code; 1000 is a normal end.")],
         keys: &[
             LABEL,
+            TAGS,
             AT,
             key("reason", Scalar(Template), "Words for the other side, up to 123 bytes."),
             TIMEOUT,

@@ -6,7 +6,7 @@ use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::{Keys, Record, Rule, Shape, key};
 use crate::plan::WebSocketStep;
-use crate::steps::answer::{AT, EXTRACT, JSON_TEST, LABEL, TEST, THAT, TIMEOUT};
+use crate::steps::answer::{AT, EXTRACT, JSON_TEST, LABEL, TAGS, TEST, THAT, TIMEOUT};
 use crate::steps::measure::MEASURE;
 use crate::steps::{Step, StepKind};
 
@@ -16,7 +16,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         schema: "wsExpect",
         about: "Waits for a message that passes; those that came before and that no step took count, too.",
         verbs: &[key("ws expect", EXPECTED, "What must hold of it.")],
-        keys: &[LABEL, AT, TIMEOUT, EXTRACT, MEASURE],
+        keys: &[LABEL, TAGS, AT, TIMEOUT, EXTRACT, MEASURE],
         rule: Rule::Free,
     },
     source: None,

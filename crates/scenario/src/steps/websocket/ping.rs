@@ -6,7 +6,7 @@ use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key};
 use crate::plan::WebSocketStep;
-use crate::steps::answer::{AT, LABEL, TIMEOUT};
+use crate::steps::answer::{AT, LABEL, TAGS, TIMEOUT};
 use crate::steps::{Step, StepKind};
 use crate::template::Encoding;
 
@@ -16,7 +16,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         schema: "wsPing",
         about: "Sends a ping and waits for its pong.",
         verbs: &[key("ws ping", Scalar(Template), "What the ping holds: up to 125 bytes.")],
-        keys: &[LABEL, AT, TIMEOUT],
+        keys: &[LABEL, TAGS, AT, TIMEOUT],
         rule: Rule::Free,
     },
     source: None,

@@ -9,7 +9,7 @@ use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Either, Record as Of, Scalar, Tree};
 use crate::grammar::{Record, Rule, Shape, key};
 use crate::plan::WebSocketStep;
-use crate::steps::answer::{AT, EXTRACT, LABEL, TIMEOUT};
+use crate::steps::answer::{AT, EXTRACT, LABEL, TAGS, TIMEOUT};
 use crate::steps::ledger::LEDGER;
 use crate::steps::measure::MEASURE;
 use crate::steps::{Step, StepKind};
@@ -24,6 +24,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         verbs: &[key("ws send", MESSAGE, "The message: a text, or its kind.")],
         keys: &[
             LABEL,
+            TAGS,
             AT,
             key("expect", EXPECTED, "Waits for a message that passes, of those that come after the sending."),
             LEDGER,
