@@ -7,6 +7,7 @@ mod define;
 mod fault;
 mod feeder;
 mod follow;
+mod held;
 mod jump;
 mod keys;
 mod launch;
@@ -145,6 +146,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         source: reader.sink.text().to_owned(),
         ..plan
     };
+    held::check(root, &plan, reader);
     store_settings.retain(|(_, setting)| reader.settings.is_of_stores_only(setting));
     plan.store_settings = store_settings;
     Some(plan)

@@ -7,16 +7,24 @@ use std::path::Path;
 use super::scope::SharedNames;
 use crate::plan::Feeder;
 use crate::reader::Reader;
+use crate::units::Size;
 use crate::yaml::Node;
 
 /// Most rows of one feeder.
 const ROWS_MAX: usize = 10_000_000;
+/// Most memory that the rows of all feeders take, bytes.
+const ROWS_BYTES_MAX: u64 = 2 << 30;
+/// What a row takes beside its cells, and a cell beside its text, bytes.
+const ROW_BYTES: u64 = 48;
+const CELL_BYTES: u64 = 32;
 /// Most digits of a number: those of the largest.
 const DIGITS_MAX: u64 = 20;
 
 /// Reads all feeders.
 pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> SharedNames {
     let mut shared = SharedNames::default();
+    // memory that is left for rows
+    let mut room = ROWS_BYTES_MAX;
     for (name_node, node) in node.map(Node::entries).unwrap_or_default() {
         let Some(name) = name_node.text() else { continue };
         let rows = if let Some(values) = node.get("values") {
@@ -24,11 +32,20 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sha
         } else if let Some(rows) = node.get("rows") {
             from_rows(rows, reader)
         } else if let Some(first) = node.get("from") {
-            from_numbers(node, first, reader).map(|rows| (vec![name.to_owned()], rows))
+            from_numbers(node, first, room, reader).map(|rows| (vec![name.to_owned()], rows))
         } else {
-            node.get("file").and_then(|file| csv::read(node, file, base, reader))
+            node.get("file").and_then(|file| csv::read(node, file, base, room, reader))
         };
         csv::check_keys(node, reader);
+        let held: u64 = rows
+            .iter()
+            .flat_map(|(_, rows)| rows)
+            .map(|row| bytes_of(row.iter().map(|cell| cell.len())))
+            .sum();
+        if held > room {
+            reader.sink.error(name_node, too_many(held));
+        }
+        room = room.saturating_sub(held);
         let order = node.get("order").and_then(|order| reader.word(order, &["in turn", "random"]));
         let held = node.get("held").and_then(|held| reader.bool(held)) == Some(true);
         if let Some(order) = node.get("order").filter(|_| held && order == Some("random")) {
@@ -47,11 +64,24 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sha
 
 type Rows = Vec<Vec<Box<str>>>;
 
+/// The memory of a row whose cells have so many bytes.
+fn bytes_of(cells: impl Iterator<Item = usize>) -> u64 {
+    cells.fold(ROW_BYTES, |bytes, cell| bytes + CELL_BYTES + cell as u64)
+}
+
+fn too_many(held: u64) -> String {
+    format!(
+        "its rows hold {}, and all feeders together may hold {}; use fewer rows",
+        Size(held),
+        Size(ROWS_BYTES_MAX)
+    )
+}
+
 fn from_values(node: &Node, reader: &Reader<'_>) -> Rows {
     node.items().iter().filter_map(|value| Some(vec![reader.text(value)?.into_boxed_str()])).collect()
 }
 
-fn from_numbers(node: &Node, first_node: &Node, reader: &Reader<'_>) -> Option<Rows> {
+fn from_numbers(node: &Node, first_node: &Node, room: u64, reader: &Reader<'_>) -> Option<Rows> {
     let Some(last_node) = node.get("to") else {
         reader.sink.error(first_node, "numbers need an end, too; add `to`");
         return None;
@@ -71,6 +101,12 @@ fn from_numbers(node: &Node, first_node: &Node, reader: &Reader<'_>) -> Option<R
         return None;
     }
     let width = digits as usize;
+    let digits = last.checked_ilog10().map_or(1, |log| log as usize + 1);
+    let held = (last - first + 1) * bytes_of([width.max(digits)].into_iter());
+    if held > room {
+        reader.sink.error(last_node, too_many(held));
+        return None;
+    }
     Some((first..=last).map(|number| vec![format!("{number:0width$}").into_boxed_str()]).collect())
 }
 

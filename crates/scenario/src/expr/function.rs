@@ -7,7 +7,8 @@ use super::choose::{self, EXPONENTIAL_DRAWS, EXPONENTIAL_NUMBERS, SCRAMBLED_RANK
 use super::date::{date, epoch_ms};
 use super::digest;
 use super::eval::{
-    Absent, Bytes, Function, Got, Machine, Made, NO_NUMBER, Number, argument, constant_value, operand, whole,
+    Absent, Bytes, Function, Got, MADE_MAX, Machine, Made, NO_NUMBER, Number, TOO_LONG, argument,
+    constant_value, operand, whole,
 };
 use super::node::Node;
 use super::zipf::{Table, YCSB_EXPONENT, Zipf};
@@ -426,6 +427,11 @@ pub(super) fn padded<'e>(m: &mut Machine<'e>, text: Bytes<'e>, width: usize) -> 
 pub(super) fn make<'e>(m: &mut Machine<'e>, write: impl FnOnce(&mut Machine<'e>)) -> Made<'e> {
     let start = m.made.len();
     write(m);
+    if m.is_full || m.made.len() > MADE_MAX {
+        m.is_full = false;
+        m.made.truncate(start);
+        return Err(TOO_LONG);
+    }
     Ok(Got::Text(Bytes::Made(start, m.made.len())))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use csv::{ErrorKind, ReaderBuilder, Trim};
 
-use super::{ROWS_MAX, Rows};
+use super::{ROWS_MAX, Rows, bytes_of, too_many};
 use crate::expr::parse::is_name;
 use crate::reader::Reader;
 use crate::yaml::Node;
@@ -63,11 +63,12 @@ pub(super) fn read(
     node: &Node,
     file: &Node,
     base: &Path,
+    room: u64,
     reader: &Reader<'_>,
 ) -> Option<(Vec<String>, Rows)> {
     let path = base.join(reader.text(file)?);
     let form = form(node, reader)?;
-    match rows(&path, &form) {
+    match rows(&path, &form, room) {
         Ok(read) => Some(read),
         Err(message) => {
             reader.sink.error(file, format!("cannot read {}: {message}", path.display()));
@@ -104,7 +105,7 @@ fn form(node: &Node, reader: &Reader<'_>) -> Option<Form> {
     Some(Form { delimiter, encoding, header })
 }
 
-fn rows(path: &Path, form: &Form) -> Result<(Vec<String>, Rows), String> {
+fn rows(path: &Path, form: &Form, room: u64) -> Result<(Vec<String>, Rows), String> {
     if !path.is_file() {
         return Err("there is no such file".into());
     }
@@ -114,7 +115,7 @@ fn rows(path: &Path, form: &Form) -> Result<(Vec<String>, Rows), String> {
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(format!("it is larger than {} GiB", FILE_BYTES_MAX >> 30));
     }
-    parse(&decode(bytes, form.encoding)?, form)
+    parse(&decode(bytes, form.encoding)?, form, room)
 }
 
 /// The text of a file, without a byte order mark.
@@ -163,7 +164,7 @@ fn not_utf8(bytes: &[u8], at: usize) -> String {
     )
 }
 
-fn parse(text: &str, form: &Form) -> Result<(Vec<String>, Rows), String> {
+fn parse(text: &str, form: &Form, room: u64) -> Result<(Vec<String>, Rows), String> {
     let delimiter = form.delimiter.unwrap_or(b',');
     let mut reader = ReaderBuilder::new()
         .delimiter(delimiter)
@@ -181,7 +182,7 @@ fn parse(text: &str, form: &Form) -> Result<(Vec<String>, Rows), String> {
             names
         }
     };
-    let mut rows = Rows::new();
+    let (mut rows, mut held) = (Rows::new(), 0);
     while let Some(record) = next()? {
         if rows.len() == ROWS_MAX {
             return Err(format!("it has more than {ROWS_MAX} rows"));
@@ -194,6 +195,10 @@ fn parse(text: &str, form: &Form) -> Result<(Vec<String>, Rows), String> {
                 .filter(|_| record.len() == 1)
                 .unwrap_or_default();
             return Err(format!("line {line} has {cells}, not {}{hint}", columns.len()));
+        }
+        held += bytes_of(record.iter().map(str::len));
+        if held > room {
+            return Err(too_many(held));
         }
         rows.push(record.iter().map(Into::into).collect());
     }
@@ -236,6 +241,7 @@ fn told(error: csv::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::plan::{Op, Plan};
 
     fn checked(file: &[u8], keys: &str) -> Result<Plan, String> {
@@ -249,7 +255,7 @@ mod tests {
         crate::load_text("t.yaml", &text, folder.path(), &[]).map_err(|told| told.to_string())
     }
 
-    fn rows(file: &[u8], keys: &str) -> String {
+    fn read_rows(file: &[u8], keys: &str) -> String {
         let plan = checked(file, keys).unwrap();
         let feeder = &plan.feeders[0];
         let rows = feeder.rows.iter().map(|row| row.join("|"));
@@ -274,8 +280,17 @@ mod tests {
             (&utf16("a,b\n1,2\n", u16::to_le_bytes), ", encoding: utf-16", "a|b 1|2"),
             (b"a,b\n\"1\n1\",2\n", "", "a|b 1\n1|2"),
         ] {
-            assert_eq!(rows(file, keys), wanted, "{keys}");
+            assert_eq!(read_rows(file, keys), wanted, "{keys}");
         }
+    }
+
+    #[test]
+    fn a_file_is_read_as_far_as_there_is_room_for_its_rows() {
+        let form = Form { delimiter: None, encoding: Encoding::Utf8, header: None };
+        let held = bytes_of([1, 2].into_iter()) + bytes_of([3, 4].into_iter());
+        let text = "a,b\n1,22\n333,4444\n";
+        assert_eq!(parse(text, &form, held).unwrap().1.len(), 2);
+        assert!(parse(text, &form, held - 1).unwrap_err().contains("all feeders together may hold 2GiB"));
     }
 
     #[test]
