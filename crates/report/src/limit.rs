@@ -171,7 +171,7 @@ fn interval(found: &Found) -> String {
 fn cpu(all: &[Cores]) -> String {
     let busiest = || all.iter().max_by(|a, b| a.cores.total_cmp(&b.cores));
     match all.iter().find(|process| process.name == SYSTEM).or_else(busiest) {
-        Some(Cores { name, cores }) if *cores > 0.0 => {
+        Some(Cores { name, cores, .. }) if *cores > 0.0 => {
             let of = if name == SYSTEM { "the system".to_owned() } else { name.clone() };
             format!("; then CPU of {of} is {cores:.2} cores")
         }

@@ -135,7 +135,9 @@ fn shares(ops: &[Op]) -> Vec<f64> {
             | Op::Think(_)
             | Op::BeginGroup(_)
             | Op::EndGroup
-            | Op::Measure { .. } => come(i + 1, share),
+            | Op::Measure { .. }
+            // nearly always good: what a failure leads to is expected of no session
+            | Op::JumpUnlessGood(_) => come(i + 1, share),
         }
     }
     shares.truncate(ops.len());
