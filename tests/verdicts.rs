@@ -28,8 +28,10 @@ const NOTHING_DUE: &str = "all users hang since the warm-up";
 enum Says {
     Pass,
     Fail,
+    /// That it cannot be told.
+    Invalid,
 }
-use Says::{Fail, Pass};
+use Says::{Fail, Invalid, Pass};
 
 /// How the server is.
 #[allow(clippy::large_enum_variant)] // a row each
@@ -142,7 +144,19 @@ fn table() -> Vec<Row> {
     let to_the_end: &[_] = &["-c", "4", "--for", "3s", "-T", "3s"];
     other("silent from the last moments on", silent(3_600, ever), to_the_end, &[], Fail);
     let slow = failing(Fault::Late(Duration::from_millis(2_500)), 1);
-    other("slower than the window is long", slow, &["-r", "40/s", "-c", "200", "-T", "30s"], &[], Fail);
+    other("slower than the window is long", slow, &["-r", "40/s", "-c", "200", "-T", "30s"], &[], Invalid);
+    let slow = || failing(Fault::Late(Duration::from_millis(1_500)), 1);
+    let lasting: &[_] = &["-r", "40/s", "-c", "200", "-T", "30s", "--for", "6s"];
+    other("slower than a half of a window is long", slow(), lasting, &["errors = 0"], Pass);
+    let few: &[_] = &["-r", "20/s"];
+    other("too few for a percentile", right(), few, &["p99.9 < 10s"], Invalid);
+    other("too few, and slower than the bound", late(), few, &["p99.9 < 20ms"], Fail);
+    other("few, by its slowest", right(), few, &["max < 10s"], Pass);
+    let allowed: &[_] = &["errors < 50%", "p50 < 10s"];
+    other("allowed to fail, and so not achieved", failing(Fault::Silence, 4), OPEN, allowed, Pass);
+    // users of whom all but those of a few requests hang
+    let hung: &[_] = &["-c", "8", "-T", "6s", "--for", "5s"];
+    other("users hang, and few requests do", failing(Fault::Silence, 400), hung, &[], Fail);
     other(NOTHING_DUE, failing(Fault::Silence, 1), &["-c", "2", "-T", "3s"], &[], Fail);
     rows
 }
@@ -202,6 +216,7 @@ fn wrong(row: &Row) -> Option<String> {
     let right = match row.says {
         Pass => (status, exit) == ("pass", 0) || held_up,
         Fail => (status, exit) == ("fail", 1) || (held_up && own * 100 <= due),
+        Invalid => (status, exit) == ("invalid", 3),
     };
     if !right {
         return Some(told);

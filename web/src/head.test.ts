@@ -111,7 +111,7 @@ it('a share within a time, or not reached', () => {
 });
 
 it('a pass says what was asked for, and what every run is held to', () => {
-  const objective = (text: string, byDefault: boolean): ObjectiveResult => ({ objective: text, met: true, measured: '0%', default: byDefault, undecided: false });
+  const objective = (text: string, byDefault: boolean): ObjectiveResult => ({ objective: text, met: true, measured: '0%', default: byDefault, undecided: false, undecided_by: '' });
   expect(passed([])).toBe('The scenario sets no objectives.');
   expect(passed([objective('errors < 0.1%', true)])).toBe('The scenario sets no objectives; judged by what every run is held to: errors < 0.1% (0%).');
   expect(passed([objective('p99 < 1s', false), objective('errors < 0.1%', true)])).toBe('The objective was met.');

@@ -91,6 +91,7 @@ export function verdict(manifest: Manifest): HTMLElement {
       summary.driver.limits.length > 0 && el('p', { class: 'bad-text' }, '▲ The driver was held up: rates are at least what is shown, times and failures at most.'),
       limits.length > 0 && el('ul', {}, limits.map((limit) => el('li', {}, `driver: ${limit}`))),
       drift && el('p', { class: 'bad-text' }, `▲ ${drift}`),
+      summary.warnings.map((warning) => el('p', { class: 'bad-text' }, `▲ ${warning}`)),
       status === 'pass' && reasons.length === 0 && el('p', {}, passed(manifest.objectives)),
       notes.length > 0 && el('ul', { class: 'notes' }, notes.map((note) => el('li', {}, note)))));
 }
@@ -178,13 +179,13 @@ export function tiles(manifest: Manifest): HTMLElement {
   const { name: who, of: whose, processes: system } = served(summary.processes, manifest.watched);
   const cpu_s = system.reduce((sum, process) => sum + process.cpu_s, 0);
   const cpu_share = system.reduce((sum, process) => sum + process.cpu_share, 0);
-  const attained = summary.offered_per_s > 0 ? summary.achieved_per_s / summary.offered_per_s : 0;
+  const attained = summary.achieved_share;
   const empty = summary.due === 0;
 
   const shown: Tile[] = [
     {
       name: 'Achieved', value: rate(summary.achieved_per_s), exact: `${summary.achieved_per_s}/s`,
-      below: `${atLeast(summary) ? 'at least, ' : ''}of ${rate(summary.offered_per_s)} offered`,
+      below: `${atLeast(summary) ? 'at least, ' : ''}of ${rate(summary.offered_per_s)} offered${attained < 0.9995 ? `: ${share(attained)}` : ''}`,
       extra: el('span', { class: 'meter', 'aria-hidden': 'true' }, el('i', { style: `width:${Math.min(100, attained * 100).toFixed(2)}%` })),
     },
     ...PERCENTILES.map((key): Tile => ({

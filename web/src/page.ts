@@ -193,8 +193,15 @@ function objectivesPart(run: RunPage): Child {
   ];
 }
 
+/** Why an objective is neither met nor missed. */
+const UNDECIDED: Record<string, string> = {
+  'machine-bound': 'what was started had no core',
+  'too-few': 'too few requests',
+  'short-window': 'the measured window is too short',
+};
+
 function result(it: ObjectiveResult): Child {
-  if (it.undecided) return [el('span', { class: 'odd-text' }, '? not decided'), el('span', { class: 'sub' }, 'the driver’s own fault could change the answer')];
+  if (it.undecided) return [el('span', { class: 'odd-text' }, '? not decided'), el('span', { class: 'sub' }, UNDECIDED[it.undecided_by] ?? 'the load generator was the bottleneck')];
   return it.met ? el('span', { class: 'good-text' }, '✓ met') : el('span', { class: 'bad-text' }, '✗ missed');
 }
 

@@ -252,6 +252,10 @@ export interface Summary {
   verdict: { status: Status; reasons: string[] };
   offered_per_s: number;
   achieved_per_s: number;
+  /** What of what was offered was achieved, 0 to 1, as the objective on it has it. */
+  achieved_share: number;
+  /** What a reader must know before the figures. */
+  warnings: string[];
   measured_s: number;
   requests: number;
   errors: Counts;
@@ -335,6 +339,8 @@ export interface ObjectiveResult {
   default: boolean;
   /** The driver's own fault could have changed the answer: neither met nor missed. */
   undecided: boolean;
+  /** Why; empty where it is decided. */
+  undecided_by: string;
 }
 
 /** What was looked for, and what was found there. */
@@ -645,6 +651,8 @@ function readSummary(value: unknown): Summary {
       ? { status, reasons: texts(verdict.reasons) }
       : { status: 'invalid', reasons: ['the run holds no verdict', ...texts(verdict.reasons)] },
     offered_per_s: number(it.offered_per_s), achieved_per_s: number(it.achieved_per_s),
+    achieved_share: typeof it.achieved_share === 'number' ? it.achieved_share : number(it.achieved_per_s) / (number(it.offered_per_s) || Infinity),
+    warnings: texts(it.warnings),
     measured_s: number(it.measured_s), requests, errors, dropped, due: requests + dropped,
     failed: told > 0 ? told : counted, of_good_only: told === 0 && counted > 0,
     failures: list(it.failures).map((entry) => {
@@ -755,7 +763,7 @@ function readManifest(value: unknown, source: string): Manifest {
       const objective = object(entry);
       return {
         objective: text(objective.objective), met: objective.met === true, measured: text(objective.measured),
-        default: objective.default === true, undecided: objective.undecided === true,
+        default: objective.default === true, undecided: objective.undecided === true, undecided_by: text(objective.undecided_by),
       };
     }),
     interrupted: it.interrupted === true, cut_short: text(it.cut_short), notes: texts(it.notes),

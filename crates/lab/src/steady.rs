@@ -95,6 +95,11 @@ fn median_us(second: &Second) -> Option<f64> {
     }
 }
 
+/// Whether these values, one for each second, rise beyond chance.
+pub(crate) fn rises(seconds: &[f64]) -> bool {
+    Trend::of(seconds).is_some_and(|trend| trend.change > 0.0)
+}
+
 /// Whether the level of a load changes within the measured window.
 pub(crate) fn changes(stream: &Stream<'_>) -> bool {
     let measured = || stream.phases.iter().filter(|phase| phase.measured);

@@ -323,7 +323,14 @@ fn never_reached(plan: &Plan, totals: &Totals) -> Option<String> {
 
 /// What a reader must know before the figures.
 pub fn warnings(totals: &Totals) -> Vec<String> {
-    window::answered_behind(totals).into_iter().collect()
+    let bodies = totals.changed_bodies().map(|(label, first, last)| {
+        let did = if last < first { "shrank" } else { "grew" };
+        format!(
+            "the good answers of `{label}` {did} over the measured window, from {first:.0} to {last:.0} bytes on average: are \
+             they still what was asked for? A check on the body says so"
+        )
+    });
+    window::answered_behind(totals).into_iter().chain(bodies).collect()
 }
 
 /// The objectives by which a run is judged though nobody wrote them, as far as the scenario says nothing on the matter.

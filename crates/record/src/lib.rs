@@ -153,7 +153,7 @@ pub use stretches::{Stretch, StretchOfLabel, stretches};
 pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
-    Achieved, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, PhaseTotals, SYSTEM,
+    Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, PhaseTotals, SYSTEM,
     ThreadTotals, Totals, Window, summarize,
 };
 pub use unfinished::rebuild;

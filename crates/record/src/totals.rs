@@ -1,6 +1,7 @@
 //! The figures of a run, kept while it runs: everything that a verdict and a summary are made from.
 
 mod achieved;
+mod bodies;
 mod label;
 mod own;
 mod phase;
@@ -18,6 +19,7 @@ use crate::sample::Sample;
 use crate::summary::{Process, ratio};
 
 pub use achieved::Achieved;
+pub use bodies::Bodies;
 pub use label::{DROPPED, LabelTotals};
 pub use own::OwnTotals;
 pub use phase::PhaseTotals;
@@ -86,6 +88,8 @@ pub struct Totals {
     backlog: BTreeMap<u64, u64>,
     /// The same of each label that had any.
     label_backlog: BTreeMap<(u64, u16), u64>,
+    /// By label: how large good answers were.
+    bodies: Vec<Bodies>,
     /// When the load began, microseconds since the run began.
     load_begin_us: Option<u64>,
     /// Time of the window that users lost.
@@ -152,6 +156,7 @@ impl Totals {
             unanswered_us: BTreeMap::new(),
             backlog: BTreeMap::new(),
             label_backlog: BTreeMap::new(),
+            bodies: labels.iter().map(|_| Bodies::default()).collect(),
             load_begin_us: None,
             lost_time: LostTime::default(),
             all_service_time_us: new_merged(),
@@ -193,6 +198,13 @@ impl Totals {
         self.targets = if names.len() > 1 { each.collect() } else { Vec::new() };
     }
 
+    /// Labels whose good answers became larger or smaller over the window, with their mean size at first and at last, bytes.
+    pub fn changed_bodies(&self) -> impl Iterator<Item = (&str, f64, f64)> {
+        let labels = self.labels.iter().zip(&self.bodies);
+        labels
+            .filter_map(|(label, bodies)| bodies.change().map(|(first, last)| (label.as_str(), first, last)))
+    }
+
     /// Names of the targets, and the labels of each, where there are several.
     pub fn targets(&self) -> &[(String, Vec<usize>)] {
         &self.targets
@@ -227,6 +239,9 @@ impl Totals {
                 merge(&mut self.all_service_time_us, &series.service_time_us);
             }
             self.by_label[usize::from(series.label)].add(series, series.measured, interval.in_window);
+            if interval.in_window && series.measured {
+                self.bodies[usize::from(series.label)].add(interval.end_us, series.bodies, series.body_bytes);
+            }
         }
         for series in &interval.groups {
             self.by_group[usize::from(series.label)].add(series, series.measured, interval.in_window);

@@ -14,6 +14,11 @@ use super::figure::Measured;
 use super::{chance, defaults, text, window};
 use crate::steady;
 
+/// So many standard deviations are chance in what waits of a label, ...
+const CHANCE: f64 = 4.0;
+/// ... and so many where it rises from second to second.
+const CHANCE_OF_RISING: f64 = 2.0;
+
 /// A part of a run.
 struct Part<'a> {
     name: String,
@@ -131,7 +136,10 @@ pub(super) fn behind(plan: &Plan, measured: &Measured<'_>) -> Vec<(String, bool)
     let labels = plan.labels.iter().zip(&totals.by_label).zip(0u16..);
     let told = labels.filter(|(_, label)| !waits_for_answers.contains(&usize::from(*label)));
     told.filter_map(|((name, of), label)| {
-        let achieved = totals.achieved_by_label(label);
+        let achieved = {
+            let backlog: Vec<f64> = totals.backlog_of(label).into_iter().map(|count| count as f64).collect();
+            totals.achieved_by_label(label, if steady::rises(&backlog) { CHANCE_OF_RISING } else { CHANCE })
+        };
         let fill = achieved.at_most - achieved.share;
         if achieved.grown <= 1.0 - bound || only_waits(plan, label) {
             return None;

@@ -8,10 +8,8 @@ use crate::summary::ratio;
 const UNQUEUED_SHARE: f64 = 0.1;
 /// What comes so soon after the window is in time however fast the system is: a single stall is no backlog. Seconds.
 const STALL_S: f64 = 0.05;
-/// So many standard deviations of a Poisson number are chance, of all requests,
-const CHANCE_OF_ALL: f64 = 3.0;
-/// and of one label among several.
-const CHANCE_OF_ONE: f64 = 4.0;
+/// So many standard deviations of a Poisson number are chance.
+const CHANCE: f64 = 3.0;
 
 /// What of the requests that were due in the measured window was achieved.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -43,16 +41,24 @@ impl Totals {
     /// number), as if it had grown so over the whole window. What the driver had not begun by then does not count.
     pub fn achieved(&self) -> Achieved {
         let fastest_s = self.all_service_time_us.value_at_quantile(UNQUEUED_SHARE) as f64 / 1e6;
-        let flow = Flow { of: &self.all, offered: self.offered, fastest_s, chance: CHANCE_OF_ALL };
+        let flow = Flow { of: &self.all, offered: self.offered, fastest_s, chance: CHANCE };
         self.achieved_of(&flow, |at_us| self.backlog.get(&at_us).copied().unwrap_or(0))
     }
 
     /// The same of one label, by its index; nothing of one that there is not. What was dropped before it had a label is in none.
-    pub fn achieved_by_label(&self, label: u16) -> Achieved {
+    /// `chance`: how many standard deviations are chance.
+    pub fn achieved_by_label(&self, label: u16, chance: f64) -> Achieved {
         let Some(of) = self.by_label.get(usize::from(label)) else { return Achieved::default() };
         let fastest_s = of.service_time_us.value_at_quantile(UNQUEUED_SHARE) as f64 / 1e6;
-        let flow = Flow { of, offered: of.due(), fastest_s, chance: CHANCE_OF_ONE };
+        let flow = Flow { of, offered: of.due(), fastest_s, chance };
         self.achieved_of(&flow, |at_us| self.label_backlog.get(&(at_us, label)).copied().unwrap_or(0))
+    }
+
+    /// How many requests of a label were due and without an end, at the end of each interval of the window.
+    pub fn backlog_of(&self, label: u16) -> Vec<u64> {
+        let Some(window) = self.window else { return Vec::new() };
+        let ends = self.backlog.range(window.start_us + 1..=window.end_us);
+        ends.map(|(at_us, _)| self.label_backlog.get(&(*at_us, label)).copied().unwrap_or(0)).collect()
     }
 
     /// [`achieved`](Totals::achieved) as a share alone.
