@@ -8,7 +8,7 @@ test('a comparison is told from a run, and what is missing becomes empty', () =>
   const bare = readComparison('{"comparison":{"name":"x","parts":[{"part":"equal-rate","variants":[{}],"ratios":[{}]}]}}');
   expect(bare?.parts[0]?.load).toBe('equal-rate');
   expect(bare?.parts[0]?.variants[0]).toMatchObject({ name: '', status: 'invalid', failed: 0, system_cpu_share: null, curve: [], pages: [] });
-  expect(bare?.parts[0]?.ratios[0]?.p99).toEqual({ ratio: null, low: null, high: null, difference: null });
+  expect(bare?.parts[0]?.ratios[0]?.p99).toEqual({ ratio: null, low: null, high: null, difference: null, says: '' });
   expect(bare?.parts[0]?.ratios[0]?.no_claim).toBe('');
   expect(bare?.parts[0]?.variants[0]?.response_time_us.p99).toBeNull();
 });
@@ -18,7 +18,7 @@ test('its figures are read as they stand', () => {
   const part = readComparison(JSON.stringify(source))?.parts[0];
   expect(part?.load).toBe('own');
   expect(part?.variants[0]).toMatchObject({ name: 'REST', status: 'pass', reasons: ['r'], failed: 5, curve: [[50, 7]], pages: ['1-rest/report.html'] });
-  expect(part?.ratios[0]?.answered_per_s).toEqual({ ratio: 2, low: 1.5, high: 2.5, difference: true });
+  expect(part?.ratios[0]?.answered_per_s).toEqual({ ratio: 2, low: 1.5, high: 2.5, difference: true, says: '' });
 });
 
 test('what is claimed is as it was told, and what was dropped failed too', () => {

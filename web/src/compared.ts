@@ -12,6 +12,8 @@ export interface Ratio {
   high: number | null;
   /** Whether there is a difference; null where nothing is claimed. */
   difference: boolean | null;
+  /** The claim in a word or two; empty where there is none. */
+  says: string;
 }
 
 export interface StoreFigures {
@@ -34,6 +36,8 @@ export interface Variant {
   failed: number;
   dropped: number;
   response_time_us: Latency;
+  /** Bytes of a good answer's body, mean. */
+  body_bytes_mean: number | null;
   system_cpu_us_per_request: number | null;
   system_cpu_share: number | null;
   /** What each store that was started took, by its name. */
@@ -52,6 +56,7 @@ export interface Ratios {
   answered_per_s: Ratio;
   p50: Ratio;
   p99: Ratio;
+  body_bytes: Ratio;
   system_cpu_per_request: Ratio;
   /** Why nothing is claimed; empty where claims are made. */
   no_claim: string;
@@ -124,6 +129,7 @@ export function readComparison(source: string): Comparison | null {
           answered_per_s: number(of.answered_per_s), offered_per_s: number(of.offered_per_s), requests, dropped, due: requests + dropped,
           failed: Object.values(object(of.errors)).reduce((sum: number, value) => sum + number(value), dropped),
           response_time_us: latencyOf(of.response_time_us),
+          body_bytes_mean: maybe(of.body_bytes_mean),
           system_cpu_us_per_request: maybe(of.system_cpu_us_per_request), system_cpu_share: maybe(of.system_cpu_share), system_rss_bytes_max: maybe(of.system_rss_bytes_max),
           stores: Object.fromEntries(Object.entries(object(of.stores)).map(([name, store]) => [name, storeOf(object(store))])),
           driver_cpu_us_per_request: number(of.driver_cpu_us_per_request), driver_cpu_share: number(of.driver_cpu_share),
@@ -131,7 +137,7 @@ export function readComparison(source: string): Comparison | null {
         };
       }),
       ratios: list(part.ratios).map(object).map((of): Ratios => ({
-        variant: text(of.variant), to: text(of.to), answered_per_s: ratioOf(of.answered_per_s), p50: ratioOf(of.p50), p99: ratioOf(of.p99), system_cpu_per_request: ratioOf(of.system_cpu_per_request),
+        variant: text(of.variant), to: text(of.to), answered_per_s: ratioOf(of.answered_per_s), p50: ratioOf(of.p50), p99: ratioOf(of.p99), body_bytes: ratioOf(of.body_bytes), system_cpu_per_request: ratioOf(of.system_cpu_per_request),
         no_claim: text(of.no_claim),
       })),
       operations: operationsOf(part.operations),
@@ -160,5 +166,5 @@ function ratioOf(value: unknown): Ratio {
   const [low, high] = [maybe(it.low), maybe(it.high)];
   // Comparisons of before left it to the reader.
   const told = low === null || high === null || it.difference === null ? null : low > 1 || high < 1;
-  return { ratio: maybe(it.ratio), low, high, difference: typeof it.difference === 'boolean' ? it.difference : told };
+  return { ratio: maybe(it.ratio), low, high, difference: typeof it.difference === 'boolean' ? it.difference : told, says: text(it.says) };
 }

@@ -28,7 +28,7 @@ export function comparisonPage(it: Comparison): HTMLElement[] {
       it.parts.map((part) => section(part, it)),
       el('section', { class: 'definitions', 'aria-labelledby': 'words' },
         el('h2', { id: 'words', class: 'quiet-heading' }, 'How to read it'),
-        el('p', {}, 'Ratios are against the first column; the small numbers say where the ratio lies 95 of 100 times, corrected for how many there are, by how the rounds differ. Where 1 lies between them, or a ratio is nearer to 1 than 1\u202f%, no difference was seen. ',
+        el('p', {}, 'Ratios are against the first column; the small numbers say where the ratio lies 95 of 100 times, corrected for how many there are, by how the rounds differ. Where 1 lies between them, or a ratio is nearer to 1 than 1\u202f%, there is no difference, if it is known to within 5\u202f%, or it is too noisy to say. ',
           noClaim.length > 0 && `Where a column says “no claim”, nothing is claimed: what differs from run to run is not known by so few rounds; give them with “rounds” in the scenario. `,
           rounds === 1 ? 'Each ran once.' : `Each ran ${count(rounds)} times, in turn; its rounds count as one longer run.`,
           ' Response times are of all requests that were due: one without a good answer is slower than every bound, and a time that falls among those is not reached (–). Latencies compare only where all had the same to do.')),
@@ -61,6 +61,7 @@ const ROWS: Row[] = [
   { name: 'Response time, p99', of: (it) => time(it, 'p99'), show: duration, ratio: (it) => it.p99 },
   { name: 'Response time, p99.9', of: (it) => time(it, 'p999'), show: duration },
   { name: 'Response time, longest', of: (it) => time(it, 'max'), show: duration },
+  { name: 'Bytes of a good answer', of: (it) => it.body_bytes_mean, show: size, ratio: (it) => it.body_bytes },
   { name: 'System: CPU for each request', of: (it) => it.system_cpu_us_per_request, show: duration, ratio: (it) => it.system_cpu_per_request },
   { name: 'System: cores in use', of: (it) => it.system_cpu_share, show: cores },
   { name: 'System: memory, most', of: (it) => it.system_rss_bytes_max, show: size },
@@ -138,9 +139,9 @@ function table(part: Part): HTMLElement {
       el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, ''), head)), el('tbody', {}, rows, failures))));
 }
 
-function shown({ ratio, low, high, difference }: Ratio, isClaim: boolean): Child {
+function shown({ ratio, low, high, difference, says }: Ratio, isClaim: boolean): Child {
   if (ratio === null) return NOTHING;
-  const bounds = difference === false ? 'no difference seen' : low !== null && high !== null && `${digits(low)} to ${digits(high)}`;
+  const bounds = difference !== true && says ? says : low !== null && high !== null && `${digits(low)} to ${digits(high)}`;
   return [el(isClaim ? 'b' : 'span', {}, `${digits(ratio)} ×`), bounds && el('span', { class: 'sub' }, bounds)];
 }
 

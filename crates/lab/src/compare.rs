@@ -6,6 +6,7 @@
 mod in_rounds;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tidemark_record::{ComparedRun, Comparison as Record, Part};
 use tidemark_scenario::plan::SystemOrigin;
@@ -31,6 +32,9 @@ pub struct Turn {
     pub done: usize,
     /// See `done`.
     pub of: usize,
+    /// How long the loads of all runs take together, without what comes before and after each; of a comparison in rounds the
+    /// budget.
+    pub planned: Duration,
 }
 
 /// What a comparison came to.
@@ -63,10 +67,14 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
     options: &RunOptions,
     make_runs: &mut dyn FnMut(&mut Series<'_>) -> Result<(), E>,
 ) -> Result<CompareOutcome, E> {
-    if options.url.is_some() && comparison.sides.iter().any(|side| side.plan.drives_a_store()) {
-        let reason = "--url would drive one server under the names of several stores; drive it by itself, with the scenario of one \
-                      of them (`tidemark scenario` shows which)";
-        return Err(LabError::Usage(reason.into()).into());
+    if options.url.is_some()
+        && let Some(store) = comparison.sides.iter().find(|side| side.plan.drives_a_store())
+    {
+        return Err(LabError::Usage(format!(
+            "--url would drive one server under the names of several stores; drive it by itself: tidemark run {} --url URL",
+            store.plan.name
+        ))
+        .into());
     }
     let (sides, left_out) = installed(comparison);
     if sides.is_empty() {
@@ -151,6 +159,9 @@ impl Series<'_> {
         let parts = [Some(Part::OwnLoad), second];
         let count = parts.iter().flatten().count();
         let of = self.comparison.sides.len() * self.comparison.rounds as usize * count;
+        let round: Duration = self.comparison.sides.iter().map(|side| in_rounds::length(&side.plan)).sum();
+        let rounds = self.comparison.rounds.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
+        let planned = round.saturating_mul(rounds);
         self.rates = vec![Vec::new(); self.comparison.sides.len()];
         for part in parts.into_iter().flatten() {
             let rate = match (part, equal_rate_per_s) {
@@ -168,7 +179,7 @@ impl Series<'_> {
                         Part::OwnRate => Some(self.own_rate(side)?),
                         Part::OwnLoad | Part::EqualRate => rate,
                     };
-                    let turn = Turn { side: name, part, round, rate_per_s, done, of };
+                    let turn = Turn { side: name, part, round, rate_per_s, done, of, planned };
                     if !self.one(side, &turn, run)? {
                         self.record.stopped = Some("stopped by the user".into());
                         return Ok(());

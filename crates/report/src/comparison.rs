@@ -11,6 +11,7 @@ mod errors;
 mod figure;
 mod measured;
 mod rule;
+mod starved;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,6 +91,8 @@ pub struct Figures {
     pub dropped: u64,
     /// Response time of all requests that were due: a failure is slower than every bound.
     pub response_time_us: Latency,
+    /// Bytes of a good answer's body, mean; null where no size is known.
+    pub body_bytes_mean: Option<f64>,
     /// CPU time of the system for each request, microseconds; null where it was not started here.
     pub system_cpu_us_per_request: Option<f64>,
     /// Mean CPU use of the system in cores; null where it was not started here.
@@ -135,6 +138,8 @@ pub struct Ratios {
     pub p50: Ratio,
     /// Of its 99th percentile.
     pub p99: Ratio,
+    /// Of the mean size of a good answer's body.
+    pub body_bytes: Ratio,
     /// Of the system's CPU time for each request.
     pub system_cpu_per_request: Ratio,
     /// Why no difference is claimed whatever the ratios are: `needs 3 rounds, has 1`; null where claims are made.
@@ -150,6 +155,9 @@ pub struct Ratio {
     pub low: Option<f64>,
     /// Upper bound.
     pub high: Option<f64>,
+    /// The claim in a word or two, as `tidemark compare` has it: `worse`, `better`, `no difference` (known to within 5 %), `too
+    /// noisy`, `not sure`; empty where nothing is known of how sure it is.
+    pub says: &'static str,
     /// Whether there is a difference: 1 lies outside the bounds, and the ratio is not nearer to 1 than 1 %. Null where
     /// nothing is claimed.
     pub difference: Option<bool>,
@@ -162,6 +170,7 @@ impl Ratio {
             ratio: claim.ratio.filter(|ratio| ratio.is_finite()),
             low: claim.low,
             high: claim.high,
+            says: claim.word(),
             // without a ratio there is nothing to show it by
             difference: claim.difference.filter(|_| claim.ratio.is_some()),
         })
@@ -199,6 +208,12 @@ impl Compared {
             stopped: runs.comparison.stopped.clone(),
             run_dir: runs.dir.display().to_string(),
         })
+    }
+
+    /// What all of it is worth: the worst verdict of its rows; none where nothing ran.
+    pub fn status(&self) -> Option<Status> {
+        let all = || self.parts.iter().flat_map(|part| &part.sides).map(|side| side.verdict.status);
+        [Status::Fail, Status::Invalid, Status::Pass].into_iter().find(|status| all().any(|of| of == *status))
     }
 
     /// As one JSON object, indented, with a line end.
@@ -249,13 +264,14 @@ impl Figures {
         Ok(Figures {
             name: name.to_owned(),
             rounds: runs.iter().map(|(round, _)| round).collect::<BTreeSet<_>>().len() as u64,
-            verdict: worst(&summaries),
+            verdict: worst(runs.iter().map(|(_, run)| &run.manifest)),
             answered_per_s: answered as f64 / measured_s,
             offered_per_s: total(&|summary| summary.offered_per_s * summary.measured_s) / measured_s,
             requests,
             errors,
             dropped: summaries.iter().map(|summary| summary.dropped).sum(),
             response_time_us: all.latency(),
+            body_bytes_mean: body_bytes(&summaries),
             system_cpu_us_per_request: system_cpu_s.map(per_request),
             system_cpu_share: system_cpu_s.map(|cpu_s| cpu_s / measured_s),
             system_rss_bytes_max: system(&|process| process.rss_bytes_max as f64)
@@ -292,18 +308,28 @@ fn good(run: &Run) -> Result<(u64, Merged), RecordError> {
     Ok((answered, times))
 }
 
-fn worst(summaries: &[&Summary]) -> Verdict {
+/// The mean size of a good answer's body in all runs; none where one does not know it.
+fn body_bytes(summaries: &[&Summary]) -> Option<f64> {
+    let each = summaries.iter().map(|of| Some((of.good.requests as f64, of.good.body_bytes_mean?)));
+    let each = each.collect::<Option<Vec<(f64, f64)>>>()?;
+    let requests: f64 = each.iter().map(|(requests, _)| requests).sum();
+    (requests > 0.0).then(|| each.iter().map(|(requests, mean)| requests * mean).sum::<f64>() / requests)
+}
+
+/// The worst verdict of some runs, with every reason.
+fn worst<'m>(runs: impl Iterator<Item = &'m Manifest>) -> Verdict {
     let rank = |status: Status| match status {
         Status::Pass => 0,
         Status::Invalid => 1,
         Status::Fail => 2,
     };
-    let status = summaries.iter().map(|summary| summary.verdict.status).max_by_key(|status| rank(*status));
-    let mut reasons: Vec<String> = Vec::new();
-    for reason in summaries.iter().flat_map(|summary| &summary.verdict.reasons) {
-        if !reasons.contains(reason) {
-            reasons.push(reason.clone());
+    let (mut status, mut reasons) = (None, Vec::<String>::new());
+    for verdict in runs.map(starved::verdict) {
+        if status.is_none_or(|worst| rank(worst) < rank(verdict.status)) {
+            status = Some(verdict.status);
         }
+        let new = verdict.reasons.into_iter().filter(|reason| !reasons.contains(reason));
+        reasons.extend(new.collect::<Vec<_>>());
     }
     Verdict { status: status.unwrap_or(Status::Invalid), reasons }
 }
@@ -343,6 +369,7 @@ fn ratios(runs: &ComparedRuns, part: Part, all: &[Figures]) -> Result<Vec<Ratios
             answered_per_s: Ratio::of(claim(Figure::Rate)),
             p50: Ratio::of(claim(Figure::P50)),
             p99: Ratio::of(claim(Figure::P99)),
+            body_bytes: Ratio::of(claim(Figure::Bytes)),
             system_cpu_per_request: Ratio {
                 ratio: cpu.map(|(of, to)| of / to).filter(|ratio| ratio.is_finite()),
                 ..Ratio::default()

@@ -302,7 +302,8 @@ impl Line {
             let reading = |(_, manifest): &(PathBuf, Manifest)| figure.read(manifest, None);
             Trend::of(figure, &runs.iter().map(reading).collect::<Vec<_>>(), &points)
         };
-        let trends = Figure::OF_ALL.into_iter().filter_map(trend).collect();
+        let trends =
+            Figure::OF_ALL.into_iter().filter(|figure| !figure.is_neutral()).filter_map(trend).collect();
         Line { scenario, what, scenario_digest, machine, runs: points, trends }
     }
 

@@ -219,7 +219,7 @@ fn table(out: &mut String, [first, side]: [&String; 2], errors: Option<&Errors>,
     }
     for claim in claims.iter().take(ROWS_MAX) {
         let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", escape(label)));
-        let class = class(claim.differs(), claim.is_worse());
+        let class = class(claim.differs() && !claim.figure.is_neutral(), claim.is_worse());
         let word = claim.word();
         let [value_to, value] = [claim.value_to, claim.value].map(|of| value(claim.figure, of));
         let _ = writeln!(

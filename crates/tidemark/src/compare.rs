@@ -8,12 +8,15 @@ mod sides;
 mod stored;
 
 use std::path::Path;
+use std::time::Duration;
 
-use tidemark_lab::{EXIT_PASS, Turn};
+use tidemark_lab::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS, Turn};
+use tidemark_record::summary::Status;
 use tidemark_record::{ComparedRuns, Comparison as Record, Part};
 use tidemark_report::comparison::Compared;
 use tidemark_report::{html, text, units};
 use tidemark_scenario::Comparison;
+use tidemark_scenario::units::Time;
 
 use crate::args::{ReportArguments, RunArguments};
 use crate::failure::Failure;
@@ -78,6 +81,9 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
     let mut outcomes = Outcomes::default();
     let compared = tidemark_lab::compare(&comparison, &options, rate, &mut |turn, plan, options| {
         if !arguments.quiet && !arguments.tui {
+            if turn.done == 0 {
+                output::remark(&length(turn));
+            }
             output::remark(&announced(turn));
         }
         let one = carry_out::carry_out(plan, options, arguments.display_options())?;
@@ -88,7 +94,16 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
     let (figures, runs) = open(&compared.dir)?;
     outcomes.add(show(&figures, &arguments.results, arguments.quiet));
     outcomes.add(write(&figures, &runs, &compared.dir.join(carry_out::PAGE)));
-    outcomes.all().map(|()| compared.exit_status)
+    outcomes.all().map(|()| exit_status(compared.exit_status, figures.status()))
+}
+
+/// The exit status of a comparison: that of its table. A run of which it says that nothing was measured neither passes nor
+/// fails.
+fn exit_status(of_runs: u8, of_table: Option<Status>) -> u8 {
+    match (of_runs, of_table) {
+        (EXIT_PASS | EXIT_FAIL, Some(Status::Invalid)) => EXIT_INVALID,
+        _ => of_runs,
+    }
 }
 
 /// Shows a comparison again.
@@ -153,6 +168,13 @@ fn show(figures: &Compared, results: &ResultArguments, quiet: bool) -> Result<()
     outcomes.all()
 }
 
+/// `40 runs, 8m of load; starting and filling what each needs comes on top`.
+fn length(turn: &Turn) -> String {
+    let whole = Time(Duration::from_secs(turn.planned.as_secs_f64().round() as u64));
+    let runs = turn.of;
+    format!("{runs} runs, {whole} of load; starting and filling what each needs comes on top")
+}
+
 /// `2 of 4: WebSocket, at 49,000/s`.
 fn announced(turn: &Turn) -> String {
     let rate = match (turn.part, turn.rate_per_s) {
@@ -160,4 +182,38 @@ fn announced(turn: &Turn) -> String {
         _ => String::new(),
     };
     format!("{} of {}: {}{rate}", turn.done + 1, turn.of, turn.side)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_neither_passes_nor_fails() {
+        let [pass, fail, invalid] = [Status::Pass, Status::Fail, Status::Invalid].map(Some);
+        for (of_runs, of_table, wanted) in [
+            (EXIT_PASS, pass, EXIT_PASS),
+            (EXIT_PASS, invalid, EXIT_INVALID),
+            (EXIT_FAIL, invalid, EXIT_INVALID),
+            (EXIT_FAIL, fail, EXIT_FAIL),
+            (EXIT_INVALID, pass, EXIT_INVALID),
+            (130, invalid, 130),
+        ] {
+            assert_eq!(exit_status(of_runs, of_table), wanted, "{of_runs} {of_table:?}");
+        }
+    }
+
+    #[test]
+    fn how_long_it_takes_is_said_at_the_start() {
+        let turn = Turn {
+            side: "Redis".into(),
+            part: Part::OwnLoad,
+            round: 1,
+            rate_per_s: None,
+            done: 0,
+            of: 40,
+            planned: Duration::from_secs(480),
+        };
+        assert!(length(&turn).starts_with("40 runs, 8m of load; "), "{}", length(&turn));
+    }
 }

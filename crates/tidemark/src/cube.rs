@@ -6,7 +6,9 @@ use std::io::{self, BufReader};
 use std::path::Path;
 
 use tidemark_record::{ComparedRuns, Comparison, Part, RUNS_DIR, notes_on_operations, resolve};
-use tidemark_report::cube::{self, Cube, Dialect, Dimension, Input, LogLines, Measure, Months, Query};
+use tidemark_record::summary::Summary;
+use tidemark_report::cube::{self, Cube, Dialect, Dimension, Filter, Input, LogLines, Measure, Months, Query};
+use tidemark_report::units::three_digits;
 
 use crate::args::{CubeArguments, CubeFormat};
 use crate::failure::Failure;
@@ -60,6 +62,9 @@ pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
             if cube.rows.is_empty() {
                 output::remark("no operation matches --where");
             }
+            for note in due_and_answered(&inputs, &query) {
+                output::remark(&note);
+            }
             match form {
                 CubeFormat::Csv => cube::csv(&cube, &measures, across),
                 CubeFormat::Json => cube::json(&cube, &measures),
@@ -69,6 +74,31 @@ pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
     };
     output::print(&text)?;
     Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// Where requests failed or were answered late, what the driver's operations are beside the report's rate.
+fn due_and_answered(inputs: &[(String, Input)], query: &Query) -> Vec<String> {
+    let asks_source = |of: &Filter| of.dimension == Dimension::Source;
+    if query.whole || !(query.by.contains(&Dimension::Source) || query.filters.iter().any(asks_source)) {
+        return Vec::new();
+    }
+    let runs = inputs.iter().flat_map(|(name, input)| match input {
+        Input::Runs(runs) => runs.iter().map(|run| (name, &run.manifest.summary)).collect(),
+        Input::Lines(_) => Vec::new(),
+    });
+    let note = |(name, summary): (&String, &Summary)| {
+        let due_per_s = summary.requests as f64 / summary.measured_s.max(f64::MIN_POSITIVE);
+        let answered_per_s = summary.achieved_per_s;
+        ((due_per_s - answered_per_s).abs() > 0.01 * due_per_s).then(|| {
+            format!(
+                "{name}: the driver's operations are all requests due in the measured window, failed and late ones too: {}/s; \
+                 good answers within it, the report's rate, are {}/s",
+                three_digits(due_per_s),
+                three_digits(answered_per_s)
+            )
+        })
+    };
+    runs.filter_map(note).collect()
 }
 
 /// As a table, with how many failed beside durations where any did.

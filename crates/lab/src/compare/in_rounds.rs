@@ -58,7 +58,7 @@ pub fn compare_in_rounds<E: From<LabError> + std::fmt::Display>(
 }
 
 /// Length of a plan's load.
-fn length(plan: &Plan) -> Duration {
+pub(super) fn length(plan: &Plan) -> Duration {
     let streams = plan.load.streams();
     let lengths =
         streams.iter().map(|stream| stream.phases.iter().map(|phase| phase.duration).sum::<Duration>());
@@ -160,7 +160,8 @@ impl Series<'_> {
         for side in order.into_iter().chain(back.into_iter().rev()) {
             let name = self.comparison.sides[side].name.clone();
             let done = self.record.runs.len();
-            let turn = Turn { side: name, part: Part::OwnLoad, round, rate_per_s: None, done, of };
+            let planned = bounds.budget;
+            let turn = Turn { side: name, part: Part::OwnLoad, round, rate_per_s: None, done, of, planned };
             if !self.one(side, &turn, run)? {
                 return Ok(false);
             }

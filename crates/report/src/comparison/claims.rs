@@ -17,7 +17,7 @@ use super::measured::{Measured, NotReached, Pair, is_valid};
 use super::rule::{Judged, Rule};
 use super::words;
 use crate::json::schema_of;
-use crate::statistics::{Estimate, Interval, LEVEL, is_settled, together_with};
+use crate::statistics::{Estimate, Interval, LEAST, LEVEL, is_settled, together_with};
 
 /// Most sides of a comparison.
 pub const SIDES_MAX: usize = 24;
@@ -55,6 +55,40 @@ impl Side {
             Ok(SideRun { dir: dir.clone(), round: None, manifest: Manifest::open(dir)? })
         };
         Ok(Side { name: name.to_owned(), runs: dirs.iter().map(run).collect::<Result<_, RecordError>>()? })
+    }
+
+    /// Where all runs of sides that were named one by one are of one comparison that had them run in turn, they are compared by
+    /// their rounds, as the comparison itself is: what it says must not depend on how it is asked. Gives the level of that
+    /// comparison then, where it has one.
+    pub fn take_rounds(sides: &mut [Side]) -> Option<f64> {
+        let parent = sides.first()?.runs.first()?.dir.parent()?.to_owned();
+        if sides.iter().flat_map(|side| &side.runs).any(|run| run.dir.parent() != Some(&parent)) {
+            return None;
+        }
+        let comparison = Comparison::open(&parent).ok()?;
+        let found = |run: &SideRun| {
+            let name = run.dir.file_name()?.to_str()?;
+            comparison.runs.iter().find(|of| of.dir == name)
+        };
+        let mut in_turn = sides.to_vec();
+        let mut parts = Vec::new();
+        for side in &mut in_turn {
+            let of: Vec<&ComparedRun> = side.runs.iter().map(found).collect::<Option<_>>()?;
+            // runs of several sides of the comparison under one name are no rounds of one
+            if of.iter().any(|run| run.side != of[0].side) {
+                return None;
+            }
+            parts.extend(of.iter().map(|run| run.part));
+            let rounds: Vec<u64> = of.iter().map(|run| run.round).collect();
+            side.runs.iter_mut().zip(rounds).for_each(|(run, round)| run.round = Some(round));
+        }
+        let (first, others) = in_turn.split_first()?;
+        let is_whole = |other: &Side| other.whole_rounds_beside(first).len() >= LEAST;
+        if parts.iter().any(|part| *part != parts[0]) || !others.iter().all(is_whole) {
+            return None;
+        }
+        sides.clone_from_slice(&in_turn);
+        comparison.in_rounds.map(|of| of.level)
     }
 
     /// The sides of a comparison's directory. Of one that ran at an equal rate, too, those runs: there all had the same to do.
@@ -196,12 +230,24 @@ impl Claim {
     /// Whether it is worse than what it is held against, where a difference is claimed.
     pub fn is_worse(&self) -> bool {
         let of_ratio = (self.ratio.unwrap_or(1.0) > 1.0) == self.figure.more_is_worse();
-        self.lacks.more_often.unwrap_or(of_ratio)
+        !self.figure.is_neutral() && self.lacks.more_often.unwrap_or(of_ratio)
+    }
+
+    /// Whether a difference is claimed, and it is better.
+    pub fn is_better(&self) -> bool {
+        self.differs() && !self.figure.is_neutral() && !self.is_worse()
     }
 
     /// What is claimed, in a word or two; the same wherever it is shown. Empty where nothing is known of how sure it is.
     pub fn word(&self) -> &'static str {
         match self.difference {
+            Some(true) if self.figure.is_neutral() => {
+                if self.ratio < Some(1.0) {
+                    "fewer"
+                } else {
+                    "more"
+                }
+            }
             Some(true) if self.is_worse() => "worse",
             Some(true) => "better",
             Some(false) if words::off(self).is_some_and(|off| off <= words::CLOSE) => "no difference",
@@ -466,7 +512,9 @@ impl Claims {
         if !self.fail_if.is_empty() {
             return self.fail_if.iter().all(|judged| judged.failed.is_some());
         }
-        let watched = self.comparisons.iter().filter(|of| of.label.is_none() && of.figure != Figure::Memory);
+        let is_watched =
+            |of: &&Claim| of.label.is_none() && of.figure != Figure::Memory && !of.figure.is_neutral();
+        let watched = self.comparisons.iter().filter(is_watched);
         let unknown = watched.clone().any(|of| of.interval.is_none() && !of.differs());
         !unknown && is_settled(watched.filter_map(|of| of.interval.as_ref()), within)
     }

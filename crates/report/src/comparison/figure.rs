@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use tidemark_record::Manifest;
-use tidemark_record::summary::Latency;
+use tidemark_record::summary::{Good, Latency};
 
 use crate::watched::counted_processes;
 
@@ -26,6 +26,8 @@ pub enum Figure {
     Cpu,
     /// Most memory of the same.
     Memory,
+    /// Mean size of a good answer's body. More or less of it is neither better nor worse: it says what was answered.
+    Bytes,
 }
 
 /// What a run says of a figure.
@@ -55,10 +57,10 @@ impl Reading {
 
 impl Figure {
     /// Those of all requests together.
-    pub const OF_ALL: [Figure; 6] =
-        [Figure::Rate, Figure::P50, Figure::P90, Figure::P99, Figure::Cpu, Figure::Memory];
+    pub const OF_ALL: [Figure; 7] =
+        [Figure::Rate, Figure::P50, Figure::P90, Figure::P99, Figure::Cpu, Figure::Memory, Figure::Bytes];
     /// Those of a label.
-    pub const OF_LABEL: [Figure; 4] = [Figure::Rate, Figure::P50, Figure::P90, Figure::P99];
+    pub const OF_LABEL: [Figure; 5] = [Figure::Rate, Figure::P50, Figure::P90, Figure::P99, Figure::Bytes];
 
     /// Its word.
     pub fn word(self) -> &'static str {
@@ -69,6 +71,7 @@ impl Figure {
             Figure::P99 => "p99",
             Figure::Cpu => "cpu",
             Figure::Memory => "memory",
+            Figure::Bytes => "bytes",
         }
     }
 
@@ -82,6 +85,7 @@ impl Figure {
     pub fn name(self) -> &'static str {
         match self {
             Figure::Cpu => "CPU per request",
+            Figure::Bytes => "bytes per good answer",
             figure => figure.word(),
         }
     }
@@ -91,6 +95,11 @@ impl Figure {
         self != Figure::Rate
     }
 
+    /// Whether neither more nor less of it is better.
+    pub fn is_neutral(self) -> bool {
+        self == Figure::Bytes
+    }
+
     /// What is said where so many requests failed that it has no value.
     pub(crate) fn not_reached(self) -> &'static str {
         if self == Figure::Rate { "0, no good answer" } else { "not reached" }
@@ -98,7 +107,7 @@ impl Figure {
 
     /// Whether it says how fast answers are, or how many.
     pub fn is_speed(self) -> bool {
-        !matches!(self, Figure::Cpu | Figure::Memory)
+        !matches!(self, Figure::Cpu | Figure::Memory | Figure::Bytes)
     }
 
     /// Which quantile of the response time it is, 0 to 1.
@@ -107,7 +116,7 @@ impl Figure {
             Figure::P50 => Some(0.5),
             Figure::P90 => Some(0.9),
             Figure::P99 => Some(0.99),
-            Figure::Rate | Figure::Cpu | Figure::Memory => None,
+            Figure::Rate | Figure::Cpu | Figure::Memory | Figure::Bytes => None,
         }
     }
 
@@ -122,6 +131,7 @@ impl Figure {
             return match self.quantile() {
                 Some(share) => percentile(share, &step.response_time_us, step.requests, failed),
                 None if self == Figure::Rate => rate(step.achieved_per_s, step.requests),
+                None if self == Figure::Bytes => body_bytes(&step.good),
                 None => Reading::Unknown,
             };
         }
@@ -135,6 +145,7 @@ impl Figure {
                 let bytes: u64 = counted_processes(manifest).map(|process| process.rss_bytes_max).sum();
                 Reading::of(bytes as f64)
             }
+            Figure::Bytes => body_bytes(&summary.good),
             Figure::P50 | Figure::P90 | Figure::P99 => {
                 let share = self.quantile().unwrap_or(1.0);
                 percentile(share, &summary.response_time_us, summary.due(), summary.failed)
@@ -152,6 +163,11 @@ impl Figure {
 /// Good answers a second to so many requests; none at all are fewer than any number.
 fn rate(per_s: f64, due: u64) -> Reading {
     if per_s == 0.0 && due > 0 { Reading::NotReached } else { Reading::of(per_s) }
+}
+
+/// The mean size of a good answer's body. One of less than a byte is one, so that empty answers have a ratio to others.
+fn body_bytes(good: &Good) -> Reading {
+    good.body_bytes_mean.map_or(Reading::Unknown, |bytes| Reading::of(bytes.max(1.0)))
 }
 
 fn percentile(share: f64, of: &Latency, due: u64, failed: u64) -> Reading {
@@ -202,6 +218,11 @@ mod tests {
         assert_eq!(Figure::Rate.read(&manifest, Some(&label)), Reading::Value(rate));
         assert_eq!(Figure::Cpu.read(&manifest, Some(&label)), Reading::Unknown);
         assert_eq!(Figure::Rate.read(&manifest, Some("no such")), Reading::Unknown);
+        assert_eq!(Figure::Bytes.read(&manifest, None), Reading::Unknown, "a run of an earlier version");
+        manifest.summary.good.body_bytes_mean = Some(2_000.0);
+        manifest.summary.steps[0].good.body_bytes_mean = Some(0.0);
+        assert_eq!(Figure::Bytes.read(&manifest, None), Reading::Value(2_000.0));
+        assert_eq!(Figure::Bytes.read(&manifest, Some(&label)), Reading::Value(1.0), "empty");
         manifest.summary.processes.retain(|process| process.name == tidemark_record::DRIVER);
         assert_eq!(Figure::Memory.read(&manifest, None), Reading::Unknown, "nothing was started");
         manifest.summary.response_time_us.p99 = None;

@@ -6,9 +6,9 @@ use tidemark_record::{RecordError, Stretch, stretches};
 use super::claims::{Claim, Covers, Side, SideRun, letter};
 use super::figure::{Figure, Reading};
 use super::words;
-use crate::statistics::counts::{fisher, sign};
+use crate::statistics::counts::{fisher, sign, unanimous};
 use crate::statistics::within::{BLOCKS, Block, Measure, NEVER, Within};
-use crate::statistics::{Estimate, Interval, LEAST};
+use crate::statistics::{Estimate, Interval, LEAST, LEVEL};
 use crate::watched::is_counted;
 
 /// Two sides, and what they are held against each other by.
@@ -107,6 +107,10 @@ pub(crate) struct Measured {
     pub(crate) estimate: Option<Estimate>,
     /// How likely it is by chance that it is not reached so much more often on one side; none where nothing says so.
     pub(crate) uneven: Option<f64>,
+    /// Whether all runs of one side lack it and none of the other's, and that is no chance; of which side that is.
+    all_or_none: Option<bool>,
+    /// Whether it is the same in every run: then there is nothing to estimate.
+    is_same: bool,
 }
 
 /// The runs of which a ratio is made, where there are such.
@@ -182,8 +186,9 @@ impl Measured {
             None => [whole(0), whole(1)],
         };
         let least = values[0].unwrap_or(1.0).min(values[1].unwrap_or(1.0));
-        let estimate =
-            kept.as_ref().and_then(|kept| kept.estimate).map(|of| of.with_step(figure.step(least)));
+        let is_same = figure.is_neutral() && is_same(&readings);
+        let estimate = kept.as_ref().and_then(|kept| kept.estimate).filter(|_| !is_same);
+        let estimate = estimate.map(|of| of.with_step(figure.step(least)));
         let ratio = values[0].zip(values[1]).filter(|_| kept.is_some()).map(|(of, to)| of / to);
         let is_uneven = not_reached.alone != [0, 0] && matches!(pair.basis, Basis::Rounds(_) | Basis::Runs);
         let claim = Claim {
@@ -209,7 +214,8 @@ impl Measured {
                 Basis::Seconds(_) | Basis::Nothing => None,
             },
         };
-        Some(Measured { claim, estimate, uneven: is_uneven.then_some(uneven) })
+        let all_or_none = all_or_none(not_reached).filter(|_| is_uneven);
+        Some(Measured { claim, estimate, uneven: is_uneven.then_some(uneven), all_or_none, is_same })
     }
 
     /// With the interval of the ratio, and the level that everything is held to.
@@ -217,8 +223,11 @@ impl Measured {
         let mut claim = self.claim;
         claim.estimate = self.estimate;
         let alone = claim.lacks.alone;
-        if self.uneven.is_some_and(|p| p <= level) {
-            claim.lacks.more_often = Some(alone[0] > alone[1]);
+        if self.is_same {
+            (claim.low, claim.high) = (claim.ratio, claim.ratio);
+            claim.difference = Some(false);
+        } else if self.uneven.is_some_and(|p| p <= level) || self.all_or_none.is_some() {
+            claim.lacks.more_often = self.all_or_none.or(Some(alone[0] > alone[1]));
             claim.difference = Some(true);
             claim.ratio = None;
             claim.rounds = Vec::new();
@@ -260,6 +269,26 @@ impl Kept {
         let estimate = of.zip(to).and_then(|(of, to)| Estimate::of_runs(&of, &to));
         Kept { estimate, ratios: Vec::new(), readings }
     }
+}
+
+/// Whether all runs of the side lack a figure and none of the other's (true), or the contrary, where both have enough runs for
+/// that to be no chance. It is not corrected for how many figures there are: by chance only a figure is lacking at times that
+/// lies just at its bound, which few do at once.
+fn all_or_none(lacks: NotReached) -> Option<bool> {
+    let NotReached { runs, of, .. } = lacks;
+    let is_enough = of[0].min(of[1]) >= LEAST && unanimous(of[0], of[1]) <= LEVEL;
+    match runs {
+        [one, 0] if is_enough && one == of[0] => Some(true),
+        [0, other] if is_enough && other == of[1] => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether every run of both sides says the same.
+fn is_same(readings: &[Vec<Reading>; 2]) -> bool {
+    let mut all = readings.iter().flatten();
+    let first = all.next();
+    all.all(|of| Some(of) == first)
 }
 
 /// How many runs one side has, where each of them is above, or each below, all of the other's, and both have enough.

@@ -78,7 +78,8 @@ impl Rule {
         let above = text[at..].starts_with('>');
         let more_is_worse = figure.is_none_or(Figure::more_is_worse);
         // what fails on the better side of a bound that is on the worse one fails where nothing changed
-        if above != more_is_worse && (if above { share < 0.0 } else { share > 0.0 }) {
+        let is_neutral = figure.is_some_and(Figure::is_neutral);
+        if !is_neutral && above != more_is_worse && (if above { share < 0.0 } else { share > 0.0 }) {
             let meant = if above { '<' } else { '>' };
             return Err(format!(
                 "\"{text}\" fails whatever did not get worse; did you mean '{left}{meant}{right}'?"
@@ -206,7 +207,17 @@ mod tests {
         assert_eq!((rule.figure, rule.above), (None, true));
         assert!((rule.bound - 1.001).abs() < 1e-12);
         // a gate on what must get better, and one on what must not
-        for text in ["p99>-5%", "rate<+3%", "p99<-5%", "rate>3%", "p99>0%", "rate<0%"] {
+        for text in [
+            "bytes<-5%",
+            "bytes>+5%",
+            "Buy bytes<-5%",
+            "p99>-5%",
+            "rate<+3%",
+            "p99<-5%",
+            "rate>3%",
+            "p99>0%",
+            "rate<0%",
+        ] {
             assert!(Rule::parse(text).is_ok(), "{text}");
         }
     }

@@ -8,15 +8,18 @@ use super::broken::by_share;
 use super::claims::{Claim, Claims, Covers, Side, SideRun, invalid, letter};
 use super::errors::{Errors, FLOOR};
 use super::figure::Figure;
-use crate::statistics::{Estimate, LEAST};
+use crate::statistics::LEAST;
+use crate::text::claims::value;
 use crate::units::{budget, percent, three_digits, trim_zeros};
 
 /// What is known to within this share is known: no difference larger than that.
 pub(crate) const CLOSE: f64 = 0.05;
 /// What may be off by more than this share, to ten times as much, is not told at all.
 const FAR: f64 = 9.0;
-/// A figure of which nothing is told.
-const NOT_TOLD: &str = "cannot be told from so few runs";
+/// How well figures would be known that are not known well enough, the best first.
+const GOALS: [f64; 5] = [CLOSE, 0.1, 0.25, 0.5, 1.0];
+/// More rounds, or runs, than so many times those that there are nobody is told to make.
+const REACHABLE: usize = 20;
 /// Changes are shown up to this ratio.
 const RATIO_SHOWN_MAX: f64 = 1_000.0;
 /// Most claims that a sentence lists.
@@ -39,14 +42,14 @@ pub(crate) fn of_claim(claim: &Claim) -> String {
             let told = claim.low.zip(claim.high).map_or("nothing says how sure that is", |_| claim.word());
             format!("{name} {} where it is reached, {told}; it is {}", range(claim), lacking(claim))
         }
-        (Some(_), _) if claim.differs() => {
-            let word = if claim.is_worse() { "worse" } else { "better" };
-            format!("{word}: {name} {}", range(claim))
-        }
+        (Some(_), _) if claim.differs() => format!("{}: {name} {}", claim.word(), range(claim)),
         (Some(_), _) => match off(claim) {
             Some(off) if off <= CLOSE => format!("no difference larger than {}", whole_percent(off)),
-            Some(off) if off > FAR => format!("{name} {NOT_TOLD}"),
-            off => format!("too noisy to tell less than {}", whole_percent(off.unwrap_or(0.0))),
+            Some(off) if off > FAR => format!("too noisy: {name} varies too much to be compared"),
+            off => {
+                let off = whole_percent(off.unwrap_or(0.0));
+                format!("too noisy: only a difference above {off} would show")
+            }
         },
         (None, Some(ratio)) => format!("{name} {}, and nothing says how sure that is", change(ratio)),
         (None, None) => String::new(),
@@ -55,7 +58,9 @@ pub(crate) fn of_claim(claim: &Claim) -> String {
 
 /// The claims of one side in a sentence.
 pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
-    let all: Vec<&Claim> = claims.of_side(side).collect();
+    let (bytes, all): (Vec<&Claim>, Vec<&Claim>) =
+        claims.of_side(side).partition(|of| of.figure.is_neutral());
+    let answers = answers(side, &bytes);
     let found: Vec<&Claim> = all.iter().copied().filter(|of| of.differs()).collect();
     let failing = claims.errors_of(side).filter(|of| of.differs());
     let mut parts: Vec<String> = failing.map(Errors::says).into_iter().collect();
@@ -71,44 +76,64 @@ pub(crate) fn sentence(claims: &Claims, side: &str) -> String {
     let open: Vec<&Claim> = all.iter().copied().filter(|of| of.difference == Some(false)).collect();
     let is_close = |of: &&Claim| off(of).is_some_and(|off| off <= CLOSE);
     let (close, noisy): (Vec<&Claim>, Vec<&Claim>) = open.into_iter().partition(is_close);
-    let is_far = |of: &&Claim| off(of).is_some_and(|off| off > FAR);
-    let (far, noisy): (Vec<&Claim>, Vec<&Claim>) = noisy.into_iter().partition(is_far);
     let worst = |of: &[&Claim]| of.iter().filter_map(|of| off(of)).fold(0.0, f64::max);
     let lacking = not_reached(claims, &all);
     // of these nothing is known
     let is_unknown = |of: &&Claim| of.difference.is_none() && of.lacks.runs == [0, 0];
-    let is_open =
-        !noisy.is_empty() || !far.is_empty() || lacking.iter().any(|of| of.1) || all.iter().any(is_unknown);
+    let is_open = !noisy.is_empty() || lacking.iter().any(|of| of.1) || all.iter().any(is_unknown);
     let where_close = match (is_open, found.is_empty() && failing.is_none()) {
         (true, _) => format!(" in {}", names(&close)),
         (false, true) => String::new(),
         (false, false) => " elsewhere".into(),
     };
     parts.extend(lacking.into_iter().map(|(text, _)| text));
-    if !far.is_empty() {
-        parts.push(format!("{} {NOT_TOLD}", names(&far)));
-    }
     if !noisy.is_empty() {
-        let least = whole_percent(worst(&noisy));
-        parts.push(format!("{} too noisy to tell less than {least}{}", names(&noisy), more(claims, &noisy)));
+        parts.push(not_enough(claims, &noisy));
     }
     if !close.is_empty() {
         parts.push(format!("no difference larger than {}{where_close}", whole_percent(worst(&close))));
     }
-    parts.extend(beyond(side, &[noisy, far].concat()));
-    let broken = broken(claims, side);
+    parts.extend(beyond(side, &noisy));
+    let first: Vec<String> = broken(claims, side).into_iter().chain(answers).collect();
+    let first = (!first.is_empty()).then(|| first.join("; "));
     if parts.is_empty() {
-        return behind(broken, format!("nothing can be said of {side}: {}", too_few(claims)));
+        return behind(first, format!("nothing can be said of {side}: {}", too_few(claims)));
     }
     let text = parts.join("; ");
     let is_alike = found.is_empty() && failing.is_none();
     let text = if is_alike { format!("{side} against {}: {text}", letter(0)) } else { text };
-    let within = match (claims.is_of_two_runs(side), &broken) {
+    let within = match (claims.is_of_two_runs(side), &first) {
         (false, _) => "",
         (true, None) => "Within these two runs, ",
         (true, Some(_)) => "within these two runs, ",
     };
-    behind(broken, format!("{within}{text}"))
+    behind(first, format!("{within}{text}"))
+}
+
+/// That a side answers with smaller or larger bodies, of all requests or else of labels: a system may be faster for it. Where
+/// nothing is known of how sure that is, it is told from [`CLOSE`] on: it is a fact of these runs.
+fn answers(side: &str, bytes: &[&Claim]) -> Option<String> {
+    let is_told = |of: &&&Claim| {
+        let off = of.ratio.map_or(0.0, |ratio| (ratio - 1.0).abs());
+        of.differs() || (of.difference.is_none() && off > CLOSE)
+    };
+    let told: Vec<&Claim> = bytes.iter().filter(is_told).copied().collect();
+    let (all, labels): (Vec<&Claim>, Vec<&Claim>) = told.into_iter().partition(|of| of.label.is_none());
+    let mut listed = if all.is_empty() { labels } else { all };
+    let size = |of: &Claim| of.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    listed.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let ratio = listed.first()?.ratio?;
+    let word = if ratio < 1.0 { "smaller" } else { "larger" };
+    let one = |of: &&Claim| {
+        let on = of.label.as_ref().map_or_else(String::new, |label| format!(" on {label}"));
+        let [here, there] = [of.value, of.value_to].map(|of| value(Figure::Bytes, of));
+        format!("{here} and not {there}{on} ({})", change(of.ratio.unwrap_or(1.0)))
+    };
+    let mut texts: Vec<String> = listed.iter().take(NAMED).map(one).collect();
+    if let Some(rest) = listed.len().checked_sub(texts.len()).filter(|rest| *rest > 0) {
+        texts.push(format!("{rest} more in the table"));
+    }
+    Some(format!("{side}'s good answers are {word}: {}", texts.join(", ")))
 }
 
 /// What is said first, if anything, and the rest behind it.
@@ -244,36 +269,43 @@ fn beyond(side: &str, open: &[&Claim]) -> Option<String> {
         (!of.is_empty()).then(|| format!("{word} all of {} in {}", letter(0), names(&of)))
     };
     let each: Vec<String> = [true, false].into_iter().filter_map(above).collect();
-    Some(format!("all {count} runs of {side} lie {}, which so few do not prove", each.join(" and ")))
+    Some(format!("all {count} runs of {side} are {}, which is not sure with so few", each.join(" and ")))
 }
 
-/// What more of the same would tell: `: 12 more minutes would tell 8%`.
-fn more(claims: &Claims, noisy: &[&Claim]) -> String {
+/// What is missing to tell a difference, and how to get it: `not enough rounds to tell 5% in p99: 3 of about 9 (give --budget
+/// 5m)`.
+fn not_enough(claims: &Claims, noisy: &[&Claim]) -> String {
+    let names = names(noisy);
     let worst = noisy.iter().max_by(|a, b| off(a).unwrap_or(0.0).total_cmp(&off(b).unwrap_or(0.0)));
-    let Some((now, estimate, interval)) = worst.and_then(|of| Some((off(of)?, of.estimate?, of.interval?)))
-    else {
-        return String::new();
+    let now = worst.and_then(|of| off(of)).unwrap_or(0.0);
+    let too_much = |what: &str| match now > FAR {
+        true => format!("{names} varied too much {what} to be compared"),
+        false => format!("{names} varied {what}: only a difference above {} would show", whole_percent(now)),
     };
-    let goal = (now * 50.0).ceil() / 100.0;
-    let Some(count) = estimate.count_for((1.0 + goal).ln(), interval.level) else { return String::new() };
-    let Estimate { count: have, .. } = estimate;
-    let missing = count.saturating_sub(have);
-    if missing == 0 {
-        return String::new();
-    }
-    let what = match (claims.covers, claims.took_s) {
-        (Covers::BetweenRounds, Some(took_s)) => {
-            let minutes = (missing as f64 * took_s / have as f64 / 60.0).ceil().max(1.0);
-            format!("{minutes:.0} more minute{}", if minutes > 1.0 { "s" } else { "" })
-        }
-        (Covers::BetweenRounds, None) => {
-            format!("{missing} more round{}", if missing > 1 { "s" } else { "" })
-        }
-        (Covers::BetweenRuns, _) => format!("{missing} more run{}", if missing > 1 { "s" } else { "" }),
+    let what = match claims.covers {
+        Covers::BetweenRounds => "round",
+        Covers::BetweenRuns => "run",
         // seconds of the same runs tell nothing of others
-        (Covers::WithinRuns | Covers::Nothing, _) => return String::new(),
+        Covers::WithinRuns | Covers::Nothing => return too_much("within these runs"),
     };
-    format!(": {what} would tell {}", whole_percent(goal))
+    let known = worst.and_then(|of| Some((of.estimate?, of.interval?)));
+    let reached = known.and_then(|(estimate, interval)| {
+        let count = |goal: &f64| {
+            let count = estimate.count_for((1.0 + goal).ln(), interval.level)?;
+            let is_told = count > estimate.count && count <= REACHABLE * estimate.count;
+            is_told.then_some((*goal, estimate.count, count))
+        };
+        GOALS.iter().filter(|goal| **goal < now).find_map(count)
+    });
+    let Some((goal, have, count)) = reached else { return too_much(&format!("from {what} to {what}")) };
+    let give = match (claims.covers, claims.took_s) {
+        (Covers::BetweenRounds, Some(took_s)) => {
+            let minutes = (count as f64 * took_s / have as f64 / 60.0).ceil().max(1.0);
+            format!(" (give --budget {})", budget(minutes * 60.0))
+        }
+        _ => String::new(),
+    };
+    format!("not enough {what}s to tell {} in {names}: {have} of about {count}{give}", whole_percent(goal))
 }
 
 /// How far from 1 a ratio may lie, as a share.

@@ -13,10 +13,10 @@ const HISTORY_MAX: usize = 40;
 /// The summary; with how the figures went before, where that is known.
 pub fn summary(claims: &Claims, history: Option<&Line>) -> String {
     let mut out = String::new();
-    let worse = claims.comparisons.iter().any(|of| of.differs() && of.is_worse())
+    let worse = claims.comparisons.iter().any(|of| of.differs() && !of.is_better())
         || claims.errors.iter().any(Errors::is_worse)
         || claims.sides.iter().any(|side| claims.is_broken(&side.side));
-    let better = claims.comparisons.iter().any(|of| of.differs() && !of.is_worse())
+    let better = claims.comparisons.iter().any(Claim::is_better)
         || claims.errors.iter().any(|of| of.differs() && !of.is_worse());
     let mark = match (claims.has_failed(), worse, better) {
         (true, ..) => "❌",
@@ -82,7 +82,7 @@ fn table(out: &mut String, errors: &[Errors], claims: &[&Claim]) {
     }
     for claim in claims.iter().take(ROWS_MAX) {
         let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", plain(label)));
-        let is_worse = claim.differs() && claim.is_worse();
+        let is_worse = claim.differs() && !claim.is_better();
         let word = if is_worse { format!("**{}**", claim.word()) } else { claim.word().to_owned() };
         let _ = writeln!(
             out,

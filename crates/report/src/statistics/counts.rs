@@ -26,6 +26,14 @@ pub(crate) fn fisher(happened: [usize; 2], runs: [usize; 2]) -> f64 {
     (2.0 * below.min(above)).min(1.0)
 }
 
+/// How likely it is at most, whatever the chance in a run, that something happens in all runs of one of two sides and in none of the
+/// other's, where both are alike: Barnard's exact test (Nature 156, 1945) of that outcome.
+pub(crate) fn unanimous(one: usize, other: usize) -> f64 {
+    let (one, other) = (one as f64, other as f64);
+    let share = one / (one + other);
+    (2.0 * share.powf(one) * (1.0 - share).powf(other)).min(1.0)
+}
+
 /// The logarithms of 0!, 1!, … up to a number's.
 fn log_factorials(most: usize) -> Vec<f64> {
     let mut logs = vec![0.0; most + 1];
@@ -46,6 +54,13 @@ mod tests {
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-9
+    }
+
+    #[test]
+    fn what_all_of_one_side_do_and_none_of_the_other_is_rarely_chance() {
+        assert!((unanimous(3, 3) - 2.0 / 64.0).abs() < 1e-12);
+        assert!((unanimous(6, 6) - 2.0 / 4_096.0).abs() < 1e-12);
+        assert!(unanimous(1, 1) > 0.4 && unanimous(2, 2) > 0.1);
     }
 
     #[test]

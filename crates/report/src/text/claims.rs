@@ -15,15 +15,19 @@ const LABELS_MAX: usize = 20;
 pub fn summary(claims: &Claims, style: Style) -> String {
     let mut text = Text::new(style);
     for (side, says) in claims.sides.iter().skip(1).zip(&claims.says) {
-        let mut found = claims.of_side(&side.side).filter(|claim| claim.differs());
+        let found = claims.of_side(&side.side).filter(|claim| claim.differs());
         let errors = claims.errors_of(&side.side).filter(|of| of.differs());
         let is_worse = found.clone().any(Claim::is_worse)
             || errors.is_some_and(Errors::is_worse)
             || claims.is_broken(&side.side);
-        let paint = match (is_worse, found.next().is_some() || errors.is_some()) {
-            (true, _) => BAD,
-            (false, true) => GOOD,
-            (false, false) => QUIET,
+        let is_better = found.clone().any(Claim::is_better) || errors.is_some();
+        // what is faster because it answers less is no better
+        let answers_else = found.clone().any(|claim| claim.figure.is_neutral());
+        let paint = match (is_worse, answers_else, is_better) {
+            (true, ..) => BAD,
+            (false, true, _) => WARNING,
+            (false, false, true) => GOOD,
+            (false, false, false) => QUIET,
         };
         for line in wrap(&clean(says), text.width) {
             let line = text.paint(paint, &line);
@@ -143,7 +147,9 @@ pub(crate) fn value(figure: Figure, value: Option<f64>) -> String {
     match (figure, value) {
         (Figure::Rate, Some(value)) => format!("{}/s", three_digits(value)),
         (Figure::Cpu, Some(value)) => duration(value),
-        (Figure::Memory, Some(value)) => bytes(value.round() as u64),
+        // less than one byte is shown as one: answers without a body, or nearly
+        (Figure::Bytes, Some(value)) if value <= 1.0 => "0 to 1 B".into(),
+        (Figure::Memory | Figure::Bytes, Some(value)) => bytes(value.round() as u64),
         (_, value) => time(value),
     }
 }

@@ -152,6 +152,10 @@ fn figures(sides: &[Figures], part: &ComparedPart) -> Table {
     row("median", &|of| time(of.response_time_us.p50), &|ratios| ratios.p50);
     row("p99", &|of| time(of.response_time_us.p99), &|ratios| ratios.p99);
     row("p99.9", &|of| time(of.response_time_us.p999), &no_ratio);
+    let size = |mean: Option<f64>| mean.map_or("-".to_owned(), |mean| bytes(mean.round() as u64));
+    if sides.iter().any(|side| side.body_bytes_mean.is_some()) {
+        row("bytes per good answer", &|of| size(of.body_bytes_mean), &|ratios| ratios.body_bytes);
+    }
     row("longest", &|of| time(of.response_time_us.max), &no_ratio);
     let cpu = |us: Option<f64>| us.map_or("-".to_owned(), duration);
     row("system: CPU per request", &|of| cpu(of.system_cpu_us_per_request), &|ratios| {
@@ -192,11 +196,11 @@ fn failed(of: &Figures) -> String {
     }
 }
 
-/// `12.2 (11.9 to 12.6)`, `0.99: no difference seen`.
+/// `12.2 (11.9 to 12.6)`, `0.99 no difference`, `1.42 too noisy`.
 fn in_words(ratio: Ratio) -> String {
     let Some(value) = ratio.ratio.map(three_digits) else { return String::new() };
     match (ratio.low, ratio.high) {
-        _ if ratio.difference == Some(false) => format!("{value} no difference seen"),
+        _ if ratio.difference != Some(true) && !ratio.says.is_empty() => format!("{value} {}", ratio.says),
         (Some(low), Some(high)) => format!("{value} ({} to {})", three_digits(low), three_digits(high)),
         _ => value,
     }

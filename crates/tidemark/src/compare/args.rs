@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use tidemark_report::comparison::{Rule, SIDES_MAX};
 
 use crate::args::key_value;
@@ -19,7 +19,7 @@ Each side is a letter: A is the first, and the others are held against it. Sides
 A B B A or B A A B, until each figure of all requests differs for sure or is known to --within, or the budget is used up.
 
 Exit status: 0 compared, 1 a --fail-if says so for sure or a --url is unreachable at first, 2 wrong use, 3 no valid measurement \
-(a side did not start, went away, or no round without an invalid run is left), 130 stopped.
+(a side did not start, went away, or no round without an invalid run is left) or a --fail-if is not sure (--unsure), 130 stopped.
 
 Examples:
   tidemark compare runs/monday runs/friday
@@ -67,6 +67,9 @@ pub struct CompareArguments {
     /// Exit with status 1 once this is sure: 'p99>+5%', 'rate<-3%', 'Checkout p99>+10%' (repeatable)
     #[arg(long = "fail-if", value_name = "RULE", value_parser = Rule::parse)]
     pub rules: Vec<Rule>,
+    /// What a --fail-if comes to of which the runs do not tell for sure whether it holds: fail (status 1), pass (0), or 3
+    #[arg(long, value_name = "fail|pass|3", default_value = "3", hide_possible_values = true)]
+    pub unsure: Unsure,
     /// Length of the measured phase of each run [default: the scenario's, or less where that leaves too few rounds]
     #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
@@ -91,6 +94,19 @@ pub struct CompareArguments {
     /// The folder of the runs whose history the Markdown shows
     #[arg(long, value_name = "FOLDER", default_value = tidemark_record::RUNS_DIR)]
     pub history: PathBuf,
+}
+
+/// What a rule comes to of which nobody knows whether it holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Unsure {
+    /// As if it failed.
+    Fail,
+    /// As if it did not.
+    Pass,
+    /// A status of its own: that of what was not measured.
+    #[default]
+    #[value(name = "3")]
+    Invalid,
 }
 
 /// The usual budget, and how well figures are usually to be known.

@@ -161,6 +161,13 @@ fn tell(turn: &Turn, sides: usize, begin: Instant, arguments: &CompareArguments)
     }
     let whole = |time: Duration| Time(Duration::from_secs(time.as_secs()));
     let [now, budget] = [begin.elapsed(), arguments.budget()].map(whole);
+    if turn.done == 0 {
+        output::remark(&format!(
+            "about {} runs in {} rounds, {budget} at most; it ends earlier once it is sure",
+            turn.of,
+            turn.of / runs
+        ));
+    }
     output::remark(&format!("round {} of about {}; {now} of {budget}", turn.round, turn.of / runs));
 }
 

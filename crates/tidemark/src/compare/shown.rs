@@ -10,7 +10,7 @@ use tidemark_report::{markdown, still, text};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::SystemOrigin;
 
-use super::args::CompareArguments;
+use super::args::{CompareArguments, Unsure};
 use crate::args::ReportArguments;
 use crate::failure::Failure;
 use crate::output::Place;
@@ -90,12 +90,12 @@ pub fn show(claims: &Claims, sides: &[Side], arguments: &CompareArguments) -> Re
         quiet: arguments.quiet,
     };
     put(claims, sides, places, Place::beside(of.take_stdout()))?;
-    Ok(status(claims, sides))
+    Ok(status(claims, sides, arguments.unsure))
 }
 
-/// The exit status; where a rule was asked for and nothing was measured for it, or too little, nobody knows whether it holds.
-/// A side that failed whatever its figures are, where the first did not, fails any rule.
-fn status(claims: &Claims, sides: &[Side]) -> u8 {
+/// The exit status; where a rule was asked for and nobody knows whether it holds, that is said, and is what `unsure` says. A
+/// side that failed whatever its figures are, where the first did not, fails any rule.
+fn status(claims: &Claims, sides: &[Side], unsure: Unsure) -> u8 {
     if !Side::has_valid(sides) {
         return EXIT_INVALID;
     }
@@ -107,7 +107,21 @@ fn status(claims: &Claims, sides: &[Side]) -> u8 {
     for (rule, measured) in &unknown {
         output::insist(&format!("--fail-if '{rule}': {}", why_unknown(*measured, in_rounds)));
     }
-    if unknown.is_empty() { EXIT_PASS } else { EXIT_INVALID }
+    // what was never measured is not unsure: nothing more of the same would tell
+    if unknown.iter().any(|(_, measured)| !measured) {
+        return EXIT_INVALID;
+    }
+    if claims.fail_if.iter().all(|judged| judged.failed.is_some()) {
+        return EXIT_PASS;
+    }
+    match unsure {
+        Unsure::Fail => EXIT_FAIL,
+        Unsure::Pass => EXIT_PASS,
+        Unsure::Invalid => {
+            output::remark("not sure: exit status 3; --unsure pass or --unsure fail decides it");
+            EXIT_INVALID
+        }
+    }
 }
 
 fn why_unknown(measured: bool, in_rounds: bool) -> &'static str {
@@ -223,7 +237,7 @@ mod tests {
         let rules = [Rule::parse("p99>+5%").unwrap()];
         let of = |sides: &[Side], rules: &[Rule]| {
             let claims = Claims::of(sides, Asked { rules, ..Asked::default() }).unwrap();
-            status(&claims, sides)
+            status(&claims, sides, Unsure::default())
         };
         let worse = [whole.clone(), lossy.clone()];
         assert_eq!(of(&worse, &rules), EXIT_FAIL);

@@ -43,9 +43,10 @@ pub fn compare(words: &[String], arguments: &CompareArguments) -> Result<u8, Fai
     if words.len() > SIDES_MAX {
         return Err(Failure::usage(format!("at most {SIDES_MAX} sides can be compared")));
     }
-    let sides = words.iter().map(|word| side(word)).collect::<Result<Vec<_>, Failure>>()?;
+    let mut sides = words.iter().map(|word| side(word)).collect::<Result<Vec<_>, Failure>>()?;
     check_distinct(sides.iter().flat_map(|side| &side.runs))?;
-    let asked = Asked { rules: &arguments.rules, ..Asked::default() };
+    let level = Side::take_rounds(&mut sides);
+    let asked = Asked { level, rules: &arguments.rules, ..Asked::default() };
     let claims = shown::of_sides(&sides, asked)?;
     shown::show(&claims, &sides, arguments)
 }

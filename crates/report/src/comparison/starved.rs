@@ -1,0 +1,116 @@
+//! What a run of a comparison is worth where the machine had too few cores: a row that says how fast a store is must not be of a
+//! store, or of a driver, that stood and waited for a core.
+//!
+//! A verdict by itself answers whether objectives were met. It fails a run whose requests were given up, whoever was slow, and
+//! passes one of users who wait, however slow that was. In a table of stores both are the same: nothing was measured.
+
+use tidemark_record::summary::{Process, Status, Verdict};
+use tidemark_record::{Manifest, SYSTEM};
+
+use crate::watched::counted_processes;
+
+/// A process that was on a core or waited for one for a larger share of the time was never idle.
+const NEVER_IDLE: f64 = 0.95;
+/// Failures that want of a core makes: nothing else is wrong with what came, or would have come.
+const OF_TIME: [&str; 2] = ["timeout", "unfinished"];
+
+/// The verdict of a run as one row among others.
+pub(super) fn verdict(manifest: &Manifest) -> Verdict {
+    let summary = &manifest.summary;
+    let starved: Vec<&Process> = counted_processes(manifest).filter(|of| is_starved(of)).collect();
+    let is_late_only = summary.errors.keys().all(|kind| OF_TIME.contains(&kind.as_str()))
+        && summary.ledger.as_ref().and_then(|ledger| ledger.verified.as_ref()).is_none_or(|of| of.lost == 0);
+    let spoils = match summary.verdict.status {
+        Status::Pass => !starved.is_empty(),
+        Status::Fail => is_late_only && !(starved.is_empty() && summary.driver.limits.is_empty()),
+        Status::Invalid => false,
+    };
+    if !spoils {
+        return summary.verdict.clone();
+    }
+    let of_store = starved.iter().map(|of| {
+        let share = 100.0 * of.core_wait_share.unwrap_or(0.0).min(1.0);
+        format!("{} had no core for {share:.0}% of the time", of.name)
+    });
+    let of_driver = summary.driver.limits.first().filter(|_| starved.is_empty());
+    let why: Vec<String> = of_store.chain(of_driver.map(|limit| format!("driver-bound: {limit}"))).collect();
+    let way_out = if starved.is_empty() { "" } else { "; give stores and driver cores of their own (--pin)" };
+    let reasons = std::iter::once(format!("not measured: {}{way_out}", why.join(", ")));
+    let others = summary.verdict.reasons.iter().cloned();
+    Verdict { status: Status::Invalid, reasons: reasons.chain(others).collect() }
+}
+
+/// Whether a store was never idle and waited for a core for longer than it was on one. Of the system itself the run's own
+/// verdict tells.
+fn is_starved(process: &Process) -> bool {
+    let waited = process.core_wait_share.unwrap_or(0.0);
+    process.name != SYSTEM && process.cpu_share + waited > NEVER_IDLE && waited > process.cpu_share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_record::RunWriter;
+    use tidemark_record::summary::Ledger;
+
+    #[test]
+    fn the_same_want_of_a_core_is_the_same_verdict() {
+        let of = |status, kinds: &[&str], waited: f64, limits: &[&str]| {
+            let temp = tempfile::tempdir().unwrap();
+            let dir = temp.path().join("a");
+            let mut writer = RunWriter::create(&dir, &[], "").unwrap();
+            writer.threads(1);
+            let mut summary = tidemark_record::summarize(writer.totals(), &dir);
+            summary.verdict = Verdict { status, reasons: vec!["errors = 0 missed".into()] };
+            summary.errors = kinds.iter().map(|kind| ((*kind).to_owned(), 3)).collect();
+            summary.dropped = 74_819;
+            summary.driver.limits = limits.iter().map(|limit| (*limit).to_owned()).collect();
+            let process = |name: &str, cpu_share, waited| Process {
+                name: name.into(),
+                cpu_share,
+                core_wait_share: Some(waited),
+                ..Process::default()
+            };
+            summary.processes = vec![process("kv.1", 0.28, waited), process("driver", 0.1, 0.99)];
+            verdict(&Manifest::new("kv", Vec::new(), summary))
+        };
+        let (pass, fail, invalid) = (Status::Pass, Status::Fail, Status::Invalid);
+        let late = ["requests left late"];
+        for (status, kinds, waited, limits, wanted) in [
+            // users who wait pass however slow it was
+            (pass, &[][..], 0.71, &[][..], invalid),
+            (pass, &[], 0.2, &[], pass),
+            (pass, &[], 0.2, &late[..], pass),
+            // what was given up, or came too late
+            (fail, &[], 0.71, &[], invalid),
+            (fail, &["timeout", "unfinished"], 0.71, &[], invalid),
+            (fail, &[], 0.0, &late[..], invalid),
+            (fail, &[], 0.2, &[], fail),
+            // no want of a core makes an answer wrong
+            (fail, &["check"], 0.71, &late[..], fail),
+            (fail, &["reset", "timeout"], 0.71, &[], fail),
+            (invalid, &[], 0.71, &[], invalid),
+        ] {
+            let found = of(status, kinds, waited, limits);
+            assert_eq!(found.status, wanted, "{status:?} {kinds:?} {waited} {limits:?}");
+            let is_said = found.reasons[0].starts_with("not measured: ");
+            assert_eq!(is_said, wanted == invalid && status != invalid, "{:?}", found.reasons);
+        }
+        let says = of(pass, &[], 0.71, &[]).reasons.remove(0);
+        assert!(says.starts_with("not measured: kv.1 had no core for 71% of the time; give"), "{says}");
+    }
+
+    #[test]
+    fn lost_writes_fail_whoever_had_no_core() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("a");
+        let mut writer = RunWriter::create(&dir, &[], "").unwrap();
+        writer.threads(1);
+        let mut summary = tidemark_record::summarize(writer.totals(), &dir);
+        summary.verdict = Verdict { status: Status::Fail, reasons: vec!["lost = 0 missed: 3".into()] };
+        summary.driver.limits = vec!["requests left late".into()];
+        let verified = tidemark_record::summary::Verified { lost: 3, ..Default::default() };
+        summary.ledger = Some(Ledger { verified: Some(verified), ..Ledger::default() });
+        assert_eq!(verdict(&Manifest::new("kv", Vec::new(), summary)).status, Status::Fail);
+    }
+}
