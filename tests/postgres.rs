@@ -3,8 +3,12 @@
 mod common;
 
 use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
-use common::{project, report, run, tidemark};
+use common::{PATIENCE, project, report, run, tidemark};
 
 const SESSION: &str = r#"
 stores: {db: {product: postgres, durability: buffered}}
@@ -174,7 +178,11 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
         (system, "{sql: 'SELECT 1', extract: {a: {cookie: b}}}", "has no cookies"),
         (system, "{GET: /}", "the server is PostgreSQL"),
         ("{url: 'http://127.0.0.1'}", "{sql: 'SELECT 1'}", "begins with postgres:// or postgresql://"),
-        ("{url: 'postgres://a@127.0.0.1?sslmode=require'}", "{sql: 'SELECT 1'}", "TLS is not spoken"),
+        (
+            "{url: 'postgres://a@127.0.0.1?sslmode=on'}",
+            "{sql: 'SELECT 1'}",
+            "disable, prefer, require, verify-ca or verify-full",
+        ),
     ] {
         let text =
             format!("system: {system}\nsessions: {{a: {{steps: [{step}]}}}}\nload: {{users: 1, hold: 1s}}\n");
@@ -225,5 +233,195 @@ objectives: [lost = 0, errors = 0]
         let told = String::from_utf8_lossy(&again.stderr);
         assert_eq!(again.status.code(), Some(2), "{told}");
         assert!(told.contains("started its store db and stopped it with its end"), "{told}");
+    }
+}
+
+/// A PostgreSQL by itself, which lets nobody in but over TLS and with a password, as managed ones do; ended when dropped.
+struct Managed {
+    server: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl Managed {
+    fn start(is_secured: bool) -> Managed {
+        let installed = fs::read_dir("/usr/lib/postgresql").expect("the package postgresql").flatten();
+        let bin = installed.map(|version| version.path().join("bin")).max().expect("a version");
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().to_str().expect("UTF-8").to_owned();
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        fs::write(folder.path().join("cert.pem"), made.cert.pem()).expect("written");
+        fs::write(folder.path().join("key.pem"), made.signing_key.serialize_pem()).expect("written");
+        fs::write(folder.path().join("password"), "s3cret").expect("written");
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        // it does not run as root
+        let is_root = rustix::process::geteuid().is_root();
+        let as_other = |words: &str| {
+            let mut command = Command::new(if is_root { "runuser" } else { "env" });
+            command.args(if is_root { &["-u", "postgres", "--"][..] } else { &[] }).args(["sh", "-c", words]);
+            command.current_dir("/");
+            command
+        };
+        if is_root {
+            let owned = Command::new("chown").args(["-R", "postgres", &path]).status().expect("it runs");
+            assert!(owned.success());
+        }
+        let bin = bin.display();
+        let host = if is_secured { "hostssl" } else { "host" };
+        let prepare = format!(
+            "cd {path} && chmod 600 key.pem && {bin}/initdb -U me -A scram-sha-256 --pwfile=password -D data >/dev/null && \
+             echo '{host} all all 127.0.0.1/32 scram-sha-256' > data/pg_hba.conf"
+        );
+        assert!(as_other(&prepare).status().expect("it runs").success());
+        let ssl = if is_secured {
+            "-c ssl=on -c ssl_cert_file=../cert.pem -c ssl_key_file=../key.pem"
+        } else {
+            "-c ssl=off"
+        };
+        let serve = format!(
+            "exec {bin}/postgres -D {path}/data -p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' \
+             -c fsync=off {ssl} 2>{path}/data/log"
+        );
+        let server = as_other(&serve).spawn().expect("it starts");
+        let until = Instant::now() + PATIENCE;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(
+                Instant::now() < until,
+                "{}",
+                fs::read_to_string(folder.path().join("data/log")).unwrap_or_default()
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Managed { server, port, folder }
+    }
+
+    fn url(&self, host: &str, query: &str) -> String {
+        format!("postgres://me:s3cret@{host}:{}/postgres{query}", self.port)
+    }
+
+    fn certificate(&self) -> std::path::PathBuf {
+        self.folder.path().join("cert.pem")
+    }
+}
+
+impl Drop for Managed {
+    fn drop(&mut self) {
+        // runuser hands it on; it stops at once
+        let pid = fs::read_to_string(self.folder.path().join("data/postmaster.pid")).unwrap_or_default();
+        if let Some(pid) = pid.lines().next() {
+            let _ = Command::new("kill").args(["-INT", pid]).status();
+        }
+        let _ = self.server.wait();
+    }
+}
+
+/// Runs ten sessions; the status of the program and what it told.
+fn ten(folder: &Path, url: &str, steps: &str) -> (Option<i32>, String, serde_json::Value) {
+    let text = format!(
+        "system: {{url: \"{url}\"}}\nsessions:\n  a:\n    steps:\n{steps}load: {{users: 2, hold: 60s}}\n\
+         limits: {{connections: 2, sessions: 10}}\n"
+    );
+    fs::write(folder.join("s.yaml"), text).expect("written");
+    let _ = fs::remove_dir_all(folder.join("run"));
+    let words = ["run", "s.yaml", "--out", "run", "--json"];
+    let output = tidemark().current_dir(folder).args(words).output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), told, serde_json::from_slice(&output.stdout).unwrap_or_default())
+}
+
+#[test]
+fn a_managed_database_is_driven_over_tls_with_a_password() {
+    let server = Managed::start(true);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let steps = "      - {sql: 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()', check: {json: {'$[0].ssl': true}}}\n";
+    let ca = format!("&sslrootcert={}", server.certificate().display());
+    for (host, query) in [
+        ("127.0.0.1", "?sslmode=require".to_owned()),
+        ("127.0.0.1", "?sslmode=prefer".to_owned()),
+        ("127.0.0.1", format!("?sslmode=verify-ca{ca}")),
+        ("localhost", format!("?sslmode=verify-full{ca}")),
+    ] {
+        let (status, told, result) = ten(folder.path(), &server.url(host, &query), steps);
+        assert_eq!((status, &result["requests"]), (Some(0), &10.into()), "{query}: {told}{result:#}");
+        assert_eq!(result["errors"], serde_json::json!({}), "{query}: {result:#}");
+    }
+    for (host, query, words) in [
+        ("127.0.0.1", "".to_owned(), "add ?sslmode=require"),
+        ("127.0.0.1", "?sslmode=verify-full".to_owned(), "signed by nobody trusted here"),
+        ("127.0.0.1", format!("?sslmode=verify-full{ca}"), "not accepted"),
+    ] {
+        let (status, told, _) = ten(folder.path(), &server.url(host, &query), steps);
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(status != Some(0) && told.contains(words), "{query}: {told}");
+    }
+    let plain = Managed::start(false);
+    let steps = "      - {sql: 'SELECT 1 AS n', check: {json: {'$[0].n': 1}}}\n";
+    let (status, told, _) = ten(folder.path(), &plain.url("127.0.0.1", "?sslmode=prefer"), steps);
+    assert_eq!(status, Some(0), "{told}");
+    let (status, told, _) = ten(folder.path(), &plain.url("127.0.0.1", "?sslmode=require"), steps);
+    assert!(status != Some(0) && told.contains("does not speak TLS"), "{told}");
+}
+
+#[test]
+fn a_transaction_is_committed_as_a_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let text = r#"
+stores: {db: {product: postgres, durability: buffered}}
+system: {store: db}
+prepare:
+  - sql: CREATE TABLE accounts (id int PRIMARY KEY, cents int CHECK (cents >= 0))
+  - sql: INSERT INTO accounts VALUES (1, 1000000), (2, 0), (3, 5)
+sessions:
+  good:
+    steps:
+      - transaction: Move
+        steps:
+          - {sql: "UPDATE accounts SET cents = cents - 1 WHERE id = 1", label: Take, check: {body: UPDATE 1}}
+          - {sql: "UPDATE accounts SET cents = cents + 1 WHERE id = 2", label: Give, check: {body: UPDATE 1}}
+          - {sql: "SELECT sum(cents)::int AS n FROM accounts", label: Within, check: {json: {"$[0].n": 1000005}}}
+  checked:
+    steps:
+      - transaction: Wrong
+        steps:
+          - {sql: "UPDATE accounts SET cents = cents - 1 WHERE id = 1", label: Lost, check: {body: UPDATE 7}}
+          - {sql: "UPDATE accounts SET cents = cents + 1 WHERE id = 2", label: Never}
+      - {sql: "SELECT sum(cents)::int AS n FROM accounts", label: After, check: {json: {"$[0].n": 1000005}}}
+  refused:
+    steps:
+      - transaction: Refused
+        steps:
+          - {sql: "UPDATE accounts SET cents = cents + 1 WHERE id = 2", label: Undone}
+          - {sql: "UPDATE accounts SET cents = cents - 6 WHERE id = 3", label: Refused}
+      - {sql: "SELECT cents AS n FROM accounts WHERE id = 3", label: After, check: {json: {"$[0].n": 5}}}
+  late:
+    steps:
+      - transaction: Late
+        steps:
+          - {sql: "UPDATE accounts SET cents = cents + 1 WHERE id = 3", label: Undone}
+          - {sql: "SELECT pg_sleep(5)", label: Slow, timeout: 100ms}
+load: {users: 4, hold: 60s}
+limits: {connections: 4, sessions: 40}
+"#;
+    let (output, result) = run(folder.path(), text);
+    let told = String::from_utf8_lossy(&output.stderr);
+    let of = |label: &str, field: &str| {
+        let steps = result["steps"].as_array().expect("steps");
+        let step = steps.iter().find(|step| step["label"] == label);
+        step.map_or(0, |step| step[field].as_u64().unwrap_or_default())
+    };
+    assert_eq!(of("Never", "requests"), 0, "{result:#}{told}");
+    assert!(of("BEGIN", "requests") >= 30 && of("COMMIT", "requests") > 0, "{result:#}{told}");
+    assert!(of("ROLLBACK", "requests") > 0, "{result:#}{told}");
+    for label in ["BEGIN", "COMMIT", "ROLLBACK", "Take", "Give", "Within", "After", "Undone"] {
+        let errors: u64 = result["steps"]
+            .as_array()
+            .expect("steps")
+            .iter()
+            .filter(|step| step["label"] == label)
+            .flat_map(|step| step["errors"].as_object().cloned().unwrap_or_default())
+            .map(|(_, count)| count.as_u64().unwrap_or_default())
+            .sum();
+        assert_eq!(errors, 0, "{label}: {result:#}{told}");
     }
 }

@@ -88,6 +88,10 @@ pub(crate) struct Probe {
 pub(crate) trait Answer {
     /// The status, or what stands for it: from 400 on it is wrong unless a check allows it. 0 where there is none.
     fn status(&self) -> u16;
+    /// What the status is called.
+    fn status_name(&self) -> &'static str {
+        "status"
+    }
     /// The status for a person.
     fn status_words(&self) -> String {
         format!("status {}", self.status())
@@ -411,7 +415,7 @@ impl Probe {
                 });
                 match ranges {
                     None => format!("{}: {}", answer.status_words(), body()),
-                    Some(ranges) => words::status(ranges, status, &body()),
+                    Some(ranges) => words::status(answer.status_name(), ranges, status, &body()),
                 }
             }
             Flaw::Check(index) => words::check(&self.checks[index], answer, variables, scratch),

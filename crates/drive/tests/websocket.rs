@@ -268,6 +268,44 @@ fn a_close_in_the_midst_is_a_reset_and_ends_what_needs_it() {
 }
 
 #[test]
+fn a_close_between_steps_is_told_to_the_next_one_which_may_expect_it() {
+    const TOLD: &str = "the other side closed the WebSocket with code 1011: no database";
+    let server = server(None, |_, out| {
+        write_close(out, Some(1011), "no database", None);
+        true
+    });
+    for (step, outcome, detail) in [
+        ("ws send: hello\n  expect: any", Outcome::Reset, TOLD),
+        ("ws expect: any", Outcome::Reset, TOLD),
+        ("ws ping: x", Outcome::Reset, TOLD),
+        ("ws expect close: 1011\n  reason: {contains: database}", Outcome::Ok, ""),
+        ("ws expect close: any", Outcome::Ok, ""),
+        (
+            "ws expect close: [1000, 1001]",
+            Outcome::Status,
+            "check close code: expected 1000 or 1001, got 1011",
+        ),
+        (
+            "ws expect close: 1011\n  reason: tired",
+            Outcome::Check,
+            "check body: expected tired, got no database",
+        ),
+    ] {
+        // with and without a time in which nobody waits for it
+        for pause in ["- think: 60ms\n", ""] {
+            let steps = format!(
+                "- ws connect: /\n- ws send: x\n{pause}- {step}\n  label: It\n- GET: /\n  label: After"
+            );
+            let (labels, sum) = run(&server, &steps, TEN);
+            assert_eq!(outcomes(&labels, &sum, "It"), [(outcome, 10)], "{step}: {:?}", sum.examples());
+            assert_eq!(outcomes(&labels, &sum, "After"), [(Outcome::Ok, 10)], "{step}: {:?}", sum.examples());
+            let told = sum.examples().iter().any(|example| example.detail.starts_with(detail));
+            assert!(told || detail.is_empty(), "{step}: {:?}", sum.examples());
+        }
+    }
+}
+
+#[test]
 fn refusals_time_outs_and_broken_frames() {
     let server = server(None, |message, out| {
         if message == "break" {

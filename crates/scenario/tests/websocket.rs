@@ -124,6 +124,10 @@ fn mistakes_are_told() {
             "- ws connect: /\n- ws close: 1006",
             "2: 1006 is not a close code that can be sent; use 1000, or one of 3000 to 4999",
         ),
+        (
+            "- ws connect: /\n- ws expect close: 999",
+            "2: \"999\" is not a close code; write one of 1000 to 4999, or any",
+        ),
         ("- ws connect: /\n- ws expect: all", "2: \"all\" is not one of any"),
         ("- ws connect: /\n- ws send: {jsn: 1}", "2: unknown key \"jsn\"; did you mean json?"),
         (

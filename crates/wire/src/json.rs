@@ -6,6 +6,9 @@
 //!
 //! Matches are raw tokens, as they stand in the text; [`write_text`] makes text of them.
 //!
+//! Paths beyond names, indices and `*` (descendants, slices, lists, filters) are RFC 9535's, by `serde_json_path`: these build
+//! a tree of each text, and allocate.
+//!
 //! ```
 //! use tidemark_wire::json::{Path, write_text};
 //!
@@ -21,6 +24,7 @@
 
 mod equal;
 mod escape;
+mod query;
 mod scan;
 mod text;
 mod walk;
@@ -32,6 +36,8 @@ pub use text::write_text;
 
 use std::fmt;
 
+use query::Query;
+
 /// How deep arrays and objects may be nested in each other.
 pub const MAX_DEPTH: usize = 128;
 /// How many segments a path may have.
@@ -41,6 +47,8 @@ pub const MAX_SEGMENTS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     segments: Vec<Segment>,
+    /// What is more than segments can say; there are none then.
+    query: Option<Query>,
 }
 
 /// One step of a [`Path`].
@@ -75,10 +83,22 @@ pub struct JsonError {
 }
 
 impl Path {
-    /// Compiles a path: `$`, then any of `.name`, `['any name']`, `[0]`, `[-1]`, `[*]`, `.*`.
+    /// Compiles a path: `$`, then any of `.name`, `['any name']`, `[0]`, `[-1]`, `[*]`, `.*`; or anything else that RFC 9535
+    /// has: `..name`, `[1:3]`, `['a', 'b']`, `[?@.price < 10]`.
     ///
     /// In quotes, either kind, a backslash stands before a quote or a backslash that is part of the name.
     pub fn parse(text: &str) -> Result<Path, PathError> {
+        let simple = Path::parse_simple(text);
+        match (simple, Query::parse(text)) {
+            (Ok(path), _) => Ok(path),
+            (Err(_), Ok(query)) => Ok(Path { segments: Vec::new(), query: Some(query) }),
+            // what only a query has is told of as one
+            (Err(_), Err(error)) if query::is_meant(text) => Err(error),
+            (Err(error), Err(_)) => Err(error),
+        }
+    }
+
+    fn parse_simple(text: &str) -> Result<Path, PathError> {
         let Some(mut rest) = text.strip_prefix('$') else {
             return Err(PathError { offset: 0, reason: "a path begins with `$`" });
         };
@@ -98,10 +118,10 @@ impl Path {
             segments.push(segment);
             rest = &rest[1 + length..];
         }
-        Ok(Path { segments })
+        Ok(Path { segments, query: None })
     }
 
-    /// Its segments, in order.
+    /// Its segments, in order; none of a path that is more than they can say.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
@@ -109,6 +129,13 @@ impl Path {
     /// The first match in `json`, as it stands there.
     pub fn find<'a>(&self, json: &'a [u8]) -> Result<Option<&'a [u8]>, JsonError> {
         let mut first = None;
+        if let Some(query) = &self.query {
+            query.each(json, &mut |token| {
+                first = Some(token);
+                false
+            })?;
+            return Ok(first);
+        }
         walk::walk(json, &self.segments, |token| {
             first = Some(token);
             false
@@ -118,10 +145,14 @@ impl Path {
 
     /// Shows every match in `json` to `visit`, in the order of the text. After an error some may have been shown.
     pub fn find_all<'a>(&self, json: &'a [u8], visit: &mut dyn FnMut(&'a [u8])) -> Result<(), JsonError> {
-        walk::walk(json, &self.segments, |token| {
+        let mut visit = |token| {
             visit(token);
             true
-        })
+        };
+        match &self.query {
+            Some(query) => query.each(json, &mut visit),
+            None => walk::walk(json, &self.segments, visit),
+        }
     }
 
     /// How many matches `json` has.
@@ -197,6 +228,9 @@ fn bare(c: char) -> bool {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(query) = &self.query {
+            return query.fmt(f);
+        }
         f.write_str("$")?;
         for segment in &self.segments {
             match segment {
@@ -280,23 +314,53 @@ mod tests {
             ("a.b", 0),
             ("$a", 1),
             ("$.", 1),
-            ("$.a..b", 3),
             ("$.a b", 3),
             ("$[", 1),
             ("$.a[x]", 3),
             ("$.a[1", 3),
             ("$.a[+1]", 3),
-            ("$[1:2]", 1),
             ("$['a", 1),
             ("$['a'", 1),
-            ("$['a','b']", 1),
-            (r"$['\n']", 1),
             ("$[99999999999999999999]", 1),
         ] {
             assert_eq!(offset(text), at, "{text}");
         }
         assert!(Path::parse(&format!("${}", "[0]".repeat(MAX_SEGMENTS))).is_ok());
         assert!(Path::parse(&format!("${}", "[0]".repeat(MAX_SEGMENTS + 1))).is_err());
+    }
+
+    #[test]
+    fn paths_are_all_that_the_rfc_has() {
+        let json = br#"{"a": [{"b": 1, "c": "x"}, {"b": 2.50}, {"b": 3, "c": ["y"]}], "b": null, "n\u00f6": {"b": 9}}"#;
+        let found = |text: &str| {
+            let (path, mut found) = (Path::parse(text).unwrap(), Vec::new());
+            path.find_all(json, &mut |token| found.push(String::from_utf8_lossy(token).into_owned()))
+                .unwrap();
+            assert_eq!(
+                path.find(json).unwrap().map(<[u8]>::to_vec),
+                found.first().map(|one| one.clone().into_bytes())
+            );
+            assert_eq!(
+                (path.count(json).unwrap(), Path::parse(&path.to_string()).unwrap()),
+                (found.len(), path)
+            );
+            found
+        };
+        assert_eq!(found("$..c"), ["\"x\"", "[\"y\"]"]);
+        assert_eq!(found("$.a[1:].b"), ["2.50", "3"], "as they stand there");
+        assert_eq!(found("$.a[::-1].b"), ["3", "2.50", "1"]);
+        assert_eq!(found("$.a[?@.b > 1].b"), ["2.50", "3"]);
+        assert_eq!(found("$.a[?@.c == 'x' || @.b == 3].b"), ["1", "3"]);
+        assert_eq!(found("$.a[?match(@.c, 'x')].b"), ["1"]);
+        assert_eq!(found("$.a[0]['b', 'c']"), ["1", "\"x\""]);
+        assert_eq!(found("$['n\u{f6}']..b"), ["9"]);
+        assert_eq!(found("$.a[?length(@.c) > 5]"), [""; 0]);
+        assert!(Path::parse("$..a").unwrap().find(b"{\"a\": 1").is_err(), "no JSON");
+        assert_eq!(Path::parse("$..a").unwrap().find(b"\xef\xbb\xbf{\"a\": 1}"), Ok(Some(&b"1"[..])));
+        for wrong in ["$.a[?]", "$..", "$.a[1:2:x]", "$[?@.a ==]", "$.a[?length(@.a)]"] {
+            let error = Path::parse(wrong).unwrap_err();
+            assert!(error.reason.contains("RFC 9535") && error.offset <= wrong.len(), "{wrong}: {error}");
+        }
     }
 
     #[test]

@@ -50,6 +50,12 @@ fn corpus() -> Vec<Case> {
             200,
             "ok",
         ),
+        case(
+            "a list of the same length",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\ncontent-length: 2 ,2\r\n\r\nok",
+            200,
+            "ok",
+        ),
         Case {
             reason: "",
             header: ("x-empty", Some("")),

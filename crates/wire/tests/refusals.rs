@@ -142,6 +142,9 @@ fn lengths_that_can_be_understood_in_two_ways() {
         refused_headers(&format!("Content-Length: {length}"), HttpError::ContentLengthInvalid);
     }
     refused_headers("Content-Length: 5\r\nX: y\r\ncontent-length: 6", HttpError::ContentLengthConflict);
+    refused_headers("Content-Length: 5, 6", HttpError::ContentLengthConflict);
+    refused_headers("Content-Length: 5,", HttpError::ContentLengthInvalid);
+    refused_headers("Content-Length: ,", HttpError::ContentLengthInvalid);
     let both = HttpError::ContentLengthWithTransferEncoding;
     refused_headers("Content-Length: 5\r\nTransfer-Encoding: chunked", both);
     refused_headers("Transfer-Encoding: chunked\r\nContent-Length: 5", both);

@@ -113,8 +113,8 @@ fn statuses(ranges: &[(u16, u16)]) -> String {
 }
 
 /// A status that is none of those that were expected.
-pub(super) fn status(ranges: &[(u16, u16)], got: u16, body: &str) -> String {
-    format!("check status: expected {}, got {got}: {body}", statuses(ranges))
+pub(super) fn status(name: &str, ranges: &[(u16, u16)], got: u16, body: &str) -> String {
+    format!("check {name}: expected {}, got {got}: {body}", statuses(ranges))
 }
 
 /// A check that does not hold; `scratch` is as the check left it.
@@ -128,7 +128,7 @@ pub(super) fn check(
         return format!("{}: the body is {error}: {}", subject(check), shown(answer.body()));
     }
     let (test, got) = match check {
-        Check::Status(ranges) => return status(ranges, answer.status(), ""),
+        Check::Status(ranges) => return status(answer.status_name(), ranges, answer.status(), ""),
         Check::Header(name, test) => (test, answer.header(name)),
         Check::Body(test) => (test, Some(answer.body())),
         Check::Json(path, test) => (test, found(path, answer.body()).map(|_| scratch.text.as_slice())),

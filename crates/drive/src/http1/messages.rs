@@ -34,6 +34,8 @@ pub(super) struct Messages<I> {
     reading: Option<(usize, usize)>,
     /// Connections that have something to send, or whose step waits until it is sent.
     unsent: Vec<usize>,
+    /// The last WebSocket that the peer closed as a step expected, and its connection: it is that step's answer.
+    closed: Option<(usize, Box<WebSocket>)>,
     /// Connections whose step is under way though their WebSocket is there no more.
     over: Vec<usize>,
     unclaimed: u64,
@@ -56,6 +58,7 @@ impl<I: Io + 'static> Messages<I> {
             reading: None,
             unsent: Vec::new(),
             over: Vec::new(),
+            closed: None,
             unclaimed: 0,
             message_bytes: setup.plan.limits.body_bytes,
             payload: Vec::new(),
@@ -281,6 +284,7 @@ impl<I: Io + 'static> Transport for Messages<I> {
 
     fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
         let key = self.key();
+        self.closed.take_if(|(closed, _)| *closed == c);
         match (&self.steps[request], self.sockets.get_mut(c).and_then(Option::as_mut)) {
             (Some(step), Some(socket)) => socket.begin(step, cx, &mut self.payload, key),
             _ => self.http.write(c, request, cx, jar),
@@ -324,6 +328,9 @@ impl<I: Io + 'static> Transport for Messages<I> {
             }
             self.reading = self.reading.filter(|(reading, _)| *reading != c);
             self.over.retain(|over| *over != c);
+            if socket.is_answered_by_close() {
+                self.closed = Some((c, socket));
+            }
         }
         self.http.close(c);
     }
@@ -358,7 +365,10 @@ impl<I: Io + 'static> Transport for Messages<I> {
     fn answer(&self, c: usize) -> &dyn Answer {
         match self.sockets.get(c).and_then(Option::as_deref) {
             Some(socket) if socket.has_begun => socket,
-            _ => self.http.answer(c),
+            _ => match &self.closed {
+                Some((closed, socket)) if *closed == c => &**socket,
+                _ => self.http.answer(c),
+            },
         }
     }
 

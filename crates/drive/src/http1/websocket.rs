@@ -181,7 +181,7 @@ const NO_CODE: u16 = 1005;
 
 impl WebSocket {
     /// Whether the answer is the peer's close.
-    fn is_answered_by_close(&self) -> bool {
+    pub fn is_answered_by_close(&self) -> bool {
         self.is_closed && self.awaiting == Awaiting::PeerClose
     }
 }
@@ -190,6 +190,10 @@ impl Answer for WebSocket {
     /// The code of the close that was waited for.
     fn status(&self) -> u16 {
         if self.is_answered_by_close() { self.decoder.close_code().unwrap_or(NO_CODE) } else { 0 }
+    }
+
+    fn status_name(&self) -> &'static str {
+        if self.is_answered_by_close() { "close code" } else { "status" }
     }
 
     fn status_words(&self) -> String {

@@ -130,3 +130,93 @@ impl Session<'_, '_> {
         TransactionPart::Within
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn read(steps: &str, limits: &str) -> (Option<crate::Plan>, String) {
+        let steps = steps.replace('\n', "\n      ");
+        let text = format!(
+            "system: {{url: 'postgres://h'}}\nsessions:\n  one:\n    steps:\n      {steps}\nload: {{users: 1, hold: 1s}}\n{limits}"
+        );
+        let (plan, diagnostics) = crate::check_text("t.yaml", &text, Path::new("."), &[]);
+        (plan, diagnostics.to_string())
+    }
+
+    const STEPS: &str = "- transaction: Move\n  isolation: serializable\n  steps:\n    - sql: DELETE FROM a\n    - sql: DELETE FROM b";
+
+    #[test]
+    fn each_failure_leads_to_a_rollback_and_only_what_was_begun_is_undone() {
+        let (plan, told) = read(STEPS, "");
+        let plan = plan.expect(&told);
+        let parts = plan.requests.iter().map(|request| match &request.ask {
+            Ask::Sql(statement) => (statement.text.as_str(), statement.part),
+            other => panic!("{other:?}"),
+        });
+        let expected = [
+            ("BEGIN ISOLATION LEVEL serializable", TransactionPart::Begin),
+            ("DELETE FROM a", TransactionPart::Within),
+            ("DELETE FROM b", TransactionPart::Within),
+            ("COMMIT", TransactionPart::Commit),
+            ("ROLLBACK", TransactionPart::Rollback),
+        ];
+        assert!(parts.eq(expected));
+        let ops = plan.sessions[0].ops.iter().map(|op| match op {
+            Op::BeginGroup(_) => "begin".to_owned(),
+            Op::Request(request) => request.to_string(),
+            Op::JumpUnlessGood(to) => format!("unless good {to}"),
+            Op::Jump(to) => format!("to {to}"),
+            Op::EndGroup => "end".to_owned(),
+            other => format!("{other:?}"),
+        });
+        let ops: Vec<String> = ops.collect();
+        assert_eq!(
+            ops,
+            [
+                "begin",
+                "0",
+                "unless good 10",
+                "1",
+                "unless good 9",
+                "2",
+                "unless good 9",
+                "3",
+                "to 10",
+                "4",
+                "end",
+                "End"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_stand_in_one_is_told() {
+        for (steps, limits, words) in [
+            (STEPS, "limits: {pipeline: 4}", "has its connection to itself"),
+            ("- transaction: A\n  steps:\n    - think: 1s", "", "without a request"),
+            (
+                "- transaction: A\n  steps:\n    - transaction: B\n      steps: [{sql: SELECT 1}]",
+                "",
+                "stands in no other",
+            ),
+            (
+                "- transaction: A\n  steps:\n    - group: B\n      steps: [{sql: SELECT 1}]",
+                "",
+                "does not stand in a transaction",
+            ),
+            ("- transaction: A\n  steps:\n    - sql: COMMIT", "", "with `transaction: NAME`"),
+            (
+                "- transaction: A\n  steps:\n    - sql: INSERT INTO t VALUES ($1)\n      with: ['${c}']\n      \
+                 ledger: {content: '${entry}|${check}', as: c}",
+                "",
+                "not acknowledged before its COMMIT",
+            ),
+        ] {
+            let (_, told) = read(steps, limits);
+            assert!(told.contains(words), "{steps}: {told}");
+        }
+    }
+}

@@ -202,3 +202,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_transaction_may_be_open_where_it_is_expected() {
+    let reply = |state: u8| [&b"2\0\0\0\x04C\0\0\0\x0dUPDATE 1\0Z\0\0\0\x05"[..], &[state]].concat();
+    let mut decoder = ReplyDecoder::new(ReplyLimits::default());
+    for (may_be_open, state, is_open) in
+        [(true, b'T', true), (true, b'E', true), (true, b'I', false), (false, b'I', false)]
+    {
+        decoder.allow_transaction(may_be_open);
+        decoder.start(None, true);
+        assert!(decoder.decode(&reply(state)).unwrap().complete);
+        assert_eq!(decoder.is_in_transaction(), is_open, "{}", char::from(state));
+    }
+    decoder.allow_transaction(false);
+    decoder.start(None, true);
+    assert_eq!(decoder.decode(&reply(b'T')), Err(PostgresError::Transaction));
+    decoder.closed();
+    assert!(!decoder.is_in_transaction());
+}
