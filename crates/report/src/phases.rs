@@ -95,7 +95,7 @@ pub(crate) mod tests {
             .map(|phase| format!("{} {}", name(phase), figures(phase).join(" ")))
             .collect();
         assert_eq!(rows[0], "warm-up (not measured) 1.5s 50.0 49.0 1.50ms - 90.0ms - - 3 0.5 -");
-        assert_eq!(rows[2], "high|er 10s 250 249 1.50ms - 90.0ms - - 3 2.5 -");
+        assert_eq!(rows[2], "high|er 10s 250 249 1.50ms - 90.0ms - - 3 2.50 -");
         summary.phases.truncate(2);
         assert!(told(&summary).is_empty());
     }

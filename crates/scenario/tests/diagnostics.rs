@@ -478,7 +478,7 @@ fn files_that_cannot_be_read_are_told() {
     let text = GOOD.replace("values: [AMS, CDG]", "file: people.csv");
     std::fs::write(&file, text).unwrap();
     let told = load_file(&file, &[]).unwrap_err().to_string();
-    assert!(told.contains("line 3 has 1 cells, not 2"), "{told}");
+    assert!(told.contains("line 3 has 1 cell, not 2"), "{told}");
 }
 
 #[test]

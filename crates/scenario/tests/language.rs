@@ -357,7 +357,7 @@ limits: {connections: 50, waiting: 0, connect timeout: 1s, body: 64KiB, drain: 2
     let expected = [
         ("warm-up", 10.0, 10.0, false),
         ("ramp", 10.0, 50.0, false),
-        ("phase 3", 50.0, 50.0, true),
+        ("hold 50/s", 50.0, 50.0, true),
         ("peak", 1_000.0, 1_000.0, true),
     ];
     assert_eq!(phases, expected);

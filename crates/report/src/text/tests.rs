@@ -110,6 +110,12 @@ fn phases_have_rows_where_several_are_measured() {
     let before = summary(&run, PLAIN);
     run.manifest.summary.phases = crate::phases::tests::three();
     insta::assert_snapshot!(beyond(&summary(&run, PLAIN), &before), @r"
+    |By phase
+    |          offered/s achieved/s    p50    p99 max failed CPU system CPU driver
+    |  warm-up      50.0       49.0 1.50ms 90.0ms   -      3        0.5          -
+    |  low           100       99.0 1.50ms 90.0ms   -      3       1.00          -
+    |  high|er       250        249 1.50ms 90.0ms   -      3       2.50          -
+    |  - not measured: warm-up
     ");
     let page = crate::markdown::summary(&run);
     assert!(page.contains("| warm-up (not measured) | 1.5s | 50.0 | 49.0 | 1.50ms |"), "{page}");
