@@ -8,136 +8,126 @@ use crate::failure::Failure;
 
 /// Bytes of a file that are looked at.
 const LOOKED_AT: u64 = 64 << 10;
+/// Bytes of JSON that are its beginning.
+const JSON_BEGIN: usize = 400;
 
-/// What a file is, how its name ends, what is in it, and the way out. The first that fits counts.
+/// What a file is, how its name ends, what it looks like, and the way out. The first that fits counts.
 struct Kind {
     what: &'static str,
     ends: &'static [&'static str],
-    /// Any of these texts.
-    holds: &'static [&'static str],
-    /// All of these keys of YAML, each at the beginning of a line.
-    keys: &'static [&'static str],
+    looks: Looks,
     way_out: &'static str,
+}
+
+/// By what a file is known, whatever it is called. What it quotes (a HAR file has all that was answered) says nothing.
+enum Looks {
+    /// By its name only.
+    Named,
+    /// XML with any of these in it.
+    Xml(&'static [&'static str]),
+    /// JSON that begins with any of these keys or values.
+    Json(&'static [&'static str]),
+    /// A line that begins so, and has any of these in it.
+    Line(&'static [&'static str], &'static [&'static str]),
+    /// Each of these keys of YAML at the beginning of a line.
+    Keys(&'static [&'static str]),
 }
 
 /// What tells most of what a test of another tool does.
 const RECORD: &str = "record what it sends as a HAR file (with a browser or a proxy) and give that to `tidemark init`, or write its requests \
      as docs/scenario.md shows";
 
+/// Of what can be made a scenario.
+const INIT: &str = "make a scenario of it: tidemark init FILE -o my.yaml";
+
 /// Of load tools and the like.
 const TOOLS: &[Kind] = &[
-    Kind { what: "a JMeter plan", ends: &["jmx"], holds: &["<jmeterTestPlan"], keys: &[], way_out: RECORD },
+    Kind { what: "a JMeter plan", ends: &["jmx"], looks: Looks::Xml(&["<jmeterTestPlan"]), way_out: RECORD },
     Kind {
         what: "a scenario of Tsung",
         ends: &[],
-        holds: &["<tsung", "tsung-1.0.dtd"],
-        keys: &[],
+        looks: Looks::Xml(&["<tsung", "tsung-1.0.dtd"]),
         way_out: RECORD,
     },
+    Kind { what: "an XML document", ends: &["xml", "wsdl"], looks: Looks::Xml(&["<"]), way_out: RECORD },
     Kind {
         what: "a Postman collection",
         ends: &[],
-        holds: &["\"_postman_id\"", "schema.getpostman.com", "schema.postman.com"],
-        keys: &[],
+        looks: Looks::Json(&["\"_postman_id\"", "schema.getpostman.com", "schema.postman.com"]),
         way_out: "copy its requests as cURL into a file and give that to `tidemark hit --urls`, or export the API as OpenAPI \
                   for `tidemark init`",
     },
     Kind {
         what: "an export of Insomnia",
         ends: &[],
-        holds: &["\"__export_format\""],
-        keys: &[],
+        looks: Looks::Json(&["\"__export_format\""]),
         way_out: "copy its requests as cURL into a file and give that to `tidemark hit --urls`",
     },
     Kind {
         what: "a k6 script",
         ends: &[],
-        holds: &["from 'k6", "from \"k6", "require('k6", "require(\"k6"],
-        keys: &[],
+        looks: Looks::Line(
+            &["import ", "const ", "let ", "var ", "} from"],
+            &["from 'k6", "from \"k6", "require('k6", "require(\"k6"],
+        ),
         way_out: RECORD,
     },
     Kind {
         what: "a Gatling simulation",
         ends: &["scala", "kt", "java"],
-        holds: &["io.gatling."],
-        keys: &[],
+        looks: Looks::Line(&["import "], &["io.gatling."]),
         way_out: RECORD,
     },
     Kind {
         what: "a locustfile",
         ends: &[],
-        holds: &["from locust", "import locust"],
-        keys: &[],
+        looks: Looks::Line(&["from locust", "import locust"], &[""]),
         way_out: RECORD,
     },
-    Kind {
-        what: "a wrk script",
-        ends: &["lua"],
-        holds: &["wrk.method", "wrk.headers"],
-        keys: &[],
-        way_out: RECORD,
-    },
+    Kind { what: "a wrk script", ends: &["lua"], looks: Looks::Line(&["wrk."], &["="]), way_out: RECORD },
     Kind {
         what: "a script of Artillery",
         ends: &[],
-        holds: &[],
-        keys: &["config", "scenarios"],
+        looks: Looks::Keys(&["config", "scenarios"]),
         way_out: RECORD,
     },
     Kind {
         what: "a benchmark of Hyperfoil",
         ends: &[],
-        holds: &[],
-        keys: &["http", "phases"],
+        looks: Looks::Keys(&["http", "phases"]),
         way_out: RECORD,
     },
     Kind {
         what: "a script (of k6, say)",
         ends: &["js", "mjs", "cjs", "ts", "py"],
-        holds: &[],
-        keys: &[],
+        looks: Looks::Named,
         way_out: RECORD,
     },
     Kind {
         what: "a recording of packets or of a proxy's own format",
         ends: &["pcap", "pcapng", "saz", "chls", "chlsj", "flow", "mitm"],
-        holds: &[],
-        keys: &[],
+        looks: Looks::Named,
         way_out: "save it as a HAR file",
     },
     Kind {
         what: "a shell script",
         ends: &["sh", "bash"],
-        holds: &[],
-        keys: &[],
+        looks: Looks::Line(&["#!"], &["sh"]),
         way_out: "give its command lines of curl to `tidemark hit --urls FILE`",
     },
-    Kind { what: "an XML document", ends: &["xml", "wsdl"], holds: &["<?xml"], keys: &[], way_out: RECORD },
 ];
 
 /// What `init` reads and nothing else does.
 const OF_INIT: &[Kind] = &[
-    Kind {
-        what: "a HAR recording",
-        ends: &["har"],
-        holds: &[],
-        keys: &[],
-        way_out: "make a scenario of it: tidemark init FILE -o my.yaml",
-    },
+    Kind { what: "a HAR recording", ends: &["har"], looks: Looks::Json(&["\"log\""]), way_out: INIT },
     Kind {
         what: "an OpenAPI document",
         ends: &[],
-        holds: &["\"openapi\":", "\"swagger\":"],
-        keys: &["openapi"],
-        way_out: "make a scenario of it: tidemark init FILE -o my.yaml",
+        looks: Looks::Json(&["\"openapi\"", "\"swagger\""]),
+        way_out: INIT,
     },
-    Kind {
-        what: "an OpenAPI document",
-        ends: &[],
-        holds: &[],
-        keys: &["swagger"],
-        way_out: "make a scenario of it: tidemark init FILE -o my.yaml",
-    },
+    Kind { what: "an OpenAPI document", ends: &[], looks: Looks::Keys(&["openapi"]), way_out: INIT },
+    Kind { what: "an OpenAPI document", ends: &[], looks: Looks::Keys(&["swagger"]), way_out: INIT },
 ];
 
 /// Whether a file's name is that of a foreign tool's.
@@ -168,7 +158,7 @@ fn told<'k>(file: &Path, mut kinds: impl Iterator<Item = &'k Kind>) -> Option<Fa
     if text.lines().any(|line| line.starts_with("sessions:")) {
         return None;
     }
-    let kind = kinds.find(|kind| kind.is_held(&text) || kind.is_named(file))?;
+    let kind = kinds.find(|kind| kind.looks_so(&text) || kind.is_named(file))?;
     let Kind { what, way_out, .. } = kind;
     Some(Failure::usage(format!("{}: this is {what}, which is not read here; {way_out}", file.display())))
 }
@@ -179,12 +169,26 @@ impl Kind {
         self.ends.iter().any(|known| known.eq_ignore_ascii_case(end))
     }
 
-    fn is_held(&self, text: &str) -> bool {
-        let is_key = |key: &&str| {
-            text.lines().any(|line| line.strip_prefix(*key).is_some_and(|rest| rest.starts_with(':')))
-        };
-        self.holds.iter().any(|part| text.contains(part))
-            || !self.keys.is_empty() && self.keys.iter().all(|key| is_key(&key))
+    fn looks_so(&self, text: &str) -> bool {
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        let (is_xml, is_json) = (text.starts_with('<'), text.starts_with(['{', '[']));
+        let has_any = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
+        match self.looks {
+            Looks::Named => false,
+            Looks::Xml(parts) => is_xml && has_any(text, parts),
+            Looks::Json(parts) => {
+                let begin: String = text.chars().take(JSON_BEGIN).collect();
+                is_json && has_any(&begin, parts)
+            }
+            Looks::Line(begins, parts) => {
+                let is_one =
+                    |line: &str| begins.iter().any(|begin| line.starts_with(begin)) && has_any(line, parts);
+                !is_xml && !is_json && text.lines().any(is_one)
+            }
+            Looks::Keys(keys) => keys.iter().all(|key| {
+                text.lines().any(|line| line.strip_prefix(*key).is_some_and(|rest| rest.starts_with(':')))
+            }),
+        }
     }
 }
 
@@ -224,6 +228,15 @@ mod tests {
         ] {
             let told = says(name, text).unwrap_or_else(|| panic!("{name}: {text}"));
             assert!(told.contains(&format!("this is {what}, which is not read here; ")), "{told}");
+        }
+        for text in [
+            "{\"openapi\": \"3.0.0\", \"a\": \"<?xml version=1?> import x from 'k6'\"}",
+            "openapi: 3.0.0\ninfo:\n  description: |\n    import http from 'k6/http'\n    <tsung>",
+            "{\"log\": {\"entries\": [\"wrk.method = 1\", \"from locust\"]}}",
+        ] {
+            let file = folder.path().join("quoting");
+            std::fs::write(&file, text).unwrap();
+            assert!(of_tool(&file).is_none(), "{text}");
         }
         for text in ["sessions: {a: {steps: []}}", "sessions:\n# from 'k6'\n  a: 1", "system: {url: x}\n"] {
             assert_eq!(says("t.yaml", text), None, "{text}");

@@ -362,7 +362,7 @@ impl Making {
         let other = self.other_hosts();
         let elsewhere = other.as_ref().map_or(0, |(requests, _)| *requests);
         let all = self.requests + elsewhere + self.left_out.iter().map(|(_, count)| count).sum::<usize>();
-        if all == self.requests {
+        if all == self.requests && self.secret_headers.is_empty() {
             return String::new();
         }
         let driven = self.origins.iter().filter(|origin| origin.driven != Driven::Not);
@@ -373,6 +373,9 @@ impl Making {
             format!("  left out, {requests} to other hosts: {hosts}; --host HOST names one that is taken (repeatable)")
         }));
         lines.extend(self.left_out.iter().map(|(reason, count)| format!("  left out, {count}: {reason}")));
+        if !self.secret_headers.is_empty() {
+            lines.push(format!("  left out, since secret: {}", self.secret_headers.join(", ")));
+        }
         lines.join("\n")
     }
 

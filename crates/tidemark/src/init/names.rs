@@ -41,6 +41,11 @@ pub(super) fn free(wanted: &str, other: &str, is_taken: impl Fn(&str) -> bool) -
     }
 }
 
+/// The variable of the environment that holds a secret of this name, as a hole.
+pub(super) fn variable(name: &str) -> String {
+    format!("${{env(\"{SECRET}{}\")}}", name.to_uppercase())
+}
+
 /// Settings that are made on the way, each once for what it stands for.
 #[derive(Default)]
 pub(super) struct Settings {
@@ -74,9 +79,7 @@ impl Settings {
     /// The same of a secret, which no file holds: a run without it is refused. The variable has a beginning of its own, so that
     /// no foreign file can ask for one that is there for something else.
     pub(super) fn secret(&mut self, what: String, wanted: &str, other: &str, comment: &str) -> String {
-        self.add(what, wanted, other, comment, |name| {
-            format!("${{env(\"{SECRET}{}\")}}", name.to_uppercase()).into()
-        })
+        self.add(what, wanted, other, comment, |name| variable(name).into())
     }
 
     fn add(

@@ -427,33 +427,41 @@ impl<'d> Making<'d> {
         if !cookies.is_empty() {
             headers.insert("Cookie", verbatim(&cookies.join("; ")));
         }
+        let makes = operation.is_read();
+        let target = self.target(&operation.server, makes);
+        let is_elsewhere = self.system.as_ref().is_some_and(|(url, _)| *url != operation.server);
+        let names_server = is_elsewhere && target.is_none();
+        if names_server {
+            path = format!("{}{path}", verbatim(&operation.server));
+        }
         let mut request = Request {
-            label: (has_holes || !styled.is_empty()).then(|| verbatim(&label).into()),
+            label: (has_holes || !styled.is_empty() || names_server).then(|| verbatim(&label).into()),
             query,
             headers,
             check: status(operation.body),
             ..Request::new(operation.method, path)
         };
-        if let Some(target) = self.target(&operation.server) {
+        if let Some(target) = target {
             request.other.insert("at", target);
         }
         self.put_body(operation.body, &mut request);
         let about = (self.document, operation.body);
-        if let Some(note) = security::put(about, &mut self.settings, self.login.as_ref(), &mut request) {
+        if let Some(note) = security::put(about, &mut self.settings, self.login.as_ref(), makes, &mut request)
+        {
             request.comment = [request.comment.as_str(), &note].join("\n").trim_start().to_owned();
         }
         request
     }
 
-    /// The target that a server is; none of the system.
-    fn target(&mut self, server: &str) -> Option<String> {
+    /// The target that a server is; none of the system, and none that only a comment would use: a run asks all of them.
+    fn target(&mut self, server: &str, makes: bool) -> Option<String> {
         if self.system.as_ref().is_none_or(|(url, _)| url == server) {
             return None;
         }
         if let Some((_, name)) = self.targets.iter().find(|(url, _)| url == server) {
             return Some(name.clone());
         }
-        if self.targets.len() == SERVERS_MAX {
+        if !makes || self.targets.len() == SERVERS_MAX {
             return None;
         }
         let host = Url::parse(server).ok().and_then(|url| url.host_str().map(name_of));

@@ -932,10 +932,9 @@ fn the_nearest_server_counts() {
             "url: https://h.test/v1",
             "- HEAD: /a",
             "path_test: {url: https://path.test}",
-            "h_test: {url: https://h.test/v2}",
             "eu_h_test: {url: https://eu.h.test}",
             "at: path_test",
-            "#   at: h_test",
+            "# - POST: https://h.test/v2/b",
             "at: eu_h_test",
         ],
     );
@@ -971,6 +970,11 @@ fn who_comes_is_a_setting_and_a_login_gives_its_token() {
     ] {
         has_lines(&of(security), &[line]);
     }
+    // nobody is asked for what only a comment needs
+    let post = json!({"openapi": "3.0.3", "components": schemes, "security": [{"bearer": []}], "paths": {"/a": {"post": {}}}});
+    let made = openapi::scenario("x.json", &post).unwrap();
+    has_lines(&checked(&made), &["#   auth: {bearer: '${env(\"TIDEMARK_TOKEN\")}'}"]);
+    assert!(made.secrets().is_empty());
     for open in [json!([]), json!([{}, {"bearer": []}])] {
         assert!(!of(open).contains("auth:"));
     }

@@ -5,7 +5,7 @@ use tidemark_scenario::secrets::is_secret_name;
 use tidemark_scenario::source::{Map, Request, verbatim};
 
 use super::is_header;
-use crate::init::names::{Settings, name_of};
+use crate::init::names::{Settings, name_of, variable};
 
 /// What a request carries for a scheme.
 enum Carries {
@@ -23,11 +23,13 @@ pub(super) struct Login {
     pub(super) token: Option<&'static str>,
 }
 
-/// Puts in what an operation requires; a line for what cannot be sent.
+/// Puts in what an operation requires; a line for what cannot be sent. What is a comment `makes` no settings: a run would need
+/// them.
 pub(super) fn put(
     (document, operation): (&Json, &Json),
     settings: &mut Settings,
     login: Option<&Login>,
+    makes: bool,
     request: &mut Request,
 ) -> Option<String> {
     let required = required(document, operation)?;
@@ -42,7 +44,7 @@ pub(super) fn put(
     };
     let is_known = |of: &&Json| schemes(of).iter().all(|(_, carries)| carries.is_some());
     let Some(alternative) = required.iter().find(is_known) else {
-        let names: Vec<String> = required.iter().flat_map(|of| schemes(of)).map(|(name, _)| name).collect();
+        let names: Vec<String> = required.iter().flat_map(&schemes).map(|(name, _)| name).collect();
         return Some(format!("it requires {}, which is not sent: add it by hand", names.join(" or ")));
     };
     for (name, carries) in schemes(alternative) {
@@ -50,7 +52,11 @@ pub(super) fn put(
             format!("a secret, of the scheme {}: in this variable, or by --set", super::short(&name));
         let mut secret = |part: &str, wanted: &str| {
             let other = format!("{}_{wanted}", name_of(&name));
-            let setting = settings.secret(format!("scheme {name} {part}"), wanted, &other, &comment);
+            let what = format!("scheme {name} {part}");
+            if !makes && settings.of(&what).is_none() {
+                return variable(&name_of(wanted));
+            }
+            let setting = settings.secret(what, wanted, &other, &comment);
             format!("${{{setting}}}")
         };
         let key = |header: &str| {
