@@ -7,7 +7,7 @@ mod ingest;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use client::eventually;
 use ingest::{Running, message, options};
@@ -202,8 +202,8 @@ fn those_who_take_their_page_slowly_keep_nobody_waiting() {
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_restart() {
-    let dir = tempfile::tempdir().unwrap();
     for durability in [Durability::Synced, Durability::Buffered] {
+        let dir = tempfile::tempdir().unwrap();
         let before = {
             let running = Running::start_in(dir.path(), durability);
             let mut client = running.client();
@@ -267,9 +267,9 @@ fn many_clients_at_once() {
     assert!(metrics.text().contains("ingest_store_sync_seconds_bucket"), "{}", metrics.text());
 }
 
-/// A store that never answers a write.
+/// A store that never answers a write, and may say that it has stopped.
 #[derive(Default)]
-struct Standing(AtomicUsize);
+struct Standing(AtomicUsize, AtomicBool);
 
 impl Messages for Standing {
     fn add(&self, _message: Message) -> Answer<'_, ()> {
@@ -286,8 +286,21 @@ impl Messages for Standing {
     }
 
     fn metrics(&self) -> StoreMetrics {
-        StoreMetrics::default()
+        StoreMetrics { stopped: self.1.load(Ordering::Relaxed), ..StoreMetrics::default() }
     }
+}
+
+#[test]
+fn health_tells_of_a_store_that_has_stopped() {
+    let store = Arc::new(Standing::default());
+    let running = Running::run(Ingest::bind_with_store(options(), store.clone()).unwrap());
+    let mut client = running.client();
+    store.1.store(true, Ordering::Relaxed);
+    let reply = client.get("/health");
+    assert_eq!(reply.status, 503);
+    assert!(reply.json()["reason"].as_str().unwrap().contains("started again"), "{}", reply.text());
+    store.1.store(false, Ordering::Relaxed);
+    assert_eq!(client.get("/health").status, 200);
 }
 
 #[test]

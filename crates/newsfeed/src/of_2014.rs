@@ -9,7 +9,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 use tidemark_store::people::Participant;
 use tidemark_store::search::POSTERS_MAX;
 
@@ -35,28 +35,29 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
 }
 
 /// A participant.
-#[derive(Debug, Serialize)]
-struct Person {
-    id: u64,
-    name: Arc<str>,
-}
+#[derive(Debug, Clone)]
+struct Person(Participant);
 
-impl From<Participant> for Person {
-    fn from(Participant { id, name }: Participant) -> Self {
-        Person { id, name }
+impl Serialize for Person {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Person(Participant { id, name }) = self;
+        let mut person = serializer.serialize_struct("Person", 2)?;
+        person.serialize_field("id", id)?;
+        person.serialize_field("name", &**name)?;
+        person.end()
     }
 }
 
 /// A friendship.
-#[derive(Debug, Serialize)]
+#[derive(Debug, serde::Serialize)]
 struct Friendship {
     id: u64,
-    from: Arc<Person>,
-    to: Arc<Person>,
+    from: Person,
+    to: Person,
 }
 
 /// A post: its poster as a number, or, in an inbound feed, as a participant.
-#[derive(Debug, Serialize)]
+#[derive(Debug, serde::Serialize)]
 struct Item<'a, P> {
     from: P,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,12 +67,12 @@ struct Item<'a, P> {
     story: &'a str,
 }
 
-async fn person(app: &App, id: u64) -> Result<Arc<Person>, Refusal> {
-    Ok(Arc::new(app.participant(id).await?.into()))
+async fn person(app: &App, id: u64) -> Result<Person, Refusal> {
+    app.participant(id).await.map(Person)
 }
 
 /// Each of these participants once.
-async fn people(app: &App, ids: impl Iterator<Item = u64>) -> Result<BTreeMap<u64, Arc<Person>>, Refusal> {
+async fn people(app: &App, ids: impl Iterator<Item = u64>) -> Result<BTreeMap<u64, Person>, Refusal> {
     let mut people = BTreeMap::new();
     for id in ids {
         if !people.contains_key(&id) {
@@ -87,7 +88,7 @@ async fn create_participant(State(app): Shared, headers: HeaderMap, body: Bytes)
         Ok::<_, Refusal>(app.people.create(new.name()?).await?)
     };
     let participant = app.operations.timed(Operation::ParticipantPost, created).await?;
-    Ok(ok(json_of(&[Person::from(participant)])))
+    Ok(ok(json_of(&[Person(participant)])))
 }
 
 async fn befriend(State(app): Shared, headers: HeaderMap, body: Bytes) -> Done {

@@ -94,6 +94,31 @@ fn a_second_message_with_the_same_key_replaces_the_first() {
     });
 }
 
+#[test]
+#[ignore = "needs a Cassandra: see the top of this file"]
+fn messages_that_are_alike_are_as_many_as_there_are_ids() {
+    let store = Cassandra::open(fresh()).unwrap();
+    wait(async {
+        let alike: Vec<Message> = (0..50)
+            .map(|_| Message { id: MessageId::unique(), ..message(5, 1, b"ABC", "alike") })
+            .collect();
+        for message in alike.iter().chain(&alike) {
+            store.add(message.clone()).await.unwrap();
+        }
+        assert_eq!(store.count().await.unwrap(), 50);
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.of_user(Query { after, limit: 7, ..ALL }).await.unwrap();
+            found.extend(page.messages);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, alike);
+    });
+}
+
 /// The trap of statements that are shared by writers: every message must arrive as it was sent.
 #[test]
 #[ignore = "needs a Cassandra: see the top of this file"]

@@ -1,7 +1,7 @@
 //! `tidemark ui`: the runs of a folder in a browser, live while one is on.
 //!
 //! It only reads, but for a run that was killed, which becomes one that can be read. It is served on this machine alone
-//! unless an address is named, answers only to names that cannot be another's (see [`host::Hosts`]), and leaves no folder but its own.
+//! unless an address is named, answers only to names that cannot be another's (see [`Hosts`]), and leaves no folder but its own.
 
 mod route;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tidemark_lab::page_server::{Asked, Effort, Page, PageServer};
+use tidemark_lab::page_server::{Asked, Effort, Hosts, Page, PageServer};
 use tidemark_lab::{EXIT_PASS, Pins};
 use tidemark_record::{Following, limit};
 use tidemark_report::{folder, html};

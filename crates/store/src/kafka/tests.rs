@@ -193,6 +193,22 @@ fn of_several_with_one_key_the_last_stays() {
 }
 
 #[test]
+fn messages_that_are_alike_are_as_many_as_were_sent_also_where_they_are_stored_again() {
+    let cluster = cluster();
+    let behind = Memory::new(1_000_000);
+    let buffer = open(options(&cluster), behind.clone());
+    let alike = || Message { id: MessageId::unique(), ..message(5) };
+    let answers: Vec<_> = (0..200).map(|_| buffer.add(alike())).collect();
+    answers.into_iter().for_each(|answer| wait(answer).unwrap());
+    caught_up(&buffer);
+    assert_eq!(wait(behind.count()).unwrap(), 200);
+    // from the begin, as after a crash before an offset was committed
+    let again = open(Options { group: "again".into(), ..options(&cluster) }, behind.clone());
+    caught_up(&again);
+    assert_eq!(wait(behind.count()).unwrap(), 200);
+}
+
+#[test]
 fn more_than_may_wait_is_refused_at_once() {
     let cluster = cluster();
     let options = Options { waiting_max: 8, ..options(&cluster) };
