@@ -1,6 +1,5 @@
 //! The report as one file that opens anywhere, offline.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use tidemark_record::{ComparedRuns, RecordError, Run, write_output};

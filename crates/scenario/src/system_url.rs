@@ -227,7 +227,7 @@ fn servers(text: &str) -> Result<(String, Vec<(String, Option<u16>)>), String> {
             .filter(|(host, port)| {
                 !host.is_empty() && *port != Some(0) && !server.contains(['/', '?', '#', '@'])
             })
-            .ok_or_else(|| format!("`{server}` among its servers is none; write HOST:PORT,HOST:PORT"))
+            .ok_or_else(|| format!("`{server}` is not HOST:PORT; write HOST:PORT,HOST:PORT"))
     };
     let others: Vec<_> = others.split(',').map(read).collect::<Result<_, _>>()?;
     if others.len() >= SERVERS_MAX {
