@@ -101,7 +101,7 @@ mod tests {
             ("https://p", "not https://"),
             ("http://p/path", "more than a host"),
             ("http://me:a#b@p:1", "HOST:PORT"),
-            ("environment", "no URL"),
+            ("environment", "not a URL"),
         ] {
             let told = check_proxy(wrong).unwrap_err();
             assert!(told.contains(says) && !told.contains("a#b"), "{wrong}: {told}");

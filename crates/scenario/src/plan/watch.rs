@@ -415,8 +415,8 @@ mod tests {
         assert_eq!(url, "http://h:9100/metrics");
         assert_eq!(series, ["node_load1", "a_total{x=\"1,2\",y=\"z\"}", "b"]);
         for (wrong, why) in [
-            ("pid=0", "is no pid"),
-            ("pid=x", "is no pid"),
+            ("pid=0", "is not a pid"),
+            ("pid=x", "is not a pid"),
             ("port=70000", "up to 65535"),
             ("name=", "is not a name"),
             ("name=/usr/bin/x", "without a path"),
