@@ -198,7 +198,7 @@ fn sessions(
     }
     let total: u64 = kinds.iter().map(|kind| u64::from(kind.weight)).sum();
     if node.entries().is_empty() || (total == 0 && !kinds.is_empty()) {
-        reader.sink.error(node, "there is no session to run; at least one needs a weight above 0");
+        reader.sink.error(node, "no session runs: every weight is 0; give one a weight above 0");
     }
     if total > u64::from(u32::MAX) {
         reader.sink.error(node, "the sum of the weights is too large");

@@ -201,7 +201,8 @@ fn a_kind_with_no_users_takes_no_part_and_all_of_them_are_a_mistake() {
 
 /// What is told about a scenario with these lines above its load, and these steps.
 fn told_of(above: &str, steps: &str) -> String {
-    let text = format!("{above}\nload: {{users: 1, hold: 1s}}\nsessions: {{s: {{steps: [\n  {steps}\n  ]}}}}\n");
+    let text =
+        format!("{above}\nload: {{users: 1, hold: 1s}}\nsessions: {{s: {{steps: [\n  {steps}\n  ]}}}}\n");
     tidemark_scenario::load_text("s.yaml", &text, std::path::Path::new("."), &[])
         .map_or_else(|error| error.to_string(), |_| String::new())
 }
@@ -236,8 +237,10 @@ fn small_files_that_expand_are_refused_before_the_text_is_made() {
 fn what_a_run_cannot_hold_is_refused_with_what_it_would_be() {
     let steps: Vec<String> = (0..2_001).map(|at| format!("GET: /x{at}")).collect();
     let said = told_of("", &steps.join(",\n  "));
-    let wanted = "2001 labels hold 500.25MiB of histograms on each driving thread; at most 2000";
-    assert!(said.contains(wanted), "{said}");
+    let wanted =
+        "more than 2000 labels: each holds 256KiB of histograms on each driving thread, 500MiB together";
+    assert!(said.starts_with("s.yaml:2004:3: ") && said.contains(wanted), "{said}");
+    assert_eq!(said.matches("labels").count(), 1, "{said}");
     assert_eq!(told_of("", &steps[1..].join(",\n  ")), "");
     let alike = steps.iter().map(|step| format!("{{{step}, label: x}}")).collect::<Vec<_>>();
     assert_eq!(told_of("", &alike.join(",\n  ")), "");

@@ -14,7 +14,6 @@ use std::path::Path;
 
 use args::HitArguments;
 use tidemark_lab::{LabError, Progress, RunOptions};
-use tidemark_report::html;
 use tidemark_report::text::quick::{self, Quick};
 use tidemark_scenario::{Diagnostics, Plan, check_text};
 

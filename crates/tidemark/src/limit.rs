@@ -229,7 +229,7 @@ fn with_cores(pins: &Pins, count: &str) -> Result<Pins, Failure> {
         return Err(Failure::usage("--over cores says which cores the system has; leave --pin system=… out"));
     }
     let count = count.parse::<usize>().ok().filter(|count| *count > 0).ok_or_else(|| {
-        Failure::usage(format!("--over cores: {count} is no number of cores; write it like cores=1,2,4"))
+        Failure::usage(format!("--over cores: {count} is not a number of cores; write it like cores=1,2,4"))
     })?;
     let free: Vec<usize> = available_cores().into_iter().filter(|core| !pins.driver.contains(core)).collect();
     if free.len() < count {
@@ -245,7 +245,7 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
     if arguments.scenario.contains("://") {
         let url = &arguments.scenario;
         return Err(Failure::usage(format!(
-            "{url} is no scenario; write one with `tidemark init {url} -o my.yaml`, then `tidemark limit my.yaml`"
+            "{url} is a URL, not a scenario; write one with `tidemark init {url} -o my.yaml`, then `tidemark limit my.yaml`"
         )));
     }
     let Experiment::One(mut plan) = scenario::load(&arguments.scenario, settings)? else {

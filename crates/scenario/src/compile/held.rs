@@ -1,6 +1,6 @@
 //! What a run will hold in memory, as far as the scenario says it: too much is told before there is any of it.
 
-use crate::plan::{LABEL_BYTES, LABELS_MAX, Plan};
+use crate::plan::Plan;
 use crate::reader::Reader;
 use crate::slot::Slot;
 use crate::units::Size;
@@ -12,15 +12,6 @@ const VARIABLES_BYTES_MAX: u64 = 4 << 30;
 /// Reports what a run cannot hold.
 pub(super) fn check(root: &Node, plan: &Plan, reader: &Reader<'_>) {
     let Some((sessions, _)) = root.entry("sessions") else { return };
-    let labels = plan.labels.len();
-    if labels > LABELS_MAX {
-        let bytes = Size(labels as u64 * LABEL_BYTES);
-        let message = format!(
-            "{labels} labels hold {bytes} of histograms on each driving thread; at most {LABELS_MAX}: give steps that are alike \
-             the same `label`"
-        );
-        reader.sink.error(sessions, message);
-    }
     let Some(largest) = plan.sessions.iter().max_by_key(|kind| kind.slots) else { return };
     let arriving = plan.limits.in_flight.map_or(0, |limit| limit.most);
     let at_once = plan.load.most_users().max(arriving).max(plan.limits.connections);

@@ -120,7 +120,7 @@ pub(super) fn base64_decode<'e>(m: &mut Machine<'e>, node: &'e Node) -> Made<'e>
     let Got::Text(standard) = standard else { return Ok(standard) };
     let room = m.bytes(&standard).len().div_ceil(4) * 3;
     let made = made_of(m, standard, room, |bytes, out| READER.decode_slice(bytes, out).ok())?;
-    made.ok_or(Absent::Failed("it is no base64"))
+    made.ok_or(Absent::Failed("not base64"))
 }
 
 pub(super) fn sha256<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told() {
-        assert!(value("base64_decode('a')").unwrap_err().ends_with("it is no base64"));
-        assert!(value("base64_decode('a b=')").unwrap_err().ends_with("it is no base64"));
+        assert!(value("base64_decode('a')").unwrap_err().ends_with("not base64"));
+        assert!(value("base64_decode('a b=')").unwrap_err().ends_with("not base64"));
         for expression in ["sha256('a', 'hexa')", "hmac('k', 'a', 'hexa')"] {
             let error = value(expression).unwrap_err();
             assert_eq!(error, "a digest is written as hex, base64, base64url, raw");

@@ -21,7 +21,7 @@ thread_local! {
 }
 
 /// What is wrong where a value is wanted.
-const NO_VALUE: Absent = Absent::Failed("it is no whole value of value()");
+const NO_VALUE: Absent = Absent::Failed("not a whole value of value()");
 
 /// What is wrong with a share, and with a weight.
 const NO_SHARE: &str = "a share is from 0 to 1";
