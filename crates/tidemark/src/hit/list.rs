@@ -294,7 +294,7 @@ fn is_version(text: &str) -> Result<bool, String> {
     match text.split_once('/') {
         Some(("HTTP" | "http", "1.1")) => Ok(true),
         Some(("HTTP" | "http", number)) if number.starts_with(|c: char| c.is_ascii_digit()) => Err(format!(
-            "{text} is not spoken by this line: write HTTP/1.1, or leave it out; --http 2 makes all of them HTTP/2"
+            "{text} is not spoken here: write HTTP/1.1, or leave it out; --http 2 sends all of them by HTTP/2"
         )),
         _ => Ok(false),
     }
