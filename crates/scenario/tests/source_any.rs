@@ -179,7 +179,7 @@ fn named<T: std::fmt::Debug>(one: impl Strategy<Value = T>) -> impl Strategy<Val
 
 prop_compose! {
     fn request()(
-        method in proptest::sample::select(&Method::ALL[..]),
+        method in proptest::sample::select(Method::ALL.into_iter().chain([Method::Own]).collect::<Vec<_>>()),
         path in scalar(),
         label in option::of(scalar()),
         (query, headers, form, multipart, extract, check) in (map(), map(), map(), map(), map(), map()),

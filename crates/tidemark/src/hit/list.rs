@@ -187,7 +187,7 @@ impl Reader<'_> {
     fn without_method(&self, line: &str) -> Result<Target, String> {
         let (url, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
-        if url.contains(['"', '\'']) || !rest.is_empty() && !url.starts_with('/') && !url.contains("://") {
+        if url.starts_with(['"', '\'']) || !rest.is_empty() && !url.starts_with('/') && !url.contains("://") {
             return Err(format!(
                 "{} is no request; write a URL or a path, METHOD URL, or a command line of curl",
                 shown(line)
@@ -294,7 +294,7 @@ fn is_version(text: &str) -> Result<bool, String> {
     match text.split_once('/') {
         Some(("HTTP" | "http", "1.1")) => Ok(true),
         Some(("HTTP" | "http", number)) if number.starts_with(|c: char| c.is_ascii_digit()) => Err(format!(
-            "{text} is not spoken by this line: write HTTP/1.1, or leave it out; --http 2 makes all of them HTTP/2"
+            "{text} is not spoken here: write HTTP/1.1, or leave it out; --http 2 sends all of them by HTTP/2"
         )),
         _ => Ok(false),
     }
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn request_lines_and_methods_of_any_name_are_read() {
         let text = "GET http://h:1/a HTTP/1.1\n/b HTTP/1.1\nPUT /c HTTP/1.1\nX: 1\nX: 2\nPURGE /d\nPROPFIND http://h:1/e\n\
-                    get /f\nhttp://h:1/g POST a=b c\n/h GET\n/i POST\n/purge\n";
+                    get /f\n/f?q=\"a\"&b=it's\nhttp://h:1/g POST a=b c\n/h GET\n/i POST\n/purge\n";
         let wanted = [
             "GET /a [] None",
             "GET /b [] None",
@@ -417,6 +417,7 @@ mod tests {
             "PURGE /d [] None",
             "PROPFIND /e [] None",
             "GET /f [] None",
+            "GET /f?q=%22a%22&b=it%27s [] None",
             "POST /g [] Some(\"a=b c\")",
             "GET /h [] None",
             "POST /i [] None",

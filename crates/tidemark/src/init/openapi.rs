@@ -8,7 +8,7 @@ mod swagger;
 
 use serde_json::{Map as Object, Value as Json};
 use tidemark_scenario::source::{
-    Load, Map, Method, Request, Scalar, Scenario, Session, Step, System, Think, Value, verbatim,
+    Entry, Load, Map, Method, Request, Scalar, Scenario, Session, Step, System, Think, Value, verbatim,
 };
 use tidemark_scenario::system_url::SystemUrl;
 use tidemark_scenario::units::Time;
@@ -552,21 +552,39 @@ impl<'d> Making<'d> {
         } else if let Some(media) = of("application/x-www-form-urlencoded") {
             if let Value::Map(fields) = self.samples.value(media) {
                 let fields = fields.entries().iter().filter(|entry| !entry.key.is_empty());
-                request.form = fields.map(|entry| (entry.key.clone(), plain(&entry.value))).collect();
+                if fields.clone().all(|entry| matches!(entry.value, Value::Scalar(_))) {
+                    request.form = fields.map(|entry| (entry.key.clone(), plain(&entry.value))).collect();
+                } else {
+                    let field = |entry: &Entry| {
+                        style::query(
+                            &entry.key.replace("$${", "${"),
+                            &media["encoding"][&entry.key],
+                            &entry.value,
+                        )
+                    };
+                    request.headers.insert("Content-Type", "application/x-www-form-urlencoded");
+                    request.body = Some(fields.flat_map(field).collect::<Vec<_>>().join("&").into());
+                }
             }
         } else if let Some(media) = of("multipart/form-data") {
             let Value::Map(fields) = self.samples.value(media) else { return };
+            let mut has_file = false;
             for field in fields.entries().iter().filter(|entry| !entry.key.is_empty()) {
                 // what reads stands in the scenario as a step, which would lack the file
                 if !matches!(request.method, Method::Get | Method::Head)
                     && self.samples.is_file(media, &field.key)
                 {
                     request.multipart.insert(field.key.clone(), Map::from([("file", FILE)]));
-                } else {
+                    has_file = true;
+                } else if let Value::Scalar(_) = field.value {
                     request.multipart.insert(field.key.clone(), plain(&field.value));
+                } else {
+                    let text = verbatim(&style::json_text(&field.value));
+                    let part = Map::from([("text", text), ("type", "application/json".to_owned())]);
+                    request.multipart.insert(field.key.clone(), part);
                 }
             }
-            if request.multipart.entries().iter().any(|field| matches!(field.value, Value::Map(_))) {
+            if has_file {
                 let lines = [request.comment.as_str(), "FILE must be there, beside the scenario."];
                 request.comment = lines.join("\n").trim_start().to_owned();
             }

@@ -916,6 +916,12 @@ fn a_body_has_its_media_type() {
     assert!(two.contains("json: {v: 1}") && !two.contains("problem"), "{two}");
     has_lines(&of(json!({"application/json": {"example": "{\"a\": [1]}"}})), &["#   json: {a: [1]}"]);
     has_lines(&of(json!({"text/csv": {"example": "a,b"}})), &["#   body: a,b"]);
+    let form = json!({"example": {"amount": 5, "tags": ["a", "b c"], "metadata": {"order": "7"}},
+        "encoding": {"metadata": {"style": "deepObject", "explode": true}}});
+    let text = of(json!({ "application/x-www-form-urlencoded": form }));
+    has_lines(&text, &["#   body: amount=5&tags=a&tags=b%20c&metadata%5Border%5D=7"]);
+    let text = of(json!({"multipart/form-data": {"example": {"a": "x", "b": {"c": [1]}}}}));
+    has_lines(&text, &["#   multipart: {a: x, b: {text: '{\"c\":[1]}', type: application/json}}"]);
 }
 
 #[test]

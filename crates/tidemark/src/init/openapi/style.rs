@@ -50,7 +50,7 @@ fn items(value: &Value) -> Vec<String> {
     }
 }
 
-/// A list or an object as parameters of a query, `name=value` each, encoded.
+/// A list or an object as parameters of a query, or as fields of a form, `name=value` each, encoded.
 pub(super) fn query(name: &str, parameter: &Json, value: &Value) -> Vec<String> {
     let (style, explode) = style(parameter, "form");
     let pair = |name: &str, value: &str| format!("{}={}", encoded(name), encoded(value));
@@ -64,6 +64,7 @@ pub(super) fn query(name: &str, parameter: &Json, value: &Value) -> Vec<String> 
         vec![format!("{}={}", encoded(name), texts.join(mark))]
     };
     match value {
+        Value::Scalar(_) => vec![pair(name, &plain(value))],
         Value::Map(_) if style == "deepObject" => deep(name, value),
         Value::Map(_) if explode => members(value).iter().map(|(name, value)| pair(name, value)).collect(),
         Value::Map(_) => joined(members(value).into_iter().flat_map(|(name, value)| [name, value]).collect()),
