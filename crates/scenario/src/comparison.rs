@@ -221,7 +221,7 @@ fn read(
     let own_rate = again("own rate", root, &sides, named.len(), &reader);
     let rounds = rounds(root, &reader);
     settings.warn_of_unused(sink);
-    sink.mask(&settings.secrets());
+    sink.mask(&settings.secrets(), root);
     if sink.has_errors() || found.has_errors() || sides.len() < 2 {
         return (None, found);
     }

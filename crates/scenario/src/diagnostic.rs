@@ -115,12 +115,20 @@ impl Diagnostics {
         }
     }
 
-    /// Takes secrets out of what is told: lines of the source keep their length, so that marks stand where they belong.
-    pub(crate) fn mask(&mut self, secrets: &Secrets) {
+    /// Takes secrets out of what is told. `line_of` tells a line without them, as long as it was, so that marks stand where
+    /// they belong.
+    pub(crate) fn mask(&mut self, secrets: &Secrets, line_of: impl Fn(usize) -> String) {
         for item in &mut self.items {
             item.message = secrets.masked(&item.message);
-            item.source_line = secrets.masked_in_place(&item.source_line);
+            if item.line > 0 {
+                item.source_line = line_of(item.line);
+            }
         }
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
     }
 
     /// Adds those of another file behind its own; beside errors warnings are left out.

@@ -117,7 +117,7 @@ impl Checker {
         settings.forget_who_asked();
         let plan = compile::scenario(&root, source.name, source.base_dir, &reader);
         settings.warn_of_unused(sink);
-        sink.mask(&settings.secrets());
+        sink.mask(&settings.secrets(), &root);
         let plan = plan.map(|plan| Plan { settings: settings.values(), ..plan });
         plan.map(|plan| without_secrets(plan, &root, settings.secrets()))
     }

@@ -17,16 +17,19 @@
 //! ```
 
 mod pattern;
+mod raw;
 pub(crate) mod source;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::encoding::Encoding;
 use crate::expr::base64_of;
 use crate::system_url::OF_HTTP;
-use pattern::Way;
 pub use pattern::{MASK, is_secret, is_secret_name};
+use pattern::{Way, scheme};
+pub(crate) use raw::harmless_keys;
 
 /// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
 const SHORTEST: usize = 4;
@@ -143,10 +146,40 @@ impl Secrets {
 
     /// A text without them in which everything else stands where it stood: a star for each character.
     pub(crate) fn masked_in_place(&self, text: &str) -> String {
-        let stars = |hidden: &str| "*".repeat(hidden.chars().count());
         let known = self.replaced(text, &mut |secret, form| stars(&in_form(&secret.value, form)));
         let known = self.without_lines(known, &stars);
         pattern::masked(&known, Way::InPlace).into_owned()
+    }
+
+    /// The text of a file as it stands there, right or wrong, without them, and without what stands beside a secret's name,
+    /// which becomes known; in its place is a star for each character. `harmless`: first characters of keys that only look
+    /// like a secret's name.
+    pub(crate) fn masked_source(&mut self, text: &str, harmless: &HashSet<usize>) -> String {
+        let (mut out, mut done) = (String::with_capacity(text.len()), 0);
+        for range in raw::secrets(text, harmless) {
+            let secret = &text[range.clone()];
+            self.add("", Origin::Setting, secret.trim_matches(['"', '\'']));
+            out.push_str(&text[done..range.start]);
+            out.push_str(&stars(secret));
+            done = range.end;
+        }
+        out.push_str(&text[done..]);
+        self.masked_in_place(&out)
+    }
+
+    /// Takes what is secret in a command line by the flag, the header or the parameter that it stands behind, so that it is
+    /// known in whatever is said about it.
+    pub fn of_command(command: &[String]) -> Secrets {
+        let mut secrets = Secrets::default();
+        let mut before = "";
+        for argument in command {
+            for (name, value) in pattern::named_in_argument(before, argument) {
+                secrets.add(&name, Origin::Setting, scheme(&value).1);
+            }
+            secrets.add_password_of(argument);
+            before = argument;
+        }
+        secrets
     }
 
     /// A text without their values.
@@ -243,6 +276,11 @@ pub fn password_in(url: &str) -> Option<&str> {
 /// A URL without its password.
 pub fn without_password(url: &str) -> String {
     password_in(url).map_or_else(|| url.to_owned(), |password| url.replacen(password, MASK, 1))
+}
+
+/// A star for each character; lines stay lines.
+fn stars(hidden: &str) -> String {
+    hidden.chars().map(|c| if matches!(c, '\n' | '\r') { c } else { '*' }).collect()
 }
 
 /// How many bytes of a value's beginning a text ends with, where those are too many to be chance.
@@ -383,6 +421,38 @@ mod tests {
     fn short_values_are_masked_where_they_stand_alone() {
         let secrets = secrets(&["test", "abc"]);
         assert_eq!(secrets.masked("the latest test: abc, test."), "the latest ***: abc, ***.");
+    }
+
+    #[test]
+    fn what_is_secret_on_a_command_line_is_known_wherever_it_is_quoted() {
+        for given in [
+            "run|s|--set|password=S3CRET1",
+            "run|s|--set=api_key=S3CRET1",
+            "run|s|--set|password:S3CRET1",
+            "run|s|--set|password|S3CRET1",
+            "run|s|--pasword|x|--admin-password|S3CRET1",
+            "hit|-H|Authorization: S3CRET1",
+            "hit|-H|Authorization: Bearer S3CRET1",
+            "hit|-HX-Api-Key:S3CRET1",
+            "hit|--header=Authorization S3CRET1",
+            "hit|-u|me:S3CRET1",
+            "hit|-ume:S3CRET1",
+            "hit|curl|--user|me:S3CRET1|http://h",
+            "hit|http://me:S3CRET1@h/",
+            "hit|ws:/h/?a=b&access_token=S3CRET1",
+            "run|airline|--watch|http://u:S3CRET1@h:9100/metrics",
+        ] {
+            let command: Vec<String> = given.split('|').map(str::to_owned).collect();
+            let told = Secrets::of_command(&command).masked("invalid value 'S3CRET1': at S3CRET1, not one");
+            assert_eq!(told, "invalid value '***': at ***, not one", "{given}");
+        }
+        for given in
+            ["hit|--key|client-key.pem", "hit|--key=client-key.pem", "run|s|--set|n=5|--out|client-key.pem"]
+        {
+            let command: Vec<String> = given.split('|').map(str::to_owned).collect();
+            let told = "cannot read client-key.pem: no such file";
+            assert_eq!(Secrets::of_command(&command).masked(told), told, "{given}");
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Where the stages of reading a scenario leave what they find wrong.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
-use crate::secrets::Secrets;
+use crate::secrets::{Secrets, harmless_keys};
 use crate::yaml::{Node, Position};
 
 /// A scenario's text and what was found wrong with it so far.
@@ -13,6 +14,10 @@ pub(crate) struct Sink<'s> {
     /// First byte of each line; YAML's lines end at either kind of line end, or both.
     lines: Vec<usize>,
     found: RefCell<Diagnostics>,
+    /// What must not be shown.
+    secrets: RefCell<Secrets>,
+    /// First characters of keys that hold no secret though they look like it.
+    harmless: RefCell<HashSet<usize>>,
 }
 
 impl<'s> Sink<'s> {
@@ -21,7 +26,8 @@ impl<'s> Sink<'s> {
         let ends =
             |at: &usize| bytes[*at] == b'\n' || (bytes[*at] == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
         let lines = std::iter::once(0).chain((0..bytes.len()).filter(ends).map(|at| at + 1)).collect();
-        Sink { name, text, lines, found: RefCell::default() }
+        let (found, secrets, harmless) = Default::default();
+        Sink { name, text, lines, found, secrets, harmless }
     }
 
     pub(crate) fn text(&self) -> &'s str {
@@ -35,15 +41,24 @@ impl<'s> Sink<'s> {
         rest.split(['\n', '\r']).next().unwrap_or("")
     }
 
+    /// All that was found, without secrets.
     pub(crate) fn into_diagnostics(self) -> Diagnostics {
-        let mut found = self.found.into_inner();
+        let mut found = self.found.take();
         found.settle();
+        if !found.is_empty() {
+            let mut secrets = self.secrets.take();
+            let masked = secrets.masked_source(self.text, &self.harmless.borrow());
+            // lines stay lines, though they may have fewer bytes
+            let masked = Sink::new(self.name, &masked);
+            found.mask(&secrets, |line| masked.line(line).to_owned());
+        }
         found
     }
 
-    /// Takes secrets out of all that was found so far.
-    pub(crate) fn mask(&self, secrets: &Secrets) {
-        self.found.borrow_mut().mask(secrets);
+    /// Takes these secrets out of all that is told; `root` says what the text means.
+    pub(crate) fn mask(&self, secrets: &Secrets, root: &Node) {
+        *self.secrets.borrow_mut() = secrets.clone();
+        *self.harmless.borrow_mut() = harmless_keys(root);
     }
 
     pub(crate) fn has_errors(&self) -> bool {

@@ -130,6 +130,130 @@ fn what_is_told_about_mistakes_holds_no_secret_and_marks_the_right_place() {
     assert_eq!(lines[at + 1].find("nothing"), lines[at + 2].find('^'), "{told}");
 }
 
+/// Of a scenario with these steps, and with these lines above.
+fn told(above: &str, steps: &str) -> String {
+    let text =
+        format!("{above}system: {{url: 'http://127.0.0.1:9'}}{LOAD}sessions:\n  s:\n    steps:\n{steps}\n");
+    load(&text, &[]).expect_err(&text).to_string()
+}
+
+#[test]
+fn a_line_with_a_mistake_is_shown_without_secrets_however_it_is_written() {
+    let steps = [
+        r#"- {POST: /, json: {password: S3CRET1, other: "${env('NOT_SET_HERE')}"}}"#,
+        "- {POST: /, jsn: {password: S3CRET1}}",
+        "- {POST: /, form: {password: S3CRET1}, chek: {status: 200}}",
+        "- {GET: /, auth: {user: a, password: S3CRET1}}",
+        "- {GET: /, auth: {bearer: [S3CRET1]}}",
+        "- {GET: /, auth: {bearer: {token: S3CRET1}}}",
+        "- {GET: /, auth: {basic: 'a:S3CRET1'}}",
+        "- {GET: /, auth: [a, S3CRET1]}",
+        "- {GET: /, auth: S3CRET1}",
+        "- {GET: /, auth: {basic: {user: a, pasword: S3CRET1}}}",
+        "- {GET: /, auth:\n      {user: a, pw: S3CRET1}}",
+        "- GET: /\n        auth:\n          user: a\n          pw: S3CRET1",
+        r#"- set: {password: "S3CRET1${nope}"}"#,
+        r#"- set: {password: "${nope}S3CRET1"}"#,
+        r#"- set: {password: "${nope + 'S3CRET1'}"}"#,
+        r#"- set: {password: "${env('NOT_SET_HERE') + \"S3CRET1\"}"}"#,
+        "- set: {password: S3CRET1, x: '${nope}'}",
+        "- set: {\"password\": \"S3CRET1\", \"x\": \"${nope}\"}",
+        "- set: {'api-key': 'S3''CRET1 S3CRET1', 'x': '${nope}'}",
+        "- set: {password:  \t\"S3CRET1\" , x: '${nope}'}",
+        "- POST: /\n        psot: 1\n        json: {Client_Secret: {deep: [a, S3CRET1]}, x: '${nope}'}",
+        "- {POST: /, headers: {Authorization: Bearer S3CRET1}, chek: 1}",
+        "- {POST: /, headers: {AUTHORIZATION: 'Basic S3CRET1=='}, chek: 1}",
+        "- {POST: /, haeders: ['Authorization: Bearer S3CRET1', 'x']}",
+        "- {POST: /, haeders: [\"X-Api-Key: S3CRET1\"]}",
+        "- {GET: 'http://me:S3CRET1@127.0.0.1/a', chek: 1}",
+        "- {GET: '/a?x=1&access_token=S3CRET1', chek: 1}",
+        r#"- {POST: /, body: '{"password": "S3CRET1"}', chek: 1}"#,
+        r#"- {POST: /, body: "{\"password\": \"S3CRET1\"}", chek: 1}"#,
+        "- {POST: /, body: '<a><password>S3CRET1</password></a>', chek: 1}",
+        "- {POST: /, body: 'user=a&password=S3CRET1', chek: 1}",
+        "- {POST: /, chek: 1} # password: S3CRET1",
+        "- {POST: /, chek: 1} # it was {token: S3CRET1}",
+        "- {POST: /, jsn: {password: &a S3CRET1}}",
+        "- {POST: /, jsn: {x: &a S3CRET1, password: *a}}",
+        "- {POST: /, jsn: {password: !!str S3CRET1}}",
+        "- {POST: /, jsn: {password:S3CRET1}}",
+        "- {POST: /, jsn: {? password : S3CRET1}}",
+        "- {POST: /, jsn: {пароль: 'x', Password: 'Ω S3CRET1'}}",
+        "- {POST: /, jsn: {pass\u{a0}word: x, PASSWORD: S3CRET1}}",
+        "- {POST: /, form: {token: S3CRET1 x, chek: [}}",
+        "- {POST: /, form: {token: 'S3CRET1, chek: 1}}",
+        "- {POST: /, form: {token: \"S3CRET1, chek: 1}}",
+        "- POST: /\n        form: {password: S3CRET1\n  x: y",
+        "- POST: /\n        form:\n          password: S3CRET1\n\t  x: y",
+        "- POST: /\n        password: S3CRET1: y",
+        "- POST: /\n        password: S3CRET1\n        password: S3CRET1",
+        "- think: S3CRET1\n        password: S3CRET1",
+        "- set:\n          password: >-\n            abc S3CRET1 ${nope}\n            S3CRET1",
+    ];
+    for step in steps {
+        let told = told("", &format!("      {step}"));
+        assert!(!told.contains("S3CRET"), "{step}\n{told}");
+    }
+}
+
+#[test]
+fn values_that_go_on_for_lines_are_shown_on_none_of_them() {
+    for value in [
+        "|\n            ${nope}-S3CRET1\n            S3CRET2",
+        ">-\n            S3CRET1 ${nope}\n\n            S3CRET2 ${nope}",
+        "\n            S3CRET1\n            S3CRET2 ${nope}",
+        "S3CRET1\n            S3CRET2 ${nope}",
+        "\"S3CRET1\n            S3CRET2 ${nope}\"",
+        "\n            - S3CRET1 ${nope}\n            - S3CRET2 ${nope}",
+        "\n            a: S3CRET1 ${nope}\n            b: [S3CRET2, '${nope} S3CRET3']",
+        "[S3CRET1,\n            '${nope} S3CRET2']",
+        "# why\n            S3CRET1 ${nope}",
+    ] {
+        let told = told(
+            "",
+            &format!("      - POST: /\n        json:\n          password: {value}\n          n: ${{nope}}"),
+        );
+        assert!(told.contains("nope") && !told.contains("S3CRET"), "{value}\n{told}");
+    }
+    let told = told(
+        "",
+        "      - POST: /\n        json:\n          tokens:\n          - S3CRET1 ${nope}\n          - S3CRET2",
+    );
+    assert!(told.contains("nope") && !told.contains("S3CRET"), "{told}");
+}
+
+#[test]
+fn what_is_no_secret_is_shown_with_the_mistake() {
+    for (step, shown) in [
+        (
+            "- {POST: /items, json: {name: shown, password: S3CRET1, other: '${nope}'}}",
+            "name: shown, password: *******, other: '${nope}'",
+        ),
+        (
+            "- {GET: /items, extract: {token: {json: $.token, x: 1}}}",
+            "extract: {token: {json: $.token, x: 1}}",
+        ),
+        ("- {GET: /items, extract: {sid: {cookie: sessionid, x: 1}}}", "{cookie: sessionid, x: 1}"),
+        ("- {GET: /items, check: {json: {$.token: exists}, x: 1}}", "{$.token: exists}, x: 1"),
+        ("- {POST: /items, json: {password: '${nope}'}}", "password: '${nope}'"),
+        ("- {POST: /items, headers: {Authorization: 'Bearer ${nope}'}}", "'Bearer ${nope}'"),
+        (
+            "- {POST: /items, json: {password: \"${env('NOT_SET_HERE')}\"}}",
+            "password: \"${env('NOT_SET_HERE')}\"",
+        ),
+        (
+            "- {GET: /items, auth: {basic: {user: shown, password: S3CRET1, x: 1}}}",
+            "{user: shown, password: *******, x: *}",
+        ),
+        ("- {GET: /items, chek: 1, json: {token_bytes: 64KiB}}", "{token_bytes: 64KiB}"),
+    ] {
+        let told = told("", &format!("      {step}"));
+        assert!(told.contains(shown), "{step}\n{told}");
+    }
+    let told = told("description: the token is a password for all\nnmae: x\n", "      - GET: /a");
+    assert!(told.contains("| nmae: x"), "{told}");
+}
+
 #[test]
 fn shipped_scenarios_are_kept_as_they_are() {
     for name in tidemark_scenario::shipped_names() {

@@ -20,7 +20,7 @@ fn line(panic: &PanicHookInfo<'_>) -> String {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    let message = text.unwrap_or("no message").replace('\n', " ");
+    let message = crate::output::masked(&text.unwrap_or("no message").replace('\n', " "));
     let place = panic
         .location()
         .map_or_else(|| "an unknown location".into(), |at| format!("{}:{}", at.file(), at.line()));

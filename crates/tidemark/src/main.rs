@@ -92,9 +92,9 @@ fn help(error: &clap::Error) -> u8 {
 fn wrong_use(error: &clap::Error) -> u8 {
     let status = u8::try_from(error.exit_code()).unwrap_or(tidemark_lab::EXIT_USAGE);
     let text = error.render().to_string();
-    // help has its layout; a refusal has not
+    // help has its layout; a refusal has not, and may quote a secret
     if let Some(refusal) = text.strip_prefix("error: ")
-        && output::Place::Stderr.fit(&text) != text
+        && (output::Place::Stderr.fit(&text) != text || output::masked(&text) != text)
     {
         output::complain(refusal);
         return status;

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use anstyle::AnsiColor;
 use rustix::termios::tcgetwinsize;
@@ -78,9 +79,19 @@ pub fn private_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(dir)
 }
 
-/// Says on standard error why there is no result, without what looks like a secret.
+/// A text without what is secret on this program's command line, and without what looks like a secret.
+pub fn masked(text: &str) -> String {
+    static OF_COMMAND: LazyLock<Secrets> = LazyLock::new(|| {
+        let words: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        Secrets::of_command(&words)
+    });
+    OF_COMMAND.masked(text)
+}
+
+/// Says on standard error why there is no result, without secrets.
 pub fn complain(message: &str) {
-    let message = Secrets::default().masked(message);
+    let message = masked(message);
     let message = Place::Stderr.fit(&format!("error: {}", message.trim_end()));
     let mark = AnsiColor::Red.on_default().bold();
     let behind = message.strip_prefix("error:").unwrap_or(&message);
@@ -88,9 +99,9 @@ pub fn complain(message: &str) {
     let _ = writeln!(anstream::stderr(), "{mark}error:{mark:#}{behind}");
 }
 
-/// Says something beside the result on standard error.
+/// Says something beside the result on standard error, without secrets.
 pub fn remark(text: &str) {
-    say(&Place::Stderr.fit(text));
+    say(&Place::Stderr.fit(&masked(text)));
 }
 
 /// The same, of a text that has its layout.

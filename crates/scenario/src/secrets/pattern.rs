@@ -40,7 +40,7 @@ macro_rules! regexes {
 
 regexes! {
     USER_INFO r#"(?<before>://)(?<secret>[^\s/?#@"'<>]+)@"#;
-    PARAMETER r#"(?:^|[?&\s;])(?:--)?(?<name>(?:[A-Za-z0-9_.\-\[\]]|%[0-9A-Fa-f]{2}){1,64})="#;
+    PARAMETER r#"(?:^|[?&\s;,|({'"`])(?:--)?(?<name>(?:[A-Za-z0-9_.\-\[\]]|%[0-9A-Fa-f]{2}){1,64})="#;
     PARAMETER_VALUE r#"^(?<secret>(?:\$\{[^}&\r\n]*\}|[^&\s"'`#])+)"#;
     FIELD r#""(?<name>(?:[^"\\\s]|\\[^"\s]){1,64})(?<escape>\\?)"\s*:\s*"#;
     FIELD_VALUE r#"^(?:\\"(?<inner>(?:[^"\\]|\\\\\\"|\\[^"])+)|"(?<secret>(?:[^"\\]|\\(?s:.))+)|(?<number>-?[0-9][0-9.eE+\-]*))"#;
@@ -50,6 +50,9 @@ regexes! {
     TAG r#"<[A-Za-z_][^\s<>]*\s(?:[^<>"']|"[^"]*(?:"|$)|'[^']*(?:'|$))*"#;
     ATTRIBUTE r#"(?<before>\s(?:[A-Za-z0-9_.\-]{1,64}:)?(?<name>[A-Za-z0-9_.\-]{1,64})\s*=\s*(?:\\?"|'))(?<secret>[^"'\\]+)"#;
     BELOW r#""(?<name>(?:[^"\\\s]|\\[^"\s]){1,64})"\s*:\s*[\[{]"#;
+    NAMED r#"(?m)(?<before>^|[^\w$.\\/:\-])[ \t]*(?<quote>['"]?)(?<name>[\w$][\w$.\-]{0,63})['"]?[ \t]*:(?<space>[ \t]*)(?<scheme>(?i:bearer|basic|digest|token|apikey|negotiate)[ \t]+)?(?:"(?<double>(?:[^"\\\r\n]|\\.)+)"?|'(?<single>[^'\r\n]+)'?|(?<secret>[^\s"',;{}\[\]()|>#*&`][^\s"',;{}\])`]*))"#;
+    LOGIN r#"(?<before>(?:^|\s)(?:-[uU]|--user|--proxy-user)(?:\s*|=)["']?[^\s:"'/]*:)(?<secret>[^\s"']+)"#;
+    CURL_VALUE r#"(?<before>(?:^|\s)(?:--cookie|--oauth2-bearer|--pass|--proxy-pass)(?:\s+|=)["']?)(?<secret>[^\s"']+)"#;
     BEARER r#"(?i)(?<before>(?:^|[^\w/.\-])bearer\s+)(?<secret>[^\s"',]{8,})"#;
 }
 
@@ -67,7 +70,7 @@ pub fn is_secret_name(name: &str) -> bool {
     is_strong(name) || in_one(name).contains("token") || words(name).any(is_key)
 }
 
-fn is_strong(name: &str) -> bool {
+pub(super) fn is_strong(name: &str) -> bool {
     let begins = name.get(..HEADERS_FROM.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(HEADERS_FROM));
     let is_header = begins || HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header));
     is_header || STRONG.iter().any(|part| in_one(name).contains(part))
@@ -132,7 +135,7 @@ pub(super) enum Way {
 impl Way {
     fn mask(self, secret: &str) -> String {
         match self {
-            Way::InPlace => "*".repeat(secret.chars().count()),
+            Way::InPlace => super::stars(secret),
             Way::Scenario | Way::Traffic => MASK.to_owned(),
         }
     }
@@ -163,7 +166,12 @@ pub(super) fn masked(text: &str, way: Way) -> Cow<'_, str> {
     then(&mut text, |text| replaced(&USER_INFO, text, way));
     then(&mut text, |text| parameters(text, way));
     then(&mut text, |text| fields(text, way));
-    for pattern in [&HEADER, &PART, &BEARER] {
+    if way != Way::InPlace {
+        // in a source these are found with what goes on below
+        then(&mut text, |text| replaced(&HEADER, text, way));
+        then(&mut text, |text| named(text, way));
+    }
+    for pattern in [&PART, &BEARER, &LOGIN, &CURL_VALUE] {
         then(&mut text, |text| replaced(pattern, text, way));
     }
     text
@@ -219,6 +227,40 @@ fn parameters(text: &str, way: Way) -> Cow<'_, str> {
         let Some(value) = of_value.find(&text[whole.end()..]).map(|value| value.as_str()) else { continue };
         if way.is_masked(&name, value) {
             out.put(whole.end(), value.len(), &way.mask(value));
+        }
+    }
+    out.done()
+}
+
+/// A text without values that stand behind a name and a colon, as in YAML: `{password: ab}`. In prose a colon is no such sign, so
+/// that what follows a word, or goes on with words, stays; what is logged has no prose to lose.
+fn named(text: &str, way: Way) -> Cow<'_, str> {
+    let Some(pattern) = NAMED.as_ref() else { return Cow::Borrowed(text) };
+    let mut out = Replaced::new(text);
+    for found in pattern.captures_iter(text) {
+        let groups = [found.name("double"), found.name("single"), found.name("secret")];
+        let Some((whole, value)) = found.get(0).zip(groups.into_iter().flatten().next()) else { continue };
+        let name = &found["name"];
+        let is_quoted = found.name("secret").is_none();
+        // a word such as `token` alone is one of prose
+        let is_name = is_strong(name) || (is_secret_name(name) && name.contains(['_', '-', '.']));
+        if !is_name || (found["space"].is_empty() && value.as_str().starts_with("//")) {
+            continue;
+        }
+        let before = text[..whole.start() + found["before"].len()].trim_end();
+        let follows_a_word = before.ends_with(char::is_alphanumeric) && !found["before"].contains('\n');
+        let goes_on = text[whole.end()..].starts_with(' ')
+            && text[whole.end()..].trim_start().starts_with(char::is_alphanumeric);
+        let is_prose = found["quote"].is_empty() && (follows_a_word || goes_on);
+        let is_scheme = SCHEMES.contains(&value.as_str().to_ascii_lowercase().as_str());
+        // those of a header are masked by then, one by one perhaps
+        let are_cookies = !is_quoted && name.to_ascii_lowercase().ends_with("cookie");
+        if !is_scheme
+            && !are_cookies
+            && way.is_masked(name, value.as_str())
+            && (is_quoted || way == Way::Traffic || !is_prose)
+        {
+            out.put(value.start(), value.len(), &way.mask(value.as_str()));
         }
     }
     out.done()
@@ -337,7 +379,7 @@ impl<'t> Replaced<'t> {
 }
 
 /// A name of JSON without its escapes, `pass\u0077ord`; also where it stands in a text of JSON, and has them twice.
-fn unescaped(name: &str) -> Cow<'_, str> {
+pub(super) fn unescaped(name: &str) -> Cow<'_, str> {
     if !name.contains('\\') {
         return Cow::Borrowed(name);
     }
@@ -452,6 +494,35 @@ pub(super) fn masked_argument(before: Option<&str>, argument: &str) -> String {
         .unwrap_or_else(|| argument.to_owned())
 }
 
+/// Names and values of secrets in an argument of a command, which may say by the argument before what it is.
+pub(super) fn named_in_argument(before: &str, argument: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let flag = argument
+        .strip_prefix("--")
+        .map_or(argument, |flag| flag.split_once('=').map_or(flag, |(_, value)| value));
+    let short = HEADER_FLAGS.iter().chain(&["-u"]).find_map(|flag| argument.strip_prefix(flag));
+    for text in [argument, flag, short.unwrap_or(argument)] {
+        for mark in [":", "=", " "] {
+            let named = text
+                .split_once(mark)
+                .map(|(name, value)| (name.trim_start_matches('-').trim(), value.trim()));
+            found.extend(named.filter(|(name, value)| is_secret(name, value)));
+        }
+    }
+    if is_secret(before.trim_start_matches('-'), argument) && !before.contains([' ', '=', ':']) {
+        found.push((before, argument));
+    }
+    let login = if ["-u", "--user"].contains(&before) { Some(argument) } else { argument.strip_prefix("-u") };
+    found.extend(login.and_then(|login| login.split_once(':')).map(|(_, password)| ("password", password)));
+    for part in argument.split(['?', '&', '#']).skip(1) {
+        found.extend(part.split_once('=').filter(|(name, value)| is_secret(name, value)));
+    }
+    // of a file with a key
+    let is_of_file = |name: &str| name == "key" && (argument.starts_with("--key") || before == "--key");
+    found.retain(|(name, _)| !is_of_file(name.trim_start_matches('-')));
+    found.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
 /// A secret's value, of a header perhaps: its holes and the name of its scheme stay.
 pub(super) fn masked_value(text: &str) -> String {
     let Ok(pieces) = split(text) else { return MASK.to_owned() };
@@ -525,6 +596,29 @@ mod tests {
         ] {
             assert_eq!(masked(given, Way::Scenario), wanted);
         }
+    }
+
+    #[test]
+    fn values_behind_a_name_and_a_colon_are_masked_and_prose_stays() {
+        for (given, wanted) in [
+            ("line 3: {password: ab, n: 5}", "line 3: {password: ***, n: 5}"),
+            ("- client_secret: 'a b'", "- client_secret: '***'"),
+            ("'PASSWORD': \"a b\"", "'PASSWORD': \"***\""),
+            ("x\n  api-key: ab", "x\n  api-key: ***"),
+            ("X-My-Token: Bearer ab", "X-My-Token: Bearer ***"),
+            ("(password: ab)", "(password: ***)"),
+            ("auth.password: expected a text", "auth.password: expected a text"),
+            ("--set password: the scenario has none", "--set password: the scenario has none"),
+            ("cannot read the password: denied", "cannot read the password: denied"),
+            ("unexpected token: }", "unexpected token: }"),
+            ("token: abc", "token: abc"),
+            ("'--password=ab' (token=cd `secret=ef`", "'--password=***' (token=*** `secret=***`"),
+            ("curl -u me:ab --cookie 'sid=cd' http://h", "curl -u me:*** --cookie '***' http://h"),
+        ] {
+            assert_eq!(masked(given, Way::Scenario), wanted);
+        }
+        let logged = "12:00:01 INFO password: ab user: me";
+        assert_eq!(masked(logged, Way::Traffic), "12:00:01 INFO password: *** user: me");
     }
 
     #[test]

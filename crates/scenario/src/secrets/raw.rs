@@ -1,0 +1,383 @@
+//! What is secret in raw text, before it is a scenario: YAML as people write it, right or wrong.
+//!
+//! A line that is quoted in a message may not parse, or may stand below a key that nobody knows. So secrets are found by the
+//! names beside them, in the whole text, as a value may go on for lines.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::pattern::{is_secret, is_secret_name, is_strong, scheme, unescaped};
+use crate::pieces::{Piece, split};
+use crate::yaml::{Content, Node};
+
+/// Names of credentials; below them everything is secret but the user.
+const CREDENTIALS: [&str; 3] = ["auth", "basic", "bearer"];
+/// Whose value below credentials can be shown.
+const OPEN: [&str; 3] = ["user", "username", "none"];
+/// What stands below a target or a session, which may be called `auth`, too.
+const OF_PLANS: [&str; 3] = ["steps", "url", "service"];
+/// Keys of the language that look like a secret's name.
+const OF_LANGUAGE: [&str; 2] = ["key", "cookie"];
+/// Functions whose first argument is a name.
+const NAMING: [&str; 2] = ["env(", "file("];
+
+/// A key, with what stands before and behind it. Keys with spaces are found by their last word.
+static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r#"(?m)(?:^|[^\w$.\\/:\-])(?:\[|-[ \t]*)?"#,
+        r#"(?<key>"(?<double>(?:[^"\\\r\n]|\\[^\r\n]){1,64})"|'(?<single>[^'\r\n]{1,64})'|(?<plain>[\w$][\w$.\-/]{0,63}))"#,
+        r#"[ \t]*(?:\r?\n[ \t]*)?:"#
+    ))
+    .ok()
+});
+
+/// First characters of keys that hold no secret though they look like it, counted from the begin of the source.
+pub(crate) fn harmless_keys(root: &Node) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    harmless(root, false, &mut found);
+    found
+}
+
+fn harmless(node: &Node, is_test: bool, found: &mut HashSet<usize>) {
+    match &node.content {
+        Content::Scalar { .. } => {}
+        Content::List(items) => items.iter().for_each(|item| harmless(item, is_test, found)),
+        Content::Map(entries) => {
+            for (key, value) in entries {
+                let name = key.text().unwrap_or_default();
+                if is_test || OF_LANGUAGE.contains(&name) {
+                    found.insert(key.position.start);
+                }
+                // beside what is looked for in answers stands no value of a secret
+                let is_test = is_test || ["check", "extract", "until"].contains(&name);
+                // the names in these are the author's own
+                if is_test || !["json", "form", "args", "headers", "settings", "query"].contains(&name) {
+                    harmless(value, is_test, found);
+                }
+            }
+        }
+    }
+}
+
+/// Where secrets stand in a text of YAML, in bytes, in order and apart from each other. `harmless`: [`harmless_keys`].
+pub(super) fn secrets(text: &str, harmless: &HashSet<usize>) -> Vec<Range<usize>> {
+    let Some(pattern) = KEY.as_ref() else { return Vec::new() };
+    let mut raw = Raw { text, found: Vec::new(), aliases: Vec::new() };
+    let mut flow = Flow::default();
+    // characters before a byte, as the source counts them
+    let (mut characters, mut counted) = (0, 0);
+    for found in pattern.captures_iter(text) {
+        let (Some(whole), Some(key)) = (found.get(0), found.name("key")) else { continue };
+        let is_quoted = found.name("plain").is_none();
+        let inner = ["double", "single", "plain"].iter().find_map(|group| found.name(group));
+        let Some(name) = inner.map(|inner| unescaped(inner.as_str())) else { continue };
+        let of_credentials = CREDENTIALS.contains(&&*name);
+        if !of_credentials && !is_secret_name(&name) {
+            continue;
+        }
+        // the space may have been forgotten
+        let is_apart = text[whole.end()..].chars().next().is_none_or(char::is_whitespace);
+        if !is_apart && !is_quoted && (!is_strong(&name) || text[whole.end()..].starts_with("//")) {
+            continue;
+        }
+        characters += text[counted..key.start()].chars().count();
+        counted = key.start();
+        if !harmless.contains(&characters) {
+            let in_flow = flow.reaches(text, key.start());
+            raw.value(&name, key.start(), whole.end(), in_flow);
+        }
+    }
+    raw.aliased();
+    raw.in_order()
+}
+
+/// The brackets of YAML that are open at a byte.
+#[derive(Debug, Default)]
+struct Flow {
+    at: usize,
+    depth: usize,
+}
+
+impl Flow {
+    /// Goes on to a byte; says whether it stands within brackets.
+    fn reaches(&mut self, text: &str, until: usize) -> bool {
+        let bytes = text.as_bytes();
+        while self.at < until {
+            let before = self.at.checked_sub(1).map_or(b'\n', |at| bytes[at]);
+            let begins = before.is_ascii_whitespace() || matches!(before, b'[' | b'{' | b',' | b':');
+            match bytes[self.at] {
+                b'#' if before.is_ascii_whitespace() => self.at = line_end(text, self.at),
+                // the key may stand in quotes itself
+                mark @ (b'"' | b'\'') if begins && quote_end(bytes, self.at, mark) < until => {
+                    self.at = quote_end(bytes, self.at, mark);
+                }
+                b'[' | b'{' if begins || self.depth > 0 => self.depth += 1,
+                b']' | b'}' => self.depth = self.depth.saturating_sub(1),
+                // a bracket above was not closed
+                byte if before == b'\n' && byte.is_ascii_alphanumeric() => self.depth = 0,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        self.depth > 0
+    }
+}
+
+struct Raw<'t> {
+    text: &'t str,
+    found: Vec<Range<usize>>,
+    /// Names of anchors whose values stand beside a secret's name.
+    aliases: Vec<&'t str>,
+}
+
+impl<'t> Raw<'t> {
+    /// The value of a key that begins at a byte, with a `:` before `at`.
+    fn value(&mut self, name: &str, key: usize, at: usize, in_flow: bool) {
+        let line = self.text[..key].rfind(['\n', '\r']).map_or(0, |end| end + 1);
+        let is_remark = !in_flow && self.text[line..key].contains('#');
+        let rest = self.text[at..line_end(self.text, at)].trim_start_matches([' ', '\t']);
+        let mut begin = line_end(self.text, at) - rest.len();
+        // anchors and tags
+        while let Some(word) = self.text[begin..]
+            .split_whitespace()
+            .next()
+            .filter(|_| self.text[begin..].starts_with(['&', '!']) && begin < line_end(self.text, begin))
+        {
+            begin += word.len();
+            let rest = &self.text[begin..line_end(self.text, begin)];
+            begin += rest.len() - rest.trim_start().len();
+        }
+        // brackets may begin below, and within brackets everything may
+        let next = self.text.len() - self.text[begin..].trim_start().len();
+        if line_end(self.text, begin) == begin && (in_flow || self.text[next..].starts_with(['{', '['])) {
+            begin = next;
+        }
+        let end = line_end(self.text, begin);
+        let rest = &self.text[begin..end];
+        match rest.bytes().next() {
+            Some(mark @ (b'"' | b'\'')) => {
+                let close = quote_end(self.text.as_bytes(), begin, mark);
+                // one that is not closed is cut off, or a mistake
+                self.secret(name, begin + 1..if close < self.text.len() { close } else { end });
+            }
+            Some(b'{' | b'[') => self.leaves(name, begin),
+            Some(b'*') => {
+                let alias = rest[1..].split(|c: char| c.is_whitespace() || ",]}".contains(c)).next();
+                self.aliases.extend(alias);
+            }
+            None | Some(b'#' | b'|' | b'>') if is_remark => {}
+            Some(b'|' | b'>') => self.below(name, key - line, end, true),
+            None | Some(b'#') => self.below(name, key - line, end, false),
+            Some(_) => {
+                let mut length = rest.find(" #").unwrap_or(rest.len());
+                if in_flow {
+                    length = rest.find([',', '}', ']']).unwrap_or(length).min(length);
+                    // a hole has brackets of its own
+                    length = rest[..length].rfind("${").map_or(length, |hole| {
+                        rest[hole..].find('}').map_or(rest.len(), |end| length.max(hole + end + 1))
+                    });
+                }
+                self.secret(name, begin..begin + rest[..length].trim_end().len());
+                if !in_flow && !is_remark && length == rest.len() {
+                    self.below(name, key - line, end, true);
+                }
+            }
+        }
+    }
+
+    /// What goes on in the lines below, as they are indented more than the key. `is_text`: all of it, or what stands behind
+    /// keys and dashes.
+    fn below(&mut self, name: &str, column: usize, mut end: usize, is_text: bool) {
+        let is_open = |line: &str| OF_PLANS.iter().any(|key| line.starts_with(&format!("{key}:")));
+        let credentials = CREDENTIALS.contains(&name);
+        let mut found = Vec::new();
+        while end < self.text.len() {
+            let begin = end + if self.text[end..].starts_with("\r\n") { 2 } else { 1 };
+            end = line_end(self.text, begin.min(self.text.len()));
+            let line = &self.text[begin..end];
+            let inner = line.trim_start();
+            if inner.is_empty() {
+                continue;
+            }
+            let indent = line.len() - inner.len();
+            if indent < column || (indent == column && (is_text || !inner.starts_with('-'))) {
+                break;
+            }
+            if credentials && is_open(inner) {
+                return;
+            }
+            let mut rest = inner;
+            if !is_text {
+                while let Some(item) = rest.strip_prefix("- ") {
+                    rest = item.trim_start();
+                }
+                if let Some((key, value)) = rest.split_once(':') {
+                    let key = key.trim().trim_matches(['"', '\'']);
+                    let is_key = value.is_empty() || value.starts_with([' ', '\t']);
+                    if is_key && credentials && OPEN.contains(&key) {
+                        continue;
+                    }
+                    rest = if is_key { value.trim_start() } else { rest };
+                }
+            }
+            let begin = end - rest.len();
+            let length = rest.trim_end().len();
+            let quoted = rest.trim_end().trim_matches(['"', '\'']);
+            match quoted.len() + 2 == length && !is_text {
+                true => found.push(begin + 1..begin + 1 + quoted.len()),
+                false => found.push(begin..begin + length),
+            }
+        }
+        found.into_iter().for_each(|range| self.secret(name, range));
+    }
+
+    /// What stands in brackets that begin at a byte, but for keys.
+    fn leaves(&mut self, name: &str, begin: usize) {
+        let bytes = self.text.as_bytes();
+        let (mut at, mut depth, mut key) = (begin, 0_usize, "");
+        let mut found = Vec::new();
+        let credentials = CREDENTIALS.contains(&name);
+        while at < bytes.len() {
+            let start = at;
+            let range = match bytes[at] {
+                b'[' | b'{' => {
+                    (depth, key) = (depth + 1, "");
+                    at += 1;
+                    continue;
+                }
+                b']' | b'}' => {
+                    depth -= 1;
+                    at += 1;
+                    if depth == 0 {
+                        break;
+                    }
+                    continue;
+                }
+                mark @ (b'"' | b'\'') => {
+                    let end = quote_end(bytes, at, mark);
+                    at = (end + 1).min(bytes.len());
+                    start + 1..end
+                }
+                byte if byte == b',' || byte.is_ascii_whitespace() => {
+                    key = if byte == b',' { "" } else { key };
+                    at += 1;
+                    continue;
+                }
+                b':' => {
+                    at += 1;
+                    continue;
+                }
+                _ => {
+                    let rest = &self.text[at..];
+                    let ends = |(at, c): (usize, char)| {
+                        let is_colon = c == ':' && rest[at + 1..].starts_with(|c: char| c.is_whitespace());
+                        (is_colon || "[]{},\r\n".contains(c)).then_some(at)
+                    };
+                    at += rest.char_indices().find_map(ends).unwrap_or(rest.len()).max(1);
+                    start..start + self.text[start..at].trim_end().len()
+                }
+            };
+            if self.text[at..].trim_start_matches([' ', '\t']).starts_with(':') {
+                key = &self.text[range];
+                if credentials && OF_PLANS.contains(&key) {
+                    return;
+                }
+            } else if !(credentials && OPEN.contains(&key)) {
+                found.push(range);
+            }
+        }
+        found.into_iter().for_each(|range| self.secret(name, range));
+    }
+
+    /// A value without its holes, the names in which stay, and without the name of its scheme.
+    fn secret(&mut self, name: &str, range: Range<usize>) {
+        let text = self.text.get(range.clone()).unwrap_or_default();
+        let of_credentials = CREDENTIALS.contains(&name) && text != "none";
+        if text.is_empty() || !(of_credentials || is_secret(name, text)) {
+            return;
+        }
+        let Ok(pieces) = split(text) else { return self.found.push(range) };
+        for piece in pieces {
+            match piece {
+                Piece::Literal(literal) => {
+                    let at = range.start + (literal.as_ptr() as usize - text.as_ptr() as usize);
+                    let skipped =
+                        literal.len() - literal.trim_start_matches(|c: char| c.is_whitespace()).len();
+                    let begin = skipped.max(scheme(literal).0.len());
+                    let length = literal.trim_end().len();
+                    if begin < length {
+                        self.found.push(at + begin..at + length);
+                    }
+                }
+                Piece::Hole { offset, text: hole } => self.texts_in(hole, range.start + offset),
+            }
+        }
+    }
+
+    /// The texts within an expression that begins at a byte, but for names of what it asks for.
+    fn texts_in(&mut self, hole: &str, at: usize) {
+        let bytes = hole.as_bytes();
+        let mut from = 0;
+        while let Some(begin) = hole[from..].find(['"', '\'']).map(|found| from + found) {
+            let end = quote_end(bytes, begin, bytes[begin]);
+            if begin + 1 < end && !NAMING.iter().any(|call| hole[..begin].trim_end().ends_with(call)) {
+                self.found.push(at + begin + 1..at + end);
+            }
+            from = (end + 1).min(hole.len());
+        }
+    }
+
+    /// The values of anchors that are named beside a secret's name.
+    fn aliased(&mut self) {
+        for alias in std::mem::take(&mut self.aliases) {
+            let anchor = format!("&{alias}");
+            let anchors = self.text.match_indices(&anchor).map(|(at, _)| at);
+            let is_whole = |at: &usize| {
+                self.text[at + anchor.len()..].starts_with(|c: char| c.is_whitespace() || ",]}".contains(c))
+            };
+            for at in anchors.filter(is_whole).collect::<Vec<_>>() {
+                let line = self.text[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1);
+                let key = self.text.len() - self.text[line..].trim_start_matches([' ', '-']).len();
+                let in_flow = Flow::default().reaches(self.text, at);
+                // what names it is a secret's name, whatever stands beside the anchor
+                self.value("password", key.min(at), at, in_flow);
+            }
+        }
+    }
+
+    fn in_order(mut self) -> Vec<Range<usize>> {
+        self.found.sort_by_key(|range| (range.start, range.end));
+        let mut apart: Vec<Range<usize>> = Vec::new();
+        for range in self.found {
+            match apart.last_mut().filter(|last| range.start < last.end) {
+                Some(last) => last.end = last.end.max(range.end),
+                None => apart.push(range),
+            }
+        }
+        apart
+    }
+}
+
+/// Where a line ends that holds a byte.
+fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find(['\n', '\r']).map_or(text.len(), |found| at + found)
+}
+
+/// Where the quote stands that ends a text begun at a byte, or the end of all.
+fn quote_end(bytes: &[u8], begin: usize, mark: u8) -> usize {
+    let mut at = begin + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if mark == b'"' => at += 1,
+            // two of them stand for one
+            byte if byte == mark && mark == b'\'' && bytes.get(at + 1) == Some(&mark) => at += 1,
+            byte if byte == mark => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
