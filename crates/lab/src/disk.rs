@@ -102,8 +102,7 @@ impl Disk {
         })?;
         let mut disk = Disk { folder, bytes, kind: Kind::Ext4, _guard: guard };
         let Err(reason) = image::mount(&disk.folder, bytes) else { return Ok(disk) };
-        let meminfo = fs::read_to_string(MEMORY).unwrap_or_default();
-        if let Some(free) = available_bytes(&meminfo).filter(|free| *free < bytes) {
+        if let Some(free) = free_memory().filter(|free| *free < bytes) {
             let (wanted, free) = (bytes >> 20, free >> 20);
             let why =
                 format!("which can only be in memory ({reason}), and of {wanted} MiB only {free} are free");
@@ -189,6 +188,11 @@ impl Drop for Filling {
 }
 
 /// Memory that can be had without swapping.
+/// Memory that is free on this machine, bytes; none where it does not say.
+pub(crate) fn free_memory() -> Option<u64> {
+    available_bytes(&fs::read_to_string(MEMORY).unwrap_or_default())
+}
+
 fn available_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

@@ -17,7 +17,8 @@ use tidemark_drive::{DriveEnd, DriveError, PhaseTimes, TRACED_BYTES};
 use tidemark_record::fault;
 use tidemark_record::{Event, Manifest, RunWriter, summarize};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{RequestPlan, Store, SystemOrigin};
+use tidemark_scenario::plan::{LABEL_BYTES, RequestPlan, Store, SystemOrigin};
+use tidemark_scenario::units::Size;
 
 pub use self::once::{Once, once};
 use self::preparing::Prepared;
@@ -33,7 +34,7 @@ use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
 use crate::sinks::ProgressSink;
 use crate::trace::{self, Trace};
-use crate::{finished, machine, own, pin, secret, slowest, steady, verdict, verify};
+use crate::{disk, finished, machine, own, pin, secret, slowest, steady, verdict, verify};
 
 /// Seeds stay below this, so that every reader of JSON keeps them whole.
 const SEED_END: u64 = 1 << 53;
@@ -99,11 +100,27 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
     // A thread without a connection would be of no use, and with one more than the scenario says.
     let threads = options.threads.unwrap_or_else(|| pin::default_threads(&options.pins, &cores));
     let threads = threads.min(plan.limits.connections).max(1);
+    check_memory(&plan, threads)?;
 
     let run_dir = tidemark_record::new_run_dir(options.out.as_deref(), &plan.name)
         .map_err(|error| LabError::Usage(format!("{error}")))?;
     let ledger_seed = tidemark_record::ledger::seed(seed, SystemTime::now());
     Ok(Experiment { plan: Arc::new(plan), options, seed, ledger_seed, threads, run_dir, interrupt })
+}
+
+/// Finds histograms that this machine cannot hold: each label has some on each thread.
+fn check_memory(plan: &Plan, threads: usize) -> Result<(), LabError> {
+    let labels = plan.labels.len();
+    let held = labels as u64 * threads as u64 * LABEL_BYTES;
+    match disk::free_memory().filter(|free| held > *free) {
+        None => Ok(()),
+        Some(free) => Err(LabError::Usage(format!(
+            "{labels} labels on {threads} driving threads hold {} of histograms, and {} of memory are free; give steps that are \
+             alike the same `label`, or use fewer --threads",
+            Size(held),
+            Size(free)
+        ))),
+    }
 }
 
 /// What is written down of a run, from its beginning.

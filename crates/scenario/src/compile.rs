@@ -7,6 +7,7 @@ mod define;
 mod fault;
 mod feeder;
 mod follow;
+mod held;
 mod jump;
 mod keys;
 mod launch;
@@ -141,6 +142,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         source: reader.sink.text().to_owned(),
         ..plan
     };
+    held::check(root, &plan, reader);
     store_settings.retain(|(_, setting)| reader.settings.is_of_stores_only(setting));
     plan.store_settings = store_settings;
     Some(plan)
@@ -192,7 +194,7 @@ fn sessions(
     }
     let total: u64 = kinds.iter().map(|kind| u64::from(kind.weight)).sum();
     if node.entries().is_empty() || (total == 0 && !kinds.is_empty()) {
-        reader.sink.error(node, "there is no session to run; at least one needs a weight above 0");
+        reader.sink.error(node, "no session runs: every weight is 0; give one a weight above 0");
     }
     if total > u64::from(u32::MAX) {
         reader.sink.error(node, "the sum of the weights is too large");

@@ -38,7 +38,8 @@ pub use fault::{Fault, FaultKind};
 pub use follow::{Follow, Hops};
 pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{
-    AtLimit, Choose, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX, SessionLimit, USERS_MAX,
+    AtLimit, Choose, LABEL_BYTES, LABELS_MAX, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX,
+    SessionLimit, USERS_MAX,
 };
 pub use load::{Curve, KindLoad, Load, LoadModel, Pause, Phase, Series, Spacing, Stream};
 pub use measure::{METRICS_MAX, MetricKind, MetricPlan};

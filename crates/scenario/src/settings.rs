@@ -17,6 +17,10 @@ use crate::yaml::{self, Content, Node, Position};
 
 /// Most bytes of a file that an expression reads.
 const FILE_BYTES_MAX: u64 = 16 << 20;
+/// Most bytes that the settings of a scenario take together where they are named: each use is a copy.
+const WRITTEN_OUT_MAX: usize = 64 << 20;
+/// Most bytes of all files that expressions read; a file is read again wherever it is named.
+const FILES_BYTES_MAX: usize = 256 << 20;
 
 /// Settings, in the order of the file.
 #[derive(Debug, Default)]
@@ -28,6 +32,12 @@ pub(crate) struct Settings {
     base: PathBuf,
     /// Whether what says of a store is being read.
     in_store: Cell<bool>,
+    /// Bytes that settings take so far, where they are named.
+    written_out: Cell<usize>,
+    /// Whether it was told that this is too much.
+    is_told: Cell<bool>,
+    /// Bytes of files that were read so far.
+    files: Cell<usize>,
 }
 
 #[derive(Debug)]
@@ -132,13 +142,27 @@ impl Settings {
         settings
     }
 
-    /// The value of a setting; it counts as used.
-    pub(crate) fn value(&self, name: &str) -> Option<expr::Node> {
+    /// The value of a setting; it counts as used. An error where it would be a copy too many.
+    pub(crate) fn value(&self, name: &str) -> Option<Result<expr::Node, String>> {
         let setting = self.find(name)?;
+        if let expr::Node::Text(text) = &setting.value
+            && !takes(&self.written_out, text.len(), WRITTEN_OUT_MAX)
+        {
+            // told once, as whatever follows is too much, too
+            if self.is_told.replace(true) {
+                return Some(Ok(expr::Node::Missing));
+            }
+            return Some(Err(format!(
+                "\"{name}\" has {}, and settings that are named take more than {} together; make it shorter, or name it less \
+                 often",
+                units::Size(text.len() as u64),
+                units::Size(WRITTEN_OUT_MAX as u64)
+            )));
+        }
         setting.used.set(true);
         let user = if self.in_store.get() { &setting.used_in_store } else { &setting.used_elsewhere };
         user.set(true);
-        Some(setting.value.clone())
+        Some(Ok(setting.value.clone()))
     }
 
     /// Reads what says of a store; beside it the names of the settings given from outside that it asks for.
@@ -301,6 +325,13 @@ impl Settings {
         if bytes.len() as u64 > FILE_BYTES_MAX {
             return Err(failed(&format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20)));
         }
+        if !takes(&self.files, bytes.len(), FILES_BYTES_MAX) {
+            let most = FILES_BYTES_MAX >> 20;
+            return Err(failed(&format!(
+                "the files of this scenario have more than {most} MiB together, one counted wherever it is named; read \
+                 smaller ones, or name them less often"
+            )));
+        }
         if is_secret_name(name)
             && let Ok(text) = std::str::from_utf8(&bytes)
         {
@@ -324,6 +355,12 @@ impl Settings {
     }
 }
 
+/// Counts bytes in; false where those are more than `most` together.
+fn takes(so_far: &Cell<usize>, bytes: usize, most: usize) -> bool {
+    so_far.set(so_far.get().saturating_add(bytes));
+    so_far.get() <= most
+}
+
 /// A text in which only settings can be named, written out; none where something in it is wrong.
 fn written(text: &str, names: &mut Supposing<'_>) -> Option<String> {
     let mut out = Vec::new();
@@ -339,6 +376,9 @@ fn written(text: &str, names: &mut Supposing<'_>) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
+/// Longest setting that a text is written out with for a message, bytes.
+const SUPPOSED_MAX: usize = 4 << 10;
+
 /// Settings, one of which is supposed to have another value; which are asked for is noted.
 struct Supposing<'s> {
     settings: &'s Settings,
@@ -353,6 +393,10 @@ impl Names for Supposing<'_> {
             self.asked.push(setting);
         }
         let supposed = self.instead.filter(|(instead, _)| *instead == name);
+        // what is told about long texts is no better for them
+        if matches!(&setting.value, expr::Node::Text(text) if text.len() > SUPPOSED_MAX) {
+            return Err(String::new());
+        }
         Ok(supposed.map_or_else(|| setting.value.clone(), |(_, value)| expr::Node::Int(value)))
     }
 
@@ -380,9 +424,9 @@ struct OnlySettings<'s>(&'s Settings);
 
 impl Names for OnlySettings<'_> {
     fn variable(&mut self, name: &str) -> Result<expr::Node, String> {
-        self.0.value(name).ok_or_else(|| {
+        self.0.value(name).unwrap_or_else(|| {
             let hint = did_you_mean(name, self.0.names());
-            format!("unknown setting \"{name}\"{hint} (only settings can be used here)")
+            Err(format!("unknown setting \"{name}\"{hint} (only settings can be used here)"))
         })
     }
 

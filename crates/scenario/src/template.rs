@@ -4,6 +4,9 @@ use crate::context::Context;
 pub use crate::encoding::Encoding;
 use crate::expr::{Expr, Unmet};
 
+/// Longest text that is made of a template with holes, bytes.
+const TEXT_BYTES_MAX: usize = 64 << 20;
+
 /// A piece of a template.
 #[derive(Debug, Clone)]
 pub enum Part {
@@ -96,6 +99,11 @@ impl Template {
                         out.truncate(begin);
                         return Err(unmet);
                     }
+                    if out.len() - begin > TEXT_BYTES_MAX {
+                        out.truncate(begin);
+                        let reason = "with it the text is longer than 64 MiB";
+                        return Err(Unmet::Expression { text: expr.source().clone(), reason });
+                    }
                 }
             }
         }
@@ -107,6 +115,7 @@ impl Template {
 mod tests {
     use super::*;
     use crate::context::Shared;
+    use crate::expr::Node;
     use crate::slot::Slot;
 
     #[test]
@@ -133,6 +142,38 @@ mod tests {
                 template.render(&mut cx, &mut out).unwrap();
                 assert_eq!(Some(out.len()), bytes, "{expr}");
             }
+        }
+    }
+
+    #[test]
+    fn texts_are_made_up_to_a_bound() {
+        let mut slot = Slot::default();
+        slot.set_text(&vec![b'x'; 13 << 20]);
+        let (shared, slots) = (Shared::default(), [slot]);
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut cx = Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 0 };
+        let of = |holes: usize| {
+            let mut template = Template::default();
+            (0..holes).for_each(|_| template.push_hole(Expr::variable(0), Encoding::Raw));
+            template
+        };
+        let mut out = b"before".to_vec();
+        of(4).render(&mut cx, &mut out).unwrap();
+        assert_eq!(out.len(), (52 << 20) + 6);
+        out.truncate(6);
+        let unmet = of(5).render(&mut cx, &mut out).unwrap_err().describe(&[]);
+        assert!(unmet.contains("longer than 64 MiB") && out == b"before", "{unmet}");
+        // what a variable is set to, whichever function makes it
+        let mut expr = Template::default();
+        let call = |name: &str, arguments: Vec<Node>| {
+            Node::Call(crate::expr::function::find(name).unwrap(), arguments.into())
+        };
+        let two = || call("concat", vec![Node::Variable(0); 2]);
+        let three = call("concat", vec![Node::Variable(0); 3]);
+        for node in [three, call("base64", vec![two()]), call("concat", vec![two(), two()])] {
+            expr.parts = vec![Part::Hole(Expr::new(node), Encoding::Raw)];
+            let unmet = expr.render(&mut cx, &mut out).unwrap_err().describe(&[]);
+            assert!(unmet.contains("it is longer than 32 MiB"), "{unmet}");
         }
     }
 

@@ -85,12 +85,18 @@ impl Node {
         }
     }
 
-    /// How many nodes it is, itself included.
-    fn count(&self) -> usize {
+    /// How many nodes it is, itself included, and the bytes of their texts.
+    fn size(&self) -> (usize, usize) {
+        let add = |(nodes, bytes): (usize, usize), node: &Node| {
+            let more = node.size();
+            (nodes + more.0, bytes + more.1)
+        };
         match &self.content {
-            Content::Scalar { .. } => 1,
-            Content::List(items) => 1 + items.iter().map(Node::count).sum::<usize>(),
-            Content::Map(entries) => 1 + entries.iter().map(|(k, v)| k.count() + v.count()).sum::<usize>(),
+            Content::Scalar { text, .. } => (1, text.len()),
+            Content::List(items) => items.iter().fold((1, 0), add),
+            Content::Map(entries) => {
+                entries.iter().fold((1, 0), |sum, (key, value)| add(add(sum, key), value))
+            }
         }
     }
 }

@@ -198,3 +198,56 @@ fn a_kind_with_no_users_takes_no_part_and_all_of_them_are_a_mistake() {
     let (plan, told) = check(0, 0);
     assert!(plan.is_none() && told.to_string().contains("this load is always 0"), "{told}");
 }
+
+/// What is told about a scenario with these lines above its load, and these steps.
+fn told_of(above: &str, steps: &str) -> String {
+    let text =
+        format!("{above}\nload: {{users: 1, hold: 1s}}\nsessions: {{s: {{steps: [\n  {steps}\n  ]}}}}\n");
+    tidemark_scenario::load_text("s.yaml", &text, std::path::Path::new("."), &[])
+        .map_or_else(|error| error.to_string(), |_| String::new())
+}
+
+#[test]
+fn small_files_that_expand_are_refused_before_the_text_is_made() {
+    let tenfold = |last: usize, ten: &dyn Fn(usize) -> String| {
+        let each: Vec<String> = (1..=last).map(|at| format!("a{at}: {}", ten(at - 1))).collect();
+        each.join(", ")
+    };
+    let holes = |at: usize| format!("\"{}\"", format!("${{a{at}}}").repeat(10));
+    let settings = format!("settings: {{a0: xxxxxxxxxx, {}}}", tenfold(11, &holes));
+    let said = told_of(&settings, "GET: '/${a11}'");
+    assert!(said.contains("settings that are named take more than 64MiB together"), "{said}");
+    // the same at one place
+    let once = format!("settings: {{a0: xxxxxxxxxx, {}}}", tenfold(6, &holes));
+    let said = told_of(&once, &format!("GET: '/{}'", "${a6}".repeat(20)));
+    assert!(said.contains("\"a6\" has 9.537MiB") && said.contains("64MiB"), "{said}");
+    // functions make longer texts of texts, too
+    let nested = format!("{}a6{}", "base64(".repeat(60), ")".repeat(60));
+    let said = told_of(&once, &format!("GET: '/${{{nested}}}'"));
+    assert!(said.len() < 4_000, "{said}");
+
+    let aliases = |at: usize| format!("&a{} [{}]", at + 1, vec![format!("*a{at}"); 10].join(", "));
+    let lists = format!("x: {{a0: &a0 [xxxxxxxxxx], {}}}", tenfold(9, &aliases));
+    assert!(told_of(&lists, "GET: /").contains("the scenario has more than 200000 nodes"));
+    let long = format!("x: [&a {}, {}]", "x".repeat(1 << 20), vec!["*a"; 100].join(", "));
+    assert!(told_of(&long, "GET: /").contains("stand for more than 32 MiB of text"));
+}
+
+#[test]
+fn what_a_run_cannot_hold_is_refused_with_what_it_would_be() {
+    let steps: Vec<String> = (0..2_001).map(|at| format!("GET: /x{at}")).collect();
+    let said = told_of("", &steps.join(",\n  "));
+    let wanted =
+        "more than 2000 labels: each holds 256KiB of histograms on each driving thread, 500MiB together";
+    assert!(said.starts_with("s.yaml:2004:3: ") && said.contains(wanted), "{said}");
+    assert_eq!(said.matches("labels").count(), 1, "{said}");
+    assert_eq!(told_of("", &steps[1..].join(",\n  ")), "");
+    let alike = steps.iter().map(|step| format!("{{{step}, label: x}}")).collect::<Vec<_>>();
+    assert_eq!(told_of("", &alike.join(",\n  ")), "");
+
+    let variables: Vec<String> = (0..5_000).map(|at| format!("v{at}: 1")).collect();
+    let many = format!("{{set: {{{}}}}}, GET: /", variables.join(",\n  "));
+    let said = told_of("limits: {connections: 1000000}", &many);
+    assert!(said.contains("1000000 sessions at once with the 5000 variables of \"s\" hold"), "{said}");
+    assert!(!told_of("", &many).contains("sessions at once"));
+}

@@ -5,16 +5,24 @@ use std::path::Path;
 use super::scope::SharedNames;
 use crate::plan::Feeder;
 use crate::reader::Reader;
+use crate::units::Size;
 use crate::yaml::Node;
 
 /// Most rows of one feeder.
 const ROWS_MAX: usize = 10_000_000;
+/// Most memory that the rows of all feeders take, bytes.
+const ROWS_BYTES_MAX: u64 = 2 << 30;
+/// What a row takes beside its cells, and a cell beside its text, bytes.
+const ROW_BYTES: u64 = 48;
+const CELL_BYTES: u64 = 32;
 /// Most digits of a number: those of the largest.
 const DIGITS_MAX: u64 = 20;
 
 /// Reads all feeders.
 pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> SharedNames {
     let mut shared = SharedNames::default();
+    // memory that is left for rows
+    let mut room = ROWS_BYTES_MAX;
     for (name_node, node) in node.map(Node::entries).unwrap_or_default() {
         let Some(name) = name_node.text() else { continue };
         let rows = if let Some(values) = node.get("values") {
@@ -22,10 +30,19 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sha
         } else if let Some(rows) = node.get("rows") {
             from_rows(rows, reader)
         } else if let Some(first) = node.get("from") {
-            from_numbers(node, first, reader).map(|rows| (vec![name.to_owned()], rows))
+            from_numbers(node, first, room, reader).map(|rows| (vec![name.to_owned()], rows))
         } else {
-            node.get("file").and_then(|file| from_file(file, base, reader))
+            node.get("file").and_then(|file| from_file(file, base, room, reader))
         };
+        let held: u64 = rows
+            .iter()
+            .flat_map(|(_, rows)| rows)
+            .map(|row| bytes_of(row.iter().map(|cell| cell.len())))
+            .sum();
+        if held > room {
+            reader.sink.error(name_node, too_many(held));
+        }
+        room = room.saturating_sub(held);
         let order = node.get("order").and_then(|order| reader.word(order, &["in turn", "random"]));
         let held = node.get("held").and_then(|held| reader.bool(held)) == Some(true);
         if let Some(order) = node.get("order").filter(|_| held && order == Some("random")) {
@@ -44,11 +61,24 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sha
 
 type Rows = Vec<Vec<Box<str>>>;
 
+/// The memory of a row whose cells have so many bytes.
+fn bytes_of(cells: impl Iterator<Item = usize>) -> u64 {
+    cells.fold(ROW_BYTES, |bytes, cell| bytes + CELL_BYTES + cell as u64)
+}
+
+fn too_many(held: u64) -> String {
+    format!(
+        "its rows hold {}, and all feeders together may hold {}; use fewer rows",
+        Size(held),
+        Size(ROWS_BYTES_MAX)
+    )
+}
+
 fn from_values(node: &Node, reader: &Reader<'_>) -> Rows {
     node.items().iter().filter_map(|value| Some(vec![reader.text(value)?.into_boxed_str()])).collect()
 }
 
-fn from_numbers(node: &Node, first_node: &Node, reader: &Reader<'_>) -> Option<Rows> {
+fn from_numbers(node: &Node, first_node: &Node, room: u64, reader: &Reader<'_>) -> Option<Rows> {
     let Some(last_node) = node.get("to") else {
         reader.sink.error(first_node, "numbers need an end, too; add `to`");
         return None;
@@ -68,6 +98,12 @@ fn from_numbers(node: &Node, first_node: &Node, reader: &Reader<'_>) -> Option<R
         return None;
     }
     let width = digits as usize;
+    let digits = last.checked_ilog10().map_or(1, |log| log as usize + 1);
+    let held = (last - first + 1) * bytes_of([width.max(digits)].into_iter());
+    if held > room {
+        reader.sink.error(last_node, too_many(held));
+        return None;
+    }
     Some((first..=last).map(|number| vec![format!("{number:0width$}").into_boxed_str()]).collect())
 }
 
@@ -100,9 +136,9 @@ fn from_rows(node: &Node, reader: &Reader<'_>) -> Option<(Vec<String>, Rows)> {
     Some((columns, rows))
 }
 
-fn from_file(node: &Node, base: &Path, reader: &Reader<'_>) -> Option<(Vec<String>, Rows)> {
+fn from_file(node: &Node, base: &Path, room: u64, reader: &Reader<'_>) -> Option<(Vec<String>, Rows)> {
     let path = base.join(reader.text(node)?);
-    match read_csv(&path) {
+    match read_csv(&path, room) {
         Ok((columns, rows)) => {
             if let Some(bad) = columns.iter().find(|column| !crate::expr::parse::is_name(column)) {
                 let message =
@@ -118,7 +154,7 @@ fn from_file(node: &Node, base: &Path, reader: &Reader<'_>) -> Option<(Vec<Strin
     }
 }
 
-fn read_csv(path: &Path) -> Result<(Vec<String>, Rows), String> {
+fn read_csv(path: &Path, room: u64) -> Result<(Vec<String>, Rows), String> {
     let text = |error: csv::Error| match error.into_kind() {
         csv::ErrorKind::Io(error) => error.to_string(),
         kind => format!("{kind:?}"),
@@ -128,7 +164,7 @@ fn read_csv(path: &Path) -> Result<(Vec<String>, Rows), String> {
     }
     let mut csv = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).map_err(text)?;
     let columns: Vec<String> = csv.headers().map_err(text)?.iter().map(str::to_owned).collect();
-    let mut rows = Rows::new();
+    let (mut rows, mut held) = (Rows::new(), 0);
     for (index, record) in csv.records().enumerate() {
         if index == ROWS_MAX {
             return Err(format!("it has more than {ROWS_MAX} rows"));
@@ -141,10 +177,29 @@ fn read_csv(path: &Path) -> Result<(Vec<String>, Rows), String> {
             }
             _ => text(error),
         })?;
+        held += bytes_of(record.iter().map(str::len));
+        if held > room {
+            return Err(too_many(held));
+        }
         rows.push(record.iter().map(Into::into).collect());
     }
     if rows.is_empty() {
         return Err("it has no row behind its header".into());
     }
     Ok((columns, rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_as_far_as_there_is_room_for_its_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rows.csv");
+        std::fs::write(&file, "a,b\n1,22\n333,4444\n").unwrap();
+        let held = bytes_of([1, 2].into_iter()) + bytes_of([3, 4].into_iter());
+        assert_eq!(read_csv(&file, held).unwrap().1.len(), 2);
+        assert!(read_csv(&file, held - 1).unwrap_err().contains("all feeders together may hold 2GiB"));
+    }
 }

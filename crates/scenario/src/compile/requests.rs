@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use super::Session;
 use super::targets::Aim;
-use crate::plan::{Ask, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestPlan, SYSTEM_TARGET};
+use crate::plan::{
+    Ask, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestPlan,
+    SYSTEM_TARGET,
+};
 use crate::reader::Reader;
 use crate::sink::Sink;
 use crate::steps::Step;
+use crate::units::Size;
 use crate::yaml::{Node, Position};
 
 /// Longest time for an answer where a scenario says nothing.
@@ -23,6 +27,8 @@ pub(crate) struct Label {
 /// All requests of a scenario.
 pub(crate) struct Requests {
     pub(super) labels: Vec<Label>,
+    /// Whether there are more than can be.
+    has_too_many: bool,
     /// Names of groups of steps.
     pub(super) groups: Vec<String>,
     /// What is measured beside.
@@ -45,6 +51,7 @@ impl Requests {
         let get = |key| defaults.and_then(|defaults| defaults.get(key));
         Requests {
             labels: Vec::new(),
+            has_too_many: false,
             groups: Vec::new(),
             metrics: Vec::new(),
             plans: Vec::new(),
@@ -86,6 +93,7 @@ impl Requests {
                 self.labels[index].reachable |= reachable;
                 u16::try_from(index).ok()
             }
+            None if self.labels.len() == LABELS_MAX => None,
             None => {
                 self.labels.push(Label { name, position, reachable });
                 u16::try_from(self.labels.len() - 1).ok()
@@ -162,8 +170,15 @@ impl Session<'_, '_> {
                 self.requests.add_label(words, at, self.reachable)
             }
         };
-        if label.is_none() {
-            self.reader.sink.error(step.node, "this scenario has too many labels");
+        // told once, as those behind it are too many, too
+        if label.is_none() && !std::mem::replace(&mut self.requests.has_too_many, true) {
+            let message = format!(
+                "more than {LABELS_MAX} labels: each holds {} of histograms on each driving thread, {} together; give steps that \
+                 are alike the same `label`",
+                Size(LABEL_BYTES),
+                Size(LABELS_MAX as u64 * LABEL_BYTES)
+            );
+            self.reader.sink.error(step.node, message);
         }
         label
     }

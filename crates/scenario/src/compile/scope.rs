@@ -148,7 +148,7 @@ impl Names for SessionNames<'_> {
             return Ok(expr::Node::Variable(slot));
         }
         if let Some(value) = self.settings.value(name) {
-            return Ok(value);
+            return value;
         }
         if let Some(message) = crate::steps::ledger::mark_elsewhere(name) {
             return Err(message);

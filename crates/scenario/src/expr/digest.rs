@@ -7,7 +7,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 use hmac::{Hmac, Mac};
 use sha2::{Digest as _, Sha256};
 
-use super::eval::{Absent, Bytes, Got, Machine, Made, argument};
+use super::eval::{Absent, Bytes, Got, MADE_MAX, Machine, Made, TOO_LONG, argument};
 use super::function::make;
 use super::node::Node;
 
@@ -72,8 +72,11 @@ fn made_of<'e>(
     text: Bytes<'e>,
     room: usize,
     write: impl FnOnce(&[u8], &mut [u8]) -> Option<usize>,
-) -> Option<Got<'e>> {
+) -> Result<Option<Got<'e>>, Absent> {
     let start = m.made.len();
+    if start + room > MADE_MAX {
+        return Err(TOO_LONG);
+    }
     m.made.resize(start + room, 0);
     let (before, out) = m.made.split_at_mut(start);
     let bytes = match text {
@@ -82,7 +85,7 @@ fn made_of<'e>(
     };
     let length = write(bytes, out);
     m.made.truncate(start + length.unwrap_or(0));
-    length.map(|_| Got::Text(Bytes::Made(start, m.made.len())))
+    Ok(length.map(|_| Got::Text(Bytes::Made(start, m.made.len()))))
 }
 
 pub(super) fn base64<'e>(m: &mut Machine<'e>, node: &'e Node) -> Made<'e> {
@@ -96,7 +99,7 @@ pub(super) fn base64url<'e>(m: &mut Machine<'e>, node: &'e Node) -> Made<'e> {
 fn encoded<'e>(m: &mut Machine<'e>, node: &'e Node, engine: &GeneralPurpose) -> Made<'e> {
     let text = argument(m, node)?;
     let room = m.bytes(&text).len().div_ceil(3) * 4;
-    let made = made_of(m, text, room, |bytes, out| engine.encode_slice(bytes, out).ok());
+    let made = made_of(m, text, room, |bytes, out| engine.encode_slice(bytes, out).ok())?;
     made.ok_or(Absent::Failed("it is too long"))
 }
 
@@ -116,8 +119,8 @@ pub(super) fn base64_decode<'e>(m: &mut Machine<'e>, node: &'e Node) -> Made<'e>
     })?;
     let Got::Text(standard) = standard else { return Ok(standard) };
     let room = m.bytes(&standard).len().div_ceil(4) * 3;
-    let made = made_of(m, standard, room, |bytes, out| READER.decode_slice(bytes, out).ok());
-    made.ok_or(Absent::Failed("it is no base64"))
+    let made = made_of(m, standard, room, |bytes, out| READER.decode_slice(bytes, out).ok())?;
+    made.ok_or(Absent::Failed("not base64"))
 }
 
 pub(super) fn sha256<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
@@ -194,8 +197,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told() {
-        assert!(value("base64_decode('a')").unwrap_err().ends_with("it is no base64"));
-        assert!(value("base64_decode('a b=')").unwrap_err().ends_with("it is no base64"));
+        assert!(value("base64_decode('a')").unwrap_err().ends_with("not base64"));
+        assert!(value("base64_decode('a b=')").unwrap_err().ends_with("not base64"));
         for expression in ["sha256('a', 'hexa')", "hmac('k', 'a', 'hexa')"] {
             let error = value(expression).unwrap_err();
             assert_eq!(error, "a digest is written as hex, base64, base64url, raw");

@@ -15,6 +15,11 @@ thread_local! {
     static MADE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
+/// Most bytes of the texts that one evaluation makes, and of the longest of them.
+pub(super) const MADE_MAX: usize = 32 << 20;
+/// What is wrong beyond that.
+pub(super) const TOO_LONG: Absent = Absent::Failed("it is longer than 32 MiB");
+
 /// Why there is no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absent {
@@ -114,6 +119,8 @@ pub(super) struct Machine<'e> {
     pub(super) random: &'e mut fastrand::Rng,
     pub(super) epoch_ms: i64,
     pub(super) made: Vec<u8>,
+    /// Whether something was left out of it, as it would be too long.
+    pub(super) is_full: bool,
 }
 
 impl<'e> Machine<'e> {
@@ -121,8 +128,14 @@ impl<'e> Machine<'e> {
     pub(super) fn with<R>(cx: &'e mut Context<'_>, work: impl FnOnce(&mut Machine<'e>) -> R) -> R {
         let mut made = MADE.take();
         made.clear();
-        let mut machine =
-            Machine { slots: cx.slots, shared: cx.shared, random: cx.random, epoch_ms: cx.epoch_ms, made };
+        let mut machine = Machine {
+            slots: cx.slots,
+            shared: cx.shared,
+            random: cx.random,
+            epoch_ms: cx.epoch_ms,
+            made,
+            is_full: false,
+        };
         let result = work(&mut machine);
         MADE.set(machine.made);
         result
@@ -340,12 +353,16 @@ impl<'e> Machine<'e> {
             if index > 0 {
                 self.made.extend_from_slice(separator);
             }
-            self.made.extend_from_slice(list.get(index).unwrap_or_default());
+            self.append(Bytes::Borrowed(list.get(index).unwrap_or_default()));
         }
     }
 
-    /// Appends a text to the buffer.
+    /// Appends a text to the buffer, unless there is no room for it.
     pub(super) fn append(&mut self, bytes: Bytes<'e>) {
+        if self.made.len() + self.bytes(&bytes).len() > MADE_MAX {
+            self.is_full = true;
+            return;
+        }
         match bytes {
             Bytes::Borrowed(bytes) => self.made.extend_from_slice(bytes),
             Bytes::Made(start, end) => self.made.extend_from_within(start..end),

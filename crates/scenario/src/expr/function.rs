@@ -7,7 +7,8 @@ use super::choose::{self, EXPONENTIAL_DRAWS, EXPONENTIAL_NUMBERS, SCRAMBLED_RANK
 use super::date::{date, epoch_ms};
 use super::digest;
 use super::eval::{
-    Absent, Bytes, Function, Got, Machine, Made, NO_NUMBER, Number, argument, constant_value, operand, whole,
+    Absent, Bytes, Function, Got, MADE_MAX, Machine, Made, NO_NUMBER, Number, TOO_LONG, argument,
+    constant_value, operand, whole,
 };
 use super::node::Node;
 use super::zipf::{Table, YCSB_EXPONENT, Zipf};
@@ -20,7 +21,7 @@ thread_local! {
 }
 
 /// What is wrong where a value is wanted.
-const NO_VALUE: Absent = Absent::Failed("it is no whole value of value()");
+const NO_VALUE: Absent = Absent::Failed("not a whole value of value()");
 
 /// What is wrong with a share, and with a weight.
 const NO_SHARE: &str = "a share is from 0 to 1";
@@ -408,6 +409,11 @@ pub(super) fn padded<'e>(m: &mut Machine<'e>, text: Bytes<'e>, width: usize) -> 
 pub(super) fn make<'e>(m: &mut Machine<'e>, write: impl FnOnce(&mut Machine<'e>)) -> Made<'e> {
     let start = m.made.len();
     write(m);
+    if m.is_full || m.made.len() > MADE_MAX {
+        m.is_full = false;
+        m.made.truncate(start);
+        return Err(TOO_LONG);
+    }
     Ok(Got::Text(Bytes::Made(start, m.made.len())))
 }
 

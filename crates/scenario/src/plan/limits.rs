@@ -60,6 +60,10 @@ impl Default for Limits {
     }
 }
 
+/// Most labels of a scenario.
+pub const LABELS_MAX: usize = 2_000;
+/// What a label takes on each driving thread where it is measured: histograms of three times, bytes.
+pub const LABEL_BYTES: u64 = 256 << 10;
 /// Most users, and most connections: each has memory of its own.
 pub const USERS_MAX: usize = 1_000_000;
 /// Most requests at once on a connection.

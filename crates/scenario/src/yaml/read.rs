@@ -11,6 +11,8 @@ use crate::sink::Sink;
 pub(crate) const SOURCE_BYTES_MAX: usize = 4 << 20;
 /// Most nodes of a scenario, aliases expanded.
 const NODES_MAX: usize = 200_000;
+/// Most bytes of a scenario's texts, aliases expanded.
+const TEXT_BYTES_MAX: usize = 32 << 20;
 /// Deepest nesting of lists and mappings.
 const DEPTH_MAX: usize = 64;
 
@@ -21,7 +23,8 @@ pub(crate) fn read(sink: &Sink<'_>) -> Option<Node> {
         sink.error_at(Position::default(), format!("the file is larger than {} MiB", SOURCE_BYTES_MAX >> 20));
         return None;
     }
-    let mut builder = Builder { sink, stack: Vec::new(), anchors: HashMap::new(), nodes: 0, root: None };
+    let mut builder =
+        Builder { sink, stack: Vec::new(), anchors: HashMap::new(), nodes: 0, aliased: 0, root: None };
     for event in Parser::new_from_str(text) {
         match event {
             Ok((event, span)) => builder.take(event, span)?,
@@ -88,6 +91,8 @@ struct Builder<'s> {
     stack: Vec<Open>,
     anchors: HashMap<usize, Node>,
     nodes: usize,
+    /// Bytes of texts that stand behind aliases.
+    aliased: usize,
     root: Option<Node>,
 }
 
@@ -108,10 +113,21 @@ impl Builder<'_> {
                 let content = if open.is_map { Content::Map(open.map) } else { Content::List(open.list) };
                 self.put(Node { position: open.position, content }, open.anchor)
             }
-            Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
+            Event::Alias(anchor) => match self.anchors.get(&anchor) {
                 Some(node) => {
-                    self.nodes += node.count();
-                    self.put(Node { position, ..node }, 0)
+                    // before there is a copy
+                    let (nodes, bytes) = node.size();
+                    self.nodes += nodes;
+                    self.aliased += bytes;
+                    if self.aliased > TEXT_BYTES_MAX {
+                        let most = TEXT_BYTES_MAX >> 20;
+                        let what = format!(
+                            "the aliases of this scenario stand for more than {most} MiB of text; use fewer"
+                        );
+                        return self.fail(position, what);
+                    }
+                    let node = Node { position, ..node.clone() };
+                    self.put(node, 0)
                 }
                 None => self.fail(position, "this alias stands inside what it names".into()),
             },
