@@ -1,9 +1,8 @@
 //! The report as one file that opens anywhere, offline.
 
-use std::fs;
 use std::path::Path;
 
-use tidemark_record::{ComparedRuns, RecordError, Run};
+use tidemark_record::{ComparedRuns, RecordError, Run, write_output};
 
 use crate::comparison::Compared;
 use crate::operations;
@@ -60,7 +59,11 @@ pub fn write(run: &Run, path: &Path) -> Result<(), RecordError> {
 }
 
 fn put(page: String, path: &Path) -> Result<(), RecordError> {
-    fs::write(path, page).map_err(|source| RecordError::Io { action: "write", path: path.to_owned(), source })
+    write_output(path, |to| to.write_all(page.as_bytes())).map_err(|source| RecordError::Io {
+        action: "write",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// JSON that nothing in it can break out of its `<script>` element with, nor turn the page's text around. The characters only ever stand within

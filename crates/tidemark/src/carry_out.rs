@@ -41,20 +41,32 @@ pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
     })
 }
 
+/// A plan that was carried out.
+pub struct CarriedOut {
+    pub finished: Finished,
+    pub run: Run,
+    /// What became of its page; there is a run all the same.
+    pub page: Result<(), Failure>,
+}
+
 /// Carries a plan out and writes its page.
 pub fn carry_out(
     plan: Plan,
     options: RunOptions,
     display_options: DisplayOptions,
-) -> Result<(Finished, Run), Failure> {
+) -> Result<CarriedOut, Failure> {
     let finished = {
         let mut display = Display::new(display_options, &plan.name)?;
         tidemark_lab::run(plan, options, &mut |progress| display.show(progress))?
     };
     let run = open(&finished.run_dir)?;
-    html::write(&run, &finished.run_dir.join(PAGE))
-        .map_err(|error| Failure::unwritable(error.to_string()))?;
-    Ok((finished, run))
+    let page = write_page(&run, &finished.run_dir.join(PAGE));
+    Ok(CarriedOut { finished, run, page })
+}
+
+/// Writes the page of a run.
+pub fn write_page(run: &Run, page: &Path) -> Result<(), Failure> {
+    html::write(run, page).map_err(|error| Failure::unwritable(error.to_string()))
 }
 
 /// Carries one of many out: no page, and nothing is shown meanwhile.

@@ -18,7 +18,7 @@ use tidemark_scenario::Comparison;
 use crate::args::{ReportArguments, RunArguments};
 use crate::failure::Failure;
 use crate::output::Place;
-use crate::results::ResultArguments;
+use crate::results::{Outcomes, ResultArguments};
 use crate::{carry_out, output, results};
 use args::CompareArguments;
 
@@ -75,17 +75,20 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
     let mut options = carry_out::options(&arguments)?;
     let sinks = arguments.sinks.start(&options.pins)?;
     options.sinks = sinks.sinks();
+    let mut outcomes = Outcomes::default();
     let compared = tidemark_lab::compare(&comparison, &options, rate, &mut |turn, plan, options| {
         if !arguments.quiet && !arguments.tui {
             output::remark(&announced(turn));
         }
-        carry_out::carry_out(plan, options, arguments.display_options()).map(|(finished, _)| finished)
+        let one = carry_out::carry_out(plan, options, arguments.display_options())?;
+        outcomes.add(one.page);
+        Ok::<_, Failure>(one.finished)
     })?;
     sinks.remark();
     let (figures, runs) = open(&compared.dir)?;
-    write(&figures, &runs, &compared.dir.join(carry_out::PAGE))?;
-    show(&figures, &arguments.results, arguments.quiet)?;
-    Ok(compared.exit_status)
+    outcomes.add(show(&figures, &arguments.results, arguments.quiet));
+    outcomes.add(write(&figures, &runs, &compared.dir.join(carry_out::PAGE)));
+    outcomes.all().map(|()| compared.exit_status)
 }
 
 /// Shows a comparison again.
@@ -100,25 +103,23 @@ pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
         return shown::report(dir, &record, arguments);
     }
     let (figures, runs) = open(dir)?;
-    match &arguments.html {
+    let mut outcomes = Outcomes::default();
+    outcomes.add(match &arguments.html {
         Some(page) if results::is_stdout(page) => {
-            let page =
-                html::comparison(&figures, &runs).map_err(|error| Failure::broken(error.to_string()))?;
-            output::print(&page)?;
+            let page = html::comparison(&figures, &runs).map_err(|error| Failure::broken(error.to_string()));
+            page.and_then(|page| output::print(&page))
         }
-        Some(page) => {
-            write(&figures, &runs, page)?;
-            if !arguments.results.take_stdout() {
-                output::print(&format!("report: {}\n", page.display()))?;
-            }
-        }
+        Some(page) => write(&figures, &runs, page).and_then(|()| match arguments.results.take_stdout() {
+            true => Ok(()),
+            false => output::print(&format!("report: {}\n", page.display())),
+        }),
         // whoever asks for a file needs no text
         None => return show(&figures, &arguments.results, true).map(|()| EXIT_PASS),
-    }
+    });
     if let Some(file) = &arguments.results.json {
-        results::write("--json", file, &format!("{}\n", figures.json().trim_end()))?;
+        outcomes.add(results::write("--json", file, &format!("{}\n", figures.json().trim_end())));
     }
-    Ok(EXIT_PASS)
+    outcomes.all().map(|()| EXIT_PASS)
 }
 
 /// What is of one run cannot be had of several.
@@ -143,11 +144,13 @@ fn write(figures: &Compared, runs: &ComparedRuns, page: &Path) -> Result<(), Fai
 
 /// The JSON where it is asked for, and the text where that leaves room for it.
 fn show(figures: &Compared, results: &ResultArguments, quiet: bool) -> Result<(), Failure> {
-    if let Some(file) = &results.json {
-        results::write("--json", file, &format!("{}\n", figures.json().trim_end()))?;
-    }
     let place = Place::beside(results.take_stdout());
-    place.tell(&text::comparison::summary(figures, place.style()), quiet)
+    let mut outcomes = Outcomes::default();
+    outcomes.add(place.tell(&text::comparison::summary(figures, place.style()), quiet));
+    if let Some(file) = &results.json {
+        outcomes.add(results::write("--json", file, &format!("{}\n", figures.json().trim_end())));
+    }
+    outcomes.all()
 }
 
 /// `2 of 4: WebSocket, at 49,000/s`.

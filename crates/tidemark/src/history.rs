@@ -10,7 +10,7 @@ use tidemark_report::{still, text};
 
 use crate::failure::Failure;
 use crate::output::Place;
-use crate::results::{self, ResultArguments};
+use crate::results::{self, Outcomes, ResultArguments};
 
 /// `tidemark history`
 #[derive(Debug, Args)]
@@ -45,16 +45,17 @@ pub fn history(arguments: &HistoryArguments) -> Result<u8, Failure> {
     if let Some(name) = &arguments.scenario {
         history = history.of_scenario(name).map_err(Failure::usage)?;
     }
+    let mut outcomes = Outcomes::default();
     if let Some(file) = &arguments.json {
-        results::write("--json", file, &history.json())?;
+        outcomes.add(results::write("--json", file, &history.json()));
     }
     if let Some(file) = &arguments.html {
-        results::write("--html", file, &still::history(&history))?;
+        outcomes.add(results::write("--html", file, &still::history(&history)));
     }
     // whoever asks for a file needs no text
     if arguments.json.is_none() && arguments.html.is_none() {
         let summary = text::history::summary(&history, Place::Stdout.style());
-        Place::Stdout.tell(&summary, false)?;
+        outcomes.add(Place::Stdout.tell(&summary, false));
     }
-    Ok(EXIT_PASS)
+    outcomes.all().map(|()| EXIT_PASS)
 }

@@ -14,13 +14,13 @@ use std::path::Path;
 
 use args::HitArguments;
 use tidemark_lab::{LabError, Progress, RunOptions};
-use tidemark_report::html;
 use tidemark_report::text::quick::{self, Quick};
 use tidemark_scenario::{Diagnostics, Plan, check_text};
 
 use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
 use crate::output::{OwnDir, Place};
+use crate::results::Outcomes;
 use crate::{carry_out, output, trace};
 
 /// What the scenario is called in messages.
@@ -70,21 +70,22 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     let mut run = carry_out::open(&finished.run_dir)?;
     let notes = run.manifest.notes.iter_mut().chain(&mut run.manifest.summary.verdict.reasons);
     notes.for_each(|note| *note = in_flags(note));
+    let mut page = Ok(());
     if dir.temporary {
         run.manifest.summary.run_dir.clear();
     } else {
-        let page = finished.run_dir.join(carry_out::PAGE);
-        html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
+        page = carry_out::write_page(&run, &finished.run_dir.join(carry_out::PAGE));
     }
     let place = Place::beside(results.take_stdout() || arguments.trace.takes_stdout());
-    let written = results.write(&run, place);
     let shown = Quick { percentiles: arguments.latency, kept: !dir.temporary };
-    let text =
-        quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()))?;
-    place.tell(&text, arguments.quiet)?;
-    written?;
-    trace::whole(finished.trace_unwritten.as_deref())?;
-    Ok(finished.exit_status())
+    let mut outcomes = Outcomes::default();
+    // the verdict first: it is there whatever becomes of the files
+    let text = quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()));
+    outcomes.add(text.and_then(|text| place.tell(&text, arguments.quiet)));
+    outcomes.add(page);
+    outcomes.add(results.write(&run, place));
+    outcomes.add(trace::whole(finished.trace_unwritten.as_deref()));
+    outcomes.all().map(|()| finished.exit_status())
 }
 
 /// A session of a hit is one request.

@@ -21,6 +21,7 @@ use crate::driver::DriverArguments;
 use crate::failure::Failure;
 use crate::output::Place;
 use crate::reach::{ReachArguments, TlsArguments};
+use crate::results::Outcomes;
 use crate::{carry_out, output, results, scenario, settings};
 use args::LimitArguments;
 
@@ -47,19 +48,17 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
             carry_out::without_page(plan, options)
         })?;
     let page = still::limit::page(&searches);
-    let written = std::fs::write(dir.join(carry_out::PAGE), &page);
-    written
-        .map_err(|error| Failure::unwritable(format!("{}: {error}", dir.join(carry_out::PAGE).display())))?;
     let of = &arguments.results;
-    if let Some(file) = &of.html {
-        results::write("--html", file, &page)?;
-    }
     let places = (of.json.as_deref(), of.markdown.as_deref(), of.github);
-    show(&searches, &dir, places, Place::beside(of.take_stdout()), arguments.quiet)?;
-    match failed {
-        Some(failure) => Err(Failure { status: worse(exit_status, failure.status), ..failure }),
-        None => Ok(exit_status),
+    let mut outcomes = Outcomes::default();
+    outcomes.add(show(&searches, &dir, places, Place::beside(of.take_stdout()), arguments.quiet));
+    outcomes.add(results::write("the page", &dir.join(carry_out::PAGE), &page));
+    if let Some(file) = &of.html {
+        outcomes.add(results::write("--html", file, &page));
     }
+    let failed = failed.map(|failure| Failure { status: worse(exit_status, failure.status), ..failure });
+    outcomes.add(failed.map_or(Ok(()), Err));
+    outcomes.all().map(|()| exit_status)
 }
 
 /// Shows a search again.
@@ -72,14 +71,16 @@ pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
     let text = file::read(dir).map_err(|error| Failure::usage(error.to_string()))?;
     let searches = Searches::from_json(&text)
         .map_err(|reason| Failure::usage(file::damaged(dir, &reason).to_string()))?;
+    let mut outcomes = Outcomes::default();
     if let Some(file) = &arguments.html {
-        results::write("--html", file, &still::limit::page(&searches))?;
+        outcomes.add(results::write("--html", file, &still::limit::page(&searches)));
     }
     // whoever asks for a file needs no text
     let quiet = arguments.html.is_some() || of.any();
     let place = if quiet { Place::Stderr } else { Place::Stdout };
-    show(&searches, dir, (of.json.as_deref(), of.markdown.as_deref(), of.github), place, quiet)?;
-    Ok(EXIT_PASS)
+    let places = (of.json.as_deref(), of.markdown.as_deref(), of.github);
+    outcomes.add(show(&searches, dir, places, place, quiet));
+    outcomes.all().map(|()| EXIT_PASS)
 }
 
 /// JSON and Markdown where they are asked for, and the text where those leave room for it.
@@ -90,17 +91,20 @@ fn show(
     place: Place,
     quiet: bool,
 ) -> Result<(), Failure> {
+    let mut outcomes = Outcomes::default();
+    // the answer first: it is there whatever becomes of the files
+    outcomes.add(place.tell(&text::limit::summary(searches, dir, place.style()), quiet));
     if let Some(file) = json {
-        results::write("--json", file, &words::json(searches, dir))?;
+        outcomes.add(results::write("--json", file, &words::json(searches, dir)));
     }
     let summary = markdown::limit::summary(searches, dir);
     if let Some(file) = md {
-        results::write("--markdown", file, &summary)?;
+        outcomes.add(results::write("--markdown", file, &summary));
     }
     if github {
-        results::to_step_summary(&summary)?;
+        outcomes.add(results::to_step_summary(&summary));
     }
-    place.tell(&text::limit::summary(searches, dir, place.style()), quiet)
+    outcomes.all()
 }
 
 /// What is asked for beside the scenario and changes what is measured: a search goes on only where it is the same.
@@ -225,7 +229,7 @@ fn with_cores(pins: &Pins, count: &str) -> Result<Pins, Failure> {
         return Err(Failure::usage("--over cores says which cores the system has; leave --pin system=… out"));
     }
     let count = count.parse::<usize>().ok().filter(|count| *count > 0).ok_or_else(|| {
-        Failure::usage(format!("--over cores: {count} is no number of cores; write it like cores=1,2,4"))
+        Failure::usage(format!("--over cores: {count} is not a number of cores; write it like cores=1,2,4"))
     })?;
     let free: Vec<usize> = available_cores().into_iter().filter(|core| !pins.driver.contains(core)).collect();
     if free.len() < count {
@@ -241,7 +245,7 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
     if arguments.scenario.contains("://") {
         let url = &arguments.scenario;
         return Err(Failure::usage(format!(
-            "{url} is no scenario; write one with `tidemark init {url} -o my.yaml`, then `tidemark limit my.yaml`"
+            "{url} is a URL, not a scenario; write one with `tidemark init {url} -o my.yaml`, then `tidemark limit my.yaml`"
         )));
     }
     let Experiment::One(mut plan) = scenario::load(&arguments.scenario, settings)? else {

@@ -8,6 +8,7 @@ use tidemark_report::html;
 use crate::args::ReportArguments;
 use crate::failure::Failure;
 use crate::output::Place;
+use crate::results::Outcomes;
 use crate::{carry_out, compare, limit, output, results};
 
 /// Shows a run on standard output, or writes what is asked for to files.
@@ -28,20 +29,22 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
         output::remark(&format!("{} has no {missing}; shown without", dir.display()));
     }
     let results = &arguments.results;
-    results.write(&run, Place::beside(results.take_stdout() || page.is_some_and(results::is_stdout)))?;
-    match &arguments.html {
+    let mut outcomes = Outcomes::default();
+    let place = Place::beside(results.take_stdout() || page.is_some_and(results::is_stdout));
+    outcomes.add(results.write(&run, place));
+    outcomes.add(match &arguments.html {
         Some(page) if results::is_stdout(page) => {
-            output::print(&html::page(&run).map_err(|error| Failure::broken(error.to_string()))?)?;
+            let page = html::page(&run).map_err(|error| Failure::broken(error.to_string()));
+            page.and_then(|page| output::print(&page))
         }
-        Some(page) => {
-            html::write(&run, page).map_err(|error| Failure::unwritable(error.to_string()))?;
-            if !results.take_stdout() {
-                output::print(&format!("report: {}\n", page.display()))?;
-            }
-        }
+        Some(page) => carry_out::write_page(&run, page).and_then(|()| match results.take_stdout() {
+            true => Ok(()),
+            false => output::print(&format!("report: {}\n", page.display())),
+        }),
         // whoever asks for a file needs no text
-        None if results.any() => {}
-        None => Place::Stdout.tell(&output::summary(&run, Place::Stdout, arguments.latency)?, false)?,
-    }
-    Ok(tidemark_lab::EXIT_PASS)
+        None if results.any() => Ok(()),
+        None => output::summary(&run, Place::Stdout, arguments.latency)
+            .and_then(|text| Place::Stdout.tell(&text, false)),
+    });
+    outcomes.all().map(|()| tidemark_lab::EXIT_PASS)
 }

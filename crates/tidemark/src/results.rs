@@ -3,14 +3,14 @@
 //! Each is a file, or standard output as `-`: at most one of them, and nothing else is written there then.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tidemark_lab::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_USAGE};
-use tidemark_record::Run;
 use tidemark_record::summary::{Status, Verdict};
+use tidemark_record::{Run, write_output};
 use tidemark_report::{csv, github, json, junit, markdown};
 
 use crate::failure::{EXIT_UNWRITABLE, Failure};
@@ -138,22 +138,22 @@ impl ResultArguments {
         }
         let status = if failure.status == EXIT_FAIL { Status::Fail } else { Status::Invalid };
         let verdict = Verdict { status, reasons: vec![failure.message.clone()] };
-        let written = || {
-            if let Some(file) = &self.junit {
-                write("--junit", file, &junit::without_a_run(scenario, &verdict))?;
+        let mut outcomes = Outcomes::default();
+        if let Some(file) = &self.junit {
+            outcomes.add(write("--junit", file, &junit::without_a_run(scenario, &verdict)));
+        }
+        // a device or a link is nothing that a run left
+        let is_left = |file: &Path| fs::symlink_metadata(file).is_ok_and(|of| of.is_file());
+        for (flag, file) in [("--markdown", &self.markdown), ("--csv", &self.csv)] {
+            if let Some(file) = file.as_deref().filter(|file| !is_stdout(file) && is_left(file)) {
+                outcomes.add(fs::remove_file(file).map_err(|error| cannot(flag, file, &error)));
             }
-            // a device or a link is nothing that a run left
-            let is_left = |file: &Path| fs::symlink_metadata(file).is_ok_and(|of| of.is_file());
-            for (flag, file) in [("--markdown", &self.markdown), ("--csv", &self.csv)] {
-                if let Some(file) = file.as_deref().filter(|file| !is_stdout(file) && is_left(file)) {
-                    fs::remove_file(file).map_err(|error| cannot(flag, file, &error))?;
-                }
-            }
-            // whoever stopped it does not wait for a result
-            let json = self.json.as_deref().filter(|_| failure.status != EXIT_INTERRUPTED);
-            json.map_or(Ok(()), |file| write("--json", file, &json::without_a_run(&verdict)))
-        };
-        match written() {
+        }
+        // whoever stopped it does not wait for a result
+        if let Some(file) = self.json.as_deref().filter(|_| failure.status != EXIT_INTERRUPTED) {
+            outcomes.add(write("--json", file, &json::without_a_run(&verdict)));
+        }
+        match outcomes.all() {
             Ok(()) => failure,
             Err(other) => Failure { message: format!("{failure}; and {other}"), ..failure },
         }
@@ -161,36 +161,27 @@ impl ResultArguments {
 
     /// Writes everything that is asked for; annotations go to this place: GitHub's runner reads standard error as well.
     pub fn write(&self, run: &Run, place: Place) -> Result<(), Failure> {
-        if let Some(file) = &self.json {
-            let text = json::summary(run).map_err(|error| Failure::broken(error.to_string()))?;
-            write("--json", file, &text)?;
-        }
-        if let Some(file) = &self.junit {
-            write("--junit", file, &junit::xml(run))?;
-        }
-        if let Some(file) = &self.csv {
-            let text = csv::over_time(run).map_err(|error| Failure::broken(error.to_string()))?;
-            write("--csv", file, &text)?;
-        }
+        let mut outcomes = Outcomes::default();
+        let mut put = |flag: &str, file: &Option<PathBuf>, text: &dyn Fn() -> Result<String, Failure>| {
+            let Some(file) = file else { return };
+            outcomes.add(text().and_then(|text| write(flag, file, &text)));
+        };
+        put("--json", &self.json, &|| json::summary(run).map_err(|error| Failure::broken(error.to_string())));
+        put("--junit", &self.junit, &|| Ok(junit::xml(run)));
+        put("--csv", &self.csv, &|| csv::over_time(run).map_err(|error| Failure::broken(error.to_string())));
+        put("--markdown", &self.markdown, &|| Ok(markdown::summary(run)));
         if let Some(file) = &self.hlog {
-            copy_log(&run.latency_log(), file)?;
-        }
-        if self.markdown.is_none() && !self.github {
-            return Ok(());
-        }
-        let summary = markdown::summary(run);
-        if let Some(file) = &self.markdown {
-            write("--markdown", file, &summary)?;
+            outcomes.add(copy_log(&run.latency_log(), file));
         }
         if self.github {
-            to_step_summary(&summary)?;
+            outcomes.add(to_step_summary(&markdown::summary(run)));
             let annotations = github::annotations(run);
-            match place {
-                Place::Stdout => output::print(&annotations)?,
-                Place::Stderr => place.tell(&annotations, false)?,
-            }
+            outcomes.add(match place {
+                Place::Stdout => output::print(&annotations),
+                Place::Stderr => place.tell(&annotations, false),
+            });
         }
-        Ok(())
+        outcomes.all()
     }
 }
 
@@ -202,7 +193,13 @@ fn check(outputs: &[(&'static str, &Path)], github: bool) -> Result<(), Failure>
             if last == "--json" { "--json=FILE".to_owned() } else { format!("{last} FILE") }
         )));
     }
-    for (flag, file) in files {
+    for (at, (flag, file)) in files.iter().enumerate() {
+        let same = files[..at].iter().find(|(_, other)| is_same(file, other));
+        if let Some((first, _)) = same {
+            let reason =
+                format!("{first} and {flag} both write {}; give one of them another file", file.display());
+            return Err(Failure::usage(reason));
+        }
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         if file.is_dir() {
             return Err(Failure::usage(format!("{flag}: {} is a folder; name a file", file.display())));
@@ -215,9 +212,41 @@ fn check(outputs: &[(&'static str, &Path)], github: bool) -> Result<(), Failure>
     if github { step_summary().map(drop) } else { Ok(()) }
 }
 
+/// Whether two names are of one file, of which one result would take the other's place.
+fn is_same(file: &Path, other: &Path) -> bool {
+    let place = |file: &Path| {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let whole = || Some(fs::canonicalize(folder).ok()?.join(file.file_name()?));
+        fs::canonicalize(file).ok().or_else(whole)
+    };
+    // a device takes both
+    let is_file = || fs::metadata(file).map_or(true, |there| there.is_file());
+    place(file).is_some_and(|place_of_one| place(other) == Some(place_of_one)) && is_file()
+}
+
 /// Adds Markdown to the summary of a step of GitHub Actions.
 pub fn to_step_summary(markdown: &str) -> Result<(), Failure> {
     append(Path::new(&step_summary()?), &format!("{markdown}\n"))
+}
+
+/// What became of results that are written one after the other: each is tried, whatever became of those before.
+#[derive(Debug, Default)]
+pub struct Outcomes(Vec<Failure>);
+
+impl Outcomes {
+    /// Notes what became of one.
+    pub fn add(&mut self, result: Result<(), Failure>) {
+        self.0.extend(result.err());
+    }
+
+    /// All that failed, in one message; where a result could not be written the status says so.
+    pub fn all(self) -> Result<(), Failure> {
+        let Some(first) = self.0.first() else { return Ok(()) };
+        let is_unwritable = self.0.iter().any(|failure| failure.status == EXIT_UNWRITABLE);
+        let status = if is_unwritable { EXIT_UNWRITABLE } else { first.status };
+        let messages: Vec<&str> = self.0.iter().map(|failure| failure.message.as_str()).collect();
+        Err(Failure { message: messages.join("\nerror: "), status })
+    }
 }
 
 /// Where that summary is.
@@ -233,7 +262,7 @@ pub fn write(flag: &str, file: &Path, text: &str) -> Result<(), Failure> {
     if is_stdout(file) {
         return output::print(text);
     }
-    fs::write(file, text).map_err(|error| cannot(flag, file, &error))
+    write_output(file, |to| to.write_all(text.as_bytes())).map_err(|error| cannot(flag, file, &error))
 }
 
 fn append(file: &Path, text: &str) -> Result<(), Failure> {
@@ -256,7 +285,8 @@ fn copy_log(from: &Path, to: &Path) -> Result<(), Failure> {
             to.display()
         )));
     }
-    fs::copy(from, to).map(drop).map_err(|error| cannot("--hlog", to, &error))
+    let mut log = File::open(from).map_err(|error| cannot("--hlog", from, &error))?;
+    write_output(to, |to| io::copy(&mut log, to).map(drop)).map_err(|error| cannot("--hlog", to, &error))
 }
 
 fn cannot(flag: &str, file: &Path, error: &io::Error) -> Failure {
@@ -276,6 +306,41 @@ mod tests {
         assert!(of(folder.path()).check(None).unwrap_err().message.contains("is a folder"));
         let missing = of(&folder.path().join("none/new.xml")).check(None).unwrap_err();
         assert!(missing.message.starts_with("--junit: there is no folder "), "{}", missing.message);
+    }
+
+    #[test]
+    fn a_file_is_for_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |name: &str| Some(folder.path().join(name));
+        std::os::unix::fs::symlink("r", folder.path().join("link")).unwrap();
+        fs::write(folder.path().join("r"), "").unwrap();
+        for (csv, markdown, are_two) in [
+            ("r", "r", false),
+            ("r", "./r", false),
+            ("new", "./new", false),
+            ("r", "link", false),
+            ("r", "s", true),
+        ] {
+            let both = ResultArguments { csv: of(csv), markdown: of(markdown), ..ResultArguments::default() };
+            let told = both.check(None).map_err(|failure| failure.message);
+            assert_eq!(told.is_ok(), are_two, "{csv} {markdown}: {told:?}");
+        }
+        let null = || Some(PathBuf::from("/dev/null"));
+        let both = ResultArguments { csv: null(), markdown: null(), ..ResultArguments::default() };
+        assert!(both.check(None).is_ok());
+        assert!(both.check(Some(("--html", &folder.path().join("r")))).is_ok());
+    }
+
+    #[test]
+    fn each_is_tried_and_all_that_failed_is_told() {
+        let mut outcomes = Outcomes::default();
+        for (message, status) in [("a", 3), ("", 0), ("b", EXIT_UNWRITABLE)] {
+            let failed = (status != 0).then(|| Failure { message: message.into(), status });
+            outcomes.add(failed.map_or(Ok(()), Err));
+        }
+        let told = outcomes.all().unwrap_err();
+        assert_eq!((told.message.as_str(), told.status), ("a\nerror: b", EXIT_UNWRITABLE));
+        assert!(Outcomes::default().all().is_ok());
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use tidemark_scenario::{Experiment, Plan};
 
 use crate::args::RunArguments;
+use crate::carry_out::CarriedOut;
 use crate::failure::Failure;
 use crate::output::Place;
+use crate::results::Outcomes;
 use crate::{carry_out, compare, once, output, scenario, trace};
 
 /// Carries a scenario out, or several that are compared, and shows what came of it.
@@ -37,12 +39,15 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let carried_out = carry_out::carry_out(plan, options, arguments.display_options());
     shown.remark();
     let results = &arguments.results;
-    let (finished, run) = carried_out.map_err(|failure| results.without_a_run(&name, failure))?;
+    let CarriedOut { finished, run, page } =
+        carried_out.map_err(|failure| results.without_a_run(&name, failure))?;
     let place = Place::beside(results.take_stdout() || arguments.trace.takes_stdout());
-    let written = results.write(&run, place);
-    // the text ends with the place of the page, which is why that is written first
-    place.tell(&output::summary(&run, place, arguments.latency)?, arguments.quiet)?;
-    written?;
-    trace::whole(finished.trace_unwritten.as_deref())?;
-    Ok(finished.exit_status())
+    let mut outcomes = Outcomes::default();
+    // the verdict first: it is there whatever becomes of the files
+    let text = output::summary(&run, place, arguments.latency);
+    outcomes.add(text.and_then(|text| place.tell(&text, arguments.quiet)));
+    outcomes.add(page);
+    outcomes.add(results.write(&run, place));
+    outcomes.add(trace::whole(finished.trace_unwritten.as_deref()));
+    outcomes.all().map(|()| finished.exit_status())
 }

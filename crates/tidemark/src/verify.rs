@@ -4,13 +4,12 @@ use std::path::Path;
 
 use tidemark_lab::{EXIT_INTERRUPTED, Progress, verify};
 use tidemark_record::{RUNS_DIR, resolve};
-use tidemark_report::html;
 
 use crate::args::VerifyArguments;
 use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
 use crate::output::Place;
-use crate::results::ResultArguments;
+use crate::results::{Outcomes, ResultArguments};
 use crate::{carry_out, output};
 
 /// Verifies a run and shows it.
@@ -28,11 +27,12 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
         verify::again(&mut run, arguments.url.as_deref(), &arguments.secrets, &mut tell)?
     };
     let page = dir.join(carry_out::PAGE);
-    html::write(&run, &page).map_err(|error| Failure::unwritable(error.to_string()))?;
     let place = Place::beside(results.take_stdout());
-    let written = results.write(&run, place);
-    place.tell(&output::summary(&run, place, false)?, arguments.quiet)?;
-    written?;
+    let mut outcomes = Outcomes::default();
+    outcomes.add(output::summary(&run, place, false).and_then(|text| place.tell(&text, arguments.quiet)));
+    outcomes.add(carry_out::write_page(&run, &page));
+    outcomes.add(results.write(&run, place));
+    outcomes.all()?;
     let stopped = run.manifest.summary.ledger.as_ref().is_some_and(verify::was_stopped);
     Ok(if stopped { EXIT_INTERRUPTED } else { status })
 }

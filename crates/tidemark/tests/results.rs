@@ -1,7 +1,9 @@
 //! Results for CI, of the real executable.
 
 use std::fs;
+use std::process::Command;
 
+use crate::program::store::Store;
 use crate::program::{code, run, stderr, stdout, tidemark};
 use serde_json::Value;
 
@@ -97,6 +99,7 @@ fn results_that_cannot_be_written_stop_a_run_before_it_begins() {
         (vec!["--json", "--markdown", "-"], "--json and --markdown both want standard output"),
         (vec!["--csv", "-", "--hlog", "-"], "--hlog FILE"),
         (vec!["--github"], "GITHUB_STEP_SUMMARY"),
+        (vec!["--csv", "r", "--markdown", "./r"], "--markdown and --csv both write"),
     ] {
         let arguments: Vec<&str> = SHORT.into_iter().chain(more).collect();
         let output = tidemark(folder.path(), &arguments).env_remove("GITHUB_STEP_SUMMARY").output().unwrap();
@@ -104,4 +107,42 @@ fn results_that_cannot_be_written_stop_a_run_before_it_begins() {
         assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
         assert!(!folder.path().join("runs").exists(), "{arguments:?}");
     }
+}
+
+/// The first and the last that are written fail; all between are there, and the text was shown before.
+#[test]
+fn a_result_that_cannot_be_written_takes_no_other_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::start(0);
+    let url = format!("{}/count", store.url);
+    fs::write(folder.path().join("old.md"), "old").unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("full")).unwrap();
+    let files =
+        ["--json=/dev/full", "--junit", "r.xml", "--csv", "r.csv", "--markdown", "old.md", "--hlog", "full"];
+    let output = run(folder.path(), &[&["hit", &url, "-n", "20", "--save=out"][..], &files].concat());
+    let (text, said) = (stdout(&output), stderr(&output));
+    assert_eq!(code(&output), 74, "{said}");
+    assert!(text.contains("Latency") || text.contains("latency"), "the verdict was told: {text}");
+    assert!(
+        said.contains("--json: cannot write /dev/full") && said.contains("--hlog: cannot write full"),
+        "{said}"
+    );
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(read("r.xml").starts_with("<?xml") && read("r.csv").starts_with("start_s,"));
+    assert!(read("old.md").starts_with("### "));
+    assert!(fs::metadata(folder.path().join("out/report.html")).is_ok());
+
+    // a page of the run that cannot be written
+    fs::remove_file(folder.path().join("out/report.html")).unwrap();
+    let again = ["report", "out", "--html", "full", "--markdown", "/dev/full", "--csv", "again.csv"];
+    let output = run(folder.path(), &again);
+    let said = stderr(&output);
+    assert_eq!(code(&output), 74, "{said}");
+    assert!(said.contains("full: ") && said.contains("--markdown: cannot write /dev/full"), "{said}");
+    assert_eq!(read("again.csv"), read("r.csv"));
+
+    // nobody who reads
+    let piped = format!("{} report out --json > /dev/full", env!("CARGO_BIN_EXE_tidemark"));
+    let output = Command::new("sh").args(["-c", &piped]).current_dir(folder.path()).output().unwrap();
+    assert_eq!(code(&output), 74, "{}", stderr(&output));
 }

@@ -14,6 +14,7 @@ use super::args::CompareArguments;
 use crate::args::ReportArguments;
 use crate::failure::Failure;
 use crate::output::Place;
+use crate::results::Outcomes;
 use crate::{carry_out, output, results};
 
 /// Where results go.
@@ -159,13 +160,16 @@ fn put(claims: &Claims, sides: &[Side], places: Places<'_>, place: Place) -> Res
     if let Some(dir) = &claims.run_dir {
         let page = Path::new(dir).join(carry_out::PAGE);
         // a directory that can only be read stays as it is
-        let _ = std::fs::write(page, still::claims(claims));
+        let _ = results::write("", &page, &still::claims(claims));
     }
+    let mut outcomes = Outcomes::default();
+    // the answer first: it is there whatever becomes of the files
+    outcomes.add(place.tell(&text::claims::summary(claims, place.style()), places.quiet));
     if let Some(file) = places.json {
-        results::write("--json", file, &claims.json())?;
+        outcomes.add(results::write("--json", file, &claims.json()));
     }
     if let Some(file) = places.html {
-        results::write("--html", file, &still::claims(claims))?;
+        outcomes.add(results::write("--html", file, &still::claims(claims)));
     }
     if places.markdown.is_some() || places.github {
         // the history is of runs by themselves; where there is none nothing is missing
@@ -176,13 +180,13 @@ fn put(claims: &Claims, sides: &[Side], places: Places<'_>, place: Place) -> Res
         });
         let summary = markdown::claims::summary(claims, line);
         if let Some(file) = places.markdown {
-            results::write("--markdown", file, &summary)?;
+            outcomes.add(results::write("--markdown", file, &summary));
         }
         if places.github {
-            results::to_step_summary(&summary)?;
+            outcomes.add(results::to_step_summary(&summary));
         }
     }
-    place.tell(&text::claims::summary(claims, place.style()), places.quiet)
+    outcomes.all()
 }
 
 #[cfg(test)]
