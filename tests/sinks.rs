@@ -6,6 +6,7 @@ mod otlp;
 #[path = "sinks/page.rs"]
 mod page;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -96,6 +97,38 @@ fn shown(mut command: Command) -> (Value, Vec<(String, String)>, otlp::Push) {
     (summary, pages, last)
 }
 
+/// The dashboard for Grafana asks for what is on the page, of the data source that its variable names.
+fn dashboard_fits(samples: &page::Samples) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dist/grafana.json");
+    let dashboard: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let variables = dashboard["templating"]["list"].as_array().unwrap();
+    assert_eq!((&variables[0]["name"], &variables[0]["type"]), (&"datasource".into(), &"datasource".into()));
+    let names: BTreeSet<&str> = samples.keys().map(|series| series.split('{').next().unwrap()).collect();
+    let asked = |expr: &str| {
+        let words = expr.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').map(str::to_owned);
+        words.filter(|word| word.starts_with("tidemark_")).collect::<Vec<_>>()
+    };
+    let panels = dashboard["panels"].as_array().unwrap();
+    let (mut titles, mut all) = (String::new(), 0);
+    for panel in panels {
+        titles += &format!("{};", panel["title"].as_str().unwrap());
+        for target in panel["targets"].as_array().unwrap() {
+            assert_eq!(target["datasource"]["uid"], "${datasource}", "{target}");
+            let asked = asked(target["expr"].as_str().unwrap());
+            assert!(!asked.is_empty(), "{target}");
+            for name in asked {
+                assert!(names.contains(name.as_str()), "{name} is not among {names:?}");
+                all += 1;
+            }
+        }
+    }
+    for title in ["Rate", "Response time", "Errors", "CPU"] {
+        assert!(titles.contains(&format!("{title};")), "{titles}");
+    }
+    assert!(all > 10, "{all}");
+    assert_eq!(asked(variables[1]["query"]["query"].as_str().unwrap()), ["tidemark_run_info"]);
+}
+
 #[test]
 fn the_page_and_the_last_push_say_what_the_summary_says() {
     let server = Server::start(Behaviour::default()).unwrap();
@@ -122,6 +155,7 @@ fn the_page_and_the_last_push_say_what_the_summary_says() {
         assert_eq!(sum(&samples, "tidemark_run_info", &["name=", "run=", "version="]), 1.0);
         assert!(sum(&samples, "tidemark_received_bytes_total", &[]) > 0.0);
         assert!(sum(&samples, "tidemark_process_resident_memory_bytes", &["process=\"driver\""]) > 0.0);
+        dashboard_fits(&samples);
     }
 
     assert!(last.head.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{}", last.head);

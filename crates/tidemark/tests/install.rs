@@ -188,6 +188,97 @@ fn what_is_packed_is_whole() {
     assert!(before == [fs::read(at(names[0])).unwrap(), fs::read(at(names[1])).unwrap()]);
 }
 
+/// Lines of a Containerfile's instruction, without its word.
+fn instructions<'a>(file: &'a str, word: &str) -> Vec<&'a str> {
+    file.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')).collect()
+}
+
+/// No engine is needed: what it copies is enough for cargo, and what it starts are a verb and flags of the program.
+#[test]
+fn the_image_is_built_of_what_is_there_and_runs_without_rights() {
+    let file = fs::read_to_string(project("Containerfile")).unwrap();
+    let stages = instructions(&file, "FROM");
+    assert_eq!(stages.len(), 2, "{file}");
+    let bases = instructions(&file, "ARG").into_iter().filter_map(|argument| argument.split_once('='));
+    for (name, image) in bases.filter(|(_, image)| image.contains(':')) {
+        assert!(stages.iter().any(|stage| stage.contains(&format!("${{{name}}}"))), "{name}");
+        // an image's name, with no host before it
+        assert!(!image.contains('/'), "{image}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (from_build, copied): (Vec<_>, Vec<_>) =
+        instructions(&file, "COPY").into_iter().partition(|copy| copy.starts_with("--from=build "));
+    for copy in copied {
+        let (sources, to) = copy.rsplit_once(' ').unwrap();
+        for source in sources.split(' ') {
+            assert!(project(source).exists(), "{source}");
+            if to.starts_with('/') {
+                continue;
+            }
+            let into = folder.path().join(to.trim_start_matches("./"));
+            fs::create_dir_all(into.parent().unwrap()).unwrap();
+            let into = if to == "./" { into.join(source) } else { into };
+            said(
+                "cp",
+                &["-r", project(source).to_str().unwrap().trim_end_matches('/'), into.to_str().unwrap()],
+            );
+        }
+    }
+    // cargo finds every member and the program, with what it is compiled with
+    let metadata = Command::new("cargo")
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(metadata.status.success(), "{}", stderr(&metadata));
+    assert!(stdout(&metadata).contains("\"name\":\"tidemark\""));
+    for compiled_in in ["web/dist/report.html", "web/dist/newsfeed.html", "scenarios/airline.yaml"] {
+        assert!(folder.path().join(compiled_in).is_file(), "{compiled_in}");
+    }
+    let built = instructions(&file, "RUN").into_iter().find(|run| run.starts_with("cargo build ")).unwrap();
+    let manifest = fs::read_to_string(project("Cargo.toml")).unwrap();
+    let profile = built.split("--profile ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(
+        manifest.contains(&format!("[profile.{profile}]")) && built.contains("--package tidemark "),
+        "{built}"
+    );
+    let (built, at) = from_build[0].strip_prefix("--from=build ").unwrap().split_once(' ').unwrap();
+    assert_eq!(built, format!("/source/target/{profile}/tidemark"));
+    assert_eq!(instructions(&file, "ENTRYPOINT"), [format!("[\"{at}\"]")]);
+    let arguments = instructions(&file, "CMD")[0].trim_matches(['[', ']', '"']);
+    assert_eq!(code(&run(folder.path(), &[arguments])), 0);
+    let user = instructions(&file, "USER");
+    assert!(
+        user.len() == 1 && file.contains(&format!("useradd --uid 10001 --no-create-home {}", user[0])),
+        "{file}"
+    );
+}
+
+/// The commands of `tidemark` in a text, with words in place of what a shell puts there.
+fn commands(text: &str) -> Vec<Vec<String>> {
+    let begin =
+        |line: &str| line.find("tidemark run ").map(|at| line[at..].replace("\"$SCENARIO\"", "load/my.yaml"));
+    let words = |line: String| line.split_whitespace().skip(1).map(str::to_owned).collect();
+    text.lines().filter_map(begin).map(words).collect()
+}
+
+#[test]
+fn jobs_for_ci_name_flags_and_files_that_there_are() {
+    let job = fs::read_to_string(project("dist/gitlab-ci.yml")).unwrap();
+    Value::from_yaml("gitlab-ci.yml", &job).unwrap();
+    assert!(project("Containerfile").exists() && job.contains("$TIDEMARK_SOURCE/Containerfile"));
+    let docs = fs::read_to_string(project("docs/ci.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let all: Vec<_> = commands(&job).into_iter().chain(commands(&docs)).collect();
+    assert!(all.len() >= 3, "{all:?}");
+    for mut command in all.into_iter().filter(|command| command.iter().all(|word| !word.contains('`'))) {
+        command.push("--help".into());
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let output = run(folder.path(), &words);
+        assert_eq!(code(&output), 0, "{command:?}: {}", stderr(&output));
+    }
+}
+
 /// Whether a path fits one with a `*` in it.
 fn fits(glob: &str, path: &str) -> bool {
     match glob.split_once('*') {
