@@ -113,7 +113,7 @@ impl Faults {
             plan.iter().find(|fault| fault.kind.is_maintenance() && asked(injectors, fault).is_empty())
         {
             return Err(LabError::Usage(format!(
-                "`{fault}` is not possible: `{}` is no store that speaks Redis' protocol",
+                "`{fault}` is not possible: `{}` does not speak Redis' protocol",
                 fault.target
             )));
         }

@@ -227,7 +227,7 @@ fn servers(text: &str) -> Result<(String, Vec<(String, Option<u16>)>), String> {
             .filter(|(host, port)| {
                 !host.is_empty() && *port != Some(0) && !server.contains(['/', '?', '#', '@'])
             })
-            .ok_or_else(|| format!("`{server}` among its servers is none; write HOST:PORT,HOST:PORT"))
+            .ok_or_else(|| format!("`{server}` is not HOST:PORT; write HOST:PORT,HOST:PORT"))
     };
     let others: Vec<_> = others.split(',').map(read).collect::<Result<_, _>>()?;
     if others.len() >= SERVERS_MAX {
@@ -455,7 +455,7 @@ mod tests {
             ("valkey://h", "write redis://HOST"),
             ("valkeys://h", "write rediss://HOST"),
             ("mysql://h", "redis://"),
-            ("redis://a:1,b:0", "`b:0` among"),
+            ("redis://a:1,b:0", "`b:0` is not HOST:PORT"),
             ("redis://a:1,b:2,A:1", "a:1 twice"),
             ("redis://a,a:6379/0?sharding=slots", "a:6379 twice"),
             ("redis-cluster://:pw@a:7000,a:7000", "a:7000 twice"),
@@ -468,8 +468,8 @@ mod tests {
             ("postgres://u:p#w@h/db", "# as %23"),
             ("cql://u:p@ss?w@h", "? as %3F"),
             ("http://u:p@h", "auth: {basic"),
-            ("redis://a:1,", "among its servers"),
-            ("redis://a:1,b:x", "`b:x` among"),
+            ("redis://a:1,", "`` is not HOST:PORT"),
+            ("redis://a:1,b:x", "`b:x` is not HOST:PORT"),
             ("redis://a?sharding=hash", "`sharding=hash` is not known"),
             ("http://a,b", "memcached:// only"),
             ("redis-cluster://a/1", "no database but 0"),

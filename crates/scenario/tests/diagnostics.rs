@@ -600,7 +600,9 @@ fn mistakes_with_what_is_measured() {
     assert!(twice.contains("\"seen\" is a counter at another step, and a histogram here"), "{twice}");
     let units = "{measure: {a: {histogram: '${n}', unit: ms}}}, {measure: {a: {histogram: '${n}', unit: s}}}";
     assert!(measured(units).contains("\"a\" is in ms at another step, and in s here"));
-    assert!(measured("{measure: {a: many}}").contains("this is no number; write a number, or an expression"));
+    assert!(
+        measured("{measure: {a: many}}").contains("this is not a number; write a number, or an expression")
+    );
     assert!(measured("{measure: {a: '${m}'}}").contains("unknown variable \"m\""));
     assert!(measured("{measure: {}}").contains("nothing is measured here"));
     assert!(measured("{measure: {a: {unit: ms}}}").contains("needs one of the keys histogram, counter"));

@@ -70,7 +70,7 @@ fn mistakes_are_told_where_they_stand() {
     for (system, said) in [
         ("  command: x", "t.yaml:2:12: nobody tells this command where to listen; write {port}"),
         ("  command: x {port}\n  cwd: nowhere", "t.yaml:3:8: "),
-        ("  command: x {port}\n  port: 70000", "t.yaml:3:9: 70000 is no port; the last one is 65535"),
+        ("  command: x {port}\n  port: 70000", "t.yaml:3:9: port out of range: 70000; ports are 1 to 65535"),
         ("  command: x {port}\n  port: 0", "t.yaml:3:9: 0 is too small"),
         ("  command: x {port}\n  env: {A=B: c}", "t.yaml:3:9: the name of a variable has no ="),
         (

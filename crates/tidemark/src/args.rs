@@ -334,15 +334,12 @@ pub enum CubeFormat {
 
 fn dimension(name: &str) -> Result<Dimension, String> {
     let names = || Dimension::ALL.map(Dimension::name);
-    Dimension::named(name)
-        .ok_or_else(|| format!("there is no such dimension; there are {}", names().join(", ")))
+    Dimension::named(name).ok_or_else(|| format!("unknown dimension; use one of {}", names().join(", ")))
 }
 
 fn measure(name: &str) -> Result<Measure, String> {
     let found = Measure::ALL.into_iter().find(|measure| measure.name() == name);
-    found.ok_or_else(|| {
-        format!("there is no such measure; there are {}", Measure::ALL.map(Measure::name).join(", "))
-    })
+    found.ok_or_else(|| format!("unknown measure; use one of {}", Measure::ALL.map(Measure::name).join(", ")))
 }
 
 /// `tidemark report`

@@ -170,7 +170,7 @@ fn wrong_use_is_told_with_a_way_out() {
         (&["compare", "a", "b", "--budget", "5m"], "--budget is of sides that run here"),
         (
             &["compare", "http://me:hidden@a", "http://b"],
-            "error: a URL is no run; systems that run are compared by a scenario: tidemark compare my.yaml --url A --url B",
+            "error: a URL is not a run; systems that run are compared by a scenario: tidemark compare my.yaml --url A --url B",
         ),
         (&["compare", "s.yaml", "t.yaml"], "s.yaml is a scenario and no run"),
     ] {

@@ -114,7 +114,7 @@ fn what_is_not_there_is_said_before_the_load() {
     refused("http://127.0.0.1:1/metrics", "cannot be watched: no connection");
     refused(&format!("{}/metrics#no_such_series", there.url), "it has no series no_such_series");
     refused(&format!("{}/nowhere", there.url), "it is answered with 404");
-    refused("nginx", "is nothing that can be watched; write pid=NUMBER");
+    refused("nginx", "cannot be watched; write pid=NUMBER");
     refused("name=driver", "is what this run starts, or its driver");
     let printed =
         ["hit", ":8080", "--print-scenario", "--watch", "port=8080", "--watch", "http://h/m#a,b{c=\"d\"}"];

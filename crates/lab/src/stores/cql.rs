@@ -46,14 +46,14 @@ impl Connection {
     /// The one number that a query gives.
     pub fn count(&mut self, query: &str, consistency: Consistency) -> io::Result<u64> {
         let value = self.value(query, consistency)?;
-        value.as_u64().ok_or_else(|| no_answer("it is no number"))
+        value.as_u64().ok_or_else(|| no_answer("not a number"))
     }
 
     /// The one text that a query gives.
     pub fn text(&mut self, query: &str, consistency: Consistency) -> io::Result<String> {
         match self.value(query, consistency)? {
             Value::String(text) => Ok(text),
-            _ => Err(no_answer("it is no text")),
+            _ => Err(no_answer("not a text")),
         }
     }
 

@@ -76,7 +76,7 @@ impl Finder {
             Watched::Container(name) => {
                 return self.group(what, &self.only(&|group| is_container(group, name), what)?);
             }
-            Watched::Machine | Watched::Metrics { .. } => return Err(format!("{what} is no process")),
+            Watched::Machine | Watched::Metrics { .. } => return Err(format!("{what} is not a process")),
         };
         // a name may also be that of what we have started
         let processes = self.roots(&ids, matches!(what, Watched::Program(_)));

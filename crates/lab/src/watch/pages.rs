@@ -206,7 +206,7 @@ fn text(answer: &Answer) -> Result<String, String> {
     let text = String::from_utf8_lossy(&answer.body).into_owned();
     let first = text.lines().next().unwrap_or_default();
     match first.trim_start().starts_with(['<', '[']) || first.trim() == "{" {
-        true => Err(format!("it is no page of metrics: it begins with {}", shown(first))),
+        true => Err(format!("it is not a page of metrics: it begins with {}", shown(first))),
         false => Ok(text),
     }
 }
@@ -246,7 +246,7 @@ mod tests {
         for (page, series, said) in [
             ("a 1\nb 2\n", &["c"][..], "it has no series c; it has a, b"),
             ("a 1\n", &[], "say which `series` are of interest; it has a"),
-            ("<html>\n", &["a"], "it is no page of metrics: it begins with <html>"),
+            ("<html>\n", &["a"], "it is not a page of metrics: it begins with <html>"),
         ] {
             let url = serving(Box::leak(Box::new([page])));
             let error = find(&url, series).err().unwrap();

@@ -29,14 +29,15 @@ pub(super) fn read(node: &Node, base: &Path, system: &mut System, reader: &Reade
         cwd: node.get("cwd").and_then(|cwd| {
             let folder = base.join(reader.text(cwd)?);
             if !folder.is_dir() {
-                reader.sink.error(cwd, format!("{} is no folder", folder.display()));
+                reader.sink.error(cwd, format!("{} is not a folder", folder.display()));
             }
             Some(folder)
         }),
         port: node.get("port").and_then(|port| {
             let number = reader.whole(port, 1)?;
-            let told =
-                || reader.sink.error(port, format!("{number} is no port; the last one is {}", u16::MAX));
+            let told = || {
+                reader.sink.error(port, format!("port out of range: {number}; ports are 1 to {}", u16::MAX))
+            };
             u16::try_from(number).map_err(|_| told()).ok()
         }),
         before: hooks(node.get("before"), reader),

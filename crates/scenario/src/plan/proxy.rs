@@ -19,7 +19,7 @@ pub fn check_proxy(text: &str) -> Result<(), String> {
     if text == PROXY_OF_ENVIRONMENT {
         return Ok(());
     }
-    let url = Url::parse(text).map_err(|error| format!("it is no URL ({error}); {WRITE}"))?;
+    let url = Url::parse(text).map_err(|error| format!("not a URL ({error}); {WRITE}"))?;
     match url.scheme() {
         "http" => {}
         other => return Err(format!("a proxy is spoken with by http://, not {other}://; {WRITE}")),
@@ -101,7 +101,7 @@ mod tests {
             ("https://p", "not https://"),
             ("http://p/path", "more than a host"),
             ("http://me:a#b@p:1", "HOST:PORT"),
-            ("environment", "no URL"),
+            ("environment", "not a URL"),
         ] {
             let told = check_proxy(wrong).unwrap_err();
             assert!(told.contains(says) && !told.contains("a#b"), "{wrong}: {told}");

@@ -172,7 +172,7 @@ impl Watched {
         let (word, value) = text.split_once('=').unwrap_or((text, ""));
         let number = |most: u32| {
             let number = value.parse::<u32>().ok().filter(|number| (1..=most).contains(number));
-            number.ok_or_else(|| format!("\"{value}\" is no {word}; write {word}=NUMBER, up to {most}"))
+            number.ok_or_else(|| format!("\"{value}\" is not a {word}; write {word}=NUMBER, up to {most}"))
         };
         match word {
             "pid" => number(i32::MAX as u32).map(Watched::Pid),
@@ -182,7 +182,7 @@ impl Watched {
             "unit" => plain(value).map(Watched::Unit),
             "container" => plain(value).map(Watched::Container),
             _ => Err(format!(
-                "\"{text}\" is nothing that can be watched; write pid=NUMBER, name=PROGRAM, port=NUMBER, cgroup=/PATH, \
+                "\"{text}\" cannot be watched; write pid=NUMBER, name=PROGRAM, port=NUMBER, cgroup=/PATH, \
                  unit=NAME, container=NAME, or the URL of a page of metrics"
             )),
         }
@@ -210,7 +210,7 @@ impl Watched {
         match path.starts_with('/') && is_within && path.chars().count() <= TEXT_MAX {
             true => Ok(Watched::Cgroup(path.trim_end_matches('/').to_owned())),
             false => {
-                Err(format!("\"{path}\" is no control group; write a path like /system.slice/x.service"))
+                Err(format!("\"{path}\" is not a control group; write a path like /system.slice/x.service"))
             }
         }
     }
@@ -221,7 +221,7 @@ impl Watched {
     /// Where the URL is none of HTTP, or there are too many series.
     pub fn metrics(url: &str, series: Vec<MetricSeries>) -> Result<Watched, String> {
         let wrong = |why: &dyn fmt::Display| {
-            Err(format!("\"{url}\" is no page of metrics: {why}; write http://HOST:PORT/metrics"))
+            Err(format!("\"{url}\" is not a page of metrics: {why}; write http://HOST:PORT/metrics"))
         };
         match Url::parse(url) {
             Err(error) => return wrong(&error),
@@ -415,17 +415,17 @@ mod tests {
         assert_eq!(url, "http://h:9100/metrics");
         assert_eq!(series, ["node_load1", "a_total{x=\"1,2\",y=\"z\"}", "b"]);
         for (wrong, why) in [
-            ("pid=0", "is no pid"),
-            ("pid=x", "is no pid"),
+            ("pid=0", "is not a pid"),
+            ("pid=x", "is not a pid"),
             ("port=70000", "up to 65535"),
             ("name=", "is not a name"),
             ("name=/usr/bin/x", "without a path"),
-            ("cgroup=x", "is no control group"),
-            ("cgroup=/a/../../etc", "is no control group"),
+            ("cgroup=x", "is not a control group"),
+            ("cgroup=/a/../../etc", "is not a control group"),
             ("http://u:p@h/m", "cannot be sent"),
             ("http://h/m#a{", "} is missing"),
             ("http://h/m#a{b=c}", "double quotes"),
-            ("nginx", "is nothing that can be watched"),
+            ("nginx", "cannot be watched"),
         ] {
             let said = Watched::parse(wrong).unwrap_err();
             assert!(said.contains(why), "{wrong}: {said}");

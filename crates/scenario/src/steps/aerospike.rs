@@ -144,7 +144,7 @@ fn request(session: &mut Session<'_, '_>, step: &Step<'_>, words: &[Node]) -> Op
     let known = said.as_ref().and_then(|said| REQUESTS.iter().find(|(name, ..)| name.as_bytes() == said));
     let Some((name, action, takes)) = known else {
         let names: Vec<&str> = REQUESTS.iter().map(|(name, ..)| *name).collect();
-        let message = format!("this is nothing that Aerospike is asked for; there is {}", names.join(", "));
+        let message = format!("unknown Aerospike command; use one of {}", names.join(", "));
         sink.error(words.first()?, message);
         return None;
     };

@@ -77,7 +77,7 @@ impl Session<'_, '_> {
             if let Some(constant) = value.as_constant()
                 && constant.number().is_none()
             {
-                let message = "this is no number; write a number, or an expression like \"${n}\"";
+                let message = "this is not a number; write a number, or an expression like \"${n}\"";
                 self.reader.sink.error(written, message);
             }
             let text = written.text().unwrap_or_default().trim().to_owned();

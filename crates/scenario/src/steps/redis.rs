@@ -128,7 +128,7 @@ fn check_command(words: &Node, reader: &Reader<'_>) {
         && let Some(meant) = known::meant(name)
     {
         let message = format!(
-            "\"{name}\" is no command of Redis that is known here; did you mean {meant}? It is sent as it stands, as a module \
+            "\"{name}\" is an unknown Redis command; did you mean {meant}? It is sent as it stands, as a module \
              or a newer server may have it"
         );
         reader.sink.warn(position, message);

@@ -89,7 +89,7 @@ fn runs(name: &str) -> Result<Vec<PathBuf>, Failure> {
     if name.contains("://") {
         // not repeated: it may hold a password
         return Err(Failure::usage(
-            "a URL is no run; systems that run are compared by a scenario: tidemark compare my.yaml --url A --url B",
+            "a URL is not a run; systems that run are compared by a scenario: tidemark compare my.yaml --url A --url B",
         ));
     }
     let path = Path::new(name);
