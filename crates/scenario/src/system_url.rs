@@ -535,7 +535,7 @@ mod tests {
             ("cql://u:p@ss?w@h", "? as %3F"),
             ("http://u:p@h", "auth: {basic"),
             ("redis://a:1,", "`` is not HOST:PORT"),
-            ("redis://a:1,b:x", "`b:x` among"),
+            ("redis://a:1,b:x", "`b:x` is not HOST:PORT"),
             ("redis://a?sharding=hash", "`sharding=hash` is not known"),
             ("http://a,b", "memcached:// only"),
             ("redis-cluster://a/1", "no database but 0"),
