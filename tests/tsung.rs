@@ -1,9 +1,9 @@
 //! A client that is not ours: Debian's Tsung sends messages to the intake, and every one that it saw answered with 200 is
-//! there afterwards, under its user, once.
+//! there afterwards, under its user, once: also where, as in the experiment of 2015, the same message comes again and again.
 
 mod common;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -45,12 +45,12 @@ fn number(user: usize) -> String {
 }
 
 /// The session file and its numbers, in `place`.
-fn prepare(place: &Path, authority: &str) -> std::path::PathBuf {
+fn prepare(place: &Path, file: &str, authority: &str) -> std::path::PathBuf {
     let numbers = place.join("numbers.csv");
     let lines: String = (1..=USERS).map(|user| number(user) + "\n").collect();
     std::fs::write(&numbers, lines).unwrap();
     let port = authority.rsplit_once(':').expect("a port").1;
-    let text = std::fs::read_to_string(project().join("tests/tsung/messages.xml")).unwrap();
+    let text = std::fs::read_to_string(project().join("tests/tsung").join(file)).unwrap();
     let text = text
         .replace("\"PORT\"", &format!("{port:?}"))
         .replace("\"USERS\"", &format!("\"{USERS}\""))
@@ -98,28 +98,46 @@ fn total(log: &str, name: &str) -> Option<usize> {
     log.lines().rev().find_map(|line| line.strip_prefix(&wanted)?.rsplit(' ').next()?.parse().ok())
 }
 
-#[test]
-fn what_tsung_saw_answered_is_there() {
+/// Runs a file of Tsung; how often each payload is there afterwards.
+fn found_after(file: &str, settings: &[&str]) -> BTreeMap<String, usize> {
     let place = tempfile::tempdir().unwrap();
     let data = place.path().join("data");
-    let served = Served::start("ingest", &["--data", data.to_str().unwrap(), "--durability", "buffered"]);
-    let log = tsung(place.path(), &prepare(place.path(), &served.authority));
+    let arguments = [&["--data", data.to_str().unwrap(), "--durability", "buffered"], settings].concat();
+    let served = Served::start("ingest", &arguments);
+    let log = tsung(place.path(), &prepare(place.path(), file, &served.authority));
     assert_eq!(total(&log, "200"), Some(USERS * MESSAGES), "{log}");
     assert_eq!(total(&log, "400"), None, "{log}");
 
     let mut client = Client::connect(&served.authority);
-    assert_eq!(client.get("/count").body.trim(), (USERS * MESSAGES).to_string());
-    let mut seen = BTreeSet::new();
+    let count = client.get("/count").body.trim().to_owned();
+    let mut seen = BTreeMap::new();
     for user in 1..=USERS {
         let messages = client.get(&format!("/messages/{}", number(user))).json();
         let messages = messages.as_array().expect("a list");
-        assert_eq!(messages.len(), MESSAGES, "user {user}");
         assert!(messages.is_sorted_by_key(|message| message["time"].to_string()), "user {user}");
         for message in messages {
             let payload = message["payload"].as_str().expect("a payload");
             assert!(payload.starts_with(&number(user)), "{payload}");
-            assert!(seen.insert(payload.to_owned()), "twice: {payload}");
+            *seen.entry(payload.to_owned()).or_default() += 1;
         }
     }
-    assert_eq!(seen.len(), USERS * MESSAGES);
+    assert_eq!(count, seen.values().sum::<usize>().to_string());
+    seen
+}
+
+#[test]
+fn what_tsung_saw_answered_is_there() {
+    let found = found_after("messages.xml", &[]);
+    assert_eq!(found.len(), USERS * MESSAGES);
+    assert!(found.values().all(|times| *times == 1), "{found:?}");
+}
+
+/// Five messages of each user, again and again: each that was sent is found, and with `identity=key` one of each.
+#[test]
+fn the_published_file_finds_as_many_as_it_sent() {
+    for (settings, times) in [(&[][..], MESSAGES / 5), (&["--set", "identity=key"], 1)] {
+        let found = found_after("published.xml", settings);
+        assert_eq!(found.len(), USERS * 5, "{settings:?}");
+        assert!(found.values().all(|found| *found == times), "{settings:?}: {found:?}");
+    }
 }

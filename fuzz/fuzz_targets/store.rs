@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use libfuzzer_sys::fuzz_target;
 use tidemark_store::bookings::{Booking, Bookings};
 use tidemark_store::customers::{Customer, Customers};
-use tidemark_store::messages::{Message, Messages, Tree, TreeOptions, TreeReader};
+use tidemark_store::messages::{Message, MessageId, Messages, Tree, TreeOptions, TreeReader};
 use tidemark_store::sessions::{Session, Sessions};
 use tidemark_store::{Durability, Embedded, StoreError};
 
@@ -31,7 +31,7 @@ fn messages(dir: &Path) {
         }
         // what waits when the store is closed is kept
         let payload = "x".repeat(40).into();
-        drop(store.add(Message { user: time_ms % 3, time_ms, kind: *b"ABC", payload }));
+        drop(store.add(Message { user: time_ms % 3, time_ms, kind: *b"ABC", id: MessageId::NONE, payload }));
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tidemark_store::messages::{Message, Messages, Query, Tree, TreeOptions};
+use tidemark_store::messages::{Message, MessageId, Messages, Query, Tree, TreeOptions};
 use tidemark_store::{Durability, StoreError};
 
 use crate::engine::{Committer, Engine, Table, Wrong, open};
@@ -18,7 +18,7 @@ fn message(number: u64) -> Message {
     let mut random = fastrand::Rng::with_seed(number);
     let mut payload = vec![0; random.usize(100..=1000)];
     random.fill(&mut payload);
-    Message { user: number % USERS, time_ms: number / USERS, kind: *b"ABC", payload: payload.into() }
+    Message { user: number % USERS, time_ms: number / USERS, kind: *b"ABC", id: MessageId::unique(), payload: payload.into() }
 }
 
 fn key(message: &Message) -> Vec<u8> {

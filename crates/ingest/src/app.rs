@@ -147,7 +147,7 @@ mod tests {
 
     use tidemark_store::Answer;
     use tidemark_store::StoreMetrics;
-    use tidemark_store::messages::{Messages, Page, Query};
+    use tidemark_store::messages::{MessageId, Messages, Page, Query};
 
     use std::pin::pin;
 
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn message(time_ms: u64) -> Message {
-        Message { user: 1, time_ms, kind: *b"ABC", payload: "x".into() }
+        Message { user: 1, time_ms, kind: *b"ABC", id: MessageId::NONE, payload: "x".into() }
     }
 
     #[test]

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get};
+use axum::{Extension, Router};
 use bytes::Bytes;
 use tidemark_service::OPENAPI_PATH;
 use tidemark_service::{Answer, System, not_allowed};
-use tidemark_store::messages::{Message, Place, Query};
+use tidemark_store::messages::{Message, MessageId, Place, Query};
 
 use crate::app::App;
+use crate::identity::Identity;
 use crate::openapi::document;
 use crate::page::{LIMIT_MAX, Rendering};
 use crate::payload::{NotAMessage, field, message_of_query, read_message};
@@ -46,22 +47,30 @@ fn routes() -> [(&'static str, MethodRouter<Arc<App>>); 4] {
 }
 
 /// The intake as it is served: its routes, and a fast path for messages past them.
-pub(crate) fn system(app: Arc<App>) -> System {
-    let routes = router(app.clone());
-    System::new(routes).fast_path(MESSAGE_PATH, move |method, query, body| {
-        let message = message(method, query, body)?; // none: the router says which are
+pub(crate) fn system(app: Arc<App>, identity: Identity) -> System {
+    let routes = router(app.clone()).layer(Extension(identity));
+    System::new(routes).fast_path(MESSAGE_PATH, move |request| {
+        // none: the router says which methods there are
+        let message = message(request.method, request.query, request.body, identity, request.headers)?;
         let app = app.clone();
         Some(async move { taken(&app, message).await })
     })
 }
 
 /// The message that a request has, as its body or in its query; none with a method that takes no message.
-fn message(method: &Method, query: Option<&str>, body: &[u8]) -> Option<Result<Message, NotAMessage>> {
-    match *method {
-        Method::POST => Some(read_message(Bytes::copy_from_slice(body))),
-        Method::GET | Method::HEAD => Some(message_of_query(query.unwrap_or_default())),
-        _ => None,
-    }
+fn message(
+    method: &Method,
+    query: Option<&str>,
+    body: &[u8],
+    identity: Identity,
+    headers: &HeaderMap,
+) -> Option<Result<Message, NotAMessage>> {
+    let message = match *method {
+        Method::POST => read_message(Bytes::copy_from_slice(body)),
+        Method::GET | Method::HEAD => message_of_query(query.unwrap_or_default()),
+        _ => return None,
+    };
+    Some(message.map(|message| Message { id: identity.id_of(headers), ..message }))
 }
 
 fn plain(body: impl Into<Body>) -> Response {
@@ -79,8 +88,15 @@ async fn taken(app: &App, message: Result<Message, NotAMessage>) -> Answer {
     }
 }
 
-async fn take(State(app): Shared, method: Method, RawQuery(query): RawQuery, body: Bytes) -> Answer {
-    match message(&method, query.as_deref(), &body) {
+async fn take(
+    State(app): Shared,
+    Extension(identity): Extension<Identity>,
+    method: Method,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer {
+    match message(&method, query.as_deref(), &body, identity, &headers) {
         Some(message) => taken(&app, message).await,
         None => not_allowed("GET,HEAD,POST").into(),
     }
@@ -106,17 +122,23 @@ fn number<T: std::str::FromStr>(query: &str, name: &str, otherwise: T) -> Result
     digits(&value).ok_or_else(|| Refusal::BadRequest(format!("{name} is not a whole number").into()))
 }
 
-/// A place as a cursor: time, then the kind in hexadecimal digits.
+/// A place as a cursor: time, then the kind and the id in hexadecimal digits.
 fn cursor_of(place: Place) -> String {
     let [a, b, c] = place.kind;
-    format!("{}-{a:02x}{b:02x}{c:02x}", place.time_ms)
+    let id = u128::from_be_bytes(*place.id.as_bytes());
+    format!("{}-{a:02x}{b:02x}{c:02x}-{id:032x}", place.time_ms)
 }
 
 fn place_of(cursor: &[u8]) -> Option<Place> {
-    let (time, kind) = std::str::from_utf8(cursor).ok()?.split_once('-')?;
-    let is_kind = kind.len() == 6 && kind.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let kind = u32::from_str_radix(kind, 16).ok().filter(|_| is_kind)?.to_be_bytes();
-    Some(Place { time_ms: digits(time.as_bytes())?, kind: [kind[1], kind[2], kind[3]] })
+    let mut parts = std::str::from_utf8(cursor).ok()?.splitn(3, '-');
+    let time_ms = digits(parts.next()?.as_bytes())?;
+    let mut hex = |length| {
+        let digits = parts.next()?;
+        let is_one = digits.len() == length && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        u128::from_str_radix(digits, 16).ok().filter(|_| is_one)
+    };
+    let [.., a, b, c] = hex(6)?.to_be_bytes();
+    Some(Place { time_ms, kind: [a, b, c], id: MessageId::from_bytes(hex(32)?.to_be_bytes()) })
 }
 
 fn read_query(user: &str, query: &str) -> Result<Query, Refusal> {
@@ -178,14 +200,18 @@ mod tests {
         assert_eq!(digits::<u64>(b"0042"), Some(42));
         assert_eq!(number("limit=%2B5", "limit", 1).ok(), None);
         assert_eq!(number("limit=5", "limit", 1).ok(), Some(5));
-        assert_eq!(place_of(b"+1-414243"), None);
-        assert_eq!(place_of(b"1-+14243"), None);
+        let id = "0".repeat(32);
+        assert!(place_of(format!("1-414243-{id}").as_bytes()).is_some());
+        let signed = [format!("+1-414243-{id}"), format!("1-+14243-{id}"), format!("1-414243-+{}", &id[1..])];
+        for wrong in signed.iter().map(String::as_str).chain(["1-414243", "1-414243-", "1", ""]) {
+            assert_eq!(place_of(wrong.as_bytes()), None, "{wrong}");
+        }
     }
 
     proptest! {
         #[test]
-        fn a_cursor_is_a_place(time_ms: u64, kind: [u8; 3]) {
-            let place = Place { time_ms, kind };
+        fn a_cursor_is_a_place(time_ms: u64, kind: [u8; 3], id: [u8; 16]) {
+            let place = Place { time_ms, kind, id: MessageId::from_bytes(id) };
             prop_assert_eq!(place_of(cursor_of(place).as_bytes()), Some(place));
         }
 

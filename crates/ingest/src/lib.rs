@@ -1,8 +1,9 @@
 //! The message intake: takes small messages, many and without end, and keeps every one that it has acknowledged.
 //!
 //! A message is one text: who (10 digits), when (13 digits, milliseconds since 1970), of which kind (3 characters),
-//! and then whatever the sender likes. Those 26 characters are its key. `200 OK` means that the message is as durable
-//! as the server was told to make messages.
+//! and then whatever the sender likes. `200 OK` means that the message is as durable as the server was told to make
+//! messages. Each request that is acknowledged is a message of its own, however alike they are, unless it has the
+//! `Idempotency-Key` of another; with `identity=key` the last one of a user, time and kind stays.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -40,7 +41,7 @@
 //!
 //! - `GET /m?c=TEXT`, `POST /m` with the text as the body: 200 `OK`; 400 with the reason for what is no message; 503
 //!   with `Retry-After` when too many wait already.
-//! - `GET /count`: how many different messages there are.
+//! - `GET /count`: how many messages there are.
 //! - `GET /behind`: how many were acknowledged and are not counted and shown yet; 0 without a buffer.
 //! - `GET /messages/USER?from=&to=&limit=&cursor=`: the user's messages in order of time, from `from` on and before
 //!   `to` (milliseconds), as a JSON array. A page that is not the last has the cursor of the next one in the header
@@ -77,6 +78,7 @@
 mod app;
 mod buffer;
 mod handlers;
+mod identity;
 mod openapi;
 mod page;
 mod payload;

@@ -36,7 +36,7 @@ pub(crate) fn document() -> Value {
         },
         "paths": {
             "/m": {"get": take_query(), "post": take_body()},
-            "/count": {"get": number("count", "How many different messages there are")},
+            "/count": {"get": number("count", "How many messages there are")},
             "/behind": {
                 "get": number("behind", "How many were acknowledged and are not counted and shown yet"),
             },
@@ -96,16 +96,26 @@ fn taken() -> Value {
 
 fn take_query() -> Value {
     let mut take = operation("take", "Takes a message", taken(), &[400]);
-    take["parameters"] = json!([{
-        "name": "c", "in": "query", "required": true, "schema": {"$ref": "#/components/schemas/Text"},
-    }]);
+    take["parameters"] = json!([
+        {"name": "c", "in": "query", "required": true, "schema": {"$ref": "#/components/schemas/Text"}},
+        idempotency_key(),
+    ]);
     take
+}
+
+fn idempotency_key() -> Value {
+    json!({
+        "name": "Idempotency-Key", "in": "header", "schema": {"type": "string"},
+        "description": "Requests with the same one, and the same user, time and kind, are one message; without it each is a \
+            message of its own, but with `identity=key`",
+    })
 }
 
 fn take_body() -> Value {
     let mut take =
         operation("takeBody", "Takes a message that is the body, of whatever type", taken(), &[400, 413]);
     let schema = json!({"$ref": "#/components/schemas/Text"});
+    take["parameters"] = json!([idempotency_key()]);
     take["requestBody"] = json!({"required": true, "content": {"text/plain": {"schema": schema}}});
     take
 }
@@ -115,7 +125,7 @@ fn number(id: &str, summary: &str) -> Value {
 }
 
 fn messages() -> Value {
-    let cursor = json!({"type": "string", "pattern": "^[0-9]{1,20}-[0-9a-f]{6}$"});
+    let cursor = json!({"type": "string", "pattern": "^[0-9]{1,20}-[0-9a-f]{6}-[0-9a-f]{32}$"});
     let mut page = operation(
         "messages",
         "A user's messages in order of time. A page has at most `limit` of them, or some megabytes",
@@ -131,7 +141,7 @@ fn messages() -> Value {
         &[400],
     );
     // no more digits than are always a number of 64 bits
-    let cursor = json!({"type": "string", "pattern": "^([0-9]{1,19}-[0-9a-f]{6})?$"});
+    let cursor = json!({"type": "string", "pattern": "^([0-9]{1,19}-[0-9a-f]{6}-[0-9a-f]{32})?$"});
     let field = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "query", "description": description, "schema": schema});
     let time = || json!({"type": "integer", "minimum": 0, "maximum": u64::MAX});
     page["parameters"] = json!([

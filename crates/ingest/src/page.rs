@@ -114,6 +114,7 @@ mod tests {
     use std::sync::Arc;
 
     use proptest::prelude::*;
+    use tidemark_store::messages::MessageId;
     use tokio::sync::Semaphore;
 
     use super::*;
@@ -138,7 +139,13 @@ mod tests {
     #[test]
     fn a_message_is_shown_with_its_key_and_as_it_was_sent() {
         let payload = "00000000071425000000123ABC\"1\"";
-        let message = Message { user: 7, time_ms: 1_425_000_000_123, kind: *b"ABC", payload: payload.into() };
+        let message = Message {
+            user: 7,
+            time_ms: 1_425_000_000_123,
+            kind: *b"ABC",
+            id: MessageId::NONE,
+            payload: payload.into(),
+        };
         let text = String::from_utf8(rendered(vec![message]).1).unwrap();
         assert_eq!(
             text,
@@ -149,7 +156,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_announced_is_sent_and_is_json(texts in proptest::collection::vec(any::<Vec<u8>>(), 0..2000), user: u64, time_ms: u64, kind: [u8; 3]) {
-            let messages: Vec<Message> = texts.iter().map(|text| Message { user, time_ms, kind, payload: text.clone().into() }).collect();
+            let messages: Vec<Message> = texts.iter().map(|text| Message { user, time_ms, kind, id: MessageId::NONE, payload: text.clone().into() }).collect();
             let (announced, bytes) = rendered(messages);
             prop_assert_eq!(announced, bytes.len() as u64);
             let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use memchr::memchr2;
-use tidemark_store::messages::{Message, PAYLOAD_BYTES_MAX};
+use tidemark_store::messages::{Message, MessageId, PAYLOAD_BYTES_MAX};
 
 /// The part of a message that says who, when and of which kind.
 pub const KEY_BYTES: usize = USER_DIGITS + TIME_DIGITS + KIND_BYTES;
@@ -38,7 +38,7 @@ pub enum NotAMessage {
     Encoding,
 }
 
-/// Reads a message. Any bytes are a message or say why they are none.
+/// Reads a message, which has no id yet. Any bytes are a message or say why they are none.
 pub fn read_message(payload: Bytes) -> Result<Message, NotAMessage> {
     if payload.is_empty() {
         return Err(NotAMessage::Missing);
@@ -59,7 +59,7 @@ pub fn read_message(payload: Bytes) -> Result<Message, NotAMessage> {
     if std::str::from_utf8(&payload).is_err() {
         return Err(NotAMessage::Encoding);
     }
-    Ok(Message { user, time_ms, kind, payload })
+    Ok(Message { user, time_ms, kind, id: MessageId::NONE, payload })
 }
 
 /// Reads the message that a query has as its field `c`: `c=TEXT`, with what is special in a query percent-encoded. Any

@@ -69,7 +69,8 @@ mod tests {
     fn page(messages: u64) -> Page {
         // the largest there are
         let payload = vec![1; PAYLOAD_BYTES_MAX];
-        let message = |time_ms| Message { user: 1, time_ms, kind: *b"ABC", payload: payload.clone().into() };
+        let place = |time_ms| Place { kind: *b"ABC", ..Place::first_of(time_ms) };
+        let message = |time_ms| Message::at(1, place(time_ms), payload.clone().into());
         Page { messages: (0..messages).map(message).collect(), next: None }
     }
 
@@ -79,7 +80,7 @@ mod tests {
         let one = rendered_bytes(&all.messages[0]) + 1;
         assert_eq!((cut(&mut all, 5 * one + 2), all.messages.len(), all.next), (5 * one + 2, 5, None));
         let bytes = cut(&mut all, 5 * one + 1);
-        let next = Place { time_ms: 3, kind: *b"ABC" };
+        let next = Place { kind: *b"ABC", ..Place::first_of(3) };
         assert_eq!((bytes, all.messages.len(), all.next), (4 * one + 2, 4, Some(next)));
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidemark_service::encode::DescriptorEncoder;
 use tidemark_service::{
     BoundServer, Options, ReferenceSystem, ServiceError, Setting, SettingError, Settings, StartError, System,
 };
@@ -11,6 +12,7 @@ use tidemark_store::messages::MessageStore;
 use crate::app::App;
 use crate::buffer::Buffer;
 use crate::handlers::system;
+use crate::identity::Identity;
 use crate::settings::SETTINGS;
 use crate::store_metrics::encode;
 use crate::stores::Kind;
@@ -21,6 +23,7 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 /// An intake as its settings have it.
 pub struct Ingest {
     waiting_max: usize,
+    identity: Identity,
     memory_bytes: u64,
     store: Kind,
     buffer: Buffer,
@@ -39,6 +42,7 @@ impl ReferenceSystem for Ingest {
         let memory_mb: u64 = settings.value("memory_mb", 1..=1_000_000)?;
         Ok(Ingest {
             waiting_max,
+            identity: settings.text("identity", |text| text.parse().ok())?,
             memory_bytes: memory_mb * 1024 * 1024,
             store: Kind::read(settings, waiting_max)?,
             buffer: Buffer::read(settings, waiting_max)?,
@@ -67,8 +71,11 @@ impl ReferenceSystem for Ingest {
                 self.buffer.clone().before(store, durability)?
             }
         };
+        let identity = self.identity;
         let app = Arc::new(App::new(store, self.waiting_max, options.worker_count()));
-        Ok(system(app.clone()).counters(move |encoder| encode(encoder, &app, durability)))
+        let (system, store) = (system(app.clone(), identity), app.store.clone());
+        let counters = move |encoder: &mut DescriptorEncoder<'_>| encode(encoder, &app, durability, identity);
+        Ok(system.health(move || store.trouble()).counters(counters))
     }
 }
 

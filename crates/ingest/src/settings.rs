@@ -10,6 +10,13 @@ pub(crate) const SETTINGS: &[Setting] = &[
         help: "messages that wait for the store at once; one more is answered 503 with Retry-After, or held back a little where many are",
     },
     Setting {
+        name: "identity",
+        default: "message",
+        allowed: "message or key",
+        help: "message: each request is a message of its own, unless it has the Idempotency-Key of another; \
+               key: the last one of a user, time and type stays",
+    },
+    Setting {
         name: "memory_mb",
         default: "384",
         allowed: "1 to 1000000",
@@ -35,7 +42,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         allowed: "up to 48 small letters, digits and underscores",
         help: "store=cassandra: the keyspace of its tables; made if it is not there",
     },
-    #[cfg(feature = "cassandra")]
+    // there in every build, so that one scenario is for all of them
     Setting {
         name: "replication",
         default: "auto",

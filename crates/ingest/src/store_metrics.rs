@@ -6,12 +6,23 @@ use tidemark_service::encode::{DescriptorEncoder, counter, gauge, info, own, syn
 use tidemark_store::Durability;
 
 use crate::app::App;
+use crate::identity::Identity;
 
 /// Writes the counters of the intake and of its store.
-pub(crate) fn encode(e: &mut DescriptorEncoder<'_>, app: &App, durability: Durability) -> fmt::Result {
+pub(crate) fn encode(
+    e: &mut DescriptorEncoder<'_>,
+    app: &App,
+    durability: Durability,
+    identity: Identity,
+) -> fmt::Result {
     let now = app.store.metrics();
-    let labels = [("durability", durability.as_str())];
-    info(e, "ingest_store", "What an acknowledged message is worth", &labels)?;
+    let labels = [("durability", durability.as_str()), ("identity", identity.as_str())];
+    info(
+        e,
+        "ingest_store",
+        "What an acknowledged message is worth, and what makes two requests one",
+        &labels,
+    )?;
     counter(e, "ingest_messages", "Messages acknowledged by the store", now.writes)?;
     let help = "Messages that the store did not acknowledge, whether they are kept or not";
     counter(e, "ingest_failed", help, now.failed)?;

@@ -7,7 +7,7 @@ mod ingest;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use client::eventually;
 use ingest::{Running, message, options};
@@ -51,15 +51,58 @@ fn the_description_is_of_what_is_served() {
     assert_eq!(running.client().get(&format!("/m?c={example}")).status, 200);
 }
 
-#[test]
-fn the_same_message_again_is_one() {
-    let running = Running::start();
+/// Sends the same request three times, then one with an idempotency key three times; how many messages that is.
+fn sent_again(identity: &[(&str, &str)]) -> String {
+    let running = Running::start_with(identity);
     let mut client = running.client();
     for _ in 0..3 {
         assert_eq!(client.get(&format!("/m?c={}", message(1, 5, "ABC"))).status, 200);
     }
-    assert_eq!(client.get(&format!("/m?c={}", message(1, 5, "DEF"))).status, 200);
-    assert_eq!(client.get("/count").text(), "2");
+    for (method, text) in [("POST", message(1, 5, "DEF")), ("POST", message(2, 5, "DEF"))] {
+        for _ in 0..3 {
+            let key = [("Idempotency-Key", "\"8e03978e\"")];
+            assert_eq!(client.request(method, "/m", &key, text.as_bytes()).status, 200);
+        }
+    }
+    client.get("/count").text().to_owned()
+}
+
+#[test]
+fn every_request_is_a_message_of_its_own_unless_it_is_the_same_by_its_key() {
+    assert_eq!(sent_again(&[]), "5");
+    assert_eq!(sent_again(&[("identity", "message")]), "5");
+    assert_eq!(sent_again(&[("identity", "key")]), "3");
+    let error = Ingest::bind(Options { settings: [("identity".into(), "none".into())].into(), ..options() });
+    let error = error.err().expect("no such identity").to_string();
+    assert!(error.contains("message or key"), "{error}");
+}
+
+/// As the published client sends: the time is taken once, and the same five messages come for ever.
+#[test]
+fn messages_that_are_all_alike_are_all_found_also_after_a_restart() {
+    const ROUNDS: usize = 200;
+    let dir = tempfile::tempdir().unwrap();
+    let kinds = ["ABC", "DEF", "GHI", "JKL", "MNO"];
+    {
+        let running = Running::start_in(dir.path(), Durability::Buffered);
+        let mut client = running.client();
+        for kind in kinds.iter().cycle().take(5 * ROUNDS) {
+            assert_eq!(client.get(&format!("/m?c={}", message(1, 5, kind))).status, 200);
+        }
+    }
+    let running = Running::start_in(dir.path(), Durability::Buffered);
+    let mut client = running.client();
+    assert_eq!(client.get("/count").text(), (5 * ROUNDS).to_string());
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let reply = client.get(&format!("/messages/1?limit=77&cursor={cursor}"));
+        found.extend(reply.json().as_array().unwrap().iter().map(|m| m["type"].as_str().unwrap().to_owned()));
+        match reply.header("next-cursor") {
+            Some(next) => cursor = next.to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(found, kinds.map(|kind| vec![kind; ROUNDS]).concat());
 }
 
 #[test]
@@ -159,8 +202,8 @@ fn those_who_take_their_page_slowly_keep_nobody_waiting() {
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_restart() {
-    let dir = tempfile::tempdir().unwrap();
     for durability in [Durability::Synced, Durability::Buffered] {
+        let dir = tempfile::tempdir().unwrap();
         let before = {
             let running = Running::start_in(dir.path(), durability);
             let mut client = running.client();
@@ -213,7 +256,7 @@ fn many_clients_at_once() {
         "ingest_refused_total 0".into(),
         "ingest_waiting 0".into(),
         "ingest_store_stopped 0".into(),
-        "ingest_store_info{durability=\"synced\"} 1".into(),
+        "ingest_store_info{durability=\"synced\",identity=\"message\"} 1".into(),
         format!(
             "tidemark_requests_total{{route=\"/m\",method=\"GET\",status=\"200\"}} {}",
             CLIENTS * MESSAGES
@@ -224,9 +267,9 @@ fn many_clients_at_once() {
     assert!(metrics.text().contains("ingest_store_sync_seconds_bucket"), "{}", metrics.text());
 }
 
-/// A store that never answers a write.
+/// A store that never answers a write, and may say that it has stopped.
 #[derive(Default)]
-struct Standing(AtomicUsize);
+struct Standing(AtomicUsize, AtomicBool);
 
 impl Messages for Standing {
     fn add(&self, _message: Message) -> Answer<'_, ()> {
@@ -243,8 +286,21 @@ impl Messages for Standing {
     }
 
     fn metrics(&self) -> StoreMetrics {
-        StoreMetrics::default()
+        StoreMetrics { stopped: self.1.load(Ordering::Relaxed), ..StoreMetrics::default() }
     }
+}
+
+#[test]
+fn health_tells_of_a_store_that_has_stopped() {
+    let store = Arc::new(Standing::default());
+    let running = Running::run(Ingest::bind_with_store(options(), store.clone()).unwrap());
+    let mut client = running.client();
+    store.1.store(true, Ordering::Relaxed);
+    let reply = client.get("/health");
+    assert_eq!(reply.status, 503);
+    assert!(reply.json()["reason"].as_str().unwrap().contains("started again"), "{}", reply.text());
+    store.1.store(false, Ordering::Relaxed);
+    assert_eq!(client.get("/health").status, 200);
 }
 
 #[test]

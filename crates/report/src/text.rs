@@ -342,6 +342,11 @@ fn what_ran(text: &mut Text, manifest: &Manifest) {
         });
         text.named("durability", &[durability, &sync.unwrap_or_default()]);
     }
+    if !system.settings.is_empty() {
+        let settings: Vec<String> =
+            system.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        text.named("settings", &settings.iter().map(String::as_str).collect::<Vec<_>>());
+    }
     let cores = match machine.cores {
         0 => String::new(),
         1 => "1 core".into(),

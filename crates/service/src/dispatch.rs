@@ -114,12 +114,17 @@ fn own(
 }
 
 fn health(shared: &Shared) -> Response<Body> {
-    let (status, word) = match shared.state() {
-        State::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
-        State::Ready => (StatusCode::OK, "ready"),
-        State::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+    let trouble = shared.published.get().and_then(|published| (published.trouble)());
+    let (status, word) = match (shared.state(), trouble) {
+        (State::Starting, _) => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
+        (State::Ready, None) => (StatusCode::OK, "ready"),
+        (State::Ready, Some(_)) => (StatusCode::SERVICE_UNAVAILABLE, "failing"),
+        (State::Stopping, _) => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
     };
-    let body = serde_json::json!({ "status": word, "system": shared.name, "version": shared.version });
+    let mut body = serde_json::json!({ "status": word, "system": shared.name, "version": shared.version });
+    if let Some(trouble) = trouble {
+        body["reason"] = trouble.into();
+    }
     json(status, body.to_string())
 }
 

@@ -123,7 +123,7 @@ pub(crate) struct FastPath<B> {
 
 impl<B, F> Endpoint for FastPath<B>
 where
-    B: Fn(&Method, Option<&str>, &[u8]) -> Option<F> + Send + Sync + 'static,
+    B: Fn(&EndpointRequest<'_>) -> Option<F> + Send + Sync + 'static,
     F: Future<Output = Answer> + Send + 'static,
 {
     fn start(&mut self, server: &mut Starting<'_>) -> Result<(), ServiceError> {
@@ -135,7 +135,7 @@ where
         if request.path != self.path {
             return None;
         }
-        let begin = || (self.begin)(request.method, request.query, request.body);
+        let begin = || (self.begin)(request);
         let answering: Answering = match catch_unwind(AssertUnwindSafe(begin)) {
             Ok(answering) => Box::pin(answering?),
             // goes on where the answer is waited for, so that it counts under this path

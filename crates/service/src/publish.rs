@@ -7,7 +7,7 @@ use prometheus_client::collector::Collector;
 use crate::ServiceError;
 use crate::answer::NOT_ALLOWED_TEXT;
 use crate::endpoint::{Endpoint, Starting};
-use crate::server::Refuse;
+use crate::server::{Refuse, Trouble};
 use crate::shared::{NoteRoute, Published, Shared};
 
 /// Endpoints and routes of a system; what the endpoints count goes to the `collectors`.
@@ -16,6 +16,7 @@ pub(crate) fn publish(
     mut router: Router,
     mut endpoints: Vec<Box<dyn Endpoint>>,
     refuse: Refuse,
+    trouble: Trouble,
     collectors: &mut Vec<Box<dyn Collector>>,
 ) -> Result<Published, ServiceError> {
     if router.has_routes() {
@@ -29,5 +30,5 @@ pub(crate) fn publish(
     let workers = counts.workers.len();
     let mut starting = Starting { name, version, workers, counts, collectors };
     endpoints.iter_mut().try_for_each(|endpoint| endpoint.start(&mut starting))?;
-    Ok(Published { router, endpoints })
+    Ok(Published { router, endpoints, trouble })
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Method, Response, StatusCode};
+use axum::http::{Response, StatusCode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Registry;
@@ -20,7 +20,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::endpoint::{Endpoint, FastPath, RouteId};
+use crate::endpoint::{Endpoint, EndpointRequest, FastPath, RouteId};
 use crate::metrics::{Bound, Counts, NO_ROUTE};
 use crate::process::Process;
 use crate::shared::{Shared, State};
@@ -52,7 +52,11 @@ pub struct System {
     collectors: Vec<Box<dyn Collector>>,
     at_stop: Vec<AtStop>,
     refuse: Refuse,
+    trouble: Trouble,
 }
+
+/// Says why a system cannot do its work now, or that it can.
+pub(crate) type Trouble = Box<dyn Fn() -> Option<&'static str> + Send + Sync>;
 
 /// Makes the answer that says why a request is refused.
 pub type Refuse = fn(StatusCode, &str) -> Response<Body>;
@@ -68,6 +72,7 @@ impl System {
             collectors: Vec::new(),
             at_stop: Vec::new(),
             refuse: answer::reason,
+            trouble: Box::new(|| None),
         }
     }
 
@@ -84,12 +89,12 @@ impl System {
     }
 
     /// A fast path for what is asked for far more often than all else: past the router, and with nothing of the request
-    /// kept while it waits. `begin` gets method, query and body, and copies what it needs of them; where it gives
-    /// nothing the router is asked, which has the path too.
+    /// kept while it waits. `begin` gets the request, and copies what it needs of it; where it gives nothing the router is
+    /// asked, which has the path too.
     pub fn fast_path<F: Future<Output = Answer> + Send + 'static>(
         self,
         path: &'static str,
-        begin: impl Fn(&Method, Option<&str>, &[u8]) -> Option<F> + Send + Sync + 'static,
+        begin: impl Fn(&EndpointRequest<'_>) -> Option<F> + Send + Sync + 'static,
     ) -> Self {
         self.endpoint(FastPath { path, route: RouteId(NO_ROUTE), begin })
     }
@@ -105,6 +110,13 @@ impl System {
     /// requests in flight are waited for.
     pub fn background(mut self, work: impl Future<Output = ()> + Send + 'static) -> Self {
         self.background.push(Box::pin(work));
+        self
+    }
+
+    /// Has `/health` answer 503 while `trouble` says why the system cannot do its work. It is called for each such request,
+    /// and must not block.
+    pub fn health(mut self, trouble: impl Fn() -> Option<&'static str> + Send + Sync + 'static) -> Self {
+        self.trouble = Box::new(trouble);
         self
     }
 
@@ -388,8 +400,8 @@ fn say_listening(local: SocketAddr) {
 
 /// Makes a system that has started reachable.
 fn ready(shared: &Arc<Shared>, system: System) -> Result<Vec<AtStop>, ServiceError> {
-    let System { router, endpoints, background, mut collectors, at_stop, refuse } = system;
-    let published = publish::publish(shared, router, endpoints, refuse, &mut collectors)?;
+    let System { router, endpoints, background, mut collectors, at_stop, refuse, trouble } = system;
+    let published = publish::publish(shared, router, endpoints, refuse, trouble, &mut collectors)?;
     let mut registry = shared.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     collectors.into_iter().for_each(|collector| registry.register_collector(collector));
     drop(registry);

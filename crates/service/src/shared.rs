@@ -13,6 +13,7 @@ use tower::{Layer, Service};
 use crate::Limits;
 use crate::endpoint::Endpoint;
 use crate::metrics::Counts;
+use crate::server::Trouble;
 
 /// Where the server is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,7 @@ pub(crate) struct Published {
     pub(crate) router: Router,
     /// Asked before the router, in this order.
     pub(crate) endpoints: Vec<Box<dyn Endpoint>>,
+    pub(crate) trouble: Trouble,
 }
 
 /// Shared by the accepting thread, the workers and the starting system.

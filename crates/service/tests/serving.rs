@@ -1,6 +1,7 @@
 //! The server by real connections: life and stop, errors, what HTTP allows.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -201,8 +202,9 @@ fn a_panic_is_a_500_without_detail_and_the_connection_goes_on() {
 
 #[test]
 fn the_fast_path_answers_its_path_and_leaves_the_rest_to_the_router() {
-    let system = System::new(routes()).fast_path("/echo", |method, query, body| {
-        if method != "POST" {
+    let system = System::new(routes()).fast_path("/echo", |request| {
+        let (query, body) = (request.query, request.body);
+        if request.method != "POST" {
             return None;
         }
         assert_ne!(body, b"boom at once", "on purpose");
@@ -231,6 +233,27 @@ fn the_fast_path_answers_its_path_and_leaves_the_rest_to_the_router() {
     ] {
         assert!(metrics.text().lines().any(|l| l == line), "no {line} in\n{}", metrics.text());
     }
+    running.end();
+}
+
+#[test]
+fn a_system_that_cannot_work_says_so_until_it_can() {
+    let is_failing = Arc::new(AtomicBool::new(false));
+    let failing = is_failing.clone();
+    let system = System::new(routes()).health(move || failing.load(Ordering::Relaxed).then_some("no store"));
+    let running = Running::start(Server::new(system).workers(1));
+    let mut client = running.ready_client();
+    let mut health = || {
+        let reply = client.get("/health");
+        (reply.status, reply.json()["status"].clone(), reply.json()["reason"].clone())
+    };
+    for _ in 0..2 {
+        assert_eq!(health(), (200, "ready".into(), serde_json::Value::Null));
+        is_failing.store(true, Ordering::Relaxed);
+        assert_eq!(health(), (503, "failing".into(), "no store".into()));
+        is_failing.store(false, Ordering::Relaxed);
+    }
+    assert_eq!(running.client().get("/hello/you").status, 200);
     running.end();
 }
 

@@ -21,7 +21,7 @@ use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::Consistency;
 use tidemark_store::cassandra::{Cassandra, Options};
-use tidemark_store::messages::{DAY_MS, Message, Messages};
+use tidemark_store::messages::{DAY_MS, Message, MessageId, Messages};
 use tokio::task::JoinSet;
 
 /// Measure inserts into Cassandra.
@@ -103,7 +103,7 @@ fn message(users: u64) -> Message {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let (user, time_ms) = (number % users, number / users);
     let payload = format!("{user:010}{time_ms:013}ABC41.7127837,42.71278370000.0");
-    Message { user, time_ms, kind: *b"ABC", payload: payload.into() }
+    Message { user, time_ms, kind: *b"ABC", id: MessageId::unique(), payload: payload.into() }
 }
 
 async fn through_store(store: &Arc<Cassandra>, arguments: &Arguments, writers: usize) -> u64 {
@@ -133,7 +133,7 @@ async fn bare(arguments: &Arguments) -> Result<u64, Box<dyn std::error::Error>> 
         .await?;
     let mut insert = session
         .prepare(format!(
-            "INSERT INTO {}.messages (user, day, time, kind, payload) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO {}.messages (user, day, time, kind, id, payload) VALUES (?, ?, ?, ?, ?, ?)",
             arguments.keyspace
         ))
         .await?;
@@ -146,9 +146,9 @@ async fn bare(arguments: &Arguments) -> Result<u64, Box<dyn std::error::Error>> 
         writing.spawn(async move {
             let mut inserted = 0u64;
             while Instant::now() < end {
-                let Message { user, time_ms, kind, payload } = message(users);
+                let Message { user, time_ms, kind, id, payload } = message(users);
                 let day = (time_ms / DAY_MS) as i32;
-                let values = (user as i64, day, time_ms as i64, &kind[..], &payload[..]);
+                let values = (user as i64, day, time_ms as i64, &kind[..], &id.as_bytes()[..], &payload[..]);
                 inserted += u64::from(shared.0.execute_unpaged(&shared.1, values).await.is_ok());
             }
             inserted

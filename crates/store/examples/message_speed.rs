@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use tidemark_store::messages::{Message, Messages, Query, Tree, TreeOptions};
+use tidemark_store::messages::{Message, MessageId, Messages, Query, Tree, TreeOptions};
 use tidemark_store::{Durability, StoreError};
 
 /// How fast the store for messages is.
@@ -48,7 +48,7 @@ fn message(number: u64, users: u64, begun_ms: u64) -> Message {
     let (time_ms, kind) = (begun_ms + turn / 5, KINDS[(turn % 5) as usize]);
     let text = std::str::from_utf8(&kind).unwrap_or_default();
     let payload = format!("{user:010}{time_ms:013}{text}41.71{number:010},42.71278370000.0").into();
-    Message { user, time_ms, kind, payload }
+    Message { user, time_ms, kind, id: MessageId::unique(), payload }
 }
 
 fn cpu_s() -> f64 {

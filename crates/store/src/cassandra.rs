@@ -2,22 +2,22 @@
 //!
 //! ```no_run
 //! use tidemark_store::cassandra::{Cassandra, Options};
-//! use tidemark_store::messages::{Message, Messages};
+//! use tidemark_store::messages::{Message, MessageId, Messages};
 //!
 //! # async fn example() -> Result<(), tidemark_store::StoreError> {
 //! let store = Cassandra::open(Options { contact: vec!["127.0.0.1:9042".into()], ..Options::default() })?;
-//! let message = Message { user: 1, time_ms: 7, kind: *b"ABC", payload: "0000000001…".into() };
+//! let message = Message { user: 1, time_ms: 7, kind: *b"ABC", id: MessageId::unique(), payload: "0000000001…".into() };
 //! store.add(message).await?; // as many replicas have it as the consistency says
 //! # Ok(()) }
 //! ```
 //!
-//! A user's day is one partition, clustered by time and kind. A second table has the days on which there are messages
+//! A user's day is one partition, clustered by time, kind and id. A second table has the days on which there are messages
 //! of anybody: a reader of a user's messages looks through these, so that a write costs no second write (but the
 //! first of each day), and a reader one small question for each day.
 //!
 //! **Nothing lost.** The statement is prepared once and bound for each write by itself. A write is acknowledged after
 //! its own answer has come, which is waited for. It carries the time at which it was taken, so that it may be sent
-//! again, to another node too, and a copy that comes late changes nothing. That time is the nodes', known to within some
+//! again, to another node too, and a copy that comes late changes nothing; nor is it a second message, since it has the same id. That time is the nodes', known to within some
 //! bounds, and a write is acknowledged once it is past: a message that replaces one that was acknowledged stays, whichever
 //! intake took it and whatever their own clocks say. What was not answered in time is an
 //! error: nobody knows whether it is kept.
@@ -223,8 +223,8 @@ impl Cassandra {
         if !self.days.contains(day) {
             self.add_day(day, at_us).await?;
         }
-        let Message { user, time_ms, kind, payload } = message;
-        let values = (*user as i64, day, *time_ms as i64, &kind[..], &payload[..], at_us);
+        let Message { user, time_ms, kind, id, payload } = message;
+        let values = (*user as i64, day, *time_ms as i64, &kind[..], &id.as_bytes()[..], &payload[..], at_us);
         let link = self.links.here();
         let sent = link.session.execute_unpaged(&link.insert, values).await;
         sent.map(drop).map_err(|error| self.sending.failed(&error))
@@ -298,6 +298,12 @@ impl Messages for Cassandra {
         self.links.settle();
     }
 
+    fn trouble(&self) -> Option<&'static str> {
+        let state = self.links.first.now().session.get_cluster_state();
+        let is_there = state.get_nodes_info().iter().any(|node| node.is_connected());
+        (!is_there).then_some("no node of Cassandra has a connection; it is looked for twice a second")
+    }
+
     fn metrics(&self) -> StoreMetrics {
         let waiting_max = self.links.common.options.waiting_max as u64;
         StoreMetrics {
@@ -368,6 +374,7 @@ impl KnownDays {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::MessageId;
 
     #[test]
     fn a_day_is_known_once_it_was_entered_up_to_the_last() {
@@ -384,7 +391,8 @@ mod tests {
 
     #[test]
     fn keys_that_the_table_cannot_hold_are_refused() {
-        let message = |user, time_ms| Message { user, time_ms, kind: *b"ABC", payload: "x".into() };
+        let (kind, id) = (*b"ABC", MessageId::NONE);
+        let message = |user, time_ms| Message { user, time_ms, kind, id, payload: "x".into() };
         assert!(check_key(&message(i64::MAX as u64, TIME_MS_MAX)).is_ok());
         assert!(check_key(&message(1, TIME_MS_MAX + 1)).unwrap_err().to_string().contains("13 digits"));
         assert!(check_key(&message(u64::MAX, 1)).unwrap_err().to_string().contains("too large"));

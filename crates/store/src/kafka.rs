@@ -2,12 +2,12 @@
 //!
 //! ```no_run
 //! use tidemark_store::kafka::{Buffer, Options};
-//! use tidemark_store::messages::{Message, Messages, Tree, TreeOptions};
+//! use tidemark_store::messages::{Message, MessageId, Messages, Tree, TreeOptions};
 //!
 //! # async fn example() -> Result<(), tidemark_store::StoreError> {
 //! let behind = Tree::open("data".as_ref(), TreeOptions::default())?;
 //! let store = Buffer::open(Options { brokers: vec!["127.0.0.1:9092".into()], ..Options::default() }, behind)?;
-//! let message = Message { user: 1, time_ms: 7, kind: *b"ABC", payload: "0000000001…".into() };
+//! let message = Message { user: 1, time_ms: 7, kind: *b"ABC", id: MessageId::unique(), payload: "0000000001…".into() };
 //! store.add(message).await?; // Kafka has it
 //! while store.behind().await? > 0 {} // until the store behind has it, too
 //! assert_eq!(store.count().await?, 1);
@@ -21,8 +21,9 @@
 //!
 //! **Nothing lost.** The producer is idempotent and waits for all replicas in sync (`acks=all`). The consumer commits
 //! an offset only after the store behind has acknowledged everything before it, so what a crash interrupts is stored
-//! again; the same message twice is one. Of several messages with one key, which are in one partition, the last stays:
-//! a batch is stored before the next is begun, and of it only the last of a key. Where the store behind goes by times of
+//! again. A record has the id of its message, so the same record twice is one message, and two messages are two. Of several messages
+//! with one place, which are in one partition, the last stays: a batch is stored before the next is begun, and of it only
+//! the last of a place. Where the store behind goes by times of
 //! writing the latest stays: a record has the time at which its message was taken, so that a consumer that stood still while
 //! another took its partitions over changes nothing when it goes on.
 //!
@@ -88,6 +89,8 @@ struct Shared {
     behind: MessageStore,
     counters: Counters,
     stopping: AtomicBool,
+    /// Whether no broker had a connection when last heard of, and none has answered since.
+    alone: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -132,6 +135,7 @@ impl Buffer {
             behind,
             counters: Counters::default(),
             stopping: AtomicBool::new(false),
+            alone: Arc::default(),
         });
         let durability = topic.durability;
         let producing = Arc::new(Producing::new(shared.clone())?);
@@ -210,6 +214,11 @@ impl Messages for Buffer {
 
     fn of_user(&self, query: Query) -> Answer<'_, Page> {
         self.shared.behind.of_user(query)
+    }
+
+    fn trouble(&self) -> Option<&'static str> {
+        let alone = "no broker of Kafka has a connection; messages wait until one is back";
+        self.shared.alone.load(Ordering::Relaxed).then_some(alone).or_else(|| self.shared.behind.trouble())
     }
 
     fn metrics(&self) -> StoreMetrics {

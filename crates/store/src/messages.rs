@@ -1,9 +1,10 @@
 //! What a message intake needs of its store.
 //!
-//! A message has a key: who sent it, when, and of which kind. A second message with the same key replaces the first,
-//! so a client that does not know whether its message arrived may send it again. A user's messages are read in the
-//! order of time, page by page.
+//! A message has a place: who sent it, when, of which kind, and an [id](MessageId). The intake gives the id before the
+//! message goes anywhere, so whatever is done twice behind it (a retry, a replay of a buffer) leaves one message. Two
+//! messages with different ids are two, however alike they are. A user's messages are read in the order of time, page by page.
 
+mod id;
 mod memory;
 mod reader;
 pub(crate) mod tree;
@@ -16,6 +17,7 @@ use crate::answer::Answer;
 use crate::error::StoreError;
 use crate::metrics::StoreMetrics;
 
+pub use id::MessageId;
 pub use memory::Memory;
 pub use reader::TreeReader;
 pub use tree::{Tree, TreeOptions};
@@ -35,24 +37,40 @@ pub struct Message {
     pub time_ms: u64,
     /// Three characters that say of which kind it is.
     pub kind: [u8; 3],
+    /// What tells it from others of the same user, time and kind.
+    pub id: MessageId,
     /// The message as it was sent; at most [`PAYLOAD_BYTES_MAX`] bytes, of whatever form.
     pub payload: Bytes,
 }
 
 impl Message {
+    /// A user's message at a place.
+    pub fn at(user: u64, Place { time_ms, kind, id }: Place, payload: Bytes) -> Message {
+        Message { user, time_ms, kind, id, payload }
+    }
+
     /// Where it stands among its user's messages.
     pub fn place(&self) -> Place {
-        Place { time_ms: self.time_ms, kind: self.kind }
+        Place { time_ms: self.time_ms, kind: self.kind, id: self.id }
     }
 }
 
-/// A place in the order of a user's messages: by time, then by kind.
+/// A place in the order of a user's messages: by time, then by kind, then by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// See [`Message::time_ms`].
     pub time_ms: u64,
     /// See [`Message::kind`].
     pub kind: [u8; 3],
+    /// See [`Message::id`].
+    pub id: MessageId,
+}
+
+impl Place {
+    /// The first place that a message of this time can have.
+    pub fn first_of(time_ms: u64) -> Place {
+        Place { time_ms, kind: [0; 3], id: MessageId::NONE }
+    }
 }
 
 /// Some of a user's messages, in order.
@@ -82,7 +100,7 @@ pub struct Query {
 
 /// Where messages are kept.
 pub trait Messages: Send + Sync {
-    /// Keeps a message; the answer comes when it is as durable as the store promises. A store that has too much
+    /// Keeps a message, in place of one that has its place; the answer comes when it is as durable as the store promises. A store that has too much
     /// to do answers [`StoreError::Busy`] at once, and has then not taken the message.
     fn add(&self, message: Message) -> Answer<'_, ()>;
 
@@ -107,7 +125,7 @@ pub trait Messages: Send + Sync {
         Answer::ready(Ok(()))
     }
 
-    /// How many messages (different keys) there are.
+    /// How many messages (different places) there are.
     fn count(&self) -> Answer<'_, u64>;
 
     /// How many messages were acknowledged and cannot be counted and read yet; none where they can at once.
@@ -121,6 +139,13 @@ pub trait Messages: Send + Sync {
     /// Says that many messages will be added on the async runtime of this thread, which does I/O and goes on running as long
     /// as they do. A store that is on the other side of a network may then have connections there.
     fn settle(&self) {}
+
+    /// Why the store takes no messages now; none where it does, as far as is known without asking.
+    fn trouble(&self) -> Option<&'static str> {
+        self.metrics()
+            .stopped
+            .then_some("a write to the store has failed; it takes no more until the system is started again")
+    }
 
     /// The store's counters, now.
     fn metrics(&self) -> StoreMetrics;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tidemark_store::cassandra::{Cassandra, Options, Reader};
-use tidemark_store::messages::{DAY_MS, Message, MessageStore, Messages, Place, Query};
+use tidemark_store::messages::{DAY_MS, Message, MessageId, MessageStore, Messages, Place, Query};
 use tidemark_store::{Durability, StoreError};
 use tokio::task::JoinSet;
 
@@ -28,7 +28,7 @@ fn wait<T>(work: impl Future<Output = T>) -> T {
 }
 
 fn message(user: u64, time_ms: u64, kind: &[u8; 3], payload: &str) -> Message {
-    Message { user, time_ms, kind: *kind, payload: payload.to_owned().into() }
+    Message { user, time_ms, kind: *kind, id: MessageId::NONE, payload: payload.to_owned().into() }
 }
 
 const ALL: Query = Query { user: 5, from_ms: 0, to_ms: u64::MAX, after: None, limit: 100_000 };
@@ -91,6 +91,30 @@ fn a_second_message_with_the_same_key_replaces_the_first() {
         }
         assert_eq!(store.count().await.unwrap(), 1);
         assert_eq!(read(&store, ALL).await.0, [(1, *b"ABC", "49".to_owned())]);
+    });
+}
+
+#[test]
+#[ignore = "needs a Cassandra: see the top of this file"]
+fn messages_that_are_alike_are_as_many_as_there_are_ids() {
+    let store = Cassandra::open(fresh()).unwrap();
+    wait(async {
+        let alike: Vec<Message> =
+            (0..50).map(|_| Message { id: MessageId::unique(), ..message(5, 1, b"ABC", "alike") }).collect();
+        for message in alike.iter().chain(&alike) {
+            store.add(message.clone()).await.unwrap();
+        }
+        assert_eq!(store.count().await.unwrap(), 50);
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.of_user(Query { after, limit: 7, ..ALL }).await.unwrap();
+            found.extend(page.messages);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, alike);
     });
 }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use proptest::prelude::*;
 use tidemark_store::messages::{
-    Memory, Message, MessageStore, Messages, PAYLOAD_BYTES_MAX, Page, Place, Query, Tree, TreeOptions,
+    Memory, Message, MessageId, MessageStore, Messages, PAYLOAD_BYTES_MAX, Page, Place, Query, Tree,
+    TreeOptions,
 };
 use tidemark_store::{Durability, StoreError};
 
@@ -18,7 +19,7 @@ fn wait<T>(answer: impl Future<Output = T>) -> T {
 }
 
 fn message(user: u64, time_ms: u64, kind: &[u8; 3], payload: impl Into<Bytes>) -> Message {
-    Message { user, time_ms, kind: *kind, payload: payload.into() }
+    Message { user, time_ms, kind: *kind, id: MessageId::NONE, payload: payload.into() }
 }
 
 fn small(durability: Durability) -> TreeOptions {
@@ -41,19 +42,15 @@ fn read_all(store: &dyn Messages, mut query: Query) -> Vec<Message> {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Add { user: u64, time_ms: u64, kind: u8, bytes: usize },
+    Add { user: u64, time_ms: u64, kind: u8, id: u8, bytes: usize },
     Read { user: u64, from_ms: u64, to_ms: u64, limit: usize },
     Count,
     Reopen,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let add = (0..4u64, 0..60u64, 0..3u8, 0..300usize).prop_map(|(user, time_ms, kind, bytes)| Step::Add {
-        user,
-        time_ms,
-        kind,
-        bytes,
-    });
+    let add = (0..4u64, 0..30u64, 0..3u8, 0..3u8, 0..300usize)
+        .prop_map(|(user, time_ms, kind, id, bytes)| Step::Add { user, time_ms, kind, id, bytes });
     let read = (0..5u64, 0..70u64, 0..70u64, 1..9usize)
         .prop_map(|(user, from_ms, to_ms, limit)| Step::Read { user, from_ms, to_ms, limit });
     let step = prop_oneof![30 => add, 3 => read, 2 => Just(Step::Count), 1 => Just(Step::Reopen)];
@@ -66,9 +63,11 @@ fn compare(steps: &[Step], mut open: impl FnMut(Option<MessageStore>) -> Message
     let mut model: BTreeMap<(u64, Place), Message> = BTreeMap::new();
     for (number, step) in steps.iter().enumerate() {
         match *step {
-            Step::Add { user, time_ms, kind, bytes } => {
+            Step::Add { user, time_ms, kind, id, bytes } => {
                 let payload = format!("{number}{}", "x".repeat(bytes));
-                let message = message(user, time_ms, &[b'A' + kind; 3], payload);
+                // the version of an id decides what time counts as
+                let id = MessageId::from_bytes([id * 0x70; 16]);
+                let message = Message { id, ..message(user, time_ms, &[b'A' + kind; 3], payload) };
                 wait(store.add(message.clone())).unwrap();
                 model.insert((user, message.place()), message);
             }

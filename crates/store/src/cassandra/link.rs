@@ -38,6 +38,7 @@ impl Link {
     pub(super) async fn open(options: &Options, attempts: Arc<Attempts>) -> Result<Self, StoreError> {
         let session = connect(options, attempts).await?;
         make_schema(&session, options, tables(&options.keyspace)).await?;
+        check_table(&session, &options.keyspace)?;
         Self::prepare(session, options).await
     }
 
@@ -47,15 +48,16 @@ impl Link {
         let prepare =
             async |text: String, consistency, timeout| prepare(&session, text, consistency, timeout).await;
         let insert = format!(
-            "INSERT INTO {keyspace}.messages (user, day, time, kind, payload) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ?"
+            "INSERT INTO {keyspace}.messages (user, day, time, kind, id, payload) VALUES (?, ?, ?, ?, ?, ?) \
+             USING TIMESTAMP ?"
         );
         let insert_day = format!("INSERT INTO {keyspace}.days (part, day) VALUES (0, ?) USING TIMESTAMP ?");
         let mark = format!("SELECT until FROM {keyspace}.mark WHERE part = 0");
         let set_mark = format!("INSERT INTO {keyspace}.mark (part, until) VALUES (0, ?) USING TIMESTAMP ?");
         let days = format!("SELECT day FROM {keyspace}.days WHERE part = 0 AND day >= ? AND day <= ?");
         let of_day = format!(
-            "SELECT time, kind, payload FROM {keyspace}.messages WHERE user = ? AND day = ? \
-             AND (time, kind) > (?, ?) AND (time) <= (?) LIMIT ?"
+            "SELECT time, kind, id, payload FROM {keyspace}.messages WHERE user = ? AND day = ? \
+             AND (time, kind, id) > (?, ?, ?) AND (time) <= (?) LIMIT ?"
         );
         let count = format!("SELECT count(*) FROM {keyspace}.messages WHERE {OF_A_PART}");
         Ok(Link {
@@ -81,13 +83,27 @@ impl Linked for Link {
     }
 }
 
+/// Refuses a table of an earlier version, in which there was one message for each user, time and kind.
+fn check_table(session: &Session, keyspace: &str) -> Result<(), StoreError> {
+    let state = session.get_cluster_state();
+    let table = state.get_keyspace(keyspace).and_then(|keyspace| keyspace.tables.get("messages"));
+    if table.is_none_or(|table| table.clustering_key.iter().any(|column| column == "id")) {
+        return Ok(());
+    }
+    let reason = format!(
+        "an earlier version made {keyspace}.messages, which kept one message for each user, time and type; name another \
+         keyspace, or read this one with that version"
+    );
+    Err(StoreError::invalid("the keyspace", reason))
+}
+
 /// What makes the tables.
 fn tables(keyspace: &str) -> Vec<String> {
     vec![
         // a user's day is one partition, read in order
         format!(
-            "CREATE TABLE IF NOT EXISTS {keyspace}.messages (user bigint, day int, time bigint, kind blob, \
-             payload blob, PRIMARY KEY ((user, day), time, kind))"
+            "CREATE TABLE IF NOT EXISTS {keyspace}.messages (user bigint, day int, time bigint, kind blob, id blob, \
+             payload blob, PRIMARY KEY ((user, day), time, kind, id))"
         ),
         // which days there are at all: what a reader of a user's messages looks through
         format!("CREATE TABLE IF NOT EXISTS {keyspace}.days (part int, day int, PRIMARY KEY (part, day))"),

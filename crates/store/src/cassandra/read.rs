@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use super::link::Link;
 use super::{TIME_MS_MAX, day_of};
 use crate::error::StoreError;
-use crate::messages::{DAY_MS, Message, Page, Query};
+use crate::messages::{DAY_MS, Message, MessageId, Page, Place, Query};
 
 /// The ring is read in so many parts: small enough that one is over long before its time-out, and lost work is little.
 const PARTS: usize = 256;
@@ -38,7 +38,7 @@ pub(super) struct Part {
 }
 
 /// What a page begins behind.
-type Begin = (u64, Option<[u8; 3]>);
+type Begin = (u64, Option<([u8; 3], MessageId)>);
 
 /// The whole ring, cut into `parts` of equal size.
 fn cut_ring(parts: usize) -> Vec<Part> {
@@ -150,21 +150,24 @@ pub(super) async fn of_user(link: &Link, query: Query) -> Result<Page, StoreErro
     for day in days(link, day_of(begin.0), day_of(last_ms)).await? {
         // one more than is wanted tells whether there are more
         let wanted = i32::try_from(limit - page.messages.len() + 1).unwrap_or(i32::MAX);
-        let kind = begin.1.unwrap_or_default();
-        let kind = if begin.1.is_some() { &kind[..] } else { &[] };
-        let values = (user, day, begin.0 as i64, kind, last_ms as i64, wanted);
+        // no kind is before every kind
+        let (kind, id) = match &begin.1 {
+            Some((kind, id)) => (&kind[..], &id.as_bytes()[..]),
+            None => (&[][..], &[][..]),
+        };
+        let values = (user, day, begin.0 as i64, kind, id, last_ms as i64, wanted);
         let mut full = false;
         each_page(&link.session, &link.of_day, values, 1, |rows| {
-            for row in rows.rows::<(i64, &[u8], &[u8])>().map_err(StoreError::no_answer)? {
-                let (time, kind, payload) = row.map_err(StoreError::no_answer)?;
+            for row in rows.rows::<(i64, &[u8], &[u8], &[u8])>().map_err(StoreError::no_answer)? {
+                let (time, kind, id, payload) = row.map_err(StoreError::no_answer)?;
                 if page.messages.len() >= limit || bytes >= PAGE_BYTES_MAX {
                     full = true;
                     return Ok(ControlFlow::Break(()));
                 }
-                let Ok(kind) = kind.try_into() else { continue };
+                let (Ok(kind), Ok(id)) = (kind.try_into(), id.try_into()) else { continue };
+                let place = Place { time_ms: time as u64, kind, id: MessageId::from_bytes(id) };
                 bytes += payload.len();
-                let payload = Bytes::copy_from_slice(payload);
-                page.messages.push(Message { user: query.user, time_ms: time as u64, kind, payload });
+                page.messages.push(Message::at(query.user, place, Bytes::copy_from_slice(payload)));
             }
             Ok(ControlFlow::Continue(()))
         })
@@ -178,11 +181,10 @@ pub(super) async fn of_user(link: &Link, query: Query) -> Result<Page, StoreErro
     Ok(page)
 }
 
-/// Behind which time and kind to begin, and the last millisecond; nothing if nothing can be between them. No kind is
-/// before every kind.
+/// Behind which time, kind and id to begin, and the last millisecond; nothing if nothing can be between them.
 fn range(query: &Query) -> Option<(Begin, u64)> {
     let last_ms = query.to_ms.checked_sub(1)?.min(TIME_MS_MAX);
-    let reached = query.after.map(|place| (place.time_ms, Some(place.kind)));
+    let reached = query.after.map(|place| (place.time_ms, Some((place.kind, place.id))));
     let begin = reached.unwrap_or_default().max((query.from_ms, None));
     (begin.0 <= last_ms).then_some((begin, last_ms))
 }
@@ -208,7 +210,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::messages::Place;
 
     proptest! {
         #[test]
@@ -229,9 +230,11 @@ mod tests {
     fn a_range_begins_with_its_first_time_or_behind_the_place_that_was_reached() {
         assert_eq!(range(&ALL), Some(((0, None), TIME_MS_MAX)));
         assert_eq!(range(&Query { from_ms: 5, to_ms: 9, ..ALL }), Some(((5, None), 8)));
-        let reached = Query { after: Some(Place { time_ms: 6, kind: *b"ABC" }), ..ALL };
-        assert_eq!(range(&Query { from_ms: 5, to_ms: 9, ..reached }), Some(((6, Some(*b"ABC")), 8)));
-        assert_eq!(range(&Query { from_ms: 6, ..reached }).unwrap().0, (6, Some(*b"ABC")));
+        let id = MessageId::unique();
+        let (reached, behind) = (Place { time_ms: 6, kind: *b"ABC", id }, Some((*b"ABC", id)));
+        let reached = Query { after: Some(reached), ..ALL };
+        assert_eq!(range(&Query { from_ms: 5, to_ms: 9, ..reached }), Some(((6, behind), 8)));
+        assert_eq!(range(&Query { from_ms: 6, ..reached }).unwrap().0, (6, behind));
         assert_eq!(range(&Query { from_ms: 7, ..reached }).unwrap().0, (7, None));
         assert_eq!(range(&Query { to_ms: 0, ..ALL }), None);
         assert_eq!(range(&Query { from_ms: 9, to_ms: 5, ..ALL }), None);

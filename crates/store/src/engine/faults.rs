@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::bytes::Bytes;
 
-use super::disk::Watch;
+use super::disk::{Disk, Watch};
+use super::manifest::{LogLine, Manifest};
 use super::ordered::{Ordered, OrderedRow, count};
 use super::rows::Rows;
 use super::table::OrderedTable;
@@ -20,7 +21,7 @@ use super::{Options, describe};
 use crate::durability::Durability;
 use crate::embedded::Embedded;
 use crate::error::StoreError;
-use crate::messages::{Tree, TreeOptions};
+use crate::messages::{Tree, TreeOptions, TreeReader};
 
 /// So small that there are a dozen runs, a merged one, and snapshots after a few groups.
 pub(super) const OPTIONS: Options = Options {
@@ -371,6 +372,28 @@ fn a_directory_of_a_format_before_is_refused_and_left_as_it_is() {
         assert!(error.to_string().contains("an earlier version wrote it"), "{error}");
         assert_eq!(files(dir.path())[name], bytes.as_bytes());
     }
+}
+
+#[test]
+fn a_directory_of_messages_without_ids_is_refused_and_left_as_it_is() {
+    let dir = scratch();
+    let logs = vec![LogLine { id: 1, end: None }];
+    let manifest = Manifest { tables: vec![(4, "messages".into())], logs, ..Manifest::new() };
+    manifest.write(&Disk::new(dir.path(), None)).unwrap();
+    let before = files(dir.path());
+    for durability in [Durability::Synced, Durability::Buffered] {
+        let options = TreeOptions { durability, ..TreeOptions::default() };
+        let error = Tree::open(dir.path(), options).err().unwrap();
+        assert!(matches!(error, StoreError::Format { .. }), "{error}");
+        let error = error.to_string();
+        assert!(
+            error.contains("an earlier version wrote it") && error.contains("another directory"),
+            "{error}"
+        );
+        let error = TreeReader::open(dir.path(), durability).err().unwrap().to_string();
+        assert!(error.contains("an earlier version wrote it"), "{error}");
+    }
+    assert_eq!(files(dir.path())["manifest"], before["manifest"]);
 }
 
 #[test]

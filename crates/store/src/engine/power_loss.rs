@@ -24,7 +24,7 @@ use super::marker;
 use super::tests::Feeds;
 use crate::durability::Durability;
 use crate::error::StoreError;
-use crate::messages::{Message, Messages, Query, Tree, TreeOptions};
+use crate::messages::{Message, MessageId, Messages, Query, Tree, TreeOptions};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
@@ -309,7 +309,7 @@ fn message(writer: u64, step: u64) -> Message {
     // Every third replaces the one before.
     let time_ms = step - u64::from(step % 3 == 2);
     let payload = Bytes::from(format!("{writer}/{step} {}", "x".repeat((step % 50) as usize)));
-    Message { user: writer, time_ms, kind: *b"ABC", payload }
+    Message { user: writer, time_ms, kind: *b"ABC", id: MessageId::NONE, payload }
 }
 
 /// Whether everything acknowledged before the image is there, and nothing that was not sent when it was made.

@@ -50,12 +50,12 @@ impl Found {
         let marker = Marker::read(disk)?;
         let (manifest, marker) = match Manifest::read(disk)? {
             Some(manifest) => {
+                check_tables(&manifest, tables)?;
                 let marker = acknowledged(marker, &manifest, durability)?;
                 (manifest, marker)
             }
             None => (without_manifest(disk, &names, marker)?, None),
         };
-        check_tables(&manifest, tables)?;
         let is_damaged = marker.is_none() && !manifest.logs.is_empty();
         let mut found = Found {
             manifest,
@@ -192,8 +192,16 @@ fn apply(name: &str, tables: &Tables, skip_flushed: bool, entries: &[u8], count:
     if outcomes.len() == count as usize { Ok(()) } else { Err(wrong("it has another number of entries")) }
 }
 
-/// Refuses a directory of another system.
+/// A table of messages that user, time and kind alone told apart. No version has had both it and messages with ids.
+const MESSAGES_BEFORE: (u8, &str) = (4, "messages");
+
+/// Refuses a directory of another system, or of an earlier version.
 fn check_tables(manifest: &Manifest, tables: &Tables) -> io::Result<()> {
+    if manifest.tables.iter().any(|(number, name)| (*number, name.as_str()) == MESSAGES_BEFORE) {
+        let reason = "an earlier version wrote it, which kept one message for each user, time and type; this version does \
+                      not read it. It stays as it is: name another directory, or open it with that version";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+    }
     let names = tables.names();
     let is_known = |(number, name): &&(u8, String)| names.contains(&(*number, name.as_str()));
     match manifest.tables.iter().find(|table| !is_known(table)) {

@@ -140,7 +140,7 @@ impl Drain {
 /// Stores a batch, all of it at once, each message as often as it takes. False where it was left, to be stopped.
 async fn store(shared: &Arc<Shared>, batch: &mut Batch) -> bool {
     let mut tasks = JoinSet::new();
-    // of several with one key only one is stored: that with the latest time, or the last one where there are no times
+    // of several with one place only one is stored: that with the latest time, or the last one where there are no times
     let mut chosen: HashMap<_, (Message, Option<i64>)> = HashMap::with_capacity(batch.messages.len());
     for (message, at_us) in batch.messages.drain(..) {
         match chosen.entry((message.user, message.place())) {

@@ -48,7 +48,7 @@ struct Answers {
     writes: Arc<Writes>,
     waiting: Arc<AtomicUsize>,
     /// Whether it was told that no broker is there.
-    alone: AtomicBool,
+    alone: Arc<AtomicBool>,
 }
 
 impl ClientContext for Answers {
@@ -124,7 +124,7 @@ impl Producing {
     fn send(&self, message: &Message, at_us: Option<i64>, taken: Box<Taken>) -> Result<(), KafkaError> {
         let key = key(message);
         let record = BaseRecord::with_opaque_to(&self.shared.options.topic, taken);
-        let mut record = record.key(&key[..]).payload(&message.payload[..]);
+        let mut record = record.key(key.bytes()).payload(&message.payload[..]);
         record.headers = at_us.map(headers);
         self.sender.read().send(record).map_err(|(error, _)| error)
     }
@@ -179,6 +179,6 @@ fn sender(shared: &Shared, writes: &Arc<Writes>, waiting: &Arc<AtomicUsize>) -> 
         .set("queue.buffering.max.kbytes", (bytes_max / 1024).clamp(1024, i32::MAX as usize).to_string())
         // as Kafka's own clients choose
         .set("partitioner", "murmur2_random");
-    let answers = Answers { writes: writes.clone(), waiting: waiting.clone(), alone: AtomicBool::new(false) };
+    let answers = Answers { writes: writes.clone(), waiting: waiting.clone(), alone: shared.alone.clone() };
     BaseProducer::from_config_and_context(&config, answers).map_err(StoreError::no_answer)
 }

@@ -1,32 +1,51 @@
-//! A message as a record of the topic: the message's key as the record's, so that all of one key are in one partition;
-//! the payload as its value; its time of writing, where the store behind goes by such times, as a header.
+//! A message as a record of the topic: the message's place as the record's key, so that all of one place are in one
+//! partition, and a record that is read again is the same message; the payload as its value; its time of writing, where the store behind goes by such times, as a header.
 
 use bytes::Bytes;
 use rdkafka::message::{Header, Headers, OwnedHeaders};
 
-use crate::messages::{Message, PAYLOAD_BYTES_MAX};
+use crate::messages::{Message, MessageId, PAYLOAD_BYTES_MAX};
 
-/// Bytes of a key: user and time, the first byte the highest, then the kind.
+/// Bytes of a key without an id: user and time, the first byte the highest, then the kind.
 const KEY_BYTES: usize = 8 + 8 + 3;
+/// And of one with an id behind it.
+const KEY_BYTES_MAX: usize = KEY_BYTES + MessageId::BYTES;
 
 /// The key of a message's record.
-pub(super) fn key(message: &Message) -> [u8; KEY_BYTES] {
-    let mut key = [0; KEY_BYTES];
+pub(super) struct RecordKey([u8; KEY_BYTES_MAX], usize);
+
+impl RecordKey {
+    /// Its bytes.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0[..self.1]
+    }
+}
+
+/// The key of a message's record. A message without an id of its own has none in its key, as in earlier versions.
+pub(super) fn key(message: &Message) -> RecordKey {
+    let mut key = [0; KEY_BYTES_MAX];
     key[..8].copy_from_slice(&message.user.to_be_bytes());
     key[8..16].copy_from_slice(&message.time_ms.to_be_bytes());
-    key[16..].copy_from_slice(&message.kind);
-    key
+    key[16..KEY_BYTES].copy_from_slice(&message.kind);
+    key[KEY_BYTES..].copy_from_slice(message.id.as_bytes());
+    RecordKey(key, if message.id == MessageId::NONE { KEY_BYTES } else { KEY_BYTES_MAX })
 }
 
 /// The message that a record is; none where somebody else wrote it.
 pub(super) fn message(key: Option<&[u8]>, value: Option<&[u8]>) -> Option<Message> {
     let (user, rest) = key?.split_first_chunk()?;
-    let (time, kind) = rest.split_first_chunk()?;
+    let (time, rest) = rest.split_first_chunk()?;
+    let (kind, id) = rest.split_first_chunk()?;
+    let id = match id {
+        [] => MessageId::NONE,
+        id => MessageId::from_bytes(id.try_into().ok()?),
+    };
     let payload = value.filter(|value| value.len() <= PAYLOAD_BYTES_MAX)?;
     Some(Message {
         user: u64::from_be_bytes(*user),
         time_ms: u64::from_be_bytes(*time),
-        kind: kind.try_into().ok()?,
+        kind: *kind,
+        id,
         payload: Bytes::copy_from_slice(payload),
     })
 }
@@ -54,15 +73,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_message_is_read_as_it_was_written(user: u64, time_ms: u64, kind: [u8; 3], payload: Vec<u8>) {
-            let written = Message { user, time_ms, kind, payload: payload.into() };
-            prop_assert_eq!(message(Some(&key(&written)), Some(&written.payload)), Some(written));
+        fn a_message_is_read_as_it_was_written(user: u64, time_ms: u64, kind: [u8; 3], id: Option<[u8; 16]>, payload: Vec<u8>) {
+            let id = id.map_or(MessageId::NONE, MessageId::from_bytes);
+            let written = Message { user, time_ms, kind, id, payload: payload.into() };
+            prop_assert_eq!(message(Some(key(&written).bytes()), Some(&written.payload)), Some(written));
         }
 
         #[test]
         fn any_record_is_a_message_or_none(key: Option<Vec<u8>>, value: Option<Vec<u8>>) {
             let read = message(key.as_deref(), value.as_deref());
-            prop_assert_eq!(read.is_some(), key.is_some_and(|key| key.len() == KEY_BYTES) && value.is_some());
+            let is_key = key.is_some_and(|key| [KEY_BYTES, KEY_BYTES_MAX].contains(&key.len()));
+            prop_assert_eq!(read.is_some(), is_key && value.is_some());
         }
     }
 

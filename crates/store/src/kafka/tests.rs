@@ -10,7 +10,7 @@ use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
 use super::*;
 use crate::events::EventLog as _;
-use crate::messages::{Memory, Place};
+use crate::messages::{Memory, MessageId, Place};
 
 /// Longest wait for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -50,7 +50,13 @@ fn caught_up(buffer: &Buffer) {
 }
 
 fn message(number: u64) -> Message {
-    Message { user: number % 7, time_ms: number, kind: *b"ABC", payload: number.to_string().into() }
+    Message {
+        user: number % 7,
+        time_ms: number,
+        kind: *b"ABC",
+        id: MessageId::NONE,
+        payload: number.to_string().into(),
+    }
 }
 
 fn add_all(buffer: &Buffer, numbers: std::ops::Range<u64>) {
@@ -184,6 +190,22 @@ fn of_several_with_one_key_the_last_stays() {
     let of_key = kept.get(&(5, message(5).place())).unwrap();
     assert_eq!((kept.len(), of_key.last()), (1, Some(&again(199))));
     assert!(of_key.is_sorted_by_key(|message| message.payload[0]), "{of_key:?}");
+}
+
+#[test]
+fn messages_that_are_alike_are_as_many_as_were_sent_also_where_they_are_stored_again() {
+    let cluster = cluster();
+    let behind = Memory::new(1_000_000);
+    let buffer = open(options(&cluster), behind.clone());
+    let alike = || Message { id: MessageId::unique(), ..message(5) };
+    let answers: Vec<_> = (0..200).map(|_| buffer.add(alike())).collect();
+    answers.into_iter().for_each(|answer| wait(answer).unwrap());
+    caught_up(&buffer);
+    assert_eq!(wait(behind.count()).unwrap(), 200);
+    // from the begin, as after a crash before an offset was committed
+    let again = open(Options { group: "again".into(), ..options(&cluster) }, behind.clone());
+    caught_up(&again);
+    assert_eq!(wait(behind.count()).unwrap(), 200);
 }
 
 #[test]

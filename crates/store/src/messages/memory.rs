@@ -16,7 +16,7 @@ use crate::metrics::{OwnMetric, StoreMetrics};
 /// Parts of the store that are locked apart, by user.
 const SHARDS: usize = 16;
 /// What a message costs beside its payload, roughly.
-const ENTRY_BYTES: u64 = 96;
+const ENTRY_BYTES: u64 = 128;
 /// A page ends when its payloads have this many bytes.
 pub(crate) const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
@@ -26,13 +26,13 @@ type Shard = RwLock<BTreeMap<Key, Bytes>>;
 /// Messages in memory, up to a bound on their bytes: what is above is [`StoreError::Busy`].
 ///
 /// ```
-/// use tidemark_store::messages::{Memory, Message, Messages};
+/// use tidemark_store::messages::{Memory, Message, MessageId, Messages};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let store = Memory::new(1_000_000);
-/// let message = Message { user: 1, time_ms: 7, kind: *b"ABC", payload: "0000000001…".into() };
+/// let message = Message { user: 1, time_ms: 7, kind: *b"ABC", id: MessageId::unique(), payload: "0000000001…".into() };
 /// store.add(message.clone()).await?;
-/// store.add(message).await?; // the same again
+/// store.add(message).await?; // the same again, by its id
 /// assert_eq!(store.count().await?, 1);
 /// # Ok::<(), tidemark_store::StoreError>(())
 /// # }).unwrap();
@@ -89,8 +89,7 @@ impl Memory {
                 break;
             }
             bytes += payload.len();
-            let (time_ms, kind) = (place.time_ms, place.kind);
-            page.messages.push(Message { user, time_ms, kind, payload: payload.clone() });
+            page.messages.push(Message::at(user, place, payload.clone()));
         }
         page
     }
@@ -99,7 +98,7 @@ impl Memory {
 impl Query {
     /// The keys to look at; nothing if there can be none.
     pub(crate) fn range(&self) -> Option<(Bound<Key>, Bound<Key>)> {
-        let at = |time_ms| (self.user, Place { time_ms, kind: [0; 3] });
+        let at = |time_ms| (self.user, Place::first_of(time_ms));
         let begin = match self.after {
             Some(place) if place >= at(self.from_ms).1 => Bound::Excluded((self.user, place)),
             _ => Bound::Included(at(self.from_ms)),
@@ -141,13 +140,20 @@ impl Messages for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::MessageId;
 
     fn wait<T>(answer: Answer<'_, T>) -> Result<T, StoreError> {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answer)
     }
 
     fn message(user: u64, time_ms: u64, kind: &[u8; 3], text: &str) -> Message {
-        Message { user, time_ms, kind: *kind, payload: Bytes::copy_from_slice(text.as_bytes()) }
+        Message {
+            user,
+            time_ms,
+            kind: *kind,
+            id: MessageId::NONE,
+            payload: Bytes::copy_from_slice(text.as_bytes()),
+        }
     }
 
     fn read(store: &Memory, query: Query) -> (Vec<(u64, [u8; 3])>, Option<Place>) {
@@ -186,6 +192,20 @@ mod tests {
         wait(store.add(message(5, 1, b"ABC", "second"))).unwrap();
         assert_eq!(wait(store.count()).unwrap(), 1);
         assert_eq!(wait(store.of_user(ALL)).unwrap().messages[0].payload, "second");
+    }
+
+    #[test]
+    fn messages_with_the_same_key_and_other_ids_are_messages_of_their_own() {
+        let store = Memory::new(1 << 20);
+        let first = Message { id: MessageId::unique(), ..message(5, 1, b"ABC", "same") };
+        let second = Message { id: MessageId::unique(), ..first.clone() };
+        for message in [&second, &first, &second] {
+            wait(store.add(message.clone())).unwrap();
+        }
+        assert_eq!(wait(store.count()).unwrap(), 2);
+        assert_eq!(wait(store.of_user(ALL)).unwrap().messages, [first.clone(), second.clone()]);
+        let behind = Query { after: Some(first.place()), ..ALL };
+        assert_eq!(wait(store.of_user(behind)).unwrap().messages, [second]);
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl TreeReader {
         rows.into_iter().flatten().map(told)
     }
 
-    /// How many messages (different keys) there are, by what the store knows of its files.
+    /// How many messages (different places) there are, by what the store knows of its files.
     ///
     /// # Errors
     /// If a file cannot be read.
@@ -86,10 +86,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::messages::{Messages, Place, Tree, TreeOptions};
+    use crate::messages::{MessageId, Messages, Place, Tree, TreeOptions};
 
     /// No key is before this one.
-    const FIRST: Key = (0, Place { time_ms: 0, kind: [0; 3] });
+    const FIRST: Key = (0, Place { time_ms: 0, kind: [0; 3], id: MessageId::NONE });
 
     /// Small tables, so that there are runs, and merged ones.
     const OPTIONS: TreeOptions =
@@ -101,8 +101,7 @@ mod tests {
         runtime.block_on(async {
             for ((user, place), payload) in messages {
                 let payload = Bytes::copy_from_slice(payload);
-                let message = Message { user: *user, time_ms: place.time_ms, kind: place.kind, payload };
-                store.add(message).await.unwrap();
+                store.add(Message::at(*user, *place, payload)).await.unwrap();
             }
         });
     }
@@ -123,12 +122,14 @@ mod tests {
             edge in any::<bool>(),
         ) {
             let folder = tempfile::tempdir().unwrap();
-            let key = |user, time_ms| (user, Place { time_ms, kind: *b"ABC" });
+            // some have an id of their own
+            let id = |time_ms| MessageId::from_bytes([(time_ms % 3) as u8; 16]);
+            let key = |user, time_ms| (user, Place { time_ms: time_ms / 2, kind: *b"ABC", id: id(time_ms) });
             let mut messages: Vec<(Key, Vec<u8>)> =
                 users.iter().map(|(user, time, byte)| (key(*user, *time), vec![*byte; 40])).collect();
             if edge {
                 messages.push((FIRST, b"first".to_vec()));
-                messages.push(((u64::MAX, Place { time_ms: u64::MAX, kind: [255; 3] }), b"last".to_vec()));
+                messages.push(((u64::MAX, Place { time_ms: u64::MAX, kind: [255; 3], id: MessageId::from_bytes([255; 16]) }), b"last".to_vec()));
             }
             fill(folder.path(), &messages);
             let before = names(folder.path());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 use super::memory::PAGE_BYTES_MAX;
-use super::{Message, Messages, PAYLOAD_BYTES_MAX, Page, Place, Query, check};
+use super::{Message, MessageId, Messages, PAYLOAD_BYTES_MAX, Page, Place, Query, check};
 use crate::answer::Answer;
 use crate::durability::Durability;
 use crate::engine::bytes::{Malformed, Reader};
@@ -29,30 +29,33 @@ const WAITING_MAX: usize = 8 * 1024;
 
 const _: () = assert!(PAYLOAD_BYTES_MAX <= entry::VALUE_BYTES_MAX);
 
-/// User and place: the order of everything.
+/// User and place: the order of everything. A row of two messages with different ids is two.
 pub(crate) type MessageKey = (u64, Place);
 
 impl Key for MessageKey {
     fn write(&self, to: &mut Vec<u8>) {
-        let (user, Place { time_ms, kind }) = self;
+        let (user, Place { time_ms, kind, id }) = self;
         to.extend_from_slice(&user.to_be_bytes());
         to.extend_from_slice(&time_ms.to_be_bytes());
         to.extend_from_slice(kind);
+        to.extend_from_slice(id.as_bytes());
     }
 
     fn read(bytes: &mut Reader<'_>) -> Result<Self, Malformed> {
         let user = u64::from_be_bytes(bytes.array()?);
-        Ok((user, Place { time_ms: u64::from_be_bytes(bytes.array()?), kind: bytes.array()? }))
+        let (time_ms, kind) = (u64::from_be_bytes(bytes.array()?), bytes.array()?);
+        Ok((user, Place { time_ms, kind, id: MessageId::from_bytes(bytes.array()?) }))
     }
 
+    /// When the intake took it. A sender may give the same time for ever.
     fn locality(&self) -> u64 {
-        self.1.time_ms
+        self.1.id.given_ms().unwrap_or(self.1.time_ms)
     }
 }
 
 impl OrderedRow for Message {
-    const TABLE: u8 = 4;
-    const NAME: &'static str = "messages";
+    const TABLE: u8 = 11;
+    const NAME: &'static str = "messages-by-id";
     type Key = MessageKey;
 
     fn key(&self) -> MessageKey {
@@ -63,8 +66,8 @@ impl OrderedRow for Message {
         &self.payload
     }
 
-    fn of((user, Place { time_ms, kind }): MessageKey, payload: Bytes) -> Self {
-        Message { user, time_ms, kind, payload }
+    fn of((user, place): MessageKey, payload: Bytes) -> Self {
+        Message::at(user, place, payload)
     }
 }
 
@@ -94,14 +97,15 @@ impl Default for TreeOptions {
 /// Messages in one directory, durable. Dropping it commits what waits and unlocks the directory.
 ///
 /// ```
-/// use tidemark_store::messages::{Message, Messages, Query, Tree, TreeOptions};
+/// use tidemark_store::messages::{Message, MessageId, Messages, Query, Tree, TreeOptions};
 ///
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
 /// # runtime.block_on(async {
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let dir = dir.path();
 /// let store = Tree::open(dir, TreeOptions::default())?;
-/// store.add(Message { user: 1, time_ms: 7, kind: *b"ABC", payload: "0000000001…".into() }).await?; // on disk now
+/// let message = Message { user: 1, time_ms: 7, kind: *b"ABC", id: MessageId::unique(), payload: "0000000001…".into() };
+/// store.add(message).await?; // on disk now
 /// let all = Query { user: 1, from_ms: 0, to_ms: u64::MAX, after: None, limit: 10 };
 /// assert_eq!(store.of_user(all).await?.messages[0].payload, "0000000001…");
 /// # Ok::<(), tidemark_store::StoreError>(())

@@ -5,7 +5,7 @@ use std::fs;
 use bytes::Bytes;
 use tidemark_scenario::Plan;
 use tidemark_store::Durability;
-use tidemark_store::messages::{Message, Messages, Tree, TreeOptions};
+use tidemark_store::messages::{Message, MessageId, Messages, Tree, TreeOptions};
 
 use super::*;
 
@@ -41,7 +41,8 @@ fn keep(run_dir: &Path, contents: &[(u64, Vec<u8>)]) {
     runtime.block_on(async {
         for (number, content) in contents {
             let payload = Bytes::copy_from_slice(content);
-            store.add(Message { user: number % 7, time_ms: *number, kind: *b"ABC", payload }).await.unwrap();
+            let (user, time_ms, kind, id) = (number % 7, *number, *b"ABC", MessageId::NONE);
+            store.add(Message { user, time_ms, kind, id, payload }).await.unwrap();
         }
     });
 }

@@ -7,9 +7,6 @@ use bytes::Bytes;
 
 use super::entry::Key;
 
-/// What a row costs beside its value: its place in the tree, whose nodes are half full at worst.
-const ROW_BYTES: usize = 72;
-
 /// Rows in order. Values stand one behind the other in one piece of memory.
 pub(crate) struct MemTable<K> {
     places: BTreeMap<K, (u32, u16)>,
@@ -19,6 +16,9 @@ pub(crate) struct MemTable<K> {
 }
 
 impl<K: Key> MemTable<K> {
+    /// What a row costs beside its value: its place in the tree, whose nodes are half full at worst.
+    const ROW_BYTES: usize = 2 * (size_of::<K>() + size_of::<(u32, u16)>()) + 8;
+
     /// An empty table with room for so many bytes.
     pub(crate) fn with_room(bytes: usize) -> Self {
         MemTable { places: BTreeMap::new(), values: Vec::with_capacity(bytes), times: None }
@@ -41,7 +41,7 @@ impl<K: Key> MemTable<K> {
 
     /// Bytes of memory, roughly.
     pub(crate) fn bytes(&self) -> usize {
-        self.values.len() + self.places.len() * ROW_BYTES
+        self.values.len() + self.places.len() * Self::ROW_BYTES
     }
 
     /// Earliest and latest time in it.

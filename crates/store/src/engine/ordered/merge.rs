@@ -112,7 +112,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_youngest_of_each_key_in_order(ages in proptest::collection::vec(proptest::collection::btree_set(0u64..30, 0..20), 0..6)) {
-            let key = |user: u64| (user, Place { time_ms: 1, kind: *b"ABC" });
+            let key = |user: u64| (user, Place::first_of(1));
             let mut expected = BTreeMap::new();
             for (age, users) in ages.iter().enumerate() {
                 expected.extend(users.iter().map(|user| (*user, age)));
