@@ -132,7 +132,7 @@ fn whole(number: &Number) -> Option<i64> {
 impl Change {
     /// Reads the JSON that was sent.
     pub fn parse(body: &[u8]) -> Result<Self, Refusal> {
-        serde_json::from_slice(body)
+        tidemark_service::read_json(body)
             .map_err(|error| Refusal::bad_request(format!("not a customer as JSON: {error}")))
     }
 
@@ -209,8 +209,16 @@ mod tests {
 
     #[test]
     fn broken_changes_are_refused() {
-        for body in ["", "{", "[]", "null", r#"{"phoneNumberType":"PIGEON"}"#, r#"{"address":{"city":"x"}}"#]
-        {
+        for body in [
+            "",
+            "{",
+            "[]",
+            "null",
+            r#"{"phoneNumberType":"PIGEON"}"#,
+            r#"{"address":{"city":"x"}}"#,
+            r#"{"address":["1 Main St.",null,"c","NC","d","27618"]}"#,
+            r#"["uid0@email.com","uid0@email.com","password",null,"1","HOME"]"#,
+        ] {
             assert_eq!(Change::parse(body.as_bytes()).unwrap_err().status(), 400, "{body}");
         }
         assert_eq!(Change::parse(b"{}").unwrap().is_about("x").unwrap_err().status(), 400);

@@ -3,6 +3,7 @@
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tidemark_service::{Objects, read_json};
 use tidemark_wire::rpc;
 
 use crate::Refusal;
@@ -36,7 +37,7 @@ impl Form {
     /// 400, with what is wrong.
     pub fn read<'a, T: Deserialize<'a>>(self, bytes: &'a [u8]) -> Result<T, Refusal> {
         match self {
-            Form::Json => serde_json::from_slice(bytes)
+            Form::Json => read_json(bytes)
                 .or_else(|error| with_whole_numbers(bytes).ok_or_else(|| Refusal::bad(error.to_string()))),
             Form::Binary => match postcard::take_from_bytes(bytes) {
                 Ok((value, [])) => Ok(value),
@@ -72,7 +73,7 @@ impl Form {
 /// description, takes `1.0` and `1e3` for integers. Asked only where it could not be read as it stands.
 fn with_whole_numbers<'a, T: Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
     let mut value = serde_json::from_slice(bytes).ok()?;
-    T::deserialize(if make_whole(&mut value) { value } else { return None }).ok()
+    T::deserialize(Objects(if make_whole(&mut value) { value } else { return None })).ok()
 }
 
 /// Makes integers of all numbers that are whole; whether there was one that was none before.

@@ -5,6 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::describe::{Argument, Description, Method, Place};
+use crate::{Form, RPC_PATH};
 
 /// The document of these services.
 pub(crate) fn document(title: &str, version: &str, services: &[&Description]) -> Value {
@@ -21,6 +22,7 @@ pub(crate) fn document(title: &str, version: &str, services: &[&Description]) ->
             path[route.verb.as_str().to_ascii_lowercase()] = operation(service, method, &mut schemas);
         }
     }
+    paths.insert(RPC_PATH.into(), json!({"get": rpc()}));
     let reason = json!({
         "type": "object", "properties": {"reason": {"type": "string"}}, "required": ["reason"],
     });
@@ -36,13 +38,44 @@ pub(crate) fn document(title: &str, version: &str, services: &[&Description]) ->
     })
 }
 
+/// The WebSocket for calls, as far as HTTP goes.
+fn rpc() -> Value {
+    let protocols = [Form::Json, Form::Binary].map(Form::protocol);
+    let header = |name: &str, schema: Value| json!({"name": name, "in": "header", "schema": schema});
+    let text = || json!({"type": "string"});
+    json!({
+        "operationId": "rpc",
+        "summary": "Calls over a WebSocket",
+        "description": format!(
+            "Opens a WebSocket (RFC 6455) on which the methods above are called by their operationId, many in a frame. Offer the \
+             subprotocol {}; docs/rpc.md of the project has the format.",
+            protocols.join(" or ")
+        ),
+        "parameters": [
+            header("Upgrade", text()),
+            header("Sec-WebSocket-Version", text()),
+            header("Sec-WebSocket-Key", text()),
+            header("Sec-WebSocket-Protocol", json!({"type": "string", "examples": protocols})),
+        ],
+        "responses": {
+            "101": {"description": "The connection is a WebSocket"},
+            "400": refused("It is no request for a WebSocket that is spoken here"),
+            "426": refused("It is no request for a WebSocket"),
+        },
+    })
+}
+
+fn refused(text: &str) -> Value {
+    json!({
+        "description": text,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reason"}}},
+    })
+}
+
 fn operation(service: &Description, method: &Method, schemas: &mut SchemaGenerator) -> Value {
     let (summary, _) = method.doc.split_once('\n').unwrap_or((method.doc, ""));
     let returned = (method.returns)(schemas);
-    let failed = json!({
-        "description": "Refused, with the reason",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reason"}}},
-    });
+    let failed = refused("Refused, with the reason");
     let mut operation = json!({
         "operationId": format!("{}.{}", service.name, method.name),
         "tags": [service.name],

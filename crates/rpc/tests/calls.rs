@@ -310,7 +310,9 @@ fn the_description_is_openapi() {
         for (verb, operation) in operations.as_object().unwrap() {
             assert!(["get", "put", "post", "patch", "delete"].contains(&verb.as_str()));
             ids.push(operation["operationId"].as_str().unwrap().to_owned());
-            assert!(operation["responses"]["200"]["content"]["application/json"]["schema"].is_object());
+            if path != "/rpc" {
+                assert!(operation["responses"]["200"]["content"]["application/json"]["schema"].is_object());
+            }
             let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
             let in_path: Vec<_> = parameters.iter().filter(|one| one["in"] == "path").collect();
             assert_eq!(in_path.len(), path.matches('{').count(), "{path}");
@@ -324,6 +326,7 @@ fn the_description_is_openapi() {
     let unique = ids.len();
     ids.dedup();
     assert_eq!((ids.len(), ids.contains(&"desk.hidden".to_owned())), (unique, false));
+    assert!(paths["/rpc"]["get"]["responses"]["101"].is_object());
     let slip = &paths["/slips"]["put"]["requestBody"]["content"]["application/json"]["schema"];
     assert_eq!(slip["$ref"], "#/components/schemas/Slip");
     let schema = &document["components"]["schemas"]["Slip"];

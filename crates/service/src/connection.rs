@@ -7,7 +7,10 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use axum::body::HttpBody;
+use axum::http::Request;
 use bytes::Bytes;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -58,8 +61,8 @@ enum Step {
     Done,
     /// Without another word.
     Cut(Option<Bound>),
-    /// All connections together hold as much as they may, and it has no whole head. It has been told.
-    Refused,
+    /// It has been told why it is refused, before hyper had a whole head of it; the bound that it hit, if any.
+    Refused(Option<Bound>),
 }
 
 /// Answers requests until there are no more.
@@ -73,7 +76,12 @@ pub(crate) async fn serve(
     let counts = &shared.counts.workers[worker];
     let handle = Arc::new(ConnectionHandle::new(shared.clone(), worker, stream));
     let answering = handle.clone();
-    let service = service_fn(move |request| request::serve(answering.clone(), request));
+    let service = service_fn(move |request: Request<Incoming>| {
+        let body = request.body();
+        let bytes = if body.is_end_stream() { Some(0) } else { body.size_hint().exact() };
+        answering.state().framing.begin_body(bytes);
+        request::serve(answering.clone(), request)
+    });
     let mut http = protocol.serve_connection(TokioIo::new(Socket(handle.clone())), service.clone());
     let mut turn = Turn {
         handle: &handle,
@@ -118,16 +126,20 @@ pub(crate) async fn serve(
     let has_failed = ended.is_some_and(|end| end.is_err_and(|error| is_broken(&error, counts)));
     // it holds a handle, as hyper does
     drop(service);
-    // what hyper has read behind the last request
-    let input = http.into_parts().read_buf;
+    // outside of the lock: what goes with hyper takes it
+    let read = http.into_parts().read_buf;
     let mut state = handle.state();
+    let input = state.unread(read);
     let end = match (step, state.upgrade.take()) {
         (Step::Done, Some(upgrade)) => End::Upgrade(upgrade, input),
         (Step::Done, None) if state.lingers || has_failed || !input.is_empty() || state.has_unread() => {
             End::Refused
         }
-        (Step::Refused, _) => {
-            counts.bound_hit(Bound::Held);
+        (Step::Refused(bound), _) => {
+            match bound {
+                Some(bound) => counts.bound_hit(bound),
+                None => drop(counts.broken_connections.fetch_add(1, Ordering::Relaxed)),
+            }
             End::Refused
         }
         (step, _) => {
@@ -193,6 +205,12 @@ impl Turn<'_> {
         if is_sent && !self.knows_of_stop && state.idles_with_large_buffer() {
             return Step::Renew;
         }
+        if let Some(wrong) = state.wrong.filter(|_| is_sent) {
+            let (bound, answer) = request::refusal_of_head(wrong, self.limits, state.framing.is_of_head());
+            state.out.extend_from_slice(&answer);
+            let _ = state.poll_send(context);
+            return Step::Refused(bound);
+        }
         let held_bytes = state.held_bytes();
         if !state.held.set(held_bytes) {
             return match state.waiting {
@@ -205,7 +223,7 @@ impl Turn<'_> {
                     state.out.extend_from_slice(request::NO_ROOM);
                     // as much as the socket takes, which is all of it
                     let _ = state.poll_send(context);
-                    Step::Refused
+                    Step::Refused(Some(Bound::Held))
                 }
             };
         }

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::endpoint::Upgrade;
+use crate::framing::{Framing, Wrong};
 use crate::held::Held;
 use crate::metrics::WorkerCounts;
 use crate::shared::Shared;
@@ -68,6 +69,9 @@ pub(crate) struct ConnectionState {
     buffer_bytes: usize,
     /// What comes before all that is still in the socket.
     ahead: Bytes,
+    pub(crate) framing: Framing,
+    /// What is wrong with the head that comes: hyper is not given the rest, and has it refused.
+    pub(crate) wrong: Option<Wrong>,
     /// Bytes of the request that is read or answered.
     pub(crate) request_bytes: usize,
     /// Bytes of answers that hyper has and has not given us.
@@ -99,6 +103,8 @@ impl ConnectionHandle {
             received: 0,
             buffer_bytes: 0,
             ahead: Bytes::new(),
+            framing: Framing::new(shared.limits.head_bytes_max),
+            wrong: None,
             request_bytes: 0,
             unsent: 0,
             piece_bytes: 0,
@@ -206,7 +212,13 @@ impl ConnectionState {
         // what is kept of an empty one is part of what a connection costs
         let out_bytes = if self.out.is_empty() { 0 } else { self.out.capacity() };
         let buffer_bytes = self.buffer_bytes.saturating_sub(BUFFER_BYTES);
-        self.received + buffer_bytes + self.request_bytes + self.unsent.max(self.kept_bytes) + out_bytes
+        let ahead_bytes = self.ahead.len().saturating_sub(BUFFER_BYTES);
+        self.received
+            + ahead_bytes
+            + buffer_bytes
+            + self.request_bytes
+            + self.unsent.max(self.kept_bytes)
+            + out_bytes
     }
 
     /// Whether it waits for a request with a buffer that has grown.
@@ -217,7 +229,16 @@ impl ConnectionState {
     /// hyper begins anew, with a buffer of the usual size; what it had read and not taken comes again.
     pub(crate) fn begin_anew(&mut self, read: &[u8]) {
         self.buffer_bytes = 0;
-        self.ahead = Bytes::copy_from_slice(read);
+        self.framing = Framing::new(self.framing.limit());
+        if !read.is_empty() {
+            self.ahead = [read, &self.ahead].concat().into();
+        }
+    }
+
+    /// All that has come and that nobody has read: what hyper had, and what it was not given.
+    pub(crate) fn unread(&mut self, read: Bytes) -> Bytes {
+        let ahead = std::mem::take(&mut self.ahead);
+        if ahead.is_empty() { read } else { [read, ahead].concat().into() }
     }
 
     /// Whether the client has sent something that nobody has read. What is found is gone, for a connection that ends.
@@ -280,16 +301,55 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         let mut state = self.0.state();
         state.buffer_bytes = buffer.remaining();
-        if !state.ahead.is_empty() {
-            let some = state.ahead.len().min(buffer.remaining());
-            buffer.put_slice(&state.ahead.split_to(some));
-            state.received += some;
-            return Poll::Ready(Ok(()));
+        let taken = ready!(state.poll_more(context, buffer)?);
+        let state = &mut *state;
+        match taken {
+            Ok(taken) => {
+                state.received += taken;
+                Poll::Ready(Ok(()))
+            }
+            // whoever serves the connection answers
+            Err(wrong) if state.framing.is_in_head() => {
+                state.wrong = Some(wrong);
+                Poll::Pending
+            }
+            Err(_) => Poll::Ready(Err(ErrorKind::InvalidData.into())),
+        }
+    }
+}
+
+impl ConnectionState {
+    /// Reads what is there of the head or the body that hyper reads: how many bytes of it, none at the end of the connection.
+    fn poll_more(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<Result<usize, Wrong>>> {
+        if self.wrong.is_some() {
+            return Poll::Pending;
+        }
+        if !self.ahead.is_empty() {
+            let some = self.ahead.len().min(buffer.remaining());
+            let taken = self.framing.take(&self.ahead[..some]);
+            if let Ok(taken) = taken {
+                buffer.put_slice(&self.ahead.split_to(taken));
+            }
+            return Poll::Ready(Ok(taken));
         }
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut state.stream).poll_read(context, buffer))?;
-        state.received += buffer.filled().len() - before;
-        Poll::Ready(Ok(()))
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        let read = &buffer.filled()[before..];
+        if read.is_empty() {
+            return Poll::Ready(Ok(Ok(0)));
+        }
+        let taken = self.framing.take(read);
+        if let Ok(taken) = taken
+            && taken < read.len()
+        {
+            self.ahead = Bytes::copy_from_slice(&read[taken..]);
+            buffer.set_filled(before + taken);
+        }
+        Poll::Ready(Ok(taken))
     }
 }
 

@@ -17,6 +17,7 @@ use tidemark_wire::http1::is_host;
 use crate::Limits;
 use crate::answer::reason;
 use crate::dispatch::{outgoing, respond};
+use crate::framing::Wrong;
 use crate::handle::{BodyRefusal, ConnectionHandle};
 use crate::metrics::{Bound, NO_ROUTE};
 use crate::outgoing::Outgoing;
@@ -85,16 +86,48 @@ fn target_bytes(uri: &Uri) -> usize {
     host + uri.path_and_query().map_or(0, |path| path.as_str().len())
 }
 
+/// The answer to a head that hyper does not get to read, and the bound that it hit.
+pub(crate) fn refusal_of_head(
+    wrong: Wrong,
+    limits: &Limits,
+    is_without_body: bool,
+) -> (Option<Bound>, Vec<u8>) {
+    let limit = limits.head_bytes_max;
+    let (bound, status, text) = match wrong {
+        Wrong::Line => {
+            (None, "400 Bad Request", "a line of the request ends in something else than CR LF".to_owned())
+        }
+        Wrong::Target => (Some(Bound::Head), "414 URI Too Long", target_too_long(limit)),
+        Wrong::Head => (Some(Bound::Head), "431 Request Header Fields Too Large", head_too_large(limit)),
+    };
+    let body = serde_json::json!({ "reason": text }).to_string();
+    let mut answer = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    if !is_without_body {
+        answer += &body;
+    }
+    (bound, answer.into_bytes())
+}
+
+fn target_too_long(limit: usize) -> String {
+    format!("the target does not fit into a head of {limit} bytes")
+}
+
+fn head_too_large(limit: usize) -> String {
+    format!("the head is larger than the limit of {limit} bytes")
+}
+
 /// Whether a request is one, and one that is taken.
 fn check(parts: &Parts, body: &Incoming, head_bytes: usize, limits: &Limits) -> Result<(), Refused> {
     let limit = limits.head_bytes_max;
     if head_bytes > limit {
         return Err(if target_bytes(&parts.uri) > limit / 2 {
-            let text = format!("the target does not fit into a head of {limit} bytes");
-            Refused::beyond(Bound::Head, StatusCode::URI_TOO_LONG, &text)
+            Refused::beyond(Bound::Head, StatusCode::URI_TOO_LONG, &target_too_long(limit))
         } else {
-            let text = format!("the head is larger than the limit of {limit} bytes");
-            Refused::beyond(Bound::Head, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &text)
+            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+            Refused::beyond(Bound::Head, status, &head_too_large(limit))
         });
     }
     if !has_a_host(&parts.headers, parts.version) {

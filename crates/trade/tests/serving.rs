@@ -86,6 +86,10 @@ fn what_is_no_trade_is_refused_with_a_reason() {
         (r#"{"name":"ibm"}"#, "missing field `amount`"),
         (r#"{"name":"ibm","amount":"1"}"#, "invalid type"),
         ("ibm", "expected value"),
+        (r#"["ibm",1]"#, "invalid type: sequence"),
+        (r#"["ibm",1.0]"#, "invalid type: sequence"),
+        ("null", "invalid type"),
+        (r#"{"name":["ibm"],"amount":1}"#, "invalid type"),
     ] {
         let answer = running.ask("PUT /trade", body);
         assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(reason), "{answer}");
