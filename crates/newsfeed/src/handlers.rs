@@ -30,12 +30,12 @@ use crate::shapes::{
 /// Names the next page.
 static NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
 
-type Shared = State<Arc<App>>;
-type Done<T = Answer> = Result<T, Refusal>;
+pub(crate) type Shared = State<Arc<App>>;
+pub(crate) type Done<T = Answer> = Result<T, Refusal>;
 /// The id in a path, which may be none.
-type IdPath = Result<Path<String>, PathRejection>;
+pub(crate) type IdPath = Result<Path<String>, PathRejection>;
 
-fn id_in(path: IdPath) -> Done<u64> {
+pub(crate) fn id_in(path: IdPath) -> Done<u64> {
     let Path(id) = path.map_err(|_| Refusal::bad("the path is not UTF-8"))?;
     path_id(&id)
 }
@@ -45,9 +45,15 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let description = Bytes::from(document().to_string());
     let describe = get(async move || tidemark_service::json(StatusCode::OK, description.clone()));
     let router = Router::new().route(OPENAPI_PATH, describe);
-    let graphql = crate::graphql::routes(app.clone());
+    let (graphql, of_2014) = (crate::graphql::routes(app.clone()), crate::of_2014::routes(app.clone()));
     let add = |router: Router<Arc<App>>, (path, does)| router.route(path, does);
-    routes().into_iter().fold(router, add).with_state(app).merge(crate::pages::routes()).merge(graphql)
+    routes()
+        .into_iter()
+        .fold(router, add)
+        .with_state(app)
+        .merge(crate::pages::routes())
+        .merge(graphql)
+        .merge(of_2014)
 }
 
 /// Which path does what.
@@ -140,7 +146,7 @@ fn feed(FeedPage { posts: page, next }: &FeedPage, reader: Option<u64>) -> Respo
 }
 
 /// Whose feed is asked for, from where on, and how many posts of it.
-fn feed_query(id: IdPath, query: Option<String>) -> Done<(u64, Option<PostId>, usize)> {
+pub(crate) fn feed_query(id: IdPath, query: Option<String>) -> Done<(u64, Option<PostId>, usize)> {
     let id = id_in(id)?;
     let query = ListQuery::read(query.as_deref())?;
     Ok((id, query.cursor(id_of)?, query.limit(LIST_MAX)?))

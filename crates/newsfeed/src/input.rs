@@ -32,11 +32,7 @@ impl Form {
     pub(crate) fn read<'a, T: Deserialize<'a>>(self, body: &'a [u8]) -> Result<T, Refusal> {
         match self {
             Form::Json if body.is_empty() => Err(Refusal::bad("the body is empty; it must be a JSON object")),
-            // an array would be read as the fields in their order
-            Form::Json if body.trim_ascii_start().first() != Some(&b'{') => {
-                Err(Refusal::bad("the body is not the JSON object that it must be"))
-            }
-            Form::Json => serde_json::from_slice(body).map_err(|error| {
+            Form::Json => tidemark_service::read_json(body).map_err(|error| {
                 Refusal::bad(format!("the body is not the JSON object that it must be: {error}"))
             }),
             Form::UrlEncoded => serde_urlencoded::from_bytes(body)
@@ -68,11 +64,36 @@ pub(crate) fn check_name(name: &str) -> Result<&str, Refusal> {
     }
 }
 
-/// The body of a new friendship.
+/// The body of a new friendship. Who asks is in the path; only those of 2014 have it in `from`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct NewFriend<'a> {
     #[serde(borrow)]
+    from: Option<Given<'a>>,
+    #[serde(borrow)]
     to: Option<Link<'a>>,
+}
+
+/// What may be a participant, or anything else where it means nothing.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Given<'a> {
+    Link(#[serde(borrow)] Link<'a>),
+    Other(serde::de::IgnoredAny),
+}
+
+impl Given<'_> {
+    /// The participant that it is.
+    fn id(given: &Option<Self>) -> Result<u64, Refusal> {
+        match given {
+            None => Err(Refusal::bad("from is missing")),
+            Some(Given::Link(link)) => link.id("from"),
+            Some(Given::Other(_)) => Err(not_a_participant("from")),
+        }
+    }
+}
+
+fn not_a_participant(name: &str) -> Refusal {
+    Refusal::bad(format!("{name} is not a participant; write it as \"/participant/ID\""))
 }
 
 /// A participant as clients name it.
@@ -86,22 +107,41 @@ enum Link<'a> {
 }
 
 impl NewFriend<'_> {
+    pub(crate) fn from(&self) -> Result<u64, Refusal> {
+        Given::id(&self.from)
+    }
+
     pub(crate) fn to(&self) -> Result<u64, Refusal> {
-        let wrong = || Refusal::bad("to is not a participant; write it as \"/participant/ID\"");
-        match &self.to {
-            None => Err(Refusal::bad("to is missing")),
-            Some(Link::Number(id)) => positive(*id).ok_or_else(wrong),
-            Some(Link::Real(id)) if id.fract() == 0.0 && *id > 0.0 => positive(*id as u64).ok_or_else(wrong),
-            Some(Link::Real(_)) => Err(wrong()),
-            Some(Link::Text(text)) if text.trim().is_empty() => Err(Refusal::bad("to is missing")),
-            Some(Link::Text(text)) => link_id(text).ok_or_else(wrong),
+        self.to.as_ref().ok_or_else(|| Refusal::bad("to is missing"))?.id("to")
+    }
+}
+
+impl Link<'_> {
+    /// The participant in a field with this name.
+    fn id(&self, name: &str) -> Result<u64, Refusal> {
+        let wrong = || not_a_participant(name);
+        match self {
+            Link::Number(id) => positive(*id).ok_or_else(wrong),
+            Link::Real(id) if id.fract() == 0.0 && *id > 0.0 => positive(*id as u64).ok_or_else(wrong),
+            Link::Real(_) => Err(wrong()),
+            Link::Text(text) if text.trim().is_empty() => Err(Refusal::bad(format!("{name} is missing"))),
+            Link::Text(text) => link_id(text).ok_or_else(wrong),
         }
     }
+}
+
+/// The body of a search of 2014.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Terms<'a> {
+    #[serde(borrow)]
+    pub(crate) terms: Option<Cow<'a, str>>,
 }
 
 /// The body of a new post.
 #[derive(Debug, Deserialize)]
 pub(crate) struct NewPost<'a> {
+    #[serde(borrow)]
+    from: Option<Given<'a>>,
     #[serde(borrow)]
     pub(crate) occurred: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -114,6 +154,11 @@ pub(crate) struct NewPost<'a> {
 const OCCURRED_BYTES_MAX: usize = 64;
 
 impl NewPost<'_> {
+    /// Who posts, where the path does not say it.
+    pub(crate) fn from(&self) -> Result<u64, Refusal> {
+        Given::id(&self.from)
+    }
+
     pub(crate) fn subject(&self) -> Result<&str, Refusal> {
         needed("subject", self.subject.as_deref())
     }

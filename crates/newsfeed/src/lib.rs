@@ -42,6 +42,7 @@ mod handlers;
 mod ids;
 mod input;
 mod live;
+mod of_2014;
 mod openapi;
 mod operations;
 mod pages;

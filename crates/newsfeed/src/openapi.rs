@@ -17,7 +17,8 @@ pub(crate) fn document() -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Participants, friends, posts and feeds. Bodies may be forms, too: then what was made is \
                 answered in an array of one, and a friendship has both participants in it. GraphQL is at `POST /`, where \
-                the program has it, and describes itself. Beside the answers listed, \
+                the program has it, and describes itself. The paths of 2014 are there for loads of then, and in \
+                docs/newsfeed.md of the project. Beside the answers listed, \
                 the server itself refuses what is no request, or too large or too slow (400, 408, 413, 414, 431), a \
                 path that does not exist (404) and a method that a path does not have (405).",
         },

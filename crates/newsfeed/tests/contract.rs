@@ -72,6 +72,75 @@ fn forms_are_answered_as_arrays() {
     );
 }
 
+/// As forms, which the service took in 2014, and as JSON, which those of 2016 took on the same paths.
+#[test]
+fn the_paths_of_2014_answer_with_numbers_participants_and_arrays() {
+    let running = Running::start(&[]);
+    let mut client = running.client();
+    let before = today();
+    let mut ask = |path: &str, form: &str, json: Value| {
+        let (of_form, of_json) = (form.as_bytes().to_vec(), json.to_string().into_bytes());
+        [(FORM, of_form), (JSON, of_json)].map(|(kind, body)| {
+            let reply = client.request("POST", path, &[kind], &body);
+            assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+            reply.json()
+        })
+    };
+    let person = |id: u64| json!({"id": id, "name": "Moe"});
+    let made = ask("/participant/new", "name=Moe", json!({"name": "Moe"}));
+    assert_eq!(made, [json!([person(1)]), json!([person(2)])]);
+    let friendship = json!({"id": 1, "from": person(1), "to": person(2)});
+    for made in ask("/friends/new", "from=1&to=2", json!({"from": 1, "to": 2})) {
+        assert_eq!(made, json!([friendship]));
+    }
+    let item = json!({"from": 1, "occurred": "2014-01-05", "subject": "s", "story": "some words"});
+    for made in ask("/outbound/new", "from=1&occurred=2014-01-05&subject=s&story=some+words", item.clone()) {
+        assert_eq!(made, json!([item]));
+    }
+    for found in ask("/outbound/search", "terms=words", json!({"terms": "WORDS other"})) {
+        assert_eq!(found, json!([1]));
+    }
+    assert_eq!(client.request("POST", "/outbound/search?keywords=words", &[], b"").json(), json!([1]));
+    assert_eq!(client.get("/friends/1").json(), json!([friendship]));
+    assert_eq!(client.get("/friends/2").json(), json!([{"id": 1, "from": person(2), "to": person(1)}]));
+    let mut kept = client.get("/outbound/1").json();
+    let occurred = kept[0]["occurred"].take();
+    assert!([before, today()].iter().any(|day| occurred == day.as_str()), "the server's day: {occurred}");
+    let item = json!({"from": 1, "occurred": occurred, "subject": "s", "story": "some words"});
+    assert_eq!(client.get("/outbound/1").json(), json!([item, item]));
+    let inbound =
+        json!({"from": person(1), "to": 2, "occurred": occurred, "subject": "s", "story": "some words"});
+    assert_eq!(client.get("/inbound/2").json(), json!([inbound, inbound]));
+    assert_eq!(client.get("/inbound/1").text(), "[]");
+
+    let mut status = |method: &str, path: &str, body: &str| {
+        let reply = client.request(method, path, &[FORM], body.as_bytes());
+        assert!(reply.json()["error"].as_str().is_some_and(|error| !error.is_empty()), "{path} {body}");
+        reply.status
+    };
+    for (path, body) in [
+        ("/participant/new", "name="),
+        ("/friends/new", "to=2"),
+        ("/friends/new", "from=x&to=2"),
+        ("/friends/new", "from=1"),
+        ("/outbound/new", "subject=s&story=t"),
+        ("/outbound/new", "from=1&story=t"),
+        ("/outbound/search", "terms="),
+        ("/outbound/search", "x=y"),
+    ] {
+        assert_eq!(status("POST", path, body), 400, "{path} {body}");
+    }
+    assert_eq!(status("POST", "/friends/new", "from=1&to=9"), 404);
+    assert_eq!(status("POST", "/outbound/new", "from=9&subject=s&story=t"), 404);
+    for path in ["/friends", "/inbound", "/outbound"] {
+        assert_eq!(
+            (status("GET", &format!("{path}/9"), ""), status("GET", &format!("{path}/x"), "")),
+            (404, 400)
+        );
+    }
+    assert_eq!(status("GET", "/friends/new", ""), 405);
+}
+
 #[test]
 fn what_is_wrong_is_refused_with_a_reason() {
     let running = Running::start(&[]);

@@ -150,7 +150,7 @@ impl People for MariadbPeople {
                 (Some(id), None::<u64>, None::<u64>) => Ok(Befriended::Friends(id)),
                 (_, Some(missing), _) => Ok(Befriended::NoSuchParticipant(missing)),
                 (_, _, Some(full)) => Ok(Befriended::TooManyFriends(full)),
-                (None, None, None) => Err(StoreError::no_answer("UpsertFriends gave no friendship")),
+                (None, None, None) => Err(StoreError::no_answer("BefriendParticipants gave no friendship")),
             }
         })
     }

@@ -93,7 +93,13 @@ mod postgres {
                 ASSERT (SELECT id FROM UpsertParticipant('larry')) = 2;
                 ASSERT (SELECT moniker FROM FetchParticipant(2)) = 'larry';
                 ASSERT (SELECT count(*) FROM FetchParticipant(3)) = 0;
-                ASSERT (SELECT id FROM UpsertFriends(1, 2)) = 1;
+                ASSERT (SELECT row_to_json(made)::text FROM UpsertFriends(1, 2) made) = '{\"id\":1}';
+                ASSERT (SELECT id FROM UpsertFriends(2, 1)) = 1;
+                BEGIN
+                    PERFORM UpsertFriends(1, 3);
+                    RAISE 'there is no participant 3';
+                EXCEPTION WHEN foreign_key_violation THEN
+                END;
                 ASSERT (SELECT (FriendsID, ParticipantID) FROM FetchFriends(1)) = (1, 2);
                 ASSERT (SELECT (FriendsID, ParticipantID) FROM FetchFriends(2)) = (1, 1);
                 ASSERT (SELECT pname FROM Participant WHERE id = 1) = 'joe';
@@ -203,7 +209,8 @@ mod mariadb {
             ("CALL UpsertParticipant('larry')", "2"),
             ("CALL FetchParticipant(2)", "larry"),
             ("CALL FetchParticipant(3)", ""),
-            ("CALL UpsertFriends(1, 2)", "1\tNULL\tNULL"),
+            ("CALL UpsertFriends(1, 2)", "1"),
+            ("CALL UpsertFriends(2, 1)", "1"),
             ("CALL FetchFriends(1)", "1\t2"),
             ("CALL FetchFriends(2)", "1\t1"),
             ("SELECT * FROM Participant", "1\tjoe\n2\tlarry"),

@@ -72,6 +72,59 @@ const STEPS: &[&[&str]] = &[&[
         END IF;
         SELECT friendship AS id, missing, befriended;
     END",
+], &[
+    // the friendship, or who is not there, or who has too many friends
+    "CREATE OR REPLACE PROCEDURE BefriendInto(
+        IN from_participant int, IN to_participant int, OUT friendship int, OUT missing int, OUT befriended int
+    )
+    BEGIN
+        DECLARE low, high, locked int DEFAULT NULL;
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        SET friendship = NULL, missing = NULL, befriended = NULL;
+        SET low = least(from_participant, to_participant), high = greatest(from_participant, to_participant);
+        SET friendship = (SELECT FriendsID FROM Friends WHERE LowParticipantID = low AND HighParticipantID = high);
+        IF friendship IS NULL THEN
+            START TRANSACTION;
+            SET locked = (SELECT ParticipantID FROM Participant WHERE ParticipantID = low FOR UPDATE);
+            IF locked IS NULL THEN SET missing = low; END IF;
+            SET locked = (SELECT ParticipantID FROM Participant WHERE ParticipantID = high FOR UPDATE);
+            IF locked IS NULL AND (missing IS NULL OR high = from_participant) THEN SET missing = high; END IF;
+            SET friendship = (SELECT FriendsID FROM Friends WHERE LowParticipantID = low AND HighParticipantID = high);
+            IF friendship IS NULL AND missing IS NULL THEN
+                IF 10000 <= (SELECT count(*) FROM Friends WHERE FromParticipantID = to_participant)
+                    + (SELECT count(*) FROM Friends WHERE ToParticipantID = to_participant) THEN
+                    SET befriended = to_participant;
+                END IF;
+                IF 10000 <= (SELECT count(*) FROM Friends WHERE FromParticipantID = from_participant)
+                    + (SELECT count(*) FROM Friends WHERE ToParticipantID = from_participant) THEN
+                    SET befriended = from_participant;
+                END IF;
+                IF befriended IS NULL THEN
+                    INSERT INTO Friends (FromParticipantID, ToParticipantID) VALUES (from_participant, to_participant);
+                    SET friendship = last_insert_id();
+                END IF;
+            END IF;
+            COMMIT;
+        END IF;
+    END",
+    "CREATE OR REPLACE PROCEDURE BefriendParticipants(IN from_participant int, IN to_participant int)
+    BEGIN
+        DECLARE friendship, missing, befriended int DEFAULT NULL;
+        CALL BefriendInto(from_participant, to_participant, friendship, missing, befriended);
+        SELECT friendship AS id, missing, befriended;
+    END",
+    // one row with one column, the friendship, as published; an error where there is none
+    "CREATE OR REPLACE PROCEDURE UpsertFriends(IN from_participant int, IN to_participant int)
+    BEGIN
+        DECLARE friendship, missing, befriended int DEFAULT NULL;
+        CALL BefriendInto(from_participant, to_participant, friendship, missing, befriended);
+        IF missing IS NOT NULL THEN
+            SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1452, MESSAGE_TEXT = 'there is no such participant';
+        ELSEIF befriended IS NOT NULL THEN
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'a participant has too many friends';
+        END IF;
+        SELECT friendship AS id;
+    END",
 ]];
 
 /// A statement, by its place in [`STATEMENTS`].
@@ -90,7 +143,7 @@ pub(super) const STATEMENTS: [&str; 7] = [
     "CALL UpsertParticipant(?)",
     "CALL FetchParticipant(?)",
     "SELECT ParticipantID FROM Participant WHERE Moniker = ? ORDER BY ParticipantID LIMIT ?",
-    "CALL UpsertFriends(?, ?)",
+    "CALL BefriendParticipants(?, ?)",
     "CALL FetchFriends(?)",
     "SELECT (SELECT count(*) FROM Participant), (SELECT count(*) FROM Friends)",
     "SELECT coalesce(max(ParticipantID), 0) FROM Participant",
@@ -145,8 +198,8 @@ mod tests {
     #[test]
     fn statements_are_where_their_names_say() {
         assert!(STATEMENTS[Do::Find as usize].contains("FetchParticipant"));
-        assert!(STATEMENTS[Do::Befriend as usize].contains("UpsertFriends"));
+        assert!(STATEMENTS[Do::Befriend as usize].contains("BefriendParticipants"));
         assert_eq!(Do::Last as usize + 1, STATEMENTS.len());
-        assert!(STEPS[0][5].contains(&format!("IF {FRIENDS_MAX} <=")));
+        assert!(STEPS[1][0].contains(&format!("IF {FRIENDS_MAX} <=")));
     }
 }

@@ -88,6 +88,25 @@ BEGIN
     RETURN NEXT;
 END
 $$;
+",
+    "
+ALTER FUNCTION UpsertFriends(int, int, int) RENAME TO BefriendParticipants;
+
+-- one row with one column, the friendship, as published; an error where there is none
+CREATE FUNCTION UpsertFriends(from_id int, to_id int) RETURNS TABLE (id int) LANGUAGE plpgsql AS $$
+DECLARE
+    made record;
+BEGIN
+    SELECT * INTO made FROM BefriendParticipants(from_id, to_id);
+    IF made.missing IS NOT NULL THEN
+        RAISE foreign_key_violation USING MESSAGE = 'there is no participant ' || made.missing;
+    ELSIF made.befriended IS NOT NULL THEN
+        RAISE program_limit_exceeded USING MESSAGE = 'participant ' || made.befriended || ' has too many friends';
+    END IF;
+    id := made.id;
+    RETURN NEXT;
+END
+$$;
 "];
 
 /// A statement, by its place in [`STATEMENTS`].
@@ -106,7 +125,7 @@ const STATEMENTS: [&str; 7] = [
     "SELECT id FROM UpsertParticipant($1)",
     "SELECT moniker FROM FetchParticipant($1)",
     "SELECT id FROM Participant WHERE pname = $1 ORDER BY id LIMIT $2",
-    "SELECT id, missing, befriended FROM UpsertFriends($1, $2, $3)",
+    "SELECT id, missing, befriended FROM BefriendParticipants($1, $2, $3)",
     "SELECT FriendsID, ParticipantID FROM FetchFriends($1)",
     "SELECT (SELECT count(*) FROM Participant), (SELECT count(*) FROM Friends)",
     "SELECT coalesce(max(id), 0) FROM Participant",
@@ -195,7 +214,7 @@ impl People for PostgresPeople {
                 (Some(id), ..) => Ok(Befriended::Friends(id as u64)),
                 (None, Some(missing), _) => Ok(Befriended::NoSuchParticipant(missing as u64)),
                 (None, None, Some(full)) => Ok(Befriended::TooManyFriends(full as u64)),
-                (None, None, None) => Err(StoreError::no_answer("UpsertFriends gave no friendship")),
+                (None, None, None) => Err(StoreError::no_answer("BefriendParticipants gave no friendship")),
             }
         })
     }
@@ -232,7 +251,7 @@ mod tests {
     #[test]
     fn statements_are_where_their_names_say() {
         assert!(STATEMENTS[Do::Find as usize].contains("FetchParticipant"));
-        assert!(STATEMENTS[Do::Befriend as usize].contains("UpsertFriends"));
+        assert!(STATEMENTS[Do::Befriend as usize].contains("BefriendParticipants"));
         assert_eq!(Do::Last as usize + 1, STATEMENTS.len());
         assert!(STEPS[0].contains(&format!("friends_max int DEFAULT {FRIENDS_MAX}")));
     }
