@@ -1,5 +1,7 @@
 //! A small server of pages for people and tools beside a run: one request for each connection, everything bounded.
 
+mod hosts;
+
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -18,6 +20,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
+
+pub use hosts::Hosts;
 
 use crate::pin::Pins;
 use crate::sinks::beside_the_driver;

@@ -1,9 +1,8 @@
 //! `tidemark ui`: the runs of a folder in a browser, live while one is on.
 //!
 //! It only reads, but for a run that was killed, which becomes one that can be read. It is served on this machine alone
-//! unless an address is named, answers only to names that cannot be another's (see [`host::Hosts`]), and leaves no folder but its own.
+//! unless an address is named, answers only to names that cannot be another's (see [`Hosts`]), and leaves no folder but its own.
 
-mod host;
 mod route;
 
 use std::collections::VecDeque;
@@ -14,12 +13,11 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tidemark_lab::page_server::{Asked, Effort, Page, PageServer};
+use tidemark_lab::page_server::{Asked, Effort, Hosts, Page, PageServer};
 use tidemark_lab::{EXIT_PASS, Pins};
 use tidemark_record::{Following, limit};
 use tidemark_report::{folder, html};
 
-use self::host::Hosts;
 use self::route::{Route, Within};
 use crate::args::UiArguments;
 use crate::failure::Failure;
@@ -49,7 +47,7 @@ pub fn ui(arguments: &UiArguments) -> Result<u8, Failure> {
     })?;
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| Failure::broken(format!("cannot watch signals: {error}")))?;
-    let ui = Ui::new(folder, Hosts::new(&arguments.hosts));
+    let ui = Ui::new(folder, hosts(&arguments.hosts));
     let server =
         PageServer::serve("ui", arguments.listen, EFFORT, &Pins::default(), move |asked| ui.page(asked));
     let server = server.map_err(|error| {
@@ -79,6 +77,11 @@ struct Ui {
     reading: Mutex<()>,
     /// What is listed of searches.
     known: Mutex<folder::Known>,
+}
+
+/// Names by which the pages may be asked for.
+fn hosts(names: &[String]) -> Hosts {
+    Hosts::new(names, "--host NAME lets a name be used, where it is yours")
 }
 
 impl Ui {
@@ -193,7 +196,7 @@ mod tests {
         std::fs::create_dir_all(outside.path().join("secret")).unwrap();
         std::fs::write(outside.path().join("secret/run.json"), "{}").unwrap();
         std::os::unix::fs::symlink(outside.path().join("secret"), folder.join("link")).unwrap();
-        let ui = Ui::new(folder, Hosts::new(&[]));
+        let ui = Ui::new(folder, hosts(&[]));
         for path in [
             "/runs/link/report.html",
             "/runs/../report.html",
@@ -224,7 +227,7 @@ mod tests {
     #[test]
     fn whoever_asks_by_another_name_gets_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let ui = Ui::new(folder.path().to_owned(), Hosts::new(&[]));
+        let ui = Ui::new(folder.path().to_owned(), hosts(&[]));
         let mut asked = asked("/api/runs", "");
         asked.headers.insert("host", "evil.test:1".parse().unwrap());
         assert_eq!(ui.page(&asked).status, 421);

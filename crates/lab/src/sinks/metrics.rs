@@ -7,7 +7,7 @@ use std::time::Duration;
 use hyper::header::{ACCEPT, HeaderMap};
 
 use super::{SharedFigures, classic, openmetrics};
-use crate::page_server::{Asked, Effort, Page, PageServer};
+use crate::page_server::{Asked, Effort, Hosts, Page, PageServer};
 use crate::pin::Pins;
 
 /// The page is made of what is known already.
@@ -20,12 +20,20 @@ const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub struct Metrics(PageServer);
 
 impl Metrics {
-    /// Listens at an address; port 0 takes a free one.
+    /// Listens at an address; port 0 takes a free one. At one that only this machine reaches, whoever asks by another name
+    /// than an address or `localhost` is refused: it may be a page of another's in a browser here (DNS rebinding).
     ///
     /// # Errors
     /// If nobody can listen there, because somebody else does for example.
     pub fn serve(address: SocketAddr, figures: SharedFigures, pins: &Pins) -> io::Result<Metrics> {
-        PageServer::serve("metrics", address, EFFORT, pins, move |asked| page(asked, &figures)).map(Metrics)
+        let hosts =
+            address.ip().is_loopback().then(|| Hosts::new(&[], "ask by its address, or as localhost"));
+        let answer = move |asked: &Asked| match hosts.as_ref().and_then(|hosts| hosts.refuses(&asked.headers))
+        {
+            Some(reason) => Page::told(421, reason),
+            None => page(asked, &figures),
+        };
+        PageServer::serve("metrics", address, EFFORT, pins, answer).map(Metrics)
     }
 
     /// Where it listens.
@@ -81,9 +89,32 @@ fn prefers_openmetrics(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
     use hyper::header::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn another_name_gets_no_answer_where_only_this_machine_is_to_have_one() {
+        let status = |bind: &str, host: &str| {
+            let metrics =
+                Metrics::serve(bind.parse().unwrap(), SharedFigures::default(), &Pins::default()).unwrap();
+            let mut stream = TcpStream::connect(("127.0.0.1", metrics.address().port())).unwrap();
+            write!(stream, "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer[9..12].to_owned()
+        };
+        for host in ["127.0.0.1", "localhost:9", "[::1]:9"] {
+            assert_eq!(status("127.0.0.1:0", host), "200", "{host}");
+        }
+        for host in ["evil.test", "evil.test:9", "localhost.evil.test", ""] {
+            assert_eq!(status("127.0.0.1:0", host), "421", "{host}");
+        }
+        assert_eq!(status("0.0.0.0:0", "load.example"), "200", "others are to reach it by its name");
+    }
 
     #[test]
     fn the_format_is_what_is_asked_for() {

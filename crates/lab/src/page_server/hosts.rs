@@ -2,17 +2,20 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use tidemark_lab::page_server::Headers;
+use super::Headers;
 use tidemark_wire::http1::without_port;
 
 /// Names by which we may be asked: an address, `localhost`, or one that the user gave.
-#[derive(Debug, Clone, Default)]
-pub struct Hosts(Vec<String>);
+#[derive(Debug, Clone)]
+pub struct Hosts {
+    names: Vec<String>,
+    way_out: &'static str,
+}
 
 impl Hosts {
-    /// These beside addresses and `localhost`.
-    pub fn new(names: &[String]) -> Hosts {
-        Hosts(names.iter().map(|name| name.to_ascii_lowercase()).collect())
+    /// These beside addresses and `localhost`; and what whoever asks by another name may do.
+    pub fn new(names: &[String], way_out: &'static str) -> Hosts {
+        Hosts { names: names.iter().map(|name| name.to_ascii_lowercase()).collect(), way_out }
     }
 
     /// Why whoever sends these headers gets no answer, if so.
@@ -23,10 +26,8 @@ impl Hosts {
         };
         let host = host.to_str().unwrap_or_default().to_ascii_lowercase();
         let name = without_port(&host);
-        let is_ours = name == "localhost" || is_address(name) || self.0.iter().any(|known| known == name);
-        (!is_ours).then(|| {
-            "this is served under another name; --host NAME lets a name be used, where it is yours".to_owned()
-        })
+        let is_ours = name == "localhost" || is_address(name) || self.names.iter().any(|known| known == name);
+        (!is_ours).then(|| format!("this is served under another name; {}", self.way_out))
     }
 }
 
@@ -47,7 +48,7 @@ mod tests {
         for host in hosts {
             headers.append("host", host.parse().unwrap());
         }
-        Hosts::new(&names).refuses(&headers).is_some()
+        Hosts::new(&names, "ask by its address").refuses(&headers).is_some()
     }
 
     #[test]
