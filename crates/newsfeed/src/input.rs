@@ -87,7 +87,7 @@ impl Given<'_> {
         match given {
             None => Err(Refusal::bad("from is missing")),
             Some(Given::Link(link)) => link.id("from"),
-            Some(Given::Other(_)) => Err(not_a_participant("from")),
+            Some(Given::Other(serde::de::IgnoredAny)) => Err(not_a_participant("from")),
         }
     }
 }

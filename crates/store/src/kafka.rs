@@ -89,6 +89,8 @@ struct Shared {
     behind: MessageStore,
     counters: Counters,
     stopping: AtomicBool,
+    /// Whether no broker had a connection when last heard of, and none has answered since.
+    alone: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -133,6 +135,7 @@ impl Buffer {
             behind,
             counters: Counters::default(),
             stopping: AtomicBool::new(false),
+            alone: Arc::default(),
         });
         let durability = topic.durability;
         let producing = Arc::new(Producing::new(shared.clone())?);
@@ -215,7 +218,7 @@ impl Messages for Buffer {
 
     fn trouble(&self) -> Option<&'static str> {
         let alone = "no broker of Kafka has a connection; messages wait until one is back";
-        self.producing.is_alone().then_some(alone).or_else(|| self.shared.behind.trouble())
+        self.shared.alone.load(Ordering::Relaxed).then_some(alone).or_else(|| self.shared.behind.trouble())
     }
 
     fn metrics(&self) -> StoreMetrics {

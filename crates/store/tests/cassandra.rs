@@ -99,9 +99,8 @@ fn a_second_message_with_the_same_key_replaces_the_first() {
 fn messages_that_are_alike_are_as_many_as_there_are_ids() {
     let store = Cassandra::open(fresh()).unwrap();
     wait(async {
-        let alike: Vec<Message> = (0..50)
-            .map(|_| Message { id: MessageId::unique(), ..message(5, 1, b"ABC", "alike") })
-            .collect();
+        let alike: Vec<Message> =
+            (0..50).map(|_| Message { id: MessageId::unique(), ..message(5, 1, b"ABC", "alike") }).collect();
         for message in alike.iter().chain(&alike) {
             store.add(message.clone()).await.unwrap();
         }

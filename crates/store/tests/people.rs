@@ -93,7 +93,8 @@ mod postgres {
                 ASSERT (SELECT id FROM UpsertParticipant('larry')) = 2;
                 ASSERT (SELECT moniker FROM FetchParticipant(2)) = 'larry';
                 ASSERT (SELECT count(*) FROM FetchParticipant(3)) = 0;
-                ASSERT (SELECT row_to_json(made)::text FROM UpsertFriends(1, 2) made) = '{\"id\":1}';
+                ASSERT (SELECT array_agg(id) FROM UpsertFriends(1, 2)) = ARRAY[1];
+                ASSERT pg_get_function_result('UpsertFriends(int, int)'::regprocedure) = 'TABLE(id integer)';
                 ASSERT (SELECT id FROM UpsertFriends(2, 1)) = 1;
                 BEGIN
                     PERFORM UpsertFriends(1, 3);

@@ -7,10 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-<<<<<<< HEAD
 use std::sync::atomic::{AtomicBool, Ordering};
-=======
->>>>>>> w-outputs
 
 use anstyle::AnsiColor;
 use rustix::termios::tcgetwinsize;
@@ -103,7 +100,6 @@ pub fn complain(message: &str) {
     let _ = writeln!(anstream::stderr(), "{mark}error:{mark:#}{behind}");
 }
 
-<<<<<<< HEAD
 /// Whether only errors go to standard error, for as long as the program runs.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -162,11 +158,6 @@ fn is_held(text: &str) -> bool {
 #[cfg(not(feature = "tui"))]
 fn is_held(_text: &str) -> bool {
     false
-=======
-/// Says something beside the result on standard error, without secrets.
-pub fn remark(text: &str) {
-    say(&Place::Stderr.fit(&masked(text)));
->>>>>>> w-outputs
 }
 
 /// The same, of a text that has its layout.

@@ -35,7 +35,6 @@ pub(super) struct Producing {
     sender: RwLock<Arc<Sender>>,
     pub(super) writes: Arc<Writes>,
     waiting: Arc<AtomicUsize>,
-    alone: Arc<AtomicBool>,
 }
 
 /// A message that Kafka is to answer.
@@ -90,9 +89,8 @@ impl ProducerContext for Answers {
 impl Producing {
     pub(super) fn new(shared: Arc<Shared>) -> Result<Self, StoreError> {
         let (writes, waiting) = (Arc::new(Writes::default()), Arc::new(AtomicUsize::new(0)));
-        let alone = Arc::new(AtomicBool::new(false));
-        let sender = sender(&shared, &writes, &waiting, &alone)?;
-        Ok(Producing { shared, sender: RwLock::new(Arc::new(sender)), writes, waiting, alone })
+        let sender = sender(&shared, &writes, &waiting)?;
+        Ok(Producing { shared, sender: RwLock::new(Arc::new(sender)), writes, waiting })
     }
 
     /// Hands a message over, with its time of writing where it has one; the answer comes when Kafka has it, or will not
@@ -126,14 +124,9 @@ impl Producing {
     fn send(&self, message: &Message, at_us: Option<i64>, taken: Box<Taken>) -> Result<(), KafkaError> {
         let key = key(message);
         let record = BaseRecord::with_opaque_to(&self.shared.options.topic, taken);
-        let mut record = record.key(key.as_ref()).payload(&message.payload[..]);
+        let mut record = record.key(key.bytes()).payload(&message.payload[..]);
         record.headers = at_us.map(headers);
         self.sender.read().send(record).map_err(|(error, _)| error)
-    }
-
-    /// Whether no broker had a connection when last heard of, and none has taken a message since.
-    pub(super) fn is_alone(&self) -> bool {
-        self.alone.load(Ordering::Relaxed)
     }
 
     /// Messages taken and not answered.
@@ -156,7 +149,7 @@ impl Producing {
     /// Makes the sender anew. What the old one has not got an answer for is answered with an error when it goes, so
     /// that nobody takes it for kept.
     fn replace(&self) {
-        match sender(&self.shared, &self.writes, &self.waiting, &self.alone) {
+        match sender(&self.shared, &self.writes, &self.waiting) {
             Ok(sender) => {
                 *self.sender.write() = Arc::new(sender);
                 self.shared.counters.producers.fetch_add(1, Ordering::Relaxed);
@@ -169,12 +162,7 @@ impl Producing {
     }
 }
 
-fn sender(
-    shared: &Shared,
-    writes: &Arc<Writes>,
-    waiting: &Arc<AtomicUsize>,
-    alone: &Arc<AtomicBool>,
-) -> Result<Sender, StoreError> {
+fn sender(shared: &Shared, writes: &Arc<Writes>, waiting: &Arc<AtomicUsize>) -> Result<Sender, StoreError> {
     let options = &shared.options;
     let timeout_ms = options.timeout.as_millis();
     let bytes_max = options.waiting_max.saturating_mul(PAYLOAD_BYTES_MAX + RECORD_BYTES);
@@ -191,6 +179,6 @@ fn sender(
         .set("queue.buffering.max.kbytes", (bytes_max / 1024).clamp(1024, i32::MAX as usize).to_string())
         // as Kafka's own clients choose
         .set("partitioner", "murmur2_random");
-    let answers = Answers { writes: writes.clone(), waiting: waiting.clone(), alone: alone.clone() };
+    let answers = Answers { writes: writes.clone(), waiting: waiting.clone(), alone: shared.alone.clone() };
     BaseProducer::from_config_and_context(&config, answers).map_err(StoreError::no_answer)
 }

@@ -14,8 +14,9 @@ const KEY_BYTES_MAX: usize = KEY_BYTES + MessageId::BYTES;
 /// The key of a message's record.
 pub(super) struct RecordKey([u8; KEY_BYTES_MAX], usize);
 
-impl AsRef<[u8]> for RecordKey {
-    fn as_ref(&self) -> &[u8] {
+impl RecordKey {
+    /// Its bytes.
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.0[..self.1]
     }
 }
@@ -75,7 +76,7 @@ mod tests {
         fn a_message_is_read_as_it_was_written(user: u64, time_ms: u64, kind: [u8; 3], id: Option<[u8; 16]>, payload: Vec<u8>) {
             let id = id.map_or(MessageId::NONE, MessageId::from_bytes);
             let written = Message { user, time_ms, kind, id, payload: payload.into() };
-            prop_assert_eq!(message(Some(key(&written).as_ref()), Some(&written.payload)), Some(written));
+            prop_assert_eq!(message(Some(key(&written).bytes()), Some(&written.payload)), Some(written));
         }
 
         #[test]

@@ -137,6 +137,9 @@ impl Watching {
             learn_leaders(self.client.client());
             StoreError::no_answer(error)
         })?;
+        if self.shared.alone.swap(false, Ordering::Relaxed) {
+            tracing::info!("a broker of Kafka is back");
+        }
         let lacking = progress.iter().map(|partition| partition.lacking()).sum();
         self.shared.counters.lacking.store(lacking, Ordering::Relaxed);
         self.tell_deleted_early(&progress);
