@@ -160,8 +160,8 @@ impl Series<'_> {
         let count = parts.iter().flatten().count();
         let of = self.comparison.sides.len() * self.comparison.rounds as usize * count;
         let round: Duration = self.comparison.sides.iter().map(|side| in_rounds::length(&side.plan)).sum();
-        let rounds = u32::try_from(self.comparison.rounds.saturating_mul(count as u64)).unwrap_or(u32::MAX);
-        let planned = round.saturating_mul(rounds);
+        let rounds = self.comparison.rounds.saturating_mul(count as u64);
+        let planned = round.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX));
         self.rates = vec![Vec::new(); self.comparison.sides.len()];
         for part in parts.into_iter().flatten() {
             let rate = match (part, equal_rate_per_s) {

@@ -174,7 +174,7 @@ impl History {
             notes.push(format!("left out: runs without run.json: {named}{more}"));
         }
         if copies > 0 {
-            notes.push(format!("counted once: runs that are there again, as copies ({copies})"));
+            notes.push(format!("copies of runs count once ({copies})"));
         }
         let comparisons = found.comparisons.len();
         if comparisons > 0 {
@@ -282,13 +282,11 @@ fn other_texts(lines: &[Line]) -> Vec<String> {
         those.map(|line| line.scenario.as_str()).collect()
     };
     let changed = changed.into_iter().map(|scenario| {
-        format!("{scenario}: the scenario's file changed; runs before and after are lines of their own")
+        format!("{scenario}: the scenario's file changed: runs before and after are shown apart")
     });
     let (known, unknown) = (with_text(true), with_text(false));
     let older = known.intersection(&unknown).map(|scenario| {
-        format!(
-            "{scenario}: runs of a Tidemark that did not write down settings and file are lines of their own"
-        )
+        format!("{scenario}: runs of earlier versions, which lack settings and file, are shown apart")
     });
     changed.chain(older).collect()
 }

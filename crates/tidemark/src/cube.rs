@@ -5,9 +5,11 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use tidemark_record::{ComparedRuns, Comparison, Part, RUNS_DIR, notes_on_operations, resolve};
 use tidemark_record::summary::Summary;
-use tidemark_report::cube::{self, Cube, Dialect, Dimension, Filter, Input, LogLines, Measure, Months, Query};
+use tidemark_record::{ComparedRuns, Comparison, Part, RUNS_DIR, notes_on_operations, resolve};
+use tidemark_report::cube::{
+    self, Cube, Dialect, Dimension, Filter, Input, LogLines, Measure, Months, Query,
+};
 use tidemark_report::units::three_digits;
 
 use crate::args::{CubeArguments, CubeFormat};
@@ -76,7 +78,7 @@ pub fn cube(arguments: &CubeArguments) -> Result<u8, Failure> {
     Ok(tidemark_lab::EXIT_PASS)
 }
 
-/// Where requests failed or were answered late, what the driver's operations are beside the report's rate.
+/// What the driver's operations are beside the report's rate, for each run in which the two differ.
 fn due_and_answered(inputs: &[(String, Input)], query: &Query) -> Vec<String> {
     let asks_source = |of: &Filter| of.dimension == Dimension::Source;
     if query.whole || !(query.by.contains(&Dimension::Source) || query.filters.iter().any(asks_source)) {
@@ -86,19 +88,21 @@ fn due_and_answered(inputs: &[(String, Input)], query: &Query) -> Vec<String> {
         Input::Runs(runs) => runs.iter().map(|run| (name, &run.manifest.summary)).collect(),
         Input::Lines(_) => Vec::new(),
     });
-    let note = |(name, summary): (&String, &Summary)| {
-        let due_per_s = summary.requests as f64 / summary.measured_s.max(f64::MIN_POSITIVE);
-        let answered_per_s = summary.achieved_per_s;
-        ((due_per_s - answered_per_s).abs() > 0.01 * due_per_s).then(|| {
-            format!(
-                "{name}: the driver's operations are all requests due in the measured window, failed and late ones too: {}/s; \
-                 good answers within it, the report's rate, are {}/s",
-                three_digits(due_per_s),
-                three_digits(answered_per_s)
-            )
-        })
-    };
-    runs.filter_map(note).collect()
+    runs.filter_map(|(name, summary)| beside_the_report(name, summary)).collect()
+}
+
+/// Both rates, where requests failed or were answered late, so that more were due than answered.
+fn beside_the_report(name: &str, summary: &Summary) -> Option<String> {
+    let due_per_s = summary.requests as f64 / summary.measured_s.max(f64::MIN_POSITIVE);
+    let answered_per_s = summary.achieved_per_s;
+    ((due_per_s - answered_per_s).abs() > 0.01 * due_per_s).then(|| {
+        format!(
+            "{name}: the driver's operations are all requests due in the measured window, failed and late ones too: {}/s; good \
+             answers within it, the report's rate, are {}/s",
+            three_digits(due_per_s),
+            three_digits(answered_per_s)
+        )
+    })
 }
 
 /// As a table, with how many failed beside durations where any did.
@@ -239,6 +243,17 @@ fn tell_apart(inputs: &mut [(String, Input)]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_due_is_told_beside_what_was_answered() {
+        let totals = tidemark_record::Totals::new(&[]);
+        let mut summary = tidemark_record::summarize(&totals, Path::new("x"));
+        (summary.measured_s, summary.requests, summary.achieved_per_s) = (10.0, 371_740, 25_744.0);
+        let says = beside_the_report("7", &summary).unwrap();
+        assert!(says.contains("late ones too: 37,174/s; ") && says.ends_with("rate, are 25,744/s"), "{says}");
+        summary.achieved_per_s = 37_100.0;
+        assert_eq!(beside_the_report("7", &summary), None);
+    }
 
     #[test]
     fn no_two_inputs_have_one_name() {

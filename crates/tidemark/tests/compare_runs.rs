@@ -75,7 +75,7 @@ fn a_planted_slowdown_is_found_and_fails_where_that_is_asked_for() {
     assert!(stderr(&output).contains("'memory>+5%': too few valid runs"), "{}", stderr(&output));
     // of one run of each nothing is, as what differs from run to run is not known
     let output = run(folder.path(), &["compare", "a", "b", "--fail-if", "Checkout p50>+5%", "--json"]);
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
     let claims = json(&output);
     let judged = &claims["fail_if"][0];
     assert!(judged["failed"].is_null(), "{judged}");
@@ -87,7 +87,11 @@ fn runs_that_are_alike_show_no_difference() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path());
     let one = run(folder.path(), &["compare", "a", "again", "--json", "--fail-if", "p99>+1%"]);
-    assert_eq!(code(&one), 0, "{}", stderr(&one));
+    assert_eq!(code(&one), 3, "not sure: {}", stderr(&one));
+    for (unsure, status) in [("pass", 0), ("fail", 1), ("3", 3)] {
+        let one = ["compare", "a", "again", "--fail-if", "p99>+1%", "--unsure", unsure];
+        assert_eq!(code(&run(folder.path(), &one)), status, "{unsure}");
+    }
     let names: Vec<String> = fs::read_dir(folder.path().join("before"))
         .unwrap()
         .map(|entry| format!("before/{}", entry.unwrap().file_name().display()))

@@ -99,7 +99,7 @@ fn a_copy_of_a_run_is_no_other_run() {
     std::fs::copy(temp.path().join("20-shop/run.json"), temp.path().join("50-copy/run.json")).unwrap();
     let history = History::read(temp.path()).unwrap();
     assert_eq!(history.lines[0].runs.len(), 14);
-    let says = "counted once: runs that are there again, as copies (1)";
+    let says = "copies of runs count once (1)";
     assert!(history.notes.iter().any(|note| note == says), "{:?}", history.notes);
 }
 
@@ -202,7 +202,7 @@ fn runs_of_another_text_are_another_line_and_a_note_says_so() {
     });
     assert_eq!(shape(&history), (vec![4, 4], 0), "{history:?}");
     assert_eq!(history.lines[0].what, history.lines[1].what);
-    let says = "shop: the scenario's file changed; runs before and after are lines of their own";
+    let says = "shop: the scenario's file changed: runs before and after are shown apart";
     assert_eq!(history.notes, [says]);
 }
 
@@ -212,7 +212,7 @@ fn runs_of_before_stay_together_and_are_told_from_newer_ones() {
         manifest.scenario_digest = is_later.then(|| "a".into());
     });
     assert_eq!(shape(&history), (vec![4, 4], 0), "{history:?}");
-    let says = "shop: runs of a Tidemark that did not write down settings and file are lines of their own";
+    let says = "shop: runs of earlier versions, which lack settings and file, are shown apart";
     assert_eq!(history.notes, [says]);
 }
 

@@ -141,7 +141,8 @@ pub fn check_processes(rules: &[Rule], plans: &[&Plan]) -> Result<(), Failure> {
     let (first, others) = plans
         .split_first()
         .map_or((true, true), |(first, others)| (has(first), others.is_empty() || others.iter().any(has)));
-    let of_process = |rule: &&Rule| rule.figure.is_some_and(|figure| !figure.is_speed());
+    let of_process =
+        |rule: &&Rule| rule.figure.is_some_and(|figure| matches!(figure, Figure::Cpu | Figure::Memory));
     match rules.iter().find(of_process) {
         Some(rule) if !first || !others => Err(Failure::usage(format!(
             "--fail-if '{}': what runs already is not watched, so that {} of two sides is not measured; say in the scenario \
@@ -263,7 +264,7 @@ mod tests {
             "system: {command: 'a {port}'}".into(),
         ]
         .map(|system| plan(&system));
-        let rules = ["p99>+5%", "cpu>+5%"].map(|text| Rule::parse(text).unwrap());
+        let rules = ["p99>+5%", "cpu>+5%", "bytes<-5%"].map(|text| Rule::parse(text).unwrap());
         let error = check_processes(&rules, &[&apart, &apart]).unwrap_err().message;
         assert!(
             error.starts_with("--fail-if 'cpu>+5%': ") && error.contains("watch: [{port: 8080}]"),
@@ -272,7 +273,8 @@ mod tests {
         assert!(check_processes(&rules, &[&watched, &apart]).is_err(), "nothing to hold it against");
         assert!(check_processes(&rules, &[&apart]).is_err() && check_processes(&rules, &[&started]).is_ok());
         assert!(check_processes(&rules, &[&watched, &apart, &started]).is_ok());
-        assert!(check_processes(&rules[..1], &[&apart, &apart]).is_ok());
+        let of_answers = [rules[0].clone(), rules[2].clone()];
+        assert!(check_processes(&of_answers, &[&apart, &apart]).is_ok());
     }
 
     #[test]
