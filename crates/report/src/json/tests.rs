@@ -27,6 +27,7 @@ fn the_published_names_are_there() {
         "verdict",
         "offered_per_s",
         "achieved_per_s",
+        "achieved_share",
         "measured_s",
         "requests",
         "errors",

@@ -138,7 +138,7 @@ fn eighty_columns() {
                      0.02 cores taken by the hypervisor
 
     Throughput
-      achieved       58.7/s · 176 good answers in 3s
+      achieved       58.7/s · 176 good answers in 3s · 58.7% of offered
                      2 more were due in the window, and came after it
       offered        100/s · 193 due · 4 dropped
       failed         15 (7.77% of what was due)
