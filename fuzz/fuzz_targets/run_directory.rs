@@ -52,6 +52,7 @@ fn write(dir: &Path) {
                 label,
                 outcome,
                 measured: second > 0,
+                phase: None,
                 response_time_us,
                 response_time_less_lag_us,
                 service_time_us,

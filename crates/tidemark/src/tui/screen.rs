@@ -10,7 +10,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute};
 use signal_hook::consts::SIGINT;
@@ -102,11 +102,9 @@ fn enter() -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
     *TAKEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = true;
     output::hold_remarks();
     enable_raw_mode()?;
-    execute!(stdout(), EnterAlternateScreen, cursor::Hide)?;
-    let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
     // some terminals have no other screen: what was said before would stay where nothing is drawn
-    terminal.clear()?;
-    Ok(terminal)
+    execute!(stdout(), EnterAlternateScreen, Clear(ClearType::All), cursor::Hide)?;
+    Terminal::new(CrosstermBackend::new(stdout()))
 }
 
 /// Gives the terminal back; more often than once does no harm.
