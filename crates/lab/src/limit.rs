@@ -49,6 +49,8 @@ const CALM_FACTOR: f64 = 2.0;
 const CALM_US: f64 = 1_000.0;
 /// Waits between two looks at a system that is not as before: the first, and all together.
 const COOL_DOWN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// A search waits no longer than for this part of its budget each time until others leave the machine.
+const QUIET_PART: f64 = 1.0 / 10.0;
 /// How often a signal is looked for meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Requests under way at a trial's end are waited for: for so many times the largest bound, at least this long.
@@ -497,7 +499,8 @@ impl One<'_> {
         let mut quiet_after = None;
         if search.trials.last().is_some_and(Trial::is_disturbed) {
             let wait_max = self.wait_max(search, &ask, before_s);
-            if !quiet::wait(wait_max, self.member.options.before_exit)? {
+            let share = Duration::from_secs_f64(search.options.budget_s * QUIET_PART);
+            if !quiet::wait(wait_max.min(share), self.member.options.before_exit)? {
                 return Ok(None);
             }
             quiet_after = Some(begin.elapsed());

@@ -9,7 +9,7 @@
 /// Others that use fewer cores are nobody: the kernel's own work, and what counting in ticks gets wrong.
 pub const OTHERS_MIN: f64 = 0.1;
 /// Waits that add up to less, cores' worth, are what any kernel's scheduling costs.
-const LOST_MIN: f64 = 0.05;
+const LOST_MIN: f64 = 0.1;
 /// A process that lost a larger share of the time in which it wanted a core had none.
 const LOST_SHARE_MAX: f64 = 0.1;
 

@@ -36,6 +36,9 @@ pub(crate) fn missed<'a>(
 pub fn says(found: &Found) -> String {
     let proved = proved(found);
     match found.ended {
+        Some(_) if found.disturbed > 0 && found.counted == 0 => {
+            format!("not measured: others on this machine disturbed all {} trials", found.disturbed)
+        }
         Some(_) if !found.is_quiet() => format!(
             "not measured: others on this machine disturbed {} of {} trials; the others: {proved}",
             found.disturbed,
@@ -532,6 +535,8 @@ pub(crate) mod tests {
         );
         assert_eq!(other(Ending::Undecided, &silent), "no trial decided anything");
         let disturbed = other(Ending::Disturbed, &|found| found.disturbed = 7);
+        let all = other(Ending::Disturbed, &|found| (found.disturbed, found.counted) = (7, 0));
+        assert_eq!(all, "not measured: others on this machine disturbed all 7 trials");
         let expected = "not measured: others on this machine disturbed 7 of 10 trials; the others: holds 42,400/s (between";
         assert!(disturbed.starts_with(expected), "{disturbed}");
         assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));

@@ -59,7 +59,11 @@ pub fn trial(ask: TrialPlan, goals: &Goals, tally: &Tally, manifest: &Manifest, 
     let failure = failure(goals, &seen, &by_chance, manifest);
     let is_invalid = manifest.summary.verdict.status == Status::Invalid;
     // whether it held or broke, the system alone is another one
-    let disturbance = || disturbance(manifest, tally.starvation.starved(), tally.others_cores());
+    let holds = failure.is_none() && seen.iter().all(|seen| seen.met);
+    // who waits for a core tells it where the system counts that
+    let is_counted = manifest.summary.driver.waited_share.is_some();
+    let others_cores = tally.others_cores().filter(|_| !holds || !is_counted);
+    let disturbance = || disturbance(manifest, tally.starvation.starved(), others_cores);
     let not_counted = match disturbance().or_else(|| machine_bound(manifest).filter(|_| is_invalid)) {
         // it says nothing of anybody
         _ if is_invalid && manifest.summary.due() == 0 => None,

@@ -100,13 +100,13 @@ impl Simulated {
             return (true, f64::INFINITY);
         }
         while self.turns_s.last().is_none_or(|last| *last <= at_s) {
-            let mean_s = if self.turns_s.len() % 2 == 0 { away_s } else { there_s };
+            let mean_s = if self.turns_s.len().is_multiple_of(2) { away_s } else { there_s };
             let last_s = self.turns_s.last().copied().unwrap_or(0.0);
             let next_s = last_s + self.exponential(mean_s);
             self.turns_s.push(next_s);
         }
         let turn = self.turns_s.partition_point(|turn_s| *turn_s <= at_s);
-        (turn % 2 == 1, self.turns_s[turn])
+        (!turn.is_multiple_of(2), self.turns_s[turn])
     }
 
     /// When the only worker ends what takes so long alone, beside neighbours: it has half of the core while they are there.

@@ -89,11 +89,12 @@ mod tests {
     use super::*;
     use crate::limit::tests::searches;
     use crate::table::length;
-    use tidemark_limit::Ending;
+    use tidemark_limit::{Ending, Purpose};
 
     #[test]
     fn its_colour_is_what_it_is_worth() {
-        let search = searches(None).searches.remove(0);
+        let mut search = searches(None).searches.remove(0);
+        search.trials[1].ask.purpose = Purpose::Last;
         let of = |ended, at_least_per_s| {
             let search = Search { ended, at_least_per_s, ..search.clone() };
             paint(&search, &search.found())
