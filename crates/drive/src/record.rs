@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use tidemark_record::ledger::{Entry, Part};
 use tidemark_record::{
-    ErrorExample, LostTime, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest, ThreadInterval,
+    ErrorExample, LostTime, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest,
+    ThreadInterval,
 };
 
 use crate::absence::{self, Absence, Look};

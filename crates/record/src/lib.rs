@@ -135,7 +135,8 @@ pub use files::OPERATIONS_TOLD;
 pub use following::{FOLLOWED_SECONDS, Following, goes_on};
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 pub use interval::{
-    CoreWaits, EARLIER_MAX, ErrorExample, LostTime, Outcome, PhaseCounts, QUIET_US, SECOND_US, Series, ThreadInterval,
+    CoreWaits, EARLIER_MAX, ErrorExample, LostTime, Outcome, PhaseCounts, QUIET_US, SECOND_US, Series,
+    ThreadInterval,
 };
 pub use live::{Live, SPREAD_CLASSES, Second};
 pub use maintenance::{Bump, Maintenance};
@@ -153,8 +154,8 @@ pub use stretches::{Stretch, StretchOfLabel, stretches};
 pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
-    Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals, PhaseTotals, SYSTEM,
-    ThreadTotals, Totals, Window, summarize,
+    Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals,
+    PhaseTotals, SYSTEM, ThreadTotals, Totals, Window, summarize,
 };
 pub use unfinished::rebuild;
 pub use writer::{Mask, RunWriter};
