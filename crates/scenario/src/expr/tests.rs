@@ -391,7 +391,7 @@ fn a_number_that_is_drawn_is_the_same_however_it_is_written() {
     ];
     for (ready, computed) in [
         ("random(-50, 99)", "random(-50, 99 + a)"),
-        ("random('7', 2.9)", "random(7 + a, 2)"),
+        ("random('7', 7.9)", "random(7 + a, 7)"),
         ("pad(random(0, 99), 3)", "pad(random(0, 99 + a), 3 + a)"),
         ("pad(random(-5000, 5000), '4')", "pad(random(-5000, 5000 + a), 4)"),
         ("pad(zipf(1000), 2)", "pad(zipf(1000), 2 + a)"),
