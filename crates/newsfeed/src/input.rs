@@ -143,17 +143,24 @@ pub(crate) struct NewPost<'a> {
     #[serde(borrow)]
     from: Option<Given<'a>>,
     #[serde(borrow)]
-    pub(crate) occurred: Option<Cow<'a, str>>,
+    occurred: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    pub(crate) subject: Option<Cow<'a, str>>,
+    subject: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    pub(crate) story: Option<Cow<'a, str>>,
+    story: Option<Cow<'a, str>>,
 }
 
 /// Longest date that is echoed, in bytes.
 const OCCURRED_BYTES_MAX: usize = 64;
 
 impl NewPost<'_> {
+    /// Of texts, from somebody who is known.
+    #[cfg(feature = "graphql")]
+    pub(crate) fn of([occurred, subject, story]: [Option<String>; 3]) -> NewPost<'static> {
+        let [occurred, subject, story] = [occurred, subject, story].map(|text| text.map(Cow::Owned));
+        NewPost { from: None, occurred, subject, story }
+    }
+
     /// Who posts, where the path does not say it.
     pub(crate) fn from(&self) -> Result<u64, Refusal> {
         Given::id(&self.from)

@@ -595,6 +595,7 @@ fn tls_belongs_to_an_https_url() {
         certificate: Some("/base/me.pem".into()),
         key: Some("/base/me.key".into()),
         resumption: false,
+        any_name: false,
     };
     assert_eq!(tls, expected);
     assert_eq!(

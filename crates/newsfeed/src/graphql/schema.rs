@@ -194,8 +194,7 @@ impl Mutation {
         asked.room.objects(context, 1)?;
         let CreateOutboundRequest { from_id, occurred, subject, story } = given(input)?;
         let poster = participant_id("from_id", &from_id)?;
-        let [occurred, subject, story] = [occurred, subject, story].map(|text| text.map(Cow::Owned));
-        let new = NewPost { occurred, subject, story };
+        let new = NewPost::of([occurred, subject, story]);
         let texts = || Ok((new.subject()?, new.story()?, new.occurred()?));
         let (subject, story, occurred) = texts().map_err(error)?;
         let post = asked.app.post(poster, subject, story);
