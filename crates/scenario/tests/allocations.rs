@@ -72,7 +72,12 @@ fn pass(
             Op::JumpUnless { condition, .. } => drop(condition.is_true(&mut cx)),
             Op::Think(time) => drop(time.duration_us(&mut cx)),
             Op::Measure { value, .. } => value.eval_into(&mut cx, spare),
-            Op::Jump(_) | Op::Choose { .. } | Op::BeginGroup(_) | Op::EndGroup | Op::End => {}
+            Op::Jump(_)
+            | Op::JumpUnlessGood(_)
+            | Op::Choose { .. }
+            | Op::BeginGroup(_)
+            | Op::EndGroup
+            | Op::End => {}
         }
     }
 }

@@ -349,14 +349,14 @@ fn what_was_due_in_a_phase_is_of_it_whenever_it_ends_and_intervals_end_with_phas
     // the last one is due after the load
     for due_ns in [S / 4, S, 2 * S, 3 * S + 1] {
         recorder.cut(due_ns, Gauges::default());
-        recorder.offered(due_ns);
+        recorder.offered(0, due_ns);
     }
     let end_ns = 3 * S + S / 2;
     recorder.cut(end_ns, Gauges::default());
     for due_ns in [S / 4, S, 3 * S + 1] {
         recorder.ended(0, Outcome::Ok, &Times { due_ns, sent_ns: None, end_ns, own_ns: 0 });
     }
-    recorder.dropped(2 * S);
+    recorder.dropped(0, 2 * S);
     recorder.finish(end_ns + 1_000, Gauges::default());
     let all: Vec<ThreadInterval> = intervals.try_iter().collect();
     let ends: Vec<u64> = all.iter().map(|one| one.end_us / 1_000).collect();

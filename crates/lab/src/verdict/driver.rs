@@ -365,7 +365,7 @@ mod tests {
         assert!(told(OPEN, late(1_000_001))[0].starts_with("sent late: the load generator did not keep up"));
         let starved = told(OPEN, |s| {
             (s.driver.lag_us.p99, s.driver.waited_share) = (Some(9_000), Some(0.3));
-            s.driver.busiest = vec![Busy { name: "rustc".into(), cores: 1.2 }];
+            s.driver.busiest = vec![Busy { name: "rustc".into(), cores: 1.2, is_ours: false }];
         });
         let why =
             "sent late: the load generator had no CPU (the busiest beside it: rustc 1.20 cores): the p99";

@@ -68,6 +68,7 @@ mod tests {
             totals,
             summary: &summary,
             undisturbed: None,
+            is_part: false,
             system_ended: None,
             outage: None,
             spin: false,
