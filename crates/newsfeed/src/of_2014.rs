@@ -2,6 +2,7 @@
 //! around everything. What was no JSON then (keys without quotes, a comma before the end) is JSON here.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use axum::Router;
@@ -75,8 +76,8 @@ async fn person(app: &App, id: u64) -> Result<Person, Refusal> {
 async fn people(app: &App, ids: impl Iterator<Item = u64>) -> Result<BTreeMap<u64, Person>, Refusal> {
     let mut people = BTreeMap::new();
     for id in ids {
-        if !people.contains_key(&id) {
-            people.insert(id, person(app, id).await?);
+        if let Entry::Vacant(place) = people.entry(id) {
+            place.insert(person(app, id).await?);
         }
     }
     Ok(people)

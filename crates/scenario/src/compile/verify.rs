@@ -81,7 +81,7 @@ pub(super) fn read(
     let mut number = |key| count_question(node.get(key)?, reader, shared, requests);
     let (behind, count) = (number("behind"), number("count"));
     let from = match node.get("contents") {
-        Some(contents) => ReadFrom::Api(self::contents(contents, reader, shared, requests)?),
+        Some(contents) => ReadFrom::Api(self::contents(contents, reader, shared, requests).map(Box::new)?),
         None => direct(node, reader)?,
     };
     if let ReadFrom::Api(_) = from {

@@ -40,7 +40,7 @@ pub struct Verify {
 #[derive(Debug, Clone)]
 pub enum ReadFrom {
     /// Where the system's API shows it.
-    Api(ContentsQuestion),
+    Api(Box<ContentsQuestion>),
     /// In the directory of a shipped system's own store, once the system was stopped.
     Embedded,
     /// In a table of messages in Apache Cassandra.
