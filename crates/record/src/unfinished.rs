@@ -336,7 +336,7 @@ mod tests {
         let bytes = fs::read(dir.path().join(files::JOURNAL)).unwrap();
         let torn = tempfile::tempfile().unwrap();
         let mut last = 0;
-        for length in (0..bytes.len()).step_by(97) {
+        for length in (0..bytes.len()).step_by(97).chain([bytes.len() - 1]) {
             std::os::unix::fs::FileExt::write_all_at(&torn, &bytes[..length], 0).unwrap();
             torn.set_len(length as u64).unwrap();
             std::io::Seek::rewind(&mut &torn).unwrap();

@@ -374,7 +374,7 @@ mod tests {
         let taken = Pins { driver: vec![available[0]], system: Vec::new() };
         let error = with_cores(&taken, &available.len().to_string()).unwrap_err();
         assert!(error.message.contains("cores for the system here"), "{error}");
-        assert!(with_cores(&Pins::default(), "0").unwrap_err().message.contains("no number of cores"));
+        assert!(with_cores(&Pins::default(), "0").unwrap_err().message.contains("is not a number of cores"));
         let pinned = Pins { system: vec![available[0]], ..Pins::default() };
         assert!(with_cores(&pinned, "1").unwrap_err().message.contains("--pin system"));
     }

@@ -326,7 +326,11 @@ mod tests {
             assert_eq!(offset(text), at, "{text}");
         }
         assert!(Path::parse(&format!("${}", "[0]".repeat(MAX_SEGMENTS))).is_ok());
-        assert!(Path::parse(&format!("${}", "[0]".repeat(MAX_SEGMENTS + 1))).is_err());
+        assert!(Path::parse(&format!("${}", "[0]".repeat(MAX_SEGMENTS + 1))).is_ok());
+        for long in ["[0]", "[?(", "..*"].map(|part| part.repeat(1_000)) {
+            assert!(Path::parse(&format!("${long}")).is_err());
+        }
+        assert!(Path::parse(&format!("$[?{}", "(".repeat(1_000))).is_err());
     }
 
     #[test]
