@@ -48,7 +48,7 @@ fn raw(address: &str, request: &str) -> String {
 }
 
 fn get(address: &str, accept: &str) -> (String, String) {
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n");
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\n\r\n");
     let answer = raw(address, &request);
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer}"));
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
@@ -80,7 +80,7 @@ fn shown(mut command: Command) -> (Value, Vec<(String, String)>, otlp::Push) {
     });
     let held = place.lock().unwrap();
     let mut child = command
-        .args(["--json", "-q", "--metrics", "127.0.0.1:0", "--otlp", &format!("http://{collector}")])
+        .args(["--json", "--metrics", "127.0.0.1:0", "--otlp", &format!("http://{collector}")])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -241,7 +241,7 @@ fn only_get_and_head_of_the_page_are_answered() {
     let server = Server::start(Behaviour::default()).unwrap();
     let url = format!("http://{}/", server.address());
     let child = tidemark()
-        .args(["hit", &url, "-c", "1", "-r", "20", "--for", "10m", "-q", "--metrics", "127.0.0.1:0"])
+        .args(["hit", &url, "-c", "1", "-r", "20", "--for", "10m", "--metrics", "127.0.0.1:0"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -249,10 +249,11 @@ fn only_get_and_head_of_the_page_are_answered() {
     let mut child = Killed(child);
     let address = page_address(&mut child.0);
     let status = |request: &str| raw(&address, request).lines().next().unwrap_or_default().to_owned();
-    let head = raw(&address, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let head = raw(&address, "HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
-    assert_eq!(status("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "HTTP/1.1 404 Not Found");
-    let refused = raw(&address, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
+    assert_eq!(status("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "HTTP/1.1 404 Not Found");
+    assert!(status("GET /metrics HTTP/1.1\r\nHost: elsewhere.test\r\n\r\n").starts_with("HTTP/1.1 421 "));
+    let refused = raw(&address, "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc");
     assert!(refused.starts_with("HTTP/1.1 405 ") && refused.contains("Allow: GET, HEAD\r\n"), "{refused}");
     assert_eq!(status("\r\nno request\r\n\r\n"), "HTTP/1.1 400 Bad Request");
     let long = format!("GET /metrics HTTP/1.1\r\nX: {}", "x".repeat(9 << 10));
