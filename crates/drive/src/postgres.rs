@@ -220,7 +220,7 @@ impl Codec for Replies {
         match request.part {
             _ if is_held => None,
             TransactionPart::Within | TransactionPart::Commit => Some(Lost::Refused(
-                "there is no transaction any more: its connection was closed, or BEGIN failed",
+                "the transaction is over: its connection was closed, or BEGIN failed",
             )),
             TransactionPart::Rollback => Some(Lost::Needless),
             TransactionPart::Alone | TransactionPart::Begin => None,

@@ -321,7 +321,7 @@ impl Silence {
             let most = most(&failed)?;
             let by = most.name();
             let words = |last_s: f64| {
-                format!(": in the last {last_s:.1}s no request succeeded and {all} failed, most by {by}")
+                format!(": in the last {last_s:.1}s no request succeeded and {all} failed, most of them by {by}")
             };
             return self.outage_of((quiet.begin_us, end_us), Failure::of(most), words, counts);
         }
@@ -357,7 +357,7 @@ impl Silence {
         let most = most(&failed).filter(|_| !is_usual || all >= FAILURES)?;
         let by = most.name();
         let words = |silent_s: f64| {
-            format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most by {by}")
+            format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most of them by {by}")
         };
         self.outage_of((quiet.begin_us, end_us), Failure::of(most), words, counts)
     }

@@ -191,7 +191,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         let Outage { reason, unheard_share, .. } = outage;
         let waited = unheard_share * 100.0;
         format!(
-            "{reason}; or the driver missed the answers: it waited for a core for up to {waited:.0} % of that time"
+            "{reason}; or the load generator missed the answers: it had no core for up to {waited:.0}% of that time"
         )
     }));
     let mut is_driver_bound = !undecided.is_empty() || unheard.is_some();
@@ -210,12 +210,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             (count, 0) => {
                 is_driver_bound = true;
                 driver_bound.push(format!(
-                    "{none_due}, as {count} of before it still waited, which may be the driver's own doing"
+                    "{none_due}, as {count} from before it still waited; the load generator may be why"
                 ));
             }
             (_, count) => failed.push(format!(
-                "the system gave no good answer in the measured window of {length_s:.1}s: {count} requests of before it \
-                 waited and failed, so that none became due in it"
+                "the system gave no good answer in the measured window of {length_s:.1}s: {count} requests sent before it were still waiting and failed"
             )),
         }
     }
@@ -314,8 +313,7 @@ fn never_reached(plan: &Plan, totals: &Totals) -> Option<String> {
     let (verb, it) = if never.len() == 1 { ("was", "it") } else { ("were", "them") };
     (!never.is_empty()).then(|| {
         format!(
-            "{} {verb} never requested, so that nothing is known of {it}: is what leads there right, and the load long \
-             enough? An objective on {it} says that this may be, as `LABEL rate >= 0/s`",
+            "{} {verb} never requested: check the steps before {it}, or measure longer; the objective `LABEL rate >= 0/s` allows it",
             never.join(", ")
         )
     })
@@ -326,8 +324,7 @@ pub fn warnings(totals: &Totals) -> Vec<String> {
     let bodies = totals.changed_bodies().map(|(label, first, last)| {
         let did = if last < first { "shrank" } else { "grew" };
         format!(
-            "the good answers of `{label}` {did} over the measured window, from {first:.0} to {last:.0} bytes on average: are \
-             they still what was asked for? A check on the body says so"
+            "the good answers of `{label}` {did} over the measured window, from {first:.0} to {last:.0} bytes on average: add a check on the body if they may be wrong"
         )
     });
     window::answered_behind(totals).into_iter().chain(bodies).collect()

@@ -124,7 +124,7 @@ pub struct StoredLoad {
     pub encoded_bytes: u64,
     /// Bytes of the same bodies once decoded.
     pub decoded_bytes: u64,
-    /// How late requests left by the driver's own fault.
+    /// How late the load generator sent requests.
     pub lag_us: Encoded,
     /// How late answers were read that were due within the measured window; runs of earlier versions lack it.
     pub read_lag_us: Option<Encoded>,

@@ -326,7 +326,7 @@ pub struct Driver {
     pub threads: u64,
     /// Share of the busiest thread's time that it was on a CPU, 0 to 1.
     pub busiest_thread_share: f64,
-    /// How late requests left by the driver's own fault.
+    /// How late the load generator sent requests.
     pub lag_us: Latency,
     /// How late answers were read: from when the kernel had the last bytes until the driver turned to them, of all answers or
     /// a sample. Absent where the system does not tell.
@@ -335,7 +335,7 @@ pub struct Driver {
     /// How those lags spread; contiguous from the first class that holds one to the last.
     #[serde(default)]
     pub lag_histogram: Vec<LagClass>,
-    /// Requests that left later than [`LATE_US`] by the driver's own fault.
+    /// Requests sent later than [`LATE_US`] by the load generator.
     #[serde(default)]
     pub late: u64,
     /// Share of its time that each thread was on a CPU, 0 to 1.

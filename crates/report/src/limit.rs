@@ -40,7 +40,7 @@ pub fn says(found: &Found) -> String {
             format!("not measured: others on this machine disturbed all {} trials", found.disturbed)
         }
         Some(_) if !found.is_quiet() => format!(
-            "not measured: others on this machine disturbed {} of {} trials; the others: {proved}",
+            "not measured: others on this machine disturbed {} of {} trials; the rest: {proved}",
             found.disturbed,
             found.disturbed + found.counted
         ),
@@ -110,20 +110,20 @@ pub fn at_least(found: &Found, per_s: f64) -> String {
         1_000.0.. => format!("{}/s", count(per_s.round() as u64)),
         _ => format!("{}/s", rate(per_s)),
     };
-    let undecided = format!("no trial decides whether it holds {wanted}");
+    let undecided = format!("undecided whether it holds {wanted}");
     match found.holds_at_least(per_s) {
         None if !found.is_quiet() => format!("{undecided}: others on this machine disturbed too many"),
         None if found.smaller_from_per_s.is_some_and(|from| from <= per_s) => {
             format!("{undecided}: good answers are smaller there than at less load")
         }
         None if found.low_per_s.is_some_and(|low| low >= per_s) => {
-            format!("{undecided}: none was long enough to see whether it lasts; give more --budget")
+            format!("{undecided}: no trial was long enough to show that it lasts; give more --budget")
         }
         Some(true) => format!("at least the {wanted} asked for"),
         Some(false) => format!("less than the {wanted} asked for"),
         None => match (found.low_per_s, found.high_per_s) {
             (Some(_), Some(_)) if found.is_narrow() => {
-                format!("the interval does not decide whether it holds {wanted}, and no last trial showed it")
+                format!("undecided whether it holds {wanted}: that lies within the interval, and no last trial held there")
             }
             (Some(_), Some(_)) => format!("{undecided}: the interval is too wide"),
             (Some(_), None) => format!("{undecided}: it was not tried that far"),
@@ -271,8 +271,7 @@ pub fn anomaly(anomaly: &Anomaly, users: bool) -> String {
             seconds(*to_after_s)
         ),
         Anomaly::AnswersShrink { label, bytes, smaller_bytes, from_per_s } => format!(
-            "good answers{} get smaller from {}/s on: {} bytes each instead of {}; so it may do less there, and that it \
-             holds is not sure",
+            "good answers{} get smaller from {}/s on: {} bytes each instead of {}; the system may do less work there, so holding is not certain",
             if label.is_empty() { String::new() } else { format!(" of `{label}`") },
             rate(*from_per_s),
             rate(*smaller_bytes),
@@ -321,8 +320,7 @@ fn neighbours(found: &Found) -> Option<String> {
     (!of.is_empty()).then(|| {
         let trials = if found.disturbed == 1 { "trial" } else { "trials" };
         format!(
-            "others took in the {} {trials} that they disturbed: {}; where one of them belongs to the system, --watch it; \
-             else end it, or --pin the driver and the system to cores of their own",
+            "used by others in the {} disturbed {trials}: {}; --watch what belongs to the system, end the rest, or --pin the driver and the system to cores of their own",
             found.disturbed,
             of.join(", ")
         )
@@ -381,7 +379,7 @@ pub(crate) fn took(search: &Search, found: &Found) -> String {
             let more = if has_interval { "narrows the interval" } else { "tries more" };
             format!("; --budget {} is used up; a longer one {more}", budget(search.options.budget_s))
         }
-        Some(Ending::Disturbed) => "; others had the machine again and again: try in a quieter moment".into(),
+        Some(Ending::Disturbed) => "; others kept using the machine: try again when it is quiet".into(),
         Some(Ending::Undecided) => "; more trials of this length would say no more".into(),
         None => ", not finished".into(),
         _ => String::new(),
@@ -537,7 +535,7 @@ pub(crate) mod tests {
         let disturbed = other(Ending::Disturbed, &|found| found.disturbed = 7);
         let all = other(Ending::Disturbed, &|found| (found.disturbed, found.counted) = (7, 0));
         assert_eq!(all, "not measured: others on this machine disturbed all 7 trials");
-        let expected = "not measured: others on this machine disturbed 7 of 10 trials; the others: holds 42,400/s (between";
+        let expected = "not measured: others on this machine disturbed 7 of 10 trials; the rest: holds 42,400/s (between";
         assert!(disturbed.starts_with(expected), "{disturbed}");
         assert!(other(Ending::NothingBreaks, &|_| {}).contains("the most that was tried"));
         assert!(other(Ending::Saturated, &|_| {}).contains("--until"));
@@ -547,8 +545,8 @@ pub(crate) mod tests {
     fn whether_it_holds_what_it_must_is_said_only_where_it_is_sure() {
         let mut searches = searches(None);
         let short = searches.searches[0].found();
-        let undecided = "no trial decides whether it holds 40,000/s: ";
-        let no_last = "none was long enough to see whether it lasts; give more --budget";
+        let undecided = "undecided whether it holds 40,000/s: ";
+        let no_last = "no trial was long enough to show that it lasts; give more --budget";
         assert_eq!(at_least(&short, 40_000.0), format!("{undecided}{no_last}"));
         let found = Found { lasted_per_s: Some(40_000.0), ..short };
         let disturbed = Found { disturbed: 9, ..found.clone() };
@@ -562,10 +560,10 @@ pub(crate) mod tests {
         assert_eq!(found.holds_at_least(45_000.0), None);
         assert_eq!(
             at_least(&found, 45_000.0),
-            "the interval does not decide whether it holds 45,000/s, and no last trial showed it"
+            "undecided whether it holds 45,000/s: that lies within the interval, and no last trial held there"
         );
         let wide = Found { high_per_s: Some(60_000.0), ..found.clone() };
-        let undecided = "no trial decides whether it holds 45,000/s: the interval is too wide";
+        let undecided = "undecided whether it holds 45,000/s: the interval is too wide";
         assert_eq!(at_least(&wide, 45_000.0), undecided);
         searches.searches[0].at_least_per_s = Some(50_000.0);
         let says = "less than the 50,000/s asked for";
@@ -578,7 +576,7 @@ pub(crate) mod tests {
         let of = |per_s, low_per_s, high_per_s| {
             at_least(&Found { per_s, low_per_s, high_per_s, ..none.clone() }, 10.0)
         };
-        let undecided = "no trial decides whether it holds 10/s: ";
+        let undecided = "undecided whether it holds 10/s: ";
         assert_eq!(of(Some(7.0), Some(7.0), None), format!("{undecided}it was not tried that far"));
         assert_eq!(of(Some(7.0), None, Some(12.0)), format!("{undecided}the interval has no lower end yet"));
         assert_eq!(of(Some(7.0), None, None), format!("{undecided}the limit has no interval yet"));
@@ -712,7 +710,7 @@ pub(crate) mod tests {
         search.ended = Some(Ending::Disturbed);
         let lines = lines(search);
         assert!(
-            lines[0].starts_with("others took in the 7 trials that they disturbed: rustc 1.50 cores"),
+            lines[0].starts_with("used by others in the 7 disturbed trials: rustc 1.50 cores"),
             "{lines:?}"
         );
         assert_eq!(lines.len(), 6, "{lines:?}");

@@ -59,8 +59,8 @@ fn rpc() -> Value {
         ],
         "responses": {
             "101": {"description": "The connection is a WebSocket"},
-            "400": refused("It is no request for a WebSocket that is spoken here"),
-            "426": refused("It is no request for a WebSocket"),
+            "400": refused("Not a WebSocket handshake with a supported subprotocol"),
+            "426": refused("Not a WebSocket handshake"),
         },
     })
 }

@@ -75,7 +75,7 @@ pub(crate) static SCENARIO: Record = Record {
                 ]),
                 0,
             ),
-            "What decides pass or fail: of the whole run, or behind `PHASE:` of a phase.",
+            "What decides pass or fail: of the whole run, or after `PHASE:` of that phase.",
         ),
         key(
             "verify",

@@ -318,7 +318,7 @@ fn not_of_a_part(metric: Metric) -> String {
         Metric::Duplicated => ("duplicated", "label, group or phase"),
         _ => ("lost", "label, group or phase"),
     };
-    format!("\"{name}\" is of the whole run; it cannot be asked for one {parts}")
+    format!("\"{name}\" is for the whole run only, not for one {parts}")
 }
 
 fn never_met(text: &str, bound: &str) -> String {

@@ -505,7 +505,7 @@ fn a_chooser_that_never_can_choose_is_told_with_its_place() {
         ("exponential(100, -0.1)", 42, share),
         ("zipf(0)", 30, none),
         ("scrambled_zipf(1 - 2)", 40, none),
-        ("weighted(1, 2, 2, -1)", 43, "a weight is not below 0"),
+        ("weighted(1, 2, 2, -1)", 43, "a weight is 0 or more"),
     ] {
         let told = told(chooser).unwrap_or_else(|| panic!("{chooser} is taken"));
         assert!(told.contains(&format!("t.yaml:14:{column}: {why}")), "{chooser}: {told}");

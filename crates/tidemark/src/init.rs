@@ -72,7 +72,7 @@ pub fn init(arguments: &InitArguments) -> Result<u8, Failure> {
     if !secrets.is_empty() {
         let names: Vec<&str> = secrets.iter().map(|(name, _)| name.as_str()).collect();
         output::remark(&format!(
-            "A run needs these settings, by --set or from the environment, as the scenario says: {}",
+            "Give a run these settings, with --set or by the environment variables in the scenario: {}",
             names.join(", ")
         ));
     }
@@ -207,7 +207,7 @@ fn read(file: &Path) -> Result<String, Failure> {
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(cannot(format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20)));
     }
-    let text = String::from_utf8(bytes).map_err(|_| cannot("it is no UTF-8 text".into()))?;
+    let text = String::from_utf8(bytes).map_err(|_| cannot("it is not UTF-8 text".into()))?;
     // browsers on Windows begin files with a mark
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

@@ -302,7 +302,7 @@ fn announced(start: &TrialStart<'_>) -> String {
         );
     }
     let quiet = start.quiet_after.map_or_else(String::new, |waited| {
-        format!("; again, after {} of waiting, as others had the cores", whole(waited.as_secs_f64()))
+        format!("; repeated after waiting {} for others to leave the cores", whole(waited.as_secs_f64()))
     });
     let what = if ask.purpose == Purpose::Last { ", whether it lasts" } else { "" };
     let so_far = match start.found.first_to_break {

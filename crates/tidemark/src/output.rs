@@ -147,7 +147,7 @@ fn is_held(text: &str) -> bool {
     let mut held = HELD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(held) = held.as_mut() else { return false };
     match held.len() {
-        HELD_MAX => held.push("more was said that is left out".to_owned()),
+        HELD_MAX => held.push("more messages were left out".to_owned()),
         0..HELD_MAX => held.push(text.to_owned()),
         _ => {}
     }

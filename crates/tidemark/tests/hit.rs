@@ -344,7 +344,7 @@ fn wrong_use_is_status_2_with_a_way_out() {
         (vec!["hit", "-m", "PUT", "curl", url], "leave -m out"),
         (vec!["hit", "curl", url, "-c", "5"], "stand before the word curl"),
         (vec!["hit", url, "--urls", "none.txt"], "one a line"),
-        (vec!["hit", "curl http://127.0.0.1:1/ -H \"A: $TOKEN\""], "$TOKEN is for a shell"),
+        (vec!["hit", "curl http://127.0.0.1:1/ -H \"A: $TOKEN\""], "$TOKEN would be expanded by a shell"),
         (vec!["hit", url, "--random-path", "[a-z]+"], "{1,8}"),
         (vec!["hit", url, "--http", "3"], "1.1, 2, auto"),
         (vec!["hit", url, "--streams", "8"], "--http 2"),

@@ -171,7 +171,7 @@ fn what_is_not_taken_is_told_beside_the_scenario() {
     for part in [
         "2 of 3 requests are taken",
         "ads.example (1)",
-        "from the environment, as the scenario says: password",
+        "by the environment variables in the scenario: password",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

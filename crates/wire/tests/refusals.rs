@@ -138,7 +138,7 @@ fn malformed_headers() {
 
 #[test]
 fn lengths_that_can_be_understood_in_two_ways() {
-    for length in ["", "-1", "+1", "1.0", "0x10", "5 5", "5,5", "1e3", "18446744073709551616", "５"] {
+    for length in ["", "-1", "+1", "1.0", "0x10", "5 5", "1e3", "18446744073709551616", "５"] {
         refused_headers(&format!("Content-Length: {length}"), HttpError::ContentLengthInvalid);
     }
     refused_headers("Content-Length: 5\r\nX: y\r\ncontent-length: 6", HttpError::ContentLengthConflict);

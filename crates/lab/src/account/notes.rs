@@ -100,7 +100,7 @@ pub(super) fn lacked_cores(summary: &Summary) -> bool {
 pub(super) fn waited(summary: &Summary) -> Option<String> {
     match summary.driver.waited_share {
         Some(share) if share > WAITED_NOTED => Some(format!(
-            "the driving threads were ready to run but had no core for {:.0} % of the time; latencies contain it",
+            "the driving threads were ready to run but had no core for {:.0}% of the time; latencies contain it",
             share * 100.0
         )),
         None if summary.measured_s > 0.0 => Some(

@@ -142,7 +142,7 @@ fn disturbance(manifest: &Manifest, starved: Option<Starved>, others_cores: Opti
     if let Some(Starved { name, lost_share, starved, looks }) = starved {
         let who = if name == SYSTEM || name == DRIVER { format!("the {name}") } else { name };
         return Some(format!(
-            "{who} had no core for {:.0} % of the time in which it wanted one (in {starved} of {looks} seconds){}",
+            "{who} had no core for {:.0}% of the time in which it wanted one (in {starved} of {looks} seconds){}",
             lost_share * 100.0,
             neighbours(manifest).map_or_else(String::new, |others| format!("; others had it: {others}"))
         ));
@@ -342,7 +342,7 @@ mod tests {
             let mut tally = tally();
             tally.starvation = starvation;
             let told = counted(&run, tally).not_counted;
-            let expected = "the system had no core for 75 % of the time in which it wanted one (in 1 of 2 seconds); others had \
+            let expected = "the system had no core for 75% of the time in which it wanted one (in 1 of 2 seconds); others had \
                             it: yes 1.80 cores";
             assert_eq!(told, Some(NotCounted::Machine(expected.into())), "{status:?}");
         }

@@ -73,7 +73,7 @@ fn a_system_that_dies_before_the_end_is_told_wherever_seconds_begin() {
         let told = run.reason().unwrap();
         let silent_s = (2 * S - last_us) as f64 / 1e6;
         let expected =
-            format!("in the last {silent_s:.1}s no request succeeded and 23 failed, most by connect");
+            format!("in the last {silent_s:.1}s no request succeeded and 23 failed, most of them by connect");
         assert!(told.contains("stopped answering") && told.contains(&expected), "{told}");
     }
     let mut soon = Run::new(2);

@@ -185,7 +185,7 @@ impl Figures {
                 "From the first byte received to the last, of answers that came in pieces",
             )
             .each(seen(|parts| &parts.transfer_us)),
-            histogram("driver_lag", "How late requests left by the driver's own fault").each(lag),
+            histogram("driver_lag", "How late the load generator sent requests").each(lag),
         ]
     }
 

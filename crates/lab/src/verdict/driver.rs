@@ -79,7 +79,7 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
     }
     if judged_by_cpu && driver.busiest_thread_share > THREAD_SHARE_MAX {
         limits.push(format!(
-            "its busiest thread was on a CPU for {:.0} % of the time; give it more --threads or cores",
+            "its busiest thread was on a CPU for {:.0}% of the time; give it more --threads or cores",
             driver.busiest_thread_share * 100.0
         ));
     } else if let Some(wanted) = driver.wanted_share.filter(|wanted| *wanted > THREAD_SHARE_MAX)
@@ -87,14 +87,14 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
         && is_long
     {
         limits.push(format!(
-            "one of its threads was never idle: it was on a CPU or waited for one for {:.0} % of the time{who}; give it \
+            "one of its threads was never idle: it was on a CPU or waited for one for {:.0}% of the time{who}; give it \
              cores of its own (--pin) or more --threads",
             wanted * 100.0
         ));
     }
     if starved && had_no_core(driver) && limits.is_empty() {
         limits.push(format!(
-            "its threads waited for a core for {:.0} % of the time{who}; give it cores of its own (--pin)",
+            "its threads waited for a core for {:.0}% of the time{who}; give it cores of its own (--pin)",
             driver.waited_share.unwrap_or(0.0) * 100.0
         ));
     }
@@ -152,7 +152,7 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
         && wait_us > CLOSED_LAG_MEAN_US.max(CORE_WAIT_SHARE_MAX * mean_us)
     {
         limits.push(format!(
-            "answers lay unread, its threads waited for a core for {:.0} % of the time, {} each time that there was \
+            "answers lay unread, its threads waited for a core for {:.0}% of the time, {} each time that there was \
              something to do{}{who}; give it cores of its own (--pin)",
             waited * 100.0,
             duration_text(wait_us),
@@ -378,7 +378,7 @@ mod tests {
             s.good = tidemark_record::summary::Good::default();
             (s.driver.waited_share, s.driver.core_wait_us) = (Some(0.42), Some(226.0));
         });
-        assert!(told[0].contains("for 42 % of the time"), "{told:?}");
+        assert!(told[0].contains("for 42% of the time"), "{told:?}");
         assert!(!told[0].contains("response time"), "{told:?}");
     }
 

@@ -16,8 +16,8 @@ pub(super) fn told(percent: f64, due: u64, measured_s: f64, what: &str) -> Optio
     let least = least(share);
     let measured_s = (measured_s * least as f64 / due as f64).ceil();
     let longer =
-        if measured_s > 0.0 { format!(": measure for at least {measured_s:.0}s") } else { String::new() };
-    Some(format!(", the slowest of {due}: too few for p{percent}, which needs {least} {what}{longer}"))
+        if measured_s > 0.0 { format!("; measure for at least {measured_s:.0}s") } else { String::new() };
+    Some(format!(" (the slowest of {due}; p{percent} needs {least} {what}){longer}"))
 }
 
 #[cfg(test)]
@@ -28,7 +28,7 @@ mod tests {
     fn how_many_a_percentile_needs_is_told_and_how_long_that_takes() {
         assert_eq!(
             told(99.9, 10, 5.0, "requests").unwrap(),
-            ", the slowest of 10: too few for p99.9, which needs 1000 requests: measure for at least 500s"
+            " (the slowest of 10; p99.9 needs 1000 requests); measure for at least 500s"
         );
         assert_eq!(
             [told(99.9, 1_000, 5.0, ""), told(100.0, 1, 5.0, ""), told(50.0, 2, 5.0, "")],

@@ -149,7 +149,7 @@ pub(super) fn behind(plan: &Plan, measured: &Measured<'_>) -> Vec<(String, bool)
         let share = text(Metric::AchievedShare, achieved.share);
         let why = match is_short {
             true => window::is_too_short(window_s, achieved.fastest_s),
-            false => "what waits for an answer grew over the whole window".into(),
+            false => "requests without an answer piled up over the whole window".into(),
         };
         Some((format!("`{name}` fell behind: {share} was achieved, of {due}: {why}"), is_short))
     })

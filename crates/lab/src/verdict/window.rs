@@ -39,8 +39,7 @@ pub(super) fn answered_behind(totals: &Totals) -> Option<String> {
     let answers_s = totals.all.service_time_us.mean() / 1e6;
     (share > BEHIND_TOLD).then(|| {
         format!(
-            "{:.0} % of the good answers came behind the measured window of {}: the rate is of those that came within it, \
-             what was achieved counts all of them; answers take {} on average, so {}",
+            "{:.0}% of the good answers came after the measured window of {}: `rate` leaves them out, `achieved` counts them; answers take {} on average, so {}",
             share * 100.0,
             duration_text(window.length_s() * 1e6),
             duration_text(answers_s * 1e6),

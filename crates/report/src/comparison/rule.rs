@@ -67,7 +67,7 @@ impl Rule {
             ));
         }
         if label.is_some() && figure.is_none_or(|figure| !Figure::OF_LABEL.contains(&figure)) {
-            return Err(format!("\"{word}\" is of the whole run; it cannot be asked for one label"));
+            return Err(format!("\"{word}\" is for the whole run only, not for one label"));
         }
         let number = right.strip_suffix('%').map(str::trim_end);
         let number = number.and_then(|number| number.parse::<f64>().ok()).filter(|number| number.is_finite());
@@ -106,7 +106,7 @@ impl Rule {
             (Some(claim), _) if is_of_two_runs => {
                 let what = if claim.ratio.is_some() { range(claim) } else { lacking(claim) };
                 format!(
-                    "{side}: {what} within these two runs, not sure of others: give several runs of each side"
+                    "{side}: {what} between these two runs; one run of each side cannot decide: give several"
                 )
             }
             (Some(claim), Some(_)) if claim.lacks.more_often.is_some() => {
@@ -230,8 +230,8 @@ mod tests {
             ("p99>5ms", "\"5ms\" is no percentage"),
             ("p99>", "\"\" is no percentage"),
             ("rate<-100%", "nothing falls by 100%"),
-            ("Login cpu>5%", "is of the whole run"),
-            ("Login errors>5%", "is of the whole run"),
+            ("Login cpu>5%", "is for the whole run only"),
+            ("Login errors>5%", "is for the whole run only"),
             ("rate>-3%", "fails whatever did not get worse; did you mean 'rate<-3%'?"),
             ("Buy p99 < +5%", "did you mean 'Buy p99>+5%'?"),
             ("errors<1%", "did you mean 'errors>1%'?"),

@@ -192,7 +192,7 @@ fn too_few(claims: &Claims) -> String {
              from run to run is not known by fewer"
         ),
         Covers::WithinRuns => {
-            "its run, or the other, is too short to be told by its seconds; give several runs of each side"
+            "the runs are too short to compare second by second; give several runs of each side"
                 .into()
         }
         _ => "no figure was measured in every run".into(),
@@ -269,7 +269,7 @@ fn beyond(side: &str, open: &[&Claim]) -> Option<String> {
         (!of.is_empty()).then(|| format!("{word} all of {} in {}", letter(0), names(&of)))
     };
     let each: Vec<String> = [true, false].into_iter().filter_map(above).collect();
-    Some(format!("all {count} runs of {side} are {}, which is not sure with so few", each.join(" and ")))
+    Some(format!("all {count} runs of {side} are {}, but these are too few to be sure", each.join(" and ")))
 }
 
 /// What is missing to tell a difference, and how to get it: `not enough rounds to tell 5% in p99: 3 of about 9 (give --budget

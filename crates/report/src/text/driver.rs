@@ -46,7 +46,7 @@ pub(super) fn driver(text: &mut Text, manifest: &Manifest) {
         0 => "none by 1ms or more".to_owned(),
         n => format!("{} by 1ms or more", count(n)),
     };
-    text.named("left late", &[&of, &late]);
+    text.named("sent late", &[&of, &late]);
     let spread = decades(&driver.lag_histogram);
     let spread: Vec<&str> = spread.iter().map(String::as_str).collect();
     text.named("", &spread);

@@ -52,7 +52,7 @@ fn check_name(name: &str) -> Result<(), String> {
         ));
     }
     if TAKEN.contains(&name) || name.starts_with("__") {
-        return Err(format!("metrics have a label \"{name}\" already; call the tag otherwise"));
+        return Err(format!("metrics already have a label \"{name}\"; rename the tag"));
     }
     Ok(())
 }
@@ -85,8 +85,8 @@ mod tests {
     fn what_cannot_be_a_tag_is_told() {
         let many = (0..17).map(|tag| format!("t{tag}: x")).collect::<Vec<_>>().join(", ");
         for (tags, wanted) in [
-            ("{outcome: x}", "metrics have a label \"outcome\" already"),
-            ("{__name: x}", "metrics have a label"),
+            ("{outcome: x}", "metrics already have a label \"outcome\""),
+            ("{__name: x}", "metrics already have a label"),
             ("{a-b: x}", "\"a-b\" cannot be a tag's name; use at most 64 letters"),
             ("{1a: x}", "cannot be a tag's name"),
             ("{a: ''}", "a tag is a text of 1 to 256 bytes on one line"),

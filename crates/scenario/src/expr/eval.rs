@@ -401,8 +401,7 @@ impl<'e> Machine<'e> {
 }
 
 /// What is wrong where whole numbers become one that is none any more.
-pub(super) const TOO_LARGE: &str = "the whole number is too large: they go from -9223372036854775808 to 9223372036854775807; with .0 behind one it is no \
-     whole number";
+pub(super) const TOO_LARGE: &str = "integer overflow: integers go from -9223372036854775808 to 9223372036854775807; write a number with .0 for a decimal";
 
 /// Whether two constants never give a whole number, as it is too large.
 pub(super) fn is_too_large(operator: Operator, left: &Node, right: &Node) -> bool {

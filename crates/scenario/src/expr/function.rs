@@ -25,12 +25,12 @@ const NO_VALUE: Absent = Absent::Failed("not a whole value of value()");
 
 /// What is wrong with a share, and with a weight.
 const NO_SHARE: &str = "a share is from 0 to 1";
-const NO_WEIGHT: &str = "a weight is not below 0";
+const NO_WEIGHT: &str = "a weight is 0 or more";
 
 /// What is wrong with the bounds of random numbers, how many they are, how many are chosen from, and a length.
-const REVERSED: &str = "the range is empty: its second number is below its first";
-const NO_COUNT: &str = "a count is not below 0";
-const NO_NUMBERS: &str = "it is below 1: there is no number to choose";
+const REVERSED: &str = "empty range: the second number is below the first";
+const NO_COUNT: &str = "a count is 0 or more";
+const NO_NUMBERS: &str = "how many numbers to choose from is 1 or more";
 const NO_LENGTH: &str = "a length is from 0 to 65536";
 
 /// Longest text that one function makes on its own (`pad`, `random_text`), bytes.

@@ -139,9 +139,9 @@ mod tests {
             ("  - low: Home p99 < 5ms", "is a label, and begins with the name of a phase"),
             (
                 "  - high: lost = 0",
-                "\"lost\" is of the whole run; it cannot be asked for one label, group or phase",
+                "\"lost\" is for the whole run only, not for one label, group or phase",
             ),
-            ("  - high: Home dropped = 0", "\"dropped\" is of the whole run"),
+            ("  - high: Home dropped = 0", "\"dropped\" is for the whole run only"),
             ("  - high: items errors = 0", "\"items\" is a metric of your own"),
             (
                 "  - {objective: 'high: p99 < 5ms', abort early: true}",

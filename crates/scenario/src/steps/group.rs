@@ -34,7 +34,7 @@ pub(super) static KIND: StepKind = StepKind {
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     if session.transaction.is_some() {
-        let message = "a group does not stand in a transaction, which may end before it; put the transaction into the group";
+        let message = "a transaction cannot contain a group; put the transaction into the group";
         return session.reader.sink.error(step.node, message);
     }
     let name = session.reader.text(step.value).unwrap_or_default();

@@ -17,7 +17,7 @@ pub(super) static KIND: StepKind = StepKind {
         what: "a transaction step",
         schema: "transaction",
         about: "Does its steps in one transaction of PostgreSQL, on one connection: `BEGIN`, the steps, `COMMIT`. The first one that \
-                fails leads to `ROLLBACK`, and to the step behind it (docs/sql.md).",
+                fails leads to `ROLLBACK`, and the session goes on after the transaction (docs/sql.md).",
         verbs: &[key(
             "transaction",
             Scalar(Text),
@@ -52,7 +52,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         return session
             .reader
             .sink
-            .error(step.node, "a transaction stands in no other one; leave one of them out");
+            .error(step.node, "transactions cannot be nested; leave one of them out");
     }
     let name = session.reader.text(step.value).unwrap_or_default();
     if name.is_empty() {
@@ -108,7 +108,7 @@ impl Session<'_, '_> {
             return TransactionPart::Alone;
         }
         let told = [
-            ("at", "a statement in a transaction goes where that goes; leave it out"),
+            ("at", "a statement in a transaction uses its target; leave `at` out"),
             (
                 "ledger",
                 "a write in a transaction is not acknowledged before its COMMIT; the ledger takes writes outside of one",
@@ -200,12 +200,12 @@ mod tests {
             (
                 "- transaction: A\n  steps:\n    - transaction: B\n      steps: [{sql: SELECT 1}]",
                 "",
-                "stands in no other",
+                "cannot be nested",
             ),
             (
                 "- transaction: A\n  steps:\n    - group: B\n      steps: [{sql: SELECT 1}]",
                 "",
-                "does not stand in a transaction",
+                "a transaction cannot contain a group",
             ),
             ("- transaction: A\n  steps:\n    - sql: COMMIT", "", "with `transaction: NAME`"),
             (

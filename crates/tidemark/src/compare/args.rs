@@ -67,7 +67,7 @@ pub struct CompareArguments {
     /// Exit with status 1 once this is sure: 'p99>+5%', 'rate<-3%', 'Checkout p99>+10%' (repeatable)
     #[arg(long = "fail-if", value_name = "RULE", value_parser = Rule::parse)]
     pub rules: Vec<Rule>,
-    /// What a --fail-if comes to of which the runs do not tell for sure whether it holds: fail (status 1), pass (0), or 3
+    /// Exit status where the runs cannot decide a --fail-if: fail (1), pass (0), or 3
     #[arg(long, value_name = "fail|pass|3", default_value = "3", hide_possible_values = true)]
     pub unsure: Unsure,
     /// Length of the measured phase of each run [default: the scenario's, or less where that leaves too few rounds]
@@ -96,7 +96,7 @@ pub struct CompareArguments {
     pub history: PathBuf,
 }
 
-/// What a rule comes to of which nobody knows whether it holds.
+/// What an undecided rule counts as.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Unsure {
     /// As if it failed.

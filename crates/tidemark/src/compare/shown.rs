@@ -118,7 +118,7 @@ fn status(claims: &Claims, sides: &[Side], unsure: Unsure) -> u8 {
         Unsure::Fail => EXIT_FAIL,
         Unsure::Pass => EXIT_PASS,
         Unsure::Invalid => {
-            output::remark("not sure: exit status 3; --unsure pass or --unsure fail decides it");
+            output::remark("undecided: exit status 3; --unsure pass or --unsure fail changes it");
             EXIT_INVALID
         }
     }
@@ -128,7 +128,7 @@ fn why_unknown(measured: bool, in_rounds: bool) -> &'static str {
     match (measured, in_rounds) {
         (false, _) => "not measured on every side, so that it cannot be sure",
         (true, true) => "too few valid rounds to say",
-        (true, false) => "too few valid runs, or too short ones, to say",
+        (true, false) => "undecided: too few valid runs, or too short ones",
     }
 }
 

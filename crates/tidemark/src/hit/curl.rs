@@ -217,7 +217,7 @@ fn find(flag: &str, is_so: impl Fn(&&Flag) -> bool) -> Result<Flag, String> {
 /// Why a flag is refused.
 fn not_done(flag: &str) -> String {
     if let Some((_, way_out)) = REFUSED.iter().find(|(flags, _)| flags.contains(&flag)) {
-        return format!("curl's flag {flag} cannot be done here: {way_out}");
+        return format!("curl's {flag} is not supported: {way_out}");
     }
     match flag.split_once('=') {
         Some((name, _)) if KNOWN.iter().any(|(_, known, _)| name.strip_prefix("--") == Some(known)) => {
@@ -278,7 +278,7 @@ impl Line {
             "request" => self.method = Some(value.to_owned()),
             "header" if value.starts_with('@') => {
                 let text = String::from_utf8(file_of(&value[1..])?)
-                    .map_err(|_| format!("-H {value}: the file is no UTF-8 text"))?;
+                    .map_err(|_| format!("-H {value}: the file is not UTF-8 text"))?;
                 self.headers
                     .extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
             }
@@ -317,7 +317,7 @@ impl Line {
             "range" => self.headers.push(format!("Range: bytes={value}")),
             "continue-at" => match value.parse::<u64>() {
                 Ok(begin) => self.headers.push(format!("Range: bytes={begin}-")),
-                Err(_) => return Err(format!("-C {value} is no number of bytes; write it as -C 1000")),
+                Err(_) => return Err(format!("-C {value} is not a number of bytes; write it as -C 1000")),
             },
             "url-query" => match value.strip_prefix('+') {
                 Some(plain) => self.query.push(plain.to_owned()),
@@ -326,7 +326,7 @@ impl Line {
             "globoff" => self.globoff = true,
             "no-sessionid" => self.reach.tls.no_resumption = true,
             "max-redirs" => {
-                let most = value.parse().map_err(|_| format!("--max-redirs {value} is no number"))?;
+                let most = value.parse().map_err(|_| format!("--max-redirs {value} is not a number"))?;
                 self.max_redirects = Some(most);
             }
             "form" => self.fields.push(Field::read(value)?),
@@ -403,7 +403,7 @@ impl Line {
         if self.in_query
             && let Some(data) = data.take()
         {
-            query.insert(0, String::from_utf8(data).map_err(|_| "-G: the data is no text".to_owned())?);
+            query.insert(0, String::from_utf8(data).map_err(|_| "-G: the data is not UTF-8 text".to_owned())?);
         }
         if !query.is_empty() {
             let before = url.query().map(str::to_owned);
@@ -456,7 +456,7 @@ impl Line {
         let is_sent = |name: &str| removed.iter().any(|removed| removed == name);
         let fixed = FIXED_HEADERS.iter().skip(2).filter(|(name, _)| *name != "content-type" || has_body);
         if let Some((name, way_out)) = fixed.into_iter().find(|(name, _)| is_sent(name)) {
-            return Err(format!("-H '{name}:' cannot be done here: {way_out}"));
+            return Err(format!("-H '{name}:' is not supported: {way_out}"));
         }
         for jar in &self.jars {
             self.cookies.extend(cookies_of(jar, &target.url)?);
@@ -562,7 +562,7 @@ fn cookies_of(file: &str, url: &Url) -> Result<Vec<String>, String> {
     let wrong = |why: &str| {
         format!("-b {file}: {why}; it is a file of cookies as `curl -c` writes it, or write -b 'NAME=VALUE'")
     };
-    let text = String::from_utf8(file_of(file)?).map_err(|_| wrong("it is no UTF-8 text"))?;
+    let text = String::from_utf8(file_of(file)?).map_err(|_| wrong("it is not UTF-8 text"))?;
     let now =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
     let host = url.host_str().unwrap_or_default();
@@ -626,7 +626,7 @@ fn place(places: &[(usize, String)], url: &Url) -> Result<Option<String>, String
     match places.first() {
         None => Ok(None),
         Some((_, text)) => Err(format!(
-            "{text} is not of this URL, whose place is {}:{port}; leave it out",
+            "{text} is for another host; this URL's is {}:{port}; leave it out",
             url.host_str().unwrap_or_default()
         )),
     }
@@ -765,10 +765,10 @@ mod tests {
             ("curl", "no URL"),
             ("curl h i", "two URLs"),
             ("curl -b /no/such/jar h", "/no/such/jar"),
-            ("curl --digest -u a:b h", "curl's flag --digest cannot be done here: only Basic"),
-            ("curl --retry 3 h", "--retry cannot be done here: a request that fails"),
-            ("curl h --next h", "--next cannot be done here: several requests stand in a list"),
-            ("curl -: h", "-: cannot be done here"),
+            ("curl --digest -u a:b h", "curl's --digest is not supported: only Basic"),
+            ("curl --retry 3 h", "--retry is not supported: a request that fails"),
+            ("curl h --next h", "--next is not supported: several requests stand in a list"),
+            ("curl -: h", "-: is not supported"),
             ("curl -U a:b -x p h", "-x http://NAME:PASSWORD@HOST:PORT"),
             ("curl --request=POST h", "write --request VALUE"),
             ("curl 'h/[1-3]'", "several URLs"),
@@ -780,10 +780,10 @@ mod tests {
             ("curl -H 'Expect: 100-continue' -d a h", "bodies are sent at once"),
             ("curl -H 'Content-Type:' -d a h", "a body has it always"),
             ("curl -H 'User-Agent:' h", "write -A NAME"),
-            ("curl --resolve other:80:127.0.0.1 http://h/", "not of this URL, whose place is h:80"),
-            ("curl --max-redirs x -L h", "no number"),
-            ("curl -C - h", "no number of bytes"),
-            ("curl \"h/$ID\"", "$ID is for a shell"),
+            ("curl --resolve other:80:127.0.0.1 http://h/", "is for another host; this URL's is h:80"),
+            ("curl --max-redirs x -L h", "is not a number"),
+            ("curl -C - h", "not a number of bytes"),
+            ("curl \"h/$ID\"", "$ID would be expanded by a shell"),
             ("curl -u ann h", "NAME:PASSWORD"),
             ("curl -d a -F b=c h", "one body"),
             ("curl -d @/no/such/file h", "/no/such/file"),

@@ -38,7 +38,7 @@ impl Field {
                 }
                 _ => {
                     return Err(format!(
-                        "-F {name}=…: `{part}` behind a ; is not understood; write type=… or filename=…, or put the value into quotes: -F '{name}=\"…\"'"
+                        "-F {name}=…: unknown part `{part}` after ;: write type=… or filename=…, or quote the value: -F '{name}=\"…\"'"
                     ));
                 }
             }

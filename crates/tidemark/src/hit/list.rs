@@ -189,7 +189,7 @@ impl Reader<'_> {
         let rest = rest.trim();
         if url.starts_with(['"', '\'']) || !rest.is_empty() && !url.starts_with('/') && !url.contains("://") {
             return Err(format!(
-                "{} is no request; write a URL or a path, METHOD URL, or a command line of curl",
+                "not a request: {}; write a URL or a path, METHOD URL, or a curl command line",
                 shown(line)
             ));
         }
@@ -257,7 +257,7 @@ impl Reader<'_> {
         let Some(base) = known else {
             if text.starts_with('/') {
                 return Err(format!(
-                    "{text} is of no server: give its URL before --urls, or a whole URL here"
+                    "{text}: no server is known yet; give its URL before --urls, or a whole URL on the first line"
                 ));
             }
             return super::target::parse_url(text);
@@ -294,7 +294,7 @@ fn is_version(text: &str) -> Result<bool, String> {
     match text.split_once('/') {
         Some(("HTTP" | "http", "1.1")) => Ok(true),
         Some(("HTTP" | "http", number)) if number.starts_with(|c: char| c.is_ascii_digit()) => Err(format!(
-            "{text} is not spoken here: write HTTP/1.1, or leave it out; --http 2 sends all of them by HTTP/2"
+            "{text} cannot be set for one line: leave it out, or give --http 2 for all of them"
         )),
         _ => Ok(false),
     }
@@ -361,11 +361,11 @@ mod tests {
     fn mistakes_have_their_line() {
         for (text, says) in [
             ("/a\nhttp://elsewhere/b\n", "list:2: not on http://h:1"),
-            ("GET /a\nX Y: 1\n", "list:2: X Y: 1 is no request"),
-            ("/a\nPOST /b HTTP/1.0\n", "list:2: HTTP/1.0 is not spoken"),
-            ("/b HTTP/2.0\n", "list:1: HTTP/2.0 is not spoken"),
-            ("/a\ncurl http://h:1/ -H \"A: $TOKEN\"\n", "list:2: $TOKEN is for a shell"),
-            ("curl \"http://h:1/?t=$(date +%s)\"\n", "list:1: $(date +%s) is for a shell"),
+            ("GET /a\nX Y: 1\n", "list:2: not a request: X Y: 1"),
+            ("/a\nPOST /b HTTP/1.0\n", "list:2: HTTP/1.0 cannot be set"),
+            ("/b HTTP/2.0\n", "list:1: HTTP/2.0 cannot be set"),
+            ("/a\ncurl http://h:1/ -H \"A: $TOKEN\"\n", "list:2: $TOKEN would be expanded by a shell"),
+            ("curl \"http://h:1/?t=$(date +%s)\"\n", "list:1: $(date +%s) would be expanded by a shell"),
             ("curl http://h:1/a?b&c=d\n", "list:1: & outside of quotes"),
             ("curl http://h:1/a | jq .\n", "list:1: | outside of quotes"),
             ("/a\ncurl 'http://h:1/\n/b\n", "list:2: its quotes are not closed"),
@@ -376,8 +376,8 @@ mod tests {
             ("curl ^\"http://h:1/^\" ^\n", "list:1: this is quoted for cmd.exe"),
             ("Invoke-WebRequest -Uri \"http://h:1/\"\n", "list:1: this is PowerShell"),
             ("fetch(\"http://h:1/\", {\n", "list:1: this is JavaScript"),
-            ("127.0.0.1 - - [1/Jan] \"GET /a HTTP/1.1\" 200\n", "is no request; write a URL"),
-            ("\"GET /a HTTP/1.1\"\n", "is no request"),
+            ("127.0.0.1 - - [1/Jan] \"GET /a HTTP/1.1\" 200\n", "write a URL or a path, METHOD URL"),
+            ("\"GET /a HTTP/1.1\"\n", "not a request"),
             ("http://ann:hunter2@elsewhere/b\n", "http://***@elsewhere/b"),
             (
                 "/a\n{\"method\":\"GET\",\"url\":\"/b\",\"header\":{\"X-One\":[\"1\\r\\nX-Two: 2\"]}}\n",
@@ -403,7 +403,7 @@ mod tests {
             list(&file, None, &Usual::default()).map_err(|failure| failure.message)
         };
         assert_eq!(of("GET http://h:1/a\n\nGET /b\n").unwrap().targets[1].url.as_str(), "http://h:1/b");
-        assert!(of("/a\n").unwrap_err().contains("of no server"));
+        assert!(of("/a\n").unwrap_err().contains("no server is known"));
     }
 
     #[test]

@@ -66,8 +66,7 @@ pub fn command(text: &str) -> Result<(Vec<String>, &str), String> {
             }
             ';' | '|' | '&' | '<' | '>' | '(' | ')' => {
                 return Err(format!(
-                    "{c} outside of quotes is the shell's, and no shell reads this; put the URL or the text into '…', and leave \
-                     out what is done with the answer"
+                    "{c} outside of quotes needs a shell, but none runs here; put the URL or the text into '…', and leave out pipes and redirections"
                 ));
             }
             other => word.get_or_insert_default().push(other),
@@ -125,7 +124,7 @@ fn refuse_expansion(mark: char, rest: &str) -> Result<(), String> {
     };
     let shown: String = rest[..length].chars().take_while(|c| *c != '\n').take(SHOWN).collect();
     Err(format!(
-        "{mark}{shown} is for a shell to fill in, and no shell reads this; write its value, or '…' around it as it is"
+        "{mark}{shown} would be expanded by a shell, but none runs here; write its value, or put it in '…' to send it literally"
     ))
 }
 
@@ -232,10 +231,10 @@ mod tests {
     #[test]
     fn what_a_shell_would_fill_in_is_named() {
         for (line, says) in [
-            ("curl h -H \"A: $TOKEN\"", "$TOKEN is for a shell"),
+            ("curl h -H \"A: $TOKEN\"", "$TOKEN would be expanded by a shell"),
             ("a $X-1", "$X is"),
             ("a ${X:-b}/c", "${X:-b} is"),
-            ("a \"$(date +%s)\"", "$(date +%s) is"),
+            ("a \"$(date +%s)\"", "$(date +%s) would"),
             ("a `date`", "`date` is"),
             ("a $1", "$1 is"),
             ("a \"$?\"", "$? is"),

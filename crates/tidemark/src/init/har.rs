@@ -398,7 +398,7 @@ impl Making {
             lines.push(format!("  {hosts}"));
         }
         for (reason, count) in &self.left_out {
-            lines.push(format!("Left out, {count} times: {reason}."));
+            lines.push(format!("Left out, {count}: {reason}."));
         }
         lines.join("\n")
     }
@@ -406,7 +406,7 @@ impl Making {
 
 /// The setting that stands for a secret. Its value is masked for its name, which is a secret's therefore.
 fn secret(settings: &mut Settings, name: &str) -> String {
-    let comment = "a secret, left out of the recording: in this variable, by --set, or taken from an answer with extract";
+    let comment = "a secret, not copied from the recording: set this variable, give --set, or extract it from an answer";
     let name = short(name);
     let what = format!("secret {}", name.to_lowercase());
     if settings.map.len() >= SETTINGS_MAX && settings.of(&what).is_none() {

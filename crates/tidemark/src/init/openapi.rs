@@ -291,23 +291,23 @@ impl<'d> Making<'d> {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.writes > 0 {
-            notes.push(format!("{} operations that write are comments.", self.writes));
+            notes.push(format!("Commented out, as they write: {} operations.", self.writes));
         }
         if self.left_out > 0 {
             notes.push(format!(
-                "{} operations are left out: at most {OPERATIONS_MAX} are taken.",
+                "Left out, {}: at most {OPERATIONS_MAX} operations are taken.",
                 self.left_out
             ));
         }
         if self.other_methods > 0 {
             notes.push(format!(
-                "{} operations are left out: OPTIONS, TRACE and QUERY are for `REQUEST` steps.",
+                "Left out, {}: OPTIONS, TRACE and QUERY operations; `REQUEST` steps send them.",
                 self.other_methods
             ));
         }
         let lost = self.samples.lost();
         if !lost.is_empty() {
-            notes.push(format!("References that lead to nothing that is read here: {}.", lost.join(", ")));
+            notes.push(format!("References that could not be resolved: {}.", lost.join(", ")));
         }
         notes
     }
@@ -341,7 +341,7 @@ impl<'d> Making<'d> {
     /// The login, with settings for what is secret in it, and the token that its answer holds.
     fn login(&mut self, operation: &Operation<'d>) -> Request {
         let mut step = self.request(operation);
-        let comment = "a secret, for the login: in this variable, or by --set";
+        let comment = "a secret for the login: set this variable, or give --set";
         let mut hide = |map: &mut Map| {
             for entry in map.entries().to_vec() {
                 if tidemark_scenario::secrets::is_secret_name(&entry.key)

@@ -262,7 +262,7 @@ fn a_document_is_bounded() {
         })
         .collect();
     let text = checked(&openapi::scenario("x", &json!({"openapi": "3.0.0", "paths": paths})).unwrap());
-    assert!(text.contains("operations are left out"), "{}", &text[..1_000]);
+    assert!(text.contains("operations are taken"), "{}", &text[..1_000]);
 }
 
 #[test]
@@ -713,13 +713,13 @@ fn what_a_browser_did_not_send_is_left_out() {
             entry_of("GET", "http://h/x", 0, json!({"response": {"_error": "net::ERR_ABORTED"}})),
             "without an answer",
         ),
-        (entry_of("GET", "blob:http://h/1", 200, Json::Null), "not requested over HTTP"),
-        (entry_of("GET", "chrome-extension://a/b.js", 200, Json::Null), "not requested over HTTP"),
-        (json!({"response": {"status": 200}}), "no request"),
+        (entry_of("GET", "blob:http://h/1", 200, Json::Null), "not HTTP (data:"),
+        (entry_of("GET", "chrome-extension://a/b.js", 200, Json::Null), "not HTTP (data:"),
+        (json!({"response": {"status": 200}}), "without a request"),
     ] {
         let made = recorded(Json::Null, &[entry.clone(), entry_of("GET", "http://h/", 200, Json::Null)], &[]);
         let text = checked(&made);
-        assert!(text.contains("Left out, 1 times: ") && text.contains(reason), "{entry}\n{text}");
+        assert!(text.contains("Left out, 1: ") && text.contains(reason), "{entry}\n{text}");
         assert!(made.remark.contains(reason) && text.matches("- GET: ").count() == 1, "{entry}\n{text}");
     }
 }
@@ -1090,7 +1090,7 @@ fn other_files_of_the_folder_are_read_and_what_is_not_is_named() {
     let made = made(&arguments).unwrap();
     let text = checked(&made);
     has_lines(&text, &["#   json: {name: Rex, mother: Ada}"]);
-    for part in ["none.yaml", "https://h/p.yaml#/P", "../up.yaml", "1 operations that write"] {
+    for part in ["none.yaml", "https://h/p.yaml#/P", "../up.yaml", "as they write: 1 operations"] {
         assert!(made.remark.contains(part), "{part}\n{}", made.remark);
     }
 }

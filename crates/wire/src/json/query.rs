@@ -52,7 +52,7 @@ impl Query {
         }
         let path = JsonPath::parse(text).map_err(|error| PathError {
             offset: error.position().min(text.len()),
-            reason: "it is no JSONPath as RFC 9535 has it from there on: `..name`, `[1:3]`, `['a', 'b']`, `[?@.price < 10]`",
+            reason: "invalid JSONPath (RFC 9535) from here on; valid are `..name`, `[1:3]`, `['a', 'b']`, `[?@.price < 10]`",
         })?;
         Ok(Query { text: text.to_owned(), path })
     }

@@ -204,8 +204,8 @@ fn parse(text: &str, form: &Form, room: u64) -> Result<(Vec<String>, Rows), Stri
     }
     match (rows.is_empty(), &form.header) {
         (false, _) => Ok((columns, rows)),
-        (true, None) => Err("it has no row behind its header".into()),
-        (true, Some(_)) => Err("it has no row".into()),
+        (true, None) => Err("it has a header but no rows".into()),
+        (true, Some(_)) => Err("it has no rows".into()),
     }
 }
 
@@ -235,7 +235,7 @@ fn told(error: csv::Error) -> String {
     match error.into_kind() {
         ErrorKind::Io(error) => error.to_string(),
         // text, whose rows may have any length: nothing else is left
-        kind => format!("it is no CSV: {kind:?}"),
+        kind => format!("invalid CSV: {kind:?}"),
     }
 }
 
@@ -315,8 +315,8 @@ mod tests {
             (b"1;2\n", ", header: [a, b]", "line 1 has 1 cell, not 2; perhaps give `delimiter: \";\"`"),
             (b"a,b\n\"1\n1\",2\n3\n", "", "line 4 has 1 cell, not 2"),
             (b"a,b\n1,2,3\n", "", "line 2 has 3 cells, not 2"),
-            (b"a,b\n", "", "it has no row behind its header"),
-            (b"", ", header: [a]", "it has no row"),
+            (b"a,b\n", "", "it has a header but no rows"),
+            (b"", ", header: [a]", "it has no rows"),
             (
                 b"a\n1\n",
                 ", delimiter: ab",

@@ -185,7 +185,7 @@ pub(super) fn count(reasons: &mut Vec<(String, usize)>, reason: &str) {
 
 impl<'r> Entry<'r> {
     fn read(recorded: &'r Recorded) -> Result<Entry<'r>, &'static str> {
-        let sent = recorded.request.as_ref().ok_or("what has no request")?;
+        let sent = recorded.request.as_ref().ok_or("entries without a request")?;
         let answer = recorded.response.as_ref();
         if sent.url.len() > URL_BYTES_MAX {
             return Err("a URL of more than 8 KiB");
@@ -194,7 +194,7 @@ impl<'r> Entry<'r> {
         if method.eq_ignore_ascii_case("CONNECT") {
             return Err("a tunnel through a proxy (CONNECT)");
         }
-        let mut url = Url::parse(&sent.url).map_err(|_| "what is no URL")?;
+        let mut url = Url::parse(&sent.url).map_err(|_| "entries with an invalid URL")?;
         let status = answer.and_then(|answer| answer.status).map(|status| status as u64);
         let is_web_socket = ["ws", "wss"].contains(&url.scheme())
             || status == Some(101)
@@ -203,16 +203,16 @@ impl<'r> Entry<'r> {
             return Err("a WebSocket; steps `ws connect`, `ws send` and `ws expect` make one");
         }
         if !["http", "https"].contains(&url.scheme()) {
-            return Err("what is not requested over HTTP (data:, blob:, an extension)");
+            return Err("URLs that are not HTTP (data:, blob:, browser extensions)");
         }
         if !is_token(method.as_bytes()) || method.len() > METHOD_BYTES_MAX {
-            return Err("a method that is none of HTTP");
+            return Err("invalid HTTP methods");
         }
         let headers = sent.headers.as_deref().unwrap_or_default();
         if recorded.resource_type.as_deref() == Some("preflight")
             || method == "OPTIONS" && value_of(headers, "access-control-request-method").is_some()
         {
-            return Err("a question that a browser asks by itself (CORS preflight)");
+            return Err("CORS preflights, which a browser sends by itself");
         }
         let is_of_network = recorded.fetch_type.as_deref().is_none_or(|of| of.starts_with("Network"));
         let is_cached = recorded.from_cache.as_ref().is_some_and(|of| !of.is_null() && *of != false);

@@ -49,7 +49,7 @@ pub(super) fn put(
     };
     for (name, carries) in schemes(alternative) {
         let comment =
-            format!("a secret, of the scheme {}: in this variable, or by --set", super::short(&name));
+            format!("a secret of the scheme {}: set this variable, or give --set", super::short(&name));
         let mut secret = |part: &str, wanted: &str| {
             let other = format!("{}_{wanted}", name_of(&name));
             let what = format!("scheme {name} {part}");
