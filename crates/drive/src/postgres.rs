@@ -219,9 +219,9 @@ impl Codec for Replies {
     fn is_lost(request: &Request, is_held: bool) -> Option<Lost> {
         match request.part {
             _ if is_held => None,
-            TransactionPart::Within | TransactionPart::Commit => Some(Lost::Refused(
-                "the transaction is over: its connection was closed, or BEGIN failed",
-            )),
+            TransactionPart::Within | TransactionPart::Commit => {
+                Some(Lost::Refused("the transaction is over: its connection was closed, or BEGIN failed"))
+            }
             TransactionPart::Rollback => Some(Lost::Needless),
             TransactionPart::Alone | TransactionPart::Begin => None,
         }

@@ -321,7 +321,9 @@ impl Silence {
             let most = most(&failed)?;
             let by = most.name();
             let words = |last_s: f64| {
-                format!(": in the last {last_s:.1}s no request succeeded and {all} failed, most of them by {by}")
+                format!(
+                    ": in the last {last_s:.1}s no request succeeded and {all} failed, most of them by {by}"
+                )
             };
             return self.outage_of((quiet.begin_us, end_us), Failure::of(most), words, counts);
         }

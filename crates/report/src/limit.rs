@@ -123,7 +123,9 @@ pub fn at_least(found: &Found, per_s: f64) -> String {
         Some(false) => format!("less than the {wanted} asked for"),
         None => match (found.low_per_s, found.high_per_s) {
             (Some(_), Some(_)) if found.is_narrow() => {
-                format!("undecided whether it holds {wanted}: that lies within the interval, and no last trial held there")
+                format!(
+                    "undecided whether it holds {wanted}: that lies within the interval, and no last trial held there"
+                )
             }
             (Some(_), Some(_)) => format!("{undecided}: the interval is too wide"),
             (Some(_), None) => format!("{undecided}: it was not tried that far"),

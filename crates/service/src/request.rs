@@ -94,9 +94,7 @@ pub(crate) fn refusal_of_head(
 ) -> (Option<Bound>, Vec<u8>) {
     let limit = limits.head_bytes_max;
     let (bound, status, text) = match wrong {
-        Wrong::Line => {
-            (None, "400 Bad Request", "a line of the request does not end in CR LF".to_owned())
-        }
+        Wrong::Line => (None, "400 Bad Request", "a line of the request does not end in CR LF".to_owned()),
         Wrong::Target => (Some(Bound::Head), "414 URI Too Long", target_too_long(limit)),
         Wrong::Head => (Some(Bound::Head), "431 Request Header Fields Too Large", head_too_large(limit)),
     };

@@ -107,14 +107,8 @@ fn an_objective_on_a_percentile_that_there_are_too_few_requests_for_says_so() {
     assert_eq!(
         told,
         [
-            (
-                false,
-                "40ms (the slowest of 60; p99.9 needs 1000 requests); measure for at least 167s"
-            ),
-            (
-                false,
-                "40ms (the slowest of 60; p99 needs 100 requests); measure for at least 17s"
-            ),
+            (false, "40ms (the slowest of 60; p99.9 needs 1000 requests); measure for at least 167s"),
+            (false, "40ms (the slowest of 60; p99 needs 100 requests); measure for at least 17s"),
             (true, "3ms"),
             (true, "40ms"),
         ]
@@ -248,8 +242,7 @@ fn a_silence_that_a_driver_without_a_core_did_not_hear_is_never_a_pass() {
         let outage = fell_silent(outcome, waited_us);
         judge(&Evidence { outage: Some(&outage), system_ended, ..evidence(&plan, &totals, &summary) }).0
     };
-    let told =
-        "the system stopped answering: in the last 3.0s no request succeeded and 150 failed, most of them by timeout";
+    let told = "the system stopped answering: in the last 3.0s no request succeeded and 150 failed, most of them by timeout";
     // it was on its core
     for waited_us in [0, 190_000] {
         let verdict = judged(Outcome::Timeout, waited_us, None);

@@ -192,8 +192,7 @@ fn too_few(claims: &Claims) -> String {
              from run to run is not known by fewer"
         ),
         Covers::WithinRuns => {
-            "the runs are too short to compare second by second; give several runs of each side"
-                .into()
+            "the runs are too short to compare second by second; give several runs of each side".into()
         }
         _ => "no figure was measured in every run".into(),
     }

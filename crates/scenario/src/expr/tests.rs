@@ -349,10 +349,7 @@ fn mistakes_say_where_and_what() {
     assert_eq!(mistake("9223372036854775807+1"), format!("20+1 {TOO_LARGE}"));
     assert_eq!(mistake("4 * 9223372036854775807"), format!("4+19 {TOO_LARGE}"));
     assert_eq!(mistake("random(5,1)"), "9+1 empty range: the second number is below the first");
-    assert_eq!(
-        mistake("random_numbers(3, 5, 1)"),
-        "21+1 empty range: the second number is below the first"
-    );
+    assert_eq!(mistake("random_numbers(3, 5, 1)"), "21+1 empty range: the second number is below the first");
     assert_eq!(mistake("random_text(-1)"), "12+2 a length is from 0 to 65536");
     assert_eq!(mistake("a && b"), "2+2 unexpected \"&&\"; write and");
     assert_eq!(mistake("a = b"), "2+1 unexpected \"=\"; write == to compare");

@@ -137,10 +137,7 @@ mod tests {
             ("  - high: Hom p99 < 5ms", "no request has the label \"Hom\"; did you mean Home?"),
             ("  - high p99 < 5ms", "no request has the label \"high\"; of a phase it is \"high: …\""),
             ("  - low: Home p99 < 5ms", "is a label, and begins with the name of a phase"),
-            (
-                "  - high: lost = 0",
-                "\"lost\" is for the whole run only, not for one label, group or phase",
-            ),
+            ("  - high: lost = 0", "\"lost\" is for the whole run only, not for one label, group or phase"),
             ("  - high: Home dropped = 0", "\"dropped\" is for the whole run only"),
             ("  - high: items errors = 0", "\"items\" is a metric of your own"),
             (

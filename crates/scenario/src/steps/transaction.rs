@@ -49,10 +49,7 @@ pub(super) static KIND: StepKind = StepKind {
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     if session.transaction.is_some() {
-        return session
-            .reader
-            .sink
-            .error(step.node, "transactions cannot be nested; leave one of them out");
+        return session.reader.sink.error(step.node, "transactions cannot be nested; leave one of them out");
     }
     let name = session.reader.text(step.value).unwrap_or_default();
     if name.is_empty() {

@@ -403,7 +403,8 @@ impl Line {
         if self.in_query
             && let Some(data) = data.take()
         {
-            query.insert(0, String::from_utf8(data).map_err(|_| "-G: the data is not UTF-8 text".to_owned())?);
+            query
+                .insert(0, String::from_utf8(data).map_err(|_| "-G: the data is not UTF-8 text".to_owned())?);
         }
         if !query.is_empty() {
             let before = url.query().map(str::to_owned);

@@ -293,9 +293,9 @@ fn is_method(first: &str, rest: &str) -> bool {
 fn is_version(text: &str) -> Result<bool, String> {
     match text.split_once('/') {
         Some(("HTTP" | "http", "1.1")) => Ok(true),
-        Some(("HTTP" | "http", number)) if number.starts_with(|c: char| c.is_ascii_digit()) => Err(format!(
-            "{text} cannot be set for one line: leave it out, or give --http 2 for all of them"
-        )),
+        Some(("HTTP" | "http", number)) if number.starts_with(|c: char| c.is_ascii_digit()) => {
+            Err(format!("{text} cannot be set for one line: leave it out, or give --http 2 for all of them"))
+        }
         _ => Ok(false),
     }
 }

@@ -294,10 +294,8 @@ impl<'d> Making<'d> {
             notes.push(format!("Commented out, as they write: {} operations.", self.writes));
         }
         if self.left_out > 0 {
-            notes.push(format!(
-                "Left out, {}: at most {OPERATIONS_MAX} operations are taken.",
-                self.left_out
-            ));
+            notes
+                .push(format!("Left out, {}: at most {OPERATIONS_MAX} operations are taken.", self.left_out));
         }
         if self.other_methods > 0 {
             notes.push(format!(
