@@ -267,7 +267,7 @@ fn only_get_and_head_of_the_page_are_answered() {
 fn hit_and_wait(server: &Server, arguments: &[&str]) -> std::process::Output {
     let url = format!("http://{}/", server.address());
     let mut command = tidemark();
-    command.args(["hit", &url, "-c", "2", "-n", "200", "-q"]).args(arguments);
+    command.args(["hit", &url, "-c", "2", "-n", "200"]).args(arguments);
     command.env(NAME, format!("authorization={SECRET}")).output().unwrap()
 }
 

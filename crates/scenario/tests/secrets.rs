@@ -250,8 +250,17 @@ fn what_is_no_secret_is_shown_with_the_mistake() {
         let told = told("", &format!("      {step}"));
         assert!(told.contains(shown), "{step}\n{told}");
     }
-    let told = told("description: the token is a password for all\nnmae: x\n", "      - GET: /a");
-    assert!(told.contains("| nmae: x"), "{told}");
+    let of_all = told("description: the token is a password for all\nnmae: x\n", "      - GET: /a");
+    assert!(of_all.contains("| nmae: x"), "{of_all}");
+    let text = "settings:\n  password: ${env(\"NOT_SET_HERE\")}\nsessions: {s: {steps: [{GET: '/${password}'}]}}\n\
+                load: {users: 1, hold: 1s}\n";
+    let unset = tidemark_scenario::load_text("t.yaml", text, Path::new("."), &[]).unwrap_err().to_string();
+    assert!(unset.contains("| ") && unset.contains("password: ${env(\"NOT_SET_HERE\")}"), "{unset}");
+    // words of our own help
+    let none = tidemark_scenario::Secrets::of_command(&["run", "--set", "KEY", "--help"].map(str::to_owned));
+    for help in ["write it as KEY=VALUE", "write it as -u NAME:PASSWORD", "for more, try '--help'."] {
+        assert_eq!(none.masked(help), help);
+    }
 }
 
 #[test]

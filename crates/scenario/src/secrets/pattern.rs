@@ -50,7 +50,7 @@ regexes! {
     TAG r#"<[A-Za-z_][^\s<>]*\s(?:[^<>"']|"[^"]*(?:"|$)|'[^']*(?:'|$))*"#;
     ATTRIBUTE r#"(?<before>\s(?:[A-Za-z0-9_.\-]{1,64}:)?(?<name>[A-Za-z0-9_.\-]{1,64})\s*=\s*(?:\\?"|'))(?<secret>[^"'\\]+)"#;
     BELOW r#""(?<name>(?:[^"\\\s]|\\[^"\s]){1,64})"\s*:\s*[\[{]"#;
-    NAMED r#"(?m)(?<before>^|[^\w$.\\/:\-])[ \t]*(?<quote>['"]?)(?<name>[\w$][\w$.\-]{0,63})['"]?[ \t]*:(?<space>[ \t]*)(?<scheme>(?i:bearer|basic|digest|token|apikey|negotiate)[ \t]+)?(?:"(?<double>(?:[^"\\\r\n]|\\.)+)"?|'(?<single>[^'\r\n]+)'?|(?<secret>[^\s"',;{}\[\]()|>#*&`][^\s"',;{}\])`]*))"#;
+    NAMED r#"(?m)(?<before>^|[^\w$.\\/:\-])[ \t]*(?<quote>['"]?)(?<name>[\w$][\w$.\-]{0,63})['"]?[ \t]*:(?<space>[ \t]*)(?<scheme>(?i:bearer|basic|digest|token|apikey|negotiate)[ \t]+)?(?:"(?<double>(?:[^"\\\r\n]|\\.)+)"?|'(?<single>[^'\r\n]+)'?|(?<secret>(?:\$\{[^}\r\n]*\}|[^\s"',;{}\[\]()|>#*&`])(?:\$\{[^}\r\n]*\}|[^\s"',;{}\])`])*))"#;
     LOGIN r#"(?<before>(?:^|\s)(?:-[uU]|--user|--proxy-user)(?:\s*|=)["']?[^\s:"'/]*:)(?<secret>[^\s"']+)"#;
     CURL_VALUE r#"(?<before>(?:^|\s)(?:--cookie|--oauth2-bearer|--pass|--proxy-pass)(?:\s+|=)["']?)(?<secret>[^\s"']+)"#;
     BEARER r#"(?i)(?<before>(?:^|[^\w/.\-])bearer\s+)(?<secret>[^\s"',]{8,})"#;
@@ -147,12 +147,19 @@ impl Way {
             pieces.is_ok_and(|pieces| pieces.iter().any(|piece| matches!(piece, Piece::Hole { .. })))
         };
         // one in which quotes stand may be cut off at them
-        self != Way::Traffic && (value.trim_start().starts_with("${") || has_hole())
+        self != Way::Traffic && (value.trim_start().starts_with("${") || is_placeholder(value) || has_hole())
     }
 
     fn is_masked(self, name: &str, value: &str) -> bool {
         is_secret(name, value) && !self.is_made_later(value)
     }
+}
+
+/// Whether a value is a word of our own help, `KEY=VALUE` or `NAME:PASSWORD`.
+fn is_placeholder(value: &str) -> bool {
+    const WORDS: [&str; 8] = ["COOKIE", "KEY", "NAME", "PASSWORD", "SECRET", "TOKEN", "USER", "VALUE"];
+    let value = value.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    !value.is_empty() && value.split([':', '=']).all(|word| WORDS.contains(&word))
 }
 
 /// A text of whatever kind without what stands in it beside a secret's name.
@@ -509,7 +516,8 @@ pub(super) fn named_in_argument(before: &str, argument: &str) -> Vec<(String, St
             found.extend(named.filter(|(name, value)| is_secret(name, value)));
         }
     }
-    if is_secret(before.trim_start_matches('-'), argument) && !before.contains([' ', '=', ':']) {
+    let is_flag = argument.starts_with("--");
+    if !is_flag && is_secret(before.trim_start_matches('-'), argument) && !before.contains([' ', '=', ':']) {
         found.push((before, argument));
     }
     let login = if ["-u", "--user"].contains(&before) { Some(argument) } else { argument.strip_prefix("-u") };
