@@ -169,7 +169,7 @@ fn mistakes_are_told_when_a_scenario_is_checked() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let system = "{url: aerospike://127.0.0.1/test}";
     for (system, step, expected) in [
-        (system, "{aerospike: [fetch, s, k]}", "there is get, exists"),
+        (system, "{aerospike: [fetch, s, k]}", "use one of get, exists"),
         (system, "{aerospike: [get, s]}", "something is missing here: [get, SET, KEY, BIN, …]"),
         (system, "{aerospike: [put, s, k]}", "something is missing here: [put, SET, KEY, BIN, VALUE, …]"),
         (system, "{aerospike: [put, s, k, v]}", "something is missing here"),

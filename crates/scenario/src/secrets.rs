@@ -93,7 +93,7 @@ pub struct Secrets {
 impl Secrets {
     /// Takes one more; a value that is known already keeps its name.
     pub fn add(&mut self, name: &str, origin: Origin, value: &str) {
-        if value.chars().count() < SHORTEST || self.all.iter().any(|known| known.value == value) {
+        if value.trim().chars().count() < SHORTEST || self.all.iter().any(|known| known.value == value) {
             return;
         }
         let at = self.all.partition_point(|known| known.value.len() >= value.len());
@@ -322,6 +322,9 @@ fn replaced(text: &str, value: &str, with: &mut dyn FnMut() -> String) -> Option
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let mut out = String::new();
     let (mut done, mut from) = (0, 0);
+    if value.is_empty() {
+        return None;
+    }
     while let Some(found) = text[from..].find(value) {
         let at = from + found;
         let end = at + value.len();
@@ -357,6 +360,13 @@ mod tests {
             "too short, or not cut off"
         );
         assert_eq!(known.masked("Zq8vT3mLr9XwPb2NcK7d…"), "***…");
+    }
+
+    #[test]
+    fn a_form_without_a_character_is_looked_for_nowhere() {
+        // of a path nothing is left of the first, of a header nothing of the second
+        let known = secrets(&["#hunter2", "\u{1}\u{2}\u{3}\u{4}"]);
+        assert_eq!(known.masked("log in by #hunter2 at /a"), "log in by *** at /a");
     }
 
     #[test]
