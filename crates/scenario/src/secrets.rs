@@ -28,7 +28,7 @@ use crate::encoding::Encoding;
 use crate::expr::base64_of;
 use crate::system_url::OF_HTTP;
 pub use pattern::{MASK, is_secret, is_secret_name};
-use pattern::{Way, scheme};
+use pattern::{Way, scheme, whole_user_info};
 pub(crate) use raw::harmless_keys;
 
 /// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
@@ -267,15 +267,19 @@ pub fn comes_from_a_secret(place: &str) -> bool {
 /// The password in a URL, as it stands there.
 pub fn password_in(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once("://")?;
-    // what speaks no HTTP has no @ in its path: whatever stands before one is of a login, also where it is wrong
-    let rest = if OF_HTTP.contains(&scheme) { rest.split('/').next()? } else { rest };
-    let (login, _) = rest.rsplit_once('@')?;
+    let login = match OF_HTTP.contains(&scheme) {
+        true => whole_user_info(rest)?,
+        // what speaks no HTTP has no @ in its path: whatever stands before one is of a login, also where it is wrong
+        false => rest.rsplit_once('@')?.0,
+    };
     login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
 }
 
 /// A URL without its password.
 pub fn without_password(url: &str) -> String {
-    password_in(url).map_or_else(|| url.to_owned(), |password| url.replacen(password, MASK, 1))
+    let Some(password) = password_in(url) else { return url.to_owned() };
+    let at = password.as_ptr() as usize - url.as_ptr() as usize;
+    [&url[..at], MASK, &url[at + password.len()..]].concat()
 }
 
 /// A star for each character; lines stay lines.
@@ -376,6 +380,20 @@ mod tests {
     }
 
     #[test]
+    fn a_url_is_told_without_its_password() {
+        for (url, told) in [
+            ("redis://redis:redis@h", "redis://redis:***@h"),
+            ("http://u:p@S1@h/@a", "http://u:***@h/@a"),
+            ("http://u:p/\"S1@h/a", "http://u:***@h/a"),
+            ("http://h:80/a:b@c", "http://h:80/a:b@c"),
+            ("http://u:p@S1 S2@h/a", "http://u:***@h/a"),
+            ("http://h/?a:b@c", "http://h/?a:b@c"),
+        ] {
+            assert_eq!(without_password(url), told);
+        }
+    }
+
+    #[test]
     fn what_comes_from_a_secret_is_known_by_its_name() {
         for place in ["cookie sid", "header authorization", "$.token", "$.user.apiKey", "all of $.secrets[*]"]
         {
@@ -439,6 +457,10 @@ mod tests {
             "hit|-ume:S3CRET1",
             "hit|curl|--user|me:S3CRET1|http://h",
             "hit|http://me:S3CRET1@h/",
+            "hit|--proxy=http://me:S3CRET1@h/",
+            "hit|-H|Cookie; sid=S3CRET1",
+            "hit|-HCookie;S3CRET1",
+            "hit|--header=X-Session, S3CRET1",
             "hit|ws:/h/?a=b&access_token=S3CRET1",
             "run|airline|--watch|http://u:S3CRET1@h:9100/metrics",
         ] {
