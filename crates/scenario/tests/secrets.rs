@@ -182,6 +182,7 @@ fn a_line_with_a_mistake_is_shown_without_secrets_however_it_is_written() {
         r#"- {GET: "/${hmac(\"S3CRET1\", body}"}"#,
         "- GET: /${hmac(base64('S3CRET1' + \"S3CRET2\"), body}",
         "- GET: /${hmac( 'S3CRET1",
+        "- GET: >-\n            /${hmac('a' +\n            'S3CRET1', nope)}${nope",
         "- {GET: '/a?x=1&access_token=S3CRET1', chek: 1}",
         r#"- {POST: /, body: '{"password": "S3CRET1"}', chek: 1}"#,
         r#"- {POST: /, body: "{\"password\": \"S3CRET1\"}", chek: 1}"#,

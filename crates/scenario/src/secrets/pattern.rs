@@ -216,11 +216,22 @@ fn then(text: &mut Cow<'_, str>, mask: impl FnOnce(&str) -> Cow<'_, str>) {
 /// A text without what stands in URLs before the last `@` of who serves them.
 fn user_infos(text: &str, way: Way) -> Cow<'_, str> {
     let mut out = Replaced::new(text);
+    // where the next @ stands, so that a text with many URLs is gone through once
+    let mut next = 0;
     for (at, mark) in text.match_indices("://") {
         let begin = at + mark.len();
-        let rest = &text[begin..];
-        let rest = &rest[..rest.floor_char_boundary(URL_BYTES_MAX)];
-        let rest = rest.split(['"', '\'', '<', '>', '`', '\r', '\n']).next().unwrap_or_default();
+        if next < begin {
+            let Some(found) = text[begin..].find('@') else { break };
+            next = begin + found;
+        }
+        if begin < out.end || next - begin > URL_BYTES_MAX {
+            continue;
+        }
+        let mut end = text.len().min(begin + URL_BYTES_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let rest = text[begin..end].split(['"', '\'', '<', '>', '`', '\r', '\n']).next().unwrap_or_default();
         let Some(info) = user_info(rest).filter(|info| !info.is_empty() && !is_mask(info)) else { continue };
         if !way.is_made_later(info) {
             out.put(begin, info.len(), &way.mask(info));

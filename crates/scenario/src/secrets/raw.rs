@@ -25,6 +25,8 @@ const OF_PLANS: [&str; 3] = ["steps", "url", "service"];
 const OF_LANGUAGE: [&str; 2] = ["key", "cookie"];
 /// Whose value is a URL.
 const OF_URLS: [&str; 2] = ["url", "proxy"];
+/// Bytes of a first argument that is looked for secrets where it does not end.
+const ARGUMENT_BYTES_MAX: usize = 1 << 10;
 /// Functions whose first argument is a name.
 const NAMING: [&str; 2] = ["env(", "file("];
 
@@ -224,10 +226,11 @@ impl<'t> Raw<'t> {
     fn signing_keys(&mut self) {
         let Some(pattern) = SIGNING.as_ref() else { return };
         for call in pattern.find_iter(self.text) {
-            let end = line_end(self.text, call.end());
+            let most = call.end() + ARGUMENT_BYTES_MAX;
             let (mut at, mut depth) = (call.end(), 0_usize);
-            while at < end {
-                let rest = &self.text[at..end];
+            while at < self.text.len().min(most) {
+                let end = line_end(self.text, at);
+                let rest = &self.text[at..];
                 match rest.as_bytes()[0] {
                     b',' | b')' | b'}' if depth == 0 => break,
                     b'(' | b'[' => depth += 1,
@@ -235,7 +238,11 @@ impl<'t> Raw<'t> {
                     b'\\' | b'"' | b'\'' => {
                         // as it may stand in quotes of YAML itself
                         let marks = ["\\\"", "''", "\"", "'"];
-                        let Some(mark) = marks.into_iter().find(|mark| rest.starts_with(mark)) else {
+                        let is_empty = rest
+                            .strip_prefix("''")
+                            .is_some_and(|rest| rest.trim_start().starts_with([',', ')']));
+                        let is_there = |mark: &&str| rest.starts_with(mark) && !(is_empty && *mark == "''");
+                        let Some(mark) = marks.into_iter().find(is_there) else {
                             at += 1;
                             continue;
                         };
@@ -245,7 +252,7 @@ impl<'t> Raw<'t> {
                         if inside < close && !NAMING.iter().any(|naming| before.ends_with(naming)) {
                             self.found.push(inside..close);
                         }
-                        at = close + mark.len();
+                        at = if close == end { end } else { close + mark.len() };
                         continue;
                     }
                     _ => {}
