@@ -177,6 +177,11 @@ impl Secrets {
                 secrets.add(&name, Origin::Setting, scheme(&value).1);
             }
             secrets.add_password_of(argument);
+            // a URL may have no scheme
+            let is_other = argument.contains("://") || argument.contains(['"', '{', '=', ' ']);
+            if !is_other && argument.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+                secrets.add_password_of(&format!("http://{argument}"));
+            }
             before = argument;
         }
         secrets
@@ -457,6 +462,7 @@ mod tests {
             "hit|-ume:S3CRET1",
             "hit|curl|--user|me:S3CRET1|http://h",
             "hit|http://me:S3CRET1@h/",
+            "hit|me:S3CRET1@h/a",
             "hit|--proxy=http://me:S3CRET1@h/",
             "hit|-H|Cookie; sid=S3CRET1",
             "hit|-HCookie;S3CRET1",
@@ -468,6 +474,10 @@ mod tests {
             let told = Secrets::of_command(&command).masked("invalid value 'S3CRET1': at S3CRET1, not one");
             assert_eq!(told, "invalid value '***': at ***, not one", "{given}");
         }
+        let given = ["hit", "http://me:S3/CR\"ET 1@h/a", "you:S4/CRET@h/a"].map(str::to_owned);
+        let told =
+            Secrets::of_command(&given).masked(&format!("`{}` and `{}` are no URLs", given[1], given[2]));
+        assert_eq!(told, "`http://***@h/a` and `you:***@h/a` are no URLs");
         for given in
             ["hit|--key|client-key.pem", "hit|--key=client-key.pem", "run|s|--set|n=5|--out|client-key.pem"]
         {
