@@ -287,9 +287,9 @@ pub(super) fn whole_user_info(rest: &str) -> Option<&str> {
 /// Whether this may be `HOST`, `HOST:PORT` or `[::1]:PORT`, with what ends a sentence behind it.
 fn is_host(text: &str) -> bool {
     let text = text.trim_end_matches(['.', ',', ';', ':', ')', ']', '}', '…']);
-    let (host, port) = match text.strip_prefix('[') {
-        Some(inner) => inner.split_once(']').unwrap_or((inner, "")),
-        None => text.find(':').map_or((text, ""), |colon| text.split_at(colon)),
+    let port = match text.strip_prefix('[') {
+        Some(inner) => inner.split_once(']').map_or("", |(_, port)| port),
+        None => text.find(':').map_or("", |colon| &text[colon..]),
     };
     let is_port = |port: &str| {
         port.eq_ignore_ascii_case("port")
