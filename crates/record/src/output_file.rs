@@ -2,15 +2,16 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, ErrorKind, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// Writes a result to the file that a person named for it. A file is replaced when all of the new one is written; where that
-/// fails, the old one stays. What a link leads to is replaced, and not the link; a FIFO or a device is written to.
+/// fails, the old one stays. The new file has the owner and the mode of the old one, and no one else can read it meanwhile.
+/// What a link leads to is replaced, and not the link; a FIFO, a device, or a file that cannot be replaced is written to.
 ///
 /// # Errors
-/// Why it cannot be written.
+/// Why it cannot be written. Where only the last step failed, the message says which file has the result.
 ///
 /// ```
 /// use std::io::Write;
@@ -22,29 +23,65 @@ use std::path::{Path, PathBuf};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn write_output(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let in_place = |write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>| {
+    write_then(path, write, |from, to| fs::rename(from, to))
+}
+
+fn write_then(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    rename: impl FnOnce(&Path, &Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let made = replaceable(path).and_then(|(target, old)| {
+        let temporary = beside(&target);
+        // nothing can be made beside it, or its name leaves no room for more; the file itself may be open to all
+        let file = made(&temporary, old.as_ref()).ok()?;
+        Some((target, temporary, file))
+    });
+    let Some((target, temporary, mut file)) = made else {
         let mut file = File::create(path)?;
         write(&mut file)?;
-        file.flush()
+        return file.flush();
     };
-    let mut write = Some(write);
-    let mut once = |to: &mut dyn Write| write.take().map_or(Ok(()), |write| write(to));
-    let Some((target, old)) = replaceable(path) else { return in_place(&mut once) };
-    let temporary = beside(&target);
-    let mut file = match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-        Ok(file) => file,
-        // nothing can be made beside it, or its name leaves no room for more; the file itself may be open to all
-        Err(_) => return in_place(&mut once),
-    };
-    let written = once(&mut file)
-        .and_then(|()| file.flush())
-        .and_then(|()| old.map_or(Ok(()), |old| file.set_permissions(old.permissions())))
-        .and_then(|()| fs::rename(&temporary, &target));
-    if written.is_err() {
+    if let Err(error) = write(&mut file).and_then(|()| synced(&file)) {
         // the disk may be full because of it
         let _ = fs::remove_file(&temporary);
+        return Err(error);
     }
-    written
+    if rename(&temporary, &target).is_err() {
+        // something is mounted there, or its folder lets no one else's file go
+        let copied =
+            file.rewind().and_then(|()| io::copy(&mut file, &mut File::create(&target)?)).map_err(|error| {
+                io::Error::new(error.kind(), format!("{error}; the result is in {}", temporary.display()))
+            });
+        copied?;
+        let _ = fs::remove_file(&temporary);
+    }
+    Ok(())
+}
+
+/// A new file, with the owner and the mode of the one whose place it takes; none is left where that cannot be.
+fn made(path: &Path, old: Option<&fs::Metadata>) -> io::Result<File> {
+    let mode = if old.is_some() { 0o600 } else { 0o666 };
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path)?;
+    let Some(old) = old else { return Ok(file) };
+    let like_old = file.metadata().and_then(|new| {
+        if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+            fchown(&file, Some(old.uid()), Some(old.gid()))?;
+        }
+        file.set_permissions(old.permissions())
+    });
+    if like_old.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    like_old.map(|()| file)
+}
+
+/// Waits until all of a file is on the disk, where there is one.
+fn synced(file: &File) -> io::Result<()> {
+    match file.sync_all() {
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
+        synced => synced,
+    }
 }
 
 /// The file that a new one can take the place of, and what is there now; none where it has to be written in its place.
@@ -99,6 +136,63 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(names(folder.path()), ["r.json"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_replaced_is_written_in_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("r.json");
+        for error in [
+            ErrorKind::ResourceBusy,
+            ErrorKind::CrossesDevices,
+            ErrorKind::PermissionDenied,
+            ErrorKind::Other,
+        ] {
+            put(&file, "an old and longer one").unwrap();
+            let before = fs::metadata(&file).unwrap().ino();
+            write_then(&file, |to| to.write_all(b"new"), |_, _| Err(error.into())).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), "new", "{error}");
+            assert_eq!(fs::metadata(&file).unwrap().ino(), before);
+            assert_eq!(names(folder.path()), ["r.json"]);
+        }
+        // not even that: nothing is lost
+        let gone = write_then(
+            &file,
+            |to| to.write_all(b"whole"),
+            |_, to| {
+                fs::remove_file(to)?;
+                fs::create_dir(to)?;
+                Err(ErrorKind::Other.into())
+            },
+        );
+        let told = gone.unwrap_err().to_string();
+        let (_, kept) = told.split_once("; the result is in ").unwrap();
+        assert_eq!(fs::read_to_string(kept).unwrap(), "whole");
+    }
+
+    #[test]
+    fn a_new_file_is_its_owners_from_the_begin() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("r.json");
+        put(&file, "old").unwrap();
+        let is_root = fs::metadata(&file).unwrap().uid() == 0;
+        for mode in [0o600, 0o640, 0o664] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            if is_root {
+                std::os::unix::fs::chown(&file, Some(1234), Some(1235)).unwrap();
+            }
+            let of = |path: &Path| {
+                let is = fs::metadata(path).unwrap();
+                (is.uid(), is.gid(), is.permissions().mode() & 0o777)
+            };
+            let before = of(&file);
+            write_output(&file, |to| {
+                assert_eq!(of(&beside(&file)), before, "before anything is in it");
+                to.write_all(b"new")
+            })
+            .unwrap();
+            assert_eq!(of(&file), before);
+        }
     }
 
     #[test]

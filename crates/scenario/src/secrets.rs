@@ -28,7 +28,7 @@ use crate::encoding::Encoding;
 use crate::expr::base64_of;
 use crate::system_url::OF_HTTP;
 pub use pattern::{MASK, is_secret, is_secret_name};
-use pattern::{Way, scheme};
+use pattern::{Way, scheme, whole_user_info};
 pub(crate) use raw::harmless_keys;
 
 /// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
@@ -177,6 +177,11 @@ impl Secrets {
                 secrets.add(&name, Origin::Setting, scheme(&value).1);
             }
             secrets.add_password_of(argument);
+            // a URL may have no scheme
+            let is_other = argument.contains("://") || argument.contains(['"', '{', '=', ' ']);
+            if !is_other && argument.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+                secrets.add_password_of(&format!("http://{argument}"));
+            }
             before = argument;
         }
         secrets
@@ -267,15 +272,19 @@ pub fn comes_from_a_secret(place: &str) -> bool {
 /// The password in a URL, as it stands there.
 pub fn password_in(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once("://")?;
-    // what speaks no HTTP has no @ in its path: whatever stands before one is of a login, also where it is wrong
-    let rest = if OF_HTTP.contains(&scheme) { rest.split('/').next()? } else { rest };
-    let (login, _) = rest.rsplit_once('@')?;
+    let login = match OF_HTTP.contains(&scheme) {
+        true => whole_user_info(rest)?,
+        // what speaks no HTTP has no @ in its path: whatever stands before one is of a login, also where it is wrong
+        false => rest.rsplit_once('@')?.0,
+    };
     login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
 }
 
 /// A URL without its password.
 pub fn without_password(url: &str) -> String {
-    password_in(url).map_or_else(|| url.to_owned(), |password| url.replacen(password, MASK, 1))
+    let Some(password) = password_in(url) else { return url.to_owned() };
+    let at = password.as_ptr() as usize - url.as_ptr() as usize;
+    [&url[..at], MASK, &url[at + password.len()..]].concat()
 }
 
 /// A star for each character; lines stay lines.
@@ -386,6 +395,20 @@ mod tests {
     }
 
     #[test]
+    fn a_url_is_told_without_its_password() {
+        for (url, told) in [
+            ("redis://redis:redis@h", "redis://redis:***@h"),
+            ("http://u:p@S1@h/@a", "http://u:***@h/@a"),
+            ("http://u:p/\"S1@h/a", "http://u:***@h/a"),
+            ("http://h:80/a:b@c", "http://h:80/a:b@c"),
+            ("http://u:p@S1 S2@h/a", "http://u:***@h/a"),
+            ("http://h/?a:b@c", "http://h/?a:b@c"),
+        ] {
+            assert_eq!(without_password(url), told);
+        }
+    }
+
+    #[test]
     fn what_comes_from_a_secret_is_known_by_its_name() {
         for place in ["cookie sid", "header authorization", "$.token", "$.user.apiKey", "all of $.secrets[*]"]
         {
@@ -449,6 +472,11 @@ mod tests {
             "hit|-ume:S3CRET1",
             "hit|curl|--user|me:S3CRET1|http://h",
             "hit|http://me:S3CRET1@h/",
+            "hit|me:S3CRET1@h/a",
+            "hit|--proxy=http://me:S3CRET1@h/",
+            "hit|-H|Cookie; sid=S3CRET1",
+            "hit|-HCookie;S3CRET1",
+            "hit|--header=X-Session, S3CRET1",
             "hit|ws:/h/?a=b&access_token=S3CRET1",
             "run|airline|--watch|http://u:S3CRET1@h:9100/metrics",
         ] {
@@ -456,6 +484,10 @@ mod tests {
             let told = Secrets::of_command(&command).masked("invalid value 'S3CRET1': at S3CRET1, not one");
             assert_eq!(told, "invalid value '***': at ***, not one", "{given}");
         }
+        let given = ["hit", "http://me:S3/CR\"ET 1@h/a", "you:S4/CRET@h/a"].map(str::to_owned);
+        let told =
+            Secrets::of_command(&given).masked(&format!("`{}` and `{}` are no URLs", given[1], given[2]));
+        assert_eq!(told, "`http://***@h/a` and `you:***@h/a` are no URLs");
         for given in
             ["hit|--key|client-key.pem", "hit|--key=client-key.pem", "run|s|--set|n=5|--out|client-key.pem"]
         {

@@ -1,6 +1,7 @@
 //! What looks like a secret: by the name that stands beside it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
@@ -12,16 +13,26 @@ pub const MASK: &str = "***";
 /// What may stand behind it in a text.
 const ENDS: [char; 7] = [')', ']', '}', ',', ';', '.', ':'];
 /// Headers whose whole value is secret.
-const HEADERS: [&str; 6] =
-    ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-auth", "x-session-id"];
+const HEADERS: [&str; 7] =
+    ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-auth", "x-session", "x-session-id"];
 /// How the names of further such headers begin.
 const HEADERS_FROM: &str = "x-auth-";
 /// Words of the name of what proves who signed a request.
 const SIGNATURES: [&str; 2] = ["sig", "signature"];
 /// What makes a name one of a secret, whatever its value is.
-const STRONG: [&str; 6] = ["secret", "password", "passwd", "passphrase", "credential", "pwd"];
+const STRONG: [&str; 9] =
+    ["secret", "password", "passwd", "passwort", "kennwort", "passphrase", "passcode", "credential", "pwd"];
+/// The same where they are a word of it: `otp_code`, not `footpath`.
+const STRONG_WORDS: [&str; 6] = ["otp", "jwt", "cvv", "cvc", "csrf", "xsrf"];
+/// The same where it ends so: `db_pass`, not `pass_through`.
+const STRONG_LAST: &str = "pass";
+/// What may stand before it without a mark: `userpass`, not `compass`.
+const BEFORE_PASS: [&str; 10] =
+    ["user", "db", "login", "admin", "root", "auth", "proxy", "smtp", "key", "store"];
 /// Words before what is secret in a header.
 const SCHEMES: [&str; 6] = ["bearer", "basic", "digest", "token", "apikey", "negotiate"];
+/// Bytes behind `://` in which the end of a password is looked for.
+const URL_BYTES_MAX: usize = 4 << 10;
 /// Flags whose next argument is `NAME: VALUE`, or `NAME=VALUE`.
 const HEADER_FLAGS: [&str; 2] = ["-H", "--header"];
 const SETTING_FLAGS: [&str; 1] = ["--set"];
@@ -39,12 +50,11 @@ macro_rules! regexes {
 }
 
 regexes! {
-    USER_INFO r#"(?<before>://)(?<secret>[^\s/?#@"'<>]+)@"#;
     PARAMETER r#"(?:^|[?&\s;,|({'"`])(?:--)?(?<name>(?:[A-Za-z0-9_.\-\[\]]|%[0-9A-Fa-f]{2}){1,64})="#;
     PARAMETER_VALUE r#"^(?<secret>(?:\$\{[^}&\r\n]*\}|[^&\s"'`#])+)"#;
     FIELD r#""(?<name>(?:[^"\\\s]|\\[^"\s]){1,64})(?<escape>\\?)"\s*:\s*"#;
     FIELD_VALUE r#"^(?:\\"(?<inner>(?:[^"\\]|\\\\\\"|\\[^"])+)|"(?<secret>(?:[^"\\]|\\(?s:.))+)|(?<number>-?[0-9][0-9.eE+\-]*))"#;
-    HEADER r#"(?i)(?<before>\b(?:proxy-)?authorization:\s*(?:(?:bearer|basic|digest|token|apikey|negotiate)\s+)?|\b(?:set-)?cookie:\s*|\bx-(?:auth(?:-[a-z0-9_-]+)?|session-id|api-key):\s*)(?<secret>[^\s"',;]+(?:;\s*[^\s"',;]+)*)"#;
+    HEADER r#"(?i)(?<before>\b(?:proxy-)?authorization:\s*(?:(?:bearer|basic|digest|token|apikey|negotiate)\s+)?|\b(?:set-)?cookie:\s*|\bx-(?:auth(?:-[a-z0-9_-]+)?|session(?:-id)?|api-key):\s*)(?<secret>[^\s"',;]+(?:;\s*[^\s"',;]+)*)"#;
     PART r#"(?is)(?<before>;\s*name="(?<name>[^"\r\n]{1,64})"[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n)(?<secret>.+?)(?:\r?\n--|$)"#;
     ELEMENT r#"<(?<whole>(?:[A-Za-z0-9_.\-]{1,64}:)?(?<name>[A-Za-z0-9_.\-]{1,64}))(?:\s(?:[^<>"']|"[^"]*"|'[^']*')*)?>"#;
     TAG r#"<[A-Za-z_][^\s<>]*\s(?:[^<>"']|"[^"]*(?:"|$)|'[^']*(?:'|$))*"#;
@@ -63,6 +73,8 @@ regexes! {
 ///
 /// assert!(["Authorization", "X-Api-Key", "dbPassword", "access_token", "apikey", "pass_phrase"].iter().all(|name| is_secret_name(name)));
 /// assert!(["sig", "X-Amz-Signature", "X-Auth", "x-auth-user", "X-Session-Id"].iter().all(|name| is_secret_name(name)));
+/// assert!(["pass", "dbPass", "SMTP_PASS", "userpass", "otp_code", "accessJwt", "X-CSRF", "X-Session"].iter().all(|name| is_secret_name(name)));
+/// assert!(!["compass", "bypass", "passenger", "pass_through", "footpath"].iter().any(|name| is_secret_name(name)));
 /// assert!(!["keyspace", "signal", "assigned", "X-Authors", "Keep-Alive", "keys_per_page", "Accept"].iter().any(|name| is_secret_name(name)));
 /// ```
 pub fn is_secret_name(name: &str) -> bool {
@@ -73,7 +85,16 @@ pub fn is_secret_name(name: &str) -> bool {
 pub(super) fn is_strong(name: &str) -> bool {
     let begins = name.get(..HEADERS_FROM.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(HEADERS_FROM));
     let is_header = begins || HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header));
-    is_header || STRONG.iter().any(|part| in_one(name).contains(part))
+    is_header
+        || STRONG.iter().any(|part| in_one(name).contains(part))
+        || words(name).any(|word| STRONG_WORDS.contains(&word.as_str()))
+        || words(name).filter(|word| !word.is_empty()).last().is_some_and(|word| is_pass(&word))
+}
+
+/// `pass`, `pass2`, `dbpass`.
+fn is_pass(word: &str) -> bool {
+    let whose = word.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix(STRONG_LAST);
+    whose.is_some_and(|whose| whose.is_empty() || BEFORE_PASS.contains(&whose))
 }
 
 /// `pass_phrase` as `passphrase`.
@@ -170,7 +191,7 @@ pub(super) fn masked(text: &str, way: Way) -> Cow<'_, str> {
     }
     then(&mut text, |text| elements(text, way));
     then(&mut text, |text| in_tags(text, way));
-    then(&mut text, |text| replaced(&USER_INFO, text, way));
+    then(&mut text, |text| user_infos(text, way));
     then(&mut text, |text| parameters(text, way));
     then(&mut text, |text| fields(text, way));
     if way != Way::InPlace {
@@ -190,6 +211,91 @@ fn then(text: &mut Cow<'_, str>, mask: impl FnOnce(&str) -> Cow<'_, str>) {
         Cow::Borrowed(_) => return,
     };
     *text = Cow::Owned(masked);
+}
+
+/// A text without what stands in URLs before the last `@` of who serves them.
+fn user_infos(text: &str, way: Way) -> Cow<'_, str> {
+    let mut out = Replaced::new(text);
+    // where the next @ stands, so that a text with many URLs is gone through once
+    let mut next = 0;
+    for (at, mark) in text.match_indices("://") {
+        let begin = at + mark.len();
+        if next < begin {
+            let Some(found) = text[begin..].find('@') else { break };
+            next = begin + found;
+        }
+        if begin < out.end || next - begin > URL_BYTES_MAX {
+            continue;
+        }
+        let mut end = text.len().min(begin + URL_BYTES_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let rest = text[begin..end].split(['"', '\'', '<', '>', '`', '\r', '\n']).next().unwrap_or_default();
+        let Some(info) = user_info(rest).filter(|info| !info.is_empty() && !is_mask(info)) else { continue };
+        if !way.is_made_later(info) {
+            out.put(begin, info.len(), &way.mask(info));
+            continue;
+        }
+        for range in literals(info) {
+            out.put(begin + range.start, range.len(), &way.mask(&info[range]));
+        }
+    }
+    out.done()
+}
+
+/// What stands behind the first colon beside holes; nothing where there are none.
+pub(super) fn literals(info: &str) -> Vec<Range<usize>> {
+    let mut is_password = false;
+    let mut found = Vec::new();
+    if !info.contains("${") {
+        return found;
+    }
+    for piece in split(info).unwrap_or_default() {
+        let Piece::Literal(literal) = piece else { continue };
+        let at = literal.as_ptr() as usize - info.as_ptr() as usize;
+        let begin = if is_password { Some(0) } else { literal.find(':').map(|colon| colon + 1) };
+        is_password |= begin.is_some();
+        found
+            .extend(begin.filter(|begin| *begin < literal.len()).map(|begin| at + begin..at + literal.len()));
+    }
+    found
+}
+
+/// User and password of a URL, of which this is what stands behind `://`. Where it has no host that can be, as `/`, `?`, `#`
+/// or a space is in a password, they go up to the last `@` of all.
+pub(super) fn user_info(rest: &str) -> Option<&str> {
+    let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#')).unwrap_or(rest.len());
+    let (info, host) = match rest[..end].rsplit_once('@') {
+        Some((info, host)) => (Some(info), host),
+        None => (None, &rest[..end]),
+    };
+    // a port would stand there
+    let is_cut = host.ends_with(':') && rest[end..].starts_with(['/', '?', '#']);
+    match (is_host(host) && !is_cut) || host.contains("${") {
+        true => info,
+        false => rest.rsplit_once('@').map(|(info, _)| info),
+    }
+}
+
+/// The same where this is a URL to its end, in which no space can be.
+pub(super) fn whole_user_info(rest: &str) -> Option<&str> {
+    let (info, _) = rest.rsplit_once('@')?;
+    if info.contains(char::is_whitespace) { Some(info) } else { user_info(rest) }
+}
+
+/// Whether this may be `HOST`, `HOST:PORT` or `[::1]:PORT`, with what ends a sentence behind it.
+fn is_host(text: &str) -> bool {
+    let text = text.trim_end_matches(['.', ',', ';', ':', ')', ']', '}', '…']);
+    let port = match text.strip_prefix('[') {
+        Some(inner) => inner.split_once(']').map_or("", |(_, port)| port),
+        None => text.find(':').map_or("", |colon| &text[colon..]),
+    };
+    let is_port = |port: &str| {
+        port.eq_ignore_ascii_case("port")
+            || (port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    port.strip_prefix(':').map_or(port.is_empty(), is_port)
 }
 
 /// A text without the secrets of a pattern that says what is before them.
@@ -515,6 +621,18 @@ pub(super) fn named_in_argument(before: &str, argument: &str) -> Vec<(String, St
                 .map(|(name, value)| (name.trim_start_matches('-').trim(), value.trim()));
             found.extend(named.filter(|(name, value)| is_secret(name, value)));
         }
+        // with a wrong mark
+        let text = text.trim_start();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let (name, value) = text.split_at(text.find(|c| !is_part(c)).unwrap_or(text.len()));
+        let is_mark = |c: char| matches!(c, ';' | ',' | ':' | '=') || c.is_whitespace();
+        let value = value.trim_start_matches(is_mark);
+        if is_secret(name, value) && text[name.len()..].starts_with(is_mark) {
+            found.push((name, value));
+            found.extend(
+                value.split(';').filter_map(|cookie| cookie.split_once('=')).map(|(_, value)| (name, value)),
+            );
+        }
     }
     let is_flag = argument.starts_with("--");
     if !is_flag && is_secret(before.trim_start_matches('-'), argument) && !before.contains([' ', '=', ':']) {
@@ -567,6 +685,26 @@ mod tests {
     fn texts_are_masked_beside_a_name() {
         for (given, wanted) in [
             ("GET http://me:mine@host/a?b=c HTTP/1.1", "GET http://***@host/a?b=c HTTP/1.1"),
+            ("http://u:p@S1@host/a@b", "http://***@host/a@b"),
+            ("`http://u:p/S1@h:80/a` is no URL", "`http://***@h:80/a` is no URL"),
+            ("'http://u:p S1@h', x@y", "'http://***@h', x@y"),
+            ("http://u:p?S1@h http://u:12#S1@h", "http://***@h"),
+            ("http://u:/S1@h", "http://***@h"),
+            ("http://u:1234567/S1@h", "http://***@h"),
+            ("http://u:p@S1:x/S2@h/", "http://***@h/"),
+            ("redis://:p/S1@h:1/2", "redis://***@h:1/2"),
+            ("wss://[::1]:80/@a http://h:80/@user/x", "wss://[::1]:80/@a http://h:80/@user/x"),
+            ("http://host/@user/x, http://h/a?b=c@d", "http://host/@user/x, http://h/a?b=c@d"),
+            ("see http://h.org, or ask me@host", "see http://h.org, or ask me@host"),
+            ("(http://h:80): ask me@host", "(http://h:80): ask me@host"),
+            ("http://HOST:PORT/a@b", "http://HOST:PORT/a@b"),
+            ("http://${h}:${p}/@a http://me:${pw}@h", "http://${h}:${p}/@a http://me:${pw}@h"),
+            ("http://me:S1${x}S2@h http://${u}:S1@h", "http://me:***${x}***@h http://${u}:***@h"),
+            ("{user: a, pass: S1}", "{user: a, pass: ***}"),
+            (r#"{"otp":123456,"jwt":"S1","pass":true}"#, r#"{"otp":"***","jwt":"***","pass":true}"#),
+            ("/a?csrf=S1&cvv=123&smtpPass=S2&compass=n", "/a?csrf=***&cvv=***&smtpPass=***&compass=n"),
+            ("X-Session: S1, y", "X-Session: ***, y"),
+            ("checks pass: 12 of 13 requests", "checks pass: 12 of 13 requests"),
             ("GET /a?api_key=abcd&page=2", "GET /a?api_key=***&page=2"),
             ("authorization: Bearer abcdef, x", "authorization: Bearer ***, x"),
             ("cookie: a=bcde; f=g", "cookie: ***"),

@@ -9,7 +9,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::pattern::{is_secret, is_secret_name, is_strong, scheme, unescaped};
+use super::pattern::{
+    is_secret, is_secret_name, is_strong, literals, scheme, unescaped, user_info, whole_user_info,
+};
 use crate::pieces::{Piece, split};
 use crate::yaml::{Content, Node};
 
@@ -21,6 +23,10 @@ const OPEN: [&str; 3] = ["user", "username", "none"];
 const OF_PLANS: [&str; 3] = ["steps", "url", "service"];
 /// Keys of the language that look like a secret's name.
 const OF_LANGUAGE: [&str; 2] = ["key", "cookie"];
+/// Whose value is a URL.
+const OF_URLS: [&str; 2] = ["url", "proxy"];
+/// Bytes of a first argument that is looked for secrets where it does not end.
+const ARGUMENT_BYTES_MAX: usize = 1 << 10;
 /// Functions whose first argument is a name.
 const NAMING: [&str; 2] = ["env(", "file("];
 
@@ -33,6 +39,9 @@ static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
     .ok()
 });
+
+/// A function whose first argument is a key.
+static SIGNING: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)\bhmac\w*\s*\(").ok());
 
 /// First characters of keys that hold no secret though they look like it, counted from the begin of the source.
 pub(crate) fn harmless_keys(root: &Node) -> HashSet<usize> {
@@ -74,6 +83,9 @@ pub(super) fn secrets(text: &str, harmless: &HashSet<usize>) -> Vec<Range<usize>
         let is_quoted = found.name("plain").is_none();
         let inner = ["double", "single", "plain"].iter().find_map(|group| found.name(group));
         let Some(name) = inner.map(|inner| unescaped(inner.as_str())) else { continue };
+        if OF_URLS.contains(&&*name) {
+            raw.url(whole.end());
+        }
         let of_credentials = CREDENTIALS.contains(&&*name);
         if !of_credentials && !is_secret_name(&name) {
             continue;
@@ -91,6 +103,7 @@ pub(super) fn secrets(text: &str, harmless: &HashSet<usize>) -> Vec<Range<usize>
         }
     }
     raw.aliased();
+    raw.signing_keys();
     raw.in_order()
 }
 
@@ -184,6 +197,67 @@ impl<'t> Raw<'t> {
                 if !in_flow && !is_remark && length == rest.len() {
                     self.below(name, key - line, end, true);
                 }
+            }
+        }
+    }
+
+    /// User and password of a URL that stands behind a `:`, whatever is in them.
+    fn url(&mut self, at: usize) {
+        let end = line_end(self.text, at);
+        let begin = end - self.text[at..end].trim_start().len();
+        let (value, of): (_, fn(&str) -> Option<&str>) = match self.text.as_bytes().get(begin) {
+            Some(mark @ (b'"' | b'\'')) => {
+                (begin + 1..quote_end(self.text.as_bytes(), begin, *mark).min(end), whole_user_info)
+            }
+            // more may stand behind it
+            _ => (begin..end, user_info),
+        };
+        let value = self.text.get(value).unwrap_or_default();
+        let Some(info) = value.split_once("://").and_then(|(_, rest)| of(rest)) else { return };
+        let at = info.as_ptr() as usize - self.text.as_ptr() as usize;
+        if info.contains("${") {
+            self.found.extend(literals(info).into_iter().map(|range| at + range.start..at + range.end));
+        } else if !info.is_empty() {
+            self.found.push(at..at + info.len());
+        }
+    }
+
+    /// Texts in the first arguments of functions that sign, also where an expression is wrong.
+    fn signing_keys(&mut self) {
+        let Some(pattern) = SIGNING.as_ref() else { return };
+        for call in pattern.find_iter(self.text) {
+            let most = call.end() + ARGUMENT_BYTES_MAX;
+            let (mut at, mut depth) = (call.end(), 0_usize);
+            while at < self.text.len().min(most) {
+                let end = line_end(self.text, at);
+                let rest = &self.text[at..];
+                match rest.as_bytes()[0] {
+                    b',' | b')' | b'}' if depth == 0 => break,
+                    b'(' | b'[' => depth += 1,
+                    b')' | b']' => depth = depth.saturating_sub(1),
+                    b'\\' | b'"' | b'\'' => {
+                        // as it may stand in quotes of YAML itself
+                        let marks = ["\\\"", "''", "\"", "'"];
+                        let is_empty = rest
+                            .strip_prefix("''")
+                            .is_some_and(|rest| rest.trim_start().starts_with([',', ')']));
+                        let is_there = |mark: &&str| rest.starts_with(mark) && !(is_empty && *mark == "''");
+                        let Some(mark) = marks.into_iter().find(is_there) else {
+                            at += 1;
+                            continue;
+                        };
+                        let inside = at + mark.len();
+                        let close = self.text[inside..end].find(mark).map_or(end, |length| inside + length);
+                        let before = self.text[call.start()..at].trim_end();
+                        if inside < close && !NAMING.iter().any(|naming| before.ends_with(naming)) {
+                            self.found.push(inside..close);
+                        }
+                        at = if close == end { end } else { close + mark.len() };
+                        continue;
+                    }
+                    _ => {}
+                }
+                at += rest.chars().next().map_or(1, char::len_utf8);
             }
         }
     }

@@ -342,9 +342,7 @@ impl<'d> Making<'d> {
         let comment = "a secret for the login: set this variable, or give --set";
         let mut hide = |map: &mut Map| {
             for entry in map.entries().to_vec() {
-                if tidemark_scenario::secrets::is_secret_name(&entry.key)
-                    || entry.key.to_ascii_lowercase().contains("pass")
-                {
+                if tidemark_scenario::secrets::is_secret_name(&entry.key) {
                     let what = format!("login {}", entry.key);
                     let given = entry.value.as_str().filter(|text| text.chars().any(|c| c != 'x'));
                     let setting = match given {

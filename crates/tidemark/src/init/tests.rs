@@ -427,8 +427,8 @@ fn what_stands_below_a_secrets_name_is_secret() {
         "${tokens}",
         "${passwords_a_b}",
         "${apiKeys_secret}",
-        "${pass_secret}",
-        "${jwt_secret}",
+        "${pass}",
+        "${jwt}",
         "${note_secret}",
         "${query_secret}",
         "max_tokens: 64",
@@ -441,7 +441,9 @@ fn what_stands_below_a_secrets_name_is_secret() {
 #[test]
 fn secrets_of_a_form_are_settings_also_where_names_repeat() {
     let of = |body: &str| posted("application/x-www-form-urlencoded", body);
-    assert!(of("a=1&pass=hunter2").contains("pass: \"${pass_secret}\""));
+    assert!(of("a=1&pass=hunter2").contains("pass: \"${pass}\""));
+    let text = of("a=1&dbpass=hunter2&compass=north");
+    assert!(text.contains("dbpass: \"${dbpass}\"") && text.contains("compass: north"), "{text}");
     let text = of(&format!("a=1&a=%24%7Bx%7D&user%5Bpassword%5D=hunter2&b={JWT}"));
     let wanted = "body: a=1&a=%24%7Bx%7D&user%5Bpassword%5D=${url(user_password)}&b=${url(b_secret)}\n";
     assert!(text.contains(wanted), "{text}");

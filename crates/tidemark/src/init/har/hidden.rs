@@ -2,18 +2,10 @@
 
 use tidemark_scenario::{Secrets, secrets};
 
-/// Last words of names that the language does not take for a secret's.
-const WORDS: [&str; 2] = ["pass", "jwt"];
-
 /// Whether what has this name is secret; so is what has several of them (`apiKeys`).
 pub(super) fn is_secret_name(name: &str) -> bool {
-    let last = name.rsplit(|c: char| !c.is_ascii_alphanumeric()).find(|word| !word.is_empty());
-    let is_word = |word: &str| {
-        WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
-            || ["Pass", "Jwt", "JWT"].iter().any(|end| word.ends_with(end))
-    };
     let of = secrets::is_secret_name;
-    of(name) || name.strip_suffix(['s', 'S']).is_some_and(of) || last.is_some_and(is_word)
+    of(name) || name.strip_suffix(['s', 'S']).is_some_and(of)
 }
 
 /// Whether the value of a field is not taken over: it is secret, or whoever recorded it has taken it out already.
