@@ -202,7 +202,7 @@ impl Account {
             ),
             (
                 end.sent_again,
-                "requests were sent again after a GOAWAY, by which the server said that it had not taken them; they count once",
+                "resends of requests that were left untaken by a GOAWAY or REFUSED_STREAM; each request counts once",
             ),
             (
                 end.uploads_cut,

@@ -111,7 +111,10 @@ fn bodies_that_were_not_sent_whole_and_requests_that_were_sent_again_are_told() 
     let totals = Totals::new(&plan.labels);
     let summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
     account.drove(&DriveEnd { uploads_cut: 3, sent_again: 2, ..DriveEnd::default() }, &summary);
-    for told in ["3 answers came before the body", "2 requests were sent again after a GOAWAY"] {
+    for told in [
+        "3 answers came before the body",
+        "2 resends of requests that were left untaken by a GOAWAY or REFUSED_STREAM",
+    ] {
         assert!(account.notes.iter().any(|note| note.starts_with(told)), "{:?}", account.notes);
     }
     let manifest = account.manifest(&plan, &RunOptions::default(), summary, &totals);
