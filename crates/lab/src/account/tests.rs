@@ -23,6 +23,17 @@ fn a_driver_that_was_held_up_is_a_bound_only_where_something_was_achieved() {
 }
 
 #[test]
+fn a_server_without_tls_that_was_asked_for_it_is_told() {
+    let mut target = target::target("postgres://127.0.0.1?sslmode=prefer", &Default::default()).unwrap();
+    assert_eq!(in_clear(&target), None, "nobody has asked it yet");
+    target.tls = None;
+    assert!(in_clear(&target).unwrap().starts_with("without TLS"));
+    for plain in ["postgres://127.0.0.1", "http://127.0.0.1"] {
+        assert_eq!(in_clear(&target::target(plain, &Default::default()).unwrap()), None, "{plain}");
+    }
+}
+
+#[test]
 fn how_http_2_was_spoken_is_said() {
     let server = |most_streams| Http2 { most_streams };
     assert_eq!(
