@@ -93,8 +93,8 @@ pub struct DriveEnd {
     pub untaken: Vec<Part>,
     /// Turns of sessions that were ended because they only computed: a sign of an endless loop in the scenario.
     pub spent_turns: u64,
-    /// Requests that were sent again over another connection, because the server had ended theirs in order (GOAWAY of HTTP/2)
-    /// and said that it had not taken them.
+    /// How often requests were sent again, because the server said that it had not taken them: it ended their connection in
+    /// order (GOAWAY of HTTP/2), or refused the stream (REFUSED_STREAM).
     pub sent_again: u64,
     /// Answers that came before the body of their request, a file's, was sent whole; the rest was not sent.
     pub uploads_cut: u64,

@@ -32,6 +32,15 @@ const STEPS_PER_TURN: u32 = 64;
 /// others as a connection has streams is left so often where the server takes one for each connection.
 const MOST_RESENDS: u32 = 100;
 
+/// The first resend goes out at once. Before the second one is a wait, which doubles with each further one.
+const FIRST_RESEND_WAIT_NS: u64 = MILLISECOND_NS;
+/// Longest wait before a resend.
+const LONGEST_RESEND_WAIT_NS: u64 = 100 * MILLISECOND_NS;
+
+/// What a request is told whose time is up while it waits to be sent again.
+const UNTAKEN: &str =
+    "the server took it at no time: a GOAWAY or REFUSED_STREAM left it untaken again and again";
+
 /// A user's state is fetched while so many answers are still in front of its own.
 const PREFETCHED_BEFORE: usize = 2;
 
@@ -67,6 +76,15 @@ impl Placed {
 fn leave(session: &mut Session, now_ns: u64, recorder: &mut Recorder) {
     session.own_ns = session.lag_ns(now_ns);
     recorder.lag(session.due_ns, session.own_ns);
+}
+
+/// How long the `nth` resend of a session's request waits. Sessions that were left together wait for different times, as a
+/// server that takes one of them for each connection would leave the others together again.
+fn resend_wait_ns(nth: u32, s: usize) -> u64 {
+    let Some(doublings) = nth.checked_sub(2) else { return 0 };
+    let longest_ns = (FIRST_RESEND_WAIT_NS << doublings.min(16)).min(LONGEST_RESEND_WAIT_NS);
+    let spread = (s as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    longest_ns / 2 + ((longest_ns / 2 * spread) >> 32)
 }
 
 impl Thread<'_> {
@@ -326,8 +344,7 @@ impl Thread<'_> {
             Ok(sent) => sent,
             // Nothing was taken, so nothing can have been done twice: it was closed before this request.
             Err(error) if self.may_go_again(s, c, &error) => {
-                self.close(c);
-                return self.connect(s, c, now_ns);
+                return self.go_again(s, c, now_ns);
             }
             Err(error) => {
                 self.close(c);
@@ -378,6 +395,20 @@ impl Thread<'_> {
         let resends = &mut self.flow.sessions[s].cold_or_new().resends;
         *resends += 1;
         *resends <= MOST_RESENDS
+    }
+
+    /// Sends a request again over a new connection; after a wait, where it was left untaken more than once.
+    fn go_again(&mut self, s: usize, c: usize, now_ns: u64) -> Placed {
+        self.close(c);
+        let session = &mut self.flow.sessions[s];
+        let wait_ns = resend_wait_ns(session.cold_mut().map_or(0, |cold| cold.resends), s);
+        if wait_ns == 0 {
+            return self.connect(s, c, now_ns);
+        }
+        session.state = SessionState::BackingOff;
+        self.timers.set(s, Alarm::Timeout, session.deadline_ns);
+        self.timers.set(s, Alarm::Wake, now_ns.saturating_add(wait_ns));
+        Placed::UnderWay
     }
 
     /// A session's request has left, or never will: how late that was by the driver's own doing is known.
@@ -516,8 +547,11 @@ impl Thread<'_> {
             }
             SessionState::BackingOff => {
                 self.timers.clear(s, Alarm::Wake);
-                let connection = self.flow.sessions[s].connection.map(|c| c as usize);
+                let session = &mut self.flow.sessions[s];
+                let was_untaken = session.cold_mut().is_some_and(|cold| cold.resends > 0);
+                let connection = session.connection.map(|c| c as usize);
                 match connection.is_some_and(|c| self.pools.get(c).was_refused) {
+                    _ if was_untaken => Fault::Other(Outcome::Reset, UNTAKEN.into()),
                     true => Fault::BackingOff,
                     false => Fault::ConnectTimeout,
                 }
@@ -687,11 +721,10 @@ impl Thread<'_> {
             return self.broke(s, c, Fault::Broken(error), now_ns);
         }
         self.flow.sent_again += u64::from(stream_fault::is_untaken(&error));
-        self.close(c);
         if !self.flow.sessions[s].is_hop {
             self.flow.sessions[s].set_sent(None);
         }
-        let placed = self.connect(s, c, now_ns);
+        let placed = self.go_again(s, c, now_ns);
         if self.settle(s, placed, now_ns) {
             self.run_session(s, now_ns);
         }
@@ -701,5 +734,24 @@ impl Thread<'_> {
         self.close(c);
         self.fail(s, fault, now_ns);
         self.run_session(s, now_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resends_wait_longer_each_time_and_not_for_ever() {
+        for s in [0, 1, 77, usize::MAX] {
+            assert_eq!((resend_wait_ns(0, s), resend_wait_ns(1, s)), (0, 0));
+            for (nth, longest_ms) in [(2, 1), (3, 2), (4, 4), (8, 64), (9, 100), (100, 100), (u32::MAX, 100)]
+            {
+                let longest_ns = longest_ms * MILLISECOND_NS;
+                let wait_ns = resend_wait_ns(nth, s);
+                assert!((longest_ns / 2..=longest_ns).contains(&wait_ns), "{nth} of {s}: {wait_ns}");
+            }
+        }
+        assert_ne!(resend_wait_ns(9, 1), resend_wait_ns(9, 2), "not together again");
     }
 }

@@ -258,8 +258,8 @@ impl<I: Io> Streams<I> {
                 return Some(Event::Wrong(Fault::Protocol(violation)));
             }
             Poll::Ready(Err(Unanswered::Error(error))) if fault::was_not_taken(&error) => {
-                match exchange.has_head() {
-                    // It was taken, whatever the GOAWAY says: sent again, it would be done twice.
+                match exchange.is_taken() {
+                    // It was taken, whatever the server says now: sent again, it would be done twice.
                     true => Event::Failed(fault::left_within(&error)),
                     false => Event::Unsent(fault::untaken(&error)),
                 }

@@ -65,6 +65,13 @@ macro_rules! protocols {
                 }
             }
 
+            /// From now on the server is not spoken with in clear, where it was asked for TLS.
+            pub(crate) fn require_tls(&mut self) {
+                if let Protocol::Postgres(server) = self {
+                    server.may_be_plain = false;
+                }
+            }
+
             /// The servers that share the requests, where there are several.
             pub fn spread(&self) -> Option<&Spread> {
                 match self {

@@ -140,12 +140,13 @@ impl Target {
     ) -> io::Result<R> {
         if self.tls.is_some()
             && let Some(request) = self.protocol.tls_request()
-            && !request.ask(stream)?
         {
-            if !request.is_optional {
-                return Err(tls_request::refused());
+            match request.ask(stream)? {
+                // A server that speaks it once is not spoken with in clear later: a password would be.
+                true => self.protocol.require_tls(),
+                false if request.is_optional => self.tls = None,
+                false => return Err(tls_request::refused()),
             }
-            self.tls = None;
         }
         let Some(tls) = &mut self.tls else {
             self.protocol.greet(stream)?;

@@ -95,7 +95,7 @@ pub(crate) struct ThreadEnd {
     pub untaken: Option<Part>,
     /// Turns of sessions that were ended because they did nothing but compute.
     pub spent_turns: u64,
-    /// Requests that were sent again after a GOAWAY.
+    /// How often requests were sent again that a GOAWAY or REFUSED_STREAM left untaken.
     pub sent_again: u64,
     /// Answers that came before the body of their request was sent whole.
     pub uploads_cut: u64,

@@ -75,6 +75,27 @@ pub struct Tls {
     config: ClientConfig,
     name: ServerName<'static>,
     resumption: bool,
+    ways: Ways,
+}
+
+/// How a person says whom to trust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ways {
+    authority: &'static str,
+    unchecked: &'static str,
+    own: &'static str,
+}
+
+impl Ways {
+    /// By flags.
+    const FLAGS: Ways =
+        Ways { authority: "--cacert FILE", unchecked: "--insecure", own: "--cert FILE and --key FILE" };
+    /// In a URL of PostgreSQL.
+    const POSTGRES: Ways = Ways {
+        authority: "sslrootcert=FILE in the URL",
+        unchecked: "sslmode=require and no sslrootcert",
+        own: "sslcert=FILE and sslkey=FILE in the URL",
+    };
 }
 
 impl fmt::Debug for Tls {
@@ -114,9 +135,20 @@ impl Tls {
                 })?
             }
         };
-        let mut tls = Tls { config, name, resumption: settings.resumption };
+        let mut tls = Tls { config, name, resumption: settings.resumption, ways: Ways::FLAGS };
         tls.offer(HttpVersion::One);
         Ok(tls)
+    }
+
+    /// With advice for a URL of PostgreSQL, where whom to trust stands in the URL.
+    #[must_use]
+    pub fn of_postgres(self) -> Tls {
+        Tls { ways: Ways::POSTGRES, ..self }
+    }
+
+    /// How a person says whom to trust.
+    pub(crate) fn ways(&self) -> Ways {
+        self.ways
     }
 
     /// What is offered by ALPN from now on.
@@ -153,7 +185,7 @@ impl Tls {
     /// # Errors
     /// What a person has to know who wants to drive this server.
     pub(crate) fn shake_hands(&self, stream: &mut (impl Read + Write)) -> io::Result<ClientConnection> {
-        let told = |error: &Error| io::Error::new(ErrorKind::InvalidData, explain(error));
+        let told = |error: &Error| io::Error::new(ErrorKind::InvalidData, explain(error, self.ways));
         let mut session = ClientConnection::new(Arc::new(self.config.clone()), self.name.clone())
             .map_err(|error| told(&error))?;
         while session.is_handshaking() {
@@ -183,7 +215,7 @@ impl Tls {
     /// An error of a handshake, in words for a person who wants to reach this server.
     pub fn explained(error: io::Error) -> io::Error {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-            Some(inner) => io::Error::new(ErrorKind::InvalidData, explain(inner)),
+            Some(inner) => io::Error::new(ErrorKind::InvalidData, explain(inner, Ways::FLAGS)),
             None => error,
         }
     }
@@ -242,33 +274,32 @@ fn own(path: &Path, key: &Path) -> Result<(Vec<CertificateDer<'static>>, Private
     Ok((chain, read))
 }
 
-/// What a failure of the library means to a person.
-pub(crate) fn explain(error: &Error) -> String {
+/// What a failure of the library means to a person, who says whom to trust in these ways.
+pub(crate) fn explain(error: &Error, ways: Ways) -> String {
+    let Ways { authority, unchecked, own } = ways;
     match error {
-        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "the server's certificate is signed by nobody trusted here; name its authority with --cacert FILE, or go \
-             without the check with --insecure"
-                .into()
-        }
-        Error::InvalidCertificate(CertificateError::BadSignature) => {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => format!(
+            "the server's certificate is signed by nobody trusted here; name its authority with {authority}, or go \
+             without the check with {unchecked}"
+        ),
+        Error::InvalidCertificate(CertificateError::BadSignature) => format!(
             "the server's certificate names an authority that is trusted here, but was not signed by it; name the \
-             right one with --cacert FILE, or go without the check with --insecure"
-                .into()
-        }
-        error if is_an_authoritys(error) => {
+             right one with {authority}, or go without the check with {unchecked}"
+        ),
+        error if is_an_authoritys(error) => format!(
             "the server shows the certificate of an authority as its own, which is accepted only where that certificate \
-             itself is named with --cacert FILE; or go without the check with --insecure"
-                .into()
-        }
-        error if has_no_names(error) => {
+             itself is named with {authority}; or go without the check with {unchecked}"
+        ),
+        error if has_no_names(error) => format!(
             "the server's certificate has a name only in its subject (there is no subjectAltName), which is accepted only \
-             where that certificate itself is named with --cacert FILE; or go without the check with --insecure"
-                .into()
-        }
+             where that certificate itself is named with {authority}; or go without the check with {unchecked}"
+        ),
         Error::InvalidCertificate(error) => format!("the server's certificate is not accepted: {error}"),
-        Error::InvalidMessage(_) => "the server does not speak TLS there; is it http instead of https?".into(),
+        Error::InvalidMessage(_) => {
+            "the server does not speak TLS there; is it http instead of https?".into()
+        }
         Error::AlertReceived(AlertDescription::CertificateRequired) => {
-            "the server asks for a certificate of the client; give it one with --cert FILE and --key FILE".into()
+            format!("the server asks for a certificate of the client; give it one with {own}")
         }
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
             "the server does not speak the version of HTTP that is asked for; try --http 1.1, or auto".into()

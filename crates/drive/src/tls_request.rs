@@ -47,8 +47,8 @@ fn odd() -> io::Error {
 
 /// What a person is told whose server has no TLS.
 pub(crate) fn refused() -> io::Error {
-    let words =
-        "the server does not speak TLS; switch it on there (`ssl = on`), or say sslmode=disable in the URL";
+    let words = "the server does not speak TLS, and nothing is sent in clear; switch it on there (`ssl = on`), or say \
+         sslmode=disable in the URL";
     io::Error::new(ErrorKind::InvalidData, words)
 }
 

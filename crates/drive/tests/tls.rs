@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::support::identity::{Identity, NAME, identity, identity_13, identity_asking};
 use crate::support::{Sum, begin, finish, get, options, phase, plan, post};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use tidemark_drive::{Protocol, Tls};
+use tidemark_drive::{Postgres, Protocol, Target, Tls};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{HttpVersion, LoadModel, Spacing, TlsSettings};
@@ -216,6 +216,11 @@ fn a_greeting_tells_what_a_drive_would_meet() {
     assert!(error.contains("--http 1.1"), "{error}");
     let error = greet(&trusting(&other), HttpVersion::One, address).unwrap_err();
     assert!(error.contains("--cacert FILE") && error.contains("--insecure"), "{error}");
+    let mut target = options(address, 1).targets.remove(0);
+    target.tls = Some(Tls::new(&trusting(&other), NAME).unwrap().of_postgres());
+    let mut stream = TcpStream::connect(address).unwrap();
+    let error = target.greet(HttpVersion::One, &mut stream).unwrap_err().to_string();
+    assert!(error.contains("sslrootcert") && error.contains("sslmode") && !error.contains("--"), "{error}");
     let error = greet(&trusting(&identity), HttpVersion::One, silent.local_addr().unwrap()).unwrap_err();
     assert!(error.contains("does it speak TLS there?"), "{error}");
 }
@@ -293,4 +298,37 @@ fn the_time_of_the_handshake_is_in_the_response_time() {
     assert!(sum.response().max() >= 150_000, "{} µs", sum.response().max());
     let service = sum.intervals.iter().flat_map(|i| &i.series).map(|s| s.service_time_us.max()).max();
     assert!(service < Some(sum.response().max()), "the handshake is not in the service time: {service:?}");
+}
+
+/// `sslmode=prefer`: in clear only where the server has never spoken TLS.
+#[test]
+fn who_spoke_tls_once_is_not_spoken_with_in_clear() {
+    let identity = identity_13();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut target = options(listener.local_addr().unwrap(), 1).targets.remove(0);
+    target.protocol = Protocol::Postgres(Postgres { may_be_plain: true, ..Postgres::default() });
+    target.tls = Some(Tls::new(&trusting(&identity), NAME).unwrap());
+    let first = target.clone();
+    let asked = |target: &mut Target, answer: &'static [u8]| {
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        server.write_all(answer).unwrap();
+        let answering = std::thread::spawn(move || {
+            let mut sent = Vec::new();
+            let _ = server.read(&mut [0; 8]);
+            let _ = server.shutdown(std::net::Shutdown::Write);
+            let _ = server.read_to_end(&mut sent);
+            sent
+        });
+        let error = target.speak(&mut stream, |_| ()).unwrap_err().to_string();
+        drop(stream);
+        (error, answering.join().unwrap())
+    };
+    asked(&mut target, b"S");
+    let (error, sent) = asked(&mut target, b"N");
+    assert!(error.contains("nothing is sent in clear"), "{error}");
+    assert_eq!(sent, b"");
+    // one that has never spoken it hears who comes
+    let (_, sent) = asked(&mut first.clone(), b"N");
+    assert!(!sent.is_empty());
 }

@@ -70,7 +70,10 @@ fn message(
         Method::GET | Method::HEAD => message_of_query(query.unwrap_or_default()),
         _ => return None,
     };
-    Some(message.map(|message| Message { id: identity.id_of(headers), ..message }))
+    Some(message.and_then(|message| {
+        let id = identity.id_of(headers, &message.payload)?;
+        Ok(Message { id, ..message })
+    }))
 }
 
 fn plain(body: impl Into<Body>) -> Response {

@@ -1,9 +1,9 @@
 //! The message intake: takes small messages, many and without end, and keeps every one that it has acknowledged.
 //!
-//! A message is one text: who (10 digits), when (13 digits, milliseconds since 1970), of which kind (3 characters),
+//! A message is one text: who (10 digits), when (13 digits, milliseconds since 1970), of which type (3 characters),
 //! and then whatever the sender likes. `200 OK` means that the message is as durable as the server was told to make
-//! messages. Each request that is acknowledged is a message of its own, however alike they are, unless it has the
-//! `Idempotency-Key` of another; with `identity=key` the last one of a user, time and kind stays.
+//! messages. Each request that is acknowledged is a message of its own, however alike they are; requests with the same
+//! `Idempotency-Key` and content are one. With `identity=key` the last one of a user, time and type stays.
 //!
 //! ```
 //! use std::io::{Read, Write};

@@ -48,14 +48,14 @@ pub(crate) fn document() -> Value {
                 "Message": message,
                 "Text": {
                     "type": "string",
-                    "description": "10 digits of the user, 13 of the time in milliseconds, 3 letters of the kind, and what \
+                    "description": "10 digits of the user, 13 of the time in milliseconds, 3 characters of the type, and what \
                         the sender likes; as UTF-8 it has at most 4096 bytes",
                     "pattern": "^[0-9]{23}[!-~]{3}", "maxLength": PAYLOAD_BYTES_MAX,
                     "examples": ["00000000421425000000123DEF41.7127837,42.7127837"],
                 },
             },
             "responses": {
-                "400": refusal("It is no message, or a field is not what it should be"),
+                "400": refusal("It is no message, or a field or the Idempotency-Key is not what it should be"),
                 "413": refusal("The body is too large"),
                 "503": unavailable(),
             },
@@ -105,9 +105,9 @@ fn take_query() -> Value {
 
 fn idempotency_key() -> Value {
     json!({
-        "name": "Idempotency-Key", "in": "header", "schema": {"type": "string"},
-        "description": "Requests with the same one, and the same user, time and kind, are one message; without it each is a \
-            message of its own, but with `identity=key`",
+        "name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "pattern": "[^ \t\"]"},
+        "description": "Requests with the same one and the same content are one message; without it each is a message of \
+            its own. Ignored with `identity=key`.",
     })
 }
 

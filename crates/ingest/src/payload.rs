@@ -18,7 +18,7 @@ pub enum NotAMessage {
     Missing,
     /// It is shorter than its key.
     #[error(
-        "the message has {0} bytes; it begins with 10 digits of the user, 13 of the time and 3 characters of its kind"
+        "the message has {0} bytes; it begins with 10 digits of the user, 13 of the time and 3 characters of its type"
     )]
     TooShort(usize),
     /// It is longer than the store takes.
@@ -31,11 +31,17 @@ pub enum NotAMessage {
     #[error("the user is not followed by the 13 digits of a time in milliseconds")]
     Time,
     /// The next three are not printable.
-    #[error("the time is not followed by the 3 letters of a kind")]
+    #[error("the time is not followed by the 3 characters of a type")]
     Kind,
     /// The text is not UTF-8, so it could not be shown again as it was.
     #[error("the message is not UTF-8")]
     Encoding,
+    /// The key has no character.
+    #[error("the Idempotency-Key is empty; give it a value, or leave the header out")]
+    EmptyIdempotencyKey,
+    /// Nobody says which one counts.
+    #[error("there are several headers Idempotency-Key; send one")]
+    SeveralIdempotencyKeys,
 }
 
 /// Reads a message, which has no id yet. Any bytes are a message or say why they are none.

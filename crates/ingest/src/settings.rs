@@ -13,7 +13,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         name: "identity",
         default: "message",
         allowed: "message or key",
-        help: "message: each request is a message of its own, unless it has the Idempotency-Key of another; \
+        help: "message: each request is one message; requests with the same Idempotency-Key and content are the same message; \
                key: the last one of a user, time and type stays",
     },
     Setting {

@@ -77,6 +77,33 @@ fn every_request_is_a_message_of_its_own_unless_it_is_the_same_by_its_key() {
     assert!(error.contains("message or key"), "{error}");
 }
 
+#[test]
+fn a_key_that_is_used_again_with_another_content_replaces_nothing() {
+    let running = Running::start();
+    let mut client = running.client();
+    let texts = ["first", "second", "first"].map(|tail| format!("{}{tail}", message(43, 5, "DEF")));
+    for text in &texts {
+        assert_eq!(client.request("POST", "/m", &[("Idempotency-Key", "k")], text.as_bytes()).status, 200);
+    }
+    let reply = client.request("GET", &format!("/m?c={}", texts[1]), &[("Idempotency-Key", "k")], b"");
+    assert_eq!(reply.status, 200, "the same by another method");
+    let reply = client.get("/messages/43").json();
+    let mut kept: Vec<_> = reply.as_array().unwrap().iter().map(|m| m["payload"].as_str().unwrap()).collect();
+    kept.sort_unstable();
+    assert_eq!(kept, [&texts[0], &texts[1]]);
+    let keys: [&[(&str, &str)]; 3] = [
+        &[("Idempotency-Key", "")],
+        &[("Idempotency-Key", "\"\"")],
+        &[("Idempotency-Key", "k"), ("idempotency-key", "k")],
+    ];
+    for wrong in keys {
+        let reply = client.request("POST", "/m", wrong, texts[0].as_bytes());
+        assert_eq!(reply.status, 400, "{wrong:?}");
+        assert!(reply.json()["reason"].as_str().unwrap().contains("Idempotency-Key"), "{wrong:?}");
+    }
+    assert_eq!(client.get("/count").text(), "2");
+}
+
 /// As the published client sends: the time is taken once, and the same five messages come for ever.
 #[test]
 fn messages_that_are_all_alike_are_all_found_also_after_a_restart() {
@@ -120,7 +147,7 @@ fn what_is_no_message_is_400_with_the_reason() {
     refused("/m?c=00000000071425000000123AB", "25 bytes");
     refused("/m?c=000000000x1425000000123ABC", "user");
     refused("/m?c=0000000007142500000012-ABC", "time");
-    refused("/m?c=00000000071425000000123A%00C", "kind");
+    refused("/m?c=00000000071425000000123A%00C", "type");
     refused("/m?c=00000000071425000000123ABC%ff", "UTF-8");
     refused(&format!("/m?c=00000000071425000000123ABC{}", "x".repeat(4096)), "4122 bytes");
     refused("/messages/abc", "user");

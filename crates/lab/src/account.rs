@@ -20,8 +20,8 @@ use crate::watch::Watches;
 use crate::{load_text, machine, own, target};
 
 use notes::{
-    answered_behind, bounds_only, called, connections_used, lacked_cores, missed, never_requested, raised,
-    redirected, spoken, stood_still, streamed, unfollowed, waited,
+    answered_behind, bounds_only, called, connections_used, in_clear, lacked_cores, missed, never_requested,
+    raised, redirected, spoken, stood_still, streamed, unfollowed, waited,
 };
 
 /// A hypervisor that takes more than this many cores' worth away is worth a note.
@@ -106,6 +106,8 @@ impl Account {
         };
         let through = system.target.proxy.as_ref().map(|proxy| format!("through the proxy {}", proxy.name));
         self.system.spoken.extend(through);
+        // the handshakes of the load tell where it was spoken
+        self.system.spoken.extend(in_clear(&system.target));
         if let Some((how, most)) = spoken {
             // only what was not as it was asked for is to be noted
             let to = if most < self.streams { &mut self.notes } else { &mut self.system.spoken };
@@ -202,7 +204,7 @@ impl Account {
             ),
             (
                 end.sent_again,
-                "requests were sent again after a GOAWAY, by which the server said that it had not taken them; they count once",
+                "resends of requests that were left untaken by a GOAWAY or REFUSED_STREAM; each request counts once",
             ),
             (
                 end.uploads_cut,

@@ -59,7 +59,9 @@ mod write;
 
 pub use parts::{Defaults, Feeder, Load, Phase, Session, System};
 pub use record::{KeyOrder, Named};
-pub use step::{Choose, Each, Method, Repeat, Request, Set, Sometimes, Step, Take, Think, Way, When};
+pub use step::{
+    Choose, Each, Method, Repeat, Request, Set, Sometimes, Step, Take, Think, Way, When, method_as_sent,
+};
 pub use value::{Entry, Map, Scalar, Value};
 
 use base64::Engine as _;

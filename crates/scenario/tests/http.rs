@@ -272,7 +272,16 @@ fn a_method_may_have_any_name_and_a_header_may_be_sent_several_times() {
     assert_eq!(values(of, "x-tag"), ["a", "b1"]);
     assert_eq!(values(of, "x-two"), ["f", "g"]);
     assert_eq!(values(http(&plan, 1), "X-Tag"), ["d", "e"]);
+    // as `tidemark hit -X` has it
+    let of_name = |name: &str| self::plan(&format!("- REQUEST: /a\n  method: {name}"), "");
+    for (name, sent) in
+        [("get", "GET"), ("Patch", "PATCH"), ("Own-1", "Own-1"), (&"A".repeat(40), &"A".repeat(40))]
+    {
+        assert_eq!(http(&of_name(name), 0).method, sent);
+    }
+    let long = format!("- REQUEST: /a\n  method: {}", "A".repeat(41));
     for (steps, says) in [
+        (long.as_str(), "cannot be the method"),
         ("- REQUEST: /a", "REQUEST needs its method"),
         ("- GET: /a\n  method: PURGE", "the method is GET; for another one write REQUEST"),
         ("- REQUEST: /a\n  method: 'A B'", "\"A B\" cannot be the method"),

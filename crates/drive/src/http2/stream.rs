@@ -18,6 +18,8 @@ pub(super) struct Exchange {
     head: Option<ResponseFuture>,
     /// There from then on.
     body: Option<RecvStream>,
+    /// Whether an interim answer (1xx) has come before the head.
+    has_interim: bool,
     /// How often bytes had come on its connection when it began.
     pub receptions_before: u64,
 }
@@ -62,12 +64,17 @@ impl From<Violation> for Unanswered {
 impl Exchange {
     /// Of a request that was begun.
     pub fn new(head: ResponseFuture, receptions_before: u64) -> Self {
-        Exchange { head: Some(head), body: None, receptions_before }
+        Exchange { head: Some(head), body: None, has_interim: false, receptions_before }
     }
 
     /// Whether the head has come.
     pub fn has_head(&self) -> bool {
         self.body.is_some()
+    }
+
+    /// Whether the server has begun to answer, if only by an interim answer (1xx): then it has taken the request.
+    pub fn is_taken(&self) -> bool {
+        self.has_head() || self.has_interim
     }
 
     /// Takes what has come of the answer, whose body may have so many bytes.
@@ -78,6 +85,9 @@ impl Exchange {
         body_bytes: usize,
     ) -> Poll<Result<(), Unanswered>> {
         if let Some(head) = self.head.as_mut() {
+            while let Poll::Ready(Some(Ok(_))) = head.poll_informational(cx) {
+                self.has_interim = true;
+            }
             let answer = match Pin::new(head).poll(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(answer) => answer?,

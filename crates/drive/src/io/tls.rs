@@ -12,7 +12,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 
 use super::{Event, Io};
-use crate::tls::{ALPN_2, Tls, explain};
+use crate::tls::{ALPN_2, Tls, Ways, explain};
 
 /// Buffers larger than this are given back to the system when their connection closes.
 const OUTPUT_KEPT_BYTES: usize = 64 << 10;
@@ -55,6 +55,7 @@ pub(crate) struct TlsIo<I> {
     inner: I,
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    ways: Ways,
     connections: Vec<Secured>,
     received: Vec<u8>,
     received_bytes: usize,
@@ -71,6 +72,7 @@ impl<I: Io> TlsIo<I> {
             inner,
             config,
             name,
+            ways: tls.ways(),
             connections: (0..connections).map(|_| Secured::default()).collect(),
             received: Vec::new(),
             received_bytes: 0,
@@ -87,7 +89,7 @@ impl<I: Io> TlsIo<I> {
                 session.set_buffer_limit(None);
                 session
             }
-            Err(error) => return Some(Event::Failed(broken(&error, false))),
+            Err(error) => return Some(Event::Failed(broken(&error, false, self.ways))),
         };
         self.connections[index].session = Some(session);
         self.connections[index].begun = Some(Instant::now());
@@ -150,7 +152,7 @@ impl<I: Io> TlsIo<I> {
                     has_ended = state.peer_has_closed();
                     closing |= has_ended;
                 }
-                Err(error) => failure = Some(broken(&error, secured.is_open)),
+                Err(error) => failure = Some(broken(&error, secured.is_open, self.ways)),
             }
         }
         let (is_done, is_open) = (!session.is_handshaking(), secured.is_open);
@@ -221,9 +223,9 @@ impl<I: Io> TlsIo<I> {
     }
 }
 
-fn broken(error: &rustls::Error, is_open: bool) -> io::Error {
+fn broken(error: &rustls::Error, is_open: bool, ways: Ways) -> io::Error {
     let within = if is_open { "TLS" } else { "TLS handshake" };
-    io::Error::new(ErrorKind::InvalidData, format!("{within}: {}", explain(error)))
+    io::Error::new(ErrorKind::InvalidData, format!("{within}: {}", explain(error, ways)))
 }
 
 impl<I: Io> Io for TlsIo<I> {

@@ -1,7 +1,7 @@
 //! What a reader of the figures must know, in sentences: each is a function of what was measured, and none where there is
 //! nothing to say.
 
-use tidemark_drive::{DriveEnd, EventCounts, Http2, Raised, Rpc};
+use tidemark_drive::{DriveEnd, EventCounts, Http2, Protocol, Raised, Rpc, Target};
 use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Ask;
@@ -122,6 +122,13 @@ pub(super) fn stood_still(summary: &Summary) -> Option<String> {
             duration_text(absent_s * 1e6)
         )
     })
+}
+
+/// That a server without TLS was spoken with in clear, where TLS was asked for.
+pub(super) fn in_clear(target: &Target) -> Option<String> {
+    let Protocol::Postgres(server) = &target.protocol else { return None };
+    let is_clear = server.may_be_plain && target.tls.is_none();
+    is_clear.then(|| "without TLS: the server has none, and sslmode=prefer goes on in clear".into())
 }
 
 /// How HTTP/2 was spoken.

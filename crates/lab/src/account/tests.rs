@@ -23,6 +23,17 @@ fn a_driver_that_was_held_up_is_a_bound_only_where_something_was_achieved() {
 }
 
 #[test]
+fn a_server_without_tls_that_was_asked_for_it_is_told() {
+    let mut target = target::target("postgres://127.0.0.1?sslmode=prefer", &Default::default()).unwrap();
+    assert_eq!(in_clear(&target), None, "nobody has asked it yet");
+    target.tls = None;
+    assert!(in_clear(&target).unwrap().starts_with("without TLS"));
+    for plain in ["postgres://127.0.0.1", "http://127.0.0.1"] {
+        assert_eq!(in_clear(&target::target(plain, &Default::default()).unwrap()), None, "{plain}");
+    }
+}
+
+#[test]
 fn how_http_2_was_spoken_is_said() {
     let server = |most_streams| Http2 { most_streams };
     assert_eq!(
@@ -111,7 +122,10 @@ fn bodies_that_were_not_sent_whole_and_requests_that_were_sent_again_are_told() 
     let totals = Totals::new(&plan.labels);
     let summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
     account.drove(&DriveEnd { uploads_cut: 3, sent_again: 2, ..DriveEnd::default() }, &summary);
-    for told in ["3 answers came before the body", "2 requests were sent again after a GOAWAY"] {
+    for told in [
+        "3 answers came before the body",
+        "2 resends of requests that were left untaken by a GOAWAY or REFUSED_STREAM",
+    ] {
         assert!(account.notes.iter().any(|note| note.starts_with(told)), "{:?}", account.notes);
     }
     let manifest = account.manifest(&plan, &RunOptions::default(), summary, &totals);

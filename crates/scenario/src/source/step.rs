@@ -1,5 +1,7 @@
 //! Steps: requests and control steps with fields, all other kinds as they stand in the file.
 
+use tidemark_wire::http1::is_token;
+
 use super::record::{Field, Record, record};
 use super::value::{Map, Scalar, Value};
 use crate::steps::reading;
@@ -77,6 +79,26 @@ impl Method {
     pub fn from_name(name: &str) -> Option<Method> {
         Method::ALL.into_iter().chain([Method::Own]).find(|method| method.as_str() == name)
     }
+}
+
+/// Longest name of a method, bytes.
+const METHOD_BYTES_MAX: usize = 40;
+
+/// The name of a method as it is sent: one with a verb of its own in capitals, any other as it is written. None where it is no
+/// token of HTTP, has more than 40 bytes, or is CONNECT, which asks for a tunnel.
+///
+/// ```
+/// use tidemark_scenario::source::method_as_sent;
+/// assert_eq!((method_as_sent("get"), method_as_sent("Own-1")), (Some("GET"), Some("Own-1")));
+/// assert_eq!((method_as_sent("A B"), method_as_sent("connect")), (None, None));
+/// ```
+pub fn method_as_sent(name: &str) -> Option<&str> {
+    if let Some(known) = Method::ALL.iter().find(|known| known.as_str().eq_ignore_ascii_case(name)) {
+        return Some(known.as_str());
+    }
+    let is_one =
+        is_token(name.as_bytes()) && name.len() <= METHOD_BYTES_MAX && !name.eq_ignore_ascii_case("CONNECT");
+    is_one.then_some(name)
 }
 
 /// Stands for the method among the keys of a request.

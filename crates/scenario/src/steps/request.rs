@@ -14,6 +14,7 @@ use crate::grammar::Scalar::{Template, Text, Whole};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key};
 use crate::plan::{Ask, HttpRequest, HttpVersion, TargetForm, UploadPiece};
+use crate::source::method_as_sent;
 use crate::source::step::Reading;
 use crate::template::{self, Encoding, Part};
 use crate::yaml::{Content, Node};
@@ -158,8 +159,8 @@ impl Session<'_, '_> {
             }
             (true, Some((_, node))) => {
                 let name = node.text().unwrap_or_default();
-                if is_token(name.as_bytes()) && !name.eq_ignore_ascii_case("CONNECT") {
-                    return node.text();
+                if let Some(name) = node.text().and_then(method_as_sent) {
+                    return Some(name);
                 }
                 let why = if name.eq_ignore_ascii_case("CONNECT") { "; see system: proxy" } else { "" };
                 sink.error(node, format!("\"{name}\" cannot be the method of a request{why}"));

@@ -1,7 +1,7 @@
 //! What tells messages of one user, time and kind apart.
 
+use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid, Version};
-use xxhash_rust::xxh3::xxh3_128;
 
 /// The id of a message, given before the message is sent anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,10 +18,17 @@ impl MessageId {
         MessageId(Uuid::now_v7())
     }
 
-    /// The id of every message that was sent with this idempotency key (a UUID of version 8).
-    pub fn of_idempotency_key(key: &[u8]) -> Self {
-        let hash = xxh3_128(key).to_be_bytes();
-        MessageId(Builder::from_bytes(hash).with_version(Version::Custom).into_uuid())
+    /// The id of every message with this whole payload that was sent with this idempotency key (a UUID of version 8). A
+    /// client chooses both, so the hash is one in which nobody finds two that are alike: SHA-256, cut to a UUID.
+    pub fn of_idempotency_key(key: &[u8], payload: &[u8]) -> Self {
+        let mut hash = Sha256::new();
+        // the length tells where the key ends
+        hash.update((key.len() as u64).to_be_bytes());
+        hash.update(key);
+        hash.update(payload);
+        let mut id = [0; Self::BYTES];
+        id.copy_from_slice(&hash.finalize()[..Self::BYTES]);
+        MessageId(Builder::from_bytes(id).with_version(Version::Custom).into_uuid())
     }
 
     /// When it was given, in milliseconds since 1970; none for an id that has no time.
@@ -63,10 +70,13 @@ mod tests {
     #[test]
     fn a_key_is_one_id_and_no_unique_one() {
         let id = MessageId::of_idempotency_key;
-        assert_eq!(id(b"a"), id(b"a"));
-        assert_ne!(id(b"a"), id(b"b"));
-        assert_ne!(id(b""), MessageId::NONE);
-        assert_eq!((id(b"a").given_ms(), MessageId::NONE.given_ms()), (None, None));
-        assert_eq!(MessageId::from_bytes(*id(b"a").as_bytes()), id(b"a"));
+        let of_a = id(b"a", b"text");
+        assert_eq!(of_a, id(b"a", b"text"));
+        for (key, payload) in [("b", "text"), ("a", "texts"), ("at", "ext"), ("", "atext")] {
+            assert_ne!(of_a, id(key.as_bytes(), payload.as_bytes()), "{key} {payload}");
+        }
+        assert_ne!(id(b"", b""), MessageId::NONE);
+        assert_eq!((of_a.given_ms(), MessageId::NONE.given_ms()), (None, None));
+        assert_eq!(MessageId::from_bytes(*of_a.as_bytes()), of_a);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
-use tidemark_scenario::source::Method;
+use tidemark_scenario::source::method_as_sent;
 use tidemark_wire::http1::is_token;
 use url::Url;
 
@@ -98,14 +98,8 @@ pub fn header(line: &str) -> Option<(&str, &str)> {
 /// # Errors
 /// Where HTTP allows no such name.
 pub fn method(name: &str) -> Result<String, String> {
-    let capitals = name.to_ascii_uppercase();
-    if Method::ALL.iter().any(|known| known.as_str() == capitals) {
-        return Ok(capitals);
-    }
-    if !is_token(name.as_bytes()) || name.len() > METHOD_BYTES_MAX || capitals == "CONNECT" {
-        return Err(format!("`{name}` cannot be the method of a request; write one like GET, POST or PURGE"));
-    }
-    Ok(name.to_owned())
+    let wrong = || format!("`{name}` cannot be the method of a request; write one like GET, POST or PURGE");
+    method_as_sent(name).map(str::to_owned).ok_or_else(wrong)
 }
 
 fn has_login(url: &Url) -> bool {
@@ -160,9 +154,6 @@ pub fn parse_url(text: &str) -> Result<Url, String> {
 pub fn origin(url: &Url) -> &str {
     &url[..url::Position::BeforePath]
 }
-
-/// Longest name of a method, bytes.
-const METHOD_BYTES_MAX: usize = 40;
 
 /// Largest file that becomes a part of the scenario, bytes.
 const FILE_BYTES_MAX: u64 = 2 << 20;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
+use tidemark_scenario::source::method_as_sent;
 use tidemark_scenario::system_url::SystemUrl;
 use tidemark_wire::http1::is_token;
 use url::Url;
@@ -17,8 +18,6 @@ const URL_BYTES_MAX: usize = 8 << 10;
 const HEADER_BYTES_MAX: usize = 2 << 10;
 /// Most headers of a request that are looked at.
 const HEADERS_MAX: usize = 100;
-/// Longest name of a method, bytes.
-const METHOD_BYTES_MAX: usize = 40;
 /// Longest time that a request may have taken, milliseconds.
 const TOOK_MAX_MS: f64 = 3_600_000.0;
 
@@ -190,8 +189,7 @@ impl<'r> Entry<'r> {
         if sent.url.len() > URL_BYTES_MAX {
             return Err("a URL of more than 8 KiB");
         }
-        let method = sent.method.as_str();
-        if method.eq_ignore_ascii_case("CONNECT") {
+        if sent.method.eq_ignore_ascii_case("CONNECT") {
             return Err("a tunnel through a proxy (CONNECT)");
         }
         let mut url = Url::parse(&sent.url).map_err(|_| "entries with an invalid URL")?;
@@ -205,9 +203,7 @@ impl<'r> Entry<'r> {
         if !["http", "https"].contains(&url.scheme()) {
             return Err("URLs that are not HTTP (data:, blob:, browser extensions)");
         }
-        if !is_token(method.as_bytes()) || method.len() > METHOD_BYTES_MAX {
-            return Err("invalid HTTP methods");
-        }
+        let method = method_as_sent(&sent.method).ok_or("invalid HTTP methods")?;
         let headers = sent.headers.as_deref().unwrap_or_default();
         if recorded.resource_type.as_deref() == Some("preflight")
             || method == "OPTIONS" && value_of(headers, "access-control-request-method").is_some()
