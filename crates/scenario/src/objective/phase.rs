@@ -50,6 +50,12 @@ pub(super) fn about(
         let name = &phase.name;
         return Some(Err(format!("the phase \"{name}\" is not measured; give it \"measured: true\"")));
     }
+    if phase.peak() == 0.0 {
+        let name = &phase.name;
+        return Some(Err(format!(
+            "nothing is due in the phase \"{name}\", as its level is 0; leave the objective out, or raise the level"
+        )));
+    }
     if metric.is_of_the_ledger() || (!rest.is_empty() && is_of_all(metric)) {
         return Some(Err(super::not_of_a_part(metric)));
     }
@@ -101,7 +107,8 @@ mod tests {
     use crate::plan::Plan;
 
     const LOAD: &str = "load: {phases: [{name: warm-up, for: 1s, rate: 1/s}, {name: low, for: 1s, rate: 1/s}, \
-                        {for: 1s, rate: 1/s to 5/s}, {name: high, for: 2s, rate: 5/s}, {name: high, for: 2s, rate: 6/s}]}";
+                        {for: 1s, rate: 1/s to 5/s}, {name: high, for: 2s, rate: 5/s}, {name: high, for: 2s, rate: 6/s}, \
+                        {name: 'off', for: 1s, rate: 0/s}]}";
 
     fn checked(objectives: &str) -> Result<Plan, String> {
         let steps = "[{GET: /, label: Home}, {GET: /, label: 'low: Home'}, {group: Buy, steps: [GET: /b]}, \
@@ -132,8 +139,10 @@ mod tests {
         let told = |objective: &str| checked(objective).unwrap_err();
         for (objective, wanted) in [
             ("  - hihg: p99 < 5ms", "the load has no phase \"hihg\"; did you mean high?"),
-            ("  - noon: p99 < 5ms", "no phase \"noon\"; it is one of low, ramp to 5/s, high, high (2)"),
+            ("  - noon: p99 < 5ms", "no phase \"noon\"; it is one of low, ramp to 5/s, high, high (2), off"),
             ("  - warm-up: p99 < 5ms", "\"warm-up\" is not measured; give it \"measured: true\""),
+            ("  - off: p99 < 5ms", "nothing is due in the phase \"off\", as its level is 0"),
+            ("  - off: dropped = 0", "nothing is due in the phase \"off\""),
             ("  - high: Hom p99 < 5ms", "no request has the label \"Hom\"; did you mean Home?"),
             ("  - high p99 < 5ms", "no request has the label \"high\"; of a phase it is \"high: …\""),
             ("  - low: Home p99 < 5ms", "is a label, and begins with the name of a phase"),
