@@ -50,7 +50,8 @@ pub(super) fn about(
         let name = &phase.name;
         return Some(Err(format!("the phase \"{name}\" is not measured; give it \"measured: true\"")));
     }
-    if phase.peak() == 0.0 {
+    // where kinds have loads of their own no phase has a level
+    if phase.peak() == 0.0 && names.phases.iter().any(|phase| phase.peak() > 0.0) {
         let name = &phase.name;
         return Some(Err(format!(
             "nothing is due in the phase \"{name}\", as its level is 0; leave the objective out, or raise the level"
@@ -125,6 +126,8 @@ mod tests {
         assert_eq!(of("  - {objective: 'high: p99 < 5ms'}"), About::Phase(3, Within::All));
         assert_eq!(of("  - high: Home p99 < 5ms"), About::Phase(3, Within::Label(0)));
         assert_eq!(of("  - high: group Buy p99 < 5ms"), About::Phase(3, Within::Group(0)));
+        assert_eq!(of("  - high:p99<5ms"), About::Phase(3, Within::All));
+        assert_eq!(of("  - high (2):errors=0"), About::Phase(4, Within::All));
         assert_eq!(of("  - high (2): achieved > 99% of offered"), About::Phase(4, Within::All));
         assert_eq!(of("  - ramp to 5/s: dropped = 0"), About::Phase(2, Within::All));
         assert_eq!(of("  - Home p99 < 5ms"), About::Label(0));
@@ -132,6 +135,14 @@ mod tests {
         let mut plan = checked("  - p99 < 1s").unwrap();
         plan.add_objective("low: errors = 0").unwrap();
         assert_eq!(plan.objectives[1].about, About::Phase(1, Within::All));
+    }
+
+    #[test]
+    fn kinds_with_loads_of_their_own_have_a_phase_that_is_judged() {
+        let text = "sessions: {a: {steps: [GET: /]}}\nload: {sessions: {a: {users: 1, hold: 1s}}}\n\
+                    objectives: ['hold: p99 < 5ms']\n";
+        let plan = crate::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        assert_eq!(plan.objectives[0].about, About::Phase(0, Within::All));
     }
 
     #[test]
