@@ -253,6 +253,11 @@ pub(crate) fn parse(text: &str, metrics: &[MetricPlan]) -> Result<(Objective, Op
         Some((label, metric)) => (Some(label.trim().to_owned()), metric),
         None => (None, left),
     };
+    // `low:p99`, without a blank behind the phase's colon
+    let (label, metric_text) = match left.rsplit_once(':') {
+        Some((phase, known)) if metric(known).is_some() => (Some(format!("{phase}:")), known),
+        _ => (label, metric_text),
+    };
     let own = metrics.iter().position(|metric| label.as_ref() == Some(&metric.name));
     if let Some(index) = own {
         let (figure, bound) = own_figure(&metrics[index], metric_text, bound_text)?;

@@ -54,7 +54,8 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sha
                 "rows that are held are taken in turn; leave out \"order: random\", or \"held\"",
             );
         }
-        // A feeder that could not be read is kept, so that its users are not reported, too.
+        // A feeder that could not be read is kept, so that its users are not reported, too; nor is a name that may be of a column.
+        shared.lacks_columns |= rows.is_none();
         let (columns, rows) = rows.unwrap_or_else(|| (vec![name.to_owned()], vec![vec!["".into()]]));
         shared.feeders.push(Feeder { name: name.to_owned(), columns, rows, held });
         shared.random.push(order == Some("random"));

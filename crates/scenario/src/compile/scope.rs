@@ -21,6 +21,8 @@ pub(crate) struct SharedNames {
     pub(crate) keys: Vec<KeysPlan>,
     /// For each feeder, whether rows are drawn by chance.
     pub(crate) random: Vec<bool>,
+    /// Whether a feeder could not be read, so that nobody knows which columns it has. That is reported already.
+    pub(crate) lacks_columns: bool,
 }
 
 impl SharedNames {
@@ -153,6 +155,9 @@ impl Names for SessionNames<'_> {
         if let Some(message) = crate::steps::ledger::mark_elsewhere(name) {
             return Err(message);
         }
+        if self.shared.lacks_columns {
+            return Ok(expr::Node::Cell { feeder: 0, column: 0, row: Box::new(self.shared.draw(0)) });
+        }
         let variables = self.scope.by_name.keys().map(String::as_str);
         let hint = did_you_mean(name, variables.chain(self.settings.names()));
         let advice = if hint.is_empty() { "; set it with set, extract or settings" } else { "" };
@@ -185,6 +190,7 @@ impl Names for SessionNames<'_> {
         let columns = &self.shared.feeders[feeder].columns;
         let column = match column {
             None => 0,
+            Some(_) if self.shared.lacks_columns => 0,
             Some(column) => columns.iter().position(|known| known == column).ok_or_else(|| {
                 let hint = did_you_mean(column, columns.iter().map(String::as_str));
                 let hint = if hint.is_empty() { format!("; it has {}", columns.join(", ")) } else { hint };

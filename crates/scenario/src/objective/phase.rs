@@ -50,6 +50,13 @@ pub(super) fn about(
         let name = &phase.name;
         return Some(Err(format!("the phase \"{name}\" is not measured; give it \"measured: true\"")));
     }
+    // where kinds have loads of their own no phase has a level
+    if phase.peak() == 0.0 && names.phases.iter().any(|phase| phase.peak() > 0.0) {
+        let name = &phase.name;
+        return Some(Err(format!(
+            "nothing is due in the phase \"{name}\", as its level is 0; leave the objective out, or raise the level"
+        )));
+    }
     if metric.is_of_the_ledger() || (!rest.is_empty() && is_of_all(metric)) {
         return Some(Err(super::not_of_a_part(metric)));
     }
@@ -101,7 +108,8 @@ mod tests {
     use crate::plan::Plan;
 
     const LOAD: &str = "load: {phases: [{name: warm-up, for: 1s, rate: 1/s}, {name: low, for: 1s, rate: 1/s}, \
-                        {for: 1s, rate: 1/s to 5/s}, {name: high, for: 2s, rate: 5/s}, {name: high, for: 2s, rate: 6/s}]}";
+                        {for: 1s, rate: 1/s to 5/s}, {name: high, for: 2s, rate: 5/s}, {name: high, for: 2s, rate: 6/s}, \
+                        {name: 'off', for: 1s, rate: 0/s}]}";
 
     fn checked(objectives: &str) -> Result<Plan, String> {
         let steps = "[{GET: /, label: Home}, {GET: /, label: 'low: Home'}, {group: Buy, steps: [GET: /b]}, \
@@ -118,6 +126,8 @@ mod tests {
         assert_eq!(of("  - {objective: 'high: p99 < 5ms'}"), About::Phase(3, Within::All));
         assert_eq!(of("  - high: Home p99 < 5ms"), About::Phase(3, Within::Label(0)));
         assert_eq!(of("  - high: group Buy p99 < 5ms"), About::Phase(3, Within::Group(0)));
+        assert_eq!(of("  - high:p99<5ms"), About::Phase(3, Within::All));
+        assert_eq!(of("  - high (2):errors=0"), About::Phase(4, Within::All));
         assert_eq!(of("  - high (2): achieved > 99% of offered"), About::Phase(4, Within::All));
         assert_eq!(of("  - ramp to 5/s: dropped = 0"), About::Phase(2, Within::All));
         assert_eq!(of("  - Home p99 < 5ms"), About::Label(0));
@@ -128,12 +138,22 @@ mod tests {
     }
 
     #[test]
+    fn kinds_with_loads_of_their_own_have_a_phase_that_is_judged() {
+        let text = "sessions: {a: {steps: [GET: /]}}\nload: {sessions: {a: {users: 1, hold: 1s}}}\n\
+                    objectives: ['hold: p99 < 5ms']\n";
+        let plan = crate::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        assert_eq!(plan.objectives[0].about, About::Phase(0, Within::All));
+    }
+
+    #[test]
     fn what_cannot_be_meant_is_told() {
         let told = |objective: &str| checked(objective).unwrap_err();
         for (objective, wanted) in [
             ("  - hihg: p99 < 5ms", "the load has no phase \"hihg\"; did you mean high?"),
-            ("  - noon: p99 < 5ms", "no phase \"noon\"; it is one of low, ramp to 5/s, high, high (2)"),
+            ("  - noon: p99 < 5ms", "no phase \"noon\"; it is one of low, ramp to 5/s, high, high (2), off"),
             ("  - warm-up: p99 < 5ms", "\"warm-up\" is not measured; give it \"measured: true\""),
+            ("  - off: p99 < 5ms", "nothing is due in the phase \"off\", as its level is 0"),
+            ("  - off: dropped = 0", "nothing is due in the phase \"off\""),
             ("  - high: Hom p99 < 5ms", "no request has the label \"Hom\"; did you mean Home?"),
             ("  - high p99 < 5ms", "no request has the label \"high\"; of a phase it is \"high: …\""),
             ("  - low: Home p99 < 5ms", "is a label, and begins with the name of a phase"),

@@ -94,6 +94,13 @@ fn form(node: &Node, reader: &Reader<'_>) -> Option<Form> {
     let header = match node.get("header") {
         None => None,
         Some(list) => {
+            if list.items().is_empty() {
+                reader.sink.error(
+                    list,
+                    "`header` is a list of names: `header: [user, password]`; leave it out where the file's first line has them",
+                );
+                return None;
+            }
             let names: Vec<String> = list.items().iter().filter_map(|name| reader.text(name)).collect();
             if let Err(message) = check_header(&names, b',') {
                 reader.sink.error(list, message);
@@ -106,6 +113,9 @@ fn form(node: &Node, reader: &Reader<'_>) -> Option<Form> {
 }
 
 fn rows(path: &Path, form: &Form, room: u64) -> Result<(Vec<String>, Rows), String> {
+    if path.is_dir() {
+        return Err("it is a folder; name a CSV file".into());
+    }
     if !path.is_file() {
         return Err("there is no such file".into());
     }
@@ -166,6 +176,7 @@ fn not_utf8(bytes: &[u8], at: usize) -> String {
 
 fn parse(text: &str, form: &Form, room: u64) -> Result<(Vec<String>, Rows), String> {
     let delimiter = form.delimiter.unwrap_or(b',');
+    check_quotes(text, delimiter)?;
     let mut reader = ReaderBuilder::new()
         .delimiter(delimiter)
         .trim(Trim::All)
@@ -207,6 +218,55 @@ fn parse(text: &str, form: &Form, room: u64) -> Result<(Vec<String>, Rows), Stri
         (true, None) => Err("it has a header but no rows".into()),
         (true, Some(_)) => Err("it has no rows".into()),
     }
+}
+
+/// Refuses quotes that would silently change what a cell is: one that is not closed takes all that follows, and behind a
+/// closed one the parser takes anything.
+fn check_quotes(text: &str, delimiter: u8) -> Result<(), String> {
+    let bytes = text.as_bytes();
+    let is_blank = |byte: u8| byte != delimiter && b" \t".contains(&byte);
+    let (mut line, mut at) = (1, 0);
+    while at < bytes.len() {
+        // at the begin of a cell
+        let begin = at;
+        at += bytes[at..].iter().take_while(|byte| is_blank(**byte)).count();
+        if bytes.get(at) == Some(&b'"') {
+            if at > begin {
+                return Err(format!("line {line}: a blank before a quote; remove the blank"));
+            }
+            let opened = line;
+            loop {
+                at += 1;
+                match (bytes.get(at), bytes.get(at + 1)) {
+                    (None, _) => return Err(format!("line {opened}: a quote is not closed")),
+                    (Some(b'"'), Some(b'"')) => at += 1,
+                    (Some(b'"'), _) => break,
+                    (Some(b'\n'), _) => line += 1,
+                    (Some(_), _) => {}
+                }
+            }
+            at += 1;
+            at += bytes[at..].iter().take_while(|byte| is_blank(**byte)).count();
+            let behind = bytes.get(at).copied();
+            if behind.is_some_and(|byte| byte != delimiter && !b"\r\n".contains(&byte)) {
+                if line > opened {
+                    return Err(format!(
+                        "line {opened}: a quote is not closed before the next one, in line {line}"
+                    ));
+                }
+                let rest = text.get(at..).and_then(|rest| rest.get(..1)).unwrap_or_default();
+                let hint = other_delimiter(rest, delimiter).unwrap_or_else(|| {
+                    "; write a quote that belongs to the value twice: \"a \"\"b\"\" c\"".into()
+                });
+                return Err(format!("line {line}: a quote within a field{hint}"));
+            }
+        }
+        let is_end = |byte: &u8| *byte == delimiter || b"\r\n".contains(byte);
+        at += bytes[at..].iter().position(is_end).unwrap_or(bytes.len() - at);
+        line += usize::from(bytes.get(at) == Some(&b'\n'));
+        at += 1;
+    }
+    Ok(())
 }
 
 /// Each column has a name of its own that can be a variable's.
@@ -279,6 +339,8 @@ mod tests {
             (&utf16("\u{feff}a,b\n1,\u{f6}\n", u16::to_be_bytes), ", encoding: utf-16", "a|b 1|\u{f6}"),
             (&utf16("a,b\n1,2\n", u16::to_le_bytes), ", encoding: utf-16", "a|b 1|2"),
             (b"a,b\n\"1\n1\",2\n", "", "a|b 1\n1|2"),
+            (b"a,b\r\n\"1 \"\"x\"\", y\" ,5\" disk\r\n\"\",\"2\"", "", "a|b 1 \"x\", y|5\" disk |2"),
+            (b"a\tb\n\"1\"\t\"2\"\n", ", delimiter: tab", "a|b 1|2"),
         ] {
             assert_eq!(read_rows(file, keys), wanted, "{keys}");
         }
@@ -315,6 +377,21 @@ mod tests {
             (b"1;2\n", ", header: [a, b]", "line 1 has 1 cell, not 2; perhaps give `delimiter: \";\"`"),
             (b"a,b\n\"1\n1\",2\n3\n", "", "line 4 has 1 cell, not 2"),
             (b"a,b\n1,2,3\n", "", "line 2 has 3 cells, not 2"),
+            (b"a,b\n1,2\nu2,\"p2\nu3,p3\n", "", "line 3: a quote is not closed"),
+            (
+                b"a,b\nu2,\"p2\nu3,\"p3\"\n",
+                "",
+                "line 2: a quote is not closed before the next one, in line 3",
+            ),
+            (b"a,b\n\"1\n1\",2\n3,\"4\n", "", "line 4: a quote is not closed"),
+            (b"\"a,b\n1,2\n", "", "line 1: a quote is not closed"),
+            (b"a,b\n1,\"\"\"\n", "", "line 2: a quote is not closed"),
+            (b"a,b\n1,\"b\"c\n", "", "line 2: a quote within a field; write a quote that"),
+            (b"a,b\n1,\"b\" \"c\"\n", "", "line 2: a quote within a field"),
+            (b"a,b\n1, \"b\"\n", "", "line 2: a blank before a quote; remove the blank"),
+            (b"\"a\";\"b\"\n1;2\n", "", "line 1: a quote within a field; perhaps give `delimiter: \";\"`"),
+            (b"a,b\n1,2\n", ", header: true", "\"header\" is a plain value; expected a list"),
+            (b"a,b\n1,2\n", ", header: []", "header"),
             (b"a,b\n", "", "it has a header but no rows"),
             (b"", ", header: [a]", "it has no rows"),
             (
@@ -334,6 +411,38 @@ mod tests {
             told.contains("\"delimiter\" says how a CSV file is read; this feeder has no file"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn a_feeder_that_cannot_be_read_is_the_only_mistake() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |feeder: &str| {
+            let text = format!(
+                "feeders: {{p: {{{feeder}}}}}\n\
+                 sessions: {{s: {{steps: [{{take: p}}, {{GET: '/${{user}}/${{pass}}'}}, {{GET: '/${{next(p, pass)}}'}}]}}}}\n\
+                 load: {{users: 1, hold: 1s}}\n"
+            );
+            crate::load_text("t.yaml", &text, folder.path(), &[]).unwrap_err().to_string()
+        };
+        std::fs::write(folder.path().join("p.csv"), "user,pass\n1,2,3\n").unwrap();
+        for (feeder, wanted) in [
+            ("file: none.csv", "there is no such file"),
+            ("file: .", "it is a folder"),
+            ("file: p.csv", "line 2 has 3 cells, not 2"),
+            ("file: p.csv, header: true", "\"header\" is a plain value; expected a list"),
+            ("file: p.csv, delimiter: ab", "is not a delimiter"),
+            ("from: 1", "numbers need an end"),
+            ("rows: [{}]", "need at least one column"),
+        ] {
+            let told = told(feeder);
+            assert!(told.contains(wanted), "{feeder}: {told}");
+            assert!(
+                !told.contains("unknown variable")
+                    && !told.contains("no column")
+                    && !told.contains("cells, not 0"),
+                "{feeder}: {told}"
+            );
+        }
     }
 
     #[test]
