@@ -29,6 +29,11 @@ pub fn manifest(secrets: &Secrets, manifest: &Manifest) -> Result<Manifest, serd
     }
     let mut clean: Manifest = serde_json::from_value(value)?;
     clean.system.command = secrets.masked_command(&clean.system.command);
+    // whose a program is is known while the run lasts, and not written down
+    let busiest = &manifest.summary.driver.busiest;
+    for (clean, busy) in clean.summary.driver.busiest.iter_mut().zip(busiest) {
+        clean.is_ours = busy.is_ours;
+    }
     for (name, setting) in &mut clean.system.settings {
         if tidemark_scenario::secrets::is_secret(name, setting) {
             *setting = tidemark_scenario::secrets::MASK.to_owned();
@@ -92,8 +97,22 @@ fn log(secrets: &Secrets, path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_record::{RunWriter, summarize};
+    use tidemark_record::summary::Busy;
+    use tidemark_record::{RunWriter, Totals, summarize};
     use tidemark_scenario::secrets::Origin;
+
+    /// A search names who else had the cores by it.
+    #[test]
+    fn a_manifest_keeps_whose_a_program_is() {
+        let mut secrets = Secrets::default();
+        secrets.add("KEY", Origin::Environment, "not-for-everyone");
+        let busy = |name: &str, is_ours| Busy { name: name.into(), cores: 0.3, is_ours };
+        let mut given = Manifest::new("x", Vec::new(), summarize(&Totals::new(&[]), Path::new("x")));
+        given.summary.driver.busiest =
+            vec![busy("cargo", false), busy("shop", true), busy("not-for-everyone", true)];
+        let clean = manifest(&secrets, &given).unwrap().summary.driver.busiest;
+        assert_eq!(clean, [busy("cargo", false), busy("shop", true), busy("***", true)]);
+    }
 
     #[test]
     fn a_manifest_keeps_its_figures_and_loses_its_secrets() {

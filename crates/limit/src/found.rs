@@ -180,6 +180,7 @@ pub fn found(
     let each = requests_per_session(&counted).filter(|each| *each > 0.0 && !options.users);
     let lasting = Lasting::of(&decided);
     let (level, low, high) = lasting_only(goals, &decided, lasting, (level, low, high));
+    let low = low.filter(|_| !is_doubted(goals, trials, lasting));
     let most = full(&counted).zip(each).map(|(full, each)| full.each(1.0 / each));
     let (level, low, high) = most.map_or((level, low, high), |full| full.cap(level, low, high));
     // where nothing broke no more is known than what was offered
@@ -270,6 +271,14 @@ fn lasting_only(
         (true, None) => (None, None, Some(broke)),
         (false, _) => (level, low, high),
     }
+}
+
+/// Whether the only last trials are disturbed ones, and one of them broke: whether anything lasts is not shown.
+fn is_doubted(goals: &[Goal], trials: &[Trial], lasting: Lasting) -> bool {
+    let broke = |trial: &Trial| {
+        trial.ask.purpose == Purpose::Last && trial.is_disturbed() && trial.verdict(goals) == Some(false)
+    };
+    lasting == Lasting::default() && trials.iter().any(broke)
 }
 
 /// What a system that is full answers each second.

@@ -285,6 +285,29 @@ fn what_does_not_last_has_no_lower_end_there() {
     assert_eq!(long.verdict(Some(60.0)), SearchVerdict::Pass, "{long:?}");
 }
 
+/// Others disturb the only last trial, and it breaks: there is no lower end, as nothing lasted.
+#[test]
+fn where_the_only_last_trial_broke_disturbed_there_is_no_lower_end() {
+    let of = |holds: bool| {
+        let last = |ask: &TrialPlan| {
+            let is_last = ask.purpose == Purpose::Last;
+            let mut trial = trial(ask, ask.level <= 204.0 && (holds || !is_last));
+            if is_last {
+                trial.not_counted = Some(NotCounted::Machine("others".into()));
+                trial.took_s = 90.0;
+            }
+            trial
+        };
+        let options = Options::new(50.0, 80.0);
+        let (ending, trials) = carried_out(&options, last);
+        assert_eq!(trials.last().unwrap().ask.purpose, Purpose::Last);
+        let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+        (found.level.is_some(), found.low_level.is_some(), found.lasted_per_s)
+    };
+    assert_eq!(of(false), (true, false, None));
+    assert_eq!(of(true), (true, true, None), "it says nothing against it");
+}
+
 /// What must hold is tried for as long as the last trial is, also within the interval.
 #[test]
 fn what_must_hold_is_shown_by_a_last_trial_there_or_above() {

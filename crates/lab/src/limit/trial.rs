@@ -58,11 +58,9 @@ pub fn trial(ask: TrialPlan, goals: &Goals, tally: &Tally, manifest: &Manifest, 
         .collect();
     let failure = failure(goals, &seen, &by_chance, manifest);
     let is_invalid = manifest.summary.verdict.status == Status::Invalid;
-    // whether it held or broke, the system alone is another one
-    let holds = failure.is_none() && seen.iter().all(|seen| seen.met);
-    // who waits for a core tells it where the system counts that
+    // who waits for a core tells it where the kernel counts that
     let is_counted = manifest.summary.driver.waited_share.is_some();
-    let others_cores = tally.others_cores().filter(|_| !holds || !is_counted);
+    let others_cores = tally.others_cores().filter(|_| !is_counted);
     let disturbance = || disturbance(manifest, tally.starvation.starved(), others_cores);
     let not_counted = match disturbance().or_else(|| machine_bound(manifest).filter(|_| is_invalid)) {
         // it says nothing of anybody
@@ -213,9 +211,9 @@ mod tests {
     use super::*;
     use std::path::Path;
     use tidemark_limit::{Goal, Purpose, StoppingRule};
-    use tidemark_record::manifest::ObjectiveResult;
+    use tidemark_record::manifest::{ObjectiveResult, Phase};
     use tidemark_record::summary::{Busy, Process, Verdict};
-    use tidemark_record::{Totals, summarize};
+    use tidemark_record::{Facts, MACHINE, Sample, Sink, Totals, summarize};
 
     fn goal(text: &str) -> Goal {
         Goal { text: text.into(), ..Goal::default() }
@@ -345,6 +343,29 @@ mod tests {
             let expected = "the system had no core for 75% of the time in which it wanted one (in 1 of 2 seconds); others had \
                             it: yes 1.80 cores";
             assert_eq!(told, Some(NotCounted::Machine(expected.into())), "{status:?}");
+        }
+    }
+
+    /// Others are busy, and a trial breaks by itself: its processes had a core whenever they wanted one.
+    #[test]
+    fn busy_others_disturb_only_where_the_kernel_does_not_tell_of_waits() {
+        for (status, met) in [(Status::Pass, true), (Status::Fail, false)] {
+            let of = |waited_share| {
+                let mut run = manifest(status, &["errors < 0.1% missed: 3%"], met);
+                run.phases = vec![Phase { end_us: 9_000_000, measured: true, ..Phase::default() }];
+                run.summary.driver.waited_share = waited_share;
+                run.summary.processes =
+                    vec![Process { name: "system".into(), cpu_share: 2.9, ..Process::default() }];
+                let mut tally = tally();
+                tally.begin(&Facts { manifest: &run, threads: 1, anchor: None }).unwrap();
+                let process = MACHINE.to_owned();
+                tally
+                    .samples(&[Sample { process, at_us: 2_000_000, cpu_share: 1.0, ..Sample::default() }])
+                    .unwrap();
+                counted(&run, tally).not_counted
+            };
+            assert_eq!(of(Some(0.0)), None, "{status:?}");
+            assert!(matches!(of(None), Some(NotCounted::Machine(_))), "{status:?}");
         }
     }
 
