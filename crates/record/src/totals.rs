@@ -94,6 +94,8 @@ pub struct Totals {
     load_begin_us: Option<u64>,
     /// Time of the window that users lost.
     pub lost_time: LostTime,
+    /// By label: good answers to requests that were open for the whole window, and how long the fastest took, microseconds.
+    outlasting: BTreeMap<u16, (u64, u64)>,
     /// Service times of all good answers, warm-up included.
     all_service_time_us: Merged,
     /// How late requests left that were due within the window.
@@ -159,6 +161,7 @@ impl Totals {
             bodies: labels.iter().map(|_| Bodies::default()).collect(),
             load_begin_us: None,
             lost_time: LostTime::default(),
+            outlasting: BTreeMap::new(),
             all_service_time_us: new_merged(),
             lag_us: new_merged(),
             read_lag_us: new_merged(),
@@ -237,6 +240,7 @@ impl Totals {
             self.all.add(series, series.measured, interval.in_window);
             if !series.outcome.is_error() {
                 merge(&mut self.all_service_time_us, &series.service_time_us);
+                self.add_outlasting(interval, series);
             }
             self.by_label[usize::from(series.label)].add(series, series.measured, interval.in_window);
             if interval.in_window && series.measured {
@@ -293,6 +297,40 @@ impl Totals {
         self.window =
             Some(Window { start_us: start_us.min(interval.start_us), end_us: end_us.max(interval.end_us) });
         self.threads[thread].add(interval);
+    }
+
+    /// What was due at the window's begin, or before it, and ended after it was open for all of it.
+    fn add_outlasting(&mut self, interval: &ThreadInterval, series: &crate::Series) {
+        let Some(window) = self.window.filter(|of| !interval.in_window && of.end_us <= interval.start_us)
+        else {
+            return;
+        };
+        let times_us = &series.response_time_us;
+        let window_us = window.end_us - window.start_us;
+        let count = match series.measured {
+            true => times_us.count_between(window_us, times_us.max().max(window_us)),
+            false => times_us.len(),
+        };
+        if count > 0 {
+            let (known, fastest_us) = self.outlasting.entry(series.label).or_insert((0, u64::MAX));
+            *known += count;
+            *fastest_us = (*fastest_us).min(times_us.min().max(window_us));
+        }
+    }
+
+    /// Good answers of a label to requests that were open for the whole window.
+    pub fn outlasting_of(&self, label: u16) -> u64 {
+        self.outlasting.get(&label).map_or(0, |(count, _)| *count)
+    }
+
+    /// Good answers to requests that were open for the whole window, of labels that had none within it, and how long the
+    /// fastest of them took, seconds: the window says nothing of these.
+    pub fn outlasting(&self) -> (u64, f64) {
+        let without =
+            |label: &u16| self.by_label.get(usize::from(*label)).is_some_and(|of| of.good_in_window == 0);
+        let of_labels = self.outlasting.iter().filter(|(label, _)| without(label));
+        let sum = of_labels.fold((0, u64::MAX), |sum, (_, of)| (sum.0 + of.0, sum.1.min(of.1)));
+        (sum.0, sum.1 as f64 / 1e6)
     }
 
     fn add_unanswered(&mut self, interval: &ThreadInterval) {

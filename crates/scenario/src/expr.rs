@@ -107,6 +107,18 @@ impl Expr {
         }
     }
 
+    /// The variable that it is, where it is one and nothing more, or that says how many rounds are done.
+    pub fn as_variable(&self) -> Option<SlotIndex> {
+        match &self.node {
+            Node::Variable(slot) => Some(*slot),
+            Node::Binary(Operator::Less, sides) => match &**sides {
+                [Node::Variable(_), Node::Variable(slot)] => Some(*slot),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// How often what it holds for is done, where it is the condition of so many rounds.
     pub fn rounds(&self) -> Option<i64> {
         match &self.node {

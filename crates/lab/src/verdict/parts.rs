@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use tidemark_record::{LabelTotals, Outcome};
+use tidemark_record::{LabelTotals, Outcome, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, LoadModel, Metric, Op, SessionKind};
 
@@ -13,11 +13,6 @@ use super::allowed::{Allowed, bounds_errors};
 use super::figure::Measured;
 use super::{chance, defaults, text, window};
 use crate::steady;
-
-/// So many standard deviations are chance in what waits of a label, ...
-const CHANCE: f64 = 4.0;
-/// ... and so many where it rises from second to second.
-const CHANCE_OF_RISING: f64 = 2.0;
 
 /// A part of a run.
 struct Part<'a> {
@@ -50,7 +45,8 @@ fn failing_part(part: &Part<'_>, measured: &Measured<'_>, allowed: &Allowed, loo
     let cut_off = if part.may_be_cut_off { of.measured[Outcome::Unfinished as usize] } else { 0 };
     let failed = of.failed().saturating_sub(spoiled.max(cut_off));
     let (due, name) = (of.due(), &part.name);
-    if !chance::is_beyond(failed, allowed.of_due(due as f64 * part.steps), looks) {
+    let share = allowed.of_due(due as f64 * part.steps) / due as f64;
+    if !chance::is_beyond(failed, due, share.min(1.0), looks) {
         return None;
     }
     let what = if part.is_group { "groups" } else { "requests of" };
@@ -124,21 +120,18 @@ pub(super) fn behind(plan: &Plan, measured: &Measured<'_>) -> Vec<(String, bool)
     let (totals, streams) = (measured.totals, plan.load.streams());
     let Some(window_s) = totals.window.map(|window| window.length_s()) else { return Vec::new() };
     // where the load grows, so does what is under way
-    if streams.iter().any(steady::changes) || totals.by_label.iter().filter(|of| of.due() > 0).count() < 2 {
+    let looks = totals.by_label.iter().filter(|of| of.due() > 0).count();
+    if streams.iter().any(steady::changes) || looks < 2 {
         return Vec::new();
     }
-    let waits_for_answers: BTreeSet<usize> = streams
-        .iter()
-        .filter(|stream| matches!(stream.model, LoadModel::Closed | LoadModel::Thinking(_)))
-        .filter_map(|stream| plan.sessions.get(stream.kind?))
-        .flat_map(|kind| labels_of(plan, kind))
-        .collect();
+    let waits_for_answers = waits_for_answers(plan);
     let labels = plan.labels.iter().zip(&totals.by_label).zip(0u16..);
     let told = labels.filter(|(_, label)| !waits_for_answers.contains(&usize::from(*label)));
     told.filter_map(|((name, of), label)| {
         let achieved = {
             let backlog: Vec<f64> = totals.backlog_of(label).into_iter().map(|count| count as f64).collect();
-            totals.achieved_by_label(label, if steady::rises(&backlog) { CHANCE_OF_RISING } else { CHANCE })
+            let rises = steady::rises(&backlog) && chance::rises(&backlog, looks);
+            totals.achieved_by_label(label, if rises { 0.0 } else { chance::deviations(looks) })
         };
         let fill = achieved.at_most - achieved.share;
         if achieved.grown <= 1.0 - bound || only_waits(plan, label) {
@@ -154,6 +147,38 @@ pub(super) fn behind(plan: &Plan, measured: &Measured<'_>) -> Vec<(String, bool)
         Some((format!("`{name}` fell behind: {share} was achieved, of {due}: {why}"), is_short))
     })
     .collect()
+}
+
+/// The labels of the kinds whose users wait for answers.
+fn waits_for_answers(plan: &Plan) -> BTreeSet<usize> {
+    let streams = plan.load.streams();
+    let closed =
+        streams.iter().filter(|stream| matches!(stream.model, LoadModel::Closed | LoadModel::Thinking(_)));
+    let of: Vec<Option<usize>> = closed.map(|stream| stream.kind).collect();
+    let own = |kind: usize| plan.load.kinds.iter().any(|own| own.kind == kind).then_some(kind);
+    let kinds = plan.sessions.iter().enumerate().filter(|(kind, _)| of.contains(&own(*kind)));
+    kinds.flat_map(|(_, kind)| labels_of(plan, kind)).collect()
+}
+
+/// Labels that nobody had a good answer of, though users waited for one the whole window, where fewer may fail.
+pub(super) fn unanswered(plan: &Plan, totals: &Totals) -> Vec<String> {
+    let allowed = Allowed::of(plan);
+    let closed = waits_for_answers(plan);
+    let labels = plan.labels.iter().zip(&totals.by_label).zip(0u16..);
+    let told = labels.filter(|((_, of), label)| {
+        let is_good = of.measured[Outcome::Ok as usize] > 0
+            || of.good_in_window > 0
+            || totals.outlasting_of(*label) > 0;
+        let is_judged = closed.contains(&usize::from(*label))
+            && !only_waits(plan, *label)
+            && !has_own_bound(plan, About::Label(*label));
+        let open = || totals.backlog_of(*label);
+        !is_good
+            && is_judged
+            && of.ended > 0
+            && open().iter().min().is_some_and(|least| *least > 0 && allowed.is_exceeded(1.0, *least))
+    });
+    told.map(|((name, _), _)| format!("`{name}`")).collect()
 }
 
 /// The share of what is offered that is to be achieved, where anything says so.

@@ -1,19 +1,20 @@
 //! Steps that no session came to.
 //!
 //! A step that every session comes to and none did is a part of the scenario that was not measured. One behind a choice
-//! may be left out by chance: what counts is how many sessions should have come to it. How often a condition holds nobody
-//! knows; one that never did in many sessions is told, too. An objective on a label says what its author means.
+//! may be left out by chance: what counts is how many sessions should have come to it. A variable that every session gets
+//! holds at times: a condition on it that never did in many sessions is told, too. How often another condition holds nobody
+//! knows, and a note alone says that its steps were left out. An objective on a label says what its author means.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tidemark_record::Totals;
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{About, Op, SessionKind};
+use tidemark_scenario::plan::{About, Op, SessionKind, SlotIndex, WhenMissing};
 
 use super::chance;
 use crate::account::{labels_of_failures, labels_of_the_load};
 
-/// How often a condition is believed to hold at least.
+/// How often a variable is believed to be set at least, where its scenario does not expect that it is missing.
 const CONDITION: f64 = 0.1;
 /// Sessions may not come to the end of more rounds than these while the load is on.
 const ROUNDS_MAX: i64 = 100;
@@ -42,19 +43,25 @@ pub(super) fn never(plan: &Plan, totals: &Totals) -> Vec<String> {
 
 /// By label: how many sessions there were of the kind that has it, and the share of them that should have come to it.
 fn expected(plan: &Plan, totals: &Totals) -> BTreeMap<u16, (f64, f64)> {
-    let begun: Vec<f64> = plan.sessions.iter().map(|kind| begun(plan, kind, totals)).collect();
-    let all: f64 = begun.iter().sum();
+    let begun: Vec<(f64, f64)> = (0..plan.sessions.len()).map(|kind| begun(plan, kind, totals)).collect();
+    let all: f64 = begun.iter().map(|(sessions, drawn)| sessions * drawn).sum();
     let weights: f64 = plan.sessions.iter().map(|kind| f64::from(kind.weight)).sum();
+    let mut may_be_missing = BTreeSet::new();
+    for extraction in plan.requests.iter().flat_map(|request| &request.extractions) {
+        if matches!(extraction.when_missing, WhenMissing::Clear | WhenMissing::Keep) {
+            may_be_missing.insert(extraction.slot);
+        }
+    }
     let mut expected: BTreeMap<u16, (f64, f64)> = BTreeMap::new();
     for (index, kind) in plan.sessions.iter().enumerate() {
         let own_load = plan.load.kinds.iter().any(|own| own.kind == index);
         // a kind of which none began is itself drawn by chance
         let (sessions, drawn) = match begun[index] {
-            0.0 if own_load || weights == 0.0 => (0.0, 0.0),
-            0.0 => (all, f64::from(kind.weight) / weights),
-            sessions => (sessions, 1.0),
+            (0.0, _) if own_load || weights == 0.0 => (0.0, 0.0),
+            (0.0, _) => (all, f64::from(kind.weight) / weights),
+            begun => begun,
         };
-        for (op, share) in kind.ops.iter().zip(shares(&kind.ops)) {
+        for (op, share) in kind.ops.iter().zip(shares(&kind.ops, &may_be_missing)) {
             let Op::Request(request) = op else { continue };
             let Some(request) = plan.requests.get(usize::from(*request)) else { continue };
             let this = (sessions, share * drawn);
@@ -67,18 +74,33 @@ fn expected(plan: &Plan, totals: &Totals) -> BTreeMap<u16, (f64, f64)> {
     expected
 }
 
-/// How many sessions of a kind made their first request, at most: another may have its label.
-fn begun(plan: &Plan, kind: &SessionKind, totals: &Totals) -> f64 {
-    let requests = kind.ops.iter().filter_map(|op| match op {
-        Op::Request(request) => plan.requests.get(usize::from(*request)),
-        _ => None,
-    });
-    let ended = requests.filter_map(|request| totals.by_label.get(usize::from(request.label)));
-    ended.map(|of| of.ended).find(|ended| *ended > 0).unwrap_or(0) as f64
+/// How many sessions made the first request of a kind, and the share of them that is of this kind: where others have its
+/// label, too, that is drawn by their weights.
+fn begun(plan: &Plan, kind: usize, totals: &Totals) -> (f64, f64) {
+    let labels = |kind: &SessionKind| -> Vec<u16> {
+        let requests = kind.ops.iter().filter_map(|op| match op {
+            Op::Request(request) => plan.requests.get(usize::from(*request)),
+            _ => None,
+        });
+        requests.map(|request| request.label).collect()
+    };
+    let ended = |label: &u16| totals.by_label.get(usize::from(*label)).map_or(0, |of| of.ended);
+    let Some(first) = labels(&plan.sessions[kind]).into_iter().find(|label| ended(label) > 0) else {
+        return (0.0, 0.0);
+    };
+    let sessions = ended(&first) as f64;
+    let by_weight = |index: &usize| !plan.load.kinds.iter().any(|own| own.kind == *index);
+    let sharing = (0..plan.sessions.len()).filter(|index| labels(&plan.sessions[*index]).contains(&first));
+    let weights: f64 = sharing.filter(by_weight).map(|index| f64::from(plan.sessions[index].weight)).sum();
+    match by_weight(&kind) && weights > 0.0 {
+        true => (sessions, f64::from(plan.sessions[kind].weight) / weights),
+        false => (sessions, 1.0),
+    }
 }
 
-/// By operation: the share of sessions that come to it, 0 to 1; at least where that hangs on conditions.
-fn shares(ops: &[Op]) -> Vec<f64> {
+/// By operation: the share of sessions that come to it, 0 to 1; at least where that hangs on conditions. Those variables are
+/// missing at times, as the scenario expects.
+fn shares(ops: &[Op], may_be_missing: &BTreeSet<SlotIndex>) -> Vec<f64> {
     let mut shares = vec![0.0_f64; ops.len() + 1];
     shares[0] = 1.0;
     // where what stands before `at` jumps over it, sessions go on behind, whichever way they took
@@ -106,10 +128,14 @@ fn shares(ops: &[Op]) -> Vec<f64> {
                     come(to, if rounds <= ROUNDS_MAX { share } else { 0.0 });
                     continue;
                 }
-                come(i + 1, share * holds.unwrap_or(CONDITION));
+                let believed = match condition.as_variable() {
+                    Some(slot) if !may_be_missing.contains(&slot) => CONDITION,
+                    _ => 0.0,
+                };
+                come(i + 1, share * holds.unwrap_or(believed));
                 match beyond(to, i) {
                     Some(end) => {
-                        come(to, share * holds.map_or(CONDITION, |holds| 1.0 - holds));
+                        come(to, share * holds.map_or(believed, |holds| 1.0 - holds));
                         come(end, share);
                     }
                     None => come(to, share),
@@ -152,7 +178,8 @@ mod tests {
         let text = format!("sessions: {{a: {{steps: [{steps}]}}}}\nload: {{users: 1, hold: 1s}}\n");
         let plan = tidemark_scenario::load_text("t.yaml", &text, std::path::Path::new("."), &[]).unwrap();
         let ops = &plan.sessions[0].ops;
-        let requests = ops.iter().zip(shares(ops)).filter_map(|(op, share)| match op {
+        let no_slots = BTreeSet::new();
+        let requests = ops.iter().zip(shares(ops, &no_slots)).filter_map(|(op, share)| match op {
             Op::Request(request) => Some((plan.requests[usize::from(*request)].label, share)),
             _ => None,
         });

@@ -821,6 +821,75 @@ fn users_who_wait_for_ever_fail_a_run_however_few_their_requests_are() {
     assert_eq!(lost(&[], &["it had no core"], refused).status, Status::Fail);
 }
 
+/// Two kinds of users for four seconds: fast ones, and slow ones whose requests end so after six, be they of a warm-up.
+fn two_kinds(objectives: &str, users: (u32, u32), outcome: Outcome, measured: bool) -> Verdict {
+    let text = format!(
+        "system: {{url: 'http://h'}}\nsessions:\n  f: {{steps: [{{GET: /a, label: Fast}}]}}\n  s: {{steps: [{{GET: /b, label: Slow}}]}}\n\
+         load: {{sessions: {{f: {{users: {}, hold: 4s}}, s: {{users: {}, hold: 4s}}}}}}\nobjectives: [{objectives}]\n",
+        users.0, users.1
+    );
+    let plan = tidemark_scenario::load_text("x.yaml", &text, Path::new("."), &[]).unwrap();
+    let mut totals = Totals::new(&plan.labels);
+    for second in 0..7 {
+        let mut interval = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
+        interval.in_window = second < 4;
+        if interval.in_window {
+            interval.measured_offered = 1_000;
+            interval.series = vec![series(0, Outcome::Ok, 1_000, 1_000)];
+            interval.open_by_label = vec![(1, u64::from(users.1))];
+        }
+        if second == 6 {
+            let ended = tidemark_record::Series { measured, ..series(1, outcome, 6_000_000, users.1) };
+            interval.series = vec![ended];
+            let us = 4_000_000 * u64::from(users.1);
+            let stuck = u64::from(users.1);
+            interval.lost_time =
+                tidemark_record::LostTime { waited_us: us, stuck_us: us, stuck, refused_us: 0 };
+        }
+        totals.add_interval(&interval);
+    }
+    let summary = summarize(&totals, Path::new("x"));
+    judge(&evidence(&plan, &totals, &summary)).0
+}
+
+#[test]
+fn users_whose_answers_outlast_the_window_are_not_decided_beside_fast_ones() {
+    for measured in [true, false] {
+        let verdict = two_kinds("", (4, 2), Outcome::Ok, measured);
+        assert_eq!(verdict.status, Status::Invalid, "{verdict:?}");
+        assert!(
+            verdict.reasons[0].contains("window of 4s is too short beside answers that take 6s"),
+            "{verdict:?}"
+        );
+        assert_eq!(two_kinds("", (4, 2), Outcome::Unfinished, measured).status, Status::Fail);
+    }
+}
+
+#[test]
+fn few_users_of_a_kind_that_has_no_good_answer_fail_a_run_of_many() {
+    let verdict = two_kinds("errors < 20%", (45, 3), Outcome::Unfinished, true);
+    assert_eq!(verdict.status, Status::Fail);
+    assert!(verdict.reasons[0].starts_with("users waited in vain: `Slow` had no good answer"), "{verdict:?}");
+    for (objectives, outcome) in [
+        ("errors <= 100%", Outcome::Unfinished),
+        ("errors < 20%, Slow errors <= 100%", Outcome::Unfinished),
+        ("errors < 20%", Outcome::Ok),
+    ] {
+        assert_eq!(two_kinds(objectives, (45, 3), outcome, true).status, Status::Pass, "{objectives}");
+    }
+}
+
+#[test]
+fn a_backlog_is_no_reason_to_measure_for_less_than_was_measured() {
+    let plan = plan(OPEN, &[]);
+    let mut totals = totals(&plan, &Ran { in_flight: 40, offered: Some(120), ..RAN });
+    let mut drain = ThreadInterval::empty(0, 11_000_000, 14_000_000);
+    drain.series = vec![series(0, Outcome::Ok, 300_000, 120)];
+    totals.add_interval(&drain);
+    let told = &warnings(&totals)[0];
+    assert!(told.contains("so requests piled up") && !told.contains("measure for"), "{told}");
+}
+
 /// Ten seconds of two labels: one is answered at once, of the other's 9/s so many are, and so many wait at the end.
 fn of_labels(objectives: &[&str], answered: u32, us: u64) -> Verdict {
     let plan = Plan { labels: vec!["Read".into(), "Write".into()], ..plan(OPEN, objectives) };
@@ -850,6 +919,53 @@ fn a_rare_label_that_falls_behind_is_told() {
     assert_eq!(of_labels(&[], 9, 500_000).status, Status::Pass);
     assert_eq!(of_labels(&["achieved > 30% of offered"], 4, 500_000).status, Status::Pass, "so it is meant");
     assert_eq!(of_labels(&["rate > 1/s"], 4, 500_000).status, Status::Pass);
+}
+
+/// Twenty seconds of 24 labels of 5/s that are each answered after a second, whatever of the last waits so from second to
+/// second.
+fn of_many_labels(open: [u64; 20]) -> Verdict {
+    let names: Vec<String> = (0..24).map(|label| format!("L{label}")).collect();
+    let plan = Plan { labels: names, ..plan(OPEN, &[]) };
+    let mut totals = Totals::new(&plan.labels);
+    for (second, open) in (0..).zip(open) {
+        let mut interval = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
+        interval.in_window = true;
+        interval.measured_offered = 120;
+        interval.in_flight = 115 + open;
+        interval.open_by_label = (0..23).map(|label| (label, 5)).chain([(23, open)]).collect();
+        interval.series = (0..24).map(|label| series(label, Outcome::Ok, 1_000_000, 5)).collect();
+        totals.add_interval(&interval);
+    }
+    let mut drain = ThreadInterval::empty(0, 20_000_000, 21_000_000);
+    drain.series = (0..24)
+        .map(|label| series(label, Outcome::Ok, 1_000_000, if label < 23 { 5 } else { open[19] as u32 }))
+        .collect();
+    totals.add_interval(&drain);
+    let summary = summarize(&totals, Path::new("x"));
+    judge(&evidence(&plan, &totals, &summary)).0
+}
+
+#[test]
+fn a_label_of_many_that_had_more_under_way_at_last_by_chance_is_healthy() {
+    let verdict = of_many_labels([2, 3, 1, 4, 2, 3, 4, 3, 2, 2, 5, 4, 6, 5, 7, 6, 8, 9, 9, 10]);
+    assert_eq!(verdict.status, Status::Pass, "{verdict:?}");
+    let starves = std::array::from_fn(|second| 3 * second as u64);
+    assert!(of_many_labels(starves).reasons.iter().any(|reason| reason.starts_with("`L23` fell behind")));
+}
+
+#[test]
+fn a_label_that_fails_always_is_more_than_half_may() {
+    let judged = |bad| {
+        let mut plan = Plan { labels: vec!["Browse".into(), "Pay".into()], ..plan(CLOSED, &[]) };
+        plan.objectives = vec![Objective::read("errors < 50%").unwrap()];
+        let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, 380)], ..RAN });
+        let mut rare = ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
+        rare.series = vec![series(1, Outcome::Status, 1_000, bad)];
+        totals.add_interval(&rare);
+        let summary = summarize(&totals, Path::new("x"));
+        judge(&evidence(&plan, &totals, &summary)).0.status
+    };
+    assert_eq!((judged(20), judged(5)), (Status::Fail, Status::Pass));
 }
 
 #[test]
@@ -895,4 +1011,43 @@ fn a_step_that_no_session_came_to_is_not_passed_over() {
     let sometimes = "{sometimes: 1%, steps: [{GET: /b, label: B}]}";
     assert_eq!(judged(sometimes, "", 100).status, Status::Pass, "by chance");
     assert_eq!(judged(sometimes, "", 10_000).status, Status::Invalid);
+}
+
+#[test]
+fn a_first_label_that_two_kinds_share_says_not_how_many_began_of_each() {
+    let judged = |weight: u32, sessions: u32| {
+        let text = format!(
+            "system: {{url: 'http://h'}}\nsessions:\n  buyer: {{weight: 999, steps: [{{GET: /l, label: Login}}, {{GET: /a, label: Browse}}]}}\n  \
+             admin: {{weight: {weight}, steps: [{{GET: /l, label: Login}}, {{GET: /b, label: Admin}}]}}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        let plan = tidemark_scenario::load_text("x.yaml", &text, Path::new("."), &[]).unwrap();
+        let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, sessions)], ..RAN });
+        let mut browsed =
+            ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
+        browsed.series = vec![series(1, Outcome::Ok, 1_000, sessions)];
+        totals.add_interval(&browsed);
+        let summary = summarize(&totals, Path::new("x"));
+        judge(&evidence(&plan, &totals, &summary)).0.status
+    };
+    assert_eq!((judged(1, 80), judged(1, 2_000)), (Status::Pass, Status::Pass));
+    assert_eq!((judged(1, 20_000), judged(999, 80)), (Status::Invalid, Status::Invalid));
+}
+
+#[test]
+fn a_condition_that_nobody_knows_to_hold_may_never_hold() {
+    let judged = |missing: &str, condition: &str| {
+        let text = format!(
+            "system: {{url: 'http://h'}}\nsessions: {{s: {{steps: [{{GET: /a, label: A, extract: {{next: {{json: $.next{missing}}}}}}}, \
+             {{when: '{condition}', steps: [{{GET: /b, label: B}}]}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
+        );
+        let plan = tidemark_scenario::load_text("x.yaml", &text, Path::new("."), &[]).unwrap();
+        let totals = totals(&plan, &Ran { ended: &[ok(1_000, 500)], ..RAN });
+        let summary = summarize(&totals, Path::new("x"));
+        judge(&evidence(&plan, &totals, &summary)).0.status
+    };
+    assert_eq!(judged(", when missing: clear", "${next}"), Status::Pass);
+    assert_eq!(judged(", when missing: keep", "${next}"), Status::Pass);
+    assert_eq!(judged("", "${next == 7}"), Status::Pass);
+    assert_eq!(judged("", "${next}"), Status::Invalid, "every session should have it");
+    assert_eq!(judged(", when missing: fail", "${next}"), Status::Invalid);
 }

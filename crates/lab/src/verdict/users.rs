@@ -10,7 +10,7 @@ use tidemark_scenario::plan::{Curve, Phase};
 
 use super::allowed::Allowed;
 use super::figure::Measured;
-use super::{judges_errors, significant, window};
+use super::{judges_errors, parts, significant, window};
 
 /// Users may lose as much of their time as arrivals may be short of what was offered.
 const LOST_MAX: f64 = 0.01;
@@ -34,12 +34,28 @@ pub(super) fn lost(plan: &Plan, of: &Measured<'_>) -> Option<Lost> {
     // who stopped a load before its time had its users for a part of it
     let users_s = users * (measured_s / planned_s).min(1.0);
     let lost = of.totals.lost_time;
-    if users_s <= 0.0 || !is_too_much(plan, &lost, users_s) {
+    if users_s <= 0.0 {
         return None;
+    }
+    if !is_too_much(plan, &lost, users_s) {
+        return unanswered(plan, of);
     }
     let achieved = of.totals.achieved();
     if achieved.fastest_s >= measured_s {
         return Some(Lost::ShortWindow(window::is_too_short(measured_s, achieved.fastest_s)));
+    }
+    // what is answered well, but takes longer than the window
+    let (answered, answers_s) = of.totals.outlasting();
+    let answered = answered.min(lost.stuck);
+    let answered_us = (answered as f64 * measured_s * 1e6) as u64;
+    let rest = LostTime {
+        waited_us: lost.waited_us.saturating_sub(answered_us),
+        stuck_us: lost.stuck_us.saturating_sub(answered_us),
+        stuck: lost.stuck - answered,
+        ..lost
+    };
+    if answered > 0 && !is_too_much(plan, &rest, users_s) {
+        return Some(Lost::ShortWindow(window::is_too_short(measured_s, answers_s)));
     }
     let share = |us: u64| format!("{}%", significant((us as f64 / 1e4 / users_s).min(100.0)));
     let mut reason = format!(
@@ -59,6 +75,19 @@ pub(super) fn lost(plan: &Plan, of: &Measured<'_>) -> Option<Lost> {
         true => Lost::MaybeDriver(reason),
         false => Lost::Failed(reason),
     })
+}
+
+/// What is little of all users may be all of one kind.
+fn unanswered(plan: &Plan, of: &Measured<'_>) -> Option<Lost> {
+    let labels = parts::unanswered(plan, of.totals);
+    if labels.is_empty() {
+        return None;
+    }
+    let told = format!(
+        "users waited in vain: {} had no good answer, though users waited for one all through the window",
+        labels.join(", ")
+    );
+    Some(if of.limited { Lost::MaybeDriver(told) } else { Lost::Failed(told) })
 }
 
 /// Whether users lost more than may be. Where somebody allows more errors, requests that end are judged by how many they

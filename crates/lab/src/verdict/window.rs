@@ -8,6 +8,8 @@ use super::duration_text;
 const TIMES: f64 = 3.0;
 /// Where more than this share of the good answers came behind the window, that is told.
 const BEHIND_TOLD: f64 = 0.2;
+/// Where so many times as many came behind it as are under way at any time, the others waited.
+const BACKLOG: f64 = 2.0;
 
 /// That it is too short, and what to do.
 pub(super) fn is_too_short(measured_s: f64, answers_s: f64) -> String {
@@ -20,8 +22,12 @@ pub(super) fn is_too_short(measured_s: f64, answers_s: f64) -> String {
 }
 
 fn longer(answers_s: f64) -> String {
+    format!("measure for at least {:.0}s", least_s(answers_s))
+}
+
+fn least_s(answers_s: f64) -> f64 {
     // histograms tell times a little too long
-    format!("measure for at least {:.0}s", (TIMES * answers_s - 0.1).ceil())
+    (TIMES * answers_s - 0.1).ceil()
 }
 
 /// Whether nothing that was due could have been answered in it, as even the fastest good answers took longer.
@@ -37,13 +43,22 @@ pub(super) fn answered_behind(totals: &Totals) -> Option<String> {
     let good = totals.all.measured[Outcome::Ok as usize];
     let share = totals.all.good_after_window as f64 / good.max(1) as f64;
     let answers_s = totals.all.service_time_us.mean() / 1e6;
+    let answers = format!("answers take {} on average", duration_text(answers_s * 1e6));
+    let why = match least_s(answers_s) > window.length_s() {
+        true => format!("`achieved` counts them; {answers}, so {}", longer(answers_s)),
+        // more than were under way at its end
+        false if share * window.length_s() > BACKLOG * answers_s => {
+            format!(
+                "`achieved` only those of no backlog; {answers}, so requests piled up before they were sent"
+            )
+        }
+        false => format!("`achieved` counts them; {answers}"),
+    };
     (share > BEHIND_TOLD).then(|| {
         format!(
-            "{:.0}% of the good answers came after the measured window of {}: `rate` leaves them out, `achieved` counts them; answers take {} on average, so {}",
+            "{:.0}% of the good answers came after the measured window of {}: `rate` leaves them out, {why}",
             share * 100.0,
-            duration_text(window.length_s() * 1e6),
-            duration_text(answers_s * 1e6),
-            longer(answers_s)
+            duration_text(window.length_s() * 1e6)
         )
     })
 }

@@ -8,8 +8,8 @@ use crate::summary::ratio;
 const UNQUEUED_SHARE: f64 = 0.1;
 /// What comes so soon after the window is in time however fast the system is: a single stall is no backlog. Seconds.
 const STALL_S: f64 = 0.05;
-/// So many standard deviations of a Poisson number are chance.
-const CHANCE: f64 = 3.0;
+/// So many standard deviations of the difference of two Poisson numbers are chance.
+const CHANCE: f64 = 2.8;
 
 /// What of the requests that were due in the measured window was achieved.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -37,8 +37,9 @@ struct Flow<'a> {
 impl Totals {
     /// Good answers as a share of what was due in the measured window: answers to requests of before it are none of them.
     /// What was under way at its end, or waited, and had a good answer later counts, too, but for a backlog that grew: by how
-    /// much more it was than at the window's middle, beyond what chance makes (three standard deviations of a Poisson
-    /// number), as if it had grown so over the whole window. What the driver had not begun by then does not count.
+    /// much more it was than at the window's middle, as if it had grown so over the whole window. A difference that chance
+    /// makes (2.8 standard deviations of that of two Poisson numbers) is no growth. What the driver had not begun by then
+    /// does not count.
     pub fn achieved(&self) -> Achieved {
         let fastest_s = self.all_service_time_us.value_at_quantile(UNQUEUED_SHARE) as f64 / 1e6;
         let flow = Flow { of: &self.all, offered: self.offered, fastest_s, chance: CHANCE };
@@ -100,11 +101,12 @@ impl Totals {
             return ((late - under_way.round().max(1.0)).max(0.0), 0.0);
         };
         let before = backlog(at_us) as f64;
-        // of none that was seen there may be one
-        let chance = flow.chance * before.max(1.0).sqrt();
+        // both numbers vary
+        let chance = flow.chance * (before + end as f64).max(1.0).sqrt();
         let length = |from_us: u64| (window.end_us - from_us) as f64;
         let over_the_window = length(window.start_us) / length(at_us);
-        let grown = (end as f64 - before - chance).max(0.0) * over_the_window;
+        let rise = end as f64 - before;
+        let grown = if rise > chance { rise * over_the_window } else { 0.0 };
         let begin_us = self.load_begin_us.unwrap_or(window.start_us).min(window.start_us);
         let young_s = |at_us: u64| ((at_us - begin_us) as f64 / 1e6).min(flow.fastest_s);
         let filled = per_s * (young_s(window.end_us) - young_s(at_us)) * over_the_window;
