@@ -88,8 +88,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let is_starved = driver::is_starved(summary, totals, &plan.load, evidence.spin);
     let measured = |totals| Measured::new(totals, &summary.driver, is_closed, is_starved);
     let all = measured(totals);
-    let judged = |objective: &Objective| match phase::totals(objective, totals) {
-        Some(of_phase) => result(objective, &measured(of_phase), evidence.is_part),
+    let judged = |objective: &Objective| match phase::of(objective, plan, totals) {
+        Some((name, of)) => phase::undecided(objective, name, of).unwrap_or_else(|| {
+            let of_phase = measured(of).of_phase(name);
+            result(objective, &of_phase, evidence.is_part)
+        }),
         None => result(objective, &all, evidence.is_part),
     };
     let mut results: Vec<ObjectiveResult> = plan.objectives.iter().map(judged).collect();

@@ -6,8 +6,15 @@
 
 use tidemark_record::{least, supports};
 
-/// What is said behind the slowest of so many, which were measured in a window of so many seconds; nothing of enough.
-pub(super) fn told(percent: f64, due: u64, measured_s: f64, what: &str) -> Option<String> {
+/// What is said behind the slowest of so many, which were measured in a window of so many seconds, or in the phase of this
+/// name; nothing of enough.
+pub(super) fn told(
+    percent: f64,
+    due: u64,
+    measured_s: f64,
+    phase: Option<&str>,
+    what: &str,
+) -> Option<String> {
     let share = percent / 100.0;
     // 100 is the slowest by name
     if percent >= 100.0 || due == 0 || supports(share, due) {
@@ -15,8 +22,11 @@ pub(super) fn told(percent: f64, due: u64, measured_s: f64, what: &str) -> Optio
     }
     let least = least(share);
     let measured_s = (measured_s * least as f64 / due as f64).ceil();
-    let longer =
-        if measured_s > 0.0 { format!("; measure for at least {measured_s:.0}s") } else { String::new() };
+    let longer = match phase {
+        _ if measured_s <= 0.0 => String::new(),
+        Some(phase) => format!("; let phase {phase} last at least {measured_s:.0}s"),
+        None => format!("; measure for at least {measured_s:.0}s"),
+    };
     Some(format!(" (the slowest of {due}; p{percent} needs {least} {what}){longer}"))
 }
 
@@ -27,14 +37,18 @@ mod tests {
     #[test]
     fn how_many_a_percentile_needs_is_told_and_how_long_that_takes() {
         assert_eq!(
-            told(99.9, 10, 5.0, "requests").unwrap(),
+            told(99.9, 10, 5.0, None, "requests").unwrap(),
             " (the slowest of 10; p99.9 needs 1000 requests); measure for at least 500s"
         );
         assert_eq!(
-            [told(99.9, 1_000, 5.0, ""), told(100.0, 1, 5.0, ""), told(50.0, 2, 5.0, "")],
+            told(99.0, 50, 4.0, Some("low"), "requests").unwrap(),
+            " (the slowest of 50; p99 needs 100 requests); let phase low last at least 8s"
+        );
+        assert_eq!(
+            [told(99.9, 1_000, 5.0, None, ""), told(100.0, 1, 5.0, None, ""), told(50.0, 2, 5.0, None, "")],
             [None, None, None]
         );
-        assert!(told(99.99, 9_999, 5.0, "").unwrap().contains("needs 10000"));
-        assert!(told(99.0, 99, 5.0, "").unwrap().contains("needs 100 "));
+        assert!(told(99.99, 9_999, 5.0, None, "").unwrap().contains("needs 10000"));
+        assert!(told(99.0, 99, 5.0, None, "").unwrap().contains("needs 100 "));
     }
 }

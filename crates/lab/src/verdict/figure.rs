@@ -31,6 +31,8 @@ fn answered(of: &LabelTotals) -> u64 {
 /// What figures are taken from.
 pub struct Measured<'a> {
     pub(super) totals: &'a Totals,
+    /// The name of the phase that they are of, where they are not of the whole run.
+    phase: Option<&'a str>,
     /// Whether the driver was held up so much that it may have spoiled what it did not count.
     pub(super) limited: bool,
     /// Whether users wait for answers, so that whatever holds the driver up slows them all.
@@ -73,7 +75,21 @@ impl<'a> Measured<'a> {
             }
         };
         let waited_share = driver.waited_share.unwrap_or(0.0);
-        Measured { totals, limited, is_closed, hold_up_us, waited_share, forgiven: 0.0, unread_us }
+        Measured {
+            totals,
+            phase: None,
+            limited,
+            is_closed,
+            hold_up_us,
+            waited_share,
+            forgiven: 0.0,
+            unread_us,
+        }
+    }
+
+    /// The same of the phase of this name.
+    pub fn of_phase(self, phase: &'a str) -> Self {
+        Measured { phase: Some(phase), ..self }
     }
 
     /// The same where so many of the requests that were due may fail.
@@ -117,7 +133,7 @@ impl<'a> Measured<'a> {
     pub fn too_few(&self, objective: &Objective) -> Option<String> {
         let Metric::Percentile(percent) = objective.metric else { return None };
         let measured_s = self.totals.window.map_or(0.0, |window| window.length_s());
-        few::told(percent, self.of(objective)?.due(), measured_s, "requests")
+        few::told(percent, self.of(objective)?.due(), measured_s, self.phase, "requests")
     }
 
     /// What an objective on the share of what is offered comes to where the window is too short to tell whether what was under

@@ -36,7 +36,7 @@ pub fn result(objective: &Objective, metric: u16, figure: OwnFigure, of: &Measur
     }
     let few = match figure {
         OwnFigure::Percentile(percent) => {
-            few::told(percent, totals.values.count + totals.values.no_number, window_s, "numbers")
+            few::told(percent, totals.values.count + totals.values.no_number, window_s, None, "numbers")
         }
         _ => None,
     };

@@ -2,12 +2,26 @@
 //! driver was held up counts for each phase as for the whole run, as nobody knows in which of them it was.
 
 use tidemark_record::Totals;
+use tidemark_record::manifest::{ObjectiveResult, Undecided};
+use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Objective};
 
-/// The figures that an objective is held against, where it is on a phase.
-pub fn totals<'a>(objective: &Objective, run: &'a Totals) -> Option<&'a Totals> {
+/// The name and the figures of the phase that an objective is held against, where it is on one.
+pub fn of<'a>(objective: &Objective, plan: &'a Plan, run: &'a Totals) -> Option<(&'a str, &'a Totals)> {
     let About::Phase(phase, _) = objective.about else { return None };
-    run.phases.get(usize::from(phase)).map(|phase| &phase.totals)
+    let index = usize::from(phase);
+    Some((&plan.load.phases.get(index)?.name, &run.phases.get(index)?.totals))
+}
+
+/// What comes of an objective on a phase in which nothing was due: nobody knows. None where something was.
+pub fn undecided(objective: &Objective, name: &str, of: &Totals) -> Option<ObjectiveResult> {
+    (of.all.due() == 0).then(|| ObjectiveResult {
+        objective: objective.text.clone(),
+        measured: format!("{}, as nothing was due in phase {name}", super::NOT_MEASURED),
+        undecided: true,
+        undecided_by: Some(Undecided::TooFew),
+        ..ObjectiveResult::default()
+    })
 }
 
 #[cfg(test)]
@@ -24,7 +38,8 @@ mod tests {
     fn judged(objectives: &str, limits: &[&str]) -> Vec<ObjectiveResult> {
         let text = format!(
             "sessions: {{s: {{steps: [{{GET: /, label: Home}}, {{POST: /, label: Buy}}]}}}}\n\
-             load: {{phases: [{{name: low, for: 1s, rate: 1k/s}}, {{name: high, for: 1s, rate: 1500/s}}]}}\n\
+             load: {{phases: [{{name: low, for: 1s, rate: 1k/s}}, {{name: high, for: 1s, rate: 1500/s}}, \
+             {{name: calm, for: 1ms, rate: 1/s}}]}}\n\
              objectives:\n{objectives}\n"
         );
         let plan = tidemark_scenario::load_text("t.yaml", &text, Path::new("."), &[]).unwrap();
@@ -37,7 +52,11 @@ mod tests {
             measured: true,
             level: String::new(),
         };
-        let phases = [phase("low", 0, 1_000_000), phase("high", 1_000_000, 2_000_000)];
+        let phases = [
+            phase("low", 0, 1_000_000),
+            phase("high", 1_000_000, 2_000_000),
+            phase("calm", 2_000_000, 2_001_000),
+        ];
         writer.phases(&phases, |phase| plan.judges_parts_of_phase(phase));
         for index in 0..2u16 {
             let start_us = u64::from(index) * 1_000_000;
@@ -97,6 +116,15 @@ mod tests {
             let told = (result.met, result.undecided, result.measured.as_str());
             assert_eq!((told.0, told.1), (met, false), "{objective}: {told:?}");
             assert!(told.2.starts_with(measured), "{objective}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn an_objective_on_a_phase_in_which_nothing_is_due_is_not_decided() {
+        for objective in ["calm: p99 < 5ms", "calm: errors = 0", "calm: rate > 1/s", "calm: dropped = 0"] {
+            let result = &judged(&format!("  - {objective}"), &[])[0];
+            assert!(result.undecided && !result.met, "{result:?}");
+            assert_eq!(result.measured, "not measured, as nothing was due in phase calm");
         }
     }
 
