@@ -122,9 +122,14 @@ impl Found {
 
     /// Whether the interval has both ends, near each other, and was not left as it was where the time ended.
     pub fn is_narrow(&self) -> bool {
-        let Some((low, high)) = self.low_per_s.zip(self.high_per_s) else { return false };
         let is_told = !self.is_between_trials || self.ended == Some(Ending::Precise);
-        is_told && self.per_s.is_some_and(|per_s| high - low <= 2.0 * NARROW * per_s)
+        is_told && self.is_close()
+    }
+
+    /// Whether the interval has both ends, near each other.
+    pub fn is_close(&self) -> bool {
+        let Some((low, high)) = self.low_per_s.zip(self.high_per_s) else { return false };
+        self.per_s.is_some_and(|per_s| high - low <= 2.0 * NARROW * per_s)
     }
 
     /// What the search is worth once it has ended; `at_least_per_s`: requests each second that the system must hold, if so

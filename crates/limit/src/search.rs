@@ -178,11 +178,17 @@ pub fn next(goals: &[Goal], trials: &[Trial], options: &Options) -> Next {
         }
         over => over,
     };
-    match wanted {
+    let then = match wanted {
         Next::Trial(ask) if planner.fits(&ask) => Next::Trial(ask),
         Next::Trial(TrialPlan { purpose: Purpose::Refine { .. }, .. }) => planner.end(Ending::Budget),
         Next::Trial(_) => Next::Over(Ending::Budget),
         over => over,
+    };
+    match (then, planner.pending()) {
+        (Next::Over(ending), Some(asked)) if ending != Ending::Disturbed => {
+            planner.last(asked).unwrap_or(then)
+        }
+        _ => then,
     }
 }
 
@@ -536,6 +542,26 @@ impl Planner<'_> {
         Some(rounded_by(self.options.at_least_per_s? / each, f64::ceil).min(self.options.level_max))
     }
 
+    /// The level that must hold, where far more held and no last trial has shown or refuted it. That trial comes at the end:
+    /// what the search asked for before has used up what a system may have saved.
+    fn pending(&self) -> Option<f64> {
+        let was_tried = |asked: f64| {
+            let is_there = |of: &TrialPlan| of.purpose == Purpose::Last && of.level == asked;
+            self.counted.iter().any(|trial| is_there(&trial.ask))
+        };
+        let Lasting { held, broke } = self.lasting;
+        self.asked_far_below(self.levels(true).reduce(f64::max)).filter(|asked| {
+            let is_free = |broken: Option<f64>| broken.is_none_or(|broken| broken > *asked);
+            let is_shown = held.is_some_and(|held| held >= *asked);
+            !is_shown && !was_tried(*asked) && is_free(broke) && is_free(self.broken())
+        })
+    }
+
+    /// The level that must hold, where it is far below the highest that held.
+    fn asked_far_below(&self, held: Option<f64>) -> Option<f64> {
+        self.level_asked().filter(|asked| held.is_some_and(|held| self.is_far(*asked, held)))
+    }
+
     /// What follows a last trial that broke: a lower one, until one of that length holds, and then those in between.
     fn lower_last(&self, held: Option<f64>, broke: f64) -> Next {
         let is_last = |trial: &&&Trial| trial.ask.purpose == Purpose::Last && trial.ask.level == broke;
@@ -633,8 +659,12 @@ impl Planner<'_> {
         spent_s(self.trials)
     }
 
+    /// Whether a last trial was done; one that held far below the limit says nothing of that.
     fn had_last(&self) -> bool {
-        self.counted.iter().any(|trial| trial.ask.purpose == Purpose::Last)
+        let early = self.asked_far_below(self.levels(true).reduce(f64::max));
+        let is_of_limit = |trial: &&Trial| !trial.holds() || early != Some(trial.ask.level);
+        let mut last = self.counted.iter().copied().filter(|trial| trial.ask.purpose == Purpose::Last);
+        last.any(|trial| is_of_limit(&trial))
     }
 
     /// Whether there is time for a trial, and for the last one after it.
@@ -644,6 +674,8 @@ impl Planner<'_> {
             Purpose::Refine { .. } if !self.had_last() => takes(self.last_s()),
             _ => 0.0,
         };
+        let pending = self.pending().filter(|asked| ask.purpose != Purpose::Last || ask.level != *asked);
+        let after_s = after_s + pending.map_or(0.0, |_| takes(self.last_s()));
         self.spent_s() + takes(ask.measured_max_s) + after_s <= self.options.budget_s
     }
 }

@@ -327,6 +327,27 @@ fn what_must_hold_is_shown_by_a_last_trial_there_or_above() {
     assert_eq!(of(1_000.0, 430.0), (SearchVerdict::Fail, false));
 }
 
+/// What is asked for is far below the limit, and the time ends before that is known, or nothing lasts there.
+#[test]
+fn what_must_hold_far_below_the_limit_is_shown_however_the_search_ends() {
+    let asked = 300.0;
+    for budget_s in [40.0, 60.0, 120.0, 300.0] {
+        for lasts in [2_000.0, 1e9] {
+            let options = Options { at_least_per_s: Some(asked), ..Options::new(100.0, budget_s) };
+            let of = |ask: &TrialPlan| {
+                let lasts = ask.purpose != Purpose::Last || ask.level <= lasts;
+                trial(ask, ask.level <= 2_265.0 && lasts)
+            };
+            let (ending, trials) = carried_out(&options, of);
+            let found = found(&errors(), &trials, &options, &Resources::default(), Some(ending));
+            assert_eq!(found.verdict(Some(asked)), SearchVerdict::Pass, "{budget_s} {lasts}: {found:?}");
+            if budget_s == 300.0 && lasts == 1e9 {
+                assert!(found.lasted_per_s.unwrap() > 4_000.0, "the limit has a last trial, too");
+            }
+        }
+    }
+}
+
 /// Two of many trials were held up by the driver, one below and one above them not.
 #[test]
 fn a_driver_that_was_held_up_twice_at_one_level_throws_no_other_trial_away() {
