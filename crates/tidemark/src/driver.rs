@@ -26,7 +26,7 @@ pub struct DriverArguments {
     #[arg(long, value_name = "WHEN", default_value_t)]
     pub timestamps: Timestamps,
     /// Seed of the random numbers; the same seed draws the same numbers
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    #[arg(long, value_name = "N", value_parser = crate::quantities::seed)]
     pub seed: Option<u64>,
 }
 

@@ -30,6 +30,23 @@ pub fn time(text: &str) -> Result<Duration, String> {
     units::parse_duration(text).map_err(|error| error.to_string())
 }
 
+/// How long a load lasts.
+pub fn length(text: &str) -> Result<Duration, String> {
+    time(text).and_then(|time| match time.is_zero() {
+        true => Err("the load must last longer than 0".into()),
+        false => Ok(time),
+    })
+}
+
+/// The largest seed: JSON holds no larger whole number exactly.
+const SEED_MAX: u64 = (1 << 53) - 1;
+
+/// What random numbers begin with.
+pub fn seed(text: &str) -> Result<u64, String> {
+    let seed = text.parse().ok().filter(|seed| *seed <= SEED_MAX);
+    seed.ok_or_else(|| format!("--seed takes a whole number, 0 to {SEED_MAX}"))
+}
+
 /// The longest time for an answer.
 pub fn timeout(text: &str) -> Result<Duration, String> {
     match text.contains('/') {
@@ -101,6 +118,16 @@ mod tests {
         }
         for text in ["", "99", "600", "6xx", "204-200", "ok"] {
             assert!(statuses(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_length_of_nothing_and_a_seed_that_is_no_number_are_refused_in_words() {
+        assert_eq!(length("0").unwrap_err(), "the load must last longer than 0");
+        assert_eq!(length("1").unwrap(), Duration::from_secs(1));
+        assert_eq!(seed("7").unwrap(), 7);
+        for text in ["x", "-1", "9007199254740992"] {
+            assert!(seed(text).unwrap_err().starts_with("--seed takes a whole number"), "{text}");
         }
     }
 

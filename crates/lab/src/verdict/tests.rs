@@ -154,10 +154,7 @@ fn an_open_load_that_fell_behind_a_driver_with_nothing_left_is_not_decided() {
     assert_eq!(judged(true, &wanted(1.0)).status, Status::Fail, "who spins is never idle");
     let verdict = judged(true, &waited(0.51));
     assert_eq!(verdict.status, Status::Invalid);
-    assert!(
-        verdict.reasons.iter().any(|reason| reason.contains("waited for a core for 51 %")),
-        "{verdict:?}"
-    );
+    assert!(verdict.reasons.iter().any(|reason| reason.contains("waited for a core for 51%")), "{verdict:?}");
     assert_eq!(judged(false, &waited(0.5)).status, Status::Fail);
     // what the server said itself is no doing of the driver
     let refused = Ran { ended: &[ok(3_000_000, 10), (Outcome::Status, 1_000, 20)], ..ran };

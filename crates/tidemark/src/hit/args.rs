@@ -7,7 +7,7 @@ use clap::Args;
 use tidemark_scenario::plan::Watch;
 
 use crate::driver::{DriverArguments, driver_pin};
-use crate::quantities::{RateRange, count, rate, time, timeout, users};
+use crate::quantities::{RateRange, count, length, rate, time, timeout, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
@@ -55,7 +55,7 @@ pub struct HitArguments {
     #[arg(short, long, value_name = "N", value_parser = users, help_heading = LOAD)]
     pub connections: Option<u32>,
     /// Length of the measurement, like 30s or 5m [default: 10s]
-    #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time, help_heading = LOAD)]
+    #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = length, help_heading = LOAD)]
     pub duration: Option<Duration>,
     /// Stop after exactly N requests; all of them count
     #[arg(short = 'n', long, value_name = "N", value_parser = count, help_heading = LOAD)]

@@ -154,6 +154,8 @@ impl Reader<'_> {
             self.curl(lines)?
         } else if line.starts_with('{') {
             self.json(line)?
+        } else if rest.is_empty() && Method::ALL.iter().any(|known| known.as_str() == first) {
+            return Err(format!("{first} names no URL; write {first} URL"));
         } else if is_method(first, rest) {
             self.with_method(method(first)?, rest, lines)?
         } else {
@@ -202,6 +204,13 @@ impl Reader<'_> {
         let (word, body) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         if Method::ALL.iter().any(|known| known.as_str() == word) {
             return self.with_body(word.to_owned(), url, body.trim());
+        }
+        let is_url = |word: &str| word.starts_with("http://") || word.starts_with("https://");
+        if rest.split_whitespace().any(is_url) {
+            return Err(format!("two URLs in one line: {}; write each on a line of its own", shown(line)));
+        }
+        if line.contains('\t') {
+            return Err(format!("a tab within a URL: {}; write it as %09, or remove it", shown(line)));
         }
         Ok(Target { body: self.usual.body.clone(), ..Target::new(self.usual.method(), self.url(line)?) })
     }
@@ -283,7 +292,8 @@ fn is_curl(first: &str) -> bool {
 /// Whether a line begins with a method: one that all know, or any other in capitals before what can only be a URL.
 fn is_method(first: &str, rest: &str) -> bool {
     let is_known = Method::ALL.iter().any(|known| known.as_str().eq_ignore_ascii_case(first));
-    let is_capitals = first.bytes().all(|byte| byte.is_ascii_uppercase() || b"-_".contains(&byte));
+    let is_capitals = first.starts_with(|c: char| c.is_ascii_uppercase())
+        && first.bytes().all(|byte| byte.is_ascii_uppercase() || b"-_".contains(&byte));
     let is_url =
         rest.starts_with(['/', '?']) || rest.split_whitespace().next().is_some_and(|url| url.contains("://"));
     !rest.is_empty() && (is_known || is_capitals && is_url)
@@ -361,6 +371,12 @@ mod tests {
     fn mistakes_have_their_line() {
         for (text, says) in [
             ("/a\nhttp://elsewhere/b\n", "list:2: not on http://h:1"),
+            ("/a\thttp://h:1/b\n", "list:1: two URLs in one line"),
+            ("http://h:1/a\thttp://h:1/b\n", "list:1: two URLs in one line"),
+            ("http://h:1/a http://h:1/b\n", "list:1: two URLs in one line"),
+            ("/a\tb\n", "list:1: a tab within a URL"),
+            ("/a\nGET\n", "list:2: GET names no URL; write GET URL"),
+            ("- http://h:1/a\n", "list:1: not a request: - http://h:1/a"),
             ("GET /a\nX Y: 1\n", "list:2: not a request: X Y: 1"),
             ("/a\nPOST /b HTTP/1.0\n", "list:2: HTTP/1.0 cannot be set"),
             ("/b HTTP/2.0\n", "list:1: HTTP/2.0 cannot be set"),

@@ -20,6 +20,8 @@ use super::names::{Settings, free, name_of};
 use super::{Made, add_header, objectives};
 use crate::failure::Failure;
 
+/// What the user is called in a login.
+const USERS: [&str; 6] = ["user", "username", "user_name", "login", "email", "userid"];
 /// Most operations that are taken.
 const OPERATIONS_MAX: usize = 500;
 /// Longest path, characters.
@@ -119,6 +121,7 @@ pub(super) fn scenario(name: &str, document: &Json) -> Result<Made, Failure> {
         writes: 0,
         left_out: 0,
         other_methods: 0,
+        event_streams: 0,
     };
     making.paths(paths);
     let title = document["info"]["title"].as_str().map(short).filter(|title| !title.is_empty());
@@ -209,6 +212,8 @@ struct Making<'d> {
     writes: usize,
     left_out: usize,
     other_methods: usize,
+    /// GETs whose good answers are streams of events.
+    event_streams: usize,
 }
 
 /// An operation, with the path that it is at.
@@ -244,6 +249,10 @@ impl<'d> Making<'d> {
                     || !path.starts_with('/')
                 {
                     self.left_out += 1;
+                    continue;
+                }
+                if method == Method::Get && self.is_event_stream(body) {
+                    self.event_streams += 1;
                     continue;
                 }
                 let nearer = [&body["servers"], &item["servers"]];
@@ -291,7 +300,8 @@ impl<'d> Making<'d> {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.writes > 0 {
-            notes.push(format!("Commented out, as they write: {} operations.", self.writes));
+            let s = if self.writes == 1 { "" } else { "s" };
+            notes.push(format!("Commented out, as they write: {} operation{s}.", self.writes));
         }
         if self.left_out > 0 {
             notes
@@ -301,6 +311,12 @@ impl<'d> Making<'d> {
             notes.push(format!(
                 "Left out, {}: OPTIONS, TRACE and QUERY operations; `REQUEST` steps send them.",
                 self.other_methods
+            ));
+        }
+        if self.event_streams > 0 {
+            notes.push(format!(
+                "Left out, {}: GET of a stream of events (text/event-stream); `sse connect` steps read them.",
+                self.event_streams
             ));
         }
         let lost = self.samples.lost();
@@ -324,6 +340,18 @@ impl<'d> Making<'d> {
             );
         }
         steps
+    }
+
+    /// Whether every good answer is a stream of events, which does not end.
+    fn is_event_stream(&self, operation: &'d Json) -> bool {
+        let answers = operation["responses"].as_object().into_iter().flatten();
+        let good = answers.filter(|(code, _)| code.starts_with('2'));
+        let contents = good.filter_map(|(_, answer)| self.samples.resolved(answer)["content"].as_object());
+        let kinds = contents.flatten().map(|(kind, _)| kind.as_str());
+        // of Swagger 2
+        let produced = operation["produces"].as_array().into_iter().flatten().filter_map(Json::as_str);
+        let mut kinds = kinds.chain(produced).peekable();
+        kinds.peek().is_some() && kinds.all(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"))
     }
 
     /// Whether this is where a token is given to who says a password.
@@ -352,6 +380,12 @@ impl<'d> Making<'d> {
                         }
                         None => self.settings.secret(what, &entry.key, "login_password", comment),
                     };
+                    map.insert(entry.key, format!("${{{setting}}}"));
+                } else if USERS.contains(&entry.key.to_ascii_lowercase().as_str())
+                    && let Some(given) = entry.value.as_str()
+                {
+                    let what = format!("login {}", entry.key);
+                    let setting = self.settings.named(what, &entry.key, "login_user", "for the login", given);
                     map.insert(entry.key, format!("${{{setting}}}"));
                 }
             }
@@ -502,7 +536,7 @@ impl<'d> Making<'d> {
                 parameter.map_or_else(|| "1".into(), |parameter| self.samples.of_parameter(parameter));
             let parameter = parameter.unwrap_or(&Json::Null);
             let value = match value {
-                Value::Scalar(value) => value,
+                Value::Scalar(value) => style::segment(value),
                 several => {
                     out += &style::path(name, parameter, &several);
                     continue;

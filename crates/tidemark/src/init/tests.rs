@@ -891,9 +891,26 @@ fn parameters_are_written_in_their_style() {
     ] {
         has_lines(&documented(&path(more)), &[&format!("- GET: {wanted}")]);
     }
+    for (example, wanted) in [("x y/z", "id: x%20y%2Fz"), ("50%", "id: 50%25"), ("a:b@c", "id: a:b@c")] {
+        let text = documented(&path(json!({"example": example})));
+        assert!(text.contains(wanted), "{text}");
+    }
     let header = json!({"in": "header", "name": "X-Ids", "required": true, "example": [1, 2]});
     let document = json!({"openapi": "3.0.3", "paths": {"/s": {"get": {"parameters": [header]}}}});
     has_lines(&documented(&document), &["headers: {X-Ids: \"1,2\"}"]);
+}
+
+#[test]
+fn a_stream_of_events_is_left_out_and_told() {
+    let of = |answer: Json| {
+        documented(
+            &json!({"openapi": "3.0.3", "paths": {"/feed": {"get": {"responses": {"200": answer}}}, "/a": {"get": {}}}}),
+        )
+    };
+    let text = of(json!({"content": {"text/event-stream": {}}}));
+    assert!(!text.contains("GET: /feed") && text.contains("- GET: /a"), "{text}");
+    let both = of(json!({"content": {"text/event-stream": {}, "application/json": {}}}));
+    assert!(both.contains("- GET: /feed"), "{both}");
 }
 
 #[test]
@@ -996,7 +1013,8 @@ fn who_comes_is_a_setting_and_a_login_gives_its_token() {
         &text,
         &[
             "- POST: /auth/login",
-            "json: {user: ann, password: \"${password}\"}",
+            "user: ann",
+            "json: {user: \"${user}\", password: \"${password}\"}",
             "extract: {token: $.accessToken}",
             "auth: {bearer: \"${token}\"}",
             "rate: ${rate}",
@@ -1016,7 +1034,7 @@ fn a_login_that_sets_a_cookie_comes_first_and_a_logout_last() {
         "components": {"securitySchemes": {"session": {"type": "apiKey", "in": "cookie", "name": "sid"}}}});
     let made = openapi::scenario("x.json", &document).unwrap();
     let text = checked(&made);
-    has_lines(&text, &["password: open-sesame", "form: {login: ann, password: \"${password}\"}"]);
+    has_lines(&text, &["password: open-sesame", "form: {login: \"${login}\", password: \"${password}\"}"]);
     assert!(made.secrets().is_empty() && !text.contains("Cookie"), "{text}");
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}\n{text}"));
     assert!(at("- POST: /api/login") < at("- GET: /mine") && at("- GET: /mine") < at("logout"), "{text}");
@@ -1030,14 +1048,15 @@ fn a_document_of_swagger_2_is_read() {
         "definitions": {"Pet": {"required": ["name"], "properties": {"name": {"type": "string", "example": "Rex"}}}},
         "paths": {"/pets": {
             "get": {"security": [{"b": []}], "parameters": [{"$ref": "#/parameters/limit"},
-                {"in": "query", "name": "tags", "required": true, "type": "array", "collectionFormat": "multi", "minItems": 2, "items": {"type": "string"}}]},
+                {"in": "query", "name": "tags", "required": true, "type": "array", "collectionFormat": "multi", "minItems": 2, "items": {"type": "string"}},
+                {"in": "query", "name": "tabs", "required": true, "type": "array", "collectionFormat": "tsv", "minItems": 2, "items": {"type": "string"}}]},
             "post": {"parameters": [{"in": "body", "name": "pet", "schema": {"$ref": "#/definitions/Pet"}}]},
             "put": {"consumes": ["multipart/form-data"], "parameters": [{"in": "formData", "name": "photo", "type": "file"}]}}}});
     has_lines(
         &documented(&document),
         &[
             "url: https://h.test/v2",
-            "- GET: /pets?tags=x&tags=x",
+            "- GET: /pets?tags=x&tags=x&tabs=x%09x",
             "query: {limit: 5}",
             "auth: {basic: {user: \"${user}\", password: \"${password}\"}}",
             "#   json: {name: Rex}",
@@ -1092,7 +1111,7 @@ fn other_files_of_the_folder_are_read_and_what_is_not_is_named() {
     let made = made(&arguments).unwrap();
     let text = checked(&made);
     has_lines(&text, &["#   json: {name: Rex, mother: Ada}"]);
-    for part in ["none.yaml", "https://h/p.yaml#/P", "../up.yaml", "as they write: 1 operations"] {
+    for part in ["none.yaml", "https://h/p.yaml#/P", "../up.yaml", "as they write: 1 operation."] {
         assert!(made.remark.contains(part), "{part}\n{}", made.remark);
     }
 }

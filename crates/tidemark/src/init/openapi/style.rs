@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value as Json;
-use tidemark_scenario::source::Value;
+use tidemark_scenario::source::{Scalar, Value};
 
 use crate::init::as_json;
 
@@ -58,6 +58,7 @@ pub(super) fn query(name: &str, parameter: &Json, value: &Value) -> Vec<String> 
         let mark = match style {
             "spaceDelimited" => "%20",
             "pipeDelimited" => "%7C",
+            super::swagger::TAB_DELIMITED => "%09",
             _ => ",",
         };
         let texts: Vec<String> = texts.iter().map(|text| encoded(text)).collect();
@@ -92,6 +93,13 @@ pub(super) fn before(name: &str, parameter: &Json) -> String {
         "matrix" => format!(";{}=", encoded(name)),
         _ => String::new(),
     }
+}
+
+/// A plain value of a path as one segment: what may not stand there is percent-encoded.
+pub(super) fn segment(value: Scalar) -> Scalar {
+    let may_stand = |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@".contains(c);
+    let text = value.as_str().replace("$${", "${");
+    if text.chars().all(may_stand) { value } else { encoded(&text).as_str().into() }
 }
 
 /// A list or an object as a part of a path, encoded.

@@ -80,6 +80,9 @@ fn servers(document: &Json) -> Json {
     }
 }
 
+/// The style of `collectionFormat: tsv`, which OpenAPI 3 has no name for.
+pub(super) const TAB_DELIMITED: &str = "tabDelimited";
+
 /// A parameter that is no part of a body.
 fn parameter(of: &Json) -> Option<Json> {
     if of["in"] == "body" || of["in"] == "formData" {
@@ -89,7 +92,8 @@ fn parameter(of: &Json) -> Option<Json> {
     out["schema"] = schema(of);
     let (style, explode) = match of["collectionFormat"].as_str() {
         Some("multi") => ("form", true),
-        Some("ssv" | "tsv") => ("spaceDelimited", false),
+        Some("ssv") => ("spaceDelimited", false),
+        Some("tsv") => (TAB_DELIMITED, false),
         Some("pipes") => ("pipeDelimited", false),
         _ if of["in"] == "query" => ("form", false),
         _ => ("simple", false),
