@@ -17,8 +17,8 @@ pub use json::{json, schema};
 const BUSY_CORES: f64 = 0.5;
 /// What stands before what held the driver up.
 const DRIVER_BOUND: &str = "the load generator was the bottleneck: ";
-/// A system that uses a larger share of its cores has hardly any free, and a smaller one has.
-const FREE_BELOW: f64 = 0.7;
+/// A system that uses less than so much of a core is not held up by it; one thread of another may be.
+const FREE_BELOW_CORES: f64 = 0.5;
 /// Most trials that are not counted and have a line each.
 const NOT_COUNTED_MAX: usize = 5;
 
@@ -127,9 +127,14 @@ pub fn at_least(found: &Found, per_s: f64) -> String {
                     "undecided whether it holds {wanted}: that lies within the interval, and no last trial held there"
                 )
             }
+            (Some(_), Some(_)) if found.is_close() && found.lasted_per_s.is_none() => {
+                format!("{undecided}: no last trial held; give more --budget")
+            }
             (Some(_), Some(_)) => format!("{undecided}: the interval is too wide"),
             (Some(_), None) => format!("{undecided}: it was not tried that far"),
-            (None, Some(_)) => format!("{undecided}: the interval has no lower end yet"),
+            (None, Some(_)) => {
+                format!("{undecided}: no last trial held there or above; give more --budget")
+            }
             (None, None) if found.per_s.is_some() => format!("{undecided}: the limit has no interval yet"),
             (None, None) => format!("{undecided}: nothing has held yet"),
         },
@@ -216,12 +221,12 @@ pub fn cause(cause: &Cause) -> String {
             let sync = duration(*sync_us as f64);
             format!("the limit is the disk: every answer waits for it, and a sync takes {sync}")
         }
-        Cause::Within { cores, of } if *of > 0.0 && *cores < FREE_BELOW * of => format!(
+        Cause::Within { cores, of } if *of > 0.0 && *cores < FREE_BELOW_CORES => format!(
             "cause unknown: CPU, disk and connections were free (CPU: {cores:.2} of {})",
             cores_of(*of)
         ),
         Cause::Within { cores, of } if *of > 0.0 => {
-            format!("cause unknown: CPU was neither free nor full ({cores:.2} of {})", cores_of(*of))
+            format!("cause unknown (CPU: {cores:.2} of {})", cores_of(*of))
         }
         Cause::Within { cores, .. } if *cores > 0.0 => {
             format!("cause unknown: CPU was {cores:.2} cores (how many it has is not known)")
@@ -306,6 +311,7 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
     wanted
         .into_iter()
         .chain(limit)
+        .chain(not_lasted(search, found))
         .chain(neighbours(found))
         .chain(anomalies)
         .chain(not_counted(search))
@@ -313,6 +319,13 @@ pub(crate) fn remarks(search: &Search, found: &Found) -> Vec<String> {
         .chain(knee)
         .chain(search.notes.iter().cloned())
         .collect()
+}
+
+/// That no last trial held, where a limit is named; an answer to `--at-least` says that itself.
+fn not_lasted(search: &Search, found: &Found) -> Option<String> {
+    let is_limit = found.ended.is_some() && found.per_s.is_some() && search.at_least_per_s.is_none();
+    (is_limit && found.lasted_per_s.is_none())
+        .then(|| "whether it lasts is not shown: no last trial held".into())
 }
 
 /// What others used while they disturbed trials, by name.
@@ -338,7 +351,12 @@ fn not_counted(search: &Search) -> Vec<String> {
             NotCounted::Machine(why) => why.clone(),
         };
         let level = level_text(trial.ask.level, search.options.users);
-        Some(format!("trial {}, at {level}, is not counted: {why}", index + 1))
+        let held = match trial.verdict(&search.goals) {
+            Some(true) => " (it held)",
+            Some(false) => " (it broke)",
+            None => "",
+        };
+        Some(format!("trial {}, at {level}, is not counted{held}: {why}", index + 1))
     };
     let mut lines: Vec<String> = search.trials.iter().enumerate().filter_map(line).collect();
     let more = lines.len().saturating_sub(NOT_COUNTED_MAX);
@@ -567,6 +585,11 @@ pub(crate) mod tests {
         let wide = Found { high_per_s: Some(60_000.0), ..found.clone() };
         let undecided = "undecided whether it holds 45,000/s: the interval is too wide";
         assert_eq!(at_least(&wide, 45_000.0), undecided);
+        // near enough, and yet no trial shows it
+        let close = Found { ended: Some(Ending::Budget), lasted_per_s: None, ..found.clone() };
+        let close = Found { low_per_s: Some(41_000.0), is_between_trials: true, ..close };
+        let undecided = "undecided whether it holds 42,000/s: no last trial held; give more --budget";
+        assert_eq!(at_least(&close, 42_000.0), undecided);
         searches.searches[0].at_least_per_s = Some(50_000.0);
         let says = "less than the 50,000/s asked for";
         assert_eq!(remarks(&searches.searches[0], &found)[0], says);
@@ -580,7 +603,10 @@ pub(crate) mod tests {
         };
         let undecided = "undecided whether it holds 10/s: ";
         assert_eq!(of(Some(7.0), Some(7.0), None), format!("{undecided}it was not tried that far"));
-        assert_eq!(of(Some(7.0), None, Some(12.0)), format!("{undecided}the interval has no lower end yet"));
+        assert_eq!(
+            of(Some(7.0), None, Some(12.0)),
+            format!("{undecided}no last trial held there or above; give more --budget")
+        );
         assert_eq!(of(Some(7.0), None, None), format!("{undecided}the limit has no interval yet"));
         assert_eq!(of(None, None, None), format!("{undecided}nothing has held yet"));
     }
@@ -596,8 +622,11 @@ pub(crate) mod tests {
         let found = Found { knee_per_s: Some(40_000.0), ..found };
         let remarked = remarks(&searches.searches[0], &found);
         assert_eq!(remarked[0], "the limit is the CPU: system uses 1.00 of 1 core");
+        assert_eq!(remarked[1], "whether it lasts is not shown: no last trial held");
+        let lasted = Found { lasted_per_s: Some(40_000.0), ..found.clone() };
+        assert!(!remarks(&searches.searches[0], &lasted)[1].starts_with("whether"));
         assert!(
-            remarked[1].starts_with("beyond about 40,000/s") && remarked[2] == "a <note>",
+            remarked[2].starts_with("beyond about 40,000/s") && remarked[3] == "a <note>",
             "{remarked:?}"
         );
         let search = &mut searches.searches[0];
@@ -605,7 +634,7 @@ pub(crate) mod tests {
         let remarked = remarks(search, &found).join("; ");
         assert!(
             remarked.contains(
-                "trial 2, at 800/s, is not counted: the load generator was the bottleneck: its threads"
+                "trial 2, at 800/s, is not counted (it held): the load generator was the bottleneck: its threads"
             ),
             "{remarked}"
         );
@@ -648,8 +677,10 @@ pub(crate) mod tests {
         assert_eq!(cause(&Cause::Unknown), unknown);
         let free = "cause unknown: CPU, disk and connections were free (CPU: 0.40 of 2 cores)";
         assert_eq!(cause(&Cause::Within { cores: 0.4, of: 2.0 }), free);
-        let full = "cause unknown: CPU was neither free nor full (1.60 of 2 cores)";
-        assert_eq!(cause(&Cause::Within { cores: 1.6, of: 2.0 }), full);
+        for cores in [0.5, 1.13, 1.6] {
+            let used = format!("cause unknown (CPU: {cores:.2} of 2 cores)");
+            assert_eq!(cause(&Cause::Within { cores, of: 2.0 }), used, "one thread may be full");
+        }
         let falls = Anomaly::CapacityFalls {
             from_per_s: 347.0,
             from_after_s: 20.0,
@@ -687,7 +718,7 @@ pub(crate) mod tests {
         assert_eq!(lines(search), Vec::<String>::new());
         search.trials[1].not_counted =
             Some(NotCounted::Machine("the hypervisor took 1.00 of 2 cores".into()));
-        let line = "trial 2, at 800/s, is not counted: the hypervisor took 1.00 of 2 cores";
+        let line = "trial 2, at 800/s, is not counted (it held): the hypervisor took 1.00 of 2 cores";
         assert_eq!(lines(search), [line], "and not once more as an anomaly");
         let bound =
             Trial { not_counted: Some(NotCounted::Driver("its threads".into())), ..search.trials[2].clone() };
@@ -698,7 +729,7 @@ pub(crate) mod tests {
         let first = all.iter().position(|told| told == line).unwrap();
         assert_eq!(
             all[first + 1],
-            "trial 4, at 900/s, is not counted: the load generator was the bottleneck: its threads"
+            "trial 4, at 900/s, is not counted (it broke): the load generator was the bottleneck: its threads"
         );
         assert!(all[first + 4].starts_with("trial 7, at 900/s"), "{all:?}");
         assert_eq!(all[first + 5], "and 2 more; all trials are on the page and in --json");
