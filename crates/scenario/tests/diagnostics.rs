@@ -563,7 +563,10 @@ fn mistakes_with_groups_of_steps() {
     );
     let early = with(buy, "{objective: group Purchase max < 1s, abort early: true}");
     assert!(early.contains("decided at the end"), "{early}");
-    assert!(with(buy, "group Purchase dropped = 0").contains("cannot be asked for one label or group"));
+    assert!(
+        with(buy, "group Purchase dropped = 0")
+            .contains("is for the whole run only, not for one label, group or phase")
+    );
     let deep = (0..5).fold("[{GET: /}]".to_owned(), |steps, n| format!("[{{group: g{n}, steps: {steps}}}]"));
     assert!(with(&deep, "p99 < 1s").contains("a group within 4 others is too deep"));
     assert!(with("[{group: '', steps: [{GET: /}]}]", "p99 < 1s").contains("a group needs a name"));
