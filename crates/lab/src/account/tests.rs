@@ -195,7 +195,7 @@ fn waits_for_a_core_are_noted_and_so_is_that_nobody_counts_them() {
         waited(&summary)
     };
     assert_eq!(note(1.0, Some(0.05)), None);
-    assert!(note(1.0, Some(0.06)).unwrap().contains("no core for 6 %"));
+    assert!(note(1.0, Some(0.06)).unwrap().contains("no core for 6%"));
     assert!(note(1.0, None).unwrap().contains("no schedstat"));
     assert_eq!(note(0.0, None), None, "nothing was measured, which is said");
 }

@@ -127,7 +127,7 @@ fn status(claims: &Claims, sides: &[Side], unsure: Unsure) -> u8 {
 fn why_unknown(measured: bool, in_rounds: bool) -> &'static str {
     match (measured, in_rounds) {
         (false, _) => "not measured on every side, so that it cannot be sure",
-        (true, true) => "too few valid rounds to say",
+        (true, true) => "undecided: too few valid rounds",
         (true, false) => "undecided: too few valid runs, or too short ones",
     }
 }
@@ -280,8 +280,8 @@ mod tests {
     #[test]
     fn what_was_measured_too_seldom_is_not_said_to_be_unmeasured() {
         assert!(why_unknown(false, true).starts_with("not measured"));
-        assert_eq!(why_unknown(true, true), "too few valid rounds to say");
-        assert!(why_unknown(true, false).starts_with("too few valid runs"));
+        assert_eq!(why_unknown(true, true), "undecided: too few valid rounds");
+        assert!(why_unknown(true, false).starts_with("undecided: too few valid runs"));
     }
 
     #[test]

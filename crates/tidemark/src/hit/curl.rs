@@ -758,7 +758,7 @@ mod tests {
         for (line, says) in [
             ("curl --sslv2 h", "curl's flag --sslv2 is not understood here"),
             ("curl '- ' h", "curl's flag -  is not understood here"),
-            ("curl -K config h", "curl's flag -K"),
+            ("curl -K config h", "curl's -K is not supported"),
             ("curl h -c 100", "Flags of hit stand before the word curl"),
             ("curl h -r 100", "Flags of hit stand before the word curl"),
             ("curl h -n 100", "hit's own -n stands before the word curl"),

@@ -232,12 +232,12 @@ mod tests {
     fn what_a_shell_would_fill_in_is_named() {
         for (line, says) in [
             ("curl h -H \"A: $TOKEN\"", "$TOKEN would be expanded by a shell"),
-            ("a $X-1", "$X is"),
-            ("a ${X:-b}/c", "${X:-b} is"),
+            ("a $X-1", "$X would"),
+            ("a ${X:-b}/c", "${X:-b} would"),
             ("a \"$(date +%s)\"", "$(date +%s) would"),
-            ("a `date`", "`date` is"),
-            ("a $1", "$1 is"),
-            ("a \"$?\"", "$? is"),
+            ("a `date`", "`date` would"),
+            ("a $1", "$1 would"),
+            ("a \"$?\"", "$? would"),
             ("a http://h/?b=1&c=2", "& outside of quotes"),
             ("a | jq .", "| outside of quotes"),
             ("a > b", "> outside of quotes"),
