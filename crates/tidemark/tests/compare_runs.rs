@@ -79,7 +79,7 @@ fn a_planted_slowdown_is_found_and_fails_where_that_is_asked_for() {
     let claims = json(&output);
     let judged = &claims["fail_if"][0];
     assert!(judged["failed"].is_null(), "{judged}");
-    assert!(judged["says"].as_str().unwrap().contains("give several runs of each side"), "{judged}");
+    assert!(judged["says"].as_str().unwrap().contains("one run of each side cannot decide"), "{judged}");
 }
 
 #[test]

@@ -106,14 +106,20 @@ fn fastapis_own_document_becomes_a_scenario() {
             "- GET: /items/${number}",
             "#   json: {name: lamp, price: 9.5}",
             "#   check: {status: 201}",
-            "The API requires authentication",
-            "{auth: {bearer: '${env(\"TOKEN\")}'}}",
+            "a secret of the scheme OAuth2PasswordBearer",
+            "- POST: /login\n        form: {username: \"${username}\", password: \"${password}\"}",
+            "auth: {bearer: \"${token}\"}",
         ],
     );
-    // as it says itself: the address of the system; who is asked for a token is left out
+    // as it says itself: the address of the system, and the secrets; who is asked for a token is left out
     let text = made
         .replace("http://127.0.0.1:8080", &shop().url)
-        .replace("      - GET: /me\n        check: {status: 200}\n", "");
+        .replace("${env(\"TIDEMARK_PASSWORD\")}", "password of x")
+        .replace("  token: ${env(\"TIDEMARK_TOKEN\")}\n", "")
+        .replace(
+            "      - GET: /me\n        check: {status: 200}\n        auth: {bearer: \"${token}\"}\n",
+            "",
+        );
     fs::write(folder.path().join("my.yaml"), text).unwrap();
     works(folder.path(), "my.yaml");
 }
@@ -126,11 +132,14 @@ fn what_a_browser_did_is_done_again() {
     let (account, pages) = (bare(filled("{account}")), bare(filled("{nginx}")));
     let recording = recording.replace("127.0.0.1:3000", &account).replace("127.0.0.1:8080", &pages);
     fs::write(folder.path().join("shop.har"), recording).unwrap();
-    let output = run(folder.path(), &["init", "shop.har", "--host", &pages, "-o", "my.yaml"]);
+    let output =
+        run(folder.path(), &["init", "shop.har", "--host", &account, "--host", &pages, "-o", "my.yaml"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let made = fs::read_to_string(folder.path().join("my.yaml")).unwrap();
     assert_says(&made, &["- POST: /login", "form: {user: ann, password: \"${password}\"}", "- think: "]);
     assert!(!made.contains("plums") && !made.contains("Cookie:"), "{made}");
+    let made = made.replace("${env(\"TIDEMARK_PASSWORD\")}", "any");
+    fs::write(folder.path().join("my.yaml"), made).unwrap();
     let told = works(folder.path(), "my.yaml");
     // the session has the cookie that it was given
     assert_says(&told, &["> Cookie: sid=***", "\"user\":\"ann\"", "6 requests: all good"]);
