@@ -175,7 +175,7 @@ fn eighty_columns() {
                      on a CPU for 25.0%, 50.0% of the time
       cores          waited for one for 4.00% of the time
                      31.5µs each time that one woke
-      left late      median 12µs, p99 13µs, longest 13µs · none by 1ms or more
+      sent late      median 12µs, p99 13µs, longest 13µs · none by 1ms or more
                      10µs to 100µs: 100%
 
     Objectives
