@@ -22,6 +22,8 @@ const CLOSED: &[&str] = &["-c", "2"];
 
 /// Users who wait from the warm-up on for an answer that never comes: nothing is due in the measured window.
 const NOTHING_DUE: &str = "all users hang since the warm-up";
+/// A fast machine is through with all users before the window begins.
+const HANG: &str = "users hang, and few requests do";
 
 /// What a person says.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -156,7 +158,7 @@ fn table() -> Vec<Row> {
     other("allowed to fail, and so not achieved", failing(Fault::Silence, 4), OPEN, allowed, Pass);
     // users of whom all but those of a few requests hang
     let hung: &[_] = &["-c", "8", "-T", "6s", "--for", "5s"];
-    other("users hang, and few requests do", failing(Fault::Silence, 400), hung, &[], Fail);
+    other(HANG, failing(Fault::Silence, 400), hung, &[], Fail);
     other(NOTHING_DUE, failing(Fault::Silence, 1), &["-c", "2", "-T", "3s"], &[], Fail);
     rows
 }
@@ -223,6 +225,9 @@ fn wrong(row: &Row) -> Option<String> {
     }
     if row.name == NOTHING_DUE {
         return (due != 0).then(|| format!("{told}: {due} were due"));
+    }
+    if due == 0 && row.name == HANG {
+        return None;
     }
     if due == 0 || count("failed") + summary["good"]["requests"].as_u64().unwrap_or(0) != due {
         return Some(format!("{told}: the sums do not agree: {summary}"));
