@@ -565,7 +565,7 @@ fn mistakes_with_groups_of_steps() {
     assert!(early.contains("decided at the end"), "{early}");
     assert!(
         with(buy, "group Purchase dropped = 0")
-            .contains("is for the whole run only, not for one label, group or phase")
+            .contains("is for the whole run only, not for one label or group")
     );
     let deep = (0..5).fold("[{GET: /}]".to_owned(), |steps, n| format!("[{{group: g{n}, steps: {steps}}}]"));
     assert!(with(&deep, "p99 < 1s").contains("a group within 4 others is too deep"));
