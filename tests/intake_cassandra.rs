@@ -36,7 +36,7 @@ settings: {contact: ""}
 system:
   serve: ingest
   durability: synced
-  settings: {store: cassandra, contact: "${contact}", keyspace: straight, timeout_s: 60}
+  settings: {store: cassandra, contact: "${contact}", keyspace: straight, identity: key, timeout_s: 60}
 load: {users: 8, hold: 2s}
 verify: {store: cassandra}
 "#;
@@ -109,7 +109,16 @@ load: {users: 1, hold: 1s}
 
     // a message of the same key takes the place of one that was acknowledged
     let contact = format!("contact={contact}");
-    let settings = ["--set", "store=cassandra", "--set", "keyspace=straight", "--set", &contact];
+    let settings = [
+        "--set",
+        "store=cassandra",
+        "--set",
+        "keyspace=straight",
+        "--set",
+        "identity=key",
+        "--set",
+        &contact,
+    ];
     let mut served = Served::start("ingest", &[&settings[..], &["--durability", "synced"]].concat());
     let held = Client::connect(&served.authority).get("/messages/0000000001");
     let message = held.json()[0]["payload"].as_str().expect("a message").replace("41.7127837", "41.7127838");
@@ -137,8 +146,18 @@ fn two_intakes_keep_the_order_of_their_messages_whatever_their_clocks_say(contac
     const CLIENTS: u32 = 4;
     const ROUNDS: u32 = 50;
     let contact = format!("contact={contact}");
-    let settings =
-        ["--set", "store=cassandra", "--set", "keyspace=two", "--set", &contact, "--durability", "synced"];
+    let settings = [
+        "--set",
+        "store=cassandra",
+        "--set",
+        "keyspace=two",
+        "--set",
+        "identity=key",
+        "--set",
+        &contact,
+        "--durability",
+        "synced",
+    ];
     let late = |by| Served::start_in(&clock_set_back(by), "ingest", &settings);
     let right = Served::start("ingest", &settings);
     let mut wrong = late("-1h");
