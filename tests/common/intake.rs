@@ -2,8 +2,10 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Output, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -34,8 +36,15 @@ pub fn write_scenario(folder: &Path, name: &str, said: &str) {
     fs::write(folder.join(name), format!("{said}{SESSIONS}")).expect("the scenario is written");
 }
 
-/// Runs the program in a folder to its end.
+/// Runs the program in a folder to its end. Threads read what it prints: a full pipe would hold it up.
 pub fn run(folder: &Path, arguments: &[&str]) -> Output {
+    fn reader(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).expect("output");
+            bytes
+        })
+    }
     let mut child = tidemark()
         .args(arguments)
         .current_dir(folder)
@@ -43,12 +52,18 @@ pub fn run(folder: &Path, arguments: &[&str]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .expect("tidemark starts");
+    let stdout = reader(child.stdout.take().expect("a pipe"));
+    let stderr = reader(child.stderr.take().expect("a pipe"));
     let begin = Instant::now();
-    while child.try_wait().expect("wait").is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("wait") {
+            break status;
+        }
         assert!(begin.elapsed() < RUN_PATIENCE, "{arguments:?} does not end");
         std::thread::sleep(Duration::from_millis(50));
-    }
-    child.wait_with_output().expect("output")
+    };
+    let [stdout, stderr] = [stdout, stderr].map(|reader| reader.join().expect("output"));
+    Output { status, stdout, stderr }
 }
 
 /// What it told a person.

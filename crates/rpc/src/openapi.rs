@@ -41,8 +41,8 @@ pub(crate) fn document(title: &str, version: &str, services: &[&Description]) ->
 /// The WebSocket for calls, as far as HTTP goes.
 fn rpc() -> Value {
     let protocols = [Form::Json, Form::Binary].map(Form::protocol);
-    let header = |name: &str, schema: Value| json!({"name": name, "in": "header", "schema": schema});
-    let text = || json!({"type": "string"});
+    let header =
+        |name: &str, schema: Value| json!({"name": name, "in": "header", "required": true, "schema": schema});
     json!({
         "operationId": "rpc",
         "summary": "Calls over a WebSocket",
@@ -52,9 +52,9 @@ fn rpc() -> Value {
             protocols.join(" or ")
         ),
         "parameters": [
-            header("Upgrade", text()),
-            header("Sec-WebSocket-Version", text()),
-            header("Sec-WebSocket-Key", text()),
+            header("Upgrade", json!({"const": "websocket"})),
+            header("Sec-WebSocket-Version", json!({"const": "13"})),
+            header("Sec-WebSocket-Key", json!({"type": "string", "pattern": "^[A-Za-z0-9+/]{21}[AQgw]==$"})),
             header("Sec-WebSocket-Protocol", json!({"type": "string", "examples": protocols})),
         ],
         "responses": {

@@ -122,7 +122,8 @@ fn what_all_may_hold_together_is_bounded() {
         })
     };
     assert!(held(59_000) < 130_000);
-    for (method, body) in [("POST", 60_000), ("HEAD", 60_000)] {
+    // more than what is left, however small hyper's buffers are
+    for (method, body) in [("POST", 75_000), ("HEAD", 75_000)] {
         let mut second = Client::new(serving.0);
         second.send(
             format!("{method} /length HTTP/1.1\r\nHost: x\r\nContent-Length: {body}\r\n\r\n").as_bytes(),
