@@ -37,6 +37,9 @@ const INDENT: usize = 2;
 const NAME: usize = 15;
 /// First failures that are shown of each kind.
 const EXAMPLES: usize = 3;
+/// Columns of the time of such a failure, and lines of what it says.
+const EXAMPLE_AT: usize = 10;
+const EXAMPLE_LINES: usize = 3;
 
 /// Last lines of a log that is quoted; all are in the run directory.
 const LOG_LINES: usize = 8;
@@ -567,11 +570,19 @@ fn errors(text: &mut Text, manifest: &Manifest) {
             }
             shown.push(said);
             let at = format!("{}s", three_digits(example.at_s));
-            let detail = clean(example.detail);
-            let line = format!("{at:>8}  {}: {}", clean(example.label), detail.trim());
-            let line = cut(&line, text.width - 2 * INDENT, text.ellipsis());
-            let line = text.paint(QUIET, &line);
-            text.line(&format!("{:1$}{line}", "", 2 * INDENT));
+            let said = format!("{}: {}", clean(example.label), clean(example.detail).trim());
+            let width = text.width - 2 * INDENT - EXAMPLE_AT;
+            let mut lines = wrap(&said, width);
+            if lines.len() > EXAMPLE_LINES {
+                lines.truncate(EXAMPLE_LINES);
+                let last = lines.pop().unwrap_or_default();
+                lines.push(cut(&last, width.saturating_sub(length(text.ellipsis())), "") + text.ellipsis());
+            }
+            for (i, line) in lines.iter().enumerate() {
+                let at = if i == 0 { at.as_str() } else { "" };
+                let line = text.paint(QUIET, &format!("{at:>8}  {line}"));
+                text.line(&format!("{:1$}{line}", "", 2 * INDENT));
+            }
         }
     }
 }

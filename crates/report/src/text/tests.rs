@@ -160,7 +160,8 @@ fn eighty_columns() {
 
     Failures
       status            3  known after 900µs (median), 950µs at most
-           2.35s  Login: 503 Service Unavailable: {"reason":"the store is not there…
+           2.35s  Login: 503 Service Unavailable: {"reason":"the store is not there
+                  yet, try again in a moment"}
       timeout           8  known after 1.00s (median), 1.00s at most
       dropped           4
 
