@@ -105,7 +105,8 @@ impl Labels {
         for second in begin_us / SECOND_US..end_us.div_ceil(SECOND_US) {
             if self.each(labels).any(|of| of.answered.has(second)) {
                 if let Some(last) = last_good.filter(|last| last + 1 < second) {
-                    quiet.push(((last + 1) * SECOND_US, Some(second * SECOND_US)));
+                    // the answer came in that second, and not at its begin
+                    quiet.push(((last + 1) * SECOND_US, Some(second * SECOND_US + 1)));
                 }
                 last_good = Some(second);
             }

@@ -415,7 +415,9 @@ fn users_who_all_wait_for_a_slow_label_make_no_silent_system() {
     // one label is answered in the first second; then all users are with the other, which takes six
     let mut run = Run::new(4);
     run.second(0, &[1, S / 2], 100, NONE, 400);
-    (1..6).for_each(|second| drop(run.second(second, &[], 0, NONE, 50)));
+    for second in 1..6 {
+        run.second(second, &[], 0, NONE, 50);
+    }
     let mut late = ThreadInterval::empty(0, 6 * S, 7 * S);
     run.good(6 * S + 10_000);
     (late.quiet, late.last_good_us) = (std::mem::take(&mut run.quiet), run.last_good_us);

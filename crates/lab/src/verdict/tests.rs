@@ -410,7 +410,8 @@ fn what_was_under_way_at_the_end_is_achieved_as_far_as_it_was_in_time() {
         totals(&plan, &Ran { ended: &[ok(100_000, 60)], in_flight: 40, offered: Some(100), ..RAN });
     drain.series = vec![series(0, Outcome::Ok, 100_000, 40)];
     slow.add_interval(&drain);
-    assert!((slow.achieved_share() - 0.61).abs() < 1e-9, "{}", slow.achieved_share());
+    // sixty, and what is in service of 6/s that take 0.1 s
+    assert!((slow.achieved_share() - 0.606).abs() < 1e-4, "{}", slow.achieved_share());
 }
 
 /// One under way at the end, and none halfway, is no backlog that grew: the next is answered as soon.

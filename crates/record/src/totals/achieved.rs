@@ -188,7 +188,7 @@ mod tests {
         assert!((of_label - share).abs() < 1e-9, "{of_label}");
         // longer windows say the same
         let share = overloaded(9, &[15, 15, 20, 15, 15, 20, 15, 15, 20]).achieved_share();
-        assert!((0.40..0.43).contains(&share), "{share} of 41.7 %");
+        assert!((0.41..0.435).contains(&share), "{share} of 41.7 %, and the round that has just begun");
         // one of a single second, too, as far as it can
         let share = overloaded(1, &[15]).achieved_share();
         assert!((0.37..0.5).contains(&share), "{share} of 41.7 %");

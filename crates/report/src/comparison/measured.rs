@@ -376,11 +376,14 @@ mod tests {
         let blocks = |answered: [f64; 6]| -> Vec<Block> {
             answered.map(|answered| Block { length_s: 1.0, answered, ..Block::default() }).into()
         };
-        // answers take three of six seconds, and all of them came
-        let slow = within(blocks([0.0, 0.0, 0.0, 40.0, 40.0, 40.0]), Some(40.0));
+        // answers take a second, and all of them came
+        let slow = within(blocks([1.0, 40.0, 40.0, 40.0, 40.0, 40.0]), Some(40.0));
         let fast = within(blocks([40.0; 6]), Some(40.0));
         let estimate = slow.against(&fast, Measure::PerSecond).unwrap();
         assert!(estimate.log.abs() < 1e-9, "{estimate:?}");
+        // where most of the seconds have none nobody knows how sure that is
+        let slower = within(blocks([0.0, 0.0, 0.0, 40.0, 40.0, 40.0]), Some(40.0));
+        assert!(slower.against(&fast, Measure::PerSecond).is_none());
         // users who wait for answers have a rate by what came
         let users = within(blocks([20.0; 6]), None);
         assert!((users.against(&fast, Measure::PerSecond).unwrap().log - 0.5f64.ln()).abs() < 1e-9);

@@ -118,7 +118,7 @@ fn of_a_target(more: f64) -> Verdict {
     for second in 0..20 {
         let mut interval = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
         interval.in_window = true;
-        interval.measured_offered = 125;
+        interval.measured_offered = 5_120;
         interval.open_by_label =
             labels.iter().enumerate().map(|(at, label)| (*label, waits(at, second))).collect();
         interval.in_flight = interval.open_by_label.iter().map(|(_, count)| count).sum();
@@ -130,7 +130,6 @@ fn of_a_target(more: f64) -> Verdict {
     drain.series =
         labels.iter().map(|label| series(*label, Outcome::Ok, 1_000_000, 5 + (20.0 * more) as u32)).collect();
     totals.add_interval(&drain);
-    totals.offered += 200_000;
     let summary = summarize(&totals, Path::new("x"));
     judge(&evidence(&plan, &totals, &summary)).0
 }
