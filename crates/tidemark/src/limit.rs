@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn an_unknown_setting_of_over_is_told_as_that_with_what_there_is() {
         let file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
-        let text = "settings: {width: 1, depth: {default: 2}}\nsystem: {url: 'http://h'}\n\
+        let text = "settings: {width: 1, depth: 2}\nsystem: {url: 'http://h'}\n\
                     sessions: {s: {steps: [{GET: /}]}}\nload: {rate: 1/s, hold: 1s}\n";
         std::fs::write(file.path(), text).unwrap();
         let scenario = file.path().display().to_string();
