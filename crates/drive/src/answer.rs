@@ -68,8 +68,9 @@ impl Flaw {
 pub(crate) struct Probe {
     extractions: Vec<Extraction>,
     checks: Vec<Check>,
-    /// How often each extraction found nothing in a good answer, and whether it did in the last one.
-    not_found: Vec<(u64, bool)>,
+    /// How often each extraction found nothing in a good answer, and how often something; and whether it found nothing in the
+    /// last one.
+    not_found: Vec<(u64, u64, bool)>,
     /// Room for the groups of each extraction's regular expression.
     groups: Vec<Option<CaptureLocations>>,
     /// Whether the body is kept.
@@ -182,7 +183,7 @@ impl Probe {
             extractions: request.extractions.clone(),
             checks: request.checks.clone(),
             groups: request.extractions.iter().map(groups).collect(),
-            not_found: vec![(0, false); request.extractions.len()],
+            not_found: vec![(0, 0, false); request.extractions.len()],
             needs_body: request.needs_body(),
             looks: !(request.checks.is_empty() && request.extractions.is_empty()),
             looks_at_body: request.looks_at_body(),
@@ -240,7 +241,7 @@ impl Probe {
             let now_s = environment.epoch_ms / 1_000;
             let found = (is_json || !is_into_json(&extraction.source))
                 && extract(&extraction.source, groups, (answer, now_s), slot, &mut scratch.text);
-            self.not_found[index].1 = !found;
+            self.not_found[index].2 = !found;
             if !found {
                 match extraction.when_missing {
                     WhenMissing::Keep => {}
@@ -252,8 +253,8 @@ impl Probe {
         for index in 0..self.checks.len() {
             self.check(index, answer, &mut environment.context(slots), scratch)?;
         }
-        for (count, missed) in &mut self.not_found {
-            *count += u64::from(*missed);
+        for (count, found, missed) in &mut self.not_found {
+            *if *missed { count } else { found } += 1;
         }
         Ok(())
     }
@@ -310,13 +311,12 @@ impl Probe {
         self.unfollowed
     }
 
-    /// The variables of extractions that found nothing in good answers, where the scenario does not say that this may be,
-    /// and how often.
-    pub fn not_found(&self) -> impl Iterator<Item = (SlotIndex, u64)> {
+    /// The variables of extractions of which the scenario does not say that they may find nothing; how often each did so in a
+    /// good answer, and how often it found something.
+    pub fn not_found(&self) -> impl Iterator<Item = (SlotIndex, u64, u64)> {
         let all = self.extractions.iter().zip(&self.not_found);
-        let told =
-            all.filter(|(extraction, (count, _))| extraction.when_missing == WhenMissing::Tell && *count > 0);
-        told.map(|(extraction, (count, _))| (extraction.slot, *count))
+        let told = all.filter(|(extraction, _)| extraction.when_missing == WhenMissing::Tell);
+        told.map(|(extraction, (count, found, _))| (extraction.slot, *count, *found))
     }
 
     /// What was kept from an answer with this flaw, or with none. Nothing was where it has the wrong status, or a body that
@@ -328,7 +328,7 @@ impl Probe {
             _ => self.extractions.len(),
         };
         let kept =
-            self.extractions[..looked_at].iter().zip(&self.not_found).map(|(extraction, (_, missed))| {
+            self.extractions[..looked_at].iter().zip(&self.not_found).map(|(extraction, (.., missed))| {
                 let slot = usize::from(extraction.slot);
                 let value = variables.slots.get(slot).filter(|_| !missed);
                 Extracted {

@@ -70,6 +70,8 @@ pub struct NotFound {
     pub variable: String,
     /// In how many answers that were good otherwise.
     pub answers: u64,
+    /// In how many it found something.
+    pub found: u64,
 }
 
 /// How a drive ended.
@@ -267,10 +269,11 @@ impl Drive {
             one.hops.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.hops));
             one.unfollowed.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.unfollowed));
             end.slowest.extend(one.slowest);
-            for (request, slot, answers) in one.not_found {
-                add_not_found(&self.plan, request, slot, answers, &mut end.not_found);
+            for (request, told) in one.not_found {
+                add_not_found(&self.plan, request, told, &mut end.not_found);
             }
         }
+        end.not_found.retain(|told| told.answers > 0);
         end.phases = std::mem::take(&mut self.phases);
         end.stopped_us = self.stopper.control.stopped_ns().map(|at_ns| at_ns / 1_000);
         // stopped, or out of sessions
@@ -293,7 +296,12 @@ fn add_to_label(plan: &Plan, (request, count): (usize, u64), all: &mut Vec<(Stri
     }
 }
 
-fn add_not_found(plan: &Plan, request: usize, slot: SlotIndex, answers: u64, all: &mut Vec<NotFound>) {
+fn add_not_found(
+    plan: &Plan,
+    request: usize,
+    (slot, answers, found): (SlotIndex, u64, u64),
+    all: &mut Vec<NotFound>,
+) {
     let makes = |op: &Op| match op {
         Op::Request(made) => usize::from(*made) == request,
         _ => false,
@@ -303,8 +311,11 @@ fn add_not_found(plan: &Plan, request: usize, slot: SlotIndex, answers: u64, all
     let label = plan.requests.get(request).and_then(|request| plan.labels.get(usize::from(request.label)));
     let label = label.cloned().unwrap_or_default();
     match all.iter_mut().find(|known| known.label == label && known.variable == variable) {
-        Some(known) => known.answers += answers,
-        None => all.push(NotFound { label, variable, answers }),
+        Some(known) => {
+            known.answers += answers;
+            known.found += found;
+        }
+        None => all.push(NotFound { label, variable, answers, found }),
     }
 }
 
@@ -362,7 +373,10 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let schedule = Schedule::new(&plan.load, &limits, begin_ns, index, options.threads, &mut random);
         let exchange = Some(Exchange { sink: sink.clone(), returned });
         let recorder = Recorder::new(index, plan.labels.len(), begin_ns, window, exchange);
-        let recorder = recorder.with_groups(plan.groups.len()).with_metrics(own_kinds(&plan));
+        let recorder = recorder
+            .with_groups(plan.groups.len())
+            .with_kinds(plan.sessions.len())
+            .with_metrics(own_kinds(&plan));
         let recorder = recorder.with_phases(phase_ends(&plan.load, begin_ns));
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);

@@ -3,8 +3,11 @@
 //! What every request passes through is inlined by order, here and where it is recorded: what the compiler does by itself
 //! changes from build to build, and a call costs a tenth of what is done within it.
 
+use std::sync::Arc;
+
 use tidemark_record::Outcome;
 use tidemark_scenario::Unmet;
+use tidemark_scenario::plan::Op;
 
 use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
@@ -102,6 +105,7 @@ impl Thread<'_> {
         session.is_users_first = !again && session.origin.is_user();
         session.is_new_user = session.is_users_first;
         session.state = SessionState::Thinking;
+        self.recorder.session_begun(kind);
     }
 
     /// Goes on with a session until it waits for something.
@@ -144,6 +148,21 @@ impl Thread<'_> {
                     if session.due_ns > now_ns {
                         session.state = SessionState::Thinking;
                         self.timers.set(s, Alarm::Wake, session.due_ns);
+                        return;
+                    }
+                }
+                Turn::Refused(op) => {
+                    let Some(Op::Refuse { request, text, reason }) = ops.get(op) else { continue };
+                    let unmet = Unmet::Expression { text: Arc::clone(text), reason };
+                    let Prepared { target, timeout_ns, .. } = self.prepared[usize::from(*request)];
+                    session.turn_to(target);
+                    self.fall_due(s, *request, timeout_ns, now_ns);
+                    steps_done += 1;
+                    if !self.settle(s, Placed::failed(Fault::Unmet(unmet)), now_ns) {
+                        return;
+                    }
+                    if steps_done == STEPS_PER_TURN {
+                        self.timers.set(s, Alarm::Wake, now_ns);
                         return;
                     }
                 }

@@ -104,6 +104,8 @@ pub(crate) struct Recorder {
     outstanding: u64,
     /// Those of each label.
     open: Vec<u64>,
+    /// Sessions that began in this interval, by kind.
+    begun: Vec<u64>,
     /// Groups of steps of which a request was due, and which are not over.
     groups_open: u64,
     /// Bytes and CPU time when the interval began.
@@ -150,6 +152,7 @@ impl Recorder {
             connects: 0,
             outstanding: 0,
             open: vec![0; labels],
+            begun: Vec::new(),
             groups_open: 0,
             traffic: (0, 0),
             cpu_us: 0,
@@ -167,6 +170,12 @@ impl Recorder {
     /// For a plan with so many groups.
     pub fn with_groups(mut self, groups: usize) -> Self {
         self.groups = SeriesTable::of(groups);
+        self
+    }
+
+    /// For a plan with so many kinds of sessions.
+    pub fn with_kinds(mut self, kinds: usize) -> Self {
+        self.begun = vec![0; kinds];
         self
     }
 
@@ -463,6 +472,14 @@ impl Recorder {
         self.slowest.take()
     }
 
+    /// A session of this kind began.
+    #[inline]
+    pub fn session_begun(&mut self, kind: usize) {
+        if let Some(count) = self.begun.get_mut(kind) {
+            *count += 1;
+        }
+    }
+
     /// So many groups of steps have begun: their first request was due.
     pub fn groups_begun(&mut self, count: u64) {
         self.groups_open += count;
@@ -589,6 +606,9 @@ impl Recorder {
         interval.in_flight = self.outstanding.saturating_sub(gauges.waiting);
         let open = self.open.iter().enumerate().filter(|(_, count)| **count > 0);
         interval.open_by_label.extend(open.map(|(label, count)| (label as u16, *count)));
+        for (kind, count) in self.begun.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+            interval.sessions_begun.push((kind as u16, std::mem::take(count)));
+        }
         interval.connections = gauges.connections;
         interval.sent_bytes = gauges.traffic.0 - self.traffic.0;
         interval.received_bytes = gauges.traffic.1 - self.traffic.1;

@@ -187,6 +187,8 @@ pub(crate) enum Turn {
     Request(u16),
     /// A pause, microseconds.
     Think(u64),
+    /// A request to be counted as failed that is not sent, as the operation of this index says.
+    Refused(usize),
     /// To be told that the group which it began last is over.
     GroupOver,
     /// A number to be measured, as the operation of this index says.
@@ -459,6 +461,7 @@ impl Session {
                         groups.leave();
                     }
                 }
+                Op::Refuse { .. } => return Turn::Refused(self.next_op as usize - 1),
                 Op::Measure { if_good: true, .. } if !self.went_well => {}
                 Op::Measure { .. } => return Turn::Measure(self.next_op as usize - 1),
                 Op::End => return Turn::End,

@@ -124,7 +124,7 @@ pub(crate) struct ThreadEnd {
     /// The slowest requests that were answered.
     pub slowest: Vec<SlowRequest>,
     /// Requests and variables of extractions that found nothing, and how often.
-    pub not_found: Vec<(usize, SlotIndex, u64)>,
+    pub not_found: Vec<(usize, (SlotIndex, u64, u64))>,
     /// Requests that followed redirects, and how many.
     pub hops: Vec<(usize, u64)>,
     /// Requests whose answers were redirects that nobody follows and no check is about, and how many.
@@ -264,7 +264,7 @@ impl Thread<'_> {
             end.rows_not_alone += session.rows_not_alone();
         }
         for (request, prepared) in self.prepared.iter().enumerate() {
-            end.not_found.extend(prepared.probe.not_found().map(|(slot, count)| (request, slot, count)));
+            end.not_found.extend(prepared.probe.not_found().map(|told| (request, told)));
             let counted =
                 [(&mut end.hops, prepared.hops), (&mut end.unfollowed, prepared.probe.unfollowed())];
             counted

@@ -46,7 +46,7 @@ fn a_request_whose_variable_is_not_set_is_not_sent() {
     assert_eq!(details(&sum), ["variable \"id\" is not set"]);
     let sent: u64 = sum.intervals.iter().flat_map(|i| &i.series).map(|s| s.service_time_us.len()).sum();
     assert_eq!(sent, 20);
-    let told = NotFound { label: "GET /first".into(), variable: "id".into(), answers: 10 };
+    let told = NotFound { label: "GET /first".into(), variable: "id".into(), answers: 10, found: 0 };
     assert_eq!(sum.end.not_found, [told]);
 }
 
@@ -62,6 +62,36 @@ fn a_request_whose_expression_fails_is_not_sent() {
     told.dedup();
     assert_eq!(told, ["1 / n: division by zero", "word + 1: something in it is not a number"]);
     assert_eq!(server.requests(), 0);
+}
+
+#[test]
+fn a_repeat_whose_count_is_none_is_a_failure_of_its_first_request() {
+    let server = telling("{\"few\": -3, \"two\": \"2\", \"word\": \"lamp\"}");
+    let steps = |count: &str| {
+        format!(
+            "- GET: /first\n  extract:\n    few: $.few\n    two: $.two\n    word: $.word\n    none: {{json: $.none, when missing: clear}}\n\
+             - repeat: {count}\n  steps:\n    - GET: /again\n    - GET: /more\n- GET: /last"
+        )
+    };
+    for (count, again, refused) in [
+        ("\"${two}\"", 20, 0),
+        ("\"${two - 2}\"", 0, 0),
+        ("\"${none}\"", 0, 0),
+        ("\"${few}\"", 0, 10),
+        ("\"${two - 5}\"", 0, 10),
+        ("\"${word}\"", 0, 10),
+    ] {
+        let sum = ten(&server, &steps(count));
+        // labels are in the order of the steps
+        let of = |label, outcome| sum.count(|l, o, _| (l, o) == (label, outcome));
+        assert_eq!(of(1, Outcome::Ok), again, "{count}: {:?}", sum.examples());
+        assert_eq!(of(1, Outcome::Variable), refused, "{count}: {:?}", sum.examples());
+        assert_eq!(sum.outcome(Outcome::Variable), refused, "{count}: one failure each");
+        assert_eq!(of(3, Outcome::Ok), 10, "{count}: the session goes on");
+        if refused > 0 {
+            assert!(details(&sum)[0].ends_with("a repeat needs a whole number, not below 0"), "{count}");
+        }
+    }
 }
 
 #[test]

@@ -291,7 +291,7 @@ impl Account {
                  at once on a connection than `limits: streams` says, and `limits: connections` holds; the waits count"
             ));
         }
-        self.notes.extend(end.not_found.iter().map(|NotFound { label, variable, answers }| {
+        self.notes.extend(end.not_found.iter().map(|NotFound { label, variable, answers, .. }| {
             format!(
                 "{label}: nothing was found for \"{variable}\" in {answers} {}, which left it without a value; `when \
                  missing` says what shall be then",
@@ -442,6 +442,7 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
         | Op::Think(_)
         | Op::BeginGroup(_)
         | Op::EndGroup
+        | Op::Refuse { .. }
         | Op::Measure { .. }
         | Op::End => None,
     });

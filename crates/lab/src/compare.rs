@@ -209,7 +209,7 @@ impl Series<'_> {
         let Some(finished) = run(turn, plan, options)? else { return Ok(false) };
         let summary = &finished.manifest.summary;
         if turn.part == Part::OwnLoad {
-            self.rates[side].push(summary.achieved_per_s);
+            self.rates[side].push(summary.rate_per_s());
         }
         self.record.runs.push(ComparedRun { side, part: turn.part, round: turn.round, dir });
         self.record.write(self.dir).map_err(unwritten)?;

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, DriveError, PhaseTimes, TRACED_BYTES};
 use tidemark_record::fault;
-use tidemark_record::{Event, Manifest, RunWriter, summarize};
+use tidemark_record::{Event, Manifest, RunWriter, summarize, tell_achieved_due};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{LABEL_BYTES, RequestPlan, Store, SystemOrigin};
 use tidemark_scenario::units::Size;
@@ -251,7 +251,11 @@ impl Experiment {
         summary.maintenance = maintenance;
         writer.find_bumps(&mut summary.maintenance, &summary.faults);
         summary.steady_state = Some(steady::test(&plan.load, writer.seconds(), &summary.faults));
-        let outage = load.silence.outage();
+        if verdict::has_a_rate(&plan.load) {
+            tell_achieved_due(&mut summary, totals);
+        }
+        let (single, joined) = verdict::judged_by_silence(plan);
+        let outages = load.silence.outages(&single, &joined);
         summary.driver.busiest = load.neighbours.busiest();
         summary.driver.limits = verdict::limits(&summary, totals, &plan.load, self.options.spin);
         let (mut verdict, mut objectives) = verdict::judge(&verdict::Evidence {
@@ -260,7 +264,8 @@ impl Experiment {
             summary: &summary,
             undisturbed: load.undisturbed.as_ref(),
             system_ended: load.system_ended.as_deref(),
-            outage: outage.as_ref(),
+            outages: &outages,
+            not_found: &load.end.not_found,
             spin: self.options.spin,
             is_part: self.options.is_part,
             cores: match self.options.pins.system.len() {
@@ -286,7 +291,7 @@ impl Experiment {
         summary.steps.retain(|step| is_told(&step.label, step.requests));
         summary.groups.retain(|group| group.count > 0);
         summary.warnings = account::warnings(&load.end);
-        summary.warnings.extend(verdict::warnings(totals));
+        summary.warnings.extend(verdict::warnings(plan, totals, &load.end.not_found));
         account.drove(&load.end, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;

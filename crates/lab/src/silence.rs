@@ -4,12 +4,18 @@
 //! errors and a good throughput of the first half: by its figures alone such a run would pass. Of one that keeps its
 //! connections and says nothing more, no more fails than there are users, and that is known after the window only. So
 //! what counts here is time, not requests: from one good answer to the next, wherever seconds begin.
+//!
+//! A part of it may be silent while others answer: a label, and a group, a target or a kind of sessions. It is judged in the
+//! same way, by whole seconds, of which only those count in which anything was asked of it.
 
-use std::collections::BTreeMap;
+mod labels;
 
-use tidemark_record::{Outcome, QUIET_US, ThreadInterval, Window};
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::verdict::{CORE_WAIT_SHARE_MAX, NO_CORE_SHARE};
+use tidemark_record::{Outcome, QUIET_US, SECOND_US, ThreadInterval, Window};
+
+use crate::verdict::{CORE_WAIT_SHARE_MAX, NO_CORE_SHARE, Named, is_too_rare};
+use labels::Labels;
 
 /// So many failures in a silence are no chance, …
 const FAILURES: u64 = 10;
@@ -129,8 +135,20 @@ pub struct Silence {
     threads: BTreeMap<u16, Thread>,
     /// From the window's begin on, by the interval's end.
     slices: BTreeMap<u64, Slice>,
-    longest_good_us: u64,
-    longest_good_after_us: u64,
+    labels: Labels,
+}
+
+/// Who is silent: the system, or a part of it.
+struct Heard<'a> {
+    /// In a sentence.
+    who: &'a str,
+    /// The labels of a part; none of the system.
+    labels: Option<&'a BTreeSet<usize>>,
+    /// Good answers in the window.
+    good: u64,
+    quiet: Vec<Quiet>,
+    /// How many silences are looked at, in how many parts.
+    looks: usize,
 }
 
 impl Silence {
@@ -148,6 +166,7 @@ impl Silence {
         thread.last_good_us = interval.last_good_us;
         thread.had_good |= interval.series.iter().any(|series| series.outcome == Outcome::Ok);
         let had_good = thread.had_good;
+        self.labels.add(interval);
         self.known = Some(both(self.known, start_us, end_us));
         if interval.in_window {
             self.window = Some(both(self.window, start_us, end_us));
@@ -168,13 +187,8 @@ impl Silence {
         for series in &interval.series {
             let count = series.response_time_us.len();
             match series.outcome {
-                Outcome::Ok if interval.in_window => {
-                    self.good += count;
-                    self.longest_good_us = self.longest_good_us.max(series.service_time_us.max());
-                }
-                Outcome::Ok => {
-                    self.longest_good_after_us = self.longest_good_after_us.max(series.service_time_us.max());
-                }
+                Outcome::Ok if interval.in_window => self.good += count,
+                Outcome::Ok => {}
                 // what was never sent says nothing about the system
                 Outcome::Variable => {}
                 failed if interval.in_window || series.measured => {
@@ -190,23 +204,52 @@ impl Silence {
         self.stopped_us = Some(at_us);
     }
 
-    /// One, if requests succeeded within the window and for a while none did; where there are several, one that
-    /// [was heard](Outage::is_heard).
+    /// That of the system, if requests succeeded within the window and for a while none did; else those of each of these parts;
+    /// of what is `joined` from several only where none of the `single` ones has any.
+    pub fn outages(&self, single: &[Named], joined: &[Named]) -> Vec<Outage> {
+        if let Some(outage) = self.outage() {
+            return vec![outage];
+        }
+        let seconds = self.window.map_or(0, |(begin_us, end_us)| (end_us - begin_us) / SECOND_US);
+        let looks = (single.len() + joined.len()) * usize::try_from(seconds).unwrap_or(usize::MAX).max(1);
+        let told = |parts: &[Named]| -> Vec<Outage> {
+            parts.iter().filter_map(|part| self.outage_of_part(part, looks)).collect()
+        };
+        let single = told(single);
+        if single.is_empty() { told(joined) } else { single }
+    }
+
+    /// That of the system.
     pub fn outage(&self) -> Option<Outage> {
         let quiet = self.quiet();
+        self.longest(&Heard { who: "the system", labels: None, good: self.good, quiet, looks: 1 })
+    }
+
+    fn outage_of_part(&self, part: &Named, looks: usize) -> Option<Outage> {
+        let (begin_us, end_us) = self.known?;
+        let quiet = self.labels.quiet(&part.labels, begin_us, end_us);
+        let quiet = quiet.into_iter().map(|(begin_us, end_us)| Quiet { begin_us, end_us }).collect();
+        let good = self.labels.good(&part.labels);
+        self.longest(&Heard { who: &part.name, labels: Some(&part.labels), good, quiet, looks })
+    }
+
+    /// One silence that counts; where there are several, one that [was heard](Outage::is_heard).
+    fn longest(&self, of: &Heard<'_>) -> Option<Outage> {
+        let quiet = &of.quiet;
         let mut ended: Vec<Quiet> = quiet.iter().copied().filter(|quiet| quiet.end_us.is_some()).collect();
         ended.sort_by_key(|quiet| std::cmp::Reverse(quiet.length_us()));
         // users who think for long and in step are silent together, and well
-        let is_usual = |of: &Quiet| {
-            let well =
-                |other: &&Quiet| self.failed(other.begin_us, other.begin_us + other.length_us()).is_empty();
+        let is_usual = |one: &Quiet| {
+            let well = |other: &&Quiet| {
+                self.failed(of, other.begin_us, other.begin_us + other.length_us()).is_empty()
+            };
             let usual_us =
-                ended.iter().find(|other| *other != of && well(other)).map_or(0, |other| other.length_us());
-            let end_us = of.end_us.unwrap_or_else(|| self.window.map_or(0, |(_, end_us)| end_us));
-            end_us.saturating_sub(of.begin_us) <= USUAL * usual_us
+                ended.iter().find(|other| *other != one && well(other)).map_or(0, |other| other.length_us());
+            let end_us = one.end_us.unwrap_or_else(|| self.window.map_or(0, |(_, end_us)| end_us));
+            end_us.saturating_sub(one.begin_us) <= USUAL * usual_us
         };
-        let at_the_end = quiet.iter().rev().find_map(|quiet| self.at_the_end(*quiet, is_usual(quiet)));
-        let within = ended.iter().filter_map(|quiet| self.within(*quiet, is_usual(quiet)));
+        let at_the_end = quiet.iter().rev().find_map(|quiet| self.at_the_end(of, *quiet, is_usual(quiet)));
+        let within = ended.iter().filter_map(|quiet| self.within(of, *quiet, is_usual(quiet)));
         let mut unheard = None;
         for outage in at_the_end.into_iter().chain(within) {
             if outage.is_heard() {
@@ -232,21 +275,23 @@ impl Silence {
 
     /// What of a silence lies in the window, and how many good answers were missed there at the rate of the other time.
     /// `without_waits`: without the time in which every thread waited for a core.
-    fn in_window(&self, quiet: Quiet, without_waits: bool) -> Option<(u64, f64)> {
+    fn in_window(&self, of: &Heard<'_>, quiet: Quiet, without_waits: bool) -> Option<(u64, f64)> {
         let (begin_us, end_us) = self.window?;
         let from_us = quiet.begin_us.max(begin_us);
         let silent_us = quiet.end_us.unwrap_or(u64::MAX).min(end_us).checked_sub(from_us)?;
-        let not_counted_us = self.not_counted_us(from_us, from_us + silent_us, without_waits);
+        let not_counted_us = self.not_counted_us(of, from_us, from_us + silent_us, without_waits);
         let silent_us = silent_us.saturating_sub(not_counted_us);
         // two answers in a millisecond are no rate
         let other_us = (end_us - begin_us).saturating_sub(silent_us).max(QUIET_US);
-        Some((silent_us, self.good as f64 * silent_us as f64 / other_us as f64))
+        Some((silent_us, of.good as f64 * silent_us as f64 / other_us as f64))
     }
 
-    /// How much of this time does not count: a driver that was not there hears nothing, nor does one that waits for a core.
-    fn not_counted_us(&self, from_us: u64, to_us: u64, without_waits: bool) -> u64 {
+    /// How much of this time does not count: a driver that was not there hears nothing, nor does one that waits for a core; nor
+    /// does a part answer of which nothing is asked.
+    fn not_counted_us(&self, of: &Heard<'_>, from_us: u64, to_us: u64, without_waits: bool) -> u64 {
         let absent_us: u64 = self.overlapping(from_us, to_us).map(|slice| slice.absent_us).sum();
-        absent_us + if without_waits { self.unheard_us(from_us, to_us) } else { 0 }
+        let unasked_us = of.labels.map_or(0, |labels| self.labels.unasked_us(labels, from_us, to_us));
+        absent_us + unasked_us + if without_waits { self.unheard_us(from_us, to_us) } else { 0 }
     }
 
     /// For how long of this time every thread waited for a core at most: when within an interval nobody knows.
@@ -264,6 +309,7 @@ impl Silence {
     /// it does, all of it or without the time in which every thread waited for a core.
     fn outage_of(
         &self,
+        of: &Heard<'_>,
         (from_us, to_us): (u64, u64),
         failed_by: Failure,
         words: impl FnOnce(f64) -> String,
@@ -276,7 +322,7 @@ impl Silence {
         let unheard_us = self.unheard_us(time.start_us, time.end_us) as f64;
         let unheard_share = unheard_us / (time.end_us - time.start_us).max(1) as f64;
         let did = if failed_by == Failure::Answered { "gave no good answer" } else { "stopped answering" };
-        let reason = format!("the system {did}{words}");
+        let reason = format!("{} {did}{words}", of.who);
         Some(Outage { reason, time, failed_by, unheard_share, counts_as_heard: counts(true).is_some() })
     }
 
@@ -287,7 +333,10 @@ impl Silence {
             .take_while(move |slice| slice.start_us < to_us)
     }
 
-    fn failed(&self, from_us: u64, to_us: u64) -> Failed {
+    fn failed(&self, of: &Heard<'_>, from_us: u64, to_us: u64) -> Failed {
+        if let Some(labels) = of.labels {
+            return self.labels.failed(labels, from_us, to_us);
+        }
         let mut failed = Failed::new();
         let is_within = |slice: &&Slice| {
             slice.failed_us.is_some_and(|(first_us, last_us)| last_us > from_us && first_us < to_us)
@@ -299,21 +348,21 @@ impl Silence {
     }
 
     /// Of the end of the window.
-    fn at_the_end(&self, quiet: Quiet, is_usual: bool) -> Option<Outage> {
+    fn at_the_end(&self, of: &Heard<'_>, quiet: Quiet, is_usual: bool) -> Option<Outage> {
         let ((_, window_end_us), (_, known_end_us)) = (self.window?, self.known?);
-        if quiet.end_us.is_some_and(|end_us| end_us <= window_end_us) || self.good == 0 {
+        if quiet.end_us.is_some_and(|end_us| end_us <= window_end_us) || of.good == 0 {
             return None;
         }
         let is_no_chance =
-            |silent_us: u64, missed: f64| missed >= MISSED && silent_us >= WITHIN_US && !is_usual;
+            |silent_us: u64, missed: f64| is_missed(missed, of) && silent_us >= WITHIN_US && !is_usual;
         if quiet.end_us.is_none() {
             let end_us = self.stopped_us.unwrap_or(known_end_us).max(window_end_us);
-            let failed = self.failed(quiet.begin_us, u64::MAX);
+            let failed = self.failed(of, quiet.begin_us, u64::MAX);
             let all: u64 = failed.values().sum();
             // all of it, where it counts
             let counts = |without_waits| {
-                let (silent_us, missed) = self.in_window(quiet, without_waits)?;
-                let not_counted_us = self.not_counted_us(quiet.begin_us, end_us, without_waits);
+                let (silent_us, missed) = self.in_window(of, quiet, without_waits)?;
+                let not_counted_us = self.not_counted_us(of, quiet.begin_us, end_us, without_waits);
                 let all_us = (end_us - quiet.begin_us).saturating_sub(not_counted_us);
                 let is_told = is_no_chance(silent_us, missed) || (silent_us >= QUIET_US && all >= FAILURES);
                 (all_us >= QUIET_US && is_told).then_some(all_us)
@@ -325,44 +374,49 @@ impl Silence {
                     ": in the last {last_s:.1}s no request succeeded and {all} failed, most of them by {by}"
                 )
             };
-            return self.outage_of((quiet.begin_us, end_us), Failure::of(most), words, counts);
+            return self.outage_of(of, (quiet.begin_us, end_us), Failure::of(most), words, counts);
         }
         // what of it lies in the window, where it counts
+        let hung_us = self.labels.hung_us(of.labels, HUNG)?;
         let counts = |without_waits| {
-            let (silent_us, missed) = self.in_window(quiet, without_waits)?;
-            let hung_us = silent_us.max(HUNG * self.longest_good_us);
-            let is_hang = silent_us >= QUIET_US && self.longest_good_after_us > hung_us;
+            let (silent_us, missed) = self.in_window(of, quiet, without_waits)?;
+            let is_hang = silent_us >= QUIET_US && hung_us > silent_us;
             (is_hang && is_no_chance(silent_us, missed)).then_some(silent_us)
         };
         let words = |last_s: f64| {
             format!(
                 ": in the last {last_s:.1}s of the window no request succeeded, and what was under way then took up to {:.1}s",
-                self.longest_good_after_us as f64 / 1e6
+                hung_us as f64 / 1e6
             )
         };
-        self.outage_of((quiet.begin_us, window_end_us), Failure::TimedOut, words, counts)
+        self.outage_of(of, (quiet.begin_us, window_end_us), Failure::TimedOut, words, counts)
     }
 
     /// Of the time between two answers.
-    fn within(&self, quiet: Quiet, is_usual: bool) -> Option<Outage> {
+    fn within(&self, of: &Heard<'_>, quiet: Quiet, is_usual: bool) -> Option<Outage> {
         let (window_begin_us, window_end_us) = self.window?;
         let end_us = quiet.end_us?;
         // what of it lies in the window, where it counts
         let counts = |without_waits| {
-            let (silent_us, missed) = self.in_window(quiet, without_waits)?;
+            let (silent_us, missed) = self.in_window(of, quiet, without_waits)?;
             let share = silent_us as f64 / (window_end_us - window_begin_us).max(1) as f64;
             let is_long = silent_us >= QUIET_US && share >= SHARE;
-            (self.judges_breaks && is_long && missed >= MISSED).then_some(silent_us)
+            (self.judges_breaks && is_long && is_missed(missed, of)).then_some(silent_us)
         };
-        let failed = self.failed(quiet.begin_us, end_us);
+        let failed = self.failed(of, quiet.begin_us, end_us);
         let all: u64 = failed.values().sum();
         let most = most(&failed).filter(|_| !is_usual || all >= FAILURES)?;
         let by = most.name();
         let words = |silent_s: f64| {
             format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most of them by {by}")
         };
-        self.outage_of((quiet.begin_us, end_us), Failure::of(most), words, counts)
+        self.outage_of(of, (quiet.begin_us, end_us), Failure::of(most), words, counts)
     }
+}
+
+/// Whether so many good answers that did not come are no chance.
+fn is_missed(missed: f64, of: &Heard<'_>) -> bool {
+    missed >= MISSED && is_too_rare(missed, of.looks)
 }
 
 fn both(range: Option<(u64, u64)>, start_us: u64, end_us: u64) -> (u64, u64) {

@@ -233,7 +233,7 @@ fn longest_way(kind: &SessionKind, is_counted: &dyn Fn(u16) -> bool) -> Option<u
         let goes_to = |to: u32| most.get(to as usize).copied().filter(|_| to as usize > at);
         let next = most[at + 1];
         most[at] = match op {
-            Op::Request(request) => next + u64::from(is_counted(*request)),
+            Op::Request(request) | Op::Refuse { request, .. } => next + u64::from(is_counted(*request)),
             Op::Jump(to) => goes_to(*to)?,
             Op::JumpUnless { to, .. } | Op::JumpUnlessGood(to) => goes_to(*to)?.max(next),
             Op::Choose { ways, .. } => {

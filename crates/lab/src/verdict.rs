@@ -33,14 +33,17 @@ mod reach;
 mod users;
 mod window;
 
+pub(crate) use chance::is_too_rare;
 pub use driver::limits;
 pub(crate) use driver::{CORE_WAIT_SHARE_MAX, NO_CORE_SHARE};
+pub(crate) use parts::{Named, judged_by_silence};
 
 use std::time::Duration;
 
+use tidemark_drive::NotFound;
 use tidemark_record::Totals;
 use tidemark_record::manifest::{ObjectiveResult, Undecided};
-use tidemark_record::summary::{Process, Status, Summary, Verdict};
+use tidemark_record::summary::{BOTTLENECK, Process, Status, Summary, Verdict};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, Load, LoadModel, Metric, Objective};
 
@@ -49,11 +52,10 @@ use allowed::Allowed;
 use figure::{Both, Measured};
 use users::Lost;
 
-/// What stands in front of a reason that is about the driver, and of one that is about the machine.
+/// What stands in front of a reason that is about the driver, and of one that is about the machine. What the first means is said
+/// once: [`BOTTLENECK`].
 pub(crate) const DRIVER_BOUND: &str = "driver-bound: ";
 pub(crate) const MACHINE_BOUND: &str = "machine-bound: ";
-/// What that means, once.
-const BOTTLENECK: &str = "the load generator was the bottleneck: ";
 /// What stands between an objective that was missed and what was measured of it.
 pub(crate) const MISSED: &str = " missed: ";
 
@@ -69,8 +71,10 @@ pub struct Evidence<'a> {
     pub undisturbed: Option<&'a Totals>,
     /// How the system ended, if it did so by itself.
     pub system_ended: Option<&'a str>,
-    /// How it stopped answering, as far as the driver heard.
-    pub outage: Option<&'a Outage>,
+    /// How it, or a part of it, stopped answering, as far as the driver heard.
+    pub outages: &'a [Outage],
+    /// What no answer had though steps extract it.
+    pub not_found: &'a [NotFound],
     /// Whether the driving threads never sleep.
     pub spin: bool,
     /// Cores that what the run started may use.
@@ -132,13 +136,17 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let mut unknown = not_decided(&results, false);
     let mut machine_bound = machine_bound(evidence, &mut results);
 
-    let outage = evidence.outage.filter(|_| evidence.system_ended.is_none());
-    let unheard = outage.filter(|outage| !outage.is_heard());
-    let heard = outage.filter(|outage| outage.is_heard());
-    let machine_silent = heard.and_then(|outage| silent_for_want_of_a_core(evidence, outage));
-    let silent = heard.filter(|_| machine_silent.is_none()).map(|outage| outage.reason.as_str());
-    let mut failed: Vec<String> =
-        evidence.system_ended.into_iter().chain(silent).map(str::to_owned).collect();
+    let outages = evidence.outages.iter().filter(|_| evidence.system_ended.is_none());
+    let (heard, unheard): (Vec<&Outage>, Vec<&Outage>) = outages.partition(|outage| outage.is_heard());
+    let mut failed: Vec<String> = evidence.system_ended.into_iter().map(str::to_owned).collect();
+    let mut machine_silent: Vec<String> = Vec::new();
+    for outage in heard {
+        match silent_for_want_of_a_core(evidence, outage) {
+            Some(told) => machine_silent.extend(told),
+            None => failed.push(outage.reason.clone()),
+        }
+    }
+    machine_silent.dedup();
     let missed = results.iter().filter(|of| !of.met && !of.undecided && !of_the_ledger(&of.objective));
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{}{MISSED}{}", of.objective, of.measured)));
@@ -188,18 +196,18 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         }
     }
     if !evidence.is_part && !is_empty {
-        unknown.extend(never_reached(plan, totals));
+        unknown.extend(never_reached(plan, totals, evidence.not_found));
     }
     let mut invalid = unknown;
     let mut driver_bound = Vec::new();
-    driver_bound.extend(unheard.map(|outage| {
+    driver_bound.extend(unheard.iter().map(|outage| {
         let Outage { reason, unheard_share, .. } = outage;
         let waited = unheard_share * 100.0;
         format!(
             "{reason}; or the load generator missed the answers: it had no core for up to {waited:.0}% of that time"
         )
     }));
-    let mut is_driver_bound = !undecided.is_empty() || unheard.is_some();
+    let mut is_driver_bound = !undecided.is_empty() || !unheard.is_empty();
     if is_empty {
         let length_s = summary.measured_s;
         let phases = plan.load.streams().into_iter().map(|stream| {
@@ -230,7 +238,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let explained = driver_bound.iter().enumerate();
     let explained = explained.map(|(i, told)| (if i == 0 { BOTTLENECK } else { "" }, told));
     invalid.extend(explained.map(|(means, told)| format!("{DRIVER_BOUND}{means}{told}")));
-    let machine_bound = machine_bound.into_iter().chain(machine_silent.into_iter().flatten());
+    let machine_bound = machine_bound.into_iter().chain(machine_silent);
     invalid.extend(machine_bound.map(|told| format!("{MACHINE_BOUND}{told}")));
     let never = summary.faults.iter().filter(|fault| fault.begin_us.is_none());
     invalid
@@ -313,8 +321,9 @@ const DEFAULT_ERRORS: &str = "errors < 0.1%";
 const ACHIEVED: &str = "achieved > 99% of offered";
 
 /// What is said of steps that no session came to.
-fn never_reached(plan: &Plan, totals: &Totals) -> Option<String> {
-    let never: Vec<String> = reach::never(plan, totals).iter().map(|label| format!("`{label}`")).collect();
+fn never_reached(plan: &Plan, totals: &Totals, not_found: &[NotFound]) -> Option<String> {
+    let never: Vec<String> =
+        reach::never(plan, totals, not_found).iter().map(|label| format!("`{label}`")).collect();
     let (verb, it) = if never.len() == 1 { ("was", "it") } else { ("were", "them") };
     (!never.is_empty()).then(|| {
         format!(
@@ -325,14 +334,24 @@ fn never_reached(plan: &Plan, totals: &Totals) -> Option<String> {
 }
 
 /// What a reader must know before the figures.
-pub fn warnings(totals: &Totals) -> Vec<String> {
+pub fn warnings(plan: &Plan, totals: &Totals, not_found: &[NotFound]) -> Vec<String> {
+    let kept_out = reach::kept_out(plan, not_found).into_iter().map(|(of, conditions)| {
+        let NotFound { label, variable, answers, .. } = of;
+        let answers = if *answers == 1 { "its one answer".into() } else { format!("all its {answers} answers") };
+        let conditions: Vec<String> = conditions.iter().map(|text| format!("`{text}`")).collect();
+        format!(
+            "`{label}`: nothing was found for \"{variable}\" in {answers}, so that it was never set: {} had no value to look at; \
+             check the extraction, or write `when missing: clear` if this may be",
+            conditions.join(", ")
+        )
+    });
     let bodies = totals.changed_bodies().map(|(label, first, last)| {
         let did = if last < first { "shrank" } else { "grew" };
         format!(
             "the good answers of `{label}` {did} over the measured window, from {first:.0} to {last:.0} bytes on average: add a check on the body if they may be wrong"
         )
     });
-    window::answered_behind(totals).into_iter().chain(bodies).collect()
+    kept_out.chain(window::answered_behind(totals)).chain(bodies).collect()
 }
 
 /// The objectives by which a run is judged though nobody wrote them, as far as the scenario says nothing on the matter.
@@ -401,7 +420,7 @@ pub fn backlog_before(plan: &Plan, summary: &Summary) -> Option<String> {
 }
 
 /// Whether something is due at its own time, whatever the system does.
-fn has_a_rate(load: &Load) -> bool {
+pub(crate) fn has_a_rate(load: &Load) -> bool {
     let models = load.streams();
     models.iter().any(|stream| matches!(stream.model, LoadModel::Open(_) | LoadModel::Paced(_)))
 }

@@ -33,6 +33,9 @@ pub struct Found {
     pub is_between_trials: bool,
     /// The highest rate that held in a last trial, the longest kind.
     pub lasted_per_s: Option<f64>,
+    /// Whether a last trial was carried out that decided nothing, as others disturbed it, say, and none held.
+    #[serde(skip)]
+    pub is_last_undecided: bool,
     /// From this rate on good answers are smaller than at less load, so that what holds there is another answer.
     pub smaller_from_per_s: Option<f64>,
     /// How many trials others on the machine disturbed; they count for nothing.
@@ -151,6 +154,8 @@ impl Found {
             Some(Ending::NothingHolds) => SearchVerdict::Fail,
             Some(Ending::Driver) => SearchVerdict::Unknown,
             _ if self.per_s.is_none() => SearchVerdict::Unknown,
+            // whether it lasts was asked, and nobody knows
+            _ if self.is_last_undecided => SearchVerdict::Unknown,
             Some(Ending::Budget | Ending::Undecided | Ending::Disturbed) if !is_broken => {
                 SearchVerdict::Unknown
             }
@@ -211,8 +216,11 @@ pub fn found(
         };
         if options.users { achieved() } else { per_s(Some(held)) }
     });
+    let is_last = |trial: &&Trial| trial.ask.purpose == Purpose::Last;
+    let is_undecided = |trial: &Trial| !decided.iter().any(|of| std::ptr::eq(*of, trial));
     Found {
         per_s: per_s(level),
+        is_last_undecided: lasting.held.is_none() && trials.iter().filter(is_last).any(is_undecided),
         low_per_s: per_s(low),
         // without a trial that holds there is no interval, and less than what broke may not have been tried
         high_per_s: per_s(high).filter(|_| level.is_some() || ended == Some(Ending::NothingHolds)),
@@ -465,6 +473,30 @@ fn curve(trials: &[&Trial], decided: &[&Trial]) -> Vec<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::{Figures, GoalResult, TrialPlan};
+
+    #[test]
+    fn a_last_trial_that_others_disturbed_leaves_it_open_whether_it_lasts() {
+        let goals = [Goal { text: "mean < 50ms".into(), ..Goal::default() }];
+        let trial = |level: f64, purpose, disturbed: bool| {
+            let ask = TrialPlan { level, purpose, warm_up_s: 1.0, measured_max_s: 9.0 };
+            let figures = Figures { offered_per_s: level, achieved_per_s: level, ..Figures::default() };
+            let seen = vec![GoalResult { met: level < 850.0, ..GoalResult::default() }];
+            let not_counted = disturbed.then(|| NotCounted::Machine("cargo 1.50 cores".into()));
+            Trial { not_counted, ..Trial::new(ask, seen, figures) }
+        };
+        let searched = |last: &[(f64, bool)]| {
+            let mut trials =
+                vec![trial(800.0, Purpose::Explore, false), trial(900.0, Purpose::Narrow, false)];
+            trials.extend(last.iter().map(|(level, disturbed)| trial(*level, Purpose::Last, *disturbed)));
+            let options = Options::new(100.0, 100.0);
+            found(&goals, &trials, &options, &Resources::default(), Some(Ending::Precise)).verdict(None)
+        };
+        assert_eq!(searched(&[(800.0, true)]), SearchVerdict::Unknown, "it held, beside neighbours");
+        assert_eq!(searched(&[(900.0, true)]), SearchVerdict::Unknown, "it broke, beside neighbours");
+        assert_eq!(searched(&[(800.0, true), (800.0, false)]), SearchVerdict::Pass, "tried again");
+        assert_eq!(searched(&[(800.0, false), (820.0, true)]), SearchVerdict::Pass, "one is shown");
+    }
 
     #[test]
     fn a_search_is_worth_what_it_proves() {
@@ -491,6 +523,13 @@ mod tests {
             (found(Ending::Driver, Some(730.0), None), unknown),
         ] {
             assert_eq!(found.verdict(None), verdict, "{found:?}");
+        }
+        // the interval is known from short trials, and whether it lasts was asked in vain
+        for ended in [Ending::Precise, Ending::Budget, Ending::NothingBreaks, Ending::Saturated] {
+            let doubted =
+                Found { is_last_undecided: true, lasted_per_s: None, ..found(ended, Some(730.0), broke) };
+            assert_eq!(doubted.verdict(None), unknown, "{ended:?}");
+            assert_eq!(doubted.verdict(Some(741.0)), fail, "what breaks in short trials breaks");
         }
         let precise = found(Ending::Precise, Some(730.0), broke);
         let of = |per_s| precise.verdict(Some(per_s));

@@ -199,6 +199,8 @@ pub struct ThreadInterval {
     pub in_flight: u64,
     /// Requests due and without an end at the end of the interval, by label; only labels that have any.
     pub open_by_label: Vec<(u16, u64)>,
+    /// Sessions that began in it, by the index of their kind; only kinds that have any.
+    pub sessions_begun: Vec<(u16, u64)>,
     /// Time that users lost with the requests that ended in it.
     pub lost_time: LostTime,
     /// Connections open at the end of the interval.
@@ -271,6 +273,7 @@ impl ThreadInterval {
             waiting: 0,
             in_flight: 0,
             open_by_label: Vec::new(),
+            sessions_begun: Vec::new(),
             lost_time: LostTime::default(),
             connections: 0,
             connects: 0,
@@ -323,6 +326,7 @@ impl ThreadInterval {
             waiting,
             in_flight,
             open_by_label,
+            sessions_begun,
             lost_time,
             connections,
             connects,
@@ -348,6 +352,7 @@ impl ThreadInterval {
         (*measured_offered, *measured_dropped) = (0, 0);
         offered_earlier.clear();
         open_by_label.clear();
+        sessions_begun.clear();
         *lost_time = LostTime::default();
         by_phase.clear();
         (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);

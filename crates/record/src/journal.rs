@@ -393,6 +393,7 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         examples: head.examples,
         statuses: head.statuses,
         open_by_label: Vec::new(),
+        sessions_begun: Vec::new(),
         lost_time: LostTime::default(),
         // has files of its own
         ledger: Part::default(),

@@ -155,7 +155,7 @@ pub use summary::Summary;
 pub use told::{Told, ToldOperations, notes_on_operations, take_operations};
 pub use totals::{
     Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals,
-    PhaseTotals, SYSTEM, ThreadTotals, Totals, Window, summarize,
+    PhaseTotals, SYSTEM, ThreadTotals, Totals, Window, summarize, tell_achieved_due,
 };
 pub use unfinished::rebuild;
 pub use writer::{Mask, RunWriter};

@@ -76,6 +76,10 @@ pub struct Step {
     pub share: f64,
     /// Good answers per second of the measured window.
     pub achieved_per_s: f64,
+    /// Of a load with a rate: what was achieved of the requests that were due in the window, per second of it, whenever they
+    /// were answered; a backlog that grew is none of it. Absent where users wait for answers, and in runs of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub achieved_due_per_s: Option<f64>,
     /// Failures by kind.
     pub errors: BTreeMap<String, u64>,
     /// Response time of all requests that were due.
@@ -88,6 +92,13 @@ pub struct Step {
     /// Where their time went; absent where there was none, and in runs of before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
+}
+
+impl Step {
+    /// The same of a label as [`Summary::rate_per_s`].
+    pub fn rate_per_s(&self) -> f64 {
+        self.achieved_due_per_s.unwrap_or(self.achieved_per_s)
+    }
 }
 
 /// A phase of the load. Requests are of the phase in which they were due, whenever they ended.
@@ -317,6 +328,20 @@ pub struct Process {
     pub good_per_cpu_s: Option<f64>,
 }
 
+/// A process that was on a core or waited for one for a larger share of the time was never idle.
+const NEVER_IDLE: f64 = 0.95;
+
+impl Process {
+    /// Whether it was never idle, and waited for a core for longer than it was on one. Not where the system does not tell of waits.
+    pub fn is_starved(&self) -> bool {
+        let waited = self.core_wait_share.unwrap_or(0.0);
+        self.cpu_share + waited > NEVER_IDLE && waited > self.cpu_share
+    }
+}
+
+/// What stands before a sentence of a [driver's limits](Driver::limits).
+pub const BOTTLENECK: &str = "the load generator was the bottleneck: ";
+
 /// The driver's look at itself over the measured window.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Driver {
@@ -473,6 +498,12 @@ fn is_zero(count: &u64) -> bool {
 pub const LOST_SECONDS: usize = 100;
 
 impl Summary {
+    /// Good answers per second, as comparisons hold them against each other: of a load with a rate what was achieved of what was
+    /// due, else what was answered in the window.
+    pub fn rate_per_s(&self) -> f64 {
+        self.achieved_due_per_s.unwrap_or(self.achieved_per_s)
+    }
+
     /// Requests that were due in the measured window: those that ended, and those that were dropped.
     pub fn due(&self) -> u64 {
         self.requests + self.dropped
@@ -540,6 +571,10 @@ pub struct Summary {
     /// on `achieved` is about. A backlog that grew is none of it. Absent where nothing was due, and in runs of before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub achieved_share: Option<f64>,
+    /// Of a load with a rate: `achieved_share` of `offered_per_s`, the rate by which comparisons tell systems apart. Absent where
+    /// users wait for answers, and in runs of before: there it is `achieved_per_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub achieved_due_per_s: Option<f64>,
     /// Length of the measured window, seconds.
     pub measured_s: f64,
     /// Requests that were due in the measured window and ended.

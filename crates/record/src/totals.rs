@@ -23,7 +23,7 @@ pub use bodies::Bodies;
 pub use label::{DROPPED, LabelTotals};
 pub use own::OwnTotals;
 pub use phase::PhaseTotals;
-pub use summarize::summarize;
+pub use summarize::{summarize, tell_achieved_due};
 pub use thread::ThreadTotals;
 
 /// First failures that are kept of each kind.
@@ -88,6 +88,8 @@ pub struct Totals {
     backlog: BTreeMap<u64, u64>,
     /// The same of each label that had any.
     label_backlog: BTreeMap<(u64, u16), u64>,
+    /// Sessions that began over the whole load, by kind, those of the warm-up included; kinds behind the last are 0.
+    pub sessions_begun: Vec<u64>,
     /// By label: how large good answers were.
     bodies: Vec<Bodies>,
     /// When the load began, microseconds since the run began.
@@ -158,6 +160,7 @@ impl Totals {
             unanswered_us: BTreeMap::new(),
             backlog: BTreeMap::new(),
             label_backlog: BTreeMap::new(),
+            sessions_begun: Vec::new(),
             bodies: labels.iter().map(|_| Bodies::default()).collect(),
             load_begin_us: None,
             lost_time: LostTime::default(),
@@ -262,6 +265,13 @@ impl Totals {
         *self.backlog.entry(interval.end_us).or_default() += interval.in_flight + interval.waiting;
         for (label, count) in &interval.open_by_label {
             *self.label_backlog.entry((interval.end_us, *label)).or_default() += count;
+        }
+        for (kind, count) in &interval.sessions_begun {
+            let kind = usize::from(*kind);
+            if self.sessions_begun.len() <= kind {
+                self.sessions_begun.resize(kind + 1, 0);
+            }
+            self.sessions_begun[kind] += count;
         }
         self.load_begin_us =
             Some(self.load_begin_us.map_or(interval.start_us, |us| us.min(interval.start_us)));

@@ -130,6 +130,12 @@ impl Expr {
         }
     }
 
+    /// Whether it can hold only where one of these variables has a value: it is one, or compares or computes with one. Not where
+    /// it asks whether one is missing.
+    pub fn never_holds_without(&self, is_missing: &dyn Fn(SlotIndex) -> bool) -> bool {
+        self.node.never_holds_without(is_missing)
+    }
+
     /// The variables that it names, each once, in their order.
     pub fn variables(&self) -> Vec<SlotIndex> {
         let mut found = Vec::new();

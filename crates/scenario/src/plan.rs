@@ -3,6 +3,7 @@
 //! A session kind is a flat array of [`Op`]s over [slots](crate::slot::Slot); every control step has become jumps.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidemark_wire::json;
@@ -384,6 +385,15 @@ pub enum Op {
     BeginGroup(u16),
     /// The group that began last is over.
     EndGroup,
+    /// Count a request as failed (outcome `variable`) that is not sent, because what comes before it has no sense.
+    Refuse {
+        /// Which.
+        request: u16,
+        /// What its author wrote.
+        text: Arc<str>,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// Measure a number of the scenario's own.
     Measure {
         /// Index into [`Plan::metrics`].

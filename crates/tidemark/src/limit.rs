@@ -12,7 +12,7 @@ use tidemark_lab::{
 use tidemark_limit::{Purpose, Searches};
 use tidemark_record::limit as file;
 use tidemark_report::{limit as words, markdown, still, text};
-use tidemark_scenario::plan::SystemOrigin;
+use tidemark_scenario::plan::{About, SystemOrigin};
 use tidemark_scenario::units::Time;
 use tidemark_scenario::{Experiment, Plan};
 
@@ -197,6 +197,11 @@ fn members(arguments: &LimitArguments) -> Result<Vec<Member>, Failure> {
              (`system: {command: …}`), or search at its --url once for each number of cores that you give it",
         ));
     }
+    if !of_cores && !settings::has(&arguments.scenario, key) {
+        // what is wrong with the scenario itself comes first
+        plan(arguments, &arguments.settings)?;
+        return Err(Failure::usage(unknown(&arguments.scenario, key)));
+    }
     let mut members = Vec::new();
     for value in values {
         let setting = Some(format!("{key}={value}"));
@@ -209,7 +214,8 @@ fn members(arguments: &LimitArguments) -> Result<Vec<Member>, Failure> {
             false => {
                 let mut settings = arguments.settings.clone();
                 settings.push((key.clone(), value.clone()));
-                let plan = plan(arguments, &settings)?;
+                let wrong = |of: Failure| Failure { message: format!("--over {key}={value}: {}", of.message), ..of };
+                let plan = plan(arguments, &settings).map_err(wrong)?;
                 if plan.secrets.masked(value) != *value {
                     return Err(Failure::usage(format!(
                         "--over {key}: its values are secret, and searches and their directories are named by them; search once \
@@ -221,6 +227,13 @@ fn members(arguments: &LimitArguments) -> Result<Vec<Member>, Failure> {
         });
     }
     Ok(members)
+}
+
+/// That a scenario has no setting of this name, and which it has.
+fn unknown(scenario: &str, key: &str) -> String {
+    let names = settings::names(scenario);
+    let all = names.iter().map(String::as_str).chain([CORES]);
+    format!("--over {key}: {scenario} has no such setting; {}", scenario::nearest_or_all(key, all))
 }
 
 /// The first cores that the driver has not for itself are the system's.
@@ -259,6 +272,15 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
         plan.override_users(users).map_err(usage)?;
     }
     check_start(&plan, arguments)?;
+    if !arguments.objectives.is_empty() {
+        plan.objectives.retain(|objective| {
+            let is_on_phase = matches!(objective.about, About::Phase(..));
+            if is_on_phase {
+                output::remark(&format!("`{}` is on a phase: left out, as --until is given", objective.text));
+            }
+            !is_on_phase
+        });
+    }
     for objective in &arguments.objectives {
         plan.add_objective(objective).map_err(|error| Failure::usage(format!("--until: {error}")))?;
     }
@@ -323,6 +345,19 @@ mod tests {
     use super::*;
     use clap::Parser;
     use tidemark_limit::{Figures, Goal, GoalResult, Options, Resources, Trial, TrialPlan, found};
+
+    #[test]
+    fn an_unknown_setting_of_over_is_told_as_that_with_what_there_is() {
+        let file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
+        let text = "settings: {width: 1, depth: 2}\nsystem: {url: 'http://h'}\n\
+                    sessions: {s: {steps: [{GET: /}]}}\nload: {rate: 1/s, hold: 1s}\n";
+        std::fs::write(file.path(), text).unwrap();
+        let scenario = file.path().display().to_string();
+        let told = unknown(&scenario, "widht");
+        assert_eq!(told, format!("--over widht: {scenario} has no such setting; did you mean width?"));
+        let all = unknown(&scenario, "nothing_like_it");
+        assert!(["width", "depth", "cores"].iter().all(|name| all.contains(name)), "{all}");
+    }
 
     #[test]
     fn what_was_asked_for_is_told_in_the_words_of_the_command_line() {

@@ -17,7 +17,12 @@ const BELOW: usize = 6;
 
 /// Whether a scenario has a setting of this name.
 pub fn has(scenario: &str, name: &str) -> bool {
-    listed(scenario).iter().any(|listed| listed.settings.iter().any(|setting| setting.name == name))
+    names(scenario).iter().any(|known| known == name)
+}
+
+/// The names of a scenario's settings.
+pub fn names(scenario: &str) -> Vec<String> {
+    listed(scenario).into_iter().flat_map(|listed| listed.settings).map(|setting| setting.name).collect()
 }
 
 fn listed(scenario: &str) -> Vec<Listed> {

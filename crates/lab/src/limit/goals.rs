@@ -64,11 +64,14 @@ fn asks_for_load(objective: &Objective) -> bool {
     is_at_least(objective) && amount
 }
 
-/// Refuses what is on a phase, and a time that is bounded from below: more load makes times longer, so that it would hold where the system does not.
+/// Refuses what is on a phase, and a time that is bounded from below: more load makes times longer, so that it would hold where
+/// the system does not.
 pub fn check(objectives: &[Objective]) -> Result<(), String> {
     if let Some(Objective { text, .. }) = objectives.iter().find(|of| matches!(of.about, About::Phase(..))) {
+        let whole = text.split_once(':').map_or(text.as_str(), |(_, rest)| rest.trim());
         return Err(format!(
-            "`{text}` is on a phase, and a search holds one level instead of the phases; leave the phase out"
+            "`{text}` is on a phase, and each trial of a search holds one level instead of the phases; give --until '{whole}', \
+             which leaves out what is on phases, or write `{whole}` in the scenario"
         ));
     }
     let is_time = |objective: &Objective| matches!(objective.metric, Metric::Percentile(_) | Metric::Mean);
@@ -127,6 +130,16 @@ mod tests {
         assert!((percentile.allowed - 0.01).abs() < 1e-12 && percentile.bound_s == 0.05);
         let label = Bounded { about: About::Label(0), bound_us: 2_000.0 };
         assert_eq!(goals.bounded[1..], [Some(label), None, None]);
+    }
+
+    #[test]
+    fn what_is_on_a_phase_is_refused_with_what_to_write_instead() {
+        let text = "sessions: {s: {steps: [{GET: /, label: Buy}]}}\nload: {phases: [{name: high, for: 1s, rate: 9/s}]}\n\
+                    objectives: ['high: Buy p99 < 5ms']\n";
+        let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        let reason = check(&plan.objectives).unwrap_err();
+        assert!(reason.starts_with("`high: Buy p99 < 5ms` is on a phase"), "{reason}");
+        assert!(reason.contains("give --until 'Buy p99 < 5ms',"), "{reason}");
     }
 
     #[test]

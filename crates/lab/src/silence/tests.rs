@@ -319,3 +319,109 @@ fn what_one_thread_does_not_hear_another_may() {
     let end = told([one, thread(1, &[], 5 * S)]);
     assert_eq!(end, None);
 }
+
+/// Seconds of two labels: the first is answered 9,000 times in each, the second as it is told: how many good answers, how many
+/// requests fail, whether one is open at the end, and how long an answer takes.
+fn of_labels(window: u64, second: &[(u32, u32, bool, u64)]) -> Run {
+    let mut run = Run::new(window);
+    for (at, (good, failed, open, took_us)) in (0..).zip(second) {
+        if at < window {
+            run.good(at * S + 1);
+            run.good((at + 1) * S - 1);
+        }
+        let mut interval = ThreadInterval::empty(0, at * S, (at + 1) * S);
+        (interval.in_window, interval.quiet) = (at < window, std::mem::take(&mut run.quiet));
+        interval.last_good_us = run.last_good_us;
+        let mut add = |label, outcome, took_us, count| {
+            if count > 0 {
+                interval.series.push(crate::test_plan::series(label, outcome, took_us, count));
+            }
+        };
+        add(0, Outcome::Ok, 50, if at < window { 9_000 } else { 0 });
+        add(1, Outcome::Ok, *took_us, *good);
+        add(1, Outcome::Timeout, 50, *failed);
+        interval.failed_us = (*failed > 0).then_some(((at + 1) * S - 1, (at + 1) * S - 1));
+        interval.open_by_label = if *open { vec![(1, 2)] } else { Vec::new() };
+        run.silence.add(&interval);
+    }
+    run
+}
+
+fn parts_of(run: &Run) -> Vec<String> {
+    let named =
+        |name: &str, labels: &[usize]| Named { name: name.into(), labels: labels.iter().copied().collect() };
+    let single = [named("`Fast`", &[0]), named("`Slow`", &[1])];
+    let joined = [named("target `t`", &[0, 1]), named("sessions `s`", &[1, 2])];
+    run.silence.outages(&single, &joined).into_iter().map(|outage| outage.reason).collect()
+}
+
+#[test]
+fn a_label_that_is_silent_while_others_answer_is_told() {
+    let well = (20, 0, true, 50_000);
+    let silent = (0, 0, true, 0);
+    // two users whose requests time out after three seconds: hardly any fail
+    let within = of_labels(
+        9,
+        &[well, well, silent, silent, (0, 2, true, 0), well, well, well, well, (0, 0, false, 0)],
+    );
+    let told = parts_of(&within);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with("`Slow` stopped answering for 3.0s: no request succeeded then and 2 failed"),
+        "{told:?}"
+    );
+    // for good, and until behind the window
+    let never = of_labels(5, &[well, well, silent, silent, silent, (0, 2, false, 0)]);
+    assert!(
+        parts_of(&never)[0].starts_with("`Slow` stopped answering: in the last 4.0s no request"),
+        "{:?}",
+        parts_of(&never)
+    );
+    let late = of_labels(5, &[well, well, silent, silent, silent, (2, 0, false, 4_000_000)]);
+    assert!(parts_of(&late)[0].contains("what was under way then took up to 4.0s"), "{:?}", parts_of(&late));
+    // where somebody allows that requests fail, a break is none
+    let mut allowed = of_labels(0, &[]);
+    allowed.silence = Silence::new(false);
+    assert_eq!(parts_of(&allowed), Vec::<String>::new());
+}
+
+#[test]
+fn a_rare_label_or_one_of_which_nothing_is_asked_may_be_silent() {
+    let well = (20, 0, true, 50_000);
+    let idle = (0, 0, false, 0);
+    assert_eq!(parts_of(&of_labels(6, &[well, well, idle, idle, idle, well, idle])), Vec::<String>::new());
+    // nothing failed: a stall is in the percentiles
+    let silent = (0, 0, true, 0);
+    assert_eq!(
+        parts_of(&of_labels(6, &[well, well, silent, silent, well, well, idle])),
+        Vec::<String>::new()
+    );
+    // two answers a second: three silent seconds are chance
+    let rare = (2, 0, true, 50_000);
+    assert_eq!(
+        parts_of(&of_labels(7, &[rare, rare, silent, silent, (0, 1, true, 0), rare, rare, idle])),
+        Vec::<String>::new()
+    );
+    // it never had an answer before the window's end: that is told of the window
+    let slow = (0, 0, true, 0);
+    assert_eq!(
+        parts_of(&of_labels(4, &[slow, slow, slow, slow, slow, (3, 0, false, 6_000_000)])),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn users_who_all_wait_for_a_slow_label_make_no_silent_system() {
+    // one label is answered in the first second; then all users are with the other, which takes six
+    let mut run = Run::new(4);
+    run.second(0, &[1, S / 2], 100, NONE, 400);
+    for second in 1..6 {
+        run.second(second, &[], 0, NONE, 50);
+    }
+    let mut late = ThreadInterval::empty(0, 6 * S, 7 * S);
+    run.good(6 * S + 10_000);
+    (late.quiet, late.last_good_us) = (std::mem::take(&mut run.quiet), run.last_good_us);
+    late.series.push(crate::test_plan::series(1, Outcome::Ok, 6_000_000, 6));
+    run.silence.add(&late);
+    assert_eq!(run.reason(), None, "its answers may always take that long");
+}

@@ -56,7 +56,7 @@ pub(super) fn rises(counts: &[f64], looks: usize) -> bool {
 }
 
 /// Whether that nothing happened is less than chance makes of `expected` events.
-pub(super) fn is_too_rare(expected: f64, looks: usize) -> bool {
+pub(crate) fn is_too_rare(expected: f64, looks: usize) -> bool {
     (-expected).exp() < by_chance(looks)
 }
 

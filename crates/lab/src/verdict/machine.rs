@@ -11,8 +11,6 @@ use tidemark_scenario::plan::Metric;
 use super::driver::who_had_the_cores;
 use crate::monitor::DRIVER;
 
-/// A process that was on a core or waited for one for a larger share of the time was never idle.
-const NEVER_IDLE: f64 = 0.95;
 /// One that was on more than this share of the cores that it may use is the one who has them.
 const OWN_SHARE_MAX: f64 = 0.5;
 
@@ -24,11 +22,9 @@ pub(super) fn short_of_cores(
     is_started: impl Fn(&str) -> bool,
 ) -> Option<&Process> {
     let is_short = |process: &&Process| {
-        let waited = process.core_wait_share.unwrap_or(0.0);
         process.name != DRIVER
             && is_started(&process.name)
-            && process.cpu_share + waited > NEVER_IDLE
-            && waited > process.cpu_share
+            && process.is_starved()
             && process.cpu_share < OWN_SHARE_MAX * cores as f64
     };
     processes.iter().find(is_short)

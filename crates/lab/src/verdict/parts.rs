@@ -4,17 +4,27 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use tidemark_record::{LabelTotals, Outcome, Totals};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{About, Comparison, LoadModel, Metric, Op, SessionKind};
+use tidemark_scenario::plan::{About, Comparison, LoadModel, Metric, Op, Phase, SessionKind, Stream};
 
 use super::allowed::{Allowed, bounds_errors};
 use super::figure::Measured;
 use super::{chance, defaults, text, window};
 use crate::steady;
 
-/// A part of a run.
+/// A part of a run: the name, and the labels that are it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Named {
+    /// As it stands in a sentence: "`Pay`", "target `cache`".
+    pub name: String,
+    /// Indices of its labels.
+    pub labels: BTreeSet<usize>,
+}
+
+/// A part of a run, and what came of it.
 struct Part<'a> {
     name: String,
     of: Cow<'a, LabelTotals>,
@@ -95,58 +105,107 @@ fn groups<'a>(plan: &Plan, measured: &Measured<'a>) -> Vec<Part<'a>> {
 
 /// Targets, and kinds of sessions, by the labels that they alone have; of one label it is told by itself.
 fn unions<'a>(plan: &Plan, measured: &Measured<'a>) -> Vec<Part<'a>> {
-    let of_labels = plan.targets_of_labels();
-    let targets = plan.target_names().into_iter().enumerate().map(|(target, name)| {
-        let labels = (0..of_labels.len()).filter(|label| of_labels[*label] == target).collect();
-        (format!("target `{name}`"), labels)
-    });
-    let kinds =
-        plan.sessions.iter().map(|kind| (format!("sessions `{}`", kind.name), own_labels(plan, kind)));
-    let all = targets.chain(kinds).filter(|(_, labels): &(String, BTreeSet<usize>)| labels.len() > 1);
-    let part = |(name, labels): (String, BTreeSet<usize>)| Part {
+    let part = |Named { name, labels }| Part {
         name,
         may_be_cut_off: labels.iter().any(|label| only_waits(plan, *label as u16)),
         of: Cow::Owned(measured.totals.of_labels(labels)),
         is_group: false,
         steps: 1.0,
     };
-    all.map(part).filter(|part| part.of.due() > 0 && part.of.due() < measured.totals.all.due()).collect()
+    let all = targets_and_kinds(plan).into_iter().map(part);
+    all.filter(|part| part.of.due() > 0 && part.of.due() < measured.totals.all.due()).collect()
 }
 
-/// Labels that were due more often than they were answered, so that what waits of them grows: each with the reason, and
-/// whether a longer window may say otherwise.
+/// Each label by itself.
+fn single(plan: &Plan) -> Vec<Named> {
+    let labels = plan.labels.iter().enumerate();
+    labels.map(|(label, name)| Named { name: format!("`{name}`"), labels: [label].into() }).collect()
+}
+
+/// Groups, targets and kinds of sessions, by the labels that they alone have, where those are several.
+fn joined(plan: &Plan) -> Vec<Named> {
+    let group = |(group, name): (u16, &String)| Named {
+        name: format!("group `{name}`"),
+        labels: labels_of_group(plan, group),
+    };
+    let groups = (0..).zip(&plan.groups).map(group).filter(|of| of.labels.len() > 1);
+    groups.chain(targets_and_kinds(plan)).collect()
+}
+
+fn targets_and_kinds(plan: &Plan) -> Vec<Named> {
+    let of_labels = plan.targets_of_labels();
+    let targets = plan.target_names().into_iter().enumerate().map(|(target, name)| {
+        let labels = (0..of_labels.len()).filter(|label| of_labels[*label] == target).collect();
+        Named { name: format!("target `{name}`"), labels }
+    });
+    let kinds = plan
+        .sessions
+        .iter()
+        .map(|kind| Named { name: format!("sessions `{}`", kind.name), labels: own_labels(plan, kind) });
+    targets.chain(kinds).filter(|of| of.labels.len() > 1).collect()
+}
+
+/// Labels, and what is made of several, that were due more often than they were answered, so that what waits of them grows:
+/// each with the reason, and whether a longer window may say otherwise. What a label tells is not told of its union once more.
 pub(super) fn behind(plan: &Plan, measured: &Measured<'_>) -> Vec<(String, bool)> {
     let Some(bound) = achieved_bound(plan) else { return Vec::new() };
     let (totals, streams) = (measured.totals, plan.load.streams());
-    let Some(window_s) = totals.window.map(|window| window.length_s()) else { return Vec::new() };
+    let labels_due = totals.by_label.iter().filter(|of| of.due() > 0).count();
     // where the load grows, so does what is under way
-    let looks = totals.by_label.iter().filter(|of| of.due() > 0).count();
-    if streams.iter().any(steady::changes) || looks < 2 {
+    if streams.iter().any(steady::changes) || labels_due < 2 {
         return Vec::new();
     }
     let waits_for_answers = waits_for_answers(plan);
-    let labels = plan.labels.iter().zip(&totals.by_label).zip(0u16..);
-    let told = labels.filter(|(_, label)| !waits_for_answers.contains(&usize::from(*label)));
-    told.filter_map(|((name, of), label)| {
-        let achieved = {
-            let backlog: Vec<f64> = totals.backlog_of(label).into_iter().map(|count| count as f64).collect();
-            let rises = steady::rises(&backlog) && chance::rises(&backlog, looks);
-            totals.achieved_by_label(label, if rises { 0.0 } else { chance::deviations(looks) })
-        };
-        let fill = achieved.at_most - achieved.share;
-        if achieved.grown <= 1.0 - bound || only_waits(plan, label) {
-            return None;
-        }
-        let is_short = achieved.grown - fill <= 1.0 - bound;
-        let due = text(Metric::Rate, of.due() as f64 / window_s);
-        let share = text(Metric::AchievedShare, achieved.share);
-        let why = match is_short {
-            true => window::is_too_short(window_s, achieved.fastest_s),
-            false => "requests without an answer piled up over the whole window".into(),
-        };
-        Some((format!("`{name}` fell behind: {share} was achieved, of {due}: {why}"), is_short))
-    })
-    .collect()
+    let is_judged = |of: &Named| {
+        let is_due = totals.of_labels(of.labels.iter().copied()).due() > 0;
+        is_due && !of.labels.iter().any(|at| waits_for_answers.contains(at) || only_waits(plan, *at as u16))
+    };
+    let judged = |all: Vec<Named>| -> Vec<Named> { all.into_iter().filter(&is_judged).collect() };
+    let (labels, unions) = (judged(single(plan)), judged(joined(plan)));
+    let looks = labels_due + unions.len();
+    let told = |all: &[Named]| -> Vec<(String, bool)> {
+        all.iter().filter_map(|of| part_behind(of, totals, 1.0 - bound, looks)).collect()
+    };
+    let behind = told(&labels);
+    if behind.is_empty() { told(&unions) } else { behind }
+}
+
+/// `may_grow`: the share of what is due by which what waits may grow.
+fn part_behind(part: &Named, totals: &Totals, may_grow: f64, looks: usize) -> Option<(String, bool)> {
+    let window_s = totals.window?.length_s();
+    let backlog: Vec<f64> = totals.backlog_of(&part.labels).into_iter().map(|count| count as f64).collect();
+    let rises = steady::rises(&backlog) && chance::rises(&backlog, looks);
+    let chance = if rises { 0.0 } else { chance::deviations(looks) };
+    let achieved = totals.achieved_by_labels(&part.labels, Some(chance));
+    if achieved.grown <= may_grow {
+        return None;
+    }
+    let is_short = achieved.grown - (achieved.at_most - achieved.share) <= may_grow;
+    let due = totals.of_labels(part.labels.iter().copied()).due();
+    let due = text(Metric::Rate, due as f64 / window_s);
+    let share = text(Metric::AchievedShare, achieved.share);
+    let why = match is_short {
+        true => window::is_too_short(window_s, achieved.fastest_s),
+        false => "requests without an answer piled up over the whole window".into(),
+    };
+    Some((format!("{} fell behind: {share} was achieved, of {due}: {why}", part.name), is_short))
+}
+
+/// What is judged of silences beside the whole: each label, and what is joined from several. Not where the load itself changes
+/// or faults are asked for, nor what only waits for the server, or has an objective on its errors.
+pub(crate) fn judged_by_silence(plan: &Plan) -> (Vec<Named>, Vec<Named>) {
+    let streams = plan.load.streams();
+    let length = |phases: &[Phase]| phases.iter().map(|phase| phase.duration).sum::<Duration>();
+    let is_alike = |one: &Stream<'_>| length(one.phases) == length(streams[0].phases);
+    if !plan.faults.is_empty() || streams.iter().any(steady::changes) || !streams.iter().all(is_alike) {
+        return (Vec::new(), Vec::new());
+    }
+    let is_left_out = |label: &usize| {
+        let label = *label as u16;
+        only_waits(plan, label) || has_own_bound(plan, About::Label(label))
+    };
+    let judged = |all: Vec<Named>| all.into_iter().filter(|of| !of.labels.iter().any(is_left_out)).collect();
+    (judged(single(plan)), judged(joined(plan)))
 }
 
 /// The labels of the kinds whose users wait for answers.
@@ -172,7 +231,7 @@ pub(super) fn unanswered(plan: &Plan, totals: &Totals) -> Vec<String> {
         let is_judged = closed.contains(&usize::from(*label))
             && !only_waits(plan, *label)
             && !has_own_bound(plan, About::Label(*label));
-        let open = || totals.backlog_of(*label);
+        let open = || totals.backlog_of(&[usize::from(*label)].into());
         !is_good
             && is_judged
             && of.ended > 0
@@ -218,19 +277,33 @@ fn own_labels(plan: &Plan, kind: &SessionKind) -> BTreeSet<usize> {
 
 /// How many requests are in a group.
 fn steps_of(plan: &Plan, group: u16) -> f64 {
-    let in_kind = |kind: &SessionKind| {
-        let (mut within, mut inner, mut steps) = (false, 0, 0usize);
-        for op in &kind.ops {
-            match op {
-                Op::BeginGroup(begun) if *begun == group => within = true,
-                Op::BeginGroup(_) if within => inner += 1,
-                Op::EndGroup if within && inner > 0 => inner -= 1,
-                Op::EndGroup => within = false,
-                Op::Request(_) if within => steps += 1,
-                _ => {}
-            }
-        }
-        steps
-    };
+    let in_kind = |kind: &SessionKind| requests_of_group(kind, group).filter(|(_, within)| *within).count();
     plan.sessions.iter().map(in_kind).max().unwrap_or(0).max(1) as f64
+}
+
+/// The labels of a group that no request outside of it has.
+fn labels_of_group(plan: &Plan, group: u16) -> BTreeSet<usize> {
+    let all = plan.sessions.iter().flat_map(|kind| requests_of_group(kind, group));
+    let label = |request: u16| plan.requests.get(usize::from(request)).map(|of| usize::from(of.label));
+    let (mut inside, mut outside) = (BTreeSet::new(), BTreeSet::new());
+    for (request, within) in all {
+        if within { &mut inside } else { &mut outside }.extend(label(request));
+    }
+    inside.difference(&outside).copied().collect()
+}
+
+/// The requests of a kind, and whether each is in this group.
+fn requests_of_group(kind: &SessionKind, group: u16) -> impl Iterator<Item = (u16, bool)> {
+    let (mut within, mut inner) = (false, 0);
+    kind.ops.iter().filter_map(move |op| {
+        match op {
+            Op::BeginGroup(begun) if *begun == group => within = true,
+            Op::BeginGroup(_) if within => inner += 1,
+            Op::EndGroup if within && inner > 0 => inner -= 1,
+            Op::EndGroup => within = false,
+            Op::Request(request) => return Some((*request, within)),
+            _ => {}
+        }
+        None
+    })
 }

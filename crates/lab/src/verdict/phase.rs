@@ -89,7 +89,8 @@ mod tests {
             undisturbed: None,
             is_part: false,
             system_ended: None,
-            outage: None,
+            outages: &[],
+            not_found: &[],
             spin: false,
             cores: 2,
         };

@@ -1,15 +1,17 @@
 //! Steps that no session came to.
 //!
 //! A step that every session comes to and none did is a part of the scenario that was not measured. One behind a choice
-//! may be left out by chance: what counts is how many sessions should have come to it. A variable that every session gets
-//! holds at times: a condition on it that never did in many sessions is told, too. How often another condition holds nobody
-//! knows, and a note alone says that its steps were left out. An objective on a label says what its author means.
+//! may be left out by chance: what counts is how many sessions of its kind began, and how many of these should have come to
+//! it. A variable that every session gets holds at times: a condition on it that never did in many sessions is told, too. One
+//! on a variable that no answer ever had cannot hold. How often another condition holds nobody knows, and a note alone says
+//! that its steps were left out. An objective on a label says what its author means.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tidemark_drive::NotFound;
 use tidemark_record::Totals;
-use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Op, SessionKind, SlotIndex, WhenMissing};
+use tidemark_scenario::{Expr, Plan};
 
 use super::chance;
 use crate::account::{labels_of_failures, labels_of_the_load};
@@ -20,7 +22,7 @@ const CONDITION: f64 = 0.1;
 const ROUNDS_MAX: i64 = 100;
 
 /// Labels that no request was made of though sessions should have come to them.
-pub(super) fn never(plan: &Plan, totals: &Totals) -> Vec<String> {
+pub(super) fn never(plan: &Plan, totals: &Totals, not_found: &[NotFound]) -> Vec<String> {
     let (loaded, failures) = (labels_of_the_load(plan), labels_of_failures(plan));
     let is_judged = |label: u16, name: &str| {
         let has_own = plan.objectives.iter().any(|of| of.about == About::Label(label));
@@ -31,7 +33,7 @@ pub(super) fn never(plan: &Plan, totals: &Totals) -> Vec<String> {
         .filter(|((name, of), label)| of.ended == 0 && of.due() == 0 && is_judged(*label, name))
         .map(|(_, label)| label)
         .collect();
-    let expected = expected(plan, totals);
+    let expected = expected(plan, totals, not_found);
     let is_missing = |label: &u16| match expected.get(label) {
         Some((sessions, share)) if *share >= 1.0 => *sessions >= 1.0,
         Some((sessions, share)) => chance::is_too_rare(sessions * share, plan.labels.len()),
@@ -42,10 +44,12 @@ pub(super) fn never(plan: &Plan, totals: &Totals) -> Vec<String> {
 }
 
 /// By label: how many sessions there were of the kind that has it, and the share of them that should have come to it.
-fn expected(plan: &Plan, totals: &Totals) -> BTreeMap<u16, (f64, f64)> {
-    let begun: Vec<(f64, f64)> = (0..plan.sessions.len()).map(|kind| begun(plan, kind, totals)).collect();
-    let all: f64 = begun.iter().map(|(sessions, drawn)| sessions * drawn).sum();
-    let weights: f64 = plan.sessions.iter().map(|kind| f64::from(kind.weight)).sum();
+fn expected(plan: &Plan, totals: &Totals, not_found: &[NotFound]) -> BTreeMap<u16, (f64, f64)> {
+    let begun = |kind: usize| totals.sessions_begun.get(kind).copied().unwrap_or(0) as f64;
+    let is_drawn = |kind: usize| !plan.load.kinds.iter().any(|own| own.kind == kind);
+    let all_drawn: f64 = (0..plan.sessions.len()).filter(|kind| is_drawn(*kind)).map(begun).sum();
+    let weights = plan.sessions.iter().enumerate().filter(|(kind, _)| is_drawn(*kind));
+    let weights: f64 = weights.map(|(_, kind)| f64::from(kind.weight)).sum();
     let mut may_be_missing = BTreeSet::new();
     for extraction in plan.requests.iter().flat_map(|request| &request.extractions) {
         if matches!(extraction.when_missing, WhenMissing::Clear | WhenMissing::Keep) {
@@ -54,14 +58,13 @@ fn expected(plan: &Plan, totals: &Totals) -> BTreeMap<u16, (f64, f64)> {
     }
     let mut expected: BTreeMap<u16, (f64, f64)> = BTreeMap::new();
     for (index, kind) in plan.sessions.iter().enumerate() {
-        let own_load = plan.load.kinds.iter().any(|own| own.kind == index);
         // a kind of which none began is itself drawn by chance
-        let (sessions, drawn) = match begun[index] {
-            (0.0, _) if own_load || weights == 0.0 => (0.0, 0.0),
-            (0.0, _) => (all, f64::from(kind.weight) / weights),
-            begun => begun,
+        let (sessions, drawn) = match begun(index) {
+            0.0 if is_drawn(index) && weights > 0.0 => (all_drawn, f64::from(kind.weight) / weights),
+            sessions => (sessions, 1.0),
         };
-        for (op, share) in kind.ops.iter().zip(shares(&kind.ops, &may_be_missing)) {
+        let unset = unset(plan, kind, not_found);
+        for (op, share) in kind.ops.iter().zip(shares(&kind.ops, &may_be_missing, &unset)) {
             let Op::Request(request) = op else { continue };
             let Some(request) = plan.requests.get(usize::from(*request)) else { continue };
             let this = (sessions, share * drawn);
@@ -74,33 +77,61 @@ fn expected(plan: &Plan, totals: &Totals) -> BTreeMap<u16, (f64, f64)> {
     expected
 }
 
-/// How many sessions made the first request of a kind, and the share of them that is of this kind: where others have its
-/// label, too, that is drawn by their weights.
-fn begun(plan: &Plan, kind: usize, totals: &Totals) -> (f64, f64) {
-    let labels = |kind: &SessionKind| -> Vec<u16> {
-        let requests = kind.ops.iter().filter_map(|op| match op {
-            Op::Request(request) => plan.requests.get(usize::from(*request)),
-            _ => None,
-        });
-        requests.map(|request| request.label).collect()
-    };
-    let ended = |label: &u16| totals.by_label.get(usize::from(*label)).map_or(0, |of| of.ended);
-    let Some(first) = labels(&plan.sessions[kind]).into_iter().find(|label| ended(label) > 0) else {
-        return (0.0, 0.0);
-    };
-    let sessions = ended(&first) as f64;
-    let by_weight = |index: &usize| !plan.load.kinds.iter().any(|own| own.kind == *index);
-    let sharing = (0..plan.sessions.len()).filter(|index| labels(&plan.sessions[*index]).contains(&first));
-    let weights: f64 = sharing.filter(by_weight).map(|index| f64::from(plan.sessions[index].weight)).sum();
-    match by_weight(&kind) && weights > 0.0 {
-        true => (sessions, f64::from(plan.sessions[kind].weight) / weights),
-        false => (sessions, 1.0),
+/// The variables of a kind that were never set, as no answer had what is extracted into them and nothing else sets them. Where
+/// the scenario says that they may be missing they are none.
+fn unset(plan: &Plan, kind: &SessionKind, not_found: &[NotFound]) -> BTreeSet<SlotIndex> {
+    let (mut never, mut maybe) = (BTreeSet::new(), BTreeSet::new());
+    for op in &kind.ops {
+        match op {
+            Op::Set { slot, .. } | Op::Take { row: slot, .. } => {
+                maybe.insert(*slot);
+            }
+            Op::Request(request) => {
+                let Some(request) = plan.requests.get(usize::from(*request)) else { continue };
+                let label = plan.labels.get(usize::from(request.label));
+                for extraction in &request.extractions {
+                    let name = kind.slot_names.get(usize::from(extraction.slot));
+                    let is_never = not_found
+                        .iter()
+                        .any(|of| of.found == 0 && Some(&of.label) == label && Some(&of.variable) == name);
+                    if is_never { &mut never } else { &mut maybe }.insert(extraction.slot);
+                }
+            }
+            _ => {}
+        }
     }
+    never.difference(&maybe).copied().collect()
 }
 
-/// By operation: the share of sessions that come to it, 0 to 1; at least where that hangs on conditions. Those variables are
-/// missing at times, as the scenario expects.
-fn shares(ops: &[Op], may_be_missing: &BTreeSet<SlotIndex>) -> Vec<f64> {
+/// Variables that no answer had, and conditions hang on: the label whose answers should have them, the variable, in how many
+/// answers it was not found, and the conditions.
+pub(super) fn kept_out<'n>(plan: &Plan, not_found: &'n [NotFound]) -> Vec<(&'n NotFound, Vec<String>)> {
+    let mut all: Vec<(&NotFound, Vec<String>)> = Vec::new();
+    for kind in &plan.sessions {
+        let unset = unset(plan, kind, not_found);
+        for op in &kind.ops {
+            let Op::JumpUnless { condition, .. } = op else { continue };
+            let named = condition.variables().into_iter().filter(|slot| unset.contains(slot));
+            for name in named.filter_map(|slot| kind.slot_names.get(usize::from(slot))) {
+                let source = condition.source().to_string();
+                for of in not_found.iter().filter(|of| of.found == 0 && of.variable == *name) {
+                    match all.iter_mut().find(|(known, _)| *known == of) {
+                        Some((_, conditions)) if conditions.contains(&source) => {}
+                        Some((_, conditions)) => conditions.push(source.clone()),
+                        None => all.push((of, vec![source.clone()])),
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// By operation: the share of sessions that come to it, 0 to 1; at least where that hangs on conditions. Variables are
+/// missing at times, as the scenario expects, or were never set: steps behind a condition on such a one were to be reached.
+fn shares(ops: &[Op], may_be_missing: &BTreeSet<SlotIndex>, unset: &BTreeSet<SlotIndex>) -> Vec<f64> {
+    let is_unset = |condition: &Expr| condition.never_holds_without(&|slot| unset.contains(&slot));
+
     let mut shares = vec![0.0_f64; ops.len() + 1];
     shares[0] = 1.0;
     // where what stands before `at` jumps over it, sessions go on behind, whichever way they took
@@ -129,6 +160,7 @@ fn shares(ops: &[Op], may_be_missing: &BTreeSet<SlotIndex>) -> Vec<f64> {
                     continue;
                 }
                 let believed = match condition.as_variable() {
+                    _ if is_unset(condition) => 1.0,
                     Some(slot) if !may_be_missing.contains(&slot) => CONDITION,
                     _ => 0.0,
                 };
@@ -161,6 +193,7 @@ fn shares(ops: &[Op], may_be_missing: &BTreeSet<SlotIndex>) -> Vec<f64> {
             | Op::Think(_)
             | Op::BeginGroup(_)
             | Op::EndGroup
+            | Op::Refuse { .. }
             | Op::Measure { .. }
             // nearly always good: what a failure leads to is expected of no session
             | Op::JumpUnlessGood(_) => come(i + 1, share),
@@ -179,7 +212,7 @@ mod tests {
         let plan = tidemark_scenario::load_text("t.yaml", &text, std::path::Path::new("."), &[]).unwrap();
         let ops = &plan.sessions[0].ops;
         let no_slots = BTreeSet::new();
-        let requests = ops.iter().zip(shares(ops, &no_slots)).filter_map(|(op, share)| match op {
+        let requests = ops.iter().zip(shares(ops, &no_slots, &no_slots)).filter_map(|(op, share)| match op {
             Op::Request(request) => Some((plan.requests[usize::from(*request)].label, share)),
             _ => None,
         });

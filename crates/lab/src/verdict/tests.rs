@@ -43,6 +43,7 @@ fn totals_with(plan: &Plan, ran: &Ran<'_>, samples: &[Sample]) -> Totals {
     interval.in_flight = ran.in_flight;
     let ended: u64 = ran.ended.iter().map(|(.., count)| u64::from(*count)).sum();
     interval.measured_offered = ran.offered.unwrap_or(ended + ran.dropped);
+    interval.sessions_begun = vec![(0, ended)];
     interval.series = ran.ended.iter().map(|&(outcome, us, count)| series(0, outcome, us, count)).collect();
     writer.add_interval(&interval).unwrap();
     writer.add_samples(samples).unwrap();
@@ -64,7 +65,8 @@ fn evidence<'a>(plan: &'a Plan, totals: &'a Totals, summary: &'a Summary) -> Evi
         summary,
         undisturbed: None,
         system_ended: None,
-        outage: None,
+        outages: &[],
+        not_found: &[],
         spin: false,
         cores: 2,
         is_part: false,
@@ -237,7 +239,12 @@ fn a_silence_that_a_driver_without_a_core_did_not_hear_is_never_a_pass() {
     summary.driver.waited_share = Some(0.6);
     let judged = |outcome, waited_us, system_ended| {
         let outage = fell_silent(outcome, waited_us);
-        judge(&Evidence { outage: Some(&outage), system_ended, ..evidence(&plan, &totals, &summary) }).0
+        judge(&Evidence {
+            outages: std::slice::from_ref(&outage),
+            system_ended,
+            ..evidence(&plan, &totals, &summary)
+        })
+        .0
     };
     let told = "the system stopped answering: in the last 3.0s no request succeeded and 150 failed, most of them by timeout";
     // it was on its core
@@ -267,7 +274,7 @@ fn what_is_proven_is_a_fail_though_the_driver_did_not_hear_a_silence() {
     let judged = |ran: &Ran<'_>| {
         let totals = totals(&plan, ran);
         let summary = summarize(&totals, Path::new("x"));
-        judge(&Evidence { outage: Some(&outage), ..evidence(&plan, &totals, &summary) }).0
+        judge(&Evidence { outages: std::slice::from_ref(&outage), ..evidence(&plan, &totals, &summary) }).0
     };
     let wrong = judged(&Ran { ended: &[ok(9, 100), (Outcome::Check, 9, 100)], ..RAN });
     assert_eq!(wrong.status, Status::Fail);
@@ -296,7 +303,7 @@ fn a_silence_of_a_store_without_a_core_is_the_machines_doing() {
         let totals = totals_with(&plan, &Ran { ended: &[ok(9, 100)], ..RAN }, &samples);
         let summary = summarize(&totals, Path::new("x"));
         let outage = fell_silent(outcome, 0);
-        judge(&Evidence { outage: Some(&outage), ..evidence(&plan, &totals, &summary) }).0
+        judge(&Evidence { outages: std::slice::from_ref(&outage), ..evidence(&plan, &totals, &summary) }).0
     };
     let verdict = judged(Outcome::Timeout, 0.67);
     assert_eq!((verdict.status, verdict.reasons.len()), (Status::Invalid, 2), "{verdict:?}");
@@ -403,7 +410,8 @@ fn what_was_under_way_at_the_end_is_achieved_as_far_as_it_was_in_time() {
         totals(&plan, &Ran { ended: &[ok(100_000, 60)], in_flight: 40, offered: Some(100), ..RAN });
     drain.series = vec![series(0, Outcome::Ok, 100_000, 40)];
     slow.add_interval(&drain);
-    assert!((slow.achieved_share() - 0.61).abs() < 1e-9, "{}", slow.achieved_share());
+    // sixty, and what is in service of 6/s that take 0.1 s
+    assert!((slow.achieved_share() - 0.606).abs() < 1e-4, "{}", slow.achieved_share());
 }
 
 /// One under way at the end, and none halfway, is no backlog that grew: the next is answered as soon.
@@ -764,11 +772,13 @@ fn a_window_that_is_shorter_than_the_answers_take_says_so() {
     }
     let (verdict, totals) = young(12, 4_000_000, &[]);
     assert_eq!(verdict.status, Status::Pass, "{verdict:?}");
+    let plan = plan(OPEN, &[]);
     assert!(
-        warnings(&totals)[0].starts_with("33% of the good answers came after the measured window of 12s")
+        warnings(&plan, &totals, &[])[0]
+            .starts_with("33% of the good answers came after the measured window of 12s")
     );
     let (verdict, totals) = young(12, 1_000_000, &[]);
-    assert_eq!((verdict.status, warnings(&totals).len()), (Status::Pass, 0));
+    assert_eq!((verdict.status, warnings(&plan, &totals, &[]).len()), (Status::Pass, 0));
     // one figure, wherever it is told
     let summary = summarize(&totals, Path::new("x"));
     assert_eq!(summary.achieved_share, Some(totals.achieved_share()));
@@ -883,168 +893,9 @@ fn a_backlog_is_no_reason_to_measure_for_less_than_was_measured() {
     let mut drain = ThreadInterval::empty(0, 11_000_000, 14_000_000);
     drain.series = vec![series(0, Outcome::Ok, 300_000, 120)];
     totals.add_interval(&drain);
-    let told = &warnings(&totals)[0];
+    let told = &warnings(&plan, &totals, &[])[0];
     assert!(told.contains("so requests piled up") && !told.contains("measure for"), "{told}");
 }
 
-/// Ten seconds of two labels: one is answered at once, of the other's 9/s so many are, and so many wait at the end.
-fn of_labels(objectives: &[&str], answered: u32, us: u64) -> Verdict {
-    let plan = Plan { labels: vec!["Read".into(), "Write".into()], ..plan(OPEN, objectives) };
-    let mut totals = Totals::new(&plan.labels);
-    for second in 0..10 {
-        let mut interval = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
-        interval.in_window = true;
-        interval.measured_offered = 2_000 + 9;
-        interval.series = vec![series(0, Outcome::Ok, 1_000, 2_000), series(1, Outcome::Ok, us, answered)];
-        interval.in_flight = (second + 1) * u64::from(9 - answered);
-        interval.open_by_label = vec![(1, interval.in_flight)];
-        totals.add_interval(&interval);
-    }
-    let mut drain = ThreadInterval::empty(0, 10_000_000, 20_000_000);
-    drain.series = vec![series(1, Outcome::Ok, us, 10 * (9 - answered))];
-    totals.add_interval(&drain);
-    let summary = summarize(&totals, Path::new("x"));
-    judge(&evidence(&plan, &totals, &summary)).0
-}
-
-#[test]
-fn a_rare_label_that_falls_behind_is_told() {
-    let verdict = of_labels(&["p99 < 250ms"], 4, 500_000);
-    assert_eq!(verdict.status, Status::Fail);
-    assert!(verdict.reasons[0].starts_with("`Write` fell behind: "), "{verdict:?}");
-    assert!(verdict.reasons[0].contains("of 9/s: requests without an answer piled up"), "{verdict:?}");
-    assert_eq!(of_labels(&[], 9, 500_000).status, Status::Pass);
-    assert_eq!(of_labels(&["achieved > 30% of offered"], 4, 500_000).status, Status::Pass, "so it is meant");
-    assert_eq!(of_labels(&["rate > 1/s"], 4, 500_000).status, Status::Pass);
-}
-
-/// Twenty seconds of 24 labels of 5/s that are each answered after a second, whatever of the last waits so from second to
-/// second.
-fn of_many_labels(open: [u64; 20]) -> Verdict {
-    let names: Vec<String> = (0..24).map(|label| format!("L{label}")).collect();
-    let plan = Plan { labels: names, ..plan(OPEN, &[]) };
-    let mut totals = Totals::new(&plan.labels);
-    for (second, open) in (0..).zip(open) {
-        let mut interval = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
-        interval.in_window = true;
-        interval.measured_offered = 120;
-        interval.in_flight = 115 + open;
-        interval.open_by_label = (0..23).map(|label| (label, 5)).chain([(23, open)]).collect();
-        interval.series = (0..24).map(|label| series(label, Outcome::Ok, 1_000_000, 5)).collect();
-        totals.add_interval(&interval);
-    }
-    let mut drain = ThreadInterval::empty(0, 20_000_000, 21_000_000);
-    drain.series = (0..24)
-        .map(|label| series(label, Outcome::Ok, 1_000_000, if label < 23 { 5 } else { open[19] as u32 }))
-        .collect();
-    totals.add_interval(&drain);
-    let summary = summarize(&totals, Path::new("x"));
-    judge(&evidence(&plan, &totals, &summary)).0
-}
-
-#[test]
-fn a_label_of_many_that_had_more_under_way_at_last_by_chance_is_healthy() {
-    let verdict = of_many_labels([2, 3, 1, 4, 2, 3, 4, 3, 2, 2, 5, 4, 6, 5, 7, 6, 8, 9, 9, 10]);
-    assert_eq!(verdict.status, Status::Pass, "{verdict:?}");
-    let starves = std::array::from_fn(|second| 3 * second as u64);
-    assert!(of_many_labels(starves).reasons.iter().any(|reason| reason.starts_with("`L23` fell behind")));
-}
-
-#[test]
-fn a_label_that_fails_always_is_more_than_half_may() {
-    let judged = |bad| {
-        let mut plan = Plan { labels: vec!["Browse".into(), "Pay".into()], ..plan(CLOSED, &[]) };
-        plan.objectives = vec![Objective::read("errors < 50%").unwrap()];
-        let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, 380)], ..RAN });
-        let mut rare = ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
-        rare.series = vec![series(1, Outcome::Status, 1_000, bad)];
-        totals.add_interval(&rare);
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&evidence(&plan, &totals, &summary)).0.status
-    };
-    assert_eq!((judged(20), judged(5)), (Status::Fail, Status::Pass));
-}
-
-#[test]
-fn a_label_may_fail_as_much_as_the_run_may() {
-    let judged = |objectives: &[&str], bad, good| {
-        let mut plan = Plan { labels: vec!["List".into(), "Pay".into()], ..plan(CLOSED, &[]) };
-        plan.objectives = objectives.iter().map(|text| Objective::read(text).unwrap()).collect();
-        let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, 90_000)], ..RAN });
-        let mut rare = ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
-        rare.series = vec![series(1, Outcome::Status, 1_000, bad), series(1, Outcome::Ok, 1_000, good)];
-        totals.add_interval(&rare);
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&evidence(&plan, &totals, &summary)).0.status
-    };
-    assert_eq!(judged(&["errors < 20%"], 8, 92), Status::Pass);
-    assert_eq!(judged(&["errors < 20%"], 60, 40), Status::Fail);
-    assert_eq!(judged(&["errors < 10"], 8, 92), Status::Pass);
-    assert_eq!(judged(&["errors <= 100%"], 100, 0), Status::Pass);
-}
-
-#[test]
-fn a_step_that_no_session_came_to_is_not_passed_over() {
-    let judged = |steps: &str, objectives: &str, sessions: u32| {
-        let text = format!(
-            "system: {{url: 'http://h'}}\nsessions: {{s: {{steps: [{{GET: /a, label: A, extract: {{token: $.token}}}}, {steps}]}}}}\n\
-             load: {{users: 1, hold: 1s}}\nobjectives: [{objectives}]\n"
-        );
-        let plan = tidemark_scenario::load_text("x.yaml", &text, Path::new("."), &[]).unwrap();
-        let totals = totals(&plan, &Ran { ended: &[ok(1_000, sessions)], ..RAN });
-        let summary = summarize(&totals, Path::new("x"));
-        let all = judge(&evidence(&plan, &totals, &summary)).0;
-        let part = judge(&Evidence { is_part: true, ..evidence(&plan, &totals, &summary) }).0;
-        assert_eq!(part.status, Status::Pass, "others of the same load have it");
-        all
-    };
-    let verdict = judged("{GET: /b, label: B}", "", 1);
-    assert_eq!(verdict.status, Status::Invalid);
-    assert!(verdict.reasons[0].starts_with("`B` was never requested"), "{verdict:?}");
-    assert_eq!(judged("{GET: /b, label: B}", "B rate >= 0/s", 9).status, Status::Pass, "so it is meant");
-    let when = "{when: '${token}', steps: [{GET: /b, label: B}]}";
-    assert_eq!(judged(when, "", 500).status, Status::Invalid);
-    assert_eq!(judged(when, "", 5).status, Status::Pass, "by its condition");
-    let sometimes = "{sometimes: 1%, steps: [{GET: /b, label: B}]}";
-    assert_eq!(judged(sometimes, "", 100).status, Status::Pass, "by chance");
-    assert_eq!(judged(sometimes, "", 10_000).status, Status::Invalid);
-}
-
-#[test]
-fn a_first_label_that_two_kinds_share_says_not_how_many_began_of_each() {
-    let judged = |weight: u32, sessions: u32| {
-        let text = format!(
-            "system: {{url: 'http://h'}}\nsessions:\n  buyer: {{weight: 999, steps: [{{GET: /l, label: Login}}, {{GET: /a, label: Browse}}]}}\n  \
-             admin: {{weight: {weight}, steps: [{{GET: /l, label: Login}}, {{GET: /b, label: Admin}}]}}\nload: {{users: 1, hold: 1s}}\n"
-        );
-        let plan = tidemark_scenario::load_text("x.yaml", &text, Path::new("."), &[]).unwrap();
-        let mut totals = totals(&plan, &Ran { ended: &[ok(1_000, sessions)], ..RAN });
-        let mut browsed =
-            ThreadInterval { in_window: true, ..ThreadInterval::empty(0, 2_000_000, 3_000_000) };
-        browsed.series = vec![series(1, Outcome::Ok, 1_000, sessions)];
-        totals.add_interval(&browsed);
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&evidence(&plan, &totals, &summary)).0.status
-    };
-    assert_eq!((judged(1, 80), judged(1, 2_000)), (Status::Pass, Status::Pass));
-    assert_eq!((judged(1, 20_000), judged(999, 80)), (Status::Invalid, Status::Invalid));
-}
-
-#[test]
-fn a_condition_that_nobody_knows_to_hold_may_never_hold() {
-    let judged = |missing: &str, condition: &str| {
-        let text = format!(
-            "system: {{url: 'http://h'}}\nsessions: {{s: {{steps: [{{GET: /a, label: A, extract: {{next: {{json: $.next{missing}}}}}}}, \
-             {{when: '{condition}', steps: [{{GET: /b, label: B}}]}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
-        );
-        let plan = tidemark_scenario::load_text("x.yaml", &text, Path::new("."), &[]).unwrap();
-        let totals = totals(&plan, &Ran { ended: &[ok(1_000, 500)], ..RAN });
-        let summary = summarize(&totals, Path::new("x"));
-        judge(&evidence(&plan, &totals, &summary)).0.status
-    };
-    assert_eq!(judged(", when missing: clear", "${next}"), Status::Pass);
-    assert_eq!(judged(", when missing: keep", "${next}"), Status::Pass);
-    assert_eq!(judged("", "${next == 7}"), Status::Pass);
-    assert_eq!(judged("", "${next}"), Status::Invalid, "every session should have it");
-    assert_eq!(judged(", when missing: fail", "${next}"), Status::Invalid);
-}
+mod parts;
+mod reach;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{LabelTotals, ThreadTotals, Totals};
+use super::{Achieved, LabelTotals, ThreadTotals, Totals};
 use crate::HISTOGRAM_HIGH_US;
 use crate::distribution::{Distribution, latency};
 use crate::histogram::Merged;
@@ -20,6 +20,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         requests: of.requests(),
         share: ratio(of.requests() as f64, requests as f64),
         achieved_per_s: ratio(of.good_in_window as f64, measured_s),
+        achieved_due_per_s: None,
         errors: of.errors_by_kind(),
         response_time_us: of.response_times().latency(),
         service_time_us: of.service_times().latency(),
@@ -39,6 +40,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         offered_per_s: ratio(totals.offered as f64, measured_s),
         achieved_per_s: ratio(totals.all.good_in_window as f64, measured_s),
         achieved_share: (totals.offered > 0).then(|| totals.achieved_share()),
+        achieved_due_per_s: None,
         measured_s,
         requests,
         errors: totals.all.errors_by_kind(),
@@ -70,6 +72,22 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         run_dir: run_dir.display().to_string(),
         steady_state: None,
         warnings: Vec::new(),
+    }
+}
+
+/// Tells what was achieved of what was due, of all and of each label: the load has a rate.
+pub fn tell_achieved_due(summary: &mut Summary, totals: &Totals) {
+    let per_s = |of: Achieved, due: f64| ratio(of.share * due, summary.measured_s);
+    let all = (totals.offered > 0).then(|| per_s(totals.achieved(), totals.offered as f64));
+    let of_steps: Vec<f64> = (0..totals.by_label.len())
+        .map(|label| {
+            let of = totals.achieved_by_labels(&[label].into(), None);
+            per_s(of, totals.by_label[label].due() as f64)
+        })
+        .collect();
+    summary.achieved_due_per_s = all;
+    for (step, per_s) in summary.steps.iter_mut().zip(of_steps).filter(|(step, _)| step.requests > 0) {
+        step.achieved_due_per_s = Some(per_s);
     }
 }
 

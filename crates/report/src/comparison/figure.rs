@@ -14,7 +14,7 @@ const HISTOGRAM_STEP: f64 = 1e-3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Figure {
-    /// Good answers per second.
+    /// Good answers per second; of a load with a rate to what was due in the window, whenever they came.
     Rate,
     /// Median of the response time.
     P50,
@@ -130,13 +130,13 @@ impl Figure {
             let failed = step.errors.values().sum();
             return match self.quantile() {
                 Some(share) => percentile(share, &step.response_time_us, step.requests, failed),
-                None if self == Figure::Rate => rate(step.achieved_per_s, step.requests),
+                None if self == Figure::Rate => rate(step.rate_per_s(), step.requests),
                 None if self == Figure::Bytes => body_bytes(&step.good),
                 None => Reading::Unknown,
             };
         }
         match self {
-            Figure::Rate => rate(summary.achieved_per_s, summary.due()),
+            Figure::Rate => rate(summary.rate_per_s(), summary.due()),
             Figure::Cpu => {
                 let cpu_s: f64 = counted_processes(manifest).map(|process| process.cpu_s).sum();
                 Reading::of(cpu_s * 1e6 / summary.requests.max(1) as f64)
@@ -199,6 +199,24 @@ mod tests {
         assert_eq!(Figure::Rate.read(&manifest, Some(&label)), Reading::NotReached);
         manifest.summary.steps[0].requests = 0;
         assert_eq!(Figure::Rate.read(&manifest, Some(&label)), Reading::Unknown, "nobody asked");
+    }
+
+    #[test]
+    fn the_rate_of_a_load_with_a_rate_counts_what_was_answered_behind_the_window() {
+        let (_dir, run) = test_run::airline();
+        let mut manifest = run.manifest;
+        let label = manifest.summary.steps[0].label.clone();
+        // answers take three of the window's four seconds
+        (manifest.summary.achieved_per_s, manifest.summary.achieved_due_per_s) = (10.0, Some(40.0));
+        let step = &mut manifest.summary.steps[0];
+        (step.achieved_per_s, step.achieved_due_per_s) = (5.0, Some(20.0));
+        assert_eq!(Figure::Rate.read(&manifest, None), Reading::Value(40.0));
+        assert_eq!(Figure::Rate.read(&manifest, Some(&label)), Reading::Value(20.0));
+        // none of them in time
+        manifest.summary.achieved_per_s = 0.0;
+        assert_eq!(Figure::Rate.read(&manifest, None), Reading::Value(40.0));
+        manifest.summary.achieved_due_per_s = Some(0.0);
+        assert_eq!(Figure::Rate.read(&manifest, None), Reading::NotReached);
     }
 
     #[test]

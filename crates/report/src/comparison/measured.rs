@@ -328,13 +328,16 @@ fn measure(figure: Figure) -> Option<Measure> {
 /// The seconds of a run, in blocks: of all requests together, and of each label.
 fn seconds(run: &SideRun) -> Result<Vec<(Option<String>, Within)>, RecordError> {
     let stretches = stretches(&run.dir, &run.manifest, BLOCKS)?;
+    let summary = &run.manifest.summary;
     let label = |(index, name): (usize, &String)| {
         let block = |stretch: &Stretch| {
             let of = &stretch.labels[index];
             let times = of.times.iter().chain((of.failed > 0).then_some((NEVER, of.failed))).collect();
-            Block { length_s: stretch.length_s, answered: of.answered, cpu_s: 0.0, times }
+            Block { length_s: stretch.length_s, answered: of.answered as f64, cpu_s: 0.0, times }
         };
-        (Some(name.clone()), Within::new(stretches.iter().map(block).collect()))
+        let step = summary.steps.iter().find(|step| step.label == *name);
+        let due_per_s = step.and_then(|step| step.achieved_due_per_s);
+        (Some(name.clone()), within(stretches.iter().map(block).collect(), due_per_s))
     };
     let all = |stretch: &Stretch| {
         let failed = stretch.labels.iter().map(|of| of.failed).sum::<u64>() + stretch.dropped;
@@ -344,11 +347,45 @@ fn seconds(run: &SideRun) -> Result<Vec<(Option<String>, Within)>, RecordError> 
         let started = stretch.cpu_s.iter().filter(|(name, _)| is_counted(&run.manifest, name));
         Block {
             length_s: stretch.length_s,
-            answered: stretch.labels.iter().map(|of| of.answered).sum(),
+            answered: stretch.labels.iter().map(|of| of.answered).sum::<u64>() as f64,
             cpu_s: started.map(|(_, cpu_s)| cpu_s).sum(),
             times,
         }
     };
-    let all = (None, Within::new(stretches.iter().map(all).collect()));
+    let all = (None, within(stretches.iter().map(all).collect(), summary.achieved_due_per_s));
     Ok(std::iter::once(all).chain(run.manifest.labels.iter().enumerate().map(label)).collect())
+}
+
+/// Of these blocks. Where a rate is of what was due, what each block answered stands for its share of that.
+fn within(mut blocks: Vec<Block>, due_per_s: Option<f64>) -> Within {
+    let sum = |of: fn(&Block) -> f64| -> f64 { blocks.iter().map(of).sum() };
+    let per_s = sum(|block| block.answered) / sum(|block| block.length_s);
+    if let Some(due_per_s) = due_per_s.filter(|_| per_s > 0.0) {
+        blocks.iter_mut().for_each(|block| block.answered *= due_per_s / per_s);
+    }
+    Within::new(blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::within::Measure;
+
+    #[test]
+    fn seconds_of_a_load_with_a_rate_come_to_what_was_achieved_of_what_was_due() {
+        let blocks = |answered: [f64; 6]| -> Vec<Block> {
+            answered.map(|answered| Block { length_s: 1.0, answered, ..Block::default() }).into()
+        };
+        // answers take a second, and all of them came
+        let slow = within(blocks([1.0, 40.0, 40.0, 40.0, 40.0, 40.0]), Some(40.0));
+        let fast = within(blocks([40.0; 6]), Some(40.0));
+        let estimate = slow.against(&fast, Measure::PerSecond).unwrap();
+        assert!(estimate.log.abs() < 1e-9, "{estimate:?}");
+        // where most of the seconds have none nobody knows how sure that is
+        let slower = within(blocks([0.0, 0.0, 0.0, 40.0, 40.0, 40.0]), Some(40.0));
+        assert!(slower.against(&fast, Measure::PerSecond).is_none());
+        // users who wait for answers have a rate by what came
+        let users = within(blocks([20.0; 6]), None);
+        assert!((users.against(&fast, Measure::PerSecond).unwrap().log - 0.5f64.ln()).abs() < 1e-9);
+    }
 }

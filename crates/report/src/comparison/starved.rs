@@ -9,15 +9,13 @@ use tidemark_record::{Manifest, SYSTEM};
 
 use crate::watched::counted_processes;
 
-/// A process that was on a core or waited for one for a larger share of the time was never idle.
-const NEVER_IDLE: f64 = 0.95;
 /// Failures that want of a core makes: nothing else is wrong with what came, or would have come.
 const OF_TIME: [&str; 2] = ["timeout", "unfinished"];
 
 /// The verdict of a run as one row among others.
 pub(super) fn verdict(manifest: &Manifest) -> Verdict {
     let summary = &manifest.summary;
-    let starved: Vec<&Process> = counted_processes(manifest).filter(|of| is_starved(of)).collect();
+    let starved: Vec<&Process> = counted_processes(manifest).filter(is_judged).collect();
     let is_late_only = summary.errors.keys().all(|kind| OF_TIME.contains(&kind.as_str()))
         && summary.ledger.as_ref().and_then(|ledger| ledger.verified.as_ref()).is_none_or(|of| of.lost == 0);
     let spoils = match summary.verdict.status {
@@ -40,11 +38,9 @@ pub(super) fn verdict(manifest: &Manifest) -> Verdict {
     Verdict { status: Status::Invalid, reasons: reasons.chain(others).collect() }
 }
 
-/// Whether a store was never idle and waited for a core for longer than it was on one. Of the system itself the run's own
-/// verdict tells.
-fn is_starved(process: &Process) -> bool {
-    let waited = process.core_wait_share.unwrap_or(0.0);
-    process.name != SYSTEM && process.cpu_share + waited > NEVER_IDLE && waited > process.cpu_share
+/// Whether a store was starved. Of the system itself the run's own verdict tells.
+fn is_judged(process: &&Process) -> bool {
+    process.name != SYSTEM && process.is_starved()
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ const SEED: u64 = 0x7469_6465;
 pub(crate) struct Block {
     /// Its length, seconds.
     pub length_s: f64,
-    /// Good answers that came in it.
-    pub answered: u64,
+    /// Good answers that came in it; of a load with a rate as a share of what was achieved of what was due.
+    pub answered: f64,
     /// CPU time of the system, seconds.
     pub cpu_s: f64,
     /// Response times of requests that were due in the measured window, microseconds, and how many of each; ascending.
@@ -114,7 +114,7 @@ impl Within {
             self.blocks.iter().zip(times).map(|(block, times)| of(block) * *times as f64).sum()
         };
         let value = match measure {
-            Measure::PerSecond => sum(&|block| block.answered as f64) / sum(&|block| block.length_s),
+            Measure::PerSecond => sum(&|block| block.answered) / sum(&|block| block.length_s),
             Measure::CpuPerRequest => sum(&|block| block.cpu_s) / self.up_to(self.values.len(), times) as f64,
             Measure::Quantile(share) => {
                 let all = self.up_to(self.values.len(), times);
@@ -159,7 +159,7 @@ mod tests {
             // exponentially distributed
             let time = |rank: u64| (-us * (1.0 - (rank as f64 + 0.5) / 1_000.0).ln() * off) as u64;
             let times = (0..1_000).map(|rank| (time(rank), 1)).collect();
-            Block { length_s: 10.0, answered: (1_000.0 / off) as u64, cpu_s: 0.1 * off, times }
+            Block { length_s: 10.0, answered: (1_000.0 / off).floor(), cpu_s: 0.1 * off, times }
         };
         Within::new((0..blocks).map(block).collect())
     }
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn figures_are_those_of_all_blocks_together() {
         let block =
-            |times: &[(u64, u64)]| Block { length_s: 2.0, answered: 3, cpu_s: 0.5, times: times.to_vec() };
+            |times: &[(u64, u64)]| Block { length_s: 2.0, answered: 3.0, cpu_s: 0.5, times: times.to_vec() };
         let of = Within::new(vec![block(&[(10, 50), (20, 40)]), block(&[(20, 8), (NEVER, 2)])]);
         let measured = |times: &[u64; 2], measure| of.measured(times, measure);
         assert_eq!(measured(&[1, 1], Measure::PerSecond), Some(1.5));

@@ -1,7 +1,9 @@
 //! Jumps, which control steps become.
 
+use std::sync::Arc;
+
 use super::Session;
-use crate::expr::{Expr, Node as Tree, Operator};
+use crate::expr::{Expr, Node as Tree, Operator, function};
 use crate::plan::{Op, SlotIndex};
 use crate::slot::Value;
 use crate::yaml::Node;
@@ -72,6 +74,37 @@ impl Session<'_, '_> {
             self.assign(slot, times);
             Expr::variable(slot)
         };
+        self.rounds(round, bound, body);
+    }
+
+    /// The same where a number of rounds that is negative, or is none, is a failure of the first request in the body; a missing
+    /// one is no round.
+    pub(crate) fn counted_or_refused(&mut self, round: SlotIndex, times: Expr, body: impl FnOnce(&mut Self)) {
+        if times.as_constant().is_some() {
+            return self.rounds(round, times, body);
+        }
+        let text = Arc::clone(times.source());
+        let slot = self.scope.hidden("times");
+        self.assign(slot, times);
+        let is_right = self.unless(is_no_count(slot));
+        let refusal = self.ops.len();
+        self.ops.push(Op::Refuse { request: 0, text, reason: NO_COUNT });
+        self.assign(slot, Expr::int(0));
+        self.land(is_right);
+        let begin = self.ops.len();
+        self.rounds(round, Expr::variable(slot), body);
+        let request = |ops: &[Op]| {
+            ops.iter().find_map(|op| if let Op::Request(request) = op { Some(*request) } else { None })
+        };
+        // one without a request is a failure of one before it
+        let refused = request(&self.ops[begin..]).or_else(|| request(&self.ops));
+        match (refused, &mut self.ops[refusal]) {
+            (Some(refused), Op::Refuse { request, .. }) => *request = refused,
+            (_, op) => *op = Op::Jump(refusal as u32 + 1),
+        }
+    }
+
+    fn rounds(&mut self, round: SlotIndex, bound: Expr, body: impl FnOnce(&mut Self)) {
         self.assign(round, Expr::int(0));
         let begin = self.here();
         let condition = Tree::binary(Operator::Less, Tree::Variable(round), bound.node().clone());
@@ -81,4 +114,17 @@ impl Session<'_, '_> {
         self.ops.push(Op::Jump(begin));
         self.land(over);
     }
+}
+
+/// Why there are no rounds.
+const NO_COUNT: &str = "it is negative, or is not a number; a repeat needs a whole number, not below 0";
+
+/// Whether what a variable holds is not a number of rounds.
+fn is_no_count(slot: SlotIndex) -> Expr {
+    let call = |name: &str| {
+        let arguments = vec![Tree::Variable(slot)].into_boxed_slice();
+        function::find(name).map_or(Tree::Missing, |function| function::fold(function, arguments))
+    };
+    let is_count = Tree::binary(Operator::GreaterOrEqual, call("number"), Tree::Int(0));
+    Expr::new(Tree::binary(Operator::And, call("exists"), Tree::Not(Box::new(is_count))))
 }

@@ -108,6 +108,51 @@ impl Node {
         }
     }
 
+    /// Whether it has no value where these variables have none.
+    fn is_missing_without(&self, is_missing: &dyn Fn(SlotIndex) -> bool) -> bool {
+        let is_without = |node: &Node| node.is_missing_without(is_missing);
+        match self {
+            Node::Missing => true,
+            Node::Variable(slot) => is_missing(*slot),
+            Node::Negate(inner) | Node::Pad { inner, .. } => is_without(inner),
+            Node::Binary(
+                Operator::Add
+                | Operator::Subtract
+                | Operator::Multiply
+                | Operator::Divide
+                | Operator::Remainder,
+                parts,
+            )
+            | Node::Item(parts) => parts.iter().any(is_without),
+            // of what a function makes of a missing value nothing is known
+            _ => false,
+        }
+    }
+
+    /// Whether it cannot hold where these variables have no value. Missing equals only missing, and is in no order.
+    pub(crate) fn never_holds_without(&self, is_missing: &dyn Fn(SlotIndex) -> bool) -> bool {
+        let is_without = |node: &Node| node.is_missing_without(is_missing);
+        let never = |node: &Node| node.never_holds_without(is_missing);
+        match self {
+            Node::Binary(Operator::And, parts) => parts.iter().any(never),
+            Node::Binary(Operator::Or, parts) => parts.iter().all(never),
+            Node::Binary(
+                Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual,
+                parts,
+            ) => parts.iter().any(is_without),
+            Node::Binary(Operator::Equal, parts) => match &**parts {
+                [value, other] if is_without(other) => {
+                    value.as_literal().is_some_and(|of| of != Value::Missing)
+                }
+                [value, other] if is_without(value) => {
+                    other.as_literal().is_some_and(|of| of != Value::Missing)
+                }
+                _ => false,
+            },
+            _ => is_without(self),
+        }
+    }
+
     /// Whether it may have another value each time, though no variable is changed.
     pub(crate) fn varies(&self) -> bool {
         match self {

@@ -125,6 +125,7 @@ fn states_before(ops: &[Op], steps: &[Option<(Use, &Binding)>]) -> Vec<u8> {
             | Op::Think(_)
             | Op::BeginGroup(_)
             | Op::EndGroup
+            | Op::Refuse { .. }
             | Op::Measure { .. } => {
                 let after = match steps[index] {
                     Some((Use::Begin, _)) => BOUND,

@@ -38,5 +38,5 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         None => session.scope.hidden("round"),
     };
     let possible = !matches!(times.as_constant(), Some(Value::Int(times)) if times <= 0);
-    session.counted(round, times, |session| session.inner(step.node, "steps", possible));
+    session.counted_or_refused(round, times, |session| session.inner(step.node, "steps", possible));
 }
