@@ -200,7 +200,9 @@ fn the_image_is_built_of_what_is_there_and_runs_without_rights() {
     let stages = instructions(&file, "FROM");
     assert_eq!(stages.len(), 2, "{file}");
     let bases = instructions(&file, "ARG").into_iter().filter_map(|argument| argument.split_once('='));
-    for (name, image) in bases.filter(|(_, image)| image.contains(':')) {
+    let bases: Vec<_> = bases.filter(|(_, image)| image.contains(':')).collect();
+    assert!(!bases.is_empty(), "{file}");
+    for (name, image) in bases {
         assert!(stages.iter().any(|stage| stage.contains(&format!("${{{name}}}"))), "{name}");
         // an image's name, with no host before it
         assert!(!image.contains('/'), "{image}");
