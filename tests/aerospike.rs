@@ -220,7 +220,7 @@ fn the_shipped_scenario_runs() {
         "reads=80",
     ];
     let (status, told) = tidemark_in(folder.path(), &arguments);
-    // it may be the driver that was the limit
+    // it may be the load generator that was the limit
     assert!(matches!(status, Some(0 | 3)), "{status:?} {told}");
     assert_eq!(node.of("kv").len(), 2000);
     assert!(node.of("kv").iter().any(|record| record.generation > 1), "some were written again");

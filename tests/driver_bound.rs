@@ -190,7 +190,7 @@ fn a_driver_that_stood_still_under_a_closed_load_is_caught() {
         if is_in_time {
             assert_caught("stopped, closed", &run);
             let reasons = run.summary["driver"]["limits"].to_string();
-            assert!(reasons.contains("the driver itself was suspended for "), "{reasons}");
+            assert!(reasons.contains("the load generator itself was suspended for "), "{reasons}");
             let absent_s = run.summary["driver"]["absent_s"].as_f64().expect("an absence");
             assert!(absent_s > STOPPED_S / 2.0, "{absent_s} s: {reasons}");
             return;

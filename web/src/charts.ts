@@ -58,7 +58,7 @@ export function loadCharts(run: RunPage, line: Timeline): Child {
         ],
       }),
       anySpeaks([series.received_bytes_per_s, series.sent_bytes_per_s]) && timeChart(line, {
-        title: 'Traffic of the driver', note: 'bytes per second', height: 160, format: sizeRate, tick: tick.size, steps: SIZE_STEPS,
+        title: 'Traffic of the load generator', note: 'bytes per second', height: 160, format: sizeRate, tick: tick.size, steps: SIZE_STEPS,
         lines: [
           { label: 'received', values: series.received_bytes_per_s, colour: 'c1' },
           { label: 'sent', values: series.sent_bytes_per_s, colour: 'c2' },
@@ -131,7 +131,7 @@ export function resourceCharts(run: RunPage, line: Timeline): Child {
 export function driverCharts(run: RunPage, line: Timeline): Child {
   if (!anySpeaks([run.series.lag_p99_us])) return null;
   return timeChart(line, {
-    title: 'Schedule lag', note: '99th percentile of how late requests left by the driver’s own fault, logarithmic', height: 160,
+    title: 'Schedule lag', note: '99th percentile of how late requests left by the load generator’s own fault, logarithmic', height: 160,
     lines: [{ label: 'p99', values: run.series.lag_p99_us, colour: 'p99' }], format: duration, tick: tick.duration, log: true,
   });
 }

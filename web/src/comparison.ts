@@ -65,7 +65,7 @@ const ROWS: Row[] = [
   { name: 'System: CPU for each request', of: (it) => it.system_cpu_us_per_request, show: duration, ratio: (it) => it.system_cpu_per_request },
   { name: 'System: cores in use', of: (it) => it.system_cpu_share, show: cores },
   { name: 'System: memory, most', of: (it) => it.system_rss_bytes_max, show: size },
-  { name: 'Driver: CPU for each request', of: (it) => it.driver_cpu_us_per_request, show: duration },
+  { name: 'Load generator: CPU for each request', of: (it) => it.driver_cpu_us_per_request, show: duration },
   { name: 'Requests', of: (it) => it.requests, show: quantity },
 ];
 
@@ -97,7 +97,7 @@ function overview(part: Part): HTMLElement {
       return value === null ? NOTHING : duration(value);
     }]),
     ['Store: cores', (it) => cores(sum(it, it.system_cpu_share, (store) => store.cpu_share))],
-    ['Driver: cores', (it) => cores(it.driver_cpu_share)],
+    ['Load generator: cores', (it) => cores(it.driver_cpu_share)],
     ['Memory, most', (it) => size(sum(it, it.system_rss_bytes_max, (store) => store.rss_bytes_max))],
   ];
   return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'A line for each' },

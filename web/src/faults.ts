@@ -152,9 +152,9 @@ function dipCells(it: Fault, dip: Dip): Omit<Cells, 'at' | 'until' | 'started'> 
 
 export function faultsPart(faults: readonly Fault[]): Child {
   const mistakes = faults.filter((it) => it.error !== null);
-  const columns = ['At', 'Depth', 'Length', 'Recovery once put right', 'Errors', 'Dropped', 'Largest backlog'];
+  const columns = ['At', 'Depth', 'Length', 'Recovery', 'Errors', 'Dropped', 'Largest backlog'];
   return [
-    el('p', { class: 'lead' }, 'What was broken on purpose, and what the load felt of it. A dip is looked for in the requests that succeeded each second, held against their mean before the fault; it is over once they are back at 90\u202f% of that for three seconds.'),
+    el('p', { class: 'lead' }, 'What was broken on purpose, and what the load felt of it. A dip is a fall of the requests that succeeded each second, below their mean before the fault. It is over once they are back at 90\u202f% of that for three seconds. Recovery counts from when the fault was put right.'),
     table('Faults', [{ name: 'Fault' }, ...columns.map((name) => ({ name, number: true }))], faults.map(row), 'faults'),
     mistakes.map((it) => el('p', { class: 'bad-text' }, `▲ ${it.fault}: ${it.error}`)),
   ];

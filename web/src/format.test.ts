@@ -77,6 +77,7 @@ describe('times', () => {
   });
   it('of events', () => {
     expect(spaced(atSecond(-2.31))).toBe('−2.31 s');
+    expect(spaced(atSecond(-0.001))).toBe('0.00 s');
   });
   it('of the calendar', () => {
     expect(moment('2026-01-31T14:05:09.120Z')).toBe('2026-01-31 14:05:09 UTC');

@@ -101,7 +101,7 @@ export function clock(seconds: number, whole = false): string {
 }
 
 /** A moment to the hundredth of a second: `59.02 s`. */
-export const atSecond = (seconds: number): string => `${seconds.toFixed(2).replace('-', '−')}${GAP}s`;
+export const atSecond = (seconds: number): string => `${seconds.toFixed(2).replace(/^-(?=0\.00$)/, '').replace('-', '−')}${GAP}s`;
 
 /** A length of time in seconds: `45 s`, `2 min 5 s`, `1 h 3 min`. */
 export function span(seconds: number): string {

@@ -49,8 +49,8 @@ describe('the headline', () => {
 describe('the notes', () => {
   it('do not say again what the banner and its list of limits say', () => {
     const limit = 'answers were read late ($& of all); give it cores of its own (--pin)';
-    const held = 'the driver was held up: the system can do at least what was achieved';
-    const range = ', the median is 1ms to 2ms, without and with the driver\'s own share';
+    const held = 'the load generator was held up: the system can do at least what was achieved';
+    const range = ', the median is 1ms to 2ms, without and with the load generator\'s own share';
     expect(notesBeside([`${held}; ${limit}`, 'another'], [limit])).toEqual(['another']);
     expect(notesBeside([`${held}${range}; ${limit}`], ['one more', limit])).toEqual([held + range]);
     expect(notesBeside([`a; ${limit}`], [])).toEqual([`a; ${limit}`]);

@@ -65,7 +65,7 @@ export function passed(objectives: readonly ObjectiveResult[]): string {
 }
 
 /** A note that says no more than the banner. */
-const HELD_UP = 'the driver was held up: the system can do at least what was achieved';
+const HELD_UP = 'the load generator was held up: the system can do at least what was achieved';
 
 /** The notes without what stands beside them: the limits of the driver. */
 export const notesBeside = (notes: readonly string[], limits: readonly string[]): string[] =>
@@ -88,8 +88,8 @@ export function verdict(manifest: Manifest): HTMLElement {
       el('h2', { id: 'verdict' }, el('strong', {}, word), el('span', { class: 'headline' }, headline(summary))),
       meaning && el('p', {}, meaning),
       reasons.length > 0 && el('ul', {}, reasons.map((reason) => el('li', {}, reason))),
-      summary.driver.limits.length > 0 && el('p', { class: 'bad-text' }, '▲ The driver was held up: rates are at least what is shown, times and failures at most.'),
-      limits.length > 0 && el('ul', {}, limits.map((limit) => el('li', {}, `driver: ${limit}`))),
+      summary.driver.limits.length > 0 && el('p', { class: 'bad-text' }, '▲ The load generator was held up: rates are at least what is shown, times and failures at most.'),
+      limits.length > 0 && el('ul', {}, limits.map((limit) => el('li', {}, `load generator: ${limit}`))),
       drift && el('p', { class: 'bad-text' }, `▲ ${drift}`),
       summary.warnings.map((warning) => el('p', { class: 'bad-text' }, `▲ ${warning}`)),
       status === 'pass' && reasons.length === 0 && el('p', {}, passed(manifest.objectives)),

@@ -12,7 +12,7 @@ const KINDS: Record<string, string> = {
 
 export function ledgerPart(ledger: Ledger, manifest: Manifest): Child {
   const { verified } = ledger;
-  const torn = ledger.torn > 0 && el('p', { class: 'note' }, 'The driver died while it wrote the ledger: its last second is missing.');
+  const torn = ledger.torn > 0 && el('p', { class: 'note' }, 'The load generator died while it wrote the ledger: its last second is missing.');
   if (!verified) {
     return [
       el('p', { class: 'lead bad-text' }, `▲ Not verified: ${ledger.not_verified || 'nobody looked'}`),

@@ -49,7 +49,7 @@ export function operationsPart(run: RunPage, line: Timeline): Child {
       nameOf(it), ...(beside ? [by] : []),
       count(of.count), failed(of.errors), rate(of.per_s), time(of.mean_us), time(of.median_us), time(of.p95_us), time(of.p99_us),
     ]), 'labels'),
-    el('p', { class: 'note' }, `Of the measured window.${beside ? ' The driver’s times are response times, from when a request was due.' : ''}${rows.some(({ of }) => of.errors > 0) ? ` ${UNREACHED}` : ''}`),
+    el('p', { class: 'note' }, `Of the measured window.${beside ? ' The load generator’s times are response times, from when a request was due.' : ''}${rows.some(({ of }) => of.errors > 0) ? ` ${UNREACHED}` : ''}`),
     leftOut(run.operations_left_out),
   ];
 }

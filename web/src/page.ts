@@ -57,7 +57,7 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     ...byGroup,
     ...own,
     { id: 'resources', title: 'What it cost', short: 'Resources', content: resourceCharts(run, line) },
-    { id: 'driver', title: 'The driver’s own health', short: 'Driver', content: driverPart(run, line) },
+    { id: 'driver', title: 'The load generator’s own health', short: 'Load generator', content: driverPart(run, line) },
     { id: 'errors', title: 'No good answer', short: 'Failures', content: [errorChart(run, line), errorSection(run)] },
     ...lost,
     { id: 'objectives', title: 'Objectives', short: 'Objectives', content: objectivesPart(run) },
@@ -132,10 +132,10 @@ function latencyTable(run: RunPage): Child {
     table('Percentiles in figures', [{ name: '' }, ...shown.map(({ name }) => ({ name, number: true }))], [
       row('Response time', apart ? 'of all that was due' : '', response),
       row('Service time', '', summary.service_time_us),
-      ...(differs ? [row('Response time', 'less the driver’s own delay', less)] : []),
+      ...(differs ? [row('Response time', 'less the load generator’s own delay', less)] : []),
       ...(apart ? ofGood(good) : []),
     ], 'labels'),
-    differs && el('p', { class: 'note' }, 'The driver itself was late. Where the response time differs from that without the driver’s delay, the truth lies between the two.'),
+    differs && el('p', { class: 'note' }, 'The load generator itself was late. Where the response time differs from that without its delay, the truth lies between the two.'),
   ];
 }
 
@@ -144,7 +144,7 @@ function driverPart(run: RunPage, line: Timeline): Child {
   const pins = run.manifest.driver_pinned_to;
   const lag = (it: Latency | null) => (it !== null && (it.max ?? 0) > 0 ? `p50 ${duration(it.p50)}, p99 ${duration(it.p99)}, longest ${duration(it.max)}` : '');
   return [
-    el('p', { class: 'lead' }, 'Where the driver was late or out of CPU, its figures say more about itself than about the system.'),
+    el('p', { class: 'lead' }, 'Where the load generator was late or out of CPU, its figures say more about itself than about the system.'),
     driver.limits.length > 0 && [
       el('p', { class: 'bad-text' }, `▲ It was held up: the system did ${atLeast(run.manifest.summary)}what is shown, and its times and failures are at most that.`),
       el('ul', {}, driver.limits.map((limit) => el('li', {}, limit))),
@@ -229,7 +229,7 @@ function setupPart(run: RunPage): Child {
       ['Load average before', machine.cores > 0 ? `${cores(machine.load_average_1m)} over one minute` : ''],
       ['Taken by the hypervisor', machine.cores > 0 ? `${cores(machine.steal_share)} cores` : ''],
       ['System pinned to', system.pinned_to.length > 0 ? `cores ${coreList(system.pinned_to)}` : 'not pinned'],
-      ['Driver pinned to', manifest.driver_pinned_to.length > 0 ? `cores ${coreList(manifest.driver_pinned_to)}` : 'not pinned'],
+      ['Load generator pinned to', manifest.driver_pinned_to.length > 0 ? `cores ${coreList(manifest.driver_pinned_to)}` : 'not pinned'],
       ['Tidemark', manifest.version], ['Git revision', manifest.git_revision], ['Seed', manifest.seed],
       ['Disk synced in', system.sync_latency?.path],
       ['Run directory', manifest.summary.run_dir],
@@ -254,7 +254,7 @@ function code(title: string, text: string, what = title.toLowerCase()): HTMLElem
 function definitions(): HTMLElement {
   return el('section', { class: 'definitions', 'aria-labelledby': 'words' },
     el('h2', { id: 'words', class: 'quiet-heading' }, 'What the words mean'),
-    el('p', {}, el('dfn', {}, 'Response time'), ' runs from the moment at which a request was due to the last byte of its answer, so waiting for a late driver or a busy connection counts. ',
+    el('p', {}, el('dfn', {}, 'Response time'), ' runs from the moment at which a request was due to the last byte of its answer, so waiting for a late load generator or a busy connection counts. ',
       el('dfn', {}, 'Service time'), ' runs from the first byte sent to the last byte of the answer. ',
       el('dfn', {}, 'Offered'), ' is what became due, ', el('dfn', {}, 'achieved'), ' the good answers that came in the measured window; with a warm-up some are to requests that were due in it. ',
       'A ', el('dfn', {}, 'percentile'), ' is of all requests that were due in the measured window. One without a good answer (time-out, drop, broken connection, wrong status, failed check, never sent, unfinished) is slower than every bound: a percentile that falls among those is ', el('dfn', {}, 'not reached'), ' and shown as –. ',

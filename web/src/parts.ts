@@ -13,7 +13,7 @@ export function partsPart(run: RunPage): Child {
   const bars = barsOf(steps);
   return [
     toldParts(parts) && parts && [
-      el('p', { class: 'note' }, 'Means over all good answers; each bar is the mean response time of a label. A transfer is told of answers that came in pieces; one in a single piece has its first byte with its last. The wait is for a free connection, or for the driver.'),
+      el('p', { class: 'note' }, 'Means over all good answers. Each bar is the mean response time of a label. Only an answer that came in pieces has a transfer. The wait is for a free connection, or for the load generator.'),
       el('div', { class: 'part-legend', 'aria-hidden': 'true' }, PARTS.map(({ name, colour }) => el('span', {}, el('i', { class: 'swatch block', style: `--swatch:var(--${colour})` }), name))),
       el('div', { class: 'part-bars', role: 'img', 'aria-label': bars.map((bar) => `${bar.label}: ${bar.says}`).join('; ') }, bars.map((bar) => el('div', { class: 'part-row', title: bar.says },
         el('span', { class: 'part-name' }, bar.label),
@@ -23,7 +23,7 @@ export function partsPart(run: RunPage): Child {
         partRows(parts).map(({ name, part, of }) => [
           name, duration(part.mean_us), share(of),
           ...(['p50', 'p99', 'max'] as const).map((key) => (part.times_us ? time(part.times_us[key], part.count) : NOTHING)), count(part.count),
-        ]), 'plain parts'),
+        ])),
     ],
     slowest.length > 0 && [
       el('h3', {}, 'The slowest requests that were answered'),

@@ -12,8 +12,14 @@ export interface Column {
   number?: boolean;
 }
 
-/** A plain table that scrolls sideways where it is wider than the page. */
-export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Child[])[], kind = 'plain'): HTMLElement {
+/** How a table is laid out: names with figures keep their names in sight, and stand close together where they are few. */
+function layout([first, ...others]: readonly Column[]): string {
+  if (!first || first.number || others.length === 0 || !others.every((it) => it.number)) return 'plain';
+  return others.length > 3 ? 'labels' : 'labels few';
+}
+
+/** A table that scrolls sideways where it is wider than the page. */
+export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Child[])[], kind = layout(columns)): HTMLElement {
   return el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
     el('table', { class: kind },
       el('caption', { class: 'unseen' }, caption),
@@ -181,13 +187,13 @@ export function phaseTable(run: RunPage): Child {
   const times = ['p50', 'p90', 'p99', 'p999', 'max'] as const;
   const cores = (of: number | null) => of === null ? NOTHING : of.toFixed(2);
   return [
-    el('p', { class: 'note' }, 'A request is of the phase in which it was due, whenever it ended. CPU is in cores, a mean.'),
-    table('Figures by phase', [{ name: 'Phase' }, { name: 'Level' }, ...['Length', 'Offered', 'Achieved', 'Median', 'p90', 'p99', 'p99.9', 'Longest', 'Failed', 'System CPU', 'Driver CPU'].map((name) => ({ name, number }))],
+    el('p', { class: 'note' }, 'A request is of the phase in which it was due, whenever it ended. System and load generator: the cores that they used, a mean.'),
+    table('Figures by phase', [{ name: 'Phase' }, ...['Length', 'Offered', 'Achieved', 'Median', 'p90', 'p99', 'p99.9', 'Longest', 'Failed', 'System', 'Load generator'].map((name) => ({ name, number }))],
       phases.map((of) => [
-        of.measured ? of.name : `${of.name} (not measured)`, of.level, duration((of.to_s - of.from_s) * 1e6), rate(of.offered_per_s), rate(of.achieved_per_s),
+        [of.measured ? of.name : `${of.name} (not measured)`, el('span', { class: 'sub' }, of.level)], duration((of.to_s - of.from_s) * 1e6), rate(of.offered_per_s), rate(of.achieved_per_s),
         ...times.map((key) => time(of.response_time_us[key], of.due)),
         of.failed === 0 ? '0' : el('span', { class: 'bad-text' }, count(of.failed)), cores(of.system_cores), cores(of.driver_cores),
-      ]), 'plain phases'),
+      ])),
   ];
 }
 
@@ -203,7 +209,7 @@ export function groupTable(run: RunPage): Child {
       groups.map((of) => [
         of.group, count(of.count), rate(of.achieved_per_s), ...times.map((key) => time(of.response_time_us[key], of.count)),
         errorsOf(of) === 0 ? '0' : el('span', { class: 'bad-text', title: kindsOf(of.errors) }, count(errorsOf(of))),
-      ]), 'plain groups'),
+      ])),
   ];
 }
 

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::mpsc::SyncSender;
 
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::Op;
 use tidemark_scenario::secrets::{comes_from_a_secret, is_secret, is_secret_name};
 use tidemark_scenario::template::Encoding;
 use tidemark_scenario::{Plan, Value};
@@ -245,11 +244,7 @@ fn secret_variables(plan: &Plan) -> HashMap<String, bool> {
         for name in kind.slot_names.iter().filter(|name| is_secret_name(name)) {
             all.entry(name.clone()).or_insert(false);
         }
-        let requests = kind.ops.iter().filter_map(|op| match op {
-            Op::Request(request) => plan.requests.get(usize::from(*request)),
-            _ => None,
-        });
-        for extraction in requests.flat_map(|request| &request.extractions) {
+        for extraction in plan.requests_of(kind).flat_map(|request| &request.extractions) {
             let name = kind.slot_names.get(usize::from(extraction.slot));
             if let Some(name) = name.filter(|_| comes_from_a_secret(&words::source(&extraction.source))) {
                 all.insert(name.clone(), true);

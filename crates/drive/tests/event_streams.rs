@@ -320,7 +320,7 @@ fn events_that_the_driver_drops_are_counted_and_told() {
     assert_eq!(sum.end.events, events);
     assert_eq!(
         sum.examples()[0].detail,
-        "36 events were dropped by the driver, which holds 64 for a stream; 64 events did not match, last `post`"
+        "36 events were dropped by the load generator, which holds 64 for a stream; 64 events did not match, last `post`"
     );
     let none_follows =
         "- sse connect: /one-and-hundred\n- sse expect: any\n- think: 1500ms\n- sse close: now";

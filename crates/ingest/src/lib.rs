@@ -72,8 +72,8 @@
 //!
 //! # Figures
 //!
-//! `bench/ingest/run` measures what it holds, what a flood does to it, and what Cassandra behind it holds; the README and
-//! `docs/ingest.md` of the repository have what came out, with the machine.
+//! `bench/ingest/run` measures what it holds, what a flood does to it, and what Cassandra behind it holds. `docs/ingest.md`
+//! of the repository has what came out, with the machine.
 
 mod app;
 mod buffer;

@@ -9,7 +9,7 @@ use tidemark_drive::{DriveEnd, Handshakes, NotFound, Protocol, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched, digest};
 use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, EventStreamStep, Op, RequestPlan};
+use tidemark_scenario::plan::{Ask, EventStreamStep, RequestPlan};
 
 use crate::run_options::RunOptions;
 use crate::stores::Stores;
@@ -220,7 +220,7 @@ impl Account {
             ),
             (
                 end.held,
-                "requests waited in the driver, as the server came to take fewer at once; service times contain it",
+                "requests waited in the load generator, as the server came to take fewer at once; service times contain it",
             ),
             (
                 end.unexpected_messages,
@@ -237,7 +237,7 @@ impl Account {
             ),
             (
                 end.events.dropped,
-                "events were dropped by the driver before the step that waited: at most 64 are held for a stream",
+                "events were dropped by the load generator before the step that waited: at most 64 are held for a stream",
             ),
             (
                 end.redirects.moved,
@@ -250,7 +250,7 @@ impl Account {
             (end.redirects.maps, "times the map of the cluster was read again while the load was on"),
             (
                 end.redirects.held,
-                "requests waited in the driver because all connections to their server were busy; the wait is in their response time",
+                "requests waited in the load generator because all connections to their server were busy; the wait is in their response time",
             ),
             (
                 end.cookies.foreign,
@@ -316,7 +316,7 @@ impl Account {
         }
         let told = |us: u64| duration_text(us as f64);
         let mut note = format!(
-            "about {} of the median response time of {} is the driver's own: requests left {} after they were due",
+            "about {} of the median response time of {} is the load generator's own: requests left {} after they were due",
             told(own_us),
             told(median_us),
             told(left)
@@ -374,10 +374,10 @@ impl Account {
             && (options.pins.driver.is_empty() || options.pins.system.is_empty());
         if shared {
             let yields = match options.pins.system.is_empty() {
-                true => ", and the system yielded to the driver (nice 10)",
+                true => ", and the system yielded to the load generator (nice 10)",
                 false => "",
             };
-            let shares = format!("system and driver shared the machine's cores{yields}");
+            let shares = format!("system and load generator shared the machine's cores{yields}");
             // alone it is no reason to doubt a figure
             match lacked_cores(&summary) {
                 true => self.notes.push(format!("{shares}; --pin gives each its own")),
@@ -430,22 +430,7 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
     let has_load = |index: usize| plan.load.kinds.iter().any(|own| own.kind == index);
     let sessions = plan.sessions.iter().enumerate();
     let loaded = sessions.filter(|(index, kind)| kind.weight > 0 || has_load(*index));
-    let ops = loaded.flat_map(|(_, kind)| &kind.ops);
-    let requests = ops.filter_map(|op| match op {
-        Op::Request(request) => plan.requests.get(usize::from(*request)),
-        Op::Set { .. }
-        | Op::Take { .. }
-        | Op::Jump(_)
-        | Op::JumpUnless { .. }
-        | Op::JumpUnlessGood(_)
-        | Op::Choose { .. }
-        | Op::Think(_)
-        | Op::BeginGroup(_)
-        | Op::EndGroup
-        | Op::Refuse { .. }
-        | Op::Measure { .. }
-        | Op::End => None,
-    });
+    let requests = loaded.flat_map(|(_, kind)| plan.requests_of(kind));
     requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()
 }
 

@@ -24,6 +24,7 @@ use tidemark_limit::{
 use tidemark_record::{RecordError, limit as file};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Store, SystemOrigin, Watch, Watched};
+use tidemark_scenario::system_url::is_loopback;
 use tidemark_scenario::units::Rate;
 use url::Url;
 
@@ -399,11 +400,6 @@ fn listener(member: &Member) -> Option<u16> {
     let url = url(member).filter(|_| is_free)?;
     let port = url.port_or_known_default()?;
     (is_loopback(&url) && watch::is_seen(port)).then_some(port)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    host == "localhost" || host == "[::1]" || host.starts_with("127.")
 }
 
 /// Whether an address of the system's URL is one of this machine; also where nobody knows.

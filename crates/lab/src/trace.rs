@@ -208,7 +208,7 @@ fn is_over<T>(thread: &JoinHandle<T>, taken: &AtomicU64, stalled: Duration, with
     true
 }
 
-/// So many requests of a kind: `no failed request`, `1 good request`.
+/// A count in words: `no failed request`, `1 good request`.
 fn requests(count: u64, kind: &str) -> String {
     match count {
         0 => format!("no {kind} request"),

@@ -204,7 +204,7 @@ pub(crate) const STORES_FIELDS: [Field; 4] =
 /// Written into `intervals.parquet` for whoever reads it without this program.
 pub(crate) const ABOUT_SERIES: &str = "Tidemark: requests that ended, by interval, label, outcome, and whether they \
     were due in the measured window. Times are microseconds since the run began. response_time_us, \
-    response_time_less_lag_us (the same with the driver's own lag taken out) and service_time_us are histograms in \
+    response_time_less_lag_us (the same with the load generator's own lag taken out) and service_time_us are histograms in \
     HdrHistogram's V2 encoding (not its compressed form), values in microseconds. bodies is the good answers whose body has a known size, body_bytes the sum: \
     once decoded where a step looks at the body, else as it came. phase names the phase of the load in which \
     they were due; it is empty after the last. tags are the label's, as a JSON object; empty where it has none. Rows of the same interval and series add up.";

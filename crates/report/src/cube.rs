@@ -139,7 +139,7 @@ impl Cube {
         }
         if !silent.is_empty() && !seen.has_system() && all.cells.is_empty() {
             return Err(CubeError::Query(format!(
-                "{}: the system logged no operations; --where source=driver shows what the driver saw",
+                "{}: the system logged no operations; --where source=driver shows what the load generator saw",
                 silent.join(", ")
             )));
         }

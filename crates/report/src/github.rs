@@ -53,7 +53,7 @@ mod tests {
             annotations(&run),
             "::error title=airline%3A fail::errors < 0.01%25 missed: 5.88%25\n\
              ::warning title=airline::not steady: the rate fell from about 90/s to 8/s, by 1640/s a minute, over the 3 s measured\n\
-             ::warning title=airline::system and driver shared the machine's cores\n"
+             ::warning title=airline::system and load generator shared the machine's cores\n"
         );
         run.manifest.notes.clear();
         run.manifest.summary.steady_state = None;

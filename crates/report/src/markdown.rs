@@ -422,7 +422,7 @@ fn driver(out: &mut String, summary: &Summary) {
     };
     let _ = writeln!(
         out,
-        "\nDriver: {} driving thread{}, the busiest at {} of a core{waited} · requests sent late: p99 {}, longest {}, \
+        "\nLoad generator: {} driving thread{}, the busiest at {} of a core{waited} · requests sent late: p99 {}, longest {}, \
          {} by 1ms or more",
         driver.threads,
         if driver.threads == 1 { "" } else { "s" },

@@ -184,7 +184,7 @@ fn airline_manifest(writer: &RunWriter, labels: Vec<String>) -> Manifest {
     manifest.objectives =
         vec![objective("p99 < 2s", true, "1.05s"), objective("errors < 0.01%", false, "5.88%")];
     manifest.error_examples = writer.totals().error_examples.clone();
-    manifest.notes = vec!["system and driver shared the machine's cores".into()];
+    manifest.notes = vec!["system and load generator shared the machine's cores".into()];
     let driver = &mut manifest.summary.driver;
     (driver.wanted_share, driver.waited_share, driver.core_wait_us) = (Some(0.55), Some(0.04), Some(31.5));
     manifest.summary.steady_state = Some(SteadyState {

@@ -82,7 +82,7 @@ pub(crate) static SCENARIO: Record = Record {
             Of(&verify::VERIFY),
             "How everything is read back after the load, and compared with the ledger.",
         ),
-        key("limits", Of(&limits::LIMITS), "Bounds of the driver."),
+        key("limits", Of(&limits::LIMITS), "Bounds of the load generator."),
         key(
             "watch",
             List(&Of(&watch::WATCH), 0),

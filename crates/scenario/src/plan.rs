@@ -176,6 +176,17 @@ impl Plan {
         self.requests.iter().filter(move |request| usize::from(request.target) == target)
     }
 
+    /// The requests that sessions of a kind make, in the order of their steps.
+    pub fn requests_of<'a>(
+        &'a self,
+        kind: &'a SessionKind,
+    ) -> impl DoubleEndedIterator<Item = &'a RequestPlan> {
+        kind.ops.iter().filter_map(|op| match op {
+            Op::Request(request) => self.requests.get(usize::from(*request)),
+            _ => None,
+        })
+    }
+
     /// Whether the requests to a target are remote calls: all are, or none is.
     pub fn has_calls_to(&self, target: usize) -> bool {
         self.requests_to(target).any(RequestPlan::is_call)

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use tidemark_wire::aerospike::{NAMESPACE_BYTES_MAX, is_namespace};
@@ -461,9 +462,35 @@ fn redis(url: &Url, has_others: bool) -> Result<Spoken, String> {
     Ok(Spoken::Redis { speaks_3, login: password.map(|password| (user, password)), database, sharding })
 }
 
+/// Whether a URL names this machine without a look-up: `localhost`, or a loopback address.
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    // the hosts of schemes like redis:// come as they were written
+    let address: Result<IpAddr, _> = host.trim_start_matches('[').trim_end_matches(']').parse();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_of_this_machine_is_told_by_its_host() {
+        for (url, is) in [
+            ("http://localhost:8080/", true),
+            ("redis://LocalHost", true),
+            ("http://127.0.0.1/", true),
+            ("redis://127.9.8.7:6379", true),
+            ("https://[::1]:8443/", true),
+            ("cql://[::1]", true),
+            ("http://127.example.com/", false),
+            ("redis://127.0.0.1.example.com", false),
+            ("http://10.0.0.1/", false),
+            ("http://localhost.example.com/", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), is, "{url}");
+        }
+    }
 
     #[test]
     fn a_url_is_read() {

@@ -95,7 +95,7 @@ fn mistakes_are_told_where_they_stand() {
         ("  - {metrics: 'http://x', faults: true}", "faults are for processes of this machine"),
         ("  - {name: x}\n  - {unit: x}", "two of what is watched are called \"x\""),
         ("  - {name: db}\n  - {agent: ssh db, port: 1}", "two of what is watched are called \"db\""),
-        ("  - {name: driver}", "\"driver\" is what this run starts, or its driver"),
+        ("  - {name: driver}", "\"driver\" is what this run starts, or its load generator"),
     ] {
         let (plan, told) = check(HERE, watch, "");
         assert!(plan.is_none() && told.contains(said), "{watch}\nshould say {said}:\n{told}");

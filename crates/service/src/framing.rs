@@ -1,17 +1,17 @@
-//! Where each request ends, looked at before hyper reads it.
+//! Finds where each request ends, before hyper reads it.
 //!
-//! Every line ends in CRLF. A CR or an LF alone is the end of a line for some and not for others, so whoever stands before
-//! the server may have seen other requests than it does (RFC 9112, 2.2 and 11.2). hyper takes an LF alone in heads and
-//! trailers; here each is refused, and so is what stands behind it.
+//! Every line ends in CRLF. Some programs take a CR or an LF alone as the end of a line, and others do not. So a proxy before
+//! the server may see other requests than the server does (RFC 9112, 2.2 and 11.2). hyper takes an LF alone in heads and
+//! trailers. This module refuses it, and everything behind it.
 //!
-//! hyper gets no byte beyond the head or the body that it reads. Whether a body follows, and of which length, is hyper's own
-//! word, so the two never differ in that.
+//! hyper gets no byte beyond the head or the body that it reads. hyper itself says whether a body follows, and how long it is.
+//! So the two never differ in that.
 
 use memchr::memchr;
 
-/// Digits of a chunk's size that are a number of 64 bits.
+/// Most digits of a chunk's size: a number of 64 bits.
 const SIZE_DIGITS_MAX: usize = 16;
-/// How a request begins whose answer has no body.
+/// How a request begins to which the answer has no body.
 const HEAD: &[u8] = b"HEAD ";
 
 /// What is wrong with what came.
@@ -19,7 +19,7 @@ const HEAD: &[u8] = b"HEAD ";
 pub(crate) enum Wrong {
     /// A CR or an LF alone, or a chunk that does not end where it should.
     Line,
-    /// A request line of which a head has no room.
+    /// A request line that is longer than a head may be.
     Target,
     /// A head that does not end.
     Head,
@@ -28,19 +28,19 @@ pub(crate) enum Wrong {
 /// What hyper reads now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// A head, of which so many lines are there.
+    /// A head; how many of its lines have come.
     Head(usize),
-    /// Nothing until it is said what follows the head.
+    /// Nothing, until hyper says what follows the head.
     Undecided,
-    /// So many bytes of a body.
+    /// A body; how many of its bytes are left.
     Bytes(u64),
-    /// The line with a chunk's size: what it is so far, of how many digits, and whether more may come.
+    /// The line with a chunk's size: its value so far, its digits so far, and whether more digits may come.
     Size { size: u64, digits: usize, is_open: bool },
-    /// So many bytes of a chunk.
+    /// A chunk; how many of its bytes are left.
     Chunk(u64),
     /// The end of a chunk.
     ChunkEnd,
-    /// The lines behind the last chunk.
+    /// The lines after the last chunk.
     Trailer,
 }
 
@@ -50,15 +50,15 @@ pub(crate) struct Framing {
     part: Part,
     line: Line,
     head_bytes: usize,
-    /// A head of so many bytes that has not ended is refused …
+    /// A head that has not ended by so many bytes is refused.
     head_bytes_max: usize,
-    /// … for its request line, if that has more than so many.
+    /// Most bytes of a request line: beyond it a head that is too long is refused as [`Wrong::Target`].
     target_bytes_max: usize,
     first_line_bytes: usize,
     start: [u8; HEAD.len()],
 }
 
-/// What is there of a line.
+/// What has come of a line.
 #[derive(Debug, Default)]
 struct Line {
     /// Without its end.
@@ -68,7 +68,8 @@ struct Line {
 }
 
 impl Line {
-    /// Takes bytes up to the end of the line: how many these are, and how many the line has; none if it does not end.
+    /// Takes bytes up to the end of the line. Returns how many it took, and how many the line has; none if the line does not
+    /// end.
     fn take(&mut self, bytes: &[u8]) -> Result<Option<(usize, usize)>, Wrong> {
         let Some(lf) = memchr(b'\n', bytes) else {
             let Some(last) = bytes.len().checked_sub(1) else { return Ok(None) };
@@ -92,7 +93,7 @@ impl Line {
 }
 
 impl Framing {
-    /// Of a connection on which nothing has come.
+    /// The framing of a new connection.
     pub(crate) fn new(head_bytes_max: usize) -> Self {
         Framing {
             part: Part::Head(0),
@@ -105,7 +106,7 @@ impl Framing {
         }
     }
 
-    /// The head that came last is followed by so many bytes, or, where that is not known, by chunks.
+    /// What follows the last head: so many bytes, or chunks where the length is not known.
     pub(crate) fn begin_body(&mut self, bytes: Option<u64>) {
         (self.head_bytes, self.first_line_bytes) = (0, 0);
         self.part = match bytes {
@@ -115,22 +116,22 @@ impl Framing {
         };
     }
 
-    /// The bound on heads that it was made with.
+    /// The bound on heads that it was made with, bytes.
     pub(crate) fn limit(&self) -> usize {
         self.head_bytes_max / 2
     }
 
-    /// Whether a head is read.
+    /// Whether it is reading a head.
     pub(crate) fn is_in_head(&self) -> bool {
         matches!(self.part, Part::Head(_) | Part::Undecided)
     }
 
-    /// Whether the head that is read is of a request whose answer has no body.
+    /// Whether it is reading the head of a HEAD request: the answer has no body.
     pub(crate) fn is_of_head(&self) -> bool {
         self.start == HEAD
     }
 
-    /// How many of these bytes are of the head or the body that is read; at least one.
+    /// How many of these bytes belong to the current head or body; at least one.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<usize, Wrong> {
         match self.part {
             Part::Head(_) => self.head(bytes),
@@ -210,7 +211,7 @@ impl Framing {
         Ok(taken)
     }
 
-    /// Reads on in the digits of a size. What else the line has is hyper's business.
+    /// Reads more digits of a size. The rest of the line is hyper's business.
     fn size(&mut self, bytes: &[u8]) -> Result<(), Wrong> {
         let Part::Size { size, digits, is_open } = &mut self.part else { return Ok(()) };
         for byte in bytes.iter().take_while(|_| *is_open) {

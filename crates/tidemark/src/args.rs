@@ -45,7 +45,7 @@ pub struct Arguments {
 pub enum Verb {
     /// Drive a scenario: start its system, load it, measure, report
     Run(Box<RunArguments>),
-    /// Hit one URL: the quick form
+    /// Send requests to one URL, without a scenario
     Hit(Box<HitArguments>),
     /// Serve a shipped system until SIGTERM or Ctrl-C
     Serve(ServeArguments),
@@ -55,9 +55,9 @@ pub enum Verb {
     Init(InitArguments),
     /// Show a run again
     Report(ReportArguments),
-    /// Hold two sides against each other: stored runs, settings, commands, revisions
+    /// Compare two sides: stored runs, settings, commands, revisions
     Compare(Box<CompareArguments>),
-    /// Show how the figures of a folder's runs went, and where they changed
+    /// Show how figures changed over the runs of a folder
     History(HistoryArguments),
     /// Search for the highest load at which the objectives hold
     Limit(Box<LimitArguments>),
@@ -71,7 +71,7 @@ pub enum Verb {
     Agent(AgentArguments),
     /// Print the JSON Schema of scenario files, for editors
     Schema,
-    /// Print what completes this program's verbs and flags in a shell
+    /// Print a shell's completions
     Completions(CompletionArguments),
     /// Write the manual pages, one for each verb
     Man(ManArguments),
@@ -120,16 +120,16 @@ pub struct RunArguments {
     /// Length of the measured phase, like 60s or 5m
     #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
-    /// Users of a closed load; where sessions arrive at a rate, connections that are made beforehand and used in turn
+    /// Users of a closed load. Under a load with a rate: connections, made beforehand and used in turn
     #[arg(short = 'c', long = "users", visible_alias = "connections", value_name = "N", value_parser = users)]
     pub users: Option<u32>,
-    /// An objective beside the scenario's, like 'p99<10ms' or 'Login errors<0.1%' (repeatable)
+    /// One more objective, like 'p99<10ms' or 'Login errors<0.1%' (repeatable)
     #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE")]
     pub objectives: Vec<String>,
     /// Drive the system at this URL instead of starting the scenario's
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// Also watch what Tidemark does not start: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME, container=NAME, or the URL of a page of metrics, with series behind a # (repeatable)
+    /// Also watch what runs already: pid=N, name=PROGRAM, port=N, cgroup=/PATH, unit=NAME, container=NAME, or the URL of a metrics page, with series after # (repeatable)
     #[arg(long, value_name = "WHAT", value_parser = watch)]
     pub watch: Vec<Watch>,
     /// How it is driven.
@@ -141,7 +141,7 @@ pub struct RunArguments {
     /// End the run as failed as soon as an objective is unreachable
     #[arg(long)]
     pub abort_early: bool,
-    /// No load: one user does each kind of session once, or only the one that is named, and each step is shown
+    /// No load: one user does each kind of session once, or only the named one, and each step is shown
     #[arg(
         long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "",
         conflicts_with_all = ["rate", "duration", "users", "objectives", "latency", "json", "tui", "abort_early"]
@@ -186,7 +186,7 @@ Examples:
   tidemark serve trade --workers 1
 
 {}
-Once it is ready it prints one line on standard output: listening http://ADDRESS; until then /health is 503. \
+Once it is ready, it prints one line on standard output: listening http://ADDRESS. Until then /health is 503. \
 Logs go to standard error.", crate::systems::settings_help()))]
 pub struct ServeArguments {
     /// The name of a shipped system
@@ -198,13 +198,13 @@ pub struct ServeArguments {
     /// Where its data is stored; without it, in a temporary directory that is removed at the end
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// When a write is acknowledged: synced, once it is on disk; buffered, once the operating system has it; memory, at once, as it is stored in memory only
+    /// When a write is acknowledged. synced: once it is on disk. buffered: once the operating system has it. memory: at once
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Durability::Synced, hide_possible_values = true)]
     pub durability: Durability,
     /// A setting of the system (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
-    /// The file that each of its operations is appended to, as AT,ENTITY,OPERATION,DURATION,STATUS with microseconds
+    /// Append each operation to this file: AT,ENTITY,OPERATION,DURATION,STATUS, in microseconds
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
     /// Worker threads [default: one for each core]
@@ -249,11 +249,11 @@ pub struct CheckArguments {
 /// `tidemark ui`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The list has the newest first; each run has its page, two of them can be compared, and one that is on is shown live. It reads \
-the folder and changes nothing but a run that was killed, which becomes one that can be read. Once it listens it prints one \
-line: listening http://ADDRESS.
+The list has the newest run first. Each run has a page. Two runs can be compared, and a run that is on is shown live. \
+The folder is only read, but a run that was killed is made readable. Once it listens, it prints one line: \
+listening http://ADDRESS.
 
-Nobody has to log in: name an address that others can reach only where everybody there may read the runs.
+There is no login: whoever reaches the address reads the runs.
 
 Examples:
   tidemark ui

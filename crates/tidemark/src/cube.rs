@@ -97,7 +97,7 @@ fn beside_the_report(name: &str, summary: &Summary) -> Option<String> {
     let answered_per_s = summary.achieved_per_s;
     ((due_per_s - answered_per_s).abs() > 0.01 * due_per_s).then(|| {
         format!(
-            "{name}: the driver's operations are all requests due in the measured window, failed and late ones too: {}/s; good \
+            "{name}: the load generator's operations are all requests due in the measured window, failed and late ones too: {}/s; good \
              answers within it, the report's rate, are {}/s",
             three_digits(due_per_s),
             three_digits(answered_per_s)

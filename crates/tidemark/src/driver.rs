@@ -10,19 +10,19 @@ use crate::failure::Failure;
 /// How it is driven.
 #[derive(Debug, Args)]
 pub struct DriverArguments {
-    /// Cores for driver or system: driver=2,3 or system=0-1 (repeatable)
+    /// Cores for the load generator or the system: driver=2,3 or system=0-1 (repeatable)
     #[arg(long = "pin", value_name = "SIDE=CORES")]
     pub pins: Vec<String>,
     /// Driving threads [default: one for each pinned core, or half of the cores]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Back end for the driver's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
+    /// Back end for the load generator's sockets: auto, io_uring, epoll or portable; auto is the fastest that works here
     #[arg(long, value_name = "BACK_END", default_value_t)]
     pub io: IoChoice,
     /// Driving threads never sleep: each uses a whole core, and response times contain no wake-ups
     #[arg(long)]
     pub spin: bool,
-    /// Until when response times count: read (the driver has read the answer) or kernel (the kernel had its last bytes)
+    /// When a response time ends: read (the load generator has read the answer) or kernel (the kernel had its last bytes)
     #[arg(long, value_name = "WHEN", default_value_t)]
     pub timestamps: Timestamps,
     /// Seed of the random numbers; the same seed draws the same numbers

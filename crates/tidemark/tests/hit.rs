@@ -43,9 +43,14 @@ fn the_output_says_which_loop_it_was() {
         assert!(closed.replace('\n', " ").contains(part), "{part}:\n{closed}");
     }
     let open = hit(&[&server.url("/"), "-r", "200", "--poisson", "-n", "40", "--latency"]);
-    for part in
-        ["open loop", "count from then", "Poisson arrivals", "200 requests/s", "Percentiles", "Driver"]
-    {
+    for part in [
+        "open loop",
+        "count from then",
+        "Poisson arrivals",
+        "200 requests/s",
+        "Percentiles",
+        "Load generator",
+    ] {
         assert!(open.contains(part), "{part}:\n{open}");
     }
     assert!(closed.lines().chain(open.lines()).all(|line| line.chars().count() <= 80), "{closed}\n{open}");

@@ -137,8 +137,8 @@ fn a_clean_run_has_no_note() {
     use tidemark_truth::{Behaviour, Delay, Server};
     const OF_A_BUSY_MACHINE: [&str; 6] = [
         "the driving threads were ready to run",
-        "the driver was held up",
-        "the driver itself was suspended",
+        "the load generator was held up",
+        "the load generator itself was suspended",
         "the hypervisor took",
         "this system does not tell how long a thread waited",
         "about ",
@@ -163,7 +163,7 @@ fn a_clean_run_has_no_note() {
         let notes = all["notes"].as_array().cloned().unwrap_or_default();
         let is_of_machine = |note: &str| OF_A_BUSY_MACHINE.iter().any(|begins| note.starts_with(begins));
         let notes: Vec<&str> = notes.iter().filter_map(serde_json::Value::as_str).collect();
-        // who shares cores is a note where the driver lacked some, and only there
+        // who shares cores is a note where the load generator lacked some, and only there
         let lacked = notes.iter().any(|note| is_of_machine(note));
         let is_expected =
             |note: &str| is_of_machine(note) || lacked && note.contains("shared the machine's cores");

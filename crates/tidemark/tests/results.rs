@@ -122,7 +122,7 @@ fn a_result_that_cannot_be_written_takes_no_other_with_it() {
     let output = run(folder.path(), &[&["hit", &url, "-n", "20", "--save=out"][..], &files].concat());
     let (text, said) = (stdout(&output), stderr(&output));
     assert_eq!(code(&output), 74, "{said}");
-    assert!(text.contains("Latency") || text.contains("latency"), "the verdict was told: {text}");
+    assert!(text.contains("\nLatency\n"), "the figures were shown: {text}");
     assert!(
         said.contains("--json: cannot write /dev/full") && said.contains("--hlog: cannot write full"),
         "{said}"

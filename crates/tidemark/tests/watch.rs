@@ -115,7 +115,7 @@ fn what_is_not_there_is_said_before_the_load() {
     refused(&format!("{}/metrics#no_such_series", there.url), "it has no series no_such_series");
     refused(&format!("{}/nowhere", there.url), "it is answered with 404");
     refused("nginx", "cannot be watched; write pid=NUMBER");
-    refused("name=driver", "is what this run starts, or its driver");
+    refused("name=driver", "is what this run starts, or its load generator");
     let printed =
         ["hit", ":8080", "--print-scenario", "--watch", "port=8080", "--watch", "http://h/m#a,b{c=\"d\"}"];
     let text = stdout(&run(folder.path(), &printed));

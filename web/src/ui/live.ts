@@ -24,7 +24,7 @@ export function liveView(name: string, live: Live): Child[] {
         { name: 'achieved', colour: 'c1', values: live.seconds.map((it) => it.achieved_per_s) },
         { name: 'errors', colour: 'bad', values: live.seconds.map((it) => it.errors_per_s) },
       ]),
-      chart(live.seconds, 'Response time', 'of all requests that ended in each second, logarithmic; a gap: not reached', duration, [
+      chart(live.seconds, 'Response time', 'of all requests that ended in each second, logarithmic; a gap: not reached, or too few', duration, [
         { name: 'p50', colour: 'p50', values: live.seconds.map((it) => it.p50_us) },
         { name: 'p99', colour: 'p99', values: live.seconds.map((it) => it.p99_us) },
       ], true)),
@@ -52,10 +52,11 @@ function state(name: string, live: Live, last: Second | undefined): Child {
 
 function tiles(last: Second): HTMLElement[] {
   const tile = (name: string, value: string, below: string, bad = false) => el('div', { class: bad ? 'tile bad' : 'tile' }, el('dt', {}, name), el('dd', { class: 'figure' }, value), el('dd', { class: 'below' }, below));
+  const none = last.errors_per_s > 0 ? 'not reached, or too few requests' : 'too few requests';
   return [
     tile('Achieved', rate(last.achieved_per_s), `of ${rate(last.offered_per_s)} offered`),
-    tile('p50, median', duration(last.p50_us), last.p50_us === null ? 'not reached' : 'in the last second'),
-    tile('p99', duration(last.p99_us), last.p99_us === null ? 'not reached' : 'in the last second'),
+    tile('p50, median', duration(last.p50_us), last.p50_us === null ? none : 'in the last second'),
+    tile('p99', duration(last.p99_us), last.p99_us === null ? none : 'in the last second'),
     tile('Errors', rate(last.errors_per_s), `${count(last.errors)} so far`, last.errors_per_s > 0),
     tile('In flight', quantity(last.in_flight), `${quantity(last.waiting)} wait for a connection`),
     tile('Requests', quantity(last.requests), `so far; ${count(last.dropped)} dropped`, last.dropped > 0),

@@ -168,7 +168,7 @@ impl EventStream {
         if self.dropped > 0 {
             let most = INBOX_MESSAGES;
             words += &format!(
-                "{} events were dropped by the driver, which holds {most} for a stream; ",
+                "{} events were dropped by the load generator, which holds {most} for a stream; ",
                 self.dropped
             );
         }

@@ -35,7 +35,7 @@ pub(super) fn bounds_only(summary: &Summary) -> Option<String> {
     let limit = summary.driver.limits.first()?;
     if summary.achieved_per_s == 0.0 {
         return Some(format!(
-            "the driver was held up, and nothing was answered well: what the system can do is not known; {limit}"
+            "the load generator was held up, and nothing was answered well: what the system can do is not known; {limit}"
         ));
     }
     let without = &summary.response_time_less_lag_us;
@@ -49,9 +49,11 @@ pub(super) fn bounds_only(summary: &Summary) -> Option<String> {
     ];
     let mut range: String = range.into_iter().flatten().collect();
     if !range.is_empty() {
-        range += ", without and with the driver's own share";
+        range += ", without and with the load generator's own share";
     }
-    Some(format!("the driver was held up: the system can do at least what was achieved{range}; {limit}"))
+    Some(format!(
+        "the load generator was held up: the system can do at least what was achieved{range}; {limit}"
+    ))
 }
 
 /// That connections were made again and again, or that the measured requests of arrivals went over fewer of them than
@@ -104,7 +106,7 @@ pub(super) fn waited(summary: &Summary) -> Option<String> {
             share * 100.0
         )),
         None if summary.measured_s > 0.0 => Some(
-            "this system does not tell how long a thread waited for a core (no schedstat): a driver that was starved of \
+            "this system does not tell how long a thread waited for a core (no schedstat): a load generator that was starved of \
              its cores is known only by requests that left late"
                 .into(),
         ),
@@ -117,7 +119,7 @@ pub(super) fn stood_still(summary: &Summary) -> Option<String> {
     let absent_s = summary.driver.absent_s;
     (absent_s > 0.0).then(|| {
         format!(
-            "the driver itself was suspended for {} of the measured window (by a signal, or with its machine); rate and \
+            "the load generator itself was suspended for {} of the measured window (by a signal, or with its machine); rate and \
              latencies contain it",
             duration_text(absent_s * 1e6)
         )

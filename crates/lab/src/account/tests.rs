@@ -17,7 +17,9 @@ fn a_driver_that_was_held_up_is_a_bound_only_where_something_was_achieved() {
     summary.response_time_us.p50 = Some(2_000);
     let told = bounds_only(&summary).unwrap();
     assert!(
-        told.contains("achieved, the median is 1ms to 2ms, without and with the driver's own share; it had"),
+        told.contains(
+            "achieved, the median is 1ms to 2ms, without and with the load generator's own share; it had"
+        ),
         "{told}"
     );
 }
@@ -179,7 +181,7 @@ fn events_are_counted() {
     for told in [
         "9 events came over 3 event streams, over the whole run; steps waited for 2 of them",
         "1 events were larger than 1 MiB, or than `limits: body` where that is less, and were passed over",
-        "4 events were dropped by the driver before the step that waited: at most 64 are held for a stream",
+        "4 events were dropped by the load generator before the step that waited: at most 64 are held for a stream",
         "5 event streams were ended by the server, in order, before the session was over, and no step waited for that or \
          followed; no figure has them",
     ] {
@@ -214,7 +216,7 @@ fn the_drivers_own_share_is_noted_where_it_is_more_than_a_tenth_of_the_median() 
     assert_eq!(note(40, Some(60), Timestamps::Read, false), None);
     assert_eq!(
         note(41, Some(60), Timestamps::Read, false).unwrap(),
-        "about 101µs of the median response time of 1ms is the driver's own: requests left 41µs after they were due, \
+        "about 101µs of the median response time of 1ms is the load generator's own: requests left 41µs after they were due, \
          and answers were read 60µs after they came; --timestamps kernel leaves the latter out; --spin lessens it where each driving \
          thread has a core of its own"
     );
@@ -317,7 +319,7 @@ fn a_driver_that_stood_still_says_so() {
     let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
     assert_eq!(stood_still(&summary), None);
     summary.driver.absent_s = 0.3;
-    assert!(stood_still(&summary).unwrap().starts_with("the driver itself was suspended for 300ms"));
+    assert!(stood_still(&summary).unwrap().starts_with("the load generator itself was suspended for 300ms"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use tidemark_drive::{DriveOptions, start};
-use tidemark_scenario::plan::{Curve, Load, LoadModel, Op, Phase, Preparation, SessionKind};
+use tidemark_scenario::plan::{Curve, Load, LoadModel, Phase, Preparation, SessionKind};
 use tidemark_scenario::{Plan, Shared};
 
 use super::preparing::LOOK_EVERY;
@@ -28,10 +28,7 @@ impl Experiment {
     ) -> Result<(), LabError> {
         let plan = loading(&self.plan, kind);
         let of = plan.limits.sessions.unwrap_or(0);
-        let last = kind.ops.iter().rev().find_map(|op| match op {
-            Op::Request(request) => plan.requests.get(usize::from(*request)).map(|request| request.label),
-            _ => None,
-        });
+        let last = plan.requests_of(kind).next_back().map(|request| request.label);
         let drive = start(Arc::new(plan), shared, options).map_err(not_begun)?;
         let mut done = 0;
         let mut failure: Option<String> = None;

@@ -261,11 +261,7 @@ fn only_waits(plan: &Plan, label: u16) -> bool {
 }
 
 fn labels_of(plan: &Plan, kind: &SessionKind) -> BTreeSet<usize> {
-    let requests = kind.ops.iter().filter_map(|op| match op {
-        Op::Request(request) => plan.requests.get(usize::from(*request)),
-        _ => None,
-    });
-    requests.map(|request| usize::from(request.label)).collect()
+    plan.requests_of(kind).map(|request| usize::from(request.label)).collect()
 }
 
 /// The labels that no other kind has.

@@ -1,4 +1,4 @@
-//! The figures that are compared, read from what a run came to.
+//! The figures of a run that are compared.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use tidemark_record::summary::{Good, Latency};
 
 use crate::watched::counted_processes;
 
-/// How finely a histogram tells times apart, as a share.
+/// The step of a histogram's times, as a share.
 const HISTOGRAM_STEP: f64 = 1e-3;
 
 /// A figure of a run, by the words that objectives use.
@@ -22,11 +22,11 @@ pub enum Figure {
     P90,
     /// Its 99th percentile.
     P99,
-    /// CPU time for each request, of all that was started for the run or is watched by it.
+    /// CPU time for each request, of all processes that the run started or watched.
     Cpu,
     /// Most memory of the same.
     Memory,
-    /// Mean size of a good answer's body. More or less of it is neither better nor worse: it says what was answered.
+    /// Mean size of a good answer's body. More or fewer bytes are neither better nor worse.
     Bytes,
 }
 
@@ -35,9 +35,9 @@ pub enum Figure {
 pub enum Reading {
     /// Its value, above 0: answers per second, microseconds, bytes.
     Value(f64),
-    /// So many requests failed that there is none: a failure is slower than every bound.
+    /// Not reached: too many requests failed, and a failure is slower than every bound.
     NotReached,
-    /// Nothing: it was not watched, or there were too few requests.
+    /// Not measured: nothing was watched, or there were too few requests.
     Unknown,
 }
 
@@ -56,10 +56,10 @@ impl Reading {
 }
 
 impl Figure {
-    /// Those of all requests together.
+    /// The figures of all requests together.
     pub const OF_ALL: [Figure; 7] =
         [Figure::Rate, Figure::P50, Figure::P90, Figure::P99, Figure::Cpu, Figure::Memory, Figure::Bytes];
-    /// Those of a label.
+    /// The figures of a label.
     pub const OF_LABEL: [Figure; 5] = [Figure::Rate, Figure::P50, Figure::P90, Figure::P99, Figure::Bytes];
 
     /// Its word.
@@ -75,13 +75,13 @@ impl Figure {
         }
     }
 
-    /// By its word; `median` is one, too, as in objectives.
+    /// The figure with this word. `median` is p50, as in objectives.
     pub fn from_word(word: &str) -> Option<Figure> {
         let word = if word == "median" { "p50" } else { word };
         Figure::OF_ALL.into_iter().find(|figure| figure.word() == word)
     }
 
-    /// What it is for a person.
+    /// Its name for a person.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Cpu => "CPU per request",
@@ -100,12 +100,12 @@ impl Figure {
         self == Figure::Bytes
     }
 
-    /// What is said where so many requests failed that it has no value.
+    /// What a report says where too many requests failed for a value.
     pub(crate) fn not_reached(self) -> &'static str {
         if self == Figure::Rate { "0, no good answer" } else { "not reached" }
     }
 
-    /// Whether it says how fast answers are, or how many.
+    /// Whether it is about the speed or the number of answers.
     pub fn is_speed(self) -> bool {
         !matches!(self, Figure::Cpu | Figure::Memory | Figure::Bytes)
     }
@@ -120,7 +120,7 @@ impl Figure {
         }
     }
 
-    /// What a run says of it: of all requests, or of those of a label.
+    /// Its value in a run, of all requests or of a label.
     pub fn read(self, manifest: &Manifest, label: Option<&str>) -> Reading {
         let summary = &manifest.summary;
         if let Some(label) = label {
@@ -153,19 +153,19 @@ impl Figure {
         }
     }
 
-    /// How much of a ratio may be that times are whole microseconds, and histograms tell them apart only so well; of the
-    /// logarithm. `values` are the least of both sides.
+    /// How much the logarithm of a ratio may be off, as times are whole microseconds and histograms have steps. `values` are
+    /// the least of both sides.
     pub(crate) fn step(self, least: f64) -> f64 {
         if self.quantile().is_some() { (1.0 / least.max(1.0)).max(HISTOGRAM_STEP) } else { 0.0 }
     }
 }
 
-/// Good answers a second to so many requests; none at all are fewer than any number.
+/// Good answers a second. With none of so many requests the rate is less than any number.
 fn rate(per_s: f64, due: u64) -> Reading {
     if per_s == 0.0 && due > 0 { Reading::NotReached } else { Reading::of(per_s) }
 }
 
-/// The mean size of a good answer's body. One of less than a byte is one, so that empty answers have a ratio to others.
+/// The mean size of a good answer's body, at least one byte: empty answers have a ratio to others then.
 fn body_bytes(good: &Good) -> Reading {
     good.body_bytes_mean.map_or(Reading::Unknown, |bytes| Reading::of(bytes.max(1.0)))
 }

@@ -93,7 +93,7 @@ fn overview(text: &mut Text, compared: &Compared) {
         text.table(&table);
         reasons(text, part);
     }
-    text.marked("-", "store, driver: cores in use; memory: the most that the store had");
+    text.marked("-", "store, driver (the load generator): cores in use; memory: the most that the store had");
 }
 
 /// Why what did not pass did not.
@@ -176,7 +176,7 @@ fn figures(sides: &[Figures], part: &ComparedPart) -> Table {
             &no_ratio,
         );
     }
-    row("driver: CPU per request", &|of| duration(of.driver_cpu_us_per_request), &no_ratio);
+    row("load generator: CPU per request", &|of| duration(of.driver_cpu_us_per_request), &no_ratio);
     row("failed", &failed, &no_ratio);
     if sides.iter().any(|side| side.dropped > 0) {
         row("arrivals dropped", &|of| compact(of.dropped as f64), &no_ratio);

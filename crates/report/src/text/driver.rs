@@ -14,7 +14,7 @@ pub(super) fn driver(text: &mut Text, manifest: &Manifest) {
     if driver.threads == 0 {
         return;
     }
-    text.heading("Driver");
+    text.heading("Load generator");
     let threads = match driver.threads {
         1 => "1 thread".to_owned(),
         n => format!("{n} threads"),
@@ -58,7 +58,14 @@ pub(super) fn brief(manifest: &Manifest) -> Vec<String> {
     if driver.threads == 0 {
         return Vec::new();
     }
-    vec![shares(driver), format!("sent {} late (p99)", time(driver.lag_us.p99.map(|us| us as f64)))]
+    let late = |us: Option<u64>| time(us.map(|us| us as f64));
+    let lag = &driver.lag_us;
+    // of few requests there is no p99
+    let sent = match lag.p99 {
+        Some(_) => format!("sent {} late (p99)", late(lag.p99)),
+        None => format!("sent {} late at most", late(lag.max)),
+    };
+    vec![shares(driver), sent]
 }
 
 fn shares(driver: &Driver) -> String {
@@ -127,6 +134,14 @@ mod tests {
             [class(2, 5, 90), class(5, 10, 3), class(10, 20, 4), class(50, 100, 2), class(1_000, 2_000, 1)];
         assert_eq!(decades(&classes), ["under 10µs: 93.0%", "10µs to 100µs: 6.00%", "1ms to 10ms: 1.00%"]);
         assert!(decades(&[]).is_empty());
+    }
+
+    #[test]
+    fn of_few_requests_the_longest_lag_stands_for_p99() {
+        let (_dir, mut run) = crate::test_run::airline();
+        let lag = &mut run.manifest.summary.driver.lag_us;
+        (lag.p99, lag.max) = (None, Some(4_650));
+        assert_eq!(brief(&run.manifest)[1], "sent 4.65ms late at most");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(super) fn ledger(text: &mut Text, manifest: &Manifest) {
         }
     }
     if ledger.torn > 0 {
-        text.paragraph("the driver died while it wrote the ledger: its last second is missing");
+        text.paragraph("the load generator died while it wrote the ledger: its last second is missing");
     }
 }
 

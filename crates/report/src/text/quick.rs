@@ -127,7 +127,7 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     };
     text.named("measured", &[&format!("for {measured}"), &warm_up]);
     if !full_driver {
-        text.named("driver", &driver::brief(manifest).iter().map(String::as_str).collect::<Vec<_>>());
+        text.named("load generator", &driver::brief(manifest).iter().map(String::as_str).collect::<Vec<_>>());
     }
 
     text.heading("Throughput");

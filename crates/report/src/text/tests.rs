@@ -171,7 +171,7 @@ fn eighty_columns() {
       driver      1.50s         0.50   29.6 MiB
       46.9 good answers for each CPU-second of the system
 
-    Driver
+    Load generator
       threads        2 threads · on cores 2,3
                      on a CPU for 25.0%, 50.0% of the time
       cores          waited for one for 4.00% of the time
@@ -184,7 +184,7 @@ fn eighty_columns() {
       ✗ errors < 0.01%   5.88%
 
     Notes
-      ! system and driver shared the machine's cores
+      ! system and load generator shared the machine's cores
 
     Run              runs/20260102-030405-airline
     "#);
@@ -409,7 +409,7 @@ fn what_was_lost_is_named_with_its_second() {
     lost ones sent 4 in 1.00s to 2.00s · 3 in 2.00s to 3.00s
       lost 0000000000000012, sent in 1.00s to 2.00s
       duplicated 0010000000000003
-    the driver died while it wrote the ledger: its last second is missing
+    the load generator died while it wrote the ledger: its last second is missing
     ");
     let ledger = run.manifest.summary.ledger.as_mut().unwrap();
     (ledger.verified, ledger.not_verified) = (None, Some("GET /count: status 404".into()));
@@ -419,7 +419,7 @@ fn what_was_lost_is_named_with_its_second() {
 
     ! not verified: GET /count: status 404
     acknowledged   1,000 · 1,010 sent
-    the driver died while it wrote the ledger: its last second is missing
+    the load generator died while it wrote the ledger: its last second is missing
     ");
 }
 

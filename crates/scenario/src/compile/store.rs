@@ -368,7 +368,7 @@ impl Stores {
             Some(store) if store.product.is_driven() => {}
             Some(store) => {
                 let message = format!(
-                    "the driver speaks the protocols of Redis, memcached, PostgreSQL and Cassandra to a store, and \"{name}\" is {}; drive a system \
+                    "the load generator speaks the protocols of Redis, memcached, PostgreSQL and Cassandra to a store, and \"{name}\" is {}; drive a system \
                      in front of it",
                     store.product.title()
                 );

@@ -23,12 +23,12 @@ pub(crate) static FAULT: Record = Record {
         key(
             "slow",
             Scalar(Text),
-            "Slows the link between the system and the driver, or between a store and its clients.",
+            "Slows the link between the system and the load generator, or between a store and its clients.",
         ),
         key(
             "cut",
             Scalar(Text),
-            "Resets all connections between the system and the driver, or a store and its clients, and new ones.",
+            "Resets all connections between the system and the load generator, or a store and its clients, and new ones.",
         ),
         key(
             "fill",

@@ -7,7 +7,7 @@ use crate::grammar::{Record, Rule, key};
 pub(super) static LIMITS: Record = Record {
     what: "a block of limits",
     schema: "limits",
-    about: "Bounds of the driver. What reaches one is counted and shown.",
+    about: "Bounds of the load generator. What reaches one is counted and shown.",
     verbs: &[],
     keys: &[
         key(

@@ -183,7 +183,7 @@ static TLS: Record = Record {
         key(
             "certificate",
             Scalar(Text),
-            "A PEM file, relative to the scenario, with the driver's own certificate, for a server that asks.",
+            "A PEM file, relative to the scenario, with the load generator's own certificate, for a server that asks.",
         ),
         key("key", Scalar(Text), "A PEM file with the certificate's key; else it is in the same file."),
         key(

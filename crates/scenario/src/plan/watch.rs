@@ -6,6 +6,7 @@ use std::fmt;
 use url::Url;
 
 use super::{Plan, SYSTEM_TARGET, SystemOrigin};
+use crate::system_url::is_loopback;
 
 /// Most that is watched in a run.
 pub const WATCHED_MAX: usize = 64;
@@ -333,9 +334,7 @@ impl Watch {
 fn is_here(system: &SystemOrigin, port: u16) -> bool {
     let SystemOrigin::Url(url) = system else { return false };
     let Ok(url) = Url::parse(url) else { return false };
-    let host = url.host_str().unwrap_or_default();
-    let is_loopback = host == "localhost" || host == "[::1]" || host.starts_with("127.");
-    is_loopback && url.port_or_known_default() == Some(port)
+    is_loopback(&url) && url.port_or_known_default() == Some(port)
 }
 
 impl Plan {
@@ -383,7 +382,7 @@ impl Plan {
                     && !matches!(self.system.origin, SystemOrigin::Url(_) | SystemOrigin::Unknown);
             if is_ours {
                 return Err(format!(
-                    "\"{name}\" is what this run starts, or its driver; call what is watched otherwise with `as`"
+                    "\"{name}\" is what this run starts, or its load generator; call what is watched otherwise with `as`"
                 ));
             }
             if !seen.insert(name.clone()) {

@@ -15,11 +15,11 @@ use crate::results::SeveralResultArguments;
 /// `tidemark compare`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each side is a letter: A is the first, and the others are held against it. Sides that run here run in turn, in rounds of \
-A B B A or B A A B, until each figure of all requests differs for sure or is known to --within, or the budget is used up.
+Each side is a letter. A is the first, and the others are compared with it. Sides that run here run in turn, in rounds of \
+A B B A or B A A B. They end once each figure of all requests differs for sure or is known to --within, or the budget is used up.
 
-Exit status: 0 compared, 1 a --fail-if says so for sure or a --url is unreachable at first, 2 wrong use, 3 no valid measurement \
-(a side did not start, went away, or no round without an invalid run is left) or a --fail-if is not sure (--unsure), 130 stopped.
+Exit status: 0 compared, 1 a --fail-if surely fails or a --url is unreachable at first, 2 wrong use, 3 no valid measurement \
+(a side did not start or went away, or each round has an invalid run) or a --fail-if is not sure (--unsure), 130 stopped.
 
 Examples:
   tidemark compare runs/monday runs/friday
@@ -46,10 +46,10 @@ pub struct CompareArguments {
     /// Where the system of a side runs already (once for each side)
     #[arg(long = "url", value_name = "URL", conflicts_with_all = ["revisions", "baseline"])]
     pub urls: Vec<String>,
-    /// The git revision of a side: the scenario's command is started in a worktree of it (once for each side)
+    /// The git revision of a side; the scenario's command runs in a worktree of it (once for each side)
     #[arg(long = "revision", value_name = "REVISION", conflicts_with = "baseline")]
     pub revisions: Vec<String>,
-    /// The command that builds a revision, run in the folder of its worktree that corresponds to this one
+    /// The command that builds a revision, run in this folder's place in the worktree
     #[arg(long, value_name = "COMMAND", requires = "revisions")]
     pub build: Option<String>,
     /// Earlier runs to compare fresh ones with

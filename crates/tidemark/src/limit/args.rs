@@ -21,11 +21,11 @@ const BUDGET_LEAST: Duration = Duration::from_secs(8);
 /// `tidemark limit`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The load is doubled until an objective breaks; then the limit is closed in on, by trials around it in shuffled order, until it \
-is known to --within or the budget is used up. One that was stopped goes on where it was: give the same command with --out DIR.
+The search doubles the load until an objective breaks. Then it runs trials around the limit, in shuffled order, until the limit \
+is known to --within or the budget is used up. To continue a search that was stopped, give the same command with --out DIR.
 
-Exit status: 0 a limit was found, 1 nothing holds, for sure less than --at-least, or a --url is unreachable, 2 wrong use, 3 no limit \
-of the system was seen (the driver was the limit, others had the machine, or the time was too short), 130 stopped.
+Exit status: 0 a limit was found, 1 nothing holds, surely less than --at-least, or a --url is unreachable, 2 wrong use, 3 no limit \
+of the system was seen (the load generator was the limit, others had the machine, or the time was too short), 130 stopped.
 
 Examples:
   tidemark limit airline
@@ -43,16 +43,16 @@ pub struct LimitArguments {
     /// Set a setting of the scenario (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
-    /// An objective beside the scenario's, like 'p99<10ms' or 'Login errors<0.1%' (repeatable)
+    /// One more objective, like 'p99<10ms' or 'Login errors<0.1%' (repeatable)
     #[arg(long = "until", visible_alias = "objective", value_name = "OBJECTIVE")]
     pub objectives: Vec<String>,
-    /// About how long the search may take, like 10m; each of them where there are several
+    /// About how long a search may take, like 10m
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time)]
     pub budget: Duration,
-    /// How well the limit must be known before the search ends early: half of its interval
+    /// End early once half of the limit's interval is no more than this
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
     pub within: f64,
-    /// Search once for each value of a setting, or for so many cores of the system: cores=1,2,4
+    /// Search once for each value of a setting, or number of cores of the system: cores=1,2,4
     #[arg(long, value_name = "KEY=VALUE,VALUE,…", value_parser = key_values)]
     pub over: Option<(String, Vec<String>)>,
     /// Sessions each second to begin with [default: the scenario's; a closed load becomes an open one]

@@ -19,7 +19,7 @@ fn carried_out(load: &Load, threads: usize, takes_ns: impl Fn(u64) -> u64) -> Ve
         for first in all_of(&mut schedule, &mut random) {
             let mut next = Some(Again { due_ns: first.due_ns, ready_ns: first.due_ns, at_ns: first.due_ns });
             while let Some(Again { due_ns, ready_ns, at_ns }) = next.filter(|next| next.at_ns < end_ns) {
-                assert_eq!(ready_ns, at_ns, "lateness of a user is not the driver's");
+                assert_eq!(ready_ns, at_ns, "lateness of a user is not the load generator's");
                 begun.push((due_ns, at_ns));
                 let ended_ns = at_ns + takes_ns(due_ns);
                 let ended = Ended { due_ns, end_ns: ended_ns, earliest_ns: ended_ns };
