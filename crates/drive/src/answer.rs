@@ -11,10 +11,11 @@ use tidemark_scenario::plan::{
 };
 use tidemark_scenario::template::Encoding;
 use tidemark_scenario::value::{self, Wrong};
-use tidemark_scenario::{Context, Slot, Unmet, Value};
+use tidemark_scenario::{Context, Shared, Slot, Unmet, Value};
 use tidemark_wire::json;
 
 use crate::content::ENCODING;
+use crate::held_values::{HeldValues, no_room};
 use crate::redirect::{is_redirect, write_location};
 use crate::session::Environment;
 use crate::told::{self, Checked, Extracted};
@@ -37,6 +38,8 @@ pub(crate) enum Flaw {
     Unmet(usize),
     /// The extraction of this index found nothing.
     Extraction(usize),
+    /// There is no room for what the extraction of this index found.
+    NoRoom(usize),
     /// It is good, but says that what was to be inserted was not.
     NotInserted,
 }
@@ -59,6 +62,7 @@ impl Flaw {
             Flaw::Status => Outcome::Status,
             Flaw::Unreadable => Outcome::Protocol,
             Flaw::Check(_) | Flaw::Unmet(_) | Flaw::Extraction(_) | Flaw::NotInserted => Outcome::Check,
+            Flaw::NoRoom(_) => Outcome::Variable,
         }
     }
 }
@@ -154,6 +158,8 @@ pub(crate) trait Answer {
 pub(crate) struct Scratch {
     /// A new value while the old one may still be read.
     pub slot: Slot,
+    /// What the variables of the thread's sessions hold.
+    pub held: HeldValues,
     text: Vec<u8>,
     /// What the last check expected, where that is made of variables.
     expected: Vec<u8>,
@@ -239,13 +245,18 @@ impl Probe {
             let slot = &mut slots[extraction.slot as usize];
             let groups = &mut self.groups[index];
             let now_s = environment.epoch_ms / 1_000;
-            let found = (is_json || !is_into_json(&extraction.source))
-                && extract(&extraction.source, groups, (answer, now_s), slot, &mut scratch.text);
+            let is_asked = is_json || !is_into_json(&extraction.source);
+            let (found, has_room) = scratch.held.write(environment.shared, slot, |slot| {
+                is_asked && extract(&extraction.source, groups, (answer, now_s), slot, &mut scratch.text)
+            });
             self.not_found[index].2 = !found;
+            if !has_room {
+                return Err(Flaw::NoRoom(index));
+            }
             if !found {
                 match extraction.when_missing {
                     WhenMissing::Keep => {}
-                    WhenMissing::Tell | WhenMissing::Clear => slot.clear(),
+                    WhenMissing::Tell | WhenMissing::Clear => scratch.held.clear(environment.shared, slot),
                     WhenMissing::Fail => return Err(Flaw::Extraction(index)),
                 }
             }
@@ -324,7 +335,7 @@ impl Probe {
     pub fn extracted(&self, variables: Variables<'_>, flaw: Option<Flaw>) -> Vec<Extracted> {
         let looked_at = match flaw {
             Some(Flaw::Status | Flaw::Unreadable) => 0,
-            Some(Flaw::Extraction(index)) => index + 1,
+            Some(Flaw::Extraction(index) | Flaw::NoRoom(index)) => index + 1,
             _ => self.extractions.len(),
         };
         let kept =
@@ -359,7 +370,7 @@ impl Probe {
             let held = match (check, flaw) {
                 (Check::Status(ranges), Some(Flaw::Status)) => Some(is_in(ranges, answer.status())),
                 (Check::Status(_), _) | (_, None | Some(Flaw::NotInserted)) => Some(true),
-                (_, Some(Flaw::Status | Flaw::Unreadable | Flaw::Extraction(_))) => None,
+                (_, Some(Flaw::Status | Flaw::Unreadable | Flaw::Extraction(_) | Flaw::NoRoom(_))) => None,
                 (_, Some(Flaw::Check(wrong) | Flaw::Unmet(wrong))) => match index.cmp(&wrong) {
                     Ordering::Less => Some(true),
                     Ordering::Equal => Some(false),
@@ -373,10 +384,10 @@ impl Probe {
     }
 
     /// What a failed request leaves: its variables become missing, unless they are to stay.
-    pub fn clear(&self, slots: &mut [Slot]) {
+    pub fn clear(&self, slots: &mut [Slot], held: &mut HeldValues, shared: &Shared) {
         for extraction in &self.extractions {
             if extraction.when_missing != WhenMissing::Keep {
-                slots[extraction.slot as usize].clear();
+                held.clear(shared, &mut slots[extraction.slot as usize]);
             }
         }
     }
@@ -427,6 +438,11 @@ impl Probe {
                 let slot = self.extractions[index].slot as usize;
                 let name = variables.names.get(slot).map_or("a variable", String::as_str);
                 format!("{}, nothing found for {name}: {}", answer.status_words(), body())
+            }
+            Flaw::NoRoom(index) => {
+                let slot = self.extractions[index].slot as usize;
+                let name = variables.names.get(slot).map_or("a variable", String::as_str);
+                format!("{name} was not kept: {}", no_room())
             }
             Flaw::NotInserted => {
                 format!(

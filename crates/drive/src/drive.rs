@@ -95,6 +95,8 @@ pub struct DriveEnd {
     pub untaken: Vec<Part>,
     /// Turns of sessions that were ended because they only computed: a sign of an endless loop in the scenario.
     pub spent_turns: u64,
+    /// Values that variables could not keep: too long, or too much for all sessions together.
+    pub values_not_kept: u64,
     /// How often requests were sent again, because the server said that it had not taken them: it ended their connection in
     /// order (GOAWAY of HTTP/2), or refused the stream (REFUSED_STREAM).
     pub sent_again: u64,
@@ -252,6 +254,7 @@ impl Drive {
             end.lost_intervals += one.lost_intervals;
             end.untaken.extend(one.untaken);
             end.spent_turns += one.spent_turns;
+            end.values_not_kept += one.values_not_kept;
             end.sent_again += one.sent_again;
             end.uploads_cut += one.uploads_cut;
             end.handshakes.add(one.handshakes);

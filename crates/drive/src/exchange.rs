@@ -98,7 +98,8 @@ impl Thread<'_> {
         let own = self.schedule.kind(self.flow.sessions[s].origin);
         let kind = own.unwrap_or_else(|| self.weights.draw(&mut self.random));
         let session = &mut self.flow.sessions[s];
-        session.begin(kind, &self.kinds[kind], self.flow.slots, again);
+        let held = (&mut self.flow.scratch.held, self.shared);
+        session.begin((kind, &self.kinds[kind]), self.flow.slots, again, held);
         session.due_ns = due_ns;
         session.ready_ns = ready_ns;
         session.begun_due_ns = due_ns;
@@ -122,7 +123,7 @@ impl Thread<'_> {
                     let epoch_ms = self.clock.wall_ms(now_ns);
                     let random = &mut self.random;
                     let mut environment = Environment { shared: self.shared, random, epoch_ms };
-                    session.advance(ops, &mut environment, &mut self.flow.scratch.slot)
+                    session.advance(ops, &mut environment, &mut self.flow.scratch)
                 }
             };
             match turn {
@@ -167,6 +168,14 @@ impl Thread<'_> {
                     }
                 }
                 Turn::GroupOver => self.leave_group(s, now_ns),
+                Turn::NotKept(op, reason) => {
+                    self.fail_set(s, (op, reason), now_ns);
+                    steps_done += 1;
+                    if steps_done == STEPS_PER_TURN {
+                        self.timers.set(s, Alarm::Wake, now_ns);
+                        return;
+                    }
+                }
                 Turn::Measure(op) => {
                     self.measure(s, op, now_ns);
                     steps_done += 1;
@@ -285,15 +294,16 @@ impl Thread<'_> {
             random: &mut self.random,
             epoch_ms: self.clock.wall_ms(now_ns),
         };
-        let content = &mut self.flow.scratch.slot;
+        let scratch = &mut self.flow.scratch;
         if let Some(ledger) = &prepared.ledger {
-            ledger::enter(ledger, self.ledger_seed, &mut self.recorder, session, &mut environment, content)?;
+            ledger::enter(ledger, self.ledger_seed, &mut self.recorder, session, &mut environment, scratch)?;
         }
         for (slot, template) in prepared.follow.iter().flat_map(|follow| &follow.fixed) {
             let text = &mut self.flow.path;
             text.clear();
             template.render(&mut environment.context(&session.slots), text)?;
-            session.slots[usize::from(*slot)].set_text(text);
+            let slot = &mut session.slots[usize::from(*slot)];
+            self.flow.scratch.held.write(self.shared, slot, |slot| slot.set_text(text));
         }
         Ok(())
     }

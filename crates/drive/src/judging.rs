@@ -1,10 +1,11 @@
 //! What comes of a request: its answer read, judged and written down, or why there is none.
 
 use tidemark_record::Outcome;
-use tidemark_scenario::plan::Follow;
+use tidemark_scenario::plan::{Follow, Op};
 
 use crate::answer::{Flaw, Variables, Wrote};
 use crate::fault::Fault;
+use crate::held_values::no_room;
 use crate::io::Timestamps;
 use crate::keys;
 use crate::record::Times;
@@ -255,8 +256,34 @@ impl Thread<'_> {
                 self.recorder.example(now_ns, request.label, outcome, detail);
             }
         }
-        request.probe.clear(&mut session.slots);
+        request.probe.clear(&mut session.slots, &mut self.flow.scratch.held, self.shared);
         self.write_down(s, outcome, now_ns);
+    }
+
+    /// A `set` step could not keep its value: it fails, counted as a request by itself, of the label of the one that comes next
+    /// or came last.
+    pub fn fail_set(&mut self, s: usize, (op, reason): (usize, Option<&str>), now_ns: u64) {
+        self.cut(now_ns);
+        let session = &mut self.flow.sessions[s];
+        let kind = &self.kinds[session.kind()];
+        let request =
+            |op: &Op| if let Op::Request(request) = op { Some(usize::from(*request)) } else { None };
+        let next = kind.ops[op..].iter().find_map(request);
+        let Some(request) = next.or_else(|| kind.ops[..op].iter().rev().find_map(request)) else { return };
+        let (label, outcome) = (self.prepared[request].label, Outcome::Variable);
+        self.recorder.offered(label, now_ns);
+        if self.recorder.wants_example(label, outcome) {
+            let slot = if let Op::Set { slot, .. } = &kind.ops[op] { usize::from(*slot) } else { usize::MAX };
+            let name = kind.slot_names.get(slot).map_or("a variable", String::as_str);
+            let reason = reason.map_or_else(no_room, str::to_owned);
+            self.recorder.example(now_ns, label, outcome, format!("set {name}: {reason}"));
+        }
+        let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };
+        self.recorder.ended(label, outcome, &times);
+        session.went_well = false;
+        if let Some(groups) = session.groups() {
+            groups.ended(outcome, &times);
+        }
     }
 
     /// What a session's connection was bound to broke off while no request was under way. It is a failure of what began

@@ -3,8 +3,9 @@
 use tidemark_record::ledger::{CHECK_DIGITS, Entry, Form, Piece, stamp};
 use tidemark_scenario::plan::LedgerPlan;
 use tidemark_scenario::template::Part;
-use tidemark_scenario::{Context, Plan, Slot, Template, Unmet};
+use tidemark_scenario::{Context, Plan, Template, Unmet};
 
+use crate::answer::Scratch;
 use crate::record::Recorder;
 use crate::session::{Environment, Session};
 
@@ -59,18 +60,19 @@ fn render(
 }
 
 /// Enters the write of a session's request and makes its content. Where it is only sent again, because nothing of it was
-/// taken before, it stays what it was. `content` is room.
+/// taken before, it stays what it was. `scratch` has room.
 pub(crate) fn enter(
     ledger: &LedgerPlan,
     seed: u64,
     recorder: &mut Recorder,
     session: &mut Session,
     environment: &mut Environment<'_>,
-    content: &mut Slot,
+    scratch: &mut Scratch,
 ) -> Result<(), Unmet> {
     if session.entered().is_some() {
         return Ok(());
     }
+    let Scratch { slot: content, held, .. } = scratch;
     let entry = recorder.enter();
     let cx = &mut environment.context(&session.slots);
     if let Err(unmet) = render(ledger, seed, entry, cx, content.text_mut()) {
@@ -78,7 +80,8 @@ pub(crate) fn enter(
         return Err(unmet);
     }
     session.cold_or_new().entered = Some(entry.number);
-    std::mem::swap(&mut session.slots[ledger.slot as usize], content);
+    let slot = &mut session.slots[ledger.slot as usize];
+    held.put(environment.shared, slot, content);
     Ok(())
 }
 

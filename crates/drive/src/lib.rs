@@ -121,6 +121,7 @@ mod fault;
 mod greeted;
 mod groups;
 mod held_rows;
+mod held_values;
 mod http;
 mod http1;
 mod http2;

@@ -114,7 +114,8 @@ impl Thread<'_> {
         cold.hops += 1;
         let sends = if cold.goes_as_get { hops.get } else { hops.same };
         (session.sends, session.is_hop) = (sends, true);
-        session.slots[usize::from(follow.location)].set_text(path);
+        let slot = &mut session.slots[usize::from(follow.location)];
+        self.flow.scratch.held.write(self.shared, slot, |slot| slot.set_text(path));
         session.turn_to(hops.target);
         self.prepared[session.request as usize].hops += 1;
         Some(Ok(()))

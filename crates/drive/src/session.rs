@@ -6,9 +6,11 @@ use tidemark_scenario::keys::Write;
 use tidemark_scenario::plan::{Op, SessionKind};
 use tidemark_scenario::{Context, Shared, Slot};
 
+use crate::answer::Scratch;
 use crate::arrivals::Origin;
 use crate::groups::Groups;
 use crate::held_rows::HeldRows;
+use crate::held_values::HeldValues;
 use crate::jar::Jar;
 
 /// Most operations without a request or a pause that a session does in one turn; then others have theirs. It
@@ -193,6 +195,9 @@ pub(crate) enum Turn {
     GroupOver,
     /// A number to be measured, as the operation of this index says.
     Measure(usize),
+    /// To be told that the operation of this index could not keep its value, for this reason; for want of room where none is
+    /// said.
+    NotKept(usize, Option<&'static str>),
     /// Nothing, but it has had its turn.
     Spent,
     /// It is over.
@@ -202,7 +207,13 @@ pub(crate) enum Turn {
 impl Session {
     /// Begins anew as a session of a kind; `slots` is enough for any kind.
     #[inline]
-    pub fn begin(&mut self, kind_index: usize, kind: &SessionKind, slots: usize, keep_cookies: bool) {
+    pub fn begin(
+        &mut self,
+        (kind_index, kind): (usize, &SessionKind),
+        slots: usize,
+        keep_cookies: bool,
+        (held, shared): (&mut HeldValues, &Shared),
+    ) {
         self.kind = kind_index as u32;
         self.next_op = 0;
         self.requested = false;
@@ -212,7 +223,7 @@ impl Session {
         if self.slots.len() < slots {
             self.slots = (0..slots).map(|_| Slot::default()).collect();
         }
-        self.slots.iter_mut().for_each(Slot::clear);
+        self.slots.iter_mut().for_each(|slot| held.clear(shared, slot));
         if let Some(cold) = self.cold_mut() {
             cold.groups.clear();
             if !(keep_cookies && kind.keep_cookies) {
@@ -410,15 +421,21 @@ impl Session {
     }
 
     /// Goes on until it needs something that is not there at once.
-    pub fn advance(&mut self, ops: &[Op], environment: &mut Environment<'_>, fresh: &mut Slot) -> Turn {
+    pub fn advance(&mut self, ops: &[Op], environment: &mut Environment<'_>, scratch: &mut Scratch) -> Turn {
         for _ in 0..OPS_PER_TURN {
             let Some(op) = ops.get(self.next_op as usize) else { return Turn::End };
             self.next_op += 1;
             match op {
                 Op::Request(request) => return Turn::Request(*request),
                 Op::Set { slot, value } => {
-                    value.eval_into(&mut environment.context(&self.slots), fresh);
-                    std::mem::swap(&mut self.slots[*slot as usize], fresh);
+                    let Scratch { slot: fresh, held, .. } = scratch;
+                    let made = value.eval_bounded(&mut environment.context(&self.slots), fresh);
+                    let slot = &mut self.slots[*slot as usize];
+                    let has_room = held.put(environment.shared, slot, fresh);
+                    if made.is_err() || !has_room {
+                        held.refused += u64::from(made.is_err());
+                        return Turn::NotKept(self.next_op as usize - 1, made.err());
+                    }
                 }
                 Op::Take { feeder, row } => {
                     let taken = self.cold_or_new().rows.take(*feeder, environment.shared);
@@ -609,7 +626,28 @@ mod tests {
     fn advance(session: &mut Session, ops: &[Op], random: &mut fastrand::Rng) -> Turn {
         let shared = Shared::new(0, Vec::new());
         let mut environment = Environment { shared: &shared, random, epoch_ms: 0 };
-        session.advance(ops, &mut environment, &mut Slot::default())
+        session.advance(ops, &mut environment, &mut Scratch::default())
+    }
+
+    #[test]
+    fn a_value_that_is_too_long_is_not_kept_and_told() {
+        // 32 MiB and one more byte
+        let texts = "concat(a, a, a, a, a, a, a, a)";
+        let text = format!(
+            "sessions: {{s: {{steps: [{{set: {{a: '${{random_text(65536)}}'}}}}, {}, GET: '/${{a}}']}}}}\nload: {{users: 1, hold: 1s}}",
+            format!("{{set: {{a: '${{{texts}}}'}}}}, ").repeat(4).trim_end_matches(", ")
+        );
+        let plan = tidemark_scenario::load_text("s.yaml", &text, std::path::Path::new("."), &[]).unwrap();
+        let kind = &plan.sessions[0];
+        let shared = Shared::of(&plan);
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut environment = Environment { shared: &shared, random: &mut random, epoch_ms: 0 };
+        let (mut session, mut scratch) = (Session::default(), Scratch::default());
+        session.begin((0, kind), kind.slots, false, (&mut scratch.held, &shared));
+        let turn = session.advance(&kind.ops, &mut environment, &mut scratch);
+        assert!(matches!(turn, Turn::NotKept(_, Some("it is longer than 32 MiB"))), "{turn:?}");
+        assert_eq!(scratch.held.refused, 1);
+        assert_eq!(session.slots.iter().map(Slot::held_bytes).sum::<usize>(), 0);
     }
 
     #[test]

@@ -95,6 +95,8 @@ pub(crate) struct ThreadEnd {
     pub untaken: Option<Part>,
     /// Turns of sessions that were ended because they did nothing but compute.
     pub spent_turns: u64,
+    /// Values that variables could not keep.
+    pub values_not_kept: u64,
     /// How often requests were sent again that a GOAWAY or REFUSED_STREAM left untaken.
     pub sent_again: u64,
     /// Answers that came before the body of their request was sent whole.
@@ -279,6 +281,7 @@ impl Thread<'_> {
         end.untaken = (end.lost_intervals > 0).then(|| self.recorder.take_ledger());
         end.slowest = self.recorder.take_slowest();
         end.spent_turns = self.flow.spent_turns;
+        end.values_not_kept = self.flow.scratch.held.refused;
         end.sent_again = self.flow.sent_again;
         end.uploads_cut = self.transport.uploads_cut();
         end.handshakes = self.transport.handshakes();

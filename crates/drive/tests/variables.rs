@@ -95,6 +95,18 @@ fn a_repeat_whose_count_is_none_is_a_failure_of_its_first_request() {
 }
 
 #[test]
+fn a_set_step_whose_value_is_too_long_fails_though_nobody_asks_for_it() {
+    let server = telling("{}");
+    // 64 KiB, five times eightfold
+    let longer = "- set: {a: \"${concat(a, a, a, a, a, a, a, a)}\"}\n".repeat(5);
+    let steps = format!("- set: {{a: \"${{random_text(65536)}}\"}}\n{longer}- GET: /first");
+    let sum = run(&server, &steps, "hold: 60s}\nlimits: {sessions: 2");
+    let (well, failed) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Variable));
+    assert_eq!((well, failed, sum.end.values_not_kept), (2, 2, 2), "{:?}", sum.examples());
+    assert_eq!(details(&sum), ["set a: it is longer than 32 MiB"]);
+}
+
+#[test]
 fn what_the_scenario_gives_a_default_is_sent() {
     let server = telling("{}");
     let steps = "- GET: /first\n  extract:\n    id: {json: $.id, when missing: clear}\n    no: {json: $.no, when missing: keep}\n\

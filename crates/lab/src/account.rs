@@ -203,6 +203,11 @@ impl Account {
                 "turns of sessions were ended because they only computed; is there an endless loop?",
             ),
             (
+                end.values_not_kept,
+                "values were not kept by variables, and their steps failed: they are too long (32 MiB), or all users' variables \
+                 would hold more than 2 GiB; over the whole run",
+            ),
+            (
                 end.sent_again,
                 "resends of requests that were left untaken by a GOAWAY or REFUSED_STREAM; each request counts once",
             ),

@@ -8,7 +8,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::claims::Claims;
 use crate::keys::Keys;
-use crate::plan::Plan;
+use crate::plan::{Plan, VALUES_BYTES_MAX};
 use crate::slot::Slot;
 
 /// Rows that sessions draw from.
@@ -34,9 +34,27 @@ pub struct Shared {
     claims: Vec<Option<Claims>>,
     feeders: Vec<Feeder>,
     keys: Arc<[Keys]>,
+    /// Memory that threads have reserved for what is in variables, bytes.
+    reserved: CachePadded<AtomicU64>,
 }
 
 impl Shared {
+    /// Reserves memory for what is in variables; false where all sessions together would have more than
+    /// [`VALUES_BYTES_MAX`].
+    pub fn reserve(&self, bytes: u64) -> bool {
+        let fits =
+            self.reserved.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= VALUES_BYTES_MAX;
+        if !fits {
+            self.give_room(bytes);
+        }
+        fits
+    }
+
+    /// Gives memory back that was reserved.
+    pub fn give_room(&self, bytes: u64) {
+        self.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     /// What a plan's sessions share.
     pub fn of(plan: &Plan) -> Self {
         let keys = plan.keys.iter().map(Keys::new).collect();
@@ -70,6 +88,7 @@ impl Shared {
             claims,
             feeders,
             keys: Arc::default(),
+            reserved: CachePadded::default(),
         }
     }
 

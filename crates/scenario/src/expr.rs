@@ -23,7 +23,7 @@ use crate::slot::{Slot, SlotIndex, Value};
 pub(crate) use digest::base64_of;
 pub use error::{ExprError, Unmet};
 pub(crate) use eval::PPB;
-use eval::{Absent, Machine, Number};
+use eval::{Absent, Machine, Number, TOO_LONG_TEXT};
 pub(crate) use node::{Node, Operator};
 pub use zipf::Table as ZipfTable;
 
@@ -153,6 +153,27 @@ impl Expr {
             let got = machine.eval(&self.node);
             machine.store(got, out);
         });
+    }
+
+    /// The same, and whether there is no value because it would be too long.
+    ///
+    /// # Errors
+    /// What is wrong then; `out` is missing.
+    pub fn eval_bounded(&self, cx: &mut Context<'_>, out: &mut Slot) -> Result<(), &'static str> {
+        Machine::with(cx, |machine| {
+            let got = machine.eval(&self.node);
+            let bound = match &got {
+                Err(Absent::Failed(reason)) if *reason == TOO_LONG_TEXT => Err(*reason),
+                _ => Ok(()),
+            };
+            machine.store(got, out);
+            bound
+        })
+    }
+
+    /// Fewest bytes of the text that it makes, as far as its own texts and lengths say it.
+    pub(crate) fn least_bytes(&self) -> usize {
+        self.node.least_bytes()
     }
 
     /// Evaluates as a condition: missing, false, 0 and empty text or list are false, and so are the texts `false`

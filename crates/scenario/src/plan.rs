@@ -41,7 +41,7 @@ pub use follow::{Follow, Hops};
 pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{
     AtLimit, Choose, LABEL_BYTES, LABELS_MAX, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX,
-    SessionLimit, USERS_MAX,
+    SessionLimit, USERS_MAX, VALUES_BYTES_MAX,
 };
 pub use load::{Curve, KindLoad, Load, LoadModel, PHASES_MAX, Pause, Phase, Series, Spacing, Stream};
 pub use measure::{METRICS_MAX, MetricKind, MetricPlan};

@@ -16,6 +16,8 @@
 //! # Ok::<(), tidemark_scenario::Diagnostics>(())
 //! ```
 
+mod arguments;
+mod names;
 mod pattern;
 mod raw;
 pub(crate) mod source;
@@ -23,12 +25,14 @@ pub(crate) mod source;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::Range;
 
 use crate::encoding::Encoding;
 use crate::expr::base64_of;
 use crate::system_url::OF_HTTP;
-pub use pattern::{MASK, is_secret, is_secret_name};
-use pattern::{Way, scheme, whole_user_info};
+use names::scheme;
+pub use names::{MASK, is_secret, is_secret_name};
+use pattern::{Way, whole_user_info};
 pub(crate) use raw::harmless_keys;
 
 /// Characters of the shortest value that is looked for in texts: a shorter one would be found everywhere.
@@ -40,6 +44,8 @@ const CUT: char = '…';
 /// Fewest bytes of a value's beginning that are masked where a text is cut off, and most that are looked for.
 const BEGINNING: usize = 6;
 const BEGINNING_MAX: usize = 4 << 10;
+/// Most values of a source that become known; further ones are masked where they stand.
+const SOURCE_SECRETS_MAX: usize = 200;
 /// Forms in which a value may stand in a text, with the word for each.
 const FORMS: [(&str, Encoding); 6] = [
     ("", Encoding::Raw),
@@ -155,12 +161,27 @@ impl Secrets {
     /// which becomes known; in its place is a star for each character. `harmless`: first characters of keys that only look
     /// like a secret's name.
     pub(crate) fn masked_source(&mut self, text: &str, harmless: &HashSet<usize>) -> String {
+        let found = raw::secrets(text, harmless);
+        for range in found.iter().take(SOURCE_SECRETS_MAX) {
+            self.add("", Origin::Setting, text[range.clone()].trim_matches(['"', '\'']));
+        }
+        self.masked_at(text, &found)
+    }
+
+    /// The text of remarks without them, and without what stands beside a secret's name; prose such as `the key: its number`
+    /// stays.
+    fn masked_remarks(&self, text: &str) -> String {
+        let known: Vec<Cow<'_, str>> = text.split('\n').map(|line| self.without_values(line)).collect();
+        let known = known.join("\n");
+        self.masked_at(&known, &raw::secrets_of_remarks(&known))
+    }
+
+    /// A text without them, and without what stands at these places.
+    fn masked_at(&self, text: &str, places: &[Range<usize>]) -> String {
         let (mut out, mut done) = (String::with_capacity(text.len()), 0);
-        for range in raw::secrets(text, harmless) {
-            let secret = &text[range.clone()];
-            self.add("", Origin::Setting, secret.trim_matches(['"', '\'']));
+        for range in places {
             out.push_str(&text[done..range.start]);
-            out.push_str(&stars(secret));
+            out.push_str(&stars(&text[range.clone()]));
             done = range.end;
         }
         out.push_str(&text[done..]);
@@ -173,7 +194,7 @@ impl Secrets {
         let mut secrets = Secrets::default();
         let mut before = "";
         for argument in command {
-            for (name, value) in pattern::named_in_argument(before, argument) {
+            for (name, value) in arguments::named_in_argument(before, argument) {
                 secrets.add(&name, Origin::Setting, scheme(&value).1);
             }
             secrets.add_password_of(argument);
@@ -255,7 +276,7 @@ impl Secrets {
     pub fn masked_command(&self, command: &[String]) -> Vec<String> {
         let mut before = None;
         let masked = command.iter().map(|argument| {
-            let text = pattern::masked_argument(before, argument);
+            let text = arguments::masked_argument(before, argument);
             before = Some(argument.as_str());
             self.masked(&text)
         });
@@ -353,6 +374,9 @@ fn replaced(text: &str, value: &str, with: &mut dyn FnMut() -> String) -> Option
 }
 
 #[cfg(test)]
+mod hostile_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -400,7 +424,8 @@ mod tests {
             ("redis://redis:redis@h", "redis://redis:***@h"),
             ("http://u:p@S1@h/@a", "http://u:***@h/@a"),
             ("http://u:p/\"S1@h/a", "http://u:***@h/a"),
-            ("http://h:80/a:b@c", "http://h:80/a:b@c"),
+            ("http://127.0.0.1:80/a:b@c", "http://127.0.0.1:80/a:b@c"),
+            ("http://u:123/S1@h/x", "http://u:***@h/x"),
             ("http://u:p@S1 S2@h/a", "http://u:***@h/a"),
             ("http://h/?a:b@c", "http://h/?a:b@c"),
         ] {

@@ -92,6 +92,16 @@ impl Slot {
         }
     }
 
+    /// Memory of its buffers, bytes.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * size_of::<u32>()
+    }
+
+    /// Makes it missing and gives its buffers back.
+    pub fn free(&mut self) {
+        *self = Slot::default();
+    }
+
     /// Makes it missing; buffers are kept.
     pub fn clear(&mut self) {
         self.kind = Kind::Missing;

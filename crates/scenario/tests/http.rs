@@ -286,11 +286,31 @@ fn a_method_may_have_any_name_and_a_header_may_be_sent_several_times() {
         ("- GET: /a\n  method: PURGE", "the method is GET; for another one write REQUEST"),
         ("- REQUEST: /a\n  method: 'A B'", "\"A B\" cannot be the method"),
         ("- REQUEST: /a\n  method: CONNECT", "see system: proxy"),
-        ("- GET: /a\n  headers: {X-Tag: []}", "headers"),
     ] {
         let told = mistakes(steps, "");
         assert!(told.contains(says), "{steps}: {told}");
     }
+}
+
+#[test]
+fn what_is_sent_by_itself_is_not_where_its_header_has_no_value() {
+    let steps = "- POST: /a\n  body: x\n- POST: /b\n  body: x\n  headers: {content-type: [], User-Agent: []}\n\
+                 - POST: /c\n  json: {}\n  headers: {Content-Type: [], User-Agent: me}\n- POST: /d\n  body: x\n  headers: {Content-Type: ''}";
+    let of = plan(steps, "");
+    let sent = |index: usize, name: &str| {
+        header(http(&of, index), name).map(|value| String::from_utf8_lossy(value).into_owned())
+    };
+    assert_eq!(sent(0, "Content-Type").as_deref(), Some("text/plain; charset=utf-8"));
+    assert_eq!(sent(0, "User-Agent").as_deref(), Some("tidemark"));
+    assert_eq!((sent(1, "Content-Type"), sent(1, "User-Agent")), (None, None));
+    assert_eq!((sent(2, "Content-Type"), sent(2, "User-Agent").as_deref()), (None, Some("me")));
+    assert_eq!(sent(3, "Content-Type").as_deref(), Some(""), "an empty text is a value");
+    let of = plan(
+        "- POST: /a\n  body: x\n- POST: /b\n  body: x\n  headers: {Content-Type: a/b}",
+        "defaults: {headers: {Content-Type: []}}",
+    );
+    assert_eq!(header(http(&of, 0), "Content-Type"), None);
+    assert_eq!(header(http(&of, 1), "Content-Type"), Some(b"a/b".as_slice()));
 }
 
 #[test]

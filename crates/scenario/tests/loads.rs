@@ -251,3 +251,21 @@ fn what_a_run_cannot_hold_is_refused_with_what_it_would_be() {
     assert!(said.contains("1000000 sessions at once with the 5000 variables of \"s\" hold"), "{said}");
     assert!(!told_of("", &many).contains("sessions at once"));
 }
+
+#[test]
+fn what_variables_come_to_hold_is_refused_where_lengths_say_it() {
+    let told = |users: u32, steps: &str| {
+        let text = format!(
+            "sessions: {{s: {{steps: [{steps}, GET: '/${{a}}']}}}}\nload: {{users: {users}, hold: 1s}}\n"
+        );
+        tidemark_scenario::load_text("s.yaml", &text, std::path::Path::new("."), &[])
+            .map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    let long = "set: {a: 'x${random_text(65536)}', b: '${pad(7, 40000)}'}";
+    let wanted = "the variables of 30000 users in \"s\" come to hold 2.949GiB; at most 2GiB for all together";
+    let said = told(30_000, long);
+    assert!(said.starts_with("s.yaml:1:") && said.contains(wanted), "{said}");
+    assert_eq!(told(20_000, long), "");
+    assert_eq!(told(30_000, "set: {a: '${random_text(65536)}'}, set: {a: short}"), "", "the last one counts");
+    assert_eq!(told(1_000_000, "set: {a: '${random_text(random(1, 65536))}'}"), "", "nobody knows");
+}

@@ -61,6 +61,28 @@ verify: {contents: {GET: /all, items: $}, headers: {X-Auth-Token: of-verify}}"#
 }
 
 #[test]
+fn remarks_are_kept_without_secrets() {
+    let text = "# token: S3CRET1, once password=S3CRET1 at http://u:12/S3CRET1@h\n\
+        settings: {n: 5} # pin: S3CRET1\n\
+        #   headers:\n\
+        #     Authorization: Bearer S3CRET1\n\
+        #     X-Note: shown\n\
+        # json:\n\
+        #   password: >-\n\
+        #     S3CRET1\n\
+        #     S3CRET1\n\
+        #   name: shown\n\
+        description: 'not a remark # token is shown'\n\
+        sessions:\n  s:\n    steps:\n      - GET: /a#b  # curl -u me:S3CRET1 http:\\/\\/me:S3CRET1@h\n";
+    let source = load(&format!("{text}{LOAD}"), &[]).unwrap().source;
+    assert!(!source.contains("S3CRET"), "{source}");
+    for shown in ["X-Note: shown", "name: shown", "a remark # token is shown", "/a#b  # curl -u me:*"] {
+        assert!(source.contains(shown), "{shown}\n{source}");
+    }
+    assert_eq!(source.lines().count(), text.lines().count() + LOAD.lines().count());
+}
+
+#[test]
 fn arguments_of_calls_are_masked_by_their_names() {
     let steps =
         "[{CALL: a.b, args: {password: of-mine, of: shown}}, {CALL: a.b, args: [{token: of-another}]}]";

@@ -10,6 +10,9 @@ use tidemark_scenario::Plan;
 use crate::args::RunArguments;
 use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
+use crate::output::Place;
+use crate::results::{Outcomes, ResultArguments};
+use crate::trace::{self, TraceArguments};
 
 /// Name of the page in the run directory.
 pub const PAGE: &str = "report.html";
@@ -87,4 +90,25 @@ pub fn open(dir: &Path) -> Result<Run, Failure> {
         return Err(Failure::usage(format!("{}: {reason}", dir.display())));
     }
     Run::open(dir).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Shows what came of a run, its text first, and writes what was asked for; the exit status.
+///
+/// # Errors
+/// What could not be shown or written, if something could not.
+pub fn conclude(
+    run: &Run,
+    finished: &Finished,
+    (results, traced, is_quiet): (&ResultArguments, &TraceArguments, bool),
+    page: Result<(), Failure>,
+    text: impl FnOnce(Place) -> Result<String, Failure>,
+) -> Result<u8, Failure> {
+    let place = Place::beside(results.take_stdout() || traced.takes_stdout());
+    let mut outcomes = Outcomes::default();
+    // the verdict first: it is there whatever becomes of the files
+    outcomes.add(text(place).and_then(|text| place.tell(&text, is_quiet)));
+    outcomes.add(page);
+    outcomes.add(results.write(run, place));
+    outcomes.add(trace::whole(finished.trace_unwritten.as_deref()));
+    outcomes.all().map(|()| finished.exit_status())
 }

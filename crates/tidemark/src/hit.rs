@@ -19,9 +19,8 @@ use tidemark_scenario::{Diagnostics, Plan, check_text};
 
 use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
-use crate::output::{OwnDir, Place};
-use crate::results::Outcomes;
-use crate::{carry_out, output, trace};
+use crate::output::OwnDir;
+use crate::{carry_out, output};
 
 /// What the scenario is called in messages.
 const NAME: &str = "hit";
@@ -76,16 +75,11 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     } else {
         page = carry_out::write_page(&run, &finished.run_dir.join(carry_out::PAGE));
     }
-    let place = Place::beside(results.take_stdout() || arguments.trace.takes_stdout());
     let shown = Quick { percentiles: arguments.latency, kept: !dir.temporary };
-    let mut outcomes = Outcomes::default();
-    // the verdict first: it is there whatever becomes of the files
-    let text = quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()));
-    outcomes.add(text.and_then(|text| place.tell(&text, arguments.quiet)));
-    outcomes.add(page);
-    outcomes.add(results.write(&run, place));
-    outcomes.add(trace::whole(finished.trace_unwritten.as_deref()));
-    outcomes.all().map(|()| finished.exit_status())
+    let asked = (results, &arguments.trace, arguments.quiet);
+    carry_out::conclude(&run, &finished, asked, page, |place| {
+        quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()))
+    })
 }
 
 /// A session of a hit is one request.

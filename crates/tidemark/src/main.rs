@@ -29,6 +29,7 @@ mod limit;
 mod once;
 mod output;
 mod overview;
+mod percent;
 mod progress;
 #[cfg(all(test, feature = "tui"))]
 #[path = "../tests/program/pty.rs"]

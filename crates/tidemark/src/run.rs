@@ -5,9 +5,7 @@ use tidemark_scenario::{Experiment, Plan};
 use crate::args::RunArguments;
 use crate::carry_out::CarriedOut;
 use crate::failure::Failure;
-use crate::output::Place;
-use crate::results::Outcomes;
-use crate::{carry_out, compare, once, output, scenario, trace};
+use crate::{carry_out, compare, once, output, scenario};
 
 /// Carries a scenario out, or several that are compared, and shows what came of it.
 pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
@@ -41,13 +39,6 @@ fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
     let results = &arguments.results;
     let CarriedOut { finished, run, page } =
         carried_out.map_err(|failure| results.without_a_run(&name, failure))?;
-    let place = Place::beside(results.take_stdout() || arguments.trace.takes_stdout());
-    let mut outcomes = Outcomes::default();
-    // the verdict first: it is there whatever becomes of the files
-    let text = output::summary(&run, place, arguments.latency);
-    outcomes.add(text.and_then(|text| place.tell(&text, arguments.quiet)));
-    outcomes.add(page);
-    outcomes.add(results.write(&run, place));
-    outcomes.add(trace::whole(finished.trace_unwritten.as_deref()));
-    outcomes.all().map(|()| finished.exit_status())
+    let asked = (results, &arguments.trace, arguments.quiet);
+    carry_out::conclude(&run, &finished, asked, page, |place| output::summary(&run, place, arguments.latency))
 }

@@ -1,6 +1,6 @@
 //! What a run will hold in memory, as far as the scenario says it: too much is told before there is any of it.
 
-use crate::plan::Plan;
+use crate::plan::{Op, Plan, SessionKind, VALUES_BYTES_MAX};
 use crate::reader::Reader;
 use crate::slot::Slot;
 use crate::units::Size;
@@ -27,4 +27,33 @@ pub(super) fn check(root: &Node, plan: &Plan, reader: &Reader<'_>) {
         );
         reader.sink.error(sessions, message);
     }
+    let Some(fullest) = plan.sessions.iter().max_by_key(|kind| least_bytes(kind)) else { return };
+    let users = plan.load.most_users();
+    let bytes = (users as u64).saturating_mul(least_bytes(fullest));
+    if bytes > VALUES_BYTES_MAX {
+        let message = format!(
+            "the variables of {users} users in \"{}\" come to hold {}; at most {} for all together: set shorter values, or use \
+             fewer users",
+            fullest.name,
+            Size(bytes),
+            Size(VALUES_BYTES_MAX)
+        );
+        reader.sink.error(sessions, message);
+    }
+}
+
+/// Fewest bytes that a session's variables hold at its end, where it does all of its `set` steps.
+fn least_bytes(kind: &SessionKind) -> u64 {
+    let jumps = kind.ops.iter().any(|op| {
+        matches!(op, Op::Jump(_) | Op::JumpUnless { .. } | Op::JumpUnlessGood(_) | Op::Choose { .. })
+    });
+    let mut last = vec![0; kind.slots];
+    for op in kind.ops.iter().filter(|_| !jumps) {
+        if let Op::Set { slot, value } = op
+            && let Some(bytes) = last.get_mut(usize::from(*slot))
+        {
+            *bytes = value.least_bytes() as u64;
+        }
+    }
+    last.iter().sum()
 }

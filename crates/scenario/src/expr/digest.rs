@@ -100,7 +100,7 @@ fn encoded<'e>(m: &mut Machine<'e>, node: &'e Node, engine: &GeneralPurpose) -> 
     let text = argument(m, node)?;
     let room = m.bytes(&text).len().div_ceil(3) * 4;
     let made = made_of(m, text, room, |bytes, out| engine.encode_slice(bytes, out).ok())?;
-    made.ok_or(Absent::Failed("it is too long"))
+    made.ok_or(TOO_LONG)
 }
 
 pub(super) fn base64_decode<'e>(m: &mut Machine<'e>, node: &'e Node) -> Made<'e> {

@@ -18,7 +18,9 @@ thread_local! {
 /// Most bytes of the texts that one evaluation makes, and of the longest of them.
 pub(super) const MADE_MAX: usize = 32 << 20;
 /// What is wrong beyond that.
-pub(super) const TOO_LONG: Absent = Absent::Failed("it is longer than 32 MiB");
+pub(super) const TOO_LONG_TEXT: &str = "it is longer than 32 MiB";
+/// The same, as why there is no value.
+pub(super) const TOO_LONG: Absent = Absent::Failed(TOO_LONG_TEXT);
 
 /// Why there is no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -153,6 +153,22 @@ impl Node {
         }
     }
 
+    /// Fewest bytes of its text, as far as constants say it.
+    pub(crate) fn least_bytes(&self) -> usize {
+        match self {
+            Node::Text(text) => text.len(),
+            Node::Pad { width, .. } => *width,
+            Node::Call(function, parts) => match (function.name, &**parts) {
+                ("concat", parts) => {
+                    parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.least_bytes()))
+                }
+                ("random_text", [Node::Int(length)]) => usize::try_from(*length).unwrap_or(0),
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
+
     /// Whether it may have another value each time, though no variable is changed.
     pub(crate) fn varies(&self) -> bool {
         match self {

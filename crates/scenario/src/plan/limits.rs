@@ -64,6 +64,8 @@ impl Default for Limits {
 pub const LABELS_MAX: usize = 2_000;
 /// What a label takes on each driving thread where it is measured: histograms of three times, bytes.
 pub const LABEL_BYTES: u64 = 256 << 10;
+/// Most memory of what is in the variables of all sessions at once, bytes.
+pub const VALUES_BYTES_MAX: u64 = 2 << 30;
 /// Most users, and most connections: each has memory of its own.
 pub const USERS_MAX: usize = 1_000_000;
 /// Most requests at once on a connection.

@@ -9,9 +9,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::pattern::{
-    is_secret, is_secret_name, is_strong, literals, scheme, unescaped, user_info, whole_user_info,
-};
+use super::names::{is_secret, is_secret_name, is_strong, scheme, unescaped};
+use super::pattern::{URL_BYTES_MAX, beginning, literals, user_info, whole_user_info};
 use crate::pieces::{Piece, split};
 use crate::yaml::{Content, Node};
 
@@ -27,6 +26,8 @@ const OF_LANGUAGE: [&str; 2] = ["key", "cookie"];
 const OF_URLS: [&str; 2] = ["url", "proxy"];
 /// Bytes of a first argument that is looked for secrets where it does not end.
 const ARGUMENT_BYTES_MAX: usize = 1 << 10;
+/// Bytes of credentials in brackets, which may be a target or a session instead.
+const CREDENTIALS_BYTES_MAX: usize = 4 << 10;
 /// Functions whose first argument is a name.
 const NAMING: [&str; 2] = ["env(", "file("];
 
@@ -39,6 +40,9 @@ static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
     .ok()
 });
+
+/// An anchor's name.
+static ANCHOR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"&(?<name>[^\s,\]}]+)").ok());
 
 /// A function whose first argument is a key.
 static SIGNING: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)\bhmac\w*\s*\(").ok());
@@ -73,8 +77,18 @@ fn harmless(node: &Node, is_test: bool, found: &mut HashSet<usize>) {
 
 /// Where secrets stand in a text of YAML, in bytes, in order and apart from each other. `harmless`: [`harmless_keys`].
 pub(super) fn secrets(text: &str, harmless: &HashSet<usize>) -> Vec<Range<usize>> {
+    found(text, harmless, false)
+}
+
+/// The same of remarks: several words beside a name such as `key` are prose.
+pub(super) fn secrets_of_remarks(text: &str) -> Vec<Range<usize>> {
+    found(text, &HashSet::new(), true)
+}
+
+fn found(text: &str, harmless: &HashSet<usize>, is_prose: bool) -> Vec<Range<usize>> {
     let Some(pattern) = KEY.as_ref() else { return Vec::new() };
-    let mut raw = Raw { text, found: Vec::new(), aliases: Vec::new() };
+    let line_ends = text.match_indices(['\n', '\r']).map(|(at, _)| at).collect();
+    let mut raw = Raw { text, line_ends, is_prose, ..Raw::default() };
     let mut flow = Flow::default();
     // characters before a byte, as the source counts them
     let (mut characters, mut counted) = (0, 0);
@@ -83,6 +97,9 @@ pub(super) fn secrets(text: &str, harmless: &HashSet<usize>) -> Vec<Range<usize>
         let is_quoted = found.name("plain").is_none();
         let inner = ["double", "single", "plain"].iter().find_map(|group| found.name(group));
         let Some(name) = inner.map(|inner| unescaped(inner.as_str())) else { continue };
+        if key.start() < raw.covered {
+            continue;
+        }
         if OF_URLS.contains(&&*name) {
             raw.url(whole.end());
         }
@@ -139,36 +156,58 @@ impl Flow {
     }
 }
 
+#[derive(Default)]
 struct Raw<'t> {
     text: &'t str,
+    line_ends: Vec<usize>,
+    is_prose: bool,
+    /// Where the line begins that was looked at last, and its first `#`.
+    remark: (usize, Option<usize>),
     found: Vec<Range<usize>>,
+    /// Up to where keys stand in values that were looked at whole.
+    covered: usize,
     /// Names of anchors whose values stand beside a secret's name.
-    aliases: Vec<&'t str>,
+    aliases: HashSet<&'t str>,
 }
 
 impl<'t> Raw<'t> {
+    /// Where a line ends that holds a byte.
+    fn line_end(&self, at: usize) -> usize {
+        let line = self.line_ends.partition_point(|end| *end < at);
+        self.line_ends.get(line).copied().unwrap_or(self.text.len())
+    }
+
+    fn line_begin(&self, at: usize) -> usize {
+        let line = self.line_ends.partition_point(|end| *end < at);
+        line.checked_sub(1).map_or(0, |before| self.line_ends[before] + 1)
+    }
+
+    /// Whether a `#` stands before a byte in a line that begins there.
+    fn is_behind_mark(&mut self, line: usize, at: usize) -> bool {
+        if self.remark.0 != line || line == 0 && self.remark.1.is_none() {
+            self.remark = (line, self.text[line..self.line_end(line)].find('#').map(|mark| line + mark));
+        }
+        self.remark.1.is_some_and(|mark| mark < at)
+    }
+
     /// The value of a key that begins at a byte, with a `:` before `at`.
     fn value(&mut self, name: &str, key: usize, at: usize, in_flow: bool) {
-        let line = self.text[..key].rfind(['\n', '\r']).map_or(0, |end| end + 1);
-        let is_remark = !in_flow && self.text[line..key].contains('#');
-        let rest = self.text[at..line_end(self.text, at)].trim_start_matches([' ', '\t']);
-        let mut begin = line_end(self.text, at) - rest.len();
+        let line = self.line_begin(key);
+        let is_remark = !in_flow && self.is_behind_mark(line, key);
+        let end = self.line_end(at);
+        let mut begin = end - self.text[at..end].trim_start_matches([' ', '\t']).len();
         // anchors and tags
-        while let Some(word) = self.text[begin..]
-            .split_whitespace()
-            .next()
-            .filter(|_| self.text[begin..].starts_with(['&', '!']) && begin < line_end(self.text, begin))
-        {
-            begin += word.len();
-            let rest = &self.text[begin..line_end(self.text, begin)];
+        while self.text[begin..].starts_with(['&', '!']) {
+            begin += self.text[begin..].split_whitespace().next().map_or(1, str::len);
+            let rest = &self.text[begin..self.line_end(begin)];
             begin += rest.len() - rest.trim_start().len();
         }
         // brackets may begin below, and within brackets everything may
         let next = self.text.len() - self.text[begin..].trim_start().len();
-        if line_end(self.text, begin) == begin && (in_flow || self.text[next..].starts_with(['{', '['])) {
+        if self.line_end(begin) == begin && (in_flow || self.text[next..].starts_with(['{', '['])) {
             begin = next;
         }
-        let end = line_end(self.text, begin);
+        let end = self.line_end(begin);
         let rest = &self.text[begin..end];
         match rest.bytes().next() {
             Some(mark @ (b'"' | b'\'')) => {
@@ -185,9 +224,10 @@ impl<'t> Raw<'t> {
             Some(b'|' | b'>') => self.below(name, key - line, end, true),
             None | Some(b'#') => self.below(name, key - line, end, false),
             Some(_) => {
-                let mut length = rest.find(" #").unwrap_or(rest.len());
+                let ends = in_flow.then(|| rest.find([',', '}', ']'])).flatten();
+                let mut length = ends.unwrap_or(rest.len());
+                length = rest[..length].find(" #").unwrap_or(length);
                 if in_flow {
-                    length = rest.find([',', '}', ']']).unwrap_or(length).min(length);
                     // a hole has brackets of its own
                     length = rest[..length].rfind("${").map_or(length, |hole| {
                         rest[hole..].find('}').map_or(rest.len(), |end| length.max(hole + end + 1))
@@ -203,7 +243,7 @@ impl<'t> Raw<'t> {
 
     /// User and password of a URL that stands behind a `:`, whatever is in them.
     fn url(&mut self, at: usize) {
-        let end = line_end(self.text, at);
+        let end = self.line_end(at);
         let begin = end - self.text[at..end].trim_start().len();
         let (value, of): (_, fn(&str) -> Option<&str>) = match self.text.as_bytes().get(begin) {
             Some(mark @ (b'"' | b'\'')) => {
@@ -212,7 +252,7 @@ impl<'t> Raw<'t> {
             // more may stand behind it
             _ => (begin..end, user_info),
         };
-        let value = self.text.get(value).unwrap_or_default();
+        let value = beginning(self.text.get(value).unwrap_or_default(), URL_BYTES_MAX);
         let Some(info) = value.split_once("://").and_then(|(_, rest)| of(rest)) else { return };
         let at = info.as_ptr() as usize - self.text.as_ptr() as usize;
         if info.contains("${") {
@@ -226,11 +266,14 @@ impl<'t> Raw<'t> {
     fn signing_keys(&mut self) {
         let Some(pattern) = SIGNING.as_ref() else { return };
         for call in pattern.find_iter(self.text) {
-            let most = call.end() + ARGUMENT_BYTES_MAX;
+            let text = beginning(self.text, call.end() + ARGUMENT_BYTES_MAX);
             let (mut at, mut depth) = (call.end(), 0_usize);
-            while at < self.text.len().min(most) {
-                let end = line_end(self.text, at);
-                let rest = &self.text[at..];
+            let mut end = line_end(text, at);
+            while at < text.len() {
+                if at > end {
+                    end = line_end(text, at);
+                }
+                let rest = &text[at..];
                 match rest.as_bytes()[0] {
                     b',' | b')' | b'}' if depth == 0 => break,
                     b'(' | b'[' => depth += 1,
@@ -247,8 +290,8 @@ impl<'t> Raw<'t> {
                             continue;
                         };
                         let inside = at + mark.len();
-                        let close = self.text[inside..end].find(mark).map_or(end, |length| inside + length);
-                        let before = self.text[call.start()..at].trim_end();
+                        let close = text[inside..end].find(mark).map_or(end, |length| inside + length);
+                        let before = text[call.start()..at].trim_end();
                         if inside < close && !NAMING.iter().any(|naming| before.ends_with(naming)) {
                             self.found.push(inside..close);
                         }
@@ -306,6 +349,7 @@ impl<'t> Raw<'t> {
             }
         }
         found.into_iter().for_each(|range| self.secret(name, range));
+        self.covered = self.covered.max(end);
     }
 
     /// What stands in brackets that begin at a byte, but for keys.
@@ -314,7 +358,8 @@ impl<'t> Raw<'t> {
         let (mut at, mut depth, mut key) = (begin, 0_usize, "");
         let mut found = Vec::new();
         let credentials = CREDENTIALS.contains(&name);
-        while at < bytes.len() {
+        let most = if credentials { begin + CREDENTIALS_BYTES_MAX } else { bytes.len() };
+        while at < bytes.len().min(most) {
             let start = at;
             let range = match bytes[at] {
                 b'[' | b'{' => {
@@ -364,6 +409,7 @@ impl<'t> Raw<'t> {
             }
         }
         found.into_iter().for_each(|range| self.secret(name, range));
+        self.covered = self.covered.max(at);
     }
 
     /// A value without its holes, the names in which stay, and without the name of its scheme.
@@ -373,6 +419,20 @@ impl<'t> Raw<'t> {
         if text.is_empty() || !(of_credentials || is_secret(name, text)) {
             return;
         }
+        let words = scheme(text.trim()).1;
+        if self.is_prose
+            && !is_strong(name)
+            && text.len() < ARGUMENT_BYTES_MAX
+            && let Some((first, _)) = words.split_once(' ')
+        {
+            // words have no digits
+            if first.contains(|c: char| c.is_ascii_digit()) {
+                let at = first.as_ptr() as usize - self.text.as_ptr() as usize;
+                self.found.push(at..at + first.trim_end_matches([',', ';', '.']).len());
+            }
+            return;
+        }
+        self.covered = self.covered.max(range.end);
         let Ok(pieces) = split(text) else { return self.found.push(range) };
         for piece in pieces {
             match piece {
@@ -406,19 +466,19 @@ impl<'t> Raw<'t> {
 
     /// The values of anchors that are named beside a secret's name.
     fn aliased(&mut self) {
-        for alias in std::mem::take(&mut self.aliases) {
-            let anchor = format!("&{alias}");
-            let anchors = self.text.match_indices(&anchor).map(|(at, _)| at);
-            let is_whole = |at: &usize| {
-                self.text[at + anchor.len()..].starts_with(|c: char| c.is_whitespace() || ",]}".contains(c))
+        let aliases = std::mem::take(&mut self.aliases);
+        let Some(pattern) = ANCHOR.as_ref().filter(|_| !aliases.is_empty()) else { return };
+        let mut flow = Flow::default();
+        self.covered = 0;
+        for found in pattern.captures_iter(self.text).filter(|found| aliases.contains(&found["name"])) {
+            let Some(at) = found.get(0).map(|anchor| anchor.start()).filter(|at| *at >= self.covered) else {
+                continue;
             };
-            for at in anchors.filter(is_whole).collect::<Vec<_>>() {
-                let line = self.text[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1);
-                let key = self.text.len() - self.text[line..].trim_start_matches([' ', '-']).len();
-                let in_flow = Flow::default().reaches(self.text, at);
-                // what names it is a secret's name, whatever stands beside the anchor
-                self.value("password", key.min(at), at, in_flow);
-            }
+            let line = self.line_begin(at);
+            let indent = self.text[line..at].trim_start_matches([' ', '-']);
+            let in_flow = flow.reaches(self.text, at);
+            // what names it is a secret's name, whatever stands beside the anchor
+            self.value("password", at - indent.len(), at, in_flow);
         }
     }
 

@@ -1,6 +1,9 @@
 //! A scenario's text without what is secret in it.
 
-use super::pattern::{is_secret, is_secret_name, masked_argument, masked_value, scheme};
+use std::ops::Range;
+
+use super::arguments::{masked_argument, masked_value};
+use super::names::{is_secret, is_secret_name, scheme};
 use super::{Origin, Secrets};
 use crate::pieces::{Piece, split};
 use crate::steps;
@@ -28,32 +31,90 @@ pub(crate) fn masked(root: &Node, text: &str, secrets: &mut Secrets) -> String {
     let mut walk = Walk { secrets, changes: Vec::new() };
     walk.node(root, Names::Keys);
     let mut changes = walk.changes;
-    changes.sort_by_key(|(position, _)| position.start);
+    changes.extend(remarks(root, text, secrets));
+    changes.sort_by_key(|(range, _)| range.start);
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().enumerate().peekable();
-    for (position, instead) in changes {
+    for (range, instead) in changes {
         // an alias of a part that is masked may lie in another one
-        if characters.peek().is_none_or(|(at, _)| *at > position.start) {
+        if characters.peek().is_none_or(|(at, _)| *at > range.start) {
             continue;
         }
-        while let Some((_, c)) = characters.next_if(|(at, _)| *at < position.start) {
+        while let Some((_, c)) = characters.next_if(|(at, _)| *at < range.start) {
             out.push(c);
         }
         let mut last = None;
-        while let Some((_, c)) = characters.next_if(|(at, _)| *at < position.end) {
+        while let Some((_, c)) = characters.next_if(|(at, _)| *at < range.end) {
             last = Some(c);
         }
-        out.push_str(&quoted(&instead));
+        out.push_str(&instead);
         out.extend(last.filter(|last| *last == '\n'));
     }
     out.extend(characters.map(|(_, c)| c));
-    // remarks
     secrets.without_values(&out).into_owned()
+}
+
+/// Characters of the source, and what stands there instead.
+type Change = (Range<usize>, String);
+
+/// Remarks that hold a secret, without it. Those in lines that follow each other are one text: a part of a scenario, perhaps,
+/// that its author turned off.
+fn remarks(root: &Node, text: &str, secrets: &Secrets) -> Vec<Change> {
+    let mut scalars = Vec::new();
+    all_scalars(root, &mut scalars);
+    scalars.sort_by_key(|range| (range.start, range.end));
+    let mut scalars = scalars.into_iter().peekable();
+    let mut blocks: Vec<Vec<(usize, &str)>> = Vec::new();
+    let (mut begin, mut next_line) = (0, 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let mut before = ' ';
+        for (at, (byte, c)) in (begin..).zip(line.char_indices()) {
+            while scalars.next_if(|range| range.end <= at).is_some() {}
+            let is_within = scalars.peek().is_some_and(|range| range.start <= at);
+            if c == '#' && before.is_whitespace() && !is_within {
+                let remark = (at, line[byte..].trim_end_matches(['\n', '\r']));
+                let is_alone = line[..byte].trim().is_empty();
+                match blocks.last_mut().filter(|_| is_alone && next_line == number) {
+                    Some(block) => block.push(remark),
+                    None => blocks.push(vec![remark]),
+                }
+                // what stands behind something else is a text by itself
+                next_line = if is_alone { number + 1 } else { 0 };
+                break;
+            }
+            before = c;
+        }
+        begin += line.chars().count();
+    }
+    let mut changes = Vec::new();
+    for block in blocks {
+        let inner: Vec<&str> = block.iter().map(|(_, remark)| remark.trim_start_matches('#')).collect();
+        let masked = secrets.masked_remarks(&inner.join("\n"));
+        for (((at, remark), inner), masked) in block.iter().zip(&inner).zip(masked.split('\n')) {
+            if masked != *inner {
+                let marks = &remark[..remark.len() - inner.len()];
+                changes.push((*at..at + remark.chars().count(), format!("{marks}{masked}")));
+            }
+        }
+    }
+    changes
+}
+
+/// Where scalars stand, which may have a `#` in them.
+fn all_scalars(node: &Node, found: &mut Vec<Range<usize>>) {
+    match &node.content {
+        Content::Scalar { .. } => found.push(node.position.start..node.position.end),
+        Content::List(items) => items.iter().for_each(|item| all_scalars(item, found)),
+        Content::Map(entries) => entries.iter().for_each(|(key, value)| {
+            all_scalars(key, found);
+            all_scalars(value, found);
+        }),
+    }
 }
 
 struct Walk<'a> {
     secrets: &'a mut Secrets,
-    changes: Vec<(Position, String)>,
+    changes: Vec<Change>,
 }
 
 impl Walk<'_> {
@@ -134,7 +195,8 @@ impl Walk<'_> {
     fn scalar(&mut self, node: &Node, masked: String, text: &str) {
         let masked = self.secrets.masked(&masked);
         if masked != text {
-            self.changes.push((node.position, masked));
+            let Position { start, end, .. } = node.position;
+            self.changes.push((start..end, quoted(&masked)));
         }
     }
 }

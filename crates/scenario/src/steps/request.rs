@@ -49,7 +49,11 @@ pub(super) static KIND: StepKind = StepKind {
             AT,
             key("method", Scalar(Text), "Of `REQUEST`: any method, like PURGE or PROPFIND."),
             QUERY,
-            key("headers", HEADERS, "Headers; one with a list is sent once for each item."),
+            key(
+                "headers",
+                HEADERS,
+                "Headers; one with a list is sent once for each item, and not at all with none.",
+            ),
             AUTH,
             key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
             key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
@@ -92,7 +96,7 @@ pub(super) static KIND: StepKind = StepKind {
 const OWN_METHOD: &str = "REQUEST";
 /// Headers by name; a list is a header that is sent several times. Also of the defaults.
 pub(crate) const HEADERS: Shape =
-    Map(Keys::Text("header names"), &Either(&[Scalar(Template), List(&Scalar(Template), 1)]));
+    Map(Keys::Text("header names"), &Either(&[Scalar(Template), List(&Scalar(Template), 0)]));
 
 /// Also of the defaults.
 pub(crate) const FOLLOW: Key = key(
@@ -239,7 +243,12 @@ impl Session<'_, '_> {
         self.authorize(step, &mut headers);
         let usual = [("Content-Type", content_type), ("User-Agent", Some("tidemark"))];
         for (name, value) in usual.into_iter().filter_map(|(name, value)| Some((name, value?))) {
-            if !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+            // one without a value is not sent at all
+            let is_named = own
+                .iter()
+                .chain(&defaults)
+                .any(|(own, _)| own.text().is_some_and(|own| own.eq_ignore_ascii_case(name)));
+            if !is_named && !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
                 headers.push((name.to_owned(), template::Template::literal(value)));
             }
         }

@@ -3,16 +3,23 @@
 //! What says how curl shows an answer is passed over; a flag that would change the request and is not known here is an
 //! error that names it.
 
+mod cookies;
+mod flags;
+mod place;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tidemark_scenario::plan::{Follow, HttpVersion};
 use tidemark_scenario::units;
-use url::Url;
+
+use cookies::cookies_of;
+use flags::{KNOWN, PASSED_OVER, Takes, find, not_understood};
+use place::{CONNECT_TO, RESOLVE, place};
 
 use super::form::{self, Field};
 use super::target::{Target, header, method, parse_url, read, shown};
+use crate::percent;
 use crate::reach::{ReachArguments, TlsArguments};
 
 /// What a command line says.
@@ -28,151 +35,29 @@ pub struct Curl {
     pub no_keepalive: bool,
 }
 
-/// What a flag takes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Takes {
-    Nothing,
-    Value,
-}
-
-/// A flag: its short form, if it has one, its name, and what it takes.
-type Flag = (Option<char>, &'static str, Takes);
-
-/// Flags that say something here.
-const KNOWN: &[Flag] = &[
-    (Some('X'), "request", Takes::Value),
-    (Some('H'), "header", Takes::Value),
-    (Some('d'), "data", Takes::Value),
-    (None, "data-ascii", Takes::Value),
-    (None, "data-raw", Takes::Value),
-    (None, "data-binary", Takes::Value),
-    (None, "data-urlencode", Takes::Value),
-    (None, "json", Takes::Value),
-    (Some('G'), "get", Takes::Nothing),
-    (Some('I'), "head", Takes::Nothing),
-    (Some('T'), "upload-file", Takes::Value),
-    (Some('F'), "form", Takes::Value),
-    (None, "form-string", Takes::Value),
-    (Some('u'), "user", Takes::Value),
-    (None, "oauth2-bearer", Takes::Value),
-    (Some('A'), "user-agent", Takes::Value),
-    (Some('e'), "referer", Takes::Value),
-    (Some('b'), "cookie", Takes::Value),
-    (Some('c'), "cookie-jar", Takes::Value),
-    (Some('L'), "location", Takes::Nothing),
-    (None, "max-redirs", Takes::Value),
-    (Some('r'), "range", Takes::Value),
-    (Some('C'), "continue-at", Takes::Value),
-    (None, "url-query", Takes::Value),
-    (Some('g'), "globoff", Takes::Nothing),
-    (None, "no-sessionid", Takes::Nothing),
-    (Some('k'), "insecure", Takes::Nothing),
-    (None, "cacert", Takes::Value),
-    (Some('E'), "cert", Takes::Value),
-    (None, "key", Takes::Value),
-    (None, "url", Takes::Value),
-    (None, "connect-to", Takes::Value),
-    (None, "resolve", Takes::Value),
-    (None, "unix-socket", Takes::Value),
-    (Some('4'), "ipv4", Takes::Nothing),
-    (Some('6'), "ipv6", Takes::Nothing),
-    (None, "http1.1", Takes::Nothing),
-    (None, "http2", Takes::Nothing),
-    (None, "http2-prior-knowledge", Takes::Nothing),
-    (Some('m'), "max-time", Takes::Value),
-    (None, "connect-timeout", Takes::Value),
-    (Some('x'), "proxy", Takes::Value),
-    (None, "compressed", Takes::Nothing),
-    (None, "no-keepalive", Takes::Nothing),
-];
-
-/// Flags that are about what curl shows and keeps of the answer, or say what is so anyway: versions of TLS are agreed on, and
-/// `--basic` is how `-u` is meant.
-const PASSED_OVER: &[Flag] = &[
-    (None, "basic", Takes::Nothing),
-    (None, "tlsv1", Takes::Nothing),
-    (None, "tlsv1.0", Takes::Nothing),
-    (None, "tlsv1.1", Takes::Nothing),
-    (None, "tlsv1.2", Takes::Nothing),
-    (None, "tlsv1.3", Takes::Nothing),
-    (Some('s'), "silent", Takes::Nothing),
-    (Some('S'), "show-error", Takes::Nothing),
-    (Some('i'), "include", Takes::Nothing),
-    (None, "show-headers", Takes::Nothing),
-    (Some('v'), "verbose", Takes::Nothing),
-    (Some('f'), "fail", Takes::Nothing),
-    (None, "fail-with-body", Takes::Nothing),
-    (Some('#'), "progress-bar", Takes::Nothing),
-    (None, "no-progress-meter", Takes::Nothing),
-    (Some('N'), "no-buffer", Takes::Nothing),
-    (Some('O'), "remote-name", Takes::Nothing),
-    (Some('J'), "remote-header-name", Takes::Nothing),
-    (None, "tcp-nodelay", Takes::Nothing),
-    (Some('o'), "output", Takes::Value),
-    (Some('w'), "write-out", Takes::Value),
-    (Some('D'), "dump-header", Takes::Value),
-    (None, "stderr", Takes::Value),
-    (None, "trace", Takes::Value),
-    (None, "trace-ascii", Takes::Value),
-    (None, "output-dir", Takes::Value),
-    (None, "create-dirs", Takes::Nothing),
-    (None, "remote-name-all", Takes::Nothing),
-    (Some('R'), "remote-time", Takes::Nothing),
-    (Some('j'), "junk-session-cookies", Takes::Nothing),
-    (Some('q'), "disable", Takes::Nothing),
-    (None, "fail-early", Takes::Nothing),
-    (None, "styled-output", Takes::Nothing),
-    (None, "no-styled-output", Takes::Nothing),
-    (None, "keepalive-time", Takes::Value),
-    (None, "expect100-timeout", Takes::Value),
-    (None, "suppress-connect-headers", Takes::Nothing),
-    (None, "ssl-no-revoke", Takes::Nothing),
-];
-
-/// Flags that cannot be done here, with what to do.
-const REFUSED: &[(&[&str], &str)] = &[
-    (
-        &["--digest", "--ntlm", "--negotiate", "--anyauth", "--aws-sigv4"],
-        "only Basic (-u NAME:PASSWORD) and Bearer (--oauth2-bearer TOKEN) are sent; a signature can be computed in a scenario",
-    ),
-    (
-        &["--retry", "--retry-delay", "--retry-max-time", "--retry-all-errors", "--retry-connrefused"],
-        "a request that fails is a result here and is not sent again; leave it out",
-    ),
-    (&["-:", "--next"], "several requests stand in a list, one a line: --urls FILE"),
-    (&["-Z", "--parallel", "--parallel-max"], "how many are under way is hit's -c, before the word curl"),
-    (&["-K", "--config"], "write the flags of that file here"),
-    (
-        &["-n", "--netrc", "--netrc-file", "--netrc-optional"],
-        "write -u NAME:PASSWORD; hit's own -n stands before the word curl",
-    ),
-    (&["-U", "--proxy-user"], "write it into the proxy's URL: -x http://NAME:PASSWORD@HOST:PORT"),
-    (&["--noproxy"], "leave it out, and -x for hosts without a proxy"),
-    (
-        &["--preproxy", "--socks4", "--socks4a", "--socks5", "--socks5-hostname", "-p", "--proxytunnel"],
-        "a proxy is one of HTTP: -x http://HOST:PORT",
-    ),
-    (&["-0", "--http1.0", "--http0.9", "--http3", "--http3-only"], "HTTP/1.1 and HTTP/2 are spoken here"),
-    (&["-z", "--time-cond"], "write -H 'If-Modified-Since: DATE'"),
-    (&["--etag-compare", "--etag-save"], "write -H 'If-None-Match: TAG'"),
-    (
-        &["--limit-rate", "-y", "--speed-time", "-Y", "--speed-limit"],
-        "bytes are sent and taken as fast as they come; leave it out",
-    ),
-    (&["--location-trusted", "--post301", "--post302", "--post303"], "redirects are followed as by -L alone"),
-    (&["--path-as-is", "--request-target"], "the path is sent as its URL has it"),
-];
-
 /// Headers that are counted or decided elsewhere: those that a browser copied say what is sent anyway.
 const OWN_HEADERS: [&str; 2] = ["content-length", "keep-alive"];
 /// Headers that are always sent, or never, with what to do.
-const FIXED_HEADERS: [(&str, &str); 5] = [
+const FIXED_HEADERS: [(&str, &str); 3] = [
     ("expect", "bodies are sent at once; leave it out"),
     ("transfer-encoding", "bodies are sent whole, with their length; leave it out"),
     ("host", "HTTP/1.1 has it always"),
-    ("content-type", "a body has it always; write its value"),
-    ("user-agent", "it is always sent; write -A NAME"),
 ];
+
+/// A text that is a command line of curl, without the prompt, `sudo` and the folder that may stand before that word.
+pub fn command_line(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let prompt = ["$ ", "% ", "> ", "# "].into_iter().find_map(|prompt| text.strip_prefix(prompt));
+    let line = prompt.unwrap_or(text).trim_start();
+    let line = line.strip_prefix("sudo ").unwrap_or(line).trim_start();
+    line.split_whitespace().next().filter(|first| is_curl(first)).map(|_| line)
+}
+
+/// Whether this word begins a command line of curl.
+pub fn is_curl(first: &str) -> bool {
+    first.rsplit(['/', '\\']).next().is_some_and(|name| ["curl", "curl.exe"].contains(&name))
+        && !first.contains("://")
+}
 
 /// Reads a command line; its first word is curl.
 pub fn parse(words: &[String]) -> Result<Curl, String> {
@@ -209,31 +94,6 @@ pub fn parse(words: &[String]) -> Result<Curl, String> {
     line.into_curl()
 }
 
-/// The flag that is so; one that is passed over is among them.
-fn find(flag: &str, is_so: impl Fn(&&Flag) -> bool) -> Result<Flag, String> {
-    KNOWN.iter().chain(PASSED_OVER).find(is_so).copied().ok_or_else(|| not_done(flag))
-}
-
-/// Why a flag is refused.
-fn not_done(flag: &str) -> String {
-    if let Some((_, way_out)) = REFUSED.iter().find(|(flags, _)| flags.contains(&flag)) {
-        return format!("curl's {flag} is not supported: {way_out}");
-    }
-    match flag.split_once('=') {
-        Some((name, _)) if KNOWN.iter().any(|(_, known, _)| name.strip_prefix("--") == Some(known)) => {
-            format!("curl knows no {name}=VALUE; write {name} VALUE")
-        }
-        _ => not_understood(flag),
-    }
-}
-
-fn not_understood(flag: &str) -> String {
-    format!(
-        "curl's flag {flag} is not understood here; leave it out if it says nothing about the request. Flags of hit stand before \
-         the word curl"
-    )
-}
-
 /// What has been read of a command line.
 #[derive(Default)]
 struct Line {
@@ -264,10 +124,6 @@ struct Line {
     connect_timeout: Option<Duration>,
     no_keepalive: bool,
 }
-
-/// Where each of `--connect-to`'s and `--resolve`'s parts ends.
-const CONNECT_TO: usize = 2;
-const RESOLVE: usize = 1;
 
 impl Line {
     fn apply(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -411,8 +267,7 @@ impl Line {
             url.set_query(Some(&before.into_iter().chain(query).collect::<Vec<_>>().join("&")));
         }
         if let Some((name, _)) = self.upload.as_ref().filter(|_| url.path().ends_with('/')) {
-            let name = utf8_percent_encode(name, NON_ALPHANUMERIC).to_string().replace("%2E", ".");
-            url.set_path(&format!("{}{name}", url.path()));
+            url.set_path(&format!("{}{}", url.path(), percent::encoded(name)));
         }
         let multipart = (!self.fields.is_empty()).then(|| form::multipart(&self.fields));
         let usual = if self.head {
@@ -453,35 +308,39 @@ impl Line {
             // as curl does: what is written out goes before -u
             target.login = None;
         }
-        let has_body = multipart.is_some() || data.is_some() || self.upload.is_some();
-        let is_sent = |name: &str| removed.iter().any(|removed| removed == name);
-        let fixed = FIXED_HEADERS.iter().skip(2).filter(|(name, _)| *name != "content-type" || has_body);
-        if let Some((name, way_out)) = fixed.into_iter().find(|(name, _)| is_sent(name)) {
+        let is_removed = |name: &str| removed.iter().any(|removed| removed == name);
+        if let Some((name, way_out)) = FIXED_HEADERS.iter().skip(2).find(|(name, _)| is_removed(name)) {
             return Err(format!("-H '{name}:' is not supported: {way_out}"));
         }
         for jar in &self.jars {
             self.cookies.extend(cookies_of(jar, &target.url)?);
         }
-        if !self.cookies.is_empty() {
-            let at = target.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("cookie"));
-            let own = at.map(|at| target.headers.remove(at).1);
-            let all: Vec<String> = own.into_iter().chain(self.cookies).collect();
-            target.headers.push(("Cookie".into(), all.join("; ")));
+        // as curl does: what is written out goes before -b
+        if !self.cookies.is_empty() && target.header("cookie").is_none() {
+            target.headers.push(("Cookie".into(), self.cookies.join("; ")));
         }
         let content_type = match (&multipart, &data) {
             (Some((content_type, _)), _) => Some(content_type.as_str()),
-            (_, Some(_)) if self.json => Some("application/json"),
+            // also with -G, which puts the data into the query
+            _ if self.json => Some("application/json"),
             (_, Some(_)) => Some("application/x-www-form-urlencoded"),
             _ => None,
         };
-        let accept = Some(("Accept", if self.json { "application/json" } else { "*/*" }))
-            .filter(|_| !removed.iter().any(|name| name == "accept"));
+        let accept = if self.json { "application/json" } else { "*/*" };
         let encodings = self.compressed.then_some(("Accept-Encoding", "deflate, gzip, br, zstd"));
-        for (name, value) in
-            content_type.map(|of| ("Content-Type", of)).into_iter().chain(accept).chain(encodings)
-        {
-            if target.header(name).is_none() {
+        let usual = content_type.map(|of| ("Content-Type", of)).into_iter().chain([("Accept", accept)]);
+        for (name, value) in usual.chain(encodings) {
+            if target.header(name).is_none() && !is_removed(&name.to_ascii_lowercase()) {
                 target.headers.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        if let Some((content_type, _)) = &multipart {
+            target.add_boundary(content_type);
+        }
+        for name in ["Content-Type", "User-Agent"] {
+            let is_unsent = name == "Content-Type" || is_removed("user-agent");
+            if is_unsent && target.header(name).is_none() {
+                target.omitted.push(name);
             }
         }
         target.body = multipart.map(|(_, body)| body).or(data).or(self.upload.map(|(_, content)| content));
@@ -558,81 +417,6 @@ fn without_globs(url: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Cookies for a URL in a file as curl and browsers keep them (Netscape's format).
-fn cookies_of(file: &str, url: &Url) -> Result<Vec<String>, String> {
-    let wrong = |why: &str| {
-        format!("-b {file}: {why}; it is a file of cookies as `curl -c` writes it, or write -b 'NAME=VALUE'")
-    };
-    let text = String::from_utf8(file_of(file)?).map_err(|_| wrong("it is not UTF-8 text"))?;
-    let now =
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
-    let host = url.host_str().unwrap_or_default();
-    let mut cookies = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.strip_prefix("#HttpOnly_").unwrap_or(line);
-        if line.starts_with('#') || line.trim().is_empty() {
-            continue;
-        }
-        let fields: Vec<&str> = line.split('\t').collect();
-        let [domain, below, path, secure, until, name, value] = fields[..] else {
-            return Err(wrong(&format!("line {} has not 7 fields", number + 1)));
-        };
-        let bare = domain.trim_start_matches('.');
-        let is_below = below == "TRUE" && host.strip_suffix(bare).is_some_and(|own| own.ends_with('.'));
-        let is_of_path = url.path().strip_prefix(path.trim_end_matches('/'));
-        let is_of_path = is_of_path.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        let is_over = until.parse::<u64>().is_ok_and(|until| until != 0 && until < now);
-        let is_open = secure != "TRUE" || url.scheme() == "https";
-        if (host.eq_ignore_ascii_case(bare) || is_below) && is_of_path && is_open && !is_over {
-            cookies.push(format!("{name}={value}"));
-        }
-    }
-    Ok(cookies)
-}
-
-/// Where the first of `HOST1:PORT1:HOST2:PORT2` and `HOST:PORT:ADDRESS` leads to that is of this URL.
-fn place(places: &[(usize, String)], url: &Url) -> Result<Option<String>, String> {
-    let port = url.port_or_known_default().unwrap_or(80).to_string();
-    for (parts, text) in places {
-        let wrong = || {
-            format!(
-                "{text} is not understood; write --connect-to HOST1:PORT1:HOST2:PORT2 or --resolve HOST:PORT:ADDRESS"
-            )
-        };
-        // an address of IPv6 has colons, too
-        let bracket = if text.starts_with('[') { text.find(']').ok_or_else(wrong)? } else { 0 };
-        let colon = bracket + text[bracket..].find(':').ok_or_else(wrong)?;
-        let (of_host, rest) = (&text[..colon], &text[colon + 1..]);
-        let (of_port, behind) = rest.split_once(':').ok_or_else(wrong)?;
-        let host = url.host_str().unwrap_or_default();
-        let any_host = if *parts == RESOLVE { "*" } else { "" };
-        let is_of_url = (of_host == any_host || of_host.eq_ignore_ascii_case(host))
-            && (of_port == port || *parts == CONNECT_TO && of_port.is_empty());
-        if !is_of_url {
-            continue;
-        }
-        if *parts == RESOLVE {
-            let address = behind.split(',').next().filter(|address| !address.is_empty()).ok_or_else(wrong)?;
-            let is_bare_6 = address.contains(':') && !address.starts_with('[');
-            return Ok(Some(if is_bare_6 {
-                format!("[{address}]:{port}")
-            } else {
-                format!("{address}:{port}")
-            }));
-        }
-        let (to_host, to_port) = behind.rsplit_once(':').ok_or_else(wrong)?;
-        let to_host = if to_host.is_empty() { host } else { to_host };
-        return Ok(Some(format!("{to_host}:{}", if to_port.is_empty() { &port } else { to_port })));
-    }
-    match places.first() {
-        None => Ok(None),
-        Some((_, text)) => Err(format!(
-            "{text} is for another host; this URL's is {}:{port}; leave it out",
-            url.host_str().unwrap_or_default()
-        )),
-    }
-}
-
 fn seconds(text: &str) -> Result<Duration, String> {
     let time =
         units::parse_duration(&format!("{text}s")).map_err(|_| format!("{text} is no number of seconds"))?;
@@ -645,240 +429,4 @@ pub(super) fn file_of(name: &str) -> Result<Vec<u8>, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::hit::shell::words;
-
-    fn curl(line: &str) -> Result<Curl, String> {
-        parse(&words(line)?)
-    }
-
-    fn target(line: &str) -> Target {
-        curl(line).unwrap_or_else(|error| panic!("{line}: {error}")).target
-    }
-
-    fn body(target: &Target) -> &str {
-        target.body.as_deref().map_or("", |body| std::str::from_utf8(body).unwrap())
-    }
-
-    #[test]
-    fn as_a_browser_copies_it() {
-        let line = "curl 'https://shop.test/api/items?page=2' \\\n  -H 'accept: application/json' \\\n  -H 'content-length: 17' \\\n  \
-                    -b 'sid=1; theme=dark' \\\n  -H 'user-agent: Mozilla/5.0 (X11)' \\\n  --data-raw $'{\"it\\'s\":\"\\u00e4\\n\"}' \\\n  --compressed";
-        let of = target(line);
-        assert_eq!((of.method.as_str(), of.url.as_str()), ("POST", "https://shop.test/api/items?page=2"));
-        assert_eq!(body(&of), "{\"it's\":\"ä\n\"}");
-        let names: Vec<&str> = of.headers.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["accept", "user-agent", "Cookie", "Content-Type", "Accept-Encoding"]);
-        assert_eq!(of.header("cookie"), Some("sid=1; theme=dark"));
-    }
-
-    #[test]
-    fn what_is_sent_is_what_curl_sends() {
-        for (line, method, path, sent) in [
-            ("curl h/a", "GET", "/a", ""),
-            ("curl -XDELETE h/a", "DELETE", "/a", ""),
-            ("curl -sSLI h/a", "HEAD", "/a", ""),
-            ("curl -d a=1 -d b=2 h", "POST", "/", "a=1&b=2"),
-            ("curl -X PUT -da=1 --url h/x", "PUT", "/x", "a=1"),
-            ("curl -G -d a=1 -d b=2 'h/s?q=0'", "GET", "/s?q=0&a=1&b=2", ""),
-            ("curl --data-urlencode 'a=b c&d' h", "POST", "/", "a=b%20c%26d"),
-            ("curl --json '{}' h", "POST", "/", "{}"),
-            ("curl -o /dev/null -w '%{http_code}' -s h/x", "GET", "/x", ""),
-            ("curl -- h/x", "GET", "/x", ""),
-            ("curl -X PURGE h/x", "PURGE", "/x", ""),
-            ("curl -X PROPFIND -H 'Depth: 1' h/x", "PROPFIND", "/x", ""),
-            ("curl --url-query 'a=b c' --url-query +c=%20 'h/x?y'", "GET", "/x?y&a=b%20c&c=%20", ""),
-            ("curl -sSLkgvf 'h/x?a[]={b}'", "GET", "/x?a[]={b}", ""),
-            (r"curl 'h/x?a\[0\]=1'", "GET", "/x?a[0]=1", ""),
-            ("curl -IG -d a=1 h/x", "HEAD", "/x?a=1", ""),
-        ] {
-            let of = target(line);
-            assert_eq!((of.method.as_str(), of.path(), body(&of)), (method, path, sent), "{line}");
-        }
-        assert_eq!(target("curl --json '{}' h").header("accept"), Some("application/json"));
-        assert_eq!(target("curl -H 'Content-Type: text/x' -d a h").header("content-type"), Some("text/x"));
-        assert_eq!(target("curl -A me -e from -H 'X-Empty;' -H 'Accept:' h").headers.len(), 3);
-        assert_eq!(target("curl -u ann:p:w h").login, Some(("ann".into(), "p:w".into())));
-        assert!(target("curl -L h").follow == Follow::MOST && target("curl h").follow == 0);
-        let form = target("curl -F a=1 -F 'b=x' h");
-        assert!(form.header("content-type").unwrap().starts_with("multipart/form-data; boundary="));
-        assert!(body(&form).contains("name=\"a\"\r\n\r\n1\r\n"), "{}", body(&form));
-    }
-
-    #[test]
-    fn files_are_read_as_curl_reads_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("data");
-        std::fs::write(&file, [b'a', b'\n', 0xff]).unwrap();
-        let sent = |flag: &str| target(&format!("curl {flag} @{} h", file.display())).body.unwrap();
-        assert_eq!(sent("-d"), [b'a', 0xff]);
-        assert_eq!(sent("--data-binary"), [b'a', b'\n', 0xff]);
-        let upload = target(&format!("curl -T {} h/x", file.display()));
-        assert_eq!((upload.method.as_str(), upload.body.unwrap().len()), ("PUT", 3));
-    }
-
-    #[test]
-    fn how_it_gets_there() {
-        let of =
-            curl("curl -k --http2 -4 -m 2.5 --connect-timeout 1 --resolve shop:443:127.0.0.1 https://shop/")
-                .unwrap();
-        assert!(of.reach.tls.insecure && of.reach.ipv4);
-        assert_eq!(
-            (of.reach.http, of.target.timeout),
-            (Some(HttpVersion::Auto), Some(Duration::from_millis(2_500)))
-        );
-        assert_eq!(of.connect_timeout, Some(Duration::from_secs(1)));
-        assert_eq!(of.reach.connect_to.as_deref(), Some("127.0.0.1:443"));
-        let place = |flag: &str| curl(&format!("curl {flag} http://h:1/")).unwrap().reach.connect_to.unwrap();
-        assert_eq!(place("--connect-to ::other:2"), "other:2");
-        assert_eq!(place("--connect-to h:1::2"), "h:2");
-        assert_eq!(place("--resolve h:1:::1"), "[::1]:1");
-        let proxy = |flag: &str| curl(&format!("curl {flag} http://h/")).unwrap().reach.proxy.unwrap();
-        assert_eq!(proxy("-x me:mine@p:3128"), "http://me:mine@p:3128");
-        assert_eq!(proxy("--proxy http://p"), "http://p");
-    }
-
-    #[test]
-    fn every_known_flag_says_something_and_what_is_passed_over_nothing() {
-        for (_, name, takes) in KNOWN {
-            let value = if *takes == Takes::Value { "1" } else { "" };
-            let told = Line::default().apply(name, value);
-            assert_ne!(told, Err(not_understood(&format!("--{name}"))));
-            assert!(
-                REFUSED.iter().all(|(flags, _)| !flags.contains(&format!("--{name}").as_str())),
-                "{name}"
-            );
-        }
-        assert_eq!(target("curl --basic --tlsv1.2 -s -u a:b h").login, Some(("a".into(), "b".into())));
-    }
-
-    #[test]
-    fn what_is_not_understood_is_named() {
-        for (line, says) in [
-            ("curl --sslv2 h", "curl's flag --sslv2 is not understood here"),
-            ("curl '- ' h", "curl's flag -  is not understood here"),
-            ("curl -K config h", "curl's -K is not supported"),
-            ("curl h -c 100", "Flags of hit stand before the word curl"),
-            ("curl h -r 100", "Flags of hit stand before the word curl"),
-            ("curl h -n 100", "hit's own -n stands before the word curl"),
-            ("curl -X", "-X has no value"),
-            ("curl", "no URL"),
-            ("curl h i", "two URLs"),
-            ("curl -b /no/such/jar h", "/no/such/jar"),
-            ("curl --digest -u a:b h", "curl's --digest is not supported: only Basic"),
-            ("curl --retry 3 h", "--retry is not supported: a request that fails"),
-            ("curl h --next h", "--next is not supported: several requests stand in a list"),
-            ("curl -: h", "-: is not supported"),
-            ("curl -U a:b -x p h", "-x http://NAME:PASSWORD@HOST:PORT"),
-            ("curl --request=POST h", "write --request VALUE"),
-            ("curl 'h/[1-3]'", "several URLs"),
-            ("curl 'h/{a,b}'", "several URLs"),
-            ("curl -I -d a h", "HEAD none"),
-            ("curl -T /dev/null -d a h", "one body"),
-            ("curl -H 'Connection: Upgrade' h", "ws connect"),
-            ("curl -H 'Transfer-Encoding: chunked' -d a h", "bodies are sent whole"),
-            ("curl -H 'Expect: 100-continue' -d a h", "bodies are sent at once"),
-            ("curl -H 'Content-Type:' -d a h", "a body has it always"),
-            ("curl -H 'User-Agent:' h", "write -A NAME"),
-            ("curl --resolve other:80:127.0.0.1 http://h/", "is for another host; this URL's is h:80"),
-            ("curl --max-redirs x -L h", "is not a number"),
-            ("curl -C - h", "not a number of bytes"),
-            ("curl \"h/$ID\"", "$ID would be expanded by a shell"),
-            ("curl -u ann h", "NAME:PASSWORD"),
-            ("curl -d a -F b=c h", "one body"),
-            ("curl -d @/no/such/file h", "/no/such/file"),
-            ("curl -X 'A B' h", "cannot be the method"),
-            ("curl 'h", "quotes are not closed"),
-            ("curl $'h", "quotes are not closed"),
-            ("curl ftp://h/", "begins neither with http://"),
-        ] {
-            let told = curl(line).unwrap_err();
-            assert!(told.contains(says), "{line}: {told}");
-        }
-    }
-
-    #[test]
-    fn headers_are_as_curl_sends_them() {
-        let of =
-            target("curl -H 'X-A: 1' -H 'x-a: 2' -H 'Connection: keep-alive' -H ':authority: h' -r 0-99 h");
-        let all: Vec<String> = of.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-        assert_eq!(all, ["X-A: 1", "x-a: 2", "Range: bytes=0-99", "Accept: */*"]);
-        assert!(curl("curl -H 'Connection: close' h").unwrap().no_keepalive);
-        assert!(!curl("curl -H 'Connection: keep-alive' h").unwrap().no_keepalive);
-        assert_eq!(target("curl -H 'accept:' h").headers, []);
-        assert_eq!(target("curl -C 100 h").header("range"), Some("bytes=100-"));
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("headers");
-        std::fs::write(&file, "X-A: 1\r\n\nX-B: 2\n").unwrap();
-        let of = target(&format!("curl -H @{} h", file.display()));
-        assert_eq!((of.header("x-a"), of.header("x-b")), (Some("1"), Some("2")));
-    }
-
-    #[test]
-    fn who_comes_may_stand_in_the_url() {
-        let of = target("curl 'http://admin:p%40ss@h:1/api'");
-        assert_eq!((of.url.as_str(), of.login), ("http://h:1/api", Some(("admin".into(), "p@ss".into()))));
-        assert_eq!(target("curl -u ann:b http://admin:c@h/").login, Some(("ann".into(), "b".into())));
-        assert_eq!(target("curl -H 'Authorization: Own' http://admin:c@h/").login, None);
-        let told = curl("curl 'http://ann:hunter2@h/{a,b}'").unwrap_err();
-        assert!(!told.contains("hunter2"), "{told}");
-    }
-
-    #[test]
-    fn a_file_of_cookies_has_those_of_the_url() {
-        let folder = tempfile::tempdir().unwrap();
-        let jar = folder.path().join("jar");
-        let lines = [
-            "# Netscape HTTP Cookie File",
-            "",
-            "#HttpOnly_h.test\tFALSE\t/\tFALSE\t0\tsid\t1",
-            ".h.test\tTRUE\t/\tFALSE\t4102444800\tlong\t2",
-            "h.test\tFALSE\t/\tFALSE\t1\tover\t3",
-            "h.test\tFALSE\t/other\tFALSE\t0\tpath\t4",
-            "h.test\tFALSE\t/\tTRUE\t0\tsecure\t5",
-            "other.test\tTRUE\t/\tFALSE\t0\tother\t6",
-        ];
-        std::fs::write(&jar, lines.join("\n")).unwrap();
-        let cookies = |url: &str| {
-            let of = target(&format!("curl -b {} {url}", jar.display()));
-            of.header("cookie").unwrap_or_default().to_owned()
-        };
-        assert_eq!(cookies("http://h.test/a"), "sid=1; long=2");
-        assert_eq!(cookies("https://h.test/a"), "sid=1; long=2; secure=5");
-        assert_eq!(cookies("http://h.test/other/a"), "sid=1; long=2; path=4");
-        assert_eq!(cookies("http://a.h.test/"), "long=2");
-        std::fs::write(&jar, "sid 1\n").unwrap();
-        assert!(
-            curl(&format!("curl -b {} h", jar.display())).unwrap_err().contains("line 1 has not 7 fields")
-        );
-    }
-
-    #[test]
-    fn what_curl_does_without_tls_and_with_bounds() {
-        assert!(!curl("curl -k http://h/").unwrap().reach.tls.insecure);
-        assert!(curl("curl -k https://h/").unwrap().reach.tls.insecure);
-        assert_eq!(target("curl -L --max-redirs 3 h").follow, 3);
-        assert_eq!(target("curl -L --max-redirs -1 h").follow, Follow::MOST);
-        assert_eq!(target("curl --max-redirs 3 h").follow, 0);
-        assert!(curl("curl --no-sessionid https://h/").unwrap().reach.tls.no_resumption);
-        let place = |line: &str| curl(line).unwrap().reach.connect_to;
-        let line = "curl --resolve other:80:127.0.0.1 --resolve h:80:127.0.0.2 http://h/";
-        assert_eq!(place(line).as_deref(), Some("127.0.0.2:80"));
-        assert_eq!(place("curl --resolve '*:80:127.0.0.3' http://h/").as_deref(), Some("127.0.0.3:80"));
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a b.txt");
-        std::fs::write(&file, "x").unwrap();
-        assert_eq!(target(&format!("curl -T '{}' h/d/", file.display())).path(), "/d/a%20b.txt");
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_line_is_read_or_refused(line in "curl( -{0,2}[a-zA-Z:#.0-9]{0,12}| [ -~]{0,12}){0,6}") {
-            // it waits for nothing, and looks at no file that happens to be there
-            if !line.contains(['@', '<', '/']) && !line.split_whitespace().any(|word| word.ends_with('-')) {
-                let _ = curl(&line);
-            }
-        }
-    }
-}
+mod tests;

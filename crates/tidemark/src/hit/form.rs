@@ -1,11 +1,21 @@
 //! Bodies of forms, as curl's `-F` and `--data-urlencode` make them.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
-
 use super::curl::file_of;
+use crate::percent;
 
-/// What curl percent-encodes: all but letters, digits and these.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// What curl takes a file for by the end of its name.
+const TYPES: [(&str, &str); 10] = [
+    (".gif", "image/gif"),
+    (".jpg", "image/jpeg"),
+    (".jpeg", "image/jpeg"),
+    (".png", "image/png"),
+    (".svg", "image/svg+xml"),
+    (".txt", "text/plain"),
+    (".htm", "text/html"),
+    (".html", "text/html"),
+    (".pdf", "application/pdf"),
+    (".xml", "application/xml"),
+];
 
 /// A field of a form with several parts.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,14 +37,14 @@ impl Field {
             name: name.to_owned(),
             content: if kind.is_some() { file_of(&content)? } else { content.clone().into_bytes() },
             file: (kind == Some('@')).then(|| content.rsplit('/').next().unwrap_or(&content).to_owned()),
-            content_type: (kind == Some('@')).then(|| "application/octet-stream".to_owned()),
+            content_type: None,
         };
         for part in rest.split(';').map(str::trim).filter(|part| !part.is_empty()) {
             match part.split_once('=') {
                 Some(("type", value)) => field.content_type = Some(value.trim_matches('"').to_owned()),
                 Some(("filename", value)) => field.file = Some(value.trim_matches('"').to_owned()),
                 Some(("charset" | "boundary", _)) if field.content_type.is_some() => {
-                    field.content_type.iter_mut().for_each(|kind| *kind += &format!("; {part}"));
+                    field.content_type.iter_mut().for_each(|kind| *kind += &format!(";{part}"));
                 }
                 _ => {
                     return Err(format!(
@@ -42,6 +52,10 @@ impl Field {
                     ));
                 }
             }
+        }
+        if kind == Some('@') && field.content_type.is_none() {
+            let named = field.file.as_deref().and_then(type_of).or_else(|| type_of(&content));
+            field.content_type = Some(named.unwrap_or("application/octet-stream").to_owned());
         }
         Ok(field)
     }
@@ -56,6 +70,12 @@ impl Field {
             content_type: None,
         })
     }
+}
+
+/// The type of a file of this name.
+fn type_of(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    TYPES.iter().find(|(end, _)| name.ends_with(end)).map(|(_, content_type)| *content_type)
 }
 
 /// A value up to the first `;`, or what stands in quotes; and what follows.
@@ -98,8 +118,10 @@ pub fn multipart(fields: &[Field]) -> (String, Vec<u8>) {
     let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
     let mut body = Vec::new();
     for field in fields {
-        let mut head =
-            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(&field.name));
+        let mut head = format!("--{boundary}\r\nContent-Disposition: form-data");
+        if !field.name.is_empty() {
+            head += &format!("; name=\"{}\"", quoted(&field.name));
+        }
         if let Some(file) = &field.file {
             head += &format!("; filename=\"{}\"", quoted(file));
         }
@@ -121,7 +143,7 @@ pub fn value_or_file(value: &str) -> Result<Vec<u8>, String> {
     value.strip_prefix('@').map_or_else(|| Ok(value.as_bytes().to_vec()), file_of)
 }
 
-/// `VALUE`, `=VALUE`, `NAME=VALUE`, `@FILE` or `NAME@FILE`, the value percent-encoded.
+/// `VALUE`, `=VALUE`, `NAME=VALUE`, `@FILE` or `NAME@FILE`, the value percent-encoded, with `+` for a space.
 pub fn encoded(text: &str) -> Result<Vec<u8>, String> {
     let (name, value) = match text.find(['=', '@']) {
         None => ("", text.as_bytes().to_vec()),
@@ -132,7 +154,7 @@ pub fn encoded(text: &str) -> Result<Vec<u8>, String> {
     if !name.is_empty() {
         out = format!("{name}=");
     }
-    out.extend(percent_encode(&value, ENCODED));
+    out += &percent::encoded(&value).replace("%20", "+");
     Ok(out.into_bytes())
 }
 
@@ -171,9 +193,6 @@ mod tests {
     #[test]
     fn values_are_encoded() {
         let of = |text: &str| String::from_utf8(encoded(text).unwrap()).unwrap();
-        assert_eq!(
-            [of("a b"), of("=a&b"), of("n=ä/="), of("n=")],
-            ["a%20b", "a%26b", "n=%C3%A4%2F%3D", "n="]
-        );
+        assert_eq!([of("a b"), of("=a&b"), of("n=ä/="), of("n=")], ["a+b", "a%26b", "n=%C3%A4%2F%3D", "n="]);
     }
 }

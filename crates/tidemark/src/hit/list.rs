@@ -32,7 +32,7 @@ use tidemark_scenario::source::Method;
 use tidemark_wire::http1::is_token;
 use url::Url;
 
-use super::curl::{self, Curl};
+use super::curl::{self, Curl, is_curl};
 use super::shell;
 use super::target::{Target, header, method, read, shown};
 use crate::failure::Failure;
@@ -281,12 +281,6 @@ impl Reader<'_> {
         }
         Ok(url)
     }
-}
-
-/// Whether a command line is curl's.
-fn is_curl(first: &str) -> bool {
-    first.rsplit(['/', '\\']).next().is_some_and(|name| ["curl", "curl.exe"].contains(&name))
-        && !first.contains("://")
 }
 
 /// Whether a line begins with a method: one that all know, or any other in capitals before what can only be a URL.

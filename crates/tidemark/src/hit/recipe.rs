@@ -137,7 +137,9 @@ impl Asked {
             no_keepalive: arguments.disable_keepalive,
         };
         let line = match &arguments.url {
-            Some(line) if line.starts_with("curl ") => Some(shell::words(line).map_err(Failure::usage)?),
+            Some(line) if line.contains(char::is_whitespace) => {
+                curl::command_line(line).map(shell::words).transpose().map_err(Failure::usage)?
+            }
             _ => (!arguments.curl.is_empty()).then(|| arguments.curl.clone()),
         };
         if let Some(words) = line {
@@ -311,11 +313,18 @@ fn request(
     expect: &[String],
 ) -> Request {
     let timeout = timeout.or(target.timeout);
-    let kind = target.body.as_deref().filter(|_| target.header("content-type").is_none()).and_then(kind);
+    let is_typed = target.omitted.contains(&"Content-Type") || target.header("content-type").is_some();
+    let kind = target.body.as_deref().filter(|_| !is_typed).and_then(kind);
     let typed = kind.map(|kind| ("Content-Type".to_owned(), kind.to_owned()));
     let mut headers = Map::new();
     for (name, value) in target.headers.iter().cloned().chain(typed) {
         add_header(&mut headers, &verbatim(&name), verbatim(&value));
+    }
+    let has_body = target.body.is_some();
+    for name in target.omitted.iter().filter(|name| **name != "Content-Type" || has_body) {
+        if target.header(name).is_none() {
+            headers.insert(*name, Value::List(Vec::new()));
+        }
     }
     let step = Request::named(&target.method, path);
     let mut other = step.other.clone();

@@ -19,6 +19,8 @@ pub struct Target {
     /// In order; what is sent several times stands here as often.
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
+    /// Headers that are otherwise sent by themselves, and are not.
+    pub omitted: Vec<&'static str>,
     /// User and password.
     pub login: Option<(String, String)>,
     /// How many redirects are followed.
@@ -40,6 +42,7 @@ impl Target {
             url,
             headers: Vec::new(),
             body: None,
+            omitted: Vec::new(),
             login,
             follow: 0,
             timeout: None,
@@ -57,6 +60,16 @@ impl Target {
             .iter()
             .find(|(known, _)| known.eq_ignore_ascii_case(name))
             .map(|(_, value)| value.as_str())
+    }
+
+    /// Lets a form's own Content-Type say what stands between its parts, as this one does.
+    pub fn add_boundary(&mut self, content_type: &str) {
+        let Some((plain, _)) = content_type.split_once(';') else { return };
+        for (name, value) in &mut self.headers {
+            if name.eq_ignore_ascii_case("content-type") && value.trim().eq_ignore_ascii_case(plain) {
+                content_type.clone_into(value);
+            }
+        }
     }
 
     /// Adds a header; one that is there already is sent twice.

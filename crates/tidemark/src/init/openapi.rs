@@ -19,6 +19,7 @@ use self::security::Login;
 use super::names::{Settings, free, name_of};
 use super::{Made, add_header, objectives};
 use crate::failure::Failure;
+use crate::percent;
 
 /// What the user is called in a login.
 const USERS: [&str; 6] = ["user", "username", "user_name", "login", "email", "userid"];
@@ -448,7 +449,7 @@ impl<'d> Making<'d> {
             .filter(required)
             .filter_map(|parameter| {
                 let value = match self.samples.of_parameter(parameter) {
-                    Value::Scalar(value) => style::encoded(&value.as_str().replace("$${", "${")),
+                    Value::Scalar(value) => percent::encoded(value.as_str().replace("$${", "${")),
                     several => style::header(parameter, &several),
                 };
                 Some(format!("{}={value}", named(parameter).filter(|name| is_header(name))?))
@@ -615,15 +616,22 @@ impl<'d> Making<'d> {
                 }
             }
             if has_file {
-                let lines = [request.comment.as_str(), "FILE must be there, beside the scenario."];
-                request.comment = lines.join("\n").trim_start().to_owned();
+                add_line(&mut request.comment, "FILE must be there, beside the scenario.");
             }
-        } else if let Some((kind, media)) = content.iter().next().filter(|(kind, _)| is_kind(kind)) {
+        } else if let Some((kind, media)) = other_media(content) {
             if !kind.contains('*') {
                 request.headers.insert("Content-Type", verbatim(kind));
             }
-            let text = self.samples.value(media);
-            request.body = Some(text.as_str().filter(|text| !text.is_empty()).unwrap_or("x").into());
+            let value = self.samples.value(media);
+            let is_text = |scalar: &&Scalar| !scalar.is_null() && !scalar.as_str().is_empty();
+            let text = if let Value::Scalar(scalar) = &value { Some(scalar).filter(is_text) } else { None };
+            if text.is_none() {
+                add_line(
+                    &mut request.comment,
+                    &format!("Its body is a placeholder: put one of {kind} here."),
+                );
+            }
+            request.body = Some(text.map_or("x", Scalar::as_str).into());
         }
     }
 }
@@ -631,6 +639,19 @@ impl<'d> Making<'d> {
 /// Whether a path ends with this word.
 fn is_last(path: &str, word: &str) -> bool {
     path.trim_end_matches('/').rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case(word))
+}
+
+/// One more line of a comment.
+fn add_line(comment: &mut String, line: &str) {
+    *comment = [comment.as_str(), line].join("\n").trim_start().to_owned();
+}
+
+/// What takes neither JSON nor fields, of several media types: one with an example, else the first.
+fn other_media(content: &Object<String, Json>) -> Option<(&String, &Json)> {
+    let mut all = content.iter().filter(|(kind, _)| is_kind(kind));
+    let is_given =
+        |(_, media): &(&String, &Json)| !media["example"].is_null() || media["examples"].is_object();
+    all.clone().find(is_given).or_else(|| all.next())
 }
 
 /// What takes JSON, of several media types: the plain one first, then those that end with `+json`, then any at all.

@@ -422,7 +422,7 @@ fn what_stands_below_a_secrets_name_is_secret() {
     let text = posted("application/json", &body.to_string());
     for part in [
         "${password}",
-        "${credentials_pin}",
+        "${pin}",
         "${credentials_code}",
         "${tokens}",
         "${passwords_a_b}",
@@ -781,6 +781,18 @@ fn a_form_is_sent_as_it_was() {
         text.contains("boundary=----tidemark-recorded") && text.contains("# what its files hold"),
         "{text}"
     );
+    // Chrome leaves out what files hold, in the text and in the parts
+    let mime = "multipart/form-data; boundary=----x";
+    let file = |name: &str, content: &str| {
+        posted(json!({"mimeType": mime, "text": format!(
+            "------x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"{name}\"\r\n\
+             Content-Type: image/png\r\n\r\n{content}\r\n------x--\r\n"
+        )}))
+    };
+    assert!(file("a.png", "").contains("# what its files hold"));
+    assert!(!file("a.png", "x").contains("# what") && !file("", "").contains("# what"));
+    let text = posted(json!({"mimeType": mime, "params": [{"name": "f", "fileName": "a.png", "value": ""}]}));
+    assert!(text.contains("# what its files hold"), "{text}");
     // proxies record bytes
     let text = posted(json!({"mimeType": "text/plain", "text": "aGVsbG8=", "encoding": "base64"}));
     assert!(text.contains("body: hello\n"), "{text}");
@@ -935,6 +947,14 @@ fn a_body_has_its_media_type() {
     assert!(two.contains("json: {v: 1}") && !two.contains("problem"), "{two}");
     has_lines(&of(json!({"application/json": {"example": "{\"a\": [1]}"}})), &["#   json: {a: [1]}"]);
     has_lines(&of(json!({"text/csv": {"example": "a,b"}})), &["#   body: a,b"]);
+    // of several, one with an example; what cannot be made is told
+    let two = of(json!({"application/octet-stream": {}, "text/csv": {"example": "a,b"}}));
+    has_lines(&two, &["#   headers: {Content-Type: text/csv}", "#   body: a,b"]);
+    for kind in ["application/octet-stream", "application/xml"] {
+        let media = if kind.ends_with("xml") { schema.clone() } else { json!({}) };
+        let told = format!("# # Its body is a placeholder: put one of {kind} here.");
+        has_lines(&of(Json::from_iter([(kind.to_owned(), media)])), &[&told, "#   body: x"]);
+    }
     let form = json!({"example": {"amount": 5, "tags": ["a", "b c"], "metadata": {"order": "7"}},
         "encoding": {"metadata": {"style": "deepObject", "explode": true}}});
     let text = of(json!({ "application/x-www-form-urlencoded": form }));

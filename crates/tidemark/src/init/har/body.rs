@@ -17,6 +17,8 @@ use super::{decoded, short};
 pub(super) const BODY_BYTES_MAX: usize = 64 << 10;
 /// Deepest JSON that is written as YAML.
 const DEPTH_MAX: usize = 16;
+/// What is told of files whose content is not there.
+const NO_FILES: &str = "what its files hold is not in the recording: they are sent empty";
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";
 const PARTS: &str = "multipart/form-data";
@@ -69,14 +71,20 @@ pub(super) fn put(body: &Body, request: &mut Request, secret: &mut dyn FnMut(&st
             if content_type.len() == kind.len() {
                 content_type = format!("{PARTS}; boundary={boundary}");
             }
-            if pairs.iter().any(|pair| pair.file_name.is_some() && pair.value.is_none()) {
-                note(request, "what its files hold is not in the recording: they are sent empty");
+            let is_unknown = |pair: &Pair| {
+                pair.file_name.is_some() && pair.value.as_deref().unwrap_or_default().is_empty()
+            };
+            if pairs.iter().any(is_unknown) {
+                note(request, NO_FILES);
             }
             request.body = Some(parts(pairs, boundary, secret).into());
         }
         Ok("") => return note(request, "its body was left out: the recording has only parts of it"),
         Ok(text) if kind == PARTS && boundary(mime).is_some() => {
             let boundary = boundary(mime).unwrap_or_default();
+            if has_empty_file(text, boundary) {
+                note(request, NO_FILES);
+            }
             request.body = Some(parts_of_text(text, boundary, secret).into());
         }
         _ if has_secret(&String::from_utf8_lossy(&bytes)) => {
@@ -149,6 +157,17 @@ fn parts(pairs: &[Pair], boundary: &str, secret: &mut dyn FnMut(&str) -> String)
         body += &format!("\r\n\r\n{}\r\n", content(&pair.name, value, pair.file_name.is_some(), secret));
     }
     body + &format!("--{boundary}--\r\n")
+}
+
+/// Whether a file of a form is recorded by its name only, as Chrome does.
+fn has_empty_file(text: &str, boundary: &str) -> bool {
+    text.split(&format!("--{boundary}")).any(|part| {
+        let content = part.trim_start().split_once("\r\n\r\n");
+        content.is_some_and(|(head, content)| {
+            let file = head.split_once("filename=\"").map_or("", |(_, name)| name);
+            !file.is_empty() && !file.starts_with('"') && content.trim().is_empty()
+        })
+    })
 }
 
 /// The same of a text that has all of it; parts that are secret have settings.

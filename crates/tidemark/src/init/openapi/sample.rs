@@ -157,8 +157,11 @@ impl<'d> Samples<'d> {
         }
     }
 
-    /// As many items as there must be, and at least one.
+    /// As many items as there must be, and at least one. A list of what is cut off, as it contains itself, has none.
     fn list(&self, schema: &'d Json, depth: usize, parts: &mut usize) -> Vec<Value> {
+        if depth + 1 >= DEPTH_MAX || *parts == 0 {
+            return Vec::new();
+        }
         let mut items = vec![self.fitting(&schema["items"], depth + 1, parts)];
         let least = schema["minItems"].as_u64().unwrap_or(1);
         while (items.len() as u64) < least && *parts > 0 {

@@ -1,17 +1,10 @@
 //! Parameters that are lists or objects, written as their style says.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value as Json;
 use tidemark_scenario::source::{Scalar, Value};
 
 use crate::init::as_json;
-
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// A text as it is meant, percent-encoded: there is no hole in it.
-pub(super) fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, ENCODED).to_string()
-}
+use crate::percent::encoded;
 
 /// Style and whether each item stands alone; `usual` is the style of its place.
 fn style<'d>(parameter: &'d Json, usual: &'d str) -> (&'d str, bool) {
@@ -110,7 +103,9 @@ pub(super) fn path(name: &str, parameter: &Json, value: &Value) -> String {
     let texts: Vec<String> = match value {
         Value::Map(_) => {
             let mut members = members(value);
-            members.iter_mut().for_each(|(name, value)| (*name, *value) = (encoded(name), encoded(value)));
+            members
+                .iter_mut()
+                .for_each(|(name, value)| (*name, *value) = (encoded(&*name), encoded(&*value)));
             match explode {
                 true => members.iter().map(|(name, value)| format!("{name}={value}")).collect(),
                 false => members.into_iter().flat_map(|(name, value)| [name, value]).collect(),
