@@ -124,6 +124,10 @@ pub(crate) trait Io {
     fn upcoming_socket(&self) -> Option<usize> {
         None
     }
+    /// Whether what was sent over a connection's socket waits for more that is to leave with it.
+    fn is_filling(&self, _connection: usize) -> bool {
+        false
+    }
     /// Whether a connection is the first of those that share its socket; where none does, it is.
     fn is_first(&self, _connection: usize) -> bool {
         true

@@ -6,7 +6,7 @@ mod keys;
 mod written;
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, Limits, RedisCommand, RequestPlan};
@@ -129,7 +129,12 @@ impl Client for Redis {
             let mut asked = Greeting { decoder, ..Greeting::new(Replies::MAP.into(), 1) };
             converse(&mut asked, stream)?;
             let own = spread.servers.first().map_or(Ipv4Addr::LOCALHOST.into(), |server| server.address.ip());
-            let look_up = |host: &str, port: u16| (host, port).to_socket_addrs().ok()?.next();
+            // a server of both kinds may listen at one only: that at which this one was reached
+            let look_up = |host: &str, port: u16| {
+                let found: Vec<SocketAddr> = (host, port).to_socket_addrs().ok()?.collect();
+                let same = found.iter().find(|address| address.is_ipv4() == own.is_ipv4());
+                same.or(found.first()).copied()
+            };
             let map = cluster::read_map(&asked.last, own, &look_up);
             *spread = map.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         }

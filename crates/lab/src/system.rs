@@ -269,12 +269,10 @@ fn start_command(
 /// A system that is there already need not have our health path; that somebody answers is enough.
 fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> Result<Running, LabError> {
     let (mut target, lookup, others) = looked_up(url, system)?;
-    let first = target.address.clone();
-    let mut untried = others.iter();
     let deadline = Deadline::new(system.ready_within.min(URL_PATIENCE));
     loop {
         check_stop_request(stop_request)?;
-        match knock(&mut target, system.http, URL_PATIENCE) {
+        match knock(&mut target, &others, system.http, URL_PATIENCE) {
             Ok(Ok(())) => break,
             Ok(Err(error)) => {
                 let wanted = match (&target.protocol, &target.tls) {
@@ -287,34 +285,17 @@ fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> R
                     target.address
                 )));
             }
-            // a name may have IPv4 and IPv6 addresses, and its server may listen at one of them only
-            Err(_) if !untried.as_slice().is_empty() => {
-                target.address = untried.next().unwrap_or(&first).clone();
-            }
-            Err(_) if !deadline.is_over() => {
-                std::thread::sleep(ASK_EVERY);
-                target.address = first.clone();
-                untried = others.iter();
-            }
+            Err(_) if !deadline.is_over() => std::thread::sleep(ASK_EVERY),
             Err(error) => {
-                if !others.is_empty() {
-                    let all = std::iter::once(&first).chain(&others).map(ToString::to_string);
-                    return Err(LabError::Unreachable(format!(
-                        "{url} is unreachable (nobody answers at {}; the last: {error}); start the system first, or check \
-                         host and port",
-                        all.collect::<Vec<_>>().join(" and ")
-                    )));
-                }
                 if let Some(proxy) = &target.proxy {
                     return Err(LabError::Unreachable(format!(
-                        "the proxy {} before {url} is unreachable ({}: {error}); start it, or check its host and port \
+                        "the proxy {} before {url} is unreachable ({error}); start it, or check its host and port \
                          (`proxy`, `--proxy`)",
-                        proxy.name, target.address
+                        proxy.name
                     )));
                 }
                 return Err(LabError::Unreachable(format!(
-                    "{url} is unreachable ({}: {error}); start the system first, or check host and port",
-                    target.address
+                    "{url} is unreachable ({error}); start the system first, or check host and port"
                 )));
             }
         }

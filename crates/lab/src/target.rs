@@ -44,11 +44,21 @@ fn wrong(text: &str, reason: &str) -> LabError {
     LabError::Usage(format!("`{}` cannot be driven: {reason}", without_password(text)))
 }
 
-/// The same as [`target`]; how long it took to look the name up, where there is one; and what other addresses that has, in
-/// the order in which they are to be tried where nobody accepts connections at the first.
-pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration>, Vec<Address>), LabError> {
+/// The other addresses of each of a target's servers, in the order in which they are to be tried where nobody accepts
+/// connections at the first.
+pub type Others = Vec<Vec<Address>>;
+
+/// The same as [`target`]; how long it took to look the name up, where there is one; and what other addresses its servers
+/// have.
+pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration>, Others), LabError> {
     let wrong = |reason: String| wrong(text, &reason);
     let url = SystemUrl::read(text).map_err(wrong)?;
+    let mut of_servers = Others::new();
+    let mut spread = |sharding, own_port| {
+        let (spread, others) = spread(&url, sharding, own_port, system)?;
+        of_servers = others;
+        Ok(spread)
+    };
     let (protocol, own_port, authority, base_path) = match url.spoken.clone() {
         Spoken::Http { base_path } => {
             let authority = url.port.map_or_else(|| url.host.clone(), |port| format!("{}:{port}", url.host));
@@ -57,10 +67,8 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
         Spoken::Redis { speaks_3, login, database, sharding } => {
             let login = login.as_ref().map(|(user, password)| (user.as_str(), password.as_str()));
             let mut redis = Redis::new(speaks_3, login, database);
-            redis.spread = sharding
-                .map(|sharding| spread(&url, sharding, REDIS_PORT, system))
-                .transpose()
-                .map_err(wrong)?;
+            redis.spread =
+                sharding.map(|sharding| spread(sharding, REDIS_PORT)).transpose().map_err(wrong)?;
             (Protocol::Redis(redis), REDIS_PORT, url.host.clone(), String::new())
         }
         Spoken::Postgres { user, password, database, mode, .. } => {
@@ -77,7 +85,7 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
             (Protocol::Aerospike(aerospike), AEROSPIKE_PORT, url.host.clone(), String::new())
         }
         Spoken::Memcached { sharding } => {
-            let spread = sharding.map(|sharding| spread(&url, sharding, MEMCACHED_PORT, system)).transpose();
+            let spread = sharding.map(|sharding| spread(sharding, MEMCACHED_PORT)).transpose();
             let memcached = Memcached { spread: spread.map_err(wrong)? };
             (Protocol::Memcached(memcached), MEMCACHED_PORT, url.host.clone(), String::new())
         }
@@ -105,27 +113,35 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
         proxy: between.as_ref().map(|between| between.proxy.clone()),
     };
     let is_name = matches!(target.address, Address::Tcp(_)) && !is_address(host);
-    Ok((target, is_name.then_some(took), addresses.collect()))
+    let others = if of_servers.is_empty() { vec![addresses.collect()] } else { of_servers };
+    Ok((target, is_name.then_some(took), others))
 }
 
 fn is_address(host: &str) -> bool {
     host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
 }
 
-/// The servers of a URL.
-fn spread(url: &SystemUrl, sharding: Sharding, own_port: u16, system: &System) -> Result<Spread, String> {
+/// The servers of a URL, each at its first address, and what other addresses they have.
+fn spread(
+    url: &SystemUrl,
+    sharding: Sharding,
+    own_port: u16,
+    system: &System,
+) -> Result<(Spread, Others), String> {
     if system.connect_to.is_some() {
         return Err("`connect to` is for one server; here are several".into());
     }
     let first = (url.host.clone(), url.port);
     let all = std::iter::once(&first).chain(&url.others);
-    let servers = all.map(|(host, port)| server(host, port.unwrap_or(own_port), system));
-    Ok(Spread::new(servers.collect::<Result<_, _>>()?, sharding))
-}
-
-/// One of several servers.
-fn server(host: &str, port: u16, system: &System) -> Result<Server, String> {
-    Ok(Server { name: format!("{host}:{port}"), address: resolve(host, port, system.resolve)? })
+    let (mut servers, mut others) = (Vec::new(), Others::new());
+    for (host, port) in all {
+        let port = port.unwrap_or(own_port);
+        let mut addresses = look_up(host, port, system.resolve)?.into_iter();
+        let address = addresses.next().ok_or(NO_ADDRESS)?;
+        servers.push(Server { name: format!("{host}:{port}"), address });
+        others.push(addresses.map(Address::from).collect());
+    }
+    Ok((Spread::new(servers, sharding), others))
 }
 
 fn addresses(host: &str, port: u16, system: &System) -> Result<Vec<Address>, String> {
@@ -180,11 +196,6 @@ fn place_to_connect(place: &str, policy: Resolve) -> Result<Vec<Address>, String
         Some((host, port)) if !host.is_empty() => resolve_all(host, port, policy),
         _ => Err(format!("cannot connect to `{place}`; write HOST:PORT or unix:/PATH/TO/SOCKET")),
     }
-}
-
-/// The one address of a name that is driven.
-fn resolve(host: &str, port: u16, policy: Resolve) -> Result<SocketAddr, String> {
-    look_up(host, port, policy)?.first().copied().ok_or_else(|| NO_ADDRESS.into())
 }
 
 /// All of them, the one that is tried first in front.
@@ -293,6 +304,31 @@ impl Greeting {
         Ok(Greeting { socket: Socket::connect(address, within)?, until })
     }
 
+    /// The same at the first of several addresses where somebody accepts connections, and which that is: a name may have
+    /// IPv4 and IPv6 addresses, and its server may listen at one of them only.
+    fn begin_at_any(
+        first: &Address,
+        others: Option<&Vec<Address>>,
+        within: Duration,
+    ) -> io::Result<(Address, Greeting)> {
+        let all = || std::iter::once(first).chain(others.into_iter().flatten());
+        let mut last = io::Error::other(NO_ADDRESS);
+        for address in all() {
+            match Greeting::begin(address, within) {
+                Ok(greeting) => return Ok((address.clone(), greeting)),
+                Err(error) => last = error,
+            }
+        }
+        let tried = all().map(ToString::to_string).collect::<Vec<_>>();
+        Err(match &tried[..] {
+            [one] => io::Error::new(last.kind(), format!("{one}: {last}")),
+            all => {
+                let text = format!("nobody answers at {}; the last: {last}", all.join(" and "));
+                io::Error::new(last.kind(), text)
+            }
+        })
+    }
+
     /// Does something with the socket in the time that is left.
     fn in_time<R>(&mut self, with: impl FnOnce(&mut Socket) -> io::Result<R>) -> io::Result<R> {
         let late = || io::Error::new(io::ErrorKind::TimedOut, "the server was not ready in time");
@@ -325,23 +361,39 @@ impl Write for Greeting {
 }
 
 /// Whether somebody accepts connections there, and what became of the first words: a TLS handshake, the version of
-/// HTTP that is settled with it, or Redis' answer to a PING.
-pub fn knock(target: &mut Target, version: HttpVersion, within: Duration) -> io::Result<io::Result<()>> {
+/// HTTP that is settled with it, or Redis' answer to a PING. Each server is at the first of its addresses that accepts
+/// connections from then on.
+pub fn knock(
+    target: &mut Target,
+    others: &Others,
+    version: HttpVersion,
+    within: Duration,
+) -> io::Result<io::Result<()>> {
     let Some(spread) = target.protocol.spread().cloned() else {
-        let mut stream = Greeting::begin(&target.address, within)?;
+        let (address, mut stream) = Greeting::begin_at_any(&target.address, others.first(), within)?;
+        target.address = address;
         return Ok(target.greet(version, &mut stream));
     };
     let is_cluster = spread.sharding == Sharding::Cluster;
     let mut last = Err(io::Error::other("it names no server"));
-    for server in &spread.servers {
-        let mut one = target.clone();
-        one.address = server.address.into();
-        if is_cluster && let Protocol::Redis(redis) = &mut one.protocol {
-            redis.spread = Some(Spread { servers: vec![server.clone()], ..spread.clone() });
-        }
+    for (index, server) in spread.servers.iter().enumerate() {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", server.name));
-        let greeted = Greeting::begin(&one.address, within)
-            .map(|mut stream| one.greet(version, &mut stream).map_err(named));
+        let reached = Greeting::begin_at_any(&server.address.into(), others.get(index), within);
+        let mut one = target.clone();
+        let greeted = reached.map(|(address, mut stream)| {
+            let mut server = server.clone();
+            if let Address::Tcp(address) = address {
+                server.address = address;
+            }
+            if let Some(at) = servers_of(target).and_then(|servers| servers.get_mut(index)) {
+                at.clone_from(&server);
+            }
+            one.address = address;
+            if let Some(servers) = servers_of(&mut one).filter(|_| is_cluster) {
+                *servers = vec![server];
+            }
+            one.greet(version, &mut stream).map_err(named)
+        });
         match (is_cluster, greeted) {
             // one tells of all
             (true, Ok(Ok(()))) => {
@@ -356,6 +408,16 @@ pub fn knock(target: &mut Target, version: HttpVersion, within: Duration) -> io:
     last
 }
 
+/// The servers that share a target's keys, where there are several.
+fn servers_of(target: &mut Target) -> Option<&mut Vec<Server>> {
+    let spread = match &mut target.protocol {
+        Protocol::Redis(redis) => redis.spread.as_mut(),
+        Protocol::Memcached(memcached) => memcached.spread.as_mut(),
+        _ => None,
+    };
+    spread.map(|spread| &mut spread.servers)
+}
+
 /// Each server of a target that holds data, as a target of its own: of a cluster those that have slots now.
 ///
 /// # Errors
@@ -364,7 +426,7 @@ pub fn each_server(target: &Target, within: Duration) -> io::Result<Vec<Target>>
     let mut target = target.clone();
     let Some(spread) = target.protocol.spread() else { return Ok(vec![target]) };
     if spread.sharding == Sharding::Cluster {
-        knock(&mut target, HttpVersion::One, within)??;
+        knock(&mut target, &Others::new(), HttpVersion::One, within)??;
     }
     let Some(spread) = target.protocol.spread().cloned() else { return Ok(vec![target]) };
     let holding = match spread.sharding {
@@ -530,9 +592,64 @@ mod tests {
             });
             let system = System { connect_to: Some(place), ..System::default() };
             let mut target = super::target(url, &system).unwrap();
-            let error =
-                knock(&mut target, HttpVersion::One, Duration::from_millis(200)).unwrap().unwrap_err();
+            let error = knock(&mut target, &Others::new(), HttpVersion::One, Duration::from_millis(200))
+                .unwrap()
+                .unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{url}: {error}");
+        }
+    }
+
+    /// Whoever is asked says that there is no such command, and has all slots.
+    fn redis() -> SocketAddr {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut asked = [0; 1024];
+                while let Ok(bytes @ 1..) = stream.read(&mut asked) {
+                    let text = String::from_utf8_lossy(&asked[..bytes]);
+                    let map = format!("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:{}\r\n", address.port());
+                    let answer = match (text.contains("PING"), text.contains("CLUSTER")) {
+                        (true, _) => "+PONG\r\n".to_owned(),
+                        (_, true) => map,
+                        _ if text.starts_with("version") => "VERSION 1.6.0\r\n".to_owned(),
+                        _ => "-ERR\r\n".to_owned(),
+                    };
+                    if stream.write_all(answer.as_bytes()).is_err() {
+                        break;
+                    }
+                }
+            }
+        });
+        address
+    }
+
+    /// A server of a name listens at one of its addresses only, be it the only server or one of several.
+    #[test]
+    fn each_server_is_tried_at_all_its_addresses() {
+        // nobody listens there
+        let closed = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let patience = Duration::from_secs(5);
+        for url in [
+            "redis://127.0.0.1:1",
+            "redis-cluster://127.0.0.1:1",
+            "redis://127.0.0.1:1,127.0.0.1:2",
+            "memcached://127.0.0.1:1,127.0.0.1:2",
+        ] {
+            let (mut target, _, mut others) = looked_up(url, &System::default()).unwrap();
+            let open: Vec<SocketAddr> = others.iter().map(|_| redis()).collect();
+            others.iter_mut().zip(&open).for_each(|(of, open)| *of = vec![closed().into(), (*open).into()]);
+            knock(&mut target, &others, HttpVersion::One, patience).unwrap().unwrap();
+            let found = match target.protocol.spread() {
+                Some(spread) => spread.servers.iter().map(|server| Address::from(server.address)).collect(),
+                None => vec![target.address],
+            };
+            assert_eq!(found, open.iter().map(|open| Address::from(*open)).collect::<Vec<_>>(), "{url}");
+
+            let (mut target, _, mut others) = looked_up(url, &System::default()).unwrap();
+            others[0] = vec![closed().into()];
+            let told = knock(&mut target, &others, HttpVersion::One, patience).unwrap_err().to_string();
+            assert!(told.contains("nobody answers at 127.0.0.1:1 and 127.0.0.1:"), "{url}: {told}");
         }
     }
 

@@ -1,11 +1,12 @@
 //! A sample of the requests, with their answers, as HAR that browsers' tools open: a file, or standard output.
 //!
 //! The driving threads hand requests over and wait for nobody; a thread of its own writes each as it comes. How many of
-//! them there may be is bounded, and what is beyond a bound, or was lost, is counted and told.
+//! them there may be is bounded, and what is beyond a bound, or was lost, is counted and told. The file takes its place when
+//! all of it is written.
 
 mod har;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{TraceCounts, Traced, Tracing};
+use tidemark_record::OutputFile;
 use tidemark_scenario::Plan;
 
 use crate::error::LabError;
@@ -92,15 +94,49 @@ pub fn check(options: &TraceOptions, plan: &Plan) -> Result<(), LabError> {
         let reason = "--trace writes requests of HTTP (as HAR), and this scenario makes none; leave it out";
         return Err(LabError::Usage(reason.into()));
     }
-    open(options.file.as_deref()).map(drop)
+    match &options.file {
+        // whoever reads a FIFO would take it for the end
+        Some(file) if !fs::metadata(file).is_ok_and(|there| !there.is_file() && !there.is_dir()) => {
+            open(file).map(drop)
+        }
+        _ => Ok(()),
+    }
 }
 
-/// A new file, or standard output.
-fn open(file: Option<&Path>) -> Result<Box<dyn Write + Send>, LabError> {
-    let Some(file) = file else { return Ok(Box::new(io::stdout())) };
-    match File::create(file) {
-        Ok(opened) => Ok(Box::new(opened)),
-        Err(error) => Err(LabError::Usage(format!("--trace: cannot write {}: {error}", file.display()))),
+fn open(file: &Path) -> Result<OutputFile, LabError> {
+    let wrong = |error| LabError::Usage(format!("--trace: cannot write {}: {error}", file.display()));
+    OutputFile::begin(file).map_err(wrong)
+}
+
+/// Where a trace is written to.
+enum Out {
+    Stdout(io::Stdout),
+    File(OutputFile),
+}
+
+impl Out {
+    /// All of it is written.
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Out::Stdout(mut out) => out.flush(),
+            Out::File(file) => file.finish(),
+        }
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Out::Stdout(out) => out.write(bytes),
+            Out::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Out::Stdout(out) => out.flush(),
+            Out::File(file) => file.flush(),
+        }
     }
 }
 
@@ -122,16 +158,23 @@ impl Trace {
         plan: &Arc<Plan>,
         systems: impl Iterator<Item = &'r Running>,
     ) -> Result<(Trace, Tracing), LabError> {
-        let out = open(options.file.as_deref())?;
+        let out = match &options.file {
+            Some(file) => Out::File(open(file)?),
+            None => Out::Stdout(io::stdout()),
+        };
         let every = options.every.or(usual).unwrap_or(EVERY);
         let places: Vec<Place> = systems.map(|system| Place::of(&system.target)).collect();
         let (sink, traced) = sync_channel(WAITING);
         let plan = Arc::clone(plan);
         let taken = Arc::new(AtomicU64::new(0));
-        let out = BufWriter::new(Counted { out, taken: Arc::clone(&taken) });
+        let mut out = BufWriter::new(Counted { out, taken: Arc::clone(&taken) });
         let thread = std::thread::Builder::new()
             .name("trace".into())
-            .spawn(move || write(out, &traced, &plan, &places))
+            .spawn(move || {
+                let written = write(&mut out, &traced, &plan, &places)?;
+                out.into_inner().map_err(io::IntoInnerError::into_error)?.out.finish()?;
+                Ok(written)
+            })
             .map_err(|error| LabError::Measure(format!("cannot start a thread: {error}")))?;
         let trace = Trace { file: options.file.clone(), every, taken, thread };
         Ok((trace, Tracing { every, sampled_max: SAMPLED_MAX, failed_max: FAILED_MAX, sink }))
@@ -160,7 +203,7 @@ impl Trace {
             Ok(Err(error)) if file.is_none() && error.kind() == io::ErrorKind::BrokenPipe => {
                 return Ok("trace: standard output was closed before all of it was written".to_owned());
             }
-            Ok(Err(error)) => return Err(format!("the trace in {place} is not whole: {error}")),
+            Ok(Err(error)) => return Err(format!("--trace: cannot write {place}: {error}")),
             Err(panic) => std::panic::resume_unwind(panic),
         };
         if file.is_none() && goes_nowhere() {

@@ -1,14 +1,14 @@
 //! Where runs are: making directories for new ones, finding old ones.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{RecordError, damaged, io_error};
-use crate::{Manifest, files};
+use crate::{Manifest, files, write_output};
 
 /// Where runs are made unless a place is named.
 pub const RUNS_DIR: &str = "runs";
@@ -226,17 +226,7 @@ pub fn write_scenario(dir: &Path, source: &str) -> Result<(), RecordError> {
 
 /// Writes a file so that at every moment either the old or the new one is there, whole.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), RecordError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    // several runs may write one file at once: what `last` is
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let write = |path: &Path| {
-        let mut file = File::create(path)?;
-        file.write_all(content)?;
-        file.sync_all()
-    };
-    write(&temporary).map_err(io_error("write", &temporary))?;
-    fs::rename(&temporary, path).map_err(io_error("write", path))
+    write_output(path, |to| to.write_all(content)).map_err(io_error("write", path))
 }
 
 #[cfg(test)]

@@ -143,7 +143,7 @@ pub use maintenance::{Bump, Maintenance};
 pub use manifest::Manifest;
 pub use merge::{Due, MergedInterval, SeriesKey, SeriesTimes};
 pub use operations::{Kinds, Operation, OperationsReader, OperationsWriter};
-pub use output_file::write_output;
+pub use output_file::{OutputFile, write_output};
 pub use own::{OWN_VALUE_MAX, OwnKind, OwnMetric, OwnSeries, OwnValues, UNITS_PER_ONE};
 pub use parts::{PartSeries, PartTimes, SlowRequest};
 pub use recording::Histogram;

@@ -1,4 +1,4 @@
-//! Files that a person names for a result: at every moment the old one or the new one is there, whole.
+//! Files of results: at every moment the old one or the new one is there, whole.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -6,9 +6,7 @@ use std::io::{self, ErrorKind, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// Writes a result to the file that a person named for it. A file is replaced when all of the new one is written; where that
-/// fails, the old one stays. The new file has the owner and the mode of the old one, and no one else can read it meanwhile.
-/// What a link leads to is replaced, and not the link; a FIFO, a device, or a file that cannot be replaced is written to.
+/// Writes a result to a file as an [`OutputFile`].
 ///
 /// # Errors
 /// Why it cannot be written. Where only the last step failed, the message says which file has the result.
@@ -23,40 +21,82 @@ use std::path::{Path, PathBuf};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn write_output(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    write_then(path, write, |from, to| fs::rename(from, to))
+    let mut output = OutputFile::begin(path)?;
+    write(&mut output)?;
+    output.finish()
 }
 
-fn write_then(
-    path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    rename: impl FnOnce(&Path, &Path) -> io::Result<()>,
-) -> io::Result<()> {
-    let made = replaceable(path).and_then(|(target, old)| {
-        let temporary = beside(&target);
-        // nothing can be made beside it, or its name leaves no room for more; the file itself may be open to all
-        let file = made(&temporary, old.as_ref()).ok()?;
-        Some((target, temporary, file))
-    });
-    let Some((target, temporary, mut file)) = made else {
-        let mut file = File::create(path)?;
-        write(&mut file)?;
-        return file.flush();
-    };
-    if let Err(error) = write(&mut file).and_then(|()| synced(&file)) {
-        // the disk may be full because of it
-        let _ = fs::remove_file(&temporary);
-        return Err(error);
+/// A file that takes its place when all of it is written; until then the old one stays, also where this one is dropped. The
+/// new file has the owner and the mode of the old one, and no one else can read it meanwhile. What a link leads to is
+/// replaced, and not the link; a FIFO, a device, or a file that cannot be replaced is written to.
+#[derive(Debug)]
+pub struct OutputFile {
+    file: File,
+    /// Where it is meanwhile, and the file whose place it takes; none where it is written to.
+    replaces: Option<(PathBuf, PathBuf)>,
+}
+
+impl OutputFile {
+    /// Makes it.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub fn begin(path: &Path) -> io::Result<OutputFile> {
+        let made = replaceable(path).and_then(|(target, old)| {
+            let temporary = beside(&target);
+            // nothing can be made beside it, or its name leaves no room for more; the file itself may be open to all
+            let file = made(&temporary, old.as_ref()).ok()?;
+            Some(OutputFile { file, replaces: Some((temporary, target)) })
+        });
+        made.map_or_else(|| Ok(OutputFile { file: File::create(path)?, replaces: None }), Ok)
     }
-    if rename(&temporary, &target).is_err() {
+
+    /// All of it is written: it takes its place.
+    ///
+    /// # Errors
+    /// Why it cannot. Where all of it is on the disk, the message says in which file.
+    pub fn finish(self) -> io::Result<()> {
+        self.finish_by(|from, to| fs::rename(from, to))
+    }
+
+    fn finish_by(mut self, rename: impl FnOnce(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
+        let Some((temporary, target)) = &self.replaces else { return self.file.flush() };
+        synced(&self.file)?;
+        if rename(temporary, target).is_ok() {
+            self.replaces = None;
+            return Ok(());
+        }
         // something is mounted there, or its folder lets no one else's file go
         let copied =
-            file.rewind().and_then(|()| io::copy(&mut file, &mut File::create(&target)?)).map_err(|error| {
-                io::Error::new(error.kind(), format!("{error}; the result is in {}", temporary.display()))
-            });
-        copied?;
-        let _ = fs::remove_file(&temporary);
+            self.file.rewind().and_then(|()| io::copy(&mut self.file, &mut File::create(target)?)).map_err(
+                |error| {
+                    io::Error::new(error.kind(), format!("{error}; the result is in {}", temporary.display()))
+                },
+            );
+        if copied.is_err() {
+            self.replaces = None;
+        }
+        copied.map(drop)
     }
-    Ok(())
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if let Some((temporary, _)) = &self.replaces {
+            // the disk may be full because of it
+            let _ = fs::remove_file(temporary);
+        }
+    }
 }
 
 /// A new file, with the owner and the mode of the one whose place it takes; none is left where that cannot be.
@@ -132,6 +172,8 @@ mod tests {
         });
         assert_eq!(cut.unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+        drop(OutputFile::begin(&file).unwrap());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old", "nobody finished it");
         put(&file, "new").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
@@ -150,21 +192,21 @@ mod tests {
         ] {
             put(&file, "an old and longer one").unwrap();
             let before = fs::metadata(&file).unwrap().ino();
-            write_then(&file, |to| to.write_all(b"new"), |_, _| Err(error.into())).unwrap();
+            let mut output = OutputFile::begin(&file).unwrap();
+            output.write_all(b"new").unwrap();
+            output.finish_by(|_, _| Err(error.into())).unwrap();
             assert_eq!(fs::read_to_string(&file).unwrap(), "new", "{error}");
             assert_eq!(fs::metadata(&file).unwrap().ino(), before);
             assert_eq!(names(folder.path()), ["r.json"]);
         }
         // not even that: nothing is lost
-        let gone = write_then(
-            &file,
-            |to| to.write_all(b"whole"),
-            |_, to| {
-                fs::remove_file(to)?;
-                fs::create_dir(to)?;
-                Err(ErrorKind::Other.into())
-            },
-        );
+        let mut output = OutputFile::begin(&file).unwrap();
+        output.write_all(b"whole").unwrap();
+        let gone = output.finish_by(|_, to| {
+            fs::remove_file(to)?;
+            fs::create_dir(to)?;
+            Err(ErrorKind::Other.into())
+        });
         let told = gone.unwrap_err().to_string();
         let (_, kept) = told.split_once("; the result is in ").unwrap();
         assert_eq!(fs::read_to_string(kept).unwrap(), "whole");

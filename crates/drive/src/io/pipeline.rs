@@ -4,7 +4,8 @@
 //! lanes leave in the order in which they were sent, and the bytes that come back belong to the lane that has waited
 //! longest: it says where its answer ends ([`Io::answered`]), and what follows is the next one's. Requests that become
 //! ready in one turn leave together; where they are to leave in batches, those that become ready while answers are to
-//! come wait for each other as well.
+//! come wait for each other as well: answers of the socket or, where [several sockets lead to each of several
+//! servers](PipelineIo::of_servers), of the server.
 //!
 //! Lanes fill up evenly: a socket carries a second request only once every socket carries one. When a socket breaks,
 //! each lane that waits for an answer on it is told, and so is each that is idle; when a lane gives up (a time-out, bytes
@@ -63,12 +64,18 @@ struct Pipe {
     state: PipeState,
     /// Lanes that wait for it to be made.
     waiting: Vec<u32>,
+    /// How many lanes are open.
+    open: usize,
     /// Lanes whose answers are to come, in the order of their requests.
     line: VecDeque<u32>,
     /// Requests that have not been handed on.
     pending: Vec<u8>,
     /// How many those are.
     unsent: usize,
+    /// Requests that were handed on and have no answer yet.
+    awaited: usize,
+    /// The server that it leads to, where several pipes lead to one; else its own number.
+    server: u32,
     /// Where in `pending` the request begins that is being written.
     begun: usize,
     /// Whether it is among those that have something pending.
@@ -94,6 +101,8 @@ pub(crate) struct PipelineIo<I> {
     pipes: Vec<Pipe>,
     /// Requests that leave together while answers are to come.
     batch: usize,
+    /// Requests that were handed on and have no answer yet, by server.
+    awaited: Vec<usize>,
     /// Pipes with something pending that could leave.
     listed: Vec<usize>,
     reading: Option<Reading>,
@@ -116,7 +125,8 @@ impl<I: Io> PipelineIo<I> {
             lanes: (0..pipes * depth)
                 .map(|lane| Lane { pipe: (lane % pipes) as u32, ..Lane::default() })
                 .collect(),
-            pipes: (0..pipes).map(|_| Pipe::default()).collect(),
+            pipes: (0..pipes).map(|pipe| Pipe { server: pipe as u32, ..Pipe::default() }).collect(),
+            awaited: vec![0; pipes],
             listed: Vec::new(),
             reading: None,
             answer_at: 0,
@@ -124,6 +134,19 @@ impl<I: Io> PipelineIo<I> {
             is_of_reading: false,
             following: VecDeque::new(),
         }
+    }
+
+    /// The pipes lead to so many servers in turn. A batch then collects for a server, as whoever sends may choose among its
+    /// pipes: it waits for answers of any of them, and for the end of the reading in which it becomes full.
+    pub fn of_servers(mut self, servers: usize) -> Self {
+        self.awaited.truncate(servers);
+        self.pipes.iter_mut().enumerate().for_each(|(pipe, of)| of.server = (pipe % servers) as u32);
+        self
+    }
+
+    /// Whether several pipes lead to one server.
+    fn shares_servers(&self) -> bool {
+        self.awaited.len() < self.pipes.len()
     }
 
     fn pipe_of(&self, lane: usize) -> usize {
@@ -136,6 +159,7 @@ impl<I: Io> PipelineIo<I> {
         for (index, lane) in std::mem::take(&mut self.pipes[pipe].waiting).into_iter().enumerate() {
             self.lanes[lane as usize].begin(LaneState::Open);
             self.lanes[lane as usize].is_first = index == 0;
+            self.pipes[pipe].open += 1;
             self.following.push_back((lane as usize, Event::Opened));
         }
     }
@@ -150,7 +174,8 @@ impl<I: Io> PipelineIo<I> {
         let ended = &mut self.pipes[pipe];
         let before = std::mem::take(&mut ended.state);
         ended.pending.clear();
-        ended.unsent = 0;
+        (ended.unsent, ended.open) = (0, 0);
+        self.awaited[ended.server as usize] -= std::mem::take(&mut ended.awaited);
         for lane in std::mem::take(&mut ended.line) {
             self.lanes[lane as usize].in_line = false;
             self.lanes[lane as usize].state = LaneState::Closed;
@@ -186,8 +211,13 @@ impl<I: Io> PipelineIo<I> {
 
     /// Whether what is pending on a pipe waits for more of it.
     fn gathers(&self, pipe: usize) -> bool {
-        let Pipe { unsent, line, .. } = &self.pipes[pipe];
-        *unsent < self.batch && line.len() > *unsent
+        !self.is_batch(pipe) && self.awaited[self.pipes[pipe].server as usize] > 0
+    }
+
+    /// Whether what is pending on a pipe is a batch, or all that its lanes can send.
+    fn is_batch(&self, pipe: usize) -> bool {
+        let Pipe { unsent, open, .. } = self.pipes[pipe];
+        unsent >= self.batch.min(open)
     }
 
     /// Has what is pending on a pipe handed on before the next wait.
@@ -210,28 +240,45 @@ impl<I: Io> PipelineIo<I> {
         }
         let output = self.inner.output(pipe);
         output.clear();
-        std::mem::swap(output, &mut self.pipes[pipe].pending);
-        self.pipes[pipe].unsent = 0;
-        self.inner.send(pipe)
+        let flushed = &mut self.pipes[pipe];
+        std::mem::swap(output, &mut flushed.pending);
+        let unsent = std::mem::take(&mut flushed.unsent);
+        self.inner.send(pipe)?;
+        flushed.awaited += unsent;
+        self.awaited[flushed.server as usize] += unsent;
+        Ok(())
     }
 
-    /// As [`flush`](Self::flush), where nobody takes the error.
+    /// As [`flush`](Self::flush), where nobody takes the error: lanes are told whose requests had not been handed on, and
+    /// those who wait for an answer.
     fn flush_or_end(&mut self, pipe: usize) {
-        if let Err(error) = self.flush(pipe) {
-            self.end(pipe, &|| Event::Failed(again(&error)));
+        let unsent = self.pipes[pipe].unsent;
+        let Err(error) = self.flush(pipe) else { return };
+        let ended = &mut self.pipes[pipe];
+        ended.unsent = 0;
+        for lane in ended.line.drain(ended.line.len() - unsent..) {
+            self.lanes[lane as usize].begin(LaneState::Closed);
+            self.following.push_back((lane as usize, Event::Unsent(again(&error))));
         }
+        self.end(pipe, &|| Event::Failed(again(&error)));
     }
 
     /// Hands on what is pending anywhere, unless it waits for more (an answer will see to it); where there is no room
     /// yet, it stays for the next time.
     fn flush_all(&mut self) {
+        self.flush_listed(|io, pipe| !io.gathers(pipe));
+    }
+
+    fn flush_listed(&mut self, leaves: fn(&Self, usize) -> bool) {
         let mut listed = std::mem::take(&mut self.listed);
         listed.retain(|pipe| {
-            let gathers = self.gathers(*pipe);
-            if !gathers {
+            let leaves = leaves(self, *pipe);
+            if leaves {
                 self.flush_or_end(*pipe);
             }
-            self.pipes[*pipe].is_listed = !gathers && !self.pipes[*pipe].pending.is_empty();
+            // answers that it waits for may come over another pipe
+            let stays = leaves || self.shares_servers();
+            self.pipes[*pipe].is_listed = stays && !self.pipes[*pipe].pending.is_empty();
             self.pipes[*pipe].is_listed
         });
         debug_assert!(self.listed.is_empty(), "nothing is sent while it is flushed");
@@ -249,6 +296,8 @@ impl<I: Io> PipelineIo<I> {
             self.reading = None;
             if self.pipes[pipe].state == PipeState::Ending && self.pipes[pipe].line.is_empty() {
                 self.end(pipe, &|| Event::Ended);
+            } else if self.shares_servers() {
+                self.flush_listed(Self::is_batch);
             } else if !self.gathers(pipe) {
                 self.flush_or_end(pipe);
                 self.list(pipe);
@@ -341,6 +390,7 @@ impl<I: Io> Io for PipelineIo<I> {
             }
             PipeState::Open => {
                 self.lanes[lane].begin(LaneState::Open);
+                self.pipes[pipe].open += 1;
                 self.following.push_back((lane, Event::Opened));
                 return Ok(());
             }
@@ -361,6 +411,7 @@ impl<I: Io> Io for PipelineIo<I> {
     #[inline(always)]
     fn send(&mut self, lane: usize) -> io::Result<()> {
         let index = self.pipe_of(lane);
+        let shares_servers = self.shares_servers();
         let pipe = &mut self.pipes[index];
         debug_assert!(!self.lanes[lane].in_line, "one request of a lane at a time");
         if pipe.state != PipeState::Open || self.lanes[lane].state != LaneState::Open {
@@ -368,7 +419,9 @@ impl<I: Io> Io for PipelineIo<I> {
             return Err(ErrorKind::NotConnected.into());
         }
         pipe.unsent += 1;
-        if pipe.line.is_empty() && pipe.begun == 0 {
+        // with several pipes to a server others of this reading may leave with it
+        let is_awaited = shares_servers && (self.reading.is_some() || self.awaited[pipe.server as usize] > 0);
+        if pipe.line.is_empty() && pipe.begun == 0 && !is_awaited {
             // Alone on the socket: it leaves at once, and learns at once if it cannot.
             if let Err(error) = self.flush(index) {
                 self.pipes[index].pending.clear();
@@ -395,6 +448,7 @@ impl<I: Io> Io for PipelineIo<I> {
         let closed = self.lanes[lane];
         self.lanes[lane].begin(LaneState::Closed);
         let pipe = &mut self.pipes[index];
+        pipe.open -= usize::from(closed.state == LaneState::Open);
         match closed.state {
             LaneState::Closed => {}
             LaneState::Waiting => {
@@ -473,10 +527,13 @@ impl<I: Io> Io for PipelineIo<I> {
         };
         reading.taken = self.answer_at + bytes;
         reading.is_answered = true;
-        let front = self.pipes[index].line.pop_front();
+        let pipe = &mut self.pipes[index];
+        let front = pipe.line.pop_front();
+        pipe.awaited -= 1;
+        self.awaited[pipe.server as usize] -= 1;
         debug_assert_eq!(front, Some(lane as u32), "answers come in the order of the requests");
         self.lanes[lane].in_line = false;
-        !self.pipes[index].line.is_empty() || reading.taken == reading.bytes
+        !pipe.line.is_empty() || reading.taken == reading.bytes
     }
 
     fn reading(&self) -> Option<u64> {
@@ -491,6 +548,11 @@ impl<I: Io> Io for PipelineIo<I> {
             Some(behind) => self.pipes.get(self.inner.upcoming_socket()?)?.line.get(behind)?,
         };
         Some(*lane as usize)
+    }
+
+    fn is_filling(&self, lane: usize) -> bool {
+        let unsent = self.pipes[self.pipe_of(lane)].unsent;
+        unsent > 0 && (self.batch == 1 || unsent < self.batch)
     }
 
     fn is_first(&self, lane: usize) -> bool {

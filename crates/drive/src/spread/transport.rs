@@ -3,7 +3,8 @@
 //! To the loop a connection is a *lane*: a request at a time, to whichever server. Below are *places*: connections of one
 //! server, or places in the pipeline of one. A lane takes a free place of its server for each request and gives it back with
 //! the answer; where none is free the request waits, the longest first, and its wait counts. So no socket ever carries more
-//! than the scenario says, however unevenly keys are asked for.
+//! than the scenario says, however unevenly keys are asked for. Requests of a server that leave together take places of one
+//! connection, so that its batches fill though users come from the answers of all servers.
 //!
 //! Of a Redis Cluster the map of slots is kept up: an answer that names another server is followed there, and the map is
 //! read again, also where a server cannot be reached or does not answer.
@@ -90,7 +91,10 @@ struct Lane {
 #[derive(Debug)]
 struct Line {
     server: Option<Server>,
-    free: VecDeque<u32>,
+    /// Sockets with free places; that in front is filled first.
+    ready: VecDeque<u32>,
+    /// The socket that the last place was taken of.
+    begun: Option<u32>,
     closed: VecDeque<u32>,
     opening: usize,
     /// Lanes whose requests wait, the longest in front.
@@ -100,12 +104,22 @@ struct Line {
     back_off: Duration,
 }
 
+/// Free places of a socket.
+#[derive(Debug, Default)]
+struct FreePlaces {
+    places: Vec<u32>,
+    /// Whether it is among those of its line that have some.
+    is_ready: bool,
+}
+
 /// Several servers over one back end.
 pub(crate) struct SpreadTransport<I: Io, C: Keyed> {
     inner: ByteTransport<I, C>,
     requests: Vec<C::Request>,
     lines: Vec<Line>,
     places: Vec<Place>,
+    /// By socket.
+    free: Vec<FreePlaces>,
     lanes: Vec<Lane>,
     router: Router,
     map: Option<MapKeeper>,
@@ -144,6 +158,7 @@ pub(crate) fn spread_transport<I: Io + 'static, C: Keyed + 'static>(
         }
         depth => {
             let io = PipelineIo::new(io, setup.sockets, depth, setup.plan.limits.batch);
+            let io = io.of_servers(spread.room());
             let inner = ByteTransport::<_, C>::new(io, Vec::new(), body_bytes);
             Box::new(SpreadTransport::new(inner, setup, spread, requests))
         }
@@ -161,7 +176,8 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         let each = (setup.sockets / room).max(1);
         let lines = (0..room).map(|index| Line {
             server: spread.servers.get(index).cloned(),
-            free: VecDeque::new(),
+            ready: VecDeque::with_capacity(each),
+            begun: None,
             closed: (index..room * each * setup.depth).step_by(room).map(|place| place as u32).collect(),
             opening: 0,
             held: VecDeque::new(),
@@ -180,6 +196,7 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
             inner,
             requests,
             places: vec![place; room * each * setup.depth],
+            free: (0..room * each).map(|_| FreePlaces::default()).collect(),
             lines,
             lanes: (0..sockets * setup.depth).map(|_| Lane::default()).collect(),
             router: Router::new(spread),
@@ -236,11 +253,25 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         while self.lines[line].opening < waiting && self.open_one(line) {}
     }
 
+    /// A free place of a server: of the socket on which a batch collects, else of the one that had some first.
     fn free_place(&mut self, line: usize) -> Option<usize> {
-        while let Some(place) = self.lines[line].free.pop_front() {
-            if self.places[place as usize].state == PlaceState::Free {
-                return Some(place as usize);
+        let Line { ready, begun, .. } = &mut self.lines[line];
+        if begun
+            .take_if(|begun| ready.front() == Some(begun) && !self.inner.io.is_filling(*begun as usize))
+            .is_some()
+        {
+            ready.rotate_left(1);
+        }
+        while let Some(socket) = ready.front().copied() {
+            let free = &mut self.free[socket as usize];
+            while let Some(place) = free.places.pop() {
+                if self.places[place as usize].state == PlaceState::Free {
+                    *begun = Some(socket);
+                    return Some(place as usize);
+                }
             }
+            free.is_ready = false;
+            ready.pop_front();
         }
         None
     }
@@ -341,7 +372,16 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         let line = self.line_of(place);
         self.places[place].state = PlaceState::Free;
         self.places[place].owner = Owner::Nobody;
-        self.lines[line].free.push_back(place as u32);
+        let socket = place % self.free.len();
+        let free = &mut self.free[socket];
+        free.places.push(place as u32);
+        if !std::mem::replace(&mut free.is_ready, true) {
+            let ready = &mut self.lines[line].ready;
+            match self.inner.io.is_filling(socket) {
+                true => ready.push_front(socket as u32),
+                false => ready.push_back(socket as u32),
+            }
+        }
         self.ask_for_map();
         self.go_on(line);
     }
@@ -597,3 +637,6 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         self.redirects
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,20 +2,26 @@
 //! store, or of a driver, that stood and waited for a core.
 //!
 //! A verdict by itself answers whether objectives were met. It fails a run whose requests were given up, whoever was slow, and
-//! passes one of users who wait, however slow that was. In a table of stores both are the same: nothing was measured.
+//! passes one of users who wait, however slow that was. In a table of stores both are the same: nothing was measured. Where the
+//! driver alone was held up, what was answered is a lower bound, and the row says so.
 
+use tidemark_record::Manifest;
 use tidemark_record::summary::{Process, Status, Verdict};
-use tidemark_record::{Manifest, SYSTEM};
 
 use crate::watched::counted_processes;
 
+/// A process that waited for a core for a larger share of the time answered late for want of it.
+const WAITED_SHARE: f64 = 0.2;
+/// One that was on more than this share of the cores that there are is the one who has them.
+const OWN_SHARE_MAX: f64 = 0.5;
 /// Failures that want of a core makes: nothing else is wrong with what came, or would have come.
 const OF_TIME: [&str; 2] = ["timeout", "unfinished"];
 
 /// The verdict of a run as one row among others.
 pub(super) fn verdict(manifest: &Manifest) -> Verdict {
     let summary = &manifest.summary;
-    let starved: Vec<&Process> = counted_processes(manifest).filter(is_judged).collect();
+    let cores = manifest.machine.cores as f64;
+    let starved: Vec<&Process> = counted_processes(manifest).filter(|of| is_starved(of, cores)).collect();
     let is_late_only = summary.errors.keys().all(|kind| OF_TIME.contains(&kind.as_str()))
         && summary.ledger.as_ref().and_then(|ledger| ledger.verified.as_ref()).is_none_or(|of| of.lost == 0);
     let spoils = match summary.verdict.status {
@@ -24,7 +30,11 @@ pub(super) fn verdict(manifest: &Manifest) -> Verdict {
         Status::Invalid => false,
     };
     if !spoils {
-        return summary.verdict.clone();
+        let mut verdict = summary.verdict.clone();
+        if let Some(limit) = summary.driver.limits.first().filter(|_| verdict.status == Status::Pass) {
+            verdict.reasons.push(format!("at least that much, as the load generator was the limit: {limit}"));
+        }
+        return verdict;
     }
     let of_store = starved.iter().map(|of| {
         let share = 100.0 * of.core_wait_share.unwrap_or(0.0).min(1.0);
@@ -38,9 +48,12 @@ pub(super) fn verdict(manifest: &Manifest) -> Verdict {
     Verdict { status: Status::Invalid, reasons: reasons.chain(others).collect() }
 }
 
-/// Whether a store was starved. Of the system itself the run's own verdict tells.
-fn is_judged(process: &&Process) -> bool {
-    process.name != SYSTEM && process.is_starved()
+/// Whether a system or a store waited for a core for longer than it was on one, and not for its own threads. It may have been
+/// idle in between: users who wait send nothing while it has no core.
+fn is_starved(process: &Process, cores: f64) -> bool {
+    let (had, waited) = (process.cpu_share, process.core_wait_share.unwrap_or(0.0));
+    let has_them = cores > 0.0 && had > OWN_SHARE_MAX * cores;
+    waited > WAITED_SHARE && waited > had && !has_them
 }
 
 #[cfg(test)]
@@ -76,6 +89,9 @@ mod tests {
             // users who wait pass however slow it was
             (pass, &[][..], 0.71, &[][..], invalid),
             (pass, &[], 0.2, &[], pass),
+            // it was idle for a part of the time, as nobody had an answer to go on with
+            (pass, &[], 0.5, &[], invalid),
+            (fail, &[], 0.6, &[], invalid),
             (pass, &[], 0.2, &late[..], pass),
             // what was given up, or came too late
             (fail, &[], 0.71, &[], invalid),
@@ -92,8 +108,31 @@ mod tests {
             let is_said = found.reasons[0].starts_with("not measured: ");
             assert_eq!(is_said, wanted == invalid && status != invalid, "{:?}", found.reasons);
         }
+        let bound = of(pass, &[], 0.2, &late).reasons.pop().unwrap();
+        assert_eq!(bound, "at least that much, as the load generator was the limit: requests left late");
         let says = of(pass, &[], 0.71, &[]).reasons.remove(0);
         assert!(says.starts_with("not measured: kv.1 had no core for 71% of the time; give"), "{says}");
+    }
+
+    #[test]
+    fn who_waits_for_a_core_that_others_have_is_starved() {
+        let starved = |name: &str, cpu_share, waited, cores| {
+            let core_wait_share = Some(waited);
+            is_starved(
+                &Process { name: name.into(), cpu_share, core_wait_share, ..Process::default() },
+                cores,
+            )
+        };
+        for name in ["kv.1", tidemark_record::SYSTEM] {
+            assert!(
+                starved(name, 0.05, 0.67, 2.0)
+                    && starved(name, 0.3, 0.31, 2.0)
+                    && starved(name, 0.9, 2.5, 2.0)
+            );
+            assert!(!starved(name, 0.05, 0.15, 2.0), "it had time left");
+            assert!(!starved(name, 0.5, 0.49, 2.0), "it had a core for longer");
+            assert!(!starved(name, 1.3, 2.5, 2.0), "its own threads wait for each other");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tidemark_record::Part;
-use tidemark_record::summary::Status;
+use tidemark_record::summary::{Status, Verdict};
 
 use super::{BAD, GOOD, HEADING, INDENT, Style, Text, WARNING, clean};
 use crate::comparison::{Compared, ComparedPart, Figures, Ratio, Ratios};
@@ -96,9 +96,10 @@ fn overview(text: &mut Text, compared: &Compared) {
     text.marked("-", "store, driver (the load generator): cores in use; memory: the most that the store had");
 }
 
-/// Why what did not pass did not.
+/// Why what did not pass did not, and what only bounds a figure.
 fn reasons(text: &mut Text, part: &ComparedPart) {
-    for side in part.sides.iter().filter(|side| side.verdict.status != Status::Pass) {
+    let is_told = |verdict: &Verdict| verdict.status != Status::Pass || !verdict.reasons.is_empty();
+    for side in part.sides.iter().filter(|side| is_told(&side.verdict)) {
         // in full on its page
         let reason = side.verdict.reasons.first().map_or("", String::as_str);
         let short = reason.split(';').next().unwrap_or(reason).trim_end();

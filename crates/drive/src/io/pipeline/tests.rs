@@ -237,7 +237,7 @@ fn a_send_that_fails_is_told_to_the_first_at_once_and_to_the_others_later() {
     io.inner.refuses = true;
     send(&mut io, 1);
     io.wait(None).unwrap();
-    assert_eq!(told(&mut io), ["0 failed: broken pipe", "1 failed: broken pipe", "2 ended"]);
+    assert_eq!(told(&mut io), ["1 unsent: broken pipe", "0 failed: broken pipe", "2 ended"]);
 }
 
 #[test]
@@ -408,4 +408,66 @@ fn an_answer_is_none_of_a_request_that_has_not_left() {
     let told = told(&mut io);
     assert!(told.iter().any(|told| told == "0 failed: more answers came than requests had left"), "{told:?}");
     assert_eq!(io.inner.closed, [0]);
+}
+
+/// Three sockets with four lanes each; the first and the last lead to the same one of two servers.
+fn of_two_servers(batch: usize) -> PipelineIo<Scripted> {
+    let mut io = over(3, 4).of_servers(2);
+    io.batch = batch;
+    (0..12).for_each(|lane| io.open(lane).unwrap());
+    (0..3).for_each(|pipe| io.inner.events.push_back((pipe, Event::Opened, Vec::new())));
+    assert_eq!(told(&mut io).len(), 12);
+    io
+}
+
+/// What left on a socket since the last time, a piece for each write.
+fn written(io: &mut PipelineIo<Scripted>, pipe: usize) -> Vec<String> {
+    let sent = std::mem::take(&mut io.inner.sent[pipe]);
+    sent.into_iter().map(|bytes| String::from_utf8(bytes).unwrap()).collect()
+}
+
+#[test]
+fn a_batch_waits_for_answers_of_its_server_over_whichever_socket() {
+    let mut io = of_two_servers(3);
+    [0, 2, 5, 1].iter().for_each(|lane| send(&mut io, *lane));
+    io.wait(None).unwrap();
+    assert_eq!([0, 1, 2].map(|pipe| written(&mut io, pipe)), [vec!["<0>"], vec!["<1>"], vec![]]);
+    assert!(io.is_filling(2) && !io.is_filling(0));
+    receive(&mut io, b"a\n", false);
+    assert_eq!(told(&mut io), ["0 has a"]);
+    assert!(written(&mut io, 2).is_empty(), "more may become ready in this turn");
+    io.wait(None).unwrap();
+    assert_eq!(written(&mut io, 2), ["<2><5>"], "the server has nothing more to answer");
+}
+
+#[test]
+fn a_full_batch_leaves_with_the_end_of_the_reading() {
+    let mut io = of_two_servers(2);
+    send(&mut io, 0);
+    send(&mut io, 1);
+    send(&mut io, 2);
+    receive(&mut io, b"a\n", false);
+    let (lane, _) = io.next().unwrap();
+    io.answered(lane, 2);
+    [5, 0].iter().for_each(|lane| send(&mut io, *lane));
+    assert!(written(&mut io, 2).is_empty());
+    assert!(io.next().is_none());
+    assert_eq!(written(&mut io, 2), ["<2><5>"]);
+    assert_eq!(written(&mut io, 0), ["<0>"], "once, at first");
+}
+
+#[test]
+fn who_gives_up_keeps_no_batch_of_another_socket_waiting() {
+    for given_up in [0, 2] {
+        let mut io = of_two_servers(4);
+        [0, 2, 5].iter().for_each(|lane| send(&mut io, *lane));
+        io.close(given_up);
+        io.wait(None).unwrap();
+        assert_eq!(written(&mut io, 0), ["<0>"]);
+        let (left, awaited) = if given_up == 0 { (vec!["<2><5>"], 2) } else { (vec![], 1) };
+        assert_eq!(
+            (written(&mut io, 2), io.awaited[0]),
+            (left.iter().map(|s| s.to_string()).collect(), awaited)
+        );
+    }
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::{FIRST_BACK_OFF, LaneState, Line, Owner, Place, PlaceState, SpreadTransport};
+use super::{FIRST_BACK_OFF, FreePlaces, LaneState, Line, Owner, Place, PlaceState, SpreadTransport};
 use crate::io::Io;
 use crate::spread::keyed::{Keyed, Redirect};
 use crate::spread::router::Router;
@@ -186,7 +186,10 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         }
         let line = &mut self.lines[index];
         line.server = Some(Server { name: address.to_string(), address });
-        line.free.clear();
+        line.begun = None;
+        for socket in line.ready.drain(..) {
+            self.free[socket as usize] = FreePlaces::default();
+        }
         (line.retry, line.back_off) = (None, FIRST_BACK_OFF);
         Some(index)
     }
