@@ -586,7 +586,7 @@ mod tests {
         assert!(!session.jar().is_empty());
         session.turn_to(2);
         assert_eq!((session.connection, session.elsewhere()), (Some(8), &mut [Some(3), None, None][..]));
-        session.begin(0, &kind(vec![Op::End]), 1, false);
+        begin(&mut session, &kind(vec![Op::End]), 1);
         session.turn_to(0);
         assert!(session.jar().is_empty());
     }
@@ -614,13 +614,17 @@ mod tests {
         session.fall_due(0, 30);
         assert_eq!((session.cold().is_some(), session.hops()), (true, 0));
         assert_eq!(session.groups().map(|groups| groups.fall_due(30)), Some(1));
-        session.begin(0, &kind(vec![Op::End]), 0, false);
+        begin(&mut session, &kind(vec![Op::End]), 0);
         session.fall_due(0, 40);
         assert!(session.cold().is_none() && !session.any_group_begun());
         session.set_sent(Some(50));
         assert_eq!(session.sent_ns(), Some(50));
         session.set_sent(None);
         assert_eq!(session.sent_ns(), None);
+    }
+
+    fn begin(session: &mut Session, kind: &SessionKind, slots: usize) {
+        session.begin((0, kind), slots, false, (&mut HeldValues::default(), &Shared::new(0, Vec::new())));
     }
 
     fn advance(session: &mut Session, ops: &[Op], random: &mut fastrand::Rng) -> Turn {
@@ -673,12 +677,12 @@ mod tests {
         ];
         let mut random = fastrand::Rng::with_seed(1);
         let mut session = Session::default();
-        session.begin(0, &kind(ops.to_vec()), 1, false);
+        begin(&mut session, &kind(ops.to_vec()), 1);
         assert_eq!(advance(&mut session, &ops, &mut random), Turn::Think(70));
         assert_eq!(session.slots[0].value(), tidemark_scenario::Value::Int(5));
         assert_eq!(advance(&mut session, &ops, &mut random), Turn::Request(3));
         assert_eq!(advance(&mut session, &ops, &mut random), Turn::End);
-        session.begin(0, &kind(ops.to_vec()), 1, false);
+        begin(&mut session, &kind(ops.to_vec()), 1);
         assert_eq!(session.slots[0].value(), tidemark_scenario::Value::Missing);
     }
 
@@ -689,7 +693,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(1);
         for (went_well, measured) in [(true, vec![1, 2]), (false, vec![2])] {
             let mut session = Session::default();
-            session.begin(0, &kind(ops.to_vec()), 0, false);
+            begin(&mut session, &kind(ops.to_vec()), 0);
             assert_eq!(advance(&mut session, &ops, &mut random), Turn::Request(0));
             session.went_well = went_well;
             for op in measured {
@@ -732,7 +736,7 @@ mod tests {
         let mut ways = Vec::new();
         for _ in 0..7 {
             let mut environment = Environment { shared: &shared, random: &mut random, epoch_ms: 0 };
-            match Session::default().advance(&ops, &mut environment, &mut Slot::default()) {
+            match Session::default().advance(&ops, &mut environment, &mut Scratch::default()) {
                 Turn::Request(way) => ways.push(way),
                 other => panic!("{other:?}"),
             }

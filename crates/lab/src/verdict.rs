@@ -442,7 +442,7 @@ fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveR
     let mut told = match met == would_meet {
         true => as_text(measured),
         false => format!(
-            "{} as measured, {} with the driver's own share taken out",
+            "{} as measured, {} with the load generator's own share taken out",
             as_text(measured),
             bound_text(objective.metric, without_driver)
         ),

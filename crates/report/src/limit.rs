@@ -337,7 +337,7 @@ fn neighbours(found: &Found) -> Option<String> {
     (!of.is_empty()).then(|| {
         let trials = if found.disturbed == 1 { "trial" } else { "trials" };
         format!(
-            "used by others in the {} disturbed {trials}: {}; --watch what belongs to the system, end the rest, or --pin the driver and the system to cores of their own",
+            "used by others in the {} disturbed {trials}: {}; --watch what belongs to the system, end the rest, or --pin the load generator and the system to cores of their own",
             found.disturbed,
             of.join(", ")
         )

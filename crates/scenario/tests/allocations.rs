@@ -77,6 +77,7 @@ fn pass(
             | Op::Choose { .. }
             | Op::BeginGroup(_)
             | Op::EndGroup
+            | Op::Refuse { .. }
             | Op::End => {}
         }
     }

@@ -71,7 +71,7 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
     let judged_by_cpu = (is_closed || starved) && !spin;
     if driver.absent_s > ABSENT_SHARE_MAX * summary.measured_s {
         limits.push(format!(
-            "the driver itself was suspended for {} while {} were measured: it was stopped, or its machine was suspended; \
+            "the load generator itself was suspended for {} while {} were measured: it was stopped, or its machine was suspended; \
              run it again where nobody does that",
             duration_text(driver.absent_s * 1e6),
             duration_text(summary.measured_s * 1e6)
@@ -283,7 +283,10 @@ mod tests {
         for model in [OPEN, CLOSED] {
             assert!(told(model, absent(1.0)).is_empty());
             let told = told(model, absent(4.2));
-            assert!(told[0].starts_with("the driver itself was suspended for 4.2s while 10s"), "{told:?}");
+            assert!(
+                told[0].starts_with("the load generator itself was suspended for 4.2s while 10s"),
+                "{told:?}"
+            );
         }
     }
 

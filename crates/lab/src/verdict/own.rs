@@ -32,7 +32,7 @@ pub fn result(objective: &Objective, metric: u16, figure: OwnFigure, of: &Measur
         measured += &format!(", with no number {} of {all} times", totals.values.no_number);
     }
     if undecided {
-        measured += ", maybe more but for the driver";
+        measured += ", maybe more but for the load generator";
     }
     let few = match figure {
         OwnFigure::Percentile(percent) => {
@@ -196,7 +196,10 @@ mod tests {
         let numbers = [5.0; 90];
         let judged = |objective: &str| judged(objective, &numbers, 0, true);
         let (met, undecided, measured) = judged("seen count > 1000");
-        assert!(!met && undecided && measured.ends_with("maybe more but for the driver"), "{measured}");
+        assert!(
+            !met && undecided && measured.ends_with("maybe more but for the load generator"),
+            "{measured}"
+        );
         assert_eq!((judged("seen count < 400").1, judged("items p99 < 4").1), (false, false));
         assert!(judged("seen count > 400").0);
     }

@@ -493,7 +493,7 @@ fn fail_comes_before_invalid() {
     assert_eq!(
         verdict.reasons,
         [
-            "driver-bound: the load generator was the bottleneck: errors < 0.1% is not decided: 94% as measured, 0% with the driver's own share taken out",
+            "driver-bound: the load generator was the bottleneck: errors < 0.1% is not decided: 94% as measured, 0% with the load generator's own share taken out",
             "driver-bound: its busiest thread was on a CPU for 99 % of the time"
         ]
     );
@@ -533,7 +533,7 @@ fn where_every_objective_is_decided_either_way_the_verdict_stands() {
         assert_eq!(verdict.status, Status::Invalid);
         assert_eq!(
             results[0].measured,
-            "100/s as measured, maybe more with the driver's own share taken out"
+            "100/s as measured, maybe more with the load generator's own share taken out"
         );
     }
     let free = Ran { limits: &[], ..ran };

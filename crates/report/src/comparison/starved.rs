@@ -42,7 +42,8 @@ pub(super) fn verdict(manifest: &Manifest) -> Verdict {
     });
     let of_driver = summary.driver.limits.first().filter(|_| starved.is_empty());
     let why: Vec<String> = of_store.chain(of_driver.map(|limit| format!("driver-bound: {limit}"))).collect();
-    let way_out = if starved.is_empty() { "" } else { "; give stores and driver cores of their own (--pin)" };
+    let way_out =
+        if starved.is_empty() { "" } else { "; give stores and load generator cores of their own (--pin)" };
     let reasons = std::iter::once(format!("not measured: {}{way_out}", why.join(", ")));
     let others = summary.verdict.reasons.iter().cloned();
     Verdict { status: Status::Invalid, reasons: reasons.chain(others).collect() }

@@ -14,7 +14,7 @@ use tidemark_scenario::plan::{Follow, HttpVersion};
 use tidemark_scenario::units;
 
 use cookies::cookies_of;
-use flags::{KNOWN, PASSED_OVER, Takes, find, not_understood};
+use flags::{PASSED_OVER, Takes, find, not_understood};
 use place::{CONNECT_TO, RESOLVE, place};
 
 use super::form::{self, Field};

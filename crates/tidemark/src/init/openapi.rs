@@ -72,7 +72,7 @@ const TOKEN: &str = "token";
 const SOMEWHERE: &str = "http://127.0.0.1:8080";
 /// What stands for the path of a file that is sent.
 const FILE: &str = "FILE";
-/// Headers that the driver writes itself, or that are secrets.
+/// Headers that the load generator writes itself, or that are secrets.
 const NOT_HEADERS: [&str; 8] = [
     "host",
     "content-length",

@@ -1,4 +1,4 @@
-use super::flags::REFUSED;
+use super::flags::{KNOWN, REFUSED};
 use super::*;
 use crate::hit::shell::words;
 
