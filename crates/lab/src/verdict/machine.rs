@@ -40,11 +40,11 @@ pub(super) fn in_words(process: &Process, summary: &Summary) -> String {
     let driver = &summary.driver;
     let of_driver = driver.cpu_s / summary.measured_s.max(f64::MIN_POSITIVE);
     format!(
-        "{} was never idle, and waited for more of a core ({:.2} cores' worth) than it had ({:.2}); the load generator used \
+        "{} was never idle: it ran on {:.2} cores and waited for {:.2} more; the load generator used \
          {of_driver:.2} cores{}; give it cores of its own (--pin), or a machine",
         process.name,
-        process.core_wait_share.unwrap_or(0.0),
         process.cpu_share,
+        process.core_wait_share.unwrap_or(0.0),
         who_had_the_cores(&driver.busiest, driver.steal_share)
     )
 }
