@@ -51,7 +51,7 @@ impl Labels {
     pub fn add(&mut self, interval: &ThreadInterval) {
         // an interval lies within a second
         let second = interval.start_us / SECOND_US;
-        for series in interval.series.iter().filter(|series| series.response_time_us.len() > 0) {
+        for series in interval.series.iter().filter(|series| !series.response_time_us.is_empty()) {
             let (count, longest_us) = (series.response_time_us.len(), series.service_time_us.max());
             let of = self.of(series.label);
             of.has_begun |= interval.in_window;
