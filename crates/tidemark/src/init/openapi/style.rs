@@ -54,7 +54,7 @@ pub(super) fn query(name: &str, parameter: &Json, value: &Value) -> Vec<String> 
             super::swagger::TAB_DELIMITED => "%09",
             _ => ",",
         };
-        let texts: Vec<String> = texts.iter().map(|text| encoded(text)).collect();
+        let texts: Vec<String> = texts.iter().map(encoded).collect();
         vec![format!("{}={}", encoded(name), texts.join(mark))]
     };
     match value {
@@ -75,7 +75,7 @@ fn deep(name: &str, value: &Value) -> Vec<String> {
             map.entries().iter().flat_map(|entry| deep(&member(&entry.key), &entry.value)).collect()
         }
         Value::List(items) => items.iter().flat_map(|item| deep(name, item)).collect(),
-        Value::Scalar(_) => vec![format!("{}={}", encoded(name), encoded(&plain(value)))],
+        Value::Scalar(_) => vec![format!("{}={}", encoded(name), encoded(plain(value)))],
     }
 }
 
@@ -114,7 +114,7 @@ pub(super) fn path(name: &str, parameter: &Json, value: &Value) -> String {
         _ if of_matrix && explode => {
             items(value).iter().map(|item| format!("{name}={}", encoded(item))).collect()
         }
-        _ => items(value).iter().map(|item| encoded(item)).collect(),
+        _ => items(value).iter().map(encoded).collect(),
     };
     match (style, explode) {
         ("label", true) => format!(".{}", texts.join(".")),
