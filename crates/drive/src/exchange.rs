@@ -40,6 +40,8 @@ const FIRST_RESEND_WAIT_NS: u64 = MILLISECOND_NS;
 /// Longest wait before a resend.
 const LONGEST_RESEND_WAIT_NS: u64 = 100 * MILLISECOND_NS;
 
+/// What is said of a request whose time is up, or whose run is over, while it waits for a connection.
+const NO_CONNECTION: &str = "not sent: no connection was free (`limits: connections`)";
 /// What a request is told whose time is up while it waits to be sent again.
 const UNTAKEN: &str =
     "the server took it at no time: a GOAWAY or REFUSED_STREAM left it untaken again and again";
@@ -572,7 +574,7 @@ impl Thread<'_> {
         let fault = match self.flow.sessions[s].state {
             SessionState::Waiting => {
                 self.flow.queue.leave(s, &mut self.flow.sessions);
-                Fault::Timeout
+                Fault::Other(Outcome::Timeout, NO_CONNECTION.into())
             }
             SessionState::BackingOff => {
                 self.timers.clear(s, Alarm::Wake);
@@ -610,12 +612,14 @@ impl Thread<'_> {
 
     /// The run is over and the request is not.
     pub fn give_up(&mut self, s: usize, now_ns: u64) {
-        if self.flow.sessions[s].state == SessionState::Waiting {
+        let fault = if self.flow.sessions[s].state == SessionState::Waiting {
             self.flow.queue.leave(s, &mut self.flow.sessions);
+            Fault::Other(Outcome::Unfinished, NO_CONNECTION.into())
         } else {
             self.drop_connection(s, now_ns);
-        }
-        self.fail(s, Fault::CutOff, now_ns);
+            Fault::CutOff
+        };
+        self.fail(s, fault, now_ns);
     }
 
     /// A connection has brought an answer: what happens most, and is not moved about as [other events](Self::on_event) are.

@@ -140,17 +140,19 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let (heard, unheard): (Vec<&Outage>, Vec<&Outage>) = outages.partition(|outage| outage.is_heard());
     let mut failed: Vec<String> = evidence.system_ended.into_iter().map(str::to_owned).collect();
     let mut machine_silent: Vec<String> = Vec::new();
+    let mut silent = Vec::new();
     for outage in heard {
         match silent_for_want_of_a_core(evidence, outage) {
-            Some(told) => machine_silent.extend(told),
-            None => failed.push(outage.reason.clone()),
+            // of several silences the process is named once
+            Some(told) => told.into_iter().for_each(|told| push_once(&mut machine_silent, told)),
+            None => silent.push(outage.reason.clone()),
         }
     }
-    machine_silent.dedup();
+    failed.extend(few(silent, "were silent"));
     let missed = results.iter().filter(|of| !of.met && !of.undecided && !of_the_ledger(&of.objective));
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{}{MISSED}{}", of.objective, of.measured)));
-    failed.extend(parts::failing(plan, &undisturbed));
+    failed.extend(few(parts::failing(plan, &undisturbed), "failed as often"));
     if judges_errors(plan) {
         let is_judged = |index: usize| {
             u16::try_from(index).is_ok_and(|index| !is_allowed_to_fail(plan, About::Group(index)))
@@ -171,7 +173,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             _ if undisturbed.limited => undecided.push(told),
             Some(process) => {
                 machine_bound.push(told);
-                machine_bound.push(machine::in_words(process, summary));
+                push_once(&mut machine_bound, machine::in_words(process, summary));
             }
             None => failed.push(told),
         }
@@ -291,6 +293,24 @@ fn machine_bound(evidence: &Evidence<'_>, results: &mut [ObjectiveResult]) -> Ve
         told.push(machine::in_words(process, summary));
     }
     told
+}
+
+/// Reasons of labels, groups, targets or kinds of sessions, each of which says the same of another one.
+fn few(mut reasons: Vec<String>, did: &str) -> Vec<String> {
+    if let Some(more) = reasons.len().checked_sub(PARTS_TOLD).filter(|more| *more > 0) {
+        reasons.truncate(PARTS_TOLD);
+        reasons.push(format!("{more} more {did}: see the tables by label and group"));
+    }
+    reasons
+}
+
+/// Labels, groups, targets or kinds of sessions of which a verdict tells the same.
+const PARTS_TOLD: usize = 5;
+
+fn push_once(reasons: &mut Vec<String>, reason: String) {
+    if !reasons.contains(&reason) {
+        reasons.push(reason);
+    }
 }
 
 /// Why it is not decided whose fault a silence is in which requests timed out: a process of the run had no core meanwhile, as

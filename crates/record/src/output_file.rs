@@ -6,6 +6,9 @@ use std::io::{self, ErrorKind, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+/// Names that are tried for a new file.
+const ATTEMPTS: u32 = 100;
+
 /// Writes a result to a file as an [`OutputFile`].
 ///
 /// # Errors
@@ -34,6 +37,8 @@ pub struct OutputFile {
     file: File,
     /// Where it is meanwhile, and the file whose place it takes; none where it is written to.
     replaces: Option<(PathBuf, PathBuf)>,
+    /// Whether what stood in the file before is gone.
+    is_begun: bool,
 }
 
 impl OutputFile {
@@ -43,12 +48,15 @@ impl OutputFile {
     /// Why it cannot be written.
     pub fn begin(path: &Path) -> io::Result<OutputFile> {
         let made = replaceable(path).and_then(|(target, old)| {
-            let temporary = beside(&target);
             // nothing can be made beside it, or its name leaves no room for more; the file itself may be open to all
-            let file = made(&temporary, old.as_ref()).ok()?;
-            Some(OutputFile { file, replaces: Some((temporary, target)) })
+            let (file, temporary) = made_beside(&target, old.as_ref()).ok()?;
+            Some(OutputFile { file, replaces: Some((temporary, target)), is_begun: true })
         });
-        made.map_or_else(|| Ok(OutputFile { file: File::create(path)?, replaces: None }), Ok)
+        let in_place = || {
+            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+            Ok(OutputFile { file, replaces: None, is_begun: false })
+        };
+        made.map_or_else(in_place, Ok)
     }
 
     /// All of it is written: it takes its place.
@@ -60,6 +68,7 @@ impl OutputFile {
     }
 
     fn finish_by(mut self, rename: impl FnOnce(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
+        self.empty()?;
         let Some((temporary, target)) = &self.replaces else { return self.file.flush() };
         synced(&self.file)?;
         if rename(temporary, target).is_ok() {
@@ -78,10 +87,22 @@ impl OutputFile {
         }
         copied.map(drop)
     }
+
+    /// Empties a file that is written in place, before the first write. A FIFO and a device stay as they are.
+    fn empty(&mut self) -> io::Result<()> {
+        if !self.is_begun {
+            self.is_begun = true;
+            if self.file.metadata()?.is_file() {
+                self.file.set_len(0)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.empty()?;
         self.file.write(bytes)
     }
 
@@ -95,6 +116,18 @@ impl Drop for OutputFile {
         if let Some((temporary, _)) = &self.replaces {
             // the disk may be full because of it
             let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+/// A new file beside another, and where it is. One that a killed process left is passed over.
+fn made_beside(target: &Path, old: Option<&fs::Metadata>) -> io::Result<(File, PathBuf)> {
+    let mut attempt = 0;
+    loop {
+        let temporary = beside(target, attempt);
+        match made(&temporary, old) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && attempt < ATTEMPTS => attempt += 1,
+            made => return made.map(|file| (file, temporary)),
         }
     }
 }
@@ -137,10 +170,10 @@ fn replaceable(path: &Path) -> Option<(PathBuf, Option<fs::Metadata>)> {
     (old.is_file() && old.nlink() == 1 && !old.permissions().readonly()).then_some((target, Some(old)))
 }
 
-fn beside(target: &Path) -> PathBuf {
+fn beside(target: &Path, attempt: u32) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
+    name.push(format!(".{}.{attempt}.tmp", std::process::id()));
     target.with_file_name(name)
 }
 
@@ -174,6 +207,22 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "old");
         drop(OutputFile::begin(&file).unwrap());
         assert_eq!(fs::read_to_string(&file).unwrap(), "old", "nobody finished it");
+        // a killed process of the same number left its file
+        let left = beside(&file, 0);
+        fs::write(&left, "left").unwrap();
+        let mut output = OutputFile::begin(&file).unwrap();
+        output.write_all(b"half").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old", "written beside it");
+        drop(output);
+        fs::remove_file(&left).unwrap();
+        // one with another name is written in place, once there is something to write
+        let linked = folder.path().join("linked.json");
+        fs::hard_link(&file, &linked).unwrap();
+        drop(OutputFile::begin(&file).unwrap());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old", "nothing was written");
+        put(&file, "in place").unwrap();
+        assert_eq!(fs::read_to_string(&linked).unwrap(), "in place");
+        fs::remove_file(&linked).unwrap();
         put(&file, "new").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
@@ -229,7 +278,7 @@ mod tests {
             };
             let before = of(&file);
             write_output(&file, |to| {
-                assert_eq!(of(&beside(&file)), before, "before anything is in it");
+                assert_eq!(of(&beside(&file, 0)), before, "before anything is in it");
                 to.write_all(b"new")
             })
             .unwrap();

@@ -173,6 +173,7 @@ impl Secrets {
     fn masked_remarks(&self, text: &str) -> String {
         let known: Vec<Cow<'_, str>> = text.split('\n').map(|line| self.without_values(line)).collect();
         let known = known.join("\n");
+        let known = pattern::headers(&known, Way::InPlace);
         self.masked_at(&known, &raw::secrets_of_remarks(&known))
     }
 

@@ -72,6 +72,9 @@ fn remarks_are_kept_without_secrets() {
         #     S3CRET1\n\
         #     S3CRET1\n\
         #   name: shown\n\
+        # api_key = S3CRET1\n\
+        # export TOKEN = \"S3CRET1\"; db_password := S3CRET1, PASSWORD => S3CRET1\n\
+        # headers: {Cookie: sid=S3CRET1}\n\
         description: 'not a remark # token is shown'\n\
         sessions:\n  s:\n    steps:\n      - GET: /a#b  # curl -u me:S3CRET1 http:\\/\\/me:S3CRET1@h\n";
     let source = load(&format!("{text}{LOAD}"), &[]).unwrap().source;

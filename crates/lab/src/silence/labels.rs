@@ -1,4 +1,4 @@
-//! What each label answered, second by second: in bits, so that a day of a hundred labels has a megabyte.
+//! What each label answered, second by second, in bits: of a hundred labels two megabytes a day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +18,8 @@ struct Label {
     answered: Seconds,
     /// Seconds in which a request failed, or that ended while one was open.
     asked: Seconds,
-    /// What failed, by second.
-    failed: BTreeMap<u64, Failed>,
+    /// What failed in a second without a good answer, or in the one behind it.
+    failed: BTreeMap<(u64, Outcome), u64>,
     /// Good answers in the window.
     good: u64,
     /// How long the longest of them took, and the longest behind the window, microseconds.
@@ -69,8 +69,10 @@ impl Labels {
                 Outcome::Variable => {}
                 failed => {
                     of.asked.set(second);
-                    if interval.in_window || series.measured {
-                        *of.failed.entry(second).or_default().entry(failed).or_default() += count;
+                    // between two seconds with good answers is no silence
+                    let is_silent = second == 0 || !of.answered.has(second - 1);
+                    if is_silent && (interval.in_window || series.measured) {
+                        *of.failed.entry((second, failed)).or_default() += count;
                     }
                 }
             }
@@ -131,8 +133,9 @@ impl Labels {
     pub fn failed(&self, labels: &BTreeSet<usize>, from_us: u64, to_us: u64) -> Failed {
         let mut failed = Failed::new();
         for of in self.each(labels) {
-            for (_, counts) in of.failed.range(from_us / SECOND_US..to_us.div_ceil(SECOND_US)) {
-                counts.iter().for_each(|(outcome, count)| *failed.entry(*outcome).or_default() += count);
+            let seconds = (from_us / SECOND_US, Outcome::Ok)..(to_us.div_ceil(SECOND_US), Outcome::Ok);
+            for ((_, outcome), count) in of.failed.range(seconds) {
+                *failed.entry(*outcome).or_default() += count;
             }
         }
         failed

@@ -1,6 +1,6 @@
 //! What a run will hold in memory, as far as the scenario says it: too much is told before there is any of it.
 
-use crate::plan::{Op, Plan, SessionKind, VALUES_BYTES_MAX};
+use crate::plan::{Op, Plan, SessionKind, Stream, VALUES_BYTES_MAX};
 use crate::reader::Reader;
 use crate::slot::Slot;
 use crate::units::Size;
@@ -27,19 +27,26 @@ pub(super) fn check(root: &Node, plan: &Plan, reader: &Reader<'_>) {
         );
         reader.sink.error(sessions, message);
     }
-    let Some(fullest) = plan.sessions.iter().max_by_key(|kind| least_bytes(kind)) else { return };
-    let users = plan.load.most_users();
-    let bytes = (users as u64).saturating_mul(least_bytes(fullest));
+    let bytes = least_bytes_of_all(plan);
     if bytes > VALUES_BYTES_MAX {
         let message = format!(
-            "the variables of {users} users in \"{}\" come to hold {}; at most {} for all together: set shorter values, or use \
-             fewer users",
-            fullest.name,
+            "the variables of {} users hold at least {}; at most {} for all together: set shorter values, or use fewer users",
+            plan.load.most_users(),
             Size(bytes),
             Size(VALUES_BYTES_MAX)
         );
         reader.sink.error(sessions, message);
     }
+}
+
+/// Fewest bytes that the variables of all users hold. Which kind a user is of who draws one by weight is not known before.
+fn least_bytes_of_all(plan: &Plan) -> u64 {
+    let drawn = || plan.sessions.iter().filter(|kind| kind.weight > 0).map(least_bytes).min();
+    let of = |stream: &Stream<'_>| {
+        let bytes = stream.kind.map_or_else(drawn, |kind| plan.sessions.get(kind).map(least_bytes));
+        bytes.unwrap_or(0).saturating_mul(stream.most_users() as u64)
+    };
+    plan.load.streams().iter().map(of).fold(0, u64::saturating_add)
 }
 
 /// Fewest bytes that a session's variables hold at its end, where it does all of its `set` steps.

@@ -93,11 +93,10 @@ impl Session<'_, '_> {
         self.land(is_right);
         let begin = self.ops.len();
         self.rounds(round, Expr::variable(slot), body);
-        let request = |ops: &[Op]| {
-            ops.iter().find_map(|op| if let Op::Request(request) = op { Some(*request) } else { None })
-        };
-        // one without a request is a failure of one before it
-        let refused = request(&self.ops[begin..]).or_else(|| request(&self.ops));
+        let request = |op: &Op| if let Op::Request(request) = op { Some(*request) } else { None };
+        // one without a request is a failure of the request before it
+        let (before, within) = self.ops.split_at(begin);
+        let refused = within.iter().find_map(request).or_else(|| before.iter().rev().find_map(request));
         match (refused, &mut self.ops[refusal]) {
             (Some(refused), Op::Refuse { request, .. }) => *request = refused,
             (_, op) => *op = Op::Jump(refusal as u32 + 1),

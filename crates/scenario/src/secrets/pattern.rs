@@ -41,6 +41,7 @@ regexes! {
     NAMED r#"(?m)(?<before>^|[^\w$.\\/:\-])[ \t]*(?<quote>['"]?)(?<name>[\w$][\w$.\-]{0,63})['"]?[ \t]*:(?<space>[ \t]*)(?<scheme>(?i:bearer|basic|digest|token|apikey|negotiate)[ \t]+)?"#;
     LOGIN r#"(?<before>(?:^|\s)(?:-[uU]|--user|--proxy-user)(?:\s*|=)["']?[^\s:"'/]*:)(?<secret>[^\s"']+)"#;
     CURL_VALUE r#"(?<before>(?:^|\s)(?:--cookie|--oauth2-bearer|--pass|--proxy-pass)(?:\s+|=)["']?)(?<secret>[^\s"']+)"#;
+    ASSIGNED r#"(?m)(?<before>(?:^|[\s;,|({'"`#])(?<name>[A-Za-z0-9_.\-]{1,64})(?:[ \t]+(?::?=|=>)[ \t]*|(?::?=|=>)[ \t]+|:=)["']?)(?<secret>[^\s"'`=>~][^\s"'`]*)"#;
     BEARER r#"(?i)(?<before>(?:^|[^\w/.\-])bearer\s+)(?<secret>[^\s"',]{8,})"#;
 }
 
@@ -91,13 +92,18 @@ pub(super) fn masked(text: &str, way: Way) -> Cow<'_, str> {
     then(&mut text, |text| fields(text, way));
     if way != Way::InPlace {
         // in a source these are found with what goes on below
-        then(&mut text, |text| replaced(&HEADER, text, way));
+        then(&mut text, |text| headers(text, way));
         then(&mut text, |text| named(text, way));
     }
-    for pattern in [&PART, &BEARER, &LOGIN, &CURL_VALUE] {
+    for pattern in [&PART, &ASSIGNED, &BEARER, &LOGIN, &CURL_VALUE] {
         then(&mut text, |text| replaced(pattern, text, way));
     }
     text
+}
+
+/// A text without the secrets of headers, each of which is named.
+pub(super) fn headers(text: &str, way: Way) -> Cow<'_, str> {
+    replaced(&HEADER, text, way)
 }
 
 fn then(text: &mut Cow<'_, str>, mask: impl FnOnce(&str) -> Cow<'_, str>) {
@@ -549,6 +555,10 @@ mod tests {
                 r#"{"pin":"***","cardPin":"***","ping":5,"cvv2":"***"}"#,
             ),
             ("/a?pin=1234&pinned=1, --pin=system=0", "/a?pin=***&pinned=1, --pin=system=0"),
+            ("db.password = S1;", "db.password = ***"),
+            ("export TOKEN = \"S1\"", "export TOKEN = \"***\""),
+            ("api_key := S1, PASSWORD => S2", "api_key := ***, PASSWORD => ***"),
+            ("token == other, tokens = 5, key = ${k}", "token == other, tokens = 5, key = ${k}"),
             ("<pin>1234</pin> pin: S1", "<pin>***</pin> pin: ***"),
             ("wss://[::1]:80/@a http://h:80/@user/x", "wss://[::1]:80/@a http://h:80/@user/x"),
             ("http://host/@user/x, http://h/a?b=c@d", "http://host/@user/x, http://h/a?b=c@d"),
