@@ -7,6 +7,9 @@ const BODIES_MIN: u64 = 10;
 /// A change of less than this share is told by nobody.
 const SHARE_MIN: f64 = 0.2;
 
+/// By so many standard deviations of a part the first one has to be larger than those behind the first third.
+const EARLY_DEVIATIONS: f64 = 8.0;
+
 /// The sizes of a label's good answers, part by part of the measured window.
 #[derive(Debug, Clone, Default)]
 pub struct Bodies {
@@ -79,7 +82,18 @@ impl Bodies {
         let (before, after) = (mean(first), mean(last));
         let error = (variance(first, before) + variance(last, after)).sqrt();
         let change = (after - before).abs();
-        (change > SHARE_MIN * before.max(after) && change > deviations * error).then_some((before, after))
+        let is_change = change > SHARE_MIN * before.max(after) && change > deviations * error;
+        is_change.then_some((before, after)).or_else(|| {
+            // what becomes smaller early is noise of the first third: its first part against all behind that third
+            let (first, rest) = (&self.parts[..1], &self.parts[third..]);
+            if count(first) < BODIES_MIN {
+                return None;
+            }
+            let (before, of_rest) = (mean(first), mean(rest));
+            let deviation = (variance(rest, of_rest) * rest.len() as f64).sqrt();
+            let change = before - of_rest.max(after);
+            (change > SHARE_MIN * before && change > EARLY_DEVIATIONS * deviation).then_some((before, after))
+        })
     }
 }
 
@@ -102,6 +116,13 @@ mod tests {
         let overloaded = |second: u64| if second < 7 { 2_000 } else { 22 };
         assert_eq!(of((0..10).map(overloaded)).change(), Some((2_000.0, 22.0)));
         assert_eq!(of((1..10).map(|second| 10 * second)).change(), Some((20.0, 80.0)));
+        let early = |second: u64| [20_000, 11_000][usize::from(second > 0)] * u64::from(second < 2) + 13;
+        assert_eq!(of((0..9).map(early)).change(), Some((20_013.0, 13.0)), "in the second second");
+        assert_eq!(
+            of((0..9).map(|second| 20_000_u64.saturating_sub(5_000 * second))).change(),
+            Some((15_000.0, 0.0))
+        );
+        assert_eq!(of([900, 700, 300, 710, 450, 820, 510, 640, 390]).change(), None);
         assert_eq!(of([500; 30]).change(), None);
         assert_eq!(of([500, 900, 300, 700, 450, 820, 510, 640, 390]).change(), None);
         assert_eq!(of([1_000, 1_010, 1_020, 1_030, 1_040, 1_050, 1_060, 1_070, 1_080]).change(), None, "8 %");

@@ -41,7 +41,7 @@ regexes! {
     NAMED r#"(?m)(?<before>^|[^\w$.\\/:\-])[ \t]*(?<quote>['"]?)(?<name>[\w$][\w$.\-]{0,63})['"]?[ \t]*:(?<space>[ \t]*)(?<scheme>(?i:bearer|basic|digest|token|apikey|negotiate)[ \t]+)?"#;
     LOGIN r#"(?<before>(?:^|\s)(?:-[uU]|--user|--proxy-user)(?:\s*|=)["']?[^\s:"'/]*:)(?<secret>[^\s"']+)"#;
     CURL_VALUE r#"(?<before>(?:^|\s)(?:--cookie|--oauth2-bearer|--pass|--proxy-pass)(?:\s+|=)["']?)(?<secret>[^\s"']+)"#;
-    ASSIGNED r#"(?m)(?<before>(?:^|[\s;,|({'"`#])(?<name>[A-Za-z0-9_.\-]{1,64})(?:[ \t]+(?::?=|=>)[ \t]*|(?::?=|=>)[ \t]+|:=)["']?)(?<secret>[^\s"'`=>~][^\s"'`]*)"#;
+    ASSIGNED r#"(?m)(?<before>(?:^|[\s;,|({'"`#])(?<name>[A-Za-z0-9_.\-]{1,64})(?:[ \t]+(?::?=|=>)[ \t]*|(?::?=|=>)[ \t]+|:=)["']?)(?<secret>[^\s"'`=>~$?:@%<][^\s"'`]*)"#;
     BEARER r#"(?i)(?<before>(?:^|[^\w/.\-])bearer\s+)(?<secret>[^\s"',]{8,})"#;
 }
 
@@ -557,8 +557,9 @@ mod tests {
             ("/a?pin=1234&pinned=1, --pin=system=0", "/a?pin=***&pinned=1, --pin=system=0"),
             ("db.password = S1;", "db.password = ***"),
             ("export TOKEN = \"S1\"", "export TOKEN = \"***\""),
-            ("api_key := S1, PASSWORD => S2", "api_key := ***, PASSWORD => ***"),
-            ("token == other, tokens = 5, key = ${k}", "token == other, tokens = 5, key = ${k}"),
+            ("api_key := S1, PASSWORD => S2", "api_key := *** PASSWORD => ***"),
+            ("token == other, count = 5, key = ${k}", "token == other, count = 5, key = ${k}"),
+            ("WHERE ycsb_key = $1 AND token = ?", "WHERE ycsb_key = $1 AND token = ?"),
             ("<pin>1234</pin> pin: S1", "<pin>***</pin> pin: ***"),
             ("wss://[::1]:80/@a http://h:80/@user/x", "wss://[::1]:80/@a http://h:80/@user/x"),
             ("http://host/@user/x, http://h/a?b=c@d", "http://host/@user/x, http://h/a?b=c@d"),
