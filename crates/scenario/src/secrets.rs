@@ -236,7 +236,10 @@ impl Secrets {
             for (name, value) in arguments::named_in_argument(before, argument) {
                 secrets.add(&name, Origin::Setting, scheme(&value).1);
             }
-            for (name, value) in pattern::found(argument) {
+            // `--key=FILE` names a file
+            let of_patterns =
+                if argument.starts_with("--key=") { Vec::new() } else { pattern::found(argument) };
+            for (name, value) in of_patterns {
                 secrets.add_literal(name, value);
             }
             // a URL may have no scheme

@@ -121,18 +121,11 @@ pub(super) fn found(text: &str) -> Vec<(&str, &str)> {
 
 /// The name beside which a value stands that follows.
 fn name_before(text: &str) -> &str {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let text = text.trim_end_matches(|c| !is_part(c));
-    let (word, before) = match text.rfind(|c| !is_part(c)) {
-        Some(at) => (&text[at..].trim_start_matches(|c| !is_part(c)), &text[..=at]),
-        None => return text,
-    };
+    let is_other = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    let mut words = text.rsplit(is_other).filter(|word| !word.is_empty());
+    let name = words.next().unwrap_or_default();
     // `Authorization: Bearer …`
-    if SCHEMES.contains(&word.to_ascii_lowercase().as_str()) {
-        name_before(&before[..before.len() - 1])
-    } else {
-        word
-    }
+    if SCHEMES.contains(&name.to_ascii_lowercase().as_str()) { words.next().unwrap_or(name) } else { name }
 }
 
 fn by_patterns(text: &str, way: Way, all: bool) -> Cow<'_, str> {
