@@ -24,6 +24,7 @@ use crate::machine;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
 use crate::room::Bound;
+use crate::secret_variables::SecretVariables;
 use crate::session::Weights;
 use crate::several::Place;
 use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
@@ -413,6 +414,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 weights: Weights::new(&plan.sessions),
                 flow: Flow {
                     slots: most_slots(&plan.sessions),
+                    secrets: SecretVariables::of(&plan, &plan.sessions),
                     binds: prepared.iter().any(|request| request.is_of_binding),
                     open: vec![0; places.len()],
                     ..Flow::default()
@@ -538,6 +540,7 @@ fn once<'a>(
         weights: Weights::new(kinds),
         flow: Flow {
             slots: kind.slots,
+            secrets: SecretVariables::of(plan, kinds),
             binds: prepared.iter().any(|request| request.is_of_binding),
             open: vec![0; places.len()],
             ..Flow::default()

@@ -253,6 +253,8 @@ impl Thread<'_> {
                 witness.failed(s, &detail);
             }
             if wants_example {
+                let variables = Variables { slots: &session.slots, names };
+                let detail = self.flow.secrets.masked(detail, variables);
                 self.recorder.example(now_ns, request.label, outcome, detail);
             }
         }
@@ -276,6 +278,8 @@ impl Thread<'_> {
             let slot = if let Op::Set { slot, .. } = &kind.ops[op] { usize::from(*slot) } else { usize::MAX };
             let name = kind.slot_names.get(slot).map_or("a variable", String::as_str);
             let reason = reason.map_or_else(no_room, str::to_owned);
+            let variables = Variables { slots: &session.slots, names: &kind.slot_names };
+            let reason = self.flow.secrets.masked(reason, variables);
             self.recorder.example(now_ns, label, outcome, format!("set {name}: {reason}"));
         }
         let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };
@@ -294,7 +298,11 @@ impl Thread<'_> {
         let (label, outcome) = (self.prepared[request].label, fault.outcome());
         self.recorder.offered(label, now_ns);
         if self.recorder.wants_example(label, outcome) {
-            self.recorder.example(now_ns, label, outcome, fault.to_string());
+            let session = &self.flow.sessions[s];
+            let variables =
+                Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };
+            let detail = self.flow.secrets.masked(fault.to_string(), variables);
+            self.recorder.example(now_ns, label, outcome, detail);
         }
         let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };
         self.recorder.ended(label, outcome, &times);

@@ -146,6 +146,7 @@ mod request;
 mod room;
 mod rpc;
 mod run_queue;
+mod secret_variables;
 mod session;
 mod several;
 mod slowest;

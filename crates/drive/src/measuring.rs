@@ -4,7 +4,7 @@ use tidemark_record::{OWN_VALUE_MAX, OwnSeries};
 use tidemark_scenario::Value;
 use tidemark_scenario::plan::Op;
 
-use crate::answer::shown;
+use crate::answer::{Variables, shown};
 use crate::session::Environment;
 use crate::thread::Thread;
 
@@ -25,7 +25,13 @@ impl Thread<'_> {
         value.eval_into(&mut environment.context(&session.slots), measured);
         match measured.value().number().filter(|number| OwnSeries::takes(*number)) {
             Some(number) => self.recorder.measured(*metric, number),
-            None => self.recorder.not_measured(*metric, || instead(text, measured.value())),
+            None => {
+                let names = &self.kinds[session.kind()].slot_names;
+                let variables = Variables { slots: &session.slots, names };
+                let secrets = &self.flow.secrets;
+                let told = || secrets.masked(instead(text, measured.value()), variables);
+                self.recorder.not_measured(*metric, told);
+            }
         }
     }
 }

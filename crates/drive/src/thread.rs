@@ -23,6 +23,7 @@ use crate::io::{Handshakes, Timestamps};
 use crate::record::{Gauges, Recorder};
 use crate::redirect::KnownOrigin;
 use crate::request::Prepared;
+use crate::secret_variables::SecretVariables;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
 use crate::trace::TraceCounts;
@@ -186,6 +187,8 @@ pub(crate) struct Flow {
     pub free: Vec<u32>,
     /// Those that wait for a connection.
     pub queue: Queue,
+    /// Variables whose values no example may show.
+    pub secrets: SecretVariables,
     /// Variables of the kind that has most.
     pub slots: usize,
     /// Whether any request may bind a connection to its session; where none does, nothing is asked about that.

@@ -3,17 +3,15 @@
 //! Only where a trace is wanted is any of it there: then each request of HTTP is copied as it is written, and its answer
 //! where it is one of those. They go through a bounded channel that no driving thread ever waits for.
 
-use std::collections::HashMap;
 use std::sync::mpsc::SyncSender;
 
 use tidemark_record::Outcome;
-use tidemark_scenario::secrets::{comes_from_a_secret, is_secret, is_secret_name};
-use tidemark_scenario::template::Encoding;
-use tidemark_scenario::{Plan, Value};
+use tidemark_scenario::Plan;
 
-use crate::answer::{Answer, Flaw, Probe, Variables, words};
+use crate::answer::{Answer, Flaw, Probe, Variables};
 use crate::parts::Parts;
 use crate::record::Times;
+use crate::secret_variables::SecretVariables;
 use crate::session::Connecting;
 use crate::told::{ToldAnswer, start};
 
@@ -120,8 +118,7 @@ pub(crate) struct Tracer {
     sink: SyncSender<Traced>,
     /// By request of the plan: whether it is one of HTTP.
     is_http: Vec<bool>,
-    /// Variables that hold secrets, and whether they do whatever their value is.
-    secrets: HashMap<String, bool>,
+    secrets: SecretVariables,
     /// By session.
     under_way: Vec<UnderWay>,
     seen: u64,
@@ -139,7 +136,7 @@ impl Tracer {
             failed_left: share(tracing.failed_max),
             sink: tracing.sink.clone(),
             is_http: plan.requests.iter().map(|request| request.http().is_some()).collect(),
-            secrets: secret_variables(plan),
+            secrets: SecretVariables::of(plan, &plan.sessions),
             under_way: Vec::new(),
             seen: 0,
             counts: TraceCounts::default(),
@@ -161,7 +158,7 @@ impl Tracer {
             one.secrets.clear();
             self.seen += 1;
         }
-        add_secrets(&self.secrets, variables, &mut one.secrets);
+        self.secrets.add_to(&mut one.secrets, variables);
         one.sent.clear();
         one.sent.extend_from_slice(&bytes[..bytes.len().min(TRACED_BYTES)]);
         one.sent_bytes = bytes.len();
@@ -211,7 +208,7 @@ impl Tracer {
         }
         *left -= 1;
         let mut secrets = std::mem::take(&mut one.secrets);
-        add_secrets(&self.secrets, variables, &mut secrets);
+        self.secrets.add_to(&mut secrets, variables);
         let traced = Traced {
             label: end.label,
             target: end.target,
@@ -234,43 +231,6 @@ impl Tracer {
     /// How many the trace lacks.
     pub fn counts(&self) -> TraceCounts {
         self.counts
-    }
-}
-
-/// The variables of a plan that are secret by their name, or by where their value is taken from.
-fn secret_variables(plan: &Plan) -> HashMap<String, bool> {
-    let mut all = HashMap::new();
-    for kind in &plan.sessions {
-        for name in kind.slot_names.iter().filter(|name| is_secret_name(name)) {
-            all.entry(name.clone()).or_insert(false);
-        }
-        for extraction in plan.requests_of(kind).flat_map(|request| &request.extractions) {
-            let name = kind.slot_names.get(usize::from(extraction.slot));
-            if let Some(name) = name.filter(|_| comes_from_a_secret(&words::source(&extraction.source))) {
-                all.insert(name.clone(), true);
-            }
-        }
-    }
-    all
-}
-
-/// Adds those that have a value now, each value once.
-fn add_secrets(secret: &HashMap<String, bool>, variables: Variables<'_>, to: &mut Vec<(String, String)>) {
-    if secret.is_empty() {
-        return;
-    }
-    for (name, slot) in variables.names.iter().zip(variables.slots) {
-        let Some(is_always) = secret.get(name) else { continue };
-        if slot.value() == Value::Missing {
-            continue;
-        }
-        let mut text = Vec::new();
-        Encoding::Raw.write_value(slot.value(), &mut text);
-        text.truncate(TRACED_BYTES);
-        let value = String::from_utf8_lossy(&text);
-        if (*is_always || is_secret(name, &value)) && to.iter().all(|(_, known)| *known != value) {
-            to.push((name.clone(), value.into_owned()));
-        }
     }
 }
 

@@ -30,8 +30,8 @@ use std::ops::Range;
 use crate::encoding::Encoding;
 use crate::expr::base64_of;
 use crate::system_url::OF_HTTP;
-use names::scheme;
 pub use names::{MASK, is_secret, is_secret_name};
+use names::{is_strong, scheme};
 use pattern::{Way, whole_user_info};
 pub(crate) use raw::harmless_keys;
 
@@ -44,6 +44,8 @@ const CUT: char = '…';
 /// Fewest bytes of a value's beginning that are masked where a text is cut off, and most that are looked for.
 const BEGINNING: usize = 6;
 const BEGINNING_MAX: usize = 4 << 10;
+/// Bytes from which on a text of small letters is no word.
+const WORD_MAX: usize = 16;
 /// Most values of a source that become known; further ones are masked where they stand.
 const SOURCE_SECRETS_MAX: usize = 200;
 /// Forms in which a value may stand in a text, with the word for each.
@@ -117,6 +119,42 @@ impl Secrets {
                 self.lines.insert(at, line.to_owned());
             }
         }
+    }
+
+    /// Takes a value that stands in a text beside this name: as it is, and as the server knows it. One that is a word beside a
+    /// name such as `key` is not taken, as it would be found everywhere.
+    pub(crate) fn add_literal(&mut self, name: &str, value: &str) {
+        let value = scheme(value.trim()).1;
+        let decoded = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
+        let unescaped = serde_json::from_str::<String>(&format!("\"{value}\"")).unwrap_or_default();
+        for text in [value, &decoded, &unescaped] {
+            let is_word = text.len() < WORD_MAX && text.bytes().all(|byte| byte.is_ascii_lowercase());
+            if !is_word || is_strong(name) {
+                self.add(&self.free_name(name), Origin::Setting, text);
+            }
+        }
+        if name.to_ascii_lowercase().ends_with("cookie") {
+            self.add_cookies(name, value);
+        }
+    }
+
+    /// Takes the values of cookies, but for those that would be found everywhere.
+    fn add_cookies(&mut self, name: &str, cookies: &str) {
+        for (_, value) in cookies.split(';').filter_map(|cookie| cookie.split_once('=')) {
+            let value = value.trim().trim_matches('"');
+            let decoded = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
+            for value in [value, &decoded].into_iter().filter(|value| value.chars().count() >= LONG) {
+                self.add(&self.free_name(name), Origin::Setting, value);
+            }
+        }
+    }
+
+    /// A name by which a value can be asked for: no other one has it.
+    fn free_name(&self, name: &str) -> String {
+        let is_free = |name: &String| self.all.iter().all(|known| known.name != *name);
+        let name = if name.is_empty() { "secret" } else { name };
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
     }
 
     /// Takes the password of a URL, as it stands there and as the server knows it.
@@ -198,11 +236,20 @@ impl Secrets {
             for (name, value) in arguments::named_in_argument(before, argument) {
                 secrets.add(&name, Origin::Setting, scheme(&value).1);
             }
-            secrets.add_password_of(argument);
+            // `--key=FILE` names a file
+            let of_patterns =
+                if argument.starts_with("--key=") { Vec::new() } else { pattern::found(argument) };
+            for (name, value) in of_patterns {
+                secrets.add_literal(name, value);
+            }
             // a URL may have no scheme
-            let is_other = argument.contains("://") || argument.contains(['"', '{', '=', ' ']);
-            if !is_other && argument.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-                secrets.add_password_of(&format!("http://{argument}"));
+            let flag = argument.strip_prefix("--").and_then(|flag| flag.split_once('='));
+            let value = flag.map_or(argument.as_str(), |(_, value)| value);
+            let is_other = value.contains(['"', '{', '=', ' ']);
+            if argument.contains("://") {
+                secrets.add_password_of(argument);
+            } else if !is_other && value.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/') {
+                secrets.add_password_of(value);
             }
             before = argument;
         }
@@ -291,15 +338,30 @@ pub fn comes_from_a_secret(place: &str) -> bool {
     place.starts_with("cookie ") || words.filter(|word| !word.is_empty()).any(is_secret_name)
 }
 
-/// The password in a URL, as it stands there.
+/// The password in a URL, as it stands there. The URL may be wrong, and lack its scheme or a slash.
 pub fn password_in(url: &str) -> Option<&str> {
-    let (scheme, rest) = url.split_once("://")?;
+    let Some((scheme, rest)) = url.split_once("://") else {
+        let (_, password) = login_without_scheme(url)?.split_once(':')?;
+        // of `http:/me:…@h`
+        let inner = password.strip_prefix('/').and_then(|rest| rest.split_once(':'));
+        return Some(inner.map_or(password, |(_, inner)| inner)).filter(|password| !password.is_empty());
+    };
     let login = match OF_HTTP.contains(&scheme) {
         true => whole_user_info(rest)?,
         // what speaks no HTTP has no @ in its path: whatever stands before one is of a login, also where it is wrong
         false => rest.rsplit_once('@')?.0,
     };
     login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
+}
+
+/// User and password of what should be a URL, and has no `://`.
+fn login_without_scheme(url: &str) -> Option<&str> {
+    let (login, host) = url.rsplit_once('@')?;
+    // `localhost:80/a@b` names somebody in its path
+    let (_, password) = login.split_once(':')?;
+    let port = password.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_path = port.starts_with('/') && port.len() < password.len();
+    (!is_path && !password.is_empty() && !host.is_empty()).then_some(login)
 }
 
 /// A URL without its password.
@@ -412,6 +474,8 @@ mod tests {
             "redis://:horse%40battery@h/x",
             "http://h/a:b@c",
             "redis://:${env('PW')}@h",
+            "h:80/a@b",
+            "me@h",
         ] {
             secrets.add_password_of(url);
         }
@@ -429,6 +493,10 @@ mod tests {
             ("http://u:123/S1@h/x", "http://u:***@h/x"),
             ("http://u:p@S1 S2@h/a", "http://u:***@h/a"),
             ("http://h/?a:b@c", "http://h/?a:b@c"),
+            ("me:p@h", "me:***@h"),
+            ("//me:p@S1@h", "//me:***@h"),
+            ("http:/me:p@h", "http:/me:***@h"),
+            ("http//me:p@h", "http//me:***@h"),
         ] {
             assert_eq!(without_password(url), told);
         }
@@ -505,6 +573,12 @@ mod tests {
             "hit|--header=X-Session, S3CRET1",
             "hit|ws:/h/?a=b&access_token=S3CRET1",
             "run|airline|--watch|http://u:S3CRET1@h:9100/metrics",
+            "run|airline|--url=me:S3CRET1@h:1",
+            "run|airline|--url|//me:S3CRET1@h",
+            "hit|:80/|-b|{\"password\":\"S3CRET1\"}",
+            "hit|:80/|-b|user=a&password=S3CRET1",
+            "hit|curl|:80/|-d|password=S3CRET1",
+            "hit|curl|:80/|-d|{\"q\": \"a(password: \\\"S3CRET1\\\")\"}",
         ] {
             let command: Vec<String> = given.split('|').map(str::to_owned).collect();
             let told = Secrets::of_command(&command).masked("invalid value 'S3CRET1': at S3CRET1, not one");

@@ -60,6 +60,71 @@ verify: {contents: {GET: /all, items: $}, headers: {X-Auth-Token: of-verify}}"#
     }
 }
 
+/// What stands beside a secret's name is known wherever somebody says it again.
+#[test]
+fn literals_beside_a_secrets_name_are_masked_wherever_they_appear() {
+    for step in [
+        "POST: /a, json: {user: a, password: Hunter2xZq}",
+        "POST: /a, json: {password: {deep: [Hunter2xZq]}}",
+        "POST: /a, json: {passwords: [a, {b: Hunter2xZq}]}",
+        "POST: /a, form: {user: a, api_key: Hunter2xZq}",
+        "POST: /a, form: {password: 'Hunter2xZq${random(1, 9)}'}",
+        "GET: /a, query: {access_token: Hunter2xZq}",
+        "GET: '/a?api_key=Hunter2xZq&n=5'",
+        "GET: '/a?api_key=Hunter2x%5Aq&n=5'",
+        r#"POST: /a, body: '{"password":"Hunter2xZq"}'"#,
+        r#"POST: /a, body: '{"password":{"a":"Hunter2x\u005aq"}}'"#,
+        "POST: /a, body: 'user=a&password=Hunter2xZq'",
+        "POST: /a, body: '<a><password>Hunter2xZq</password></a>'",
+        r#"POST: /a, json: {query: 'mutation { login(user: "a", password: "Hunter2xZq") { t } }'}"#,
+        r#"POST: /a, body: '{"query": "{login(password: \"Hunter2xZq\")}"}'"#,
+        "POST: /a, multipart: {password: Hunter2xZq}",
+        "POST: /a, multipart: {password: {text: Hunter2xZq, type: text/plain}}",
+        "GET: /a, headers: {Cookie: 'theme=dark; sid=Hunter2xZq'}",
+        "GET: /a, headers: {X-Api-Key: [Hunter2xZq]}",
+        "GET: /a, auth: {bearer: Hunter2xZq}",
+    ] {
+        let plan = load(&format!("sessions: {{s: {{steps: [{{{step}}}]}}}}{LOAD}"), &[]);
+        let plan = plan.unwrap_or_else(|error| panic!("{step}: {error}"));
+        let told = plan.secrets.masked("got Hunter2xZq, text/plain, or Hunter2x%5aq");
+        assert!(!told.contains("Hunter2xZq") && told.contains("text/plain"), "{step}: {told}");
+        assert!(!plan.source.contains("Hunter2xZq"), "{step}: {}", plan.source);
+    }
+    let signed = "sessions: {s: {steps: [{GET: /a, headers: {Cookie: 'connect.sid=s%3AHunter2xZq'}}]}}";
+    let plan = load(&format!("{signed}{LOAD}"), &[]).unwrap();
+    assert_eq!(plan.secrets.masked("got s:Hunter2xZq, s%3AHunter2xZq"), "got ***, ***");
+    let set = "sessions: {s: {steps: [{set: {password: Hunter2xZq}}, {GET: /a}]}}";
+    let of_command = r#"system: {command: './x --n 5 --token Hunter2xZq --api-key=Hunter2xZq -H "Cookie: a=Hunter2xZq"', port: 1}
+sessions: {s: {steps: [GET: /a]}}"#;
+    let of_words = "system: {command: [sh, -c, 'echo Hunter2xZq', x, --password, Hunter2xZq], port: 1}
+sessions: {s: {steps: [GET: /a]}}";
+    let of_rows = "feeders: {u: {rows: [{user: a, password: Hunter2xZq}]}}
+sessions: {s: {steps: [{POST: /a, json: {x: '${u.password}'}}]}}";
+    for text in [set, of_command, of_words, of_rows] {
+        let plan = load(&format!("{text}{LOAD}"), &[]).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(plan.secrets.masked("got Hunter2xZq"), "got ***", "{text}");
+        assert!(!plan.source.contains("Hunter2xZq"), "{}", plan.source);
+    }
+}
+
+#[test]
+fn a_word_beside_a_weak_name_is_masked_there_only() {
+    let step = "{POST: /items, json: {key: items, sort_key: name, grant_type: password, token: 64KiB}}";
+    let plan = load(&format!("sessions: {{s: {{steps: [{step}]}}}}{LOAD}"), &[]).unwrap();
+    let told = "GET /items by name, the password has 64KiB";
+    assert_eq!(plan.secrets.masked(told), told);
+    assert_eq!(plan.labels, ["POST /items"]);
+}
+
+#[test]
+fn values_that_become_known_are_bounded() {
+    let fields: Vec<String> = (0..300).map(|n| format!("{{password: Hunter{n:04}x}}")).collect();
+    let step = format!("{{POST: /a, json: [{}]}}", fields.join(", "));
+    let plan = load(&format!("sessions: {{s: {{steps: [{step}]}}}}{LOAD}"), &[]).unwrap();
+    assert!(!plan.source.contains("Hunter"), "all are masked where they stand: {}", plan.source);
+    assert!(plan.secrets.iter().count() <= 200);
+}
+
 #[test]
 fn remarks_are_kept_without_secrets() {
     let text = "# token: S3CRET1, once password=S3CRET1 at http://u:12/S3CRET1@h\n\
@@ -199,6 +264,12 @@ fn a_line_with_a_mistake_is_shown_without_secrets_however_it_is_written() {
         "- {url: 'http://me:a@b S3CRET1@127.0.0.1/a', chek: 1}",
         "- {url: \"http://me:S3CRET1${env('NOT_SET_HERE')}@127.0.0.1/a\", chek: 1}",
         "- {proxy: http://me:a'S3CRET1@127.0.0.1, chek: 1}",
+        "- {url: 'me:S3CRET1@127.0.0.1:1', chek: 1}",
+        "- {url: me:S3CRET1@127.0.0.1, chek: 1}",
+        "- {url: \"http:/me:S3CRET1@127.0.0.1\", chek: 1}",
+        "- {url: '//me:S3CRET1@127.0.0.1', chek: 1}",
+        "- {url: 'http//me:a b/S3CRET1@127.0.0.1', chek: 1}",
+        "- {proxy: 'me:S3CRET1@127.0.0.1:1', chek: 1}",
         "- {POST: /, json: {user: a, pass: S3CRET1}, chek: 1}",
         "- {POST: /, json: {passwort: S3CRET1, otp: S3CRET1, cvv: S3CRET1, userJwt: S3CRET1}, chek: 1}",
         "- {GET: /, headers: {X-Session: S3CRET1, X-CSRF: S3CRET1}, chek: 1}",
@@ -290,6 +361,7 @@ fn what_is_no_secret_is_shown_with_the_mistake() {
         ("- {GET: /items, chek: 1, json: {token_bytes: 64KiB}}", "{token_bytes: 64KiB}"),
         ("- {GET: 'http://h:80/@user/x?a=b@c', chek: 1}", "'http://h:80/@user/x?a=b@c'"),
         ("- {url: http://h, x: a@b}", "{url: http://h, x: a@b}"),
+        ("- {url: 'h:80/a@b', x: a@b}", "{url: 'h:80/a@b', x: a@b}"),
         ("- {GET: \"/${hmac(env('SHOWN'), 'shown'}\"}", "hmac(env('SHOWN'), 'shown'"),
     ] {
         let told = told("", &format!("      {step}"));

@@ -57,8 +57,16 @@ objectives: ['p99 < ${env(\"TIDEMARK_TEST_TOKEN\")}']
 ";
     fs::write(folder.path().join("s.yaml"), scenario).unwrap();
     fs::write(folder.path().join("t.yaml"), scenario.lines().take(3).collect::<Vec<_>>().join("\n")).unwrap();
+    let simple = "sessions: {a: {steps: [GET: /]}}\nload: {rate: 100/s, hold: 1s}\n";
+    fs::write(folder.path().join("u.yaml"), simple).unwrap();
+    let of_url = format!("system: {{url: 'me:of-the-environment@127.0.0.1:1'}}\n{simple}");
+    fs::write(folder.path().join("v.yaml"), of_url).unwrap();
     for arguments in [
         &["check", "s.yaml"][..],
+        &["check", "v.yaml"],
+        &["run", "u.yaml", "--url", "me:of-the-environment@127.0.0.1:1", "--out", "of-a-wrong-url"],
+        &["run", "u.yaml", "--url=http:/me:of-the-environment@127.0.0.1:1"],
+        &["run", "u.yaml", "--url=http://127.0.0.1:1", "--proxy", "me:of-the-environment@127.0.0.1:1"],
         &["run", "t.yaml", "-q", "--out", "of-the-environment"],
         &["hit", "ftp://me:of-the-environment@host/?token=of-the-environment"],
         &["hit", "http://me:a/of-the-environment@127.0.0.1:1/", "-n", "1"],
@@ -73,6 +81,9 @@ objectives: ['p99 < ${env(\"TIDEMARK_TEST_TOKEN\")}']
         assert!([1, 2].contains(&code(&output)), "{arguments:?}: {}", stderr(&output));
         let said = stderr(&output) + &stdout(&output);
         assert!(said.contains("error:") && !said.contains("of-the-environment"), "{arguments:?}: {said}");
+    }
+    if folder.path().join("of-a-wrong-url").exists() {
+        assert_eq!(found(&folder.path().join("of-a-wrong-url"), &["of-the-environment"]), [""; 0]);
     }
 }
 

@@ -34,6 +34,51 @@ pub(super) fn masked_argument(before: Option<&str>, argument: &str) -> String {
         .unwrap_or_else(|| argument.to_owned())
 }
 
+/// The secret in an argument of a command that [`masked_argument`] masks, and its name.
+pub(super) fn secret_argument<'t>(before: Option<&'t str>, argument: &'t str) -> Option<(&'t str, &'t str)> {
+    let masked = masked_argument(before, argument);
+    if masked == MASK {
+        return before.map(|before| (before.trim_start_matches('-'), argument));
+    }
+    let of_flag = HEADER_FLAGS.iter().chain(&SETTING_FLAGS).find_map(|flag| argument.strip_prefix(flag));
+    let rest = of_flag.map_or(argument, |rest| rest.strip_prefix('=').unwrap_or(rest));
+    rest.split_once([':', '='])
+        .filter(|_| masked != argument)
+        .map(|(name, value)| (name.trim(), value.trim()))
+}
+
+/// A command that is one text, its arguments masked.
+pub(super) fn masked_words(text: &str) -> String {
+    let (mut out, mut done) = (String::new(), 0);
+    let mut before = None;
+    for word in words(text) {
+        let masked = masked_argument(before, word);
+        let at = word.as_ptr() as usize - text.as_ptr() as usize;
+        out.extend([&text[done..at], &masked]);
+        done = at + word.len();
+        before = Some(word);
+    }
+    out + &text[done..]
+}
+
+/// The words of a command, without quotes around them.
+pub(super) fn words(text: &str) -> Vec<&str> {
+    let mut quote = None;
+    let ends = |c: char| {
+        match quote {
+            Some(mark) if mark == c => quote = None,
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            _ => {}
+        }
+        quote.is_none() && c.is_whitespace()
+    };
+    let words = text.split(ends).map(|word| match word.chars().next() {
+        Some(mark @ ('"' | '\'')) => word.trim_matches(mark),
+        _ => word,
+    });
+    words.filter(|word| !word.is_empty()).collect()
+}
+
 /// Names and values of secrets in an argument of a command, which may say by the argument before what it is.
 pub(super) fn named_in_argument(before: &str, argument: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
@@ -97,6 +142,23 @@ pub(super) fn masked_value(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_in_one_text_is_masked_word_by_word() {
+        assert_eq!(
+            masked_words("./serve  --token S1 --n 5 -H \"Cookie: a=S1\" --set 'pin=S1' x"),
+            "./serve  --token *** --n 5 -H \"Cookie: ***\" --set 'pin=***' x"
+        );
+        for (before, argument, wanted) in [
+            ("--token", "S1", Some(("token", "S1"))),
+            ("-H", "Cookie: a=S1", Some(("Cookie", "a=S1"))),
+            ("x", "--header=X-Api-Key:S1", Some(("X-Api-Key", "S1"))),
+            ("--set", "pin=S1", Some(("pin", "S1"))),
+            ("--n", "a=b", None),
+        ] {
+            assert_eq!(secret_argument(Some(before), argument), wanted, "{argument}");
+        }
+    }
 
     #[test]
     fn a_header_keeps_its_scheme_and_its_holes() {

@@ -38,7 +38,7 @@ regexes! {
     TAG r#"<[A-Za-z_][^\s<>]*\s(?:[^<>"']|"[^"]*(?:"|$)|'[^']*(?:'|$))*"#;
     ATTRIBUTE r#"(?<before>\s(?:[A-Za-z0-9_.\-]{1,64}:)?(?<name>[A-Za-z0-9_.\-]{1,64})\s*=\s*(?:\\?"|'))(?<secret>[^"'\\]+)"#;
     BELOW r#""(?<name>(?:[^"\\\s]|\\[^"\s]){1,64})"\s*:\s*[\[{]"#;
-    NAMED r#"(?m)(?<before>^|[^\w$.\\/:\-])[ \t]*(?<quote>['"]?)(?<name>[\w$][\w$.\-]{0,63})['"]?[ \t]*:(?<space>[ \t]*)(?<scheme>(?i:bearer|basic|digest|token|apikey|negotiate)[ \t]+)?"#;
+    NAMED r#"(?m)(?<before>^|[^\w$.\\/:\-]|\\[nrt])[ \t]*(?<quote>['"]?)(?<name>[\w$][\w$.\-]{0,63})['"]?[ \t]*:(?<space>[ \t]*)(?<scheme>(?i:bearer|basic|digest|token|apikey|negotiate)[ \t]+)?"#;
     LOGIN r#"(?<before>(?:^|\s)(?:-[uU]|--user|--proxy-user)(?:\s*|=)["']?[^\s:"'/]*:)(?<secret>[^\s"']+)"#;
     CURL_VALUE r#"(?<before>(?:^|\s)(?:--cookie|--oauth2-bearer|--pass|--proxy-pass)(?:\s+|=)["']?)(?<secret>[^\s"']+)"#;
     ASSIGNED r#"(?m)(?<before>(?:^|[\s;,|({'"`#])(?<name>[A-Za-z0-9_.\-]{1,64})(?:[ \t]+(?::?=|=>)[ \t]*|(?::?=|=>)[ \t]+|:=)["']?)(?<secret>[^\s"'`=>~$?:@%<][^\s"'`]*)"#;
@@ -81,8 +81,56 @@ impl Way {
 
 /// A text of whatever kind without what stands in it beside a secret's name.
 pub(super) fn masked(text: &str, way: Way) -> Cow<'_, str> {
+    // in a source the others are found with what goes on below
+    by_patterns(text, way, way != Way::InPlace)
+}
+
+/// What stands in a text beside a secret's name, and that name.
+pub(super) fn found(text: &str) -> Vec<(&str, &str)> {
+    let masked = by_patterns(text, Way::InPlace, true);
+    let Cow::Owned(masked) = masked else { return Vec::new() };
+    let mut found = Vec::new();
+    // of the value that a star stands for
+    let mut begin = None;
+    let mut put = |value: Range<usize>| {
+        let (before, value) = (&text[..value.start], &text[value]);
+        if value.chars().all(|c| c == '*') {
+            return;
+        }
+        match before.ends_with('/') || before.to_ascii_lowercase().ends_with("%2f") {
+            // of a URL; a user alone is no secret
+            true => found.extend(value.split_once(':').map(|(_, password)| ("password", password))),
+            false => found.push((name_before(before), value)),
+        }
+    };
+    for ((at, _), c) in text.char_indices().zip(masked.chars()) {
+        match (c == '*', begin) {
+            (true, None) => begin = Some(at),
+            (false, Some(from)) => {
+                put(from..at);
+                begin = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some(from) = begin {
+        put(from..text.len());
+    }
+    found
+}
+
+/// The name beside which a value stands that follows.
+fn name_before(text: &str) -> &str {
+    let is_other = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    let mut words = text.rsplit(is_other).filter(|word| !word.is_empty());
+    let name = words.next().unwrap_or_default();
+    // `Authorization: Bearer …`
+    if SCHEMES.contains(&name.to_ascii_lowercase().as_str()) { words.next().unwrap_or(name) } else { name }
+}
+
+fn by_patterns(text: &str, way: Way, all: bool) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
-    if way != Way::InPlace {
+    if all {
         then(&mut text, |text| below(text, way));
     }
     then(&mut text, |text| elements(text, way));
@@ -90,8 +138,7 @@ pub(super) fn masked(text: &str, way: Way) -> Cow<'_, str> {
     then(&mut text, |text| user_infos(text, way));
     then(&mut text, |text| parameters(text, way));
     then(&mut text, |text| fields(text, way));
-    if way != Way::InPlace {
-        // in a source these are found with what goes on below
+    if all {
         then(&mut text, |text| headers(text, way));
         then(&mut text, |text| named(text, way));
     }
@@ -270,6 +317,19 @@ fn behind<'t>(
 fn yaml_value(text: &str) -> (Range<usize>, usize) {
     let is_line_end = |c: char| matches!(c, '\r' | '\n');
     let next = |at: usize| text[at..].chars().next();
+    // within a text of JSON quotes are escaped
+    let escapes = text.len() - text.trim_start_matches('\\').len();
+    if let Some(mark) = next(escapes).filter(|mark| escapes > 0 && ['"', '\''].contains(mark)) {
+        let begin = escapes + 1;
+        let is_end = |at: &usize| {
+            let before = &text[begin..*at];
+            before.len() - before.trim_end_matches('\\').len() <= escapes
+        };
+        let line = text[begin..].find(is_line_end).map_or(text.len(), |length| begin + length);
+        let close = text[begin..line].match_indices(mark).map(|(at, _)| begin + at).find(is_end);
+        let end = close.map_or(line, |at| begin + text[begin..at].trim_end_matches('\\').len());
+        return (begin..end, close.map_or(line, |at| at + 1));
+    }
     if let Some(mark) = next(0).filter(|mark| ['"', '\''].contains(mark)) {
         let mut at = 1;
         while let Some(c) = next(at).filter(|c| *c != mark && !is_line_end(*c)) {
@@ -344,12 +404,14 @@ fn named(text: &str, way: Way) -> Cow<'_, str> {
         let rest = &text[whole.end()..];
         let (value, end) = yaml_value(rest);
         looked_at = whole.end() + end;
-        let (value, is_quoted) = (&rest[value.clone()], value.start > 0);
+        let (begin, is_quoted) = (whole.end() + value.start, value.start > 0);
+        let value = &rest[value];
         if value.is_empty() || (found["space"].is_empty() && value.starts_with("//")) {
             continue;
         }
         let before = text[..whole.start() + found["before"].len()].trim_end();
-        let follows_a_word = before.ends_with(char::is_alphanumeric) && !found["before"].contains('\n');
+        let is_line = found["before"].contains(['\n', '\\']);
+        let follows_a_word = before.ends_with(char::is_alphanumeric) && !is_line;
         let goes_on =
             rest[end..].starts_with(' ') && rest[end..].trim_start().starts_with(char::is_alphanumeric);
         let is_prose = found["quote"].is_empty() && (follows_a_word || goes_on);
@@ -361,7 +423,7 @@ fn named(text: &str, way: Way) -> Cow<'_, str> {
             && way.is_masked(name, value)
             && (is_quoted || way == Way::Traffic || !is_prose)
         {
-            out.put(whole.end() + usize::from(is_quoted), value.len(), &way.mask(value));
+            out.put(begin, value.len(), &way.mask(value));
         }
     }
     out.done()
@@ -487,7 +549,7 @@ fn leaves(name: &str, text: &str, way: Way, out: &mut String) -> usize {
                 at = (end + 1).min(bytes.len());
                 match kept {
                     true => out.push_str(&text[begin..at]),
-                    false => out.extend(["\"", MASK, &text[end..at]]),
+                    false => out.extend(["\"", &way.mask(inside), &text[end..at]]),
                 }
                 continue;
             }
@@ -497,6 +559,7 @@ fn leaves(name: &str, text: &str, way: Way, out: &mut String) -> usize {
                 let is_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
                 at += bytes[at..].iter().take_while(|byte| is_number(byte)).count();
                 match is_secret(name, &text[begin..at]) {
+                    true if way == Way::InPlace => out.push_str(&way.mask(&text[begin..at])),
                     true => out.extend(["\"", MASK, "\""]),
                     false => out.push_str(&text[begin..at]),
                 }
@@ -677,8 +740,40 @@ mod tests {
             ("Cookie: sid=***; b=***", "Cookie: sid=***; b=***"),
             ("Cookie: sid=***; b=ab", "Cookie: ***"),
             ("(--set token=***), token=***.", "(--set token=***), token=***."),
+            (
+                r#"{"query":"mutation { login(user: \"a\", password: \"S1 S2\") { t } }","n":1}"#,
+                r#"{"query":"mutation { login(user: \"a\", password: \"***\") { t } }","n":1}"#,
+            ),
+            (
+                r#"{"query":"{\nlogin(\npassword:\"a\\\"b\" n: 1)"}"#,
+                r#"{"query":"{\nlogin(\npassword:\"***\" n: 1)"}"#,
+            ),
+            (
+                r#""{\"q\":\"a(password: \\\"S1\\\", n: 5)\"}""#,
+                r#""{\"q\":\"a(password: \\\"***\\\", n: 5)\"}""#,
+            ),
+            (r#"{"query":"a(password: \"cut of"#, r#"{"query":"a(password: \"***"#),
         ] {
             assert_eq!(masked(given, Way::Traffic), wanted);
+        }
+    }
+
+    #[test]
+    fn what_stands_beside_a_name_is_found_with_it() {
+        for (given, wanted) in [
+            ("GET /a?n=5&api_key=ab", [("api_key", "ab")].as_slice()),
+            ("user=a&password=ab&pin=1234", &[("password", "ab"), ("pin", "1234")]),
+            (
+                r#"{"password":"ü\"b","tokens":["c", 1234567890123]}"#,
+                &[("password", r#"ü\"b"#), ("tokens", "c"), ("c", "1234567890123")],
+            ),
+            ("login(password: \"ab\")", &[("password", "ab")]),
+            ("Authorization: Bearer ab", &[("Authorization", "ab")]),
+            ("http://me:ab@h/", &[("password", "ab")]),
+            ("<a><pwd>ab</pwd></a>", &[("pwd", "ab")]),
+            ("token=${t}, token=***, n=5", &[]),
+        ] {
+            assert_eq!(found(given), wanted, "{given}");
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::login_without_scheme;
 use super::names::{is_secret, is_secret_name, is_strong, scheme, unescaped};
 use super::pattern::{URL_BYTES_MAX, beginning, literals, user_info, whole_user_info};
 use crate::pieces::{Piece, split};
@@ -253,12 +254,24 @@ impl<'t> Raw<'t> {
             _ => (begin..end, user_info),
         };
         let value = beginning(self.text.get(value).unwrap_or_default(), URL_BYTES_MAX);
-        let Some(info) = value.split_once("://").and_then(|(_, rest)| of(rest)) else { return };
+        let info = match value.split_once("://") {
+            Some((_, rest)) => of(rest),
+            None => login_without_scheme(self.line_of_url(value, begin)),
+        };
+        let Some(info) = info else { return };
         let at = info.as_ptr() as usize - self.text.as_ptr() as usize;
         if info.contains("${") {
             self.found.extend(literals(info).into_iter().map(|range| at + range.start..at + range.end));
         } else if !info.is_empty() {
             self.found.push(at..at + info.len());
+        }
+    }
+
+    /// A value that begins at a byte, up to what stands behind it.
+    fn line_of_url(&self, value: &'t str, begin: usize) -> &'t str {
+        match self.text[begin..].starts_with(['"', '\'']) {
+            true => value,
+            false => value.split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or_default(),
         }
     }
 

@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use super::arguments::{masked_argument, masked_value};
+use super::arguments::{masked_argument, masked_value, masked_words, secret_argument, words};
 use super::names::{is_secret, is_secret_name, scheme};
-use super::{Origin, Secrets};
+use super::{LONG, Origin, SOURCE_SECRETS_MAX, Secrets, pattern};
 use crate::pieces::{Piece, split};
 use crate::steps;
 use crate::yaml::{Content, Node, Position};
 
 /// What the names of a mapping are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Names {
+enum Names<'t> {
     /// Words of the language.
     Keys,
     /// Of headers.
@@ -24,11 +24,13 @@ enum Names {
     Auth,
     /// Of what is looked for in answers: beside them stands no value of a secret.
     Tests,
+    /// Of parts of a secret of this name: all of them are secret.
+    Below(&'t str),
 }
 
 /// The text without them. What stands beside a secret's name is added to `secrets` first.
 pub(crate) fn masked(root: &Node, text: &str, secrets: &mut Secrets) -> String {
-    let mut walk = Walk { secrets, changes: Vec::new() };
+    let mut walk = Walk { secrets, changes: Vec::new(), literals: 0 };
     walk.node(root, Names::Keys);
     let mut changes = walk.changes;
     changes.extend(remarks(root, text, secrets));
@@ -115,23 +117,29 @@ fn all_scalars(node: &Node, found: &mut Vec<Range<usize>>) {
 struct Walk<'a> {
     secrets: &'a mut Secrets,
     changes: Vec<Change>,
+    /// How many values became known by the names beside them.
+    literals: usize,
 }
 
 impl Walk<'_> {
-    fn node(&mut self, node: &Node, names: Names) {
+    fn node(&mut self, node: &Node, names: Names<'_>) {
         match &node.content {
-            Content::Scalar { text, .. } => self.scalar(node, text.clone(), text),
+            Content::Scalar { text, .. } => match names {
+                Names::Below(name) if is_secret(name, text) => self.value(name, node, text),
+                _ => self.scalar(node, text.clone(), text),
+            },
             Content::List(items) => items.iter().for_each(|item| self.node(item, names)),
             Content::Map(entries) => entries.iter().for_each(|(key, value)| self.entry(key, value, names)),
         }
     }
 
-    fn entry(&mut self, key: &Node, value: &Node, names: Names) {
+    fn entry(&mut self, key: &Node, value: &Node, names: Names<'_>) {
         let name = key.text().unwrap_or_default();
         match (names, &value.content) {
             (Names::Headers, Content::Scalar { text, .. }) if is_secret_name(name) => {
                 if let Ok([Piece::Literal(literal)]) = split(text).as_deref() {
                     self.secrets.add(name, Origin::Header, scheme(literal).1);
+                    self.known(name, literal);
                 }
                 self.scalar(value, masked_value(text), text);
             }
@@ -145,14 +153,16 @@ impl Walk<'_> {
                 self.scalar(value, masked_value(text), text);
             }
             (Names::Values, Content::Scalar { text, .. }) if is_secret(name, text) => {
-                self.scalar(value, masked_value(text), text);
+                self.value(name, value, text);
             }
-            (Names::Values, Content::List(items)) if is_secret_name(name) => {
-                for item in items {
-                    match &item.content {
-                        Content::Scalar { text, .. } => self.scalar(item, masked_value(text), text),
-                        _ => self.node(item, names),
-                    }
+            (Names::Values, Content::List(_)) if is_secret_name(name) => self.node(value, Names::Below(name)),
+            (Names::Values, Content::Map(fields)) if is_secret_name(name) => {
+                // of a form's part only the text is secret
+                let has = |(key, _): &(Node, Node)| matches!(key.text(), Some("file" | "text"));
+                let is_part = fields.iter().any(has);
+                for (key, value) in fields {
+                    let is_open = is_part && matches!(key.text(), Some("file" | "name" | "type"));
+                    self.node(value, if is_open { Names::Keys } else { Names::Below(name) });
                 }
             }
             (Names::Auth, Content::Scalar { text, .. }) if name != "user" => {
@@ -162,6 +172,10 @@ impl Walk<'_> {
                 self.scalar(value, masked_value(text), text);
             }
             (Names::Keys, Content::List(items)) if name == "command" || name == "agent" => self.words(items),
+            (Names::Keys, Content::Scalar { text, .. }) if name == "command" || name == "agent" => {
+                self.known_words(words(text).into_iter());
+                self.scalar(value, masked_words(text), text);
+            }
             (Names::Keys, Content::List(items)) if name == "before" || name == "after" => {
                 for item in items {
                     match &item.content {
@@ -181,6 +195,7 @@ impl Walk<'_> {
 
     /// Those of a command.
     fn words(&mut self, words: &[Node]) {
+        self.known_words(words.iter().map(|word| word.text().unwrap_or_default()));
         let mut before = None;
         for word in words {
             match word.text() {
@@ -191,8 +206,49 @@ impl Walk<'_> {
         }
     }
 
+    /// Takes what is secret in the arguments of a command.
+    fn known_words<'t>(&mut self, words: impl Iterator<Item = &'t str>) {
+        let mut before = None;
+        for word in words {
+            if let Some((name, value)) = secret_argument(before, word) {
+                self.known(name, value);
+            }
+            before = Some(word);
+        }
+    }
+
+    /// The value of a secret of this name: its texts beside holes become known.
+    fn value(&mut self, name: &str, node: &Node, text: &str) {
+        match split(text).as_deref() {
+            Ok([Piece::Literal(literal)]) => self.known(name, literal),
+            Ok(pieces) => {
+                for piece in pieces {
+                    // a short one, such as `user-`, says nothing
+                    if let Piece::Literal(literal) = piece
+                        && literal.trim().chars().count() >= LONG
+                    {
+                        self.known(name, literal);
+                    }
+                }
+            }
+            Err(_) => {}
+        }
+        self.scalar(node, masked_value(text), text);
+    }
+
+    /// Takes a value, up to a bound: what is masked here is masked wherever it is said again.
+    fn known(&mut self, name: &str, value: &str) {
+        if self.literals < SOURCE_SECRETS_MAX {
+            self.literals += 1;
+            self.secrets.add_literal(name, value);
+        }
+    }
+
     /// `masked`: by its name, if it has one.
     fn scalar(&mut self, node: &Node, masked: String, text: &str) {
+        for (name, value) in pattern::found(text) {
+            self.known(name, value);
+        }
         let masked = self.secrets.masked(&masked);
         if masked != text {
             let Position { start, end, .. } = node.position;
@@ -206,13 +262,13 @@ fn is_auth((kind, _): &(Node, Node)) -> bool {
     matches!(kind.text(), Some("basic" | "bearer"))
 }
 
-fn of_key(name: &str) -> Names {
+fn of_key(name: &str) -> Names<'static> {
     match name {
         "headers" => Names::Headers,
         "env" => Names::Variables,
         "check" | "extract" | "until" => Names::Tests,
         // those of the scenario, and those that a comparison sets
-        "settings" | "set" => Names::Values,
+        "settings" | "set" | "rows" => Names::Values,
         name if steps::has_values(name) => Names::Values,
         _ => Names::Keys,
     }

@@ -1,9 +1,11 @@
 //! From a URL.
 
+use tidemark_scenario::secrets::is_secret;
 use tidemark_scenario::source::{Load, Map, Method, Request, Scenario, Session, System, verbatim};
 use tidemark_scenario::system_url::SystemUrl;
-use url::{Position, Url};
+use url::{Position, Url, form_urlencoded};
 
+use super::names::Settings;
 use super::objectives;
 use crate::failure::Failure;
 
@@ -13,7 +15,7 @@ const DOCUMENTS: [&str; 4] = ["openapi.json", "openapi.yaml", "swagger.json", "s
 /// A scenario of one request.
 pub(super) fn scenario(text: &str) -> Result<Scenario, Failure> {
     let url = read(text)?;
-    let path = &url[Position::BeforePath..Position::AfterQuery];
+    let (query, settings) = query(&url);
     let mut comment =
         "Made by tidemark init. All keys: docs/scenario.md; mistakes: tidemark check FILE.".to_owned();
     if DOCUMENTS.iter().any(|name| url.path().ends_with(name)) {
@@ -22,10 +24,12 @@ pub(super) fn scenario(text: &str) -> Result<Scenario, Failure> {
     let step = Request {
         comment: "More steps go below this one: what a user does, in order; POST, think, extract, …".into(),
         check: Map::from([("status", 200u64)]),
-        ..Request::new(Method::Get, verbatim(path))
+        query: query.secret,
+        ..Request::new(Method::Get, verbatim(url.path()) + &query.open)
     };
     Ok(Scenario {
         comment,
+        settings,
         system: Some(System {
             url: Some(verbatim(&url[..Position::BeforePath]).into()),
             ..System::default()
@@ -42,6 +46,35 @@ pub(super) fn scenario(text: &str) -> Result<Scenario, Failure> {
         objectives: objectives(),
         ..Scenario::default()
     })
+}
+
+/// What is asked in a URL.
+#[derive(Default)]
+struct Query {
+    /// As it stands there, with its `?`.
+    open: String,
+    /// Secrets: a setting stands for each.
+    secret: Map,
+}
+
+/// What a URL asks, and the settings for what is secret in it.
+fn query(url: &Url) -> (Query, Map) {
+    let (mut query, mut settings) = (Query::default(), Settings::new(Map::new()));
+    for pair in url.query().into_iter().flat_map(|query| query.split('&')) {
+        let meant = form_urlencoded::parse(pair.as_bytes()).next();
+        match meant.filter(|(name, value)| is_secret(name, value)) {
+            Some((name, _)) => {
+                let comment = "a secret, not copied from the URL: set this variable, or give --set";
+                let setting = settings.secret(format!("secret {name}"), &name, "url_secret", comment);
+                query.secret.insert(verbatim(&name), format!("${{{setting}}}"));
+            }
+            None => {
+                query.open += if query.open.is_empty() { "?" } else { "&" };
+                query.open += &verbatim(pair);
+            }
+        }
+    }
+    (query, settings.map)
 }
 
 fn read(text: &str) -> Result<Url, Failure> {

@@ -533,6 +533,9 @@ fn a_documents_address_says_what_to_do() {
     let text = checked(&page::scenario("http://h/v3/openapi.json").unwrap().into());
     assert!(text.contains("save it and run tidemark init FILE"), "{text}");
     assert!(!checked(&page::scenario("http://h/").unwrap().into()).contains("save it"));
+    let text = checked(&page::scenario("http://h/a?n=5&api_key=Hunter2xZq&token_bytes=64").unwrap().into());
+    assert!(!text.contains("Hunter2xZq") && text.contains("${env("), "{text}");
+    assert!(text.contains("/a?n=5&token_bytes=64") && text.contains("{api_key: \"${api_key}\"}"), "{text}");
 }
 
 #[test]
