@@ -83,10 +83,13 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     !says_nothing && is_secret_name(name) && (is_strong(name) || !(is_quantity(value) || is_word()))
 }
 
-/// Whether this is `--pin system=0`, which names cores.
+/// Whether this is `--pin system=0` or `--pin 0-3`, which names cores. A PIN has four digits or more.
 fn is_of_cores(name: &str, value: &str) -> bool {
+    let is_core =
+        |core: &str| (1..=3).contains(&core.len()) && core.bytes().all(|byte| byte.is_ascii_digit());
     let sides = ["system=", "driver="];
-    name.trim_start_matches('-') == "pin" && sides.iter().any(|side| value.starts_with(side))
+    name.trim_start_matches('-') == "pin"
+        && (sides.iter().any(|side| value.starts_with(side)) || value.split([',', '-']).all(is_core))
 }
 
 /// Whether this stands in a secret's place, with what ends a sentence or brackets behind it.
@@ -163,6 +166,7 @@ mod tests {
         assert!(is_secret("password", "1234") && is_secret("token", "a1b2"));
         assert!(!is_secret("password", "password") && !is_secret("token", "10s") && !is_secret("n", "x"));
         assert!(is_secret("pin", "1234") && !is_secret("--pin", "system=0-1"));
+        assert!(!is_secret("--pin", "0,2-3") && is_secret("--pin", "12-3456"));
         assert!(!is_secret("token_type", "Bearer") && is_secret("password", "bearer"));
         assert!(!is_secret("Access-Control-Allow-Credentials", "true"));
     }
