@@ -99,7 +99,7 @@ sessions: {s: {steps: [GET: /a]}}"#;
     let of_words = "system: {command: [sh, -c, 'echo Hunter2xZq', x, --password, Hunter2xZq], port: 1}
 sessions: {s: {steps: [GET: /a]}}";
     let of_rows = "feeders: {u: {rows: [{user: a, password: Hunter2xZq}]}}
-sessions: {s: {steps: [{POST: /a, json: {x: '${u.password}'}}]}}";
+sessions: {s: {steps: [{take: u}, {POST: /a, json: {x: '${password}'}}]}}";
     for text in [set, of_command, of_words, of_rows] {
         let plan = load(&format!("{text}{LOAD}"), &[]).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(plan.secrets.masked("got Hunter2xZq"), "got ***", "{text}");
