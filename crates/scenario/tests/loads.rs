@@ -262,7 +262,7 @@ fn what_variables_come_to_hold_is_refused_where_lengths_say_it() {
             .map_or_else(|error| error.to_string(), |_| String::new())
     };
     let long = "set: {a: 'x${random_text(65536)}', b: '${pad(7, 40000)}'}";
-    let wanted = "the variables of 30000 users in \"s\" come to hold 2.949GiB; at most 2GiB for all together";
+    let wanted = "the variables of 30000 users hold at least 2.949GiB; at most 2GiB for all together";
     let said = told(30_000, long);
     assert!(said.starts_with("s.yaml:1:") && said.contains(wanted), "{said}");
     assert_eq!(told(20_000, long), "");
