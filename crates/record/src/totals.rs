@@ -94,8 +94,6 @@ pub struct Totals {
     bodies: Vec<Bodies>,
     /// When the load began, microseconds since the run began.
     load_begin_us: Option<u64>,
-    /// By label: when a request of it was first seen, microseconds since the run began: later steps of a session are asked later.
-    first_seen_us: Vec<Option<u64>>,
     /// Time of the window that users lost.
     pub lost_time: LostTime,
     /// By label: good answers to requests that were open for the whole window, and how long the fastest took, microseconds.
@@ -165,7 +163,6 @@ impl Totals {
             sessions_begun: Vec::new(),
             bodies: labels.iter().map(|_| Bodies::default()).collect(),
             load_begin_us: None,
-            first_seen_us: vec![None; labels.len()],
             lost_time: LostTime::default(),
             outlasting: BTreeMap::new(),
             all_service_time_us: new_merged(),
@@ -276,23 +273,8 @@ impl Totals {
             }
             self.sessions_begun[kind] += count;
         }
-        let load_begin_us = self.load_begin_us.map_or(interval.start_us, |us| us.min(interval.start_us));
-        self.load_begin_us = Some(load_begin_us);
-        let end_us = interval.end_us;
-        let answered = interval.series.iter().map(|series| {
-            let took_us = if series.response_time_us.is_empty() { 0 } else { series.response_time_us.min() };
-            // histograms tell times a little too short
-            (series.label, end_us.saturating_sub(took_us + took_us / 100))
-        });
-        let open = interval.open_by_label.iter().map(|(label, _)| (*label, end_us));
-        for (label, seen_us) in answered.chain(open) {
-            // within an interval nobody knows when: what is asked in the first is asked from the begin on
-            let is_first = seen_us <= load_begin_us + end_us.saturating_sub(interval.start_us);
-            let seen_us = if is_first { load_begin_us } else { seen_us };
-            if let Some(first) = self.first_seen_us.get_mut(usize::from(label)) {
-                *first = Some(first.map_or(seen_us, |us| us.min(seen_us)));
-            }
-        }
+        self.load_begin_us =
+            Some(self.load_begin_us.map_or(interval.start_us, |us| us.min(interval.start_us)));
         self.lost_time.add(&interval.lost_time);
         self.add_examples(&interval.examples);
         for (status, count) in &interval.statuses {

@@ -141,7 +141,7 @@ impl<'a> Measured<'a> {
     pub fn at_most(&self, objective: &Objective) -> Option<(f64, f64)> {
         let of = self.totals.achieved();
         (objective.metric == Metric::AchievedShare && of.at_most > of.share)
-            .then_some((of.at_most, of.steady_s))
+            .then_some((of.at_most, of.fastest_s))
     }
 
     /// The figure that an objective is about; none where there was nothing to measure it on, and for what the ledger decides.
