@@ -67,14 +67,23 @@ impl Flaw {
     }
 }
 
+/// What an extraction found in good answers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Finds {
+    /// In how many nothing, and in how many something.
+    missed: u64,
+    found: u64,
+    /// Whether nothing in the last answer, good or not.
+    missed_last: bool,
+}
+
 /// Extractions and checks of one request, as one thread carries them out.
 #[derive(Debug)]
 pub(crate) struct Probe {
     extractions: Vec<Extraction>,
     checks: Vec<Check>,
-    /// How often each extraction found nothing in a good answer, and how often something; and whether it found nothing in the
-    /// last one.
-    not_found: Vec<(u64, u64, bool)>,
+    /// Of each extraction.
+    finds: Vec<Finds>,
     /// Room for the groups of each extraction's regular expression.
     groups: Vec<Option<CaptureLocations>>,
     /// Whether the body is kept.
@@ -189,7 +198,7 @@ impl Probe {
             extractions: request.extractions.clone(),
             checks: request.checks.clone(),
             groups: request.extractions.iter().map(groups).collect(),
-            not_found: vec![(0, 0, false); request.extractions.len()],
+            finds: vec![Finds::default(); request.extractions.len()],
             needs_body: request.needs_body(),
             looks: !(request.checks.is_empty() && request.extractions.is_empty()),
             looks_at_body: request.looks_at_body(),
@@ -249,7 +258,7 @@ impl Probe {
             let (found, has_room) = scratch.held.write(environment.shared, slot, |slot| {
                 is_asked && extract(&extraction.source, groups, (answer, now_s), slot, &mut scratch.text)
             });
-            self.not_found[index].2 = !found;
+            self.finds[index].missed_last = !found;
             if !has_room {
                 return Err(Flaw::NoRoom(index));
             }
@@ -264,8 +273,8 @@ impl Probe {
         for index in 0..self.checks.len() {
             self.check(index, answer, &mut environment.context(slots), scratch)?;
         }
-        for (count, found, missed) in &mut self.not_found {
-            *if *missed { count } else { found } += 1;
+        for finds in &mut self.finds {
+            *if finds.missed_last { &mut finds.missed } else { &mut finds.found } += 1;
         }
         Ok(())
     }
@@ -325,9 +334,9 @@ impl Probe {
     /// The variables of extractions of which the scenario does not say that they may find nothing; how often each did so in a
     /// good answer, and how often it found something.
     pub fn not_found(&self) -> impl Iterator<Item = (SlotIndex, u64, u64)> {
-        let all = self.extractions.iter().zip(&self.not_found);
+        let all = self.extractions.iter().zip(&self.finds);
         let told = all.filter(|(extraction, _)| extraction.when_missing == WhenMissing::Tell);
-        told.map(|(extraction, (count, found, _))| (extraction.slot, *count, *found))
+        told.map(|(extraction, finds)| (extraction.slot, finds.missed, finds.found))
     }
 
     /// What was kept from an answer with this flaw, or with none. Nothing was where it has the wrong status, or a body that
@@ -338,16 +347,15 @@ impl Probe {
             Some(Flaw::Extraction(index) | Flaw::NoRoom(index)) => index + 1,
             _ => self.extractions.len(),
         };
-        let kept =
-            self.extractions[..looked_at].iter().zip(&self.not_found).map(|(extraction, (.., missed))| {
-                let slot = usize::from(extraction.slot);
-                let value = variables.slots.get(slot).filter(|_| !missed);
-                Extracted {
-                    variable: variables.names.get(slot).cloned().unwrap_or_default(),
-                    source: words::source(&extraction.source),
-                    value: value.and_then(|slot| told::text(slot.value())),
-                }
-            });
+        let kept = self.extractions[..looked_at].iter().zip(&self.finds).map(|(extraction, finds)| {
+            let slot = usize::from(extraction.slot);
+            let value = variables.slots.get(slot).filter(|_| !finds.missed_last);
+            Extracted {
+                variable: variables.names.get(slot).cloned().unwrap_or_default(),
+                source: words::source(&extraction.source),
+                value: value.and_then(|slot| told::text(slot.value())),
+            }
+        });
         kept.collect()
     }
 

@@ -53,12 +53,12 @@ impl HeldValues {
         true
     }
 
-    /// Puts a value that was just made into a variable, and leaves its old buffer for the next one. False as of
-    /// [`write`](HeldValues::write).
+    /// Puts a value that was just made into a variable, and leaves its old buffer for the next one. Returns false as
+    /// [`write`](HeldValues::write) does.
     #[inline]
     pub fn put(&mut self, shared: &Shared, slot: &mut Slot, made: &mut Slot) -> bool {
         let ((), has_room) = self.write(shared, slot, |slot| std::mem::swap(slot, made));
-        // else a short value would get it
+        // a short value must not keep a large buffer
         if made.held_bytes() > KEPT_BYTES {
             made.free();
         }

@@ -204,8 +204,8 @@ impl Account {
             ),
             (
                 end.values_not_kept,
-                "values were not kept by variables, and their steps failed: they are too long (32 MiB), or all users' variables \
-                 would hold more than 2 GiB; over the whole run",
+                "values did not fit: longer than 32 MiB, or more than 2 GiB for all users; their steps failed; over the whole \
+                 run",
             ),
             (
                 end.sent_again,

@@ -204,8 +204,8 @@ impl Silence {
         self.stopped_us = Some(at_us);
     }
 
-    /// That of the system, if requests succeeded within the window and for a while none did; else those of each of these parts;
-    /// of what is `joined` from several only where none of the `single` ones has any.
+    /// The silence of the system that counts; else those of labels (`single`); else those of groups, targets and kinds
+    /// (`joined`).
     pub fn outages(&self, single: &[Named], joined: &[Named]) -> Vec<Outage> {
         if let Some(outage) = self.outage() {
             return vec![outage];

@@ -136,8 +136,8 @@ impl<I: Io> PipelineIo<I> {
         }
     }
 
-    /// The pipes lead to so many servers in turn. A batch then collects for a server, as whoever sends may choose among its
-    /// pipes: it waits for answers of any of them, and for the end of the reading in which it becomes full.
+    /// The pipes lead to so many servers in turn. Batches fill by server: a request waits while any connection to its server
+    /// awaits an answer. A full batch leaves at the end of the reading.
     pub fn of_servers(mut self, servers: usize) -> Self {
         self.awaited.truncate(servers);
         self.pipes.iter_mut().enumerate().for_each(|(pipe, of)| of.server = (pipe % servers) as u32);
