@@ -291,6 +291,8 @@ impl Experiment {
         summary.steps.retain(|step| is_told(&step.label, step.requests));
         summary.groups.retain(|group| group.count > 0);
         summary.warnings = account::warnings(&load.end);
+        let median_us = totals.all.service_time_us.value_at_quantile(0.5);
+        summary.warnings.extend(load.silence.freeze(median_us));
         summary.warnings.extend(verdict::warnings(plan, totals, &load.end.not_found));
         account.drove(&load.end, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);

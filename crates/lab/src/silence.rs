@@ -30,6 +30,9 @@ const HUNG: u64 = 2;
 /// Nor is a silence more than usual that is no longer than so many times one in which nothing failed.
 const USUAL: u64 = 2;
 
+/// A freeze is longer than so many times the median answer: users in step wait together for answers that are slow.
+const FROZEN: u64 = 5;
+
 /// A silence that counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outage {
@@ -258,6 +261,37 @@ impl Silence {
             unheard.get_or_insert(outage);
         }
         unheard
+    }
+
+    /// That the system answered nothing for a while, though requests were under way, and that none of them failed. Users of a closed
+    /// load send nothing meanwhile, so that few response times show it. `median_us`: how long answers take.
+    pub fn freeze(&self, median_us: u64) -> Option<String> {
+        let (begin_us, end_us) = self.window.filter(|_| self.judges_breaks)?;
+        let (quiet, all) = (self.quiet(), self.labels.all());
+        let of = Heard { who: "the system", labels: None, good: self.good, quiet, looks: 1 };
+        let part = Heard { labels: Some(&all), quiet: Vec::new(), ..of };
+        // how long each lies within the window, without what nobody heard
+        let frozen = of.quiet.iter().filter_map(|one| {
+            let to_us = one.end_us.filter(|to_us| *to_us <= end_us)?;
+            let from_us = one.begin_us.max(begin_us);
+            let (silent_us, missed) = self.in_window(&part, *one, true)?;
+            let is_well = self.failed(&of, one.begin_us, to_us).is_empty();
+            let is_long = silent_us >= QUIET_US.max(FROZEN * median_us);
+            (is_well && is_long && is_missed(missed, &of)).then_some((silent_us, from_us))
+        });
+        let frozen: Vec<(u64, u64)> = frozen.collect();
+        let (silent_us, from_us) = frozen.iter().max()?;
+        let times = if frozen.len() > 1 {
+            format!(" (the longest of {} such times)", frozen.len())
+        } else {
+            String::new()
+        };
+        Some(format!(
+            "no answer came for {:.1}s{times}, from {:.1}s into the run on, while requests were open: none failed, so only a few \
+             long response times show it",
+            *silent_us as f64 / 1e6,
+            *from_us as f64 / 1e6
+        ))
     }
 
     /// Times in which no thread had a good answer, behind a good one within the window or the warm-up; the last has no end.

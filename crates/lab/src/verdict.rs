@@ -478,13 +478,13 @@ fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveR
             undecided_by = Some(Undecided::TooFew);
         }
     }
-    if let Some((at_most, answers_s)) = of.at_most(objective)
+    if let Some(achieved) = of.at_most(objective)
         && undecided_by.is_none()
         && !is_met
-        && meets(at_most)
+        && meets(achieved.at_most)
         && let Some(window) = of.totals.window
     {
-        told += &format!(": {}", window::is_too_short(window.length_s(), answers_s));
+        told += &format!(": {}", window::is_too_short_for(&achieved, window.length_s()));
         undecided_by = Some(Undecided::ShortWindow);
     }
     ObjectiveResult {

@@ -17,6 +17,7 @@ use crate::interval::{ErrorExample, LostTime, Outcome, SECOND_US, ThreadInterval
 use crate::ledger::Part;
 use crate::sample::Sample;
 use crate::summary::{Process, ratio};
+use achieved::First;
 
 pub use achieved::Achieved;
 pub use bodies::Bodies;
@@ -94,6 +95,8 @@ pub struct Totals {
     bodies: Vec<Bodies>,
     /// When the load began, microseconds since the run began.
     load_begin_us: Option<u64>,
+    /// By label.
+    first: Vec<First>,
     /// Time of the window that users lost.
     pub lost_time: LostTime,
     /// By label: good answers to requests that were open for the whole window, and how long the fastest took, microseconds.
@@ -163,6 +166,7 @@ impl Totals {
             sessions_begun: Vec::new(),
             bodies: labels.iter().map(|_| Bodies::default()).collect(),
             load_begin_us: None,
+            first: vec![First::default(); labels.len()],
             lost_time: LostTime::default(),
             outlasting: BTreeMap::new(),
             all_service_time_us: new_merged(),
@@ -234,6 +238,32 @@ impl Totals {
         label.and_then(|label| self.by_label.get(usize::from(label))).unwrap_or(&self.all)
     }
 
+    /// When the labels were first asked, and how fast they answered before the window.
+    fn add_first(&mut self, interval: &ThreadInterval) {
+        let load_begin_us = self.load_begin_us.map_or(interval.start_us, |us| us.min(interval.start_us));
+        self.load_begin_us = Some(load_begin_us);
+        let end_us = interval.end_us;
+        let answered = interval.series.iter().map(|series| {
+            let took_us = if series.response_time_us.is_empty() { 0 } else { series.response_time_us.min() };
+            // histograms tell times a little too short
+            (series.label, end_us.saturating_sub(took_us + took_us / 100))
+        });
+        let open = interval.open_by_label.iter().map(|(label, _)| (*label, end_us));
+        for series in
+            interval.series.iter().filter(|series| !interval.in_window && !series.outcome.is_error())
+        {
+            self.first[usize::from(series.label)].answered(&series.service_time_us);
+        }
+        for (label, seen_us) in answered.chain(open) {
+            // within an interval nobody knows when: what is asked in the first is asked from the begin on
+            let is_first = seen_us <= load_begin_us + end_us.saturating_sub(interval.start_us);
+            let seen_us = if is_first { load_begin_us } else { seen_us };
+            if let Some(first) = self.first.get_mut(usize::from(label)) {
+                first.seen(seen_us);
+            }
+        }
+    }
+
     /// Adds what one thread did.
     ///
     /// # Panics
@@ -273,8 +303,7 @@ impl Totals {
             }
             self.sessions_begun[kind] += count;
         }
-        self.load_begin_us =
-            Some(self.load_begin_us.map_or(interval.start_us, |us| us.min(interval.start_us)));
+        self.add_first(interval);
         self.lost_time.add(&interval.lost_time);
         self.add_examples(&interval.examples);
         for (status, count) in &interval.statuses {

@@ -90,6 +90,11 @@ impl Labels {
         &mut self.by_label[label]
     }
 
+    /// Every label that was asked.
+    pub fn all(&self) -> BTreeSet<usize> {
+        (0..self.by_label.len()).collect()
+    }
+
     fn each<'a>(&'a self, labels: &'a BTreeSet<usize>) -> impl Iterator<Item = &'a Label> {
         labels.iter().filter_map(|label| self.by_label.get(*label))
     }

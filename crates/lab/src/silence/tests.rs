@@ -13,11 +13,20 @@ struct Run {
     window: u64,
     /// When what fails in the next second does; at its end otherwise.
     failed_us: Option<u64>,
+    /// Whether a request is open at the end of the next seconds.
+    open: bool,
 }
 
 impl Run {
     fn new(window: u64) -> Run {
-        Run { silence: Silence::new(true), last_good_us: 0, quiet: Vec::new(), window, failed_us: None }
+        Run {
+            silence: Silence::new(true),
+            last_good_us: 0,
+            quiet: Vec::new(),
+            window,
+            failed_us: None,
+            open: false,
+        }
     }
 
     fn good(&mut self, at_us: u64) {
@@ -41,6 +50,7 @@ impl Run {
         interval.in_window = second < self.window;
         interval.quiet = std::mem::take(&mut self.quiet);
         interval.last_good_us = self.last_good_us;
+        interval.open_by_label.extend(self.open.then_some((0, 1)));
         if !good.is_empty() {
             interval.series.push(crate::test_plan::series(0, Outcome::Ok, took_us, count));
         }
@@ -424,4 +434,28 @@ fn users_who_all_wait_for_a_slow_label_make_no_silent_system() {
     late.series.push(crate::test_plan::series(1, Outcome::Ok, 6_000_000, 6));
     run.silence.add(&late);
     assert_eq!(run.reason(), None, "its answers may always take that long");
+}
+
+#[test]
+fn a_freeze_that_nothing_failed_of_is_told() {
+    // until this moment of second 2 nothing came; requests are open meanwhile, or are not
+    let frozen = |until_us: u64, is_open: bool, median_us: u64| {
+        let mut run = Run::new(6);
+        for second in 0..6 {
+            let good = if second == 2 { vec![until_us, S - 1] } else { vec![1, S - 1] };
+            let good = if second == 1 { vec![1, 500_000] } else { good };
+            run.open = is_open;
+            run.second(second, &good, 9_000, NONE, median_us);
+        }
+        assert_eq!(run.reason(), None);
+        run.silence.freeze(median_us)
+    };
+    let told = frozen(700_000, true, 50).unwrap();
+    assert!(
+        told.starts_with("no answer came for 1.2s, from 1.5s into the run on, while requests were open"),
+        "{told}"
+    );
+    assert_eq!(frozen(400_000, true, 50), None, "less than a second");
+    assert_eq!(frozen(700_000, false, 50), None, "users think");
+    assert_eq!(frozen(700_000, true, 300_000), None, "answers are slow");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidemark_record::summary::Driver;
-use tidemark_record::{Distribution, HISTOGRAM_HIGH_US, LabelTotals, Outcome, Totals};
+use tidemark_record::{Achieved, Distribution, HISTOGRAM_HIGH_US, LabelTotals, Outcome, Totals};
 use tidemark_scenario::plan::{About, Metric, Objective, Within};
 
 use super::few;
@@ -138,10 +138,9 @@ impl<'a> Measured<'a> {
 
     /// What an objective on the share of what is offered comes to where the window is too short to tell whether what was under
     /// way at its end was a backlog, and how long the fastest answers took, seconds.
-    pub fn at_most(&self, objective: &Objective) -> Option<(f64, f64)> {
+    pub fn at_most(&self, objective: &Objective) -> Option<Achieved> {
         let of = self.totals.achieved();
-        (objective.metric == Metric::AchievedShare && of.at_most > of.share)
-            .then_some((of.at_most, of.fastest_s))
+        (objective.metric == Metric::AchievedShare && of.at_most > of.share).then_some(of)
     }
 
     /// The figure that an objective is about; none where there was nothing to measure it on, and for what the ledger decides.

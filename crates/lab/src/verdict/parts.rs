@@ -185,7 +185,7 @@ fn part_behind(part: &Named, totals: &Totals, may_grow: f64, looks: usize) -> Op
     let due = text(Metric::Rate, due as f64 / window_s);
     let share = text(Metric::AchievedShare, achieved.share);
     let why = match is_short {
-        true => window::is_too_short(window_s, achieved.fastest_s),
+        true => window::is_too_short_for(&achieved, window_s),
         false => "requests without an answer piled up over the whole window".into(),
     };
     Some((format!("{} fell behind: {share} was achieved, of {due}: {why}", part.name), is_short))

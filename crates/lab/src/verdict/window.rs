@@ -1,11 +1,13 @@
 //! A measured window that is shorter than the answers take says little.
 
-use tidemark_record::{Outcome, Totals};
+use tidemark_record::{Achieved, Outcome, Totals};
 
 use super::duration_text;
 
 /// A window is to be so many times as long as the fastest answers take: then its second half shows whether they pile up.
 const TIMES: f64 = 3.0;
+/// Where the last step answers so many times later than the fastest answers take, there are several.
+const SEVERAL_STEPS: f64 = 1.05;
 /// Where more than this share of the good answers came behind the window, that is told.
 const BEHIND_TOLD: f64 = 0.2;
 /// Where so many times as many came behind it as are under way at any time, the others waited.
@@ -18,6 +20,20 @@ pub(super) fn is_too_short(measured_s: f64, answers_s: f64) -> String {
         duration_text(measured_s * 1e6),
         duration_text(answers_s * 1e6),
         longer(answers_s)
+    )
+}
+
+/// The same of sessions, of which not all steps answer by then.
+pub(super) fn is_too_short_for(achieved: &Achieved, measured_s: f64) -> String {
+    let Achieved { fastest_s, steady_s, .. } = *achieved;
+    if steady_s < fastest_s * SEVERAL_STEPS {
+        return is_too_short(measured_s, steady_s);
+    }
+    format!(
+        "the measured window of {} is too short beside sessions whose last step answers after {}; {}",
+        duration_text(measured_s * 1e6),
+        duration_text(steady_s * 1e6),
+        longer(steady_s)
     )
 }
 

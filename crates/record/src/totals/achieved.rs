@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{LabelTotals, Totals, Window};
+use crate::Histogram;
 use crate::interval::Outcome;
 use crate::summary::ratio;
 
@@ -25,6 +26,9 @@ pub struct Achieved {
     pub grown: f64,
     /// How long the fastest answers took, seconds: a window that is not longer says little.
     pub fastest_s: f64,
+    /// How long after the load's begin as many requests are under way as from then on, where none waits, seconds: when the
+    /// last label was asked first, and as long as its fastest answers took.
+    pub steady_s: f64,
 }
 
 /// A load and its backlog.
@@ -32,10 +36,54 @@ struct Flow<'a> {
     of: &'a LabelTotals,
     offered: u64,
     fastest_s: f64,
+    /// Those of each label.
+    labels: Vec<LabelFlow>,
     /// Requests that are in service at any time, without those that wait: none of a backlog.
     in_service: f64,
     /// Standard deviations that are chance.
     chance: f64,
+}
+
+/// What is known of a label from before the window.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct First {
+    /// When a request of it was first seen, microseconds since the run began: later steps of a session are asked later.
+    seen_us: Option<u64>,
+    /// How long the fastest tenth of an interval's good answers took, microseconds: a backlog that grows is small then.
+    fastest_us: Option<u64>,
+}
+
+impl First {
+    /// A request was under way then.
+    pub fn seen(&mut self, at_us: u64) {
+        self.seen_us = Some(self.seen_us.map_or(at_us, |us| us.min(at_us)));
+    }
+
+    /// Good answers of an interval before the window.
+    pub fn answered(&mut self, service_time_us: &Histogram) {
+        if service_time_us.is_empty() {
+            return;
+        }
+        let took_us = service_time_us.value_at_quantile(UNQUEUED_SHARE);
+        self.fastest_us = Some(self.fastest_us.map_or(took_us, |us| us.min(took_us)));
+    }
+}
+
+/// Requests of a label that come one after the other, and never wait.
+struct LabelFlow {
+    per_s: f64,
+    /// Since when they come, microseconds since the run began.
+    begin_us: u64,
+    /// How long the fastest answers took.
+    fastest_s: f64,
+}
+
+impl LabelFlow {
+    /// How many of them are under way at a time.
+    fn under_way(&self, at_us: u64) -> f64 {
+        let age_s = at_us.saturating_sub(self.begin_us) as f64 / 1e6;
+        self.per_s * age_s.min(self.fastest_s)
+    }
 }
 
 impl Totals {
@@ -50,7 +98,12 @@ impl Totals {
             true => self.in_service(&self.all),
             false => self.by_label.iter().map(|of| self.in_service(of)).sum(),
         };
-        let flow = Flow { of: &self.all, offered: self.offered, fastest_s, in_service, chance: CHANCE };
+        let labels = match self.by_label.is_empty() {
+            true => self.label_flow(&self.all, First::default(), fastest_s).into_iter().collect(),
+            false => self.label_flows(0..self.by_label.len(), fastest_s),
+        };
+        let flow =
+            Flow { of: &self.all, offered: self.offered, fastest_s, labels, in_service, chance: CHANCE };
         self.achieved_of(&flow, |at_us| self.backlog.get(&at_us).copied().unwrap_or(0))
     }
 
@@ -62,8 +115,32 @@ impl Totals {
         let in_service =
             labels.iter().filter_map(|label| self.by_label.get(*label)).map(|of| self.in_service(of)).sum();
         let chance = chance.unwrap_or(CHANCE);
-        let flow = Flow { of: &of, offered: of.due(), fastest_s, in_service, chance };
+        let flows = self.label_flows(labels.iter().copied(), fastest_s);
+        let flow = Flow { of: &of, offered: of.due(), fastest_s, labels: flows, in_service, chance };
         self.achieved_of(&flow, |at_us| self.open_at(at_us, labels))
+    }
+
+    /// `fastest_s`: that of all, for those without a good answer.
+    fn label_flows(&self, labels: impl Iterator<Item = usize>, fastest_s: f64) -> Vec<LabelFlow> {
+        let flow = |label: usize| {
+            let first = self.first.get(label).copied().unwrap_or_default();
+            self.label_flow(self.by_label.get(label)?, first, fastest_s)
+        };
+        labels.filter_map(flow).collect()
+    }
+
+    fn label_flow(&self, of: &LabelTotals, first: First, fastest_s: f64) -> Option<LabelFlow> {
+        let window = self.window?;
+        let begin_us = first.seen_us.or(self.load_begin_us).unwrap_or(window.start_us);
+        let asked_us = window.end_us.saturating_sub(begin_us.max(window.start_us));
+        let in_window_us =
+            (!of.service_time_us.is_empty()).then(|| of.service_time_us.value_at_quantile(UNQUEUED_SHARE));
+        let own_fastest_us = first.fastest_us.into_iter().chain(in_window_us).min();
+        Some(LabelFlow {
+            per_s: ratio(of.due() as f64, asked_us as f64 / 1e6),
+            begin_us,
+            fastest_s: own_fastest_us.map_or(fastest_s, |us| us as f64 / 1e6),
+        })
     }
 
     /// How many requests of these labels were due and without an end, at the end of each interval of the window.
@@ -98,12 +175,15 @@ impl Totals {
         let (grown, filled) = self.grown(flow, window, end, late, backlog);
         let good = (flow.of.measured[Outcome::Ok as usize] - flow.of.good_after_window) as f64;
         let offered = flow.offered as f64;
+        let load_begin_us = self.load_begin_us.unwrap_or(window.start_us);
+        let steady_s = |of: &LabelFlow| of.begin_us.saturating_sub(load_begin_us) as f64 / 1e6 + of.fastest_s;
         let share = |grown: f64| ratio(good + (late - grown).max(0.0), offered).min(1.0);
         Achieved {
             share: share(grown),
             at_most: share((grown - filled).max(0.0)),
             grown: ratio(grown.min(late), offered),
             fastest_s: flow.fastest_s,
+            steady_s: flow.labels.iter().map(steady_s).reduce(f64::max).unwrap_or(flow.fastest_s),
         }
     }
 
@@ -118,15 +198,18 @@ impl Totals {
         backlog: impl Fn(u64) -> u64,
     ) -> (f64, f64) {
         let middle_us = window.start_us + (window.end_us - window.start_us) / 2;
-        let per_s = ratio(flow.offered as f64, window.length_s());
         let Some((&at_us, _)) = self.backlog.range(window.start_us..=middle_us).next_back() else {
             // a window of one interval without a warm-up: what is more than a system without a queue has under way
-            let under_way = (per_s * flow.fastest_s.max(STALL_S)).round().max(1.0);
+            let under_way = flow.labels.iter().map(|of| of.per_s * of.fastest_s.max(STALL_S)).sum::<f64>();
+            let under_way = under_way.round().max(1.0);
             // one with a queue has fewer in service
             let stall = ratio(flow.of.good_in_window as f64, window.length_s()) * STALL_S;
             let is_queue = late - under_way > flow.chance * under_way.sqrt();
             let no_backlog = if is_queue { flow.in_service.max(stall).min(under_way) } else { under_way };
-            return ((late - no_backlog).max(0.0), 0.0);
+            let grown = (late - no_backlog).max(0.0);
+            // one step after the other, a session may take longer than that
+            let session_s: f64 = flow.labels.iter().map(|of| of.fastest_s).sum();
+            return (grown, if session_s > window.length_s() { grown } else { 0.0 });
         };
         let before = backlog(at_us) as f64;
         // both numbers vary
@@ -136,9 +219,8 @@ impl Totals {
         let rise = end as f64 - before;
         let all = (rise * over_the_window).min((end as f64 - flow.in_service).max(0.0));
         let grown = if rise > chance { all } else { 0.0 };
-        let begin_us = self.load_begin_us.unwrap_or(window.start_us).min(window.start_us);
-        let young_s = |at_us: u64| ((at_us - begin_us) as f64 / 1e6).min(flow.fastest_s);
-        let filled = per_s * (young_s(window.end_us) - young_s(at_us)) * over_the_window;
+        let under_way = |at_us: u64| flow.labels.iter().map(|of| of.under_way(at_us)).sum::<f64>();
+        let filled = (under_way(window.end_us) - under_way(at_us)) * over_the_window;
         (grown, filled)
     }
 }
@@ -192,6 +274,81 @@ mod tests {
         // one of a single second, too, as far as it can
         let share = overloaded(1, &[15]).achieved_share();
         assert!((0.37..0.5).contains(&share), "{share} of 41.7 %");
+    }
+
+    fn unqueued((label, count, us): (u16, u32, u64), is_due_in_window: bool) -> Series {
+        let mut series = crate::test_run::series(label, Outcome::Ok, is_due_in_window, &[(us, count)]);
+        series.service_time_us = series.response_time_us.clone();
+        series
+    }
+
+    /// Sessions of two steps, eight each second, that take 2 s and 3 s and never wait.
+    #[test]
+    fn a_session_that_takes_most_of_the_window_is_no_backlog() {
+        let two_steps = |window_s: u64, warm_up_s: u64| {
+            let mut totals = Totals::new(&["One".into(), "Two".into()]);
+            for second in 0..warm_up_s + window_s + 6 {
+                let mut one = interval(0, second, second + 1);
+                one.in_window = (warm_up_s..warm_up_s + window_s).contains(&second);
+                let end_s = (second + 1) as f64;
+                let goes_on = second < warm_up_s + window_s;
+                let asked =
+                    |offset_s: f64| 8.0 * (end_s - offset_s).clamp(0.0, (warm_up_s + window_s) as f64);
+                let open = |offset_s: f64, takes_s: f64| (asked(offset_s) - asked(offset_s + takes_s)) as u64;
+                let in_window =
+                    |due_us: u64| (warm_up_s..warm_up_s + window_s).contains(&(due_us / 1_000_000));
+                let ended = |offset_s: f64| (asked(offset_s) - asked(offset_s + 1.0)).max(0.0) as u32;
+                if goes_on {
+                    one.open_by_label = vec![(0, open(0.0, 2.0)), (1, open(2.0, 3.0))];
+                    one.open_by_label.retain(|(_, open)| *open > 0);
+                    one.in_flight = open(0.0, 5.0);
+                    let due = [ended(0.0), ended(2.0)];
+                    if one.in_window {
+                        one.measured_offered = u64::from(due[0] + due[1]);
+                    }
+                }
+                let series = [(0, ended(2.0), 2_000_000), (1, ended(5.0), 3_000_000)];
+                one.series = series
+                    .into_iter()
+                    .filter(|of| of.1 > 0)
+                    .map(|of| unqueued(of, in_window(second * 1_000_000 - of.2)))
+                    .collect();
+                totals.add_interval(&one);
+            }
+            totals
+        };
+        for (window_s, warm_up_s) in [(5, 0), (8, 1)] {
+            let totals = two_steps(window_s, warm_up_s);
+            let two = totals.achieved_by_labels(&[1].into(), Some(0.0));
+            assert!(two.grown - (two.at_most - two.share) < 0.01, "{window_s} s: {two:?}");
+            assert!((4.9..=6.5).contains(&two.steady_s), "{window_s} s: {two:?}");
+            let all = totals.achieved();
+            assert!(all.share > 0.99 || all.at_most > 0.99, "{window_s} s: {all:?}");
+        }
+        let late = two_steps(10, 10).achieved_by_labels(&[1].into(), Some(0.0));
+        assert!(late.share > 0.99 && late.at_most <= late.share, "{late:?}");
+    }
+
+    /// Two labels of 400 each second, of which a system with a queue answers half: how fast it is the warm-up shows.
+    #[test]
+    fn a_backlog_in_a_short_window_behind_a_warm_up_is_one() {
+        let mut totals = Totals::new(&["One".into(), "Two".into()]);
+        for second in 0..8 {
+            let mut one = interval(0, second, second + 1);
+            one.in_window = second == 3;
+            let open = 200 * (second + 1).min(8 - second);
+            one.open_by_label = vec![(0, open), (1, open)];
+            one.in_flight = 2 * open;
+            if one.in_window {
+                one.measured_offered = 800;
+            }
+            let took_us = 50_000 + second * 500_000;
+            one.series = [0, 1].map(|label| unqueued((label, 200, took_us), (6..8).contains(&second))).into();
+            totals.add_interval(&one);
+        }
+        for of in [totals.achieved(), totals.achieved_by_labels(&[1].into(), Some(0.0))] {
+            assert!(of.steady_s < 0.1 && of.at_most < 0.6, "{of:?}");
+        }
     }
 
     #[test]
