@@ -135,6 +135,8 @@ pub(crate) struct ByteTransport<I, C: Codec> {
     scratch: Vec<u8>,
     /// Answers that came before the body of their request, which is sent in pieces, was sent whole.
     uploads_cut: u64,
+    /// Answers that came and that nobody had asked for.
+    unasked: u64,
     /// What was written last, where somebody wants to know.
     written: Option<Vec<u8>>,
 }
@@ -174,6 +176,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             answer_of: 0,
             scratch: Vec::new(),
             uploads_cut: 0,
+            unasked: 0,
             written: None,
         }
     }
@@ -210,7 +213,11 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             },
             back_end::Event::Taken => return self.go_on(c),
             back_end::Event::Ended if is_awaited => self.finish(c),
-            back_end::Event::Received { .. } | back_end::Event::Ended => Event::Ended { within: false },
+            back_end::Event::Received { .. } => {
+                self.unasked += 1;
+                Event::Ended { within: false }
+            }
+            back_end::Event::Ended => Event::Ended { within: false },
             back_end::Event::Unsent(error) if self.connections[c].is_begun => Event::Failed(error),
             back_end::Event::Unsent(error) => Event::Unsent(error),
             back_end::Event::Failed(error) => Event::Failed(error),
@@ -263,8 +270,9 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         let had_upload = self.end_upload(c);
         let is_sent = !had_upload && !self.io.is_sending(c);
         self.uploads_cut += u64::from((is_begun || had_upload) && !is_sent);
-        let in_step = self.io.answered(c, decoded.consumed) && is_sent;
-        Ok(Some(in_step && !closing && keeps_open))
+        let is_last = self.io.answered(c, decoded.consumed);
+        self.unasked += u64::from(!is_last);
+        Ok(Some(is_last && is_sent && !closing && keeps_open))
     }
 
     /// The peer closed a connection of which an answer was to come.
@@ -438,5 +446,9 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
 
     fn uploads_cut(&self) -> u64 {
         self.uploads_cut
+    }
+
+    fn unasked(&self) -> u64 {
+        self.unasked + self.io.unasked()
     }
 }

@@ -103,6 +103,8 @@ pub struct DriveEnd {
     pub sent_again: u64,
     /// Answers that came before the body of their request, a file's, was sent whole; the rest was not sent.
     pub uploads_cut: u64,
+    /// Answers that came and that nobody had asked for, over the whole run; their connections were closed.
+    pub unasked: u64,
     /// TLS handshakes.
     pub handshakes: Handshakes,
     /// Sessions that had to wait because as many as allowed were in flight.
@@ -258,6 +260,7 @@ impl Drive {
             end.values_not_kept += one.values_not_kept;
             end.sent_again += one.sent_again;
             end.uploads_cut += one.uploads_cut;
+            end.unasked += one.unasked;
             end.handshakes.add(one.handshakes);
             end.sessions_waited += one.limited.0;
             end.sessions_dropped += one.limited.1;

@@ -3,11 +3,7 @@
 //! What every request passes through is inlined by order, here and where it is recorded: what the compiler does by itself
 //! changes from build to build, and a call costs a tenth of what is done within it.
 
-use std::sync::Arc;
-
 use tidemark_record::Outcome;
-use tidemark_scenario::Unmet;
-use tidemark_scenario::plan::Op;
 
 use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
@@ -17,7 +13,7 @@ use crate::fault::Fault;
 use crate::prefetch::prefetch;
 use crate::record::Recorder;
 use crate::request::Prepared;
-use crate::session::{Environment, Session, SessionState, Turn};
+use crate::session::{Environment, OPS_PER_TURN, OPS_UNTIMED, Session, SessionState, Turn};
 use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
 use crate::transport::{Event, Sent};
@@ -40,8 +36,6 @@ const FIRST_RESEND_WAIT_NS: u64 = MILLISECOND_NS;
 /// Longest wait before a resend.
 const LONGEST_RESEND_WAIT_NS: u64 = 100 * MILLISECOND_NS;
 
-/// What is said of a request whose time is up, or whose run is over, while it waits for a connection.
-const NO_CONNECTION: &str = "not sent: no connection was free (`limits: connections`)";
 /// What a request is told whose time is up while it waits to be sent again.
 const UNTAKEN: &str =
     "the server took it at no time: a GOAWAY or REFUSED_STREAM left it untaken again and again";
@@ -125,7 +119,17 @@ impl Thread<'_> {
                     let epoch_ms = self.clock.wall_ms(now_ns);
                     let random = &mut self.random;
                     let mut environment = Environment { shared: self.shared, random, epoch_ms };
-                    session.advance(ops, &mut environment, &mut self.flow.scratch)
+                    let scratch = &mut self.flow.scratch;
+                    match session.advance(ops, OPS_UNTIMED, &mut environment, scratch) {
+                        Turn::Spent => {
+                            let begun_ns = self.clock.now_ns();
+                            let most = OPS_PER_TURN - OPS_UNTIMED;
+                            let turn = session.advance(ops, most, &mut environment, scratch);
+                            self.recorder.computed(self.clock.now_ns().saturating_sub(begun_ns));
+                            turn
+                        }
+                        turn => turn,
+                    }
                 }
             };
             match turn {
@@ -154,24 +158,9 @@ impl Thread<'_> {
                         return;
                     }
                 }
-                Turn::Refused(op) => {
-                    let Some(Op::Refuse { request, text, reason }) = ops.get(op) else { continue };
-                    let unmet = Unmet::Expression { text: Arc::clone(text), reason };
-                    let Prepared { target, timeout_ns, .. } = self.prepared[usize::from(*request)];
-                    session.turn_to(target);
-                    self.fall_due(s, *request, timeout_ns, now_ns);
-                    steps_done += 1;
-                    if !self.settle(s, Placed::failed(Fault::Unmet(unmet)), now_ns) {
-                        return;
-                    }
-                    if steps_done == STEPS_PER_TURN {
-                        self.timers.set(s, Alarm::Wake, now_ns);
-                        return;
-                    }
-                }
                 Turn::GroupOver => self.leave_group(s, now_ns),
-                Turn::NotKept(op, reason) => {
-                    self.fail_set(s, (op, reason), now_ns);
+                Turn::Failed(op, reason) => {
+                    self.fail_step(s, (op, reason), now_ns);
                     steps_done += 1;
                     if steps_done == STEPS_PER_TURN {
                         self.timers.set(s, Alarm::Wake, now_ns);
@@ -285,7 +274,7 @@ impl Thread<'_> {
     }
 
     /// Makes ready what a session's request does with a number, and enters its write, where that is one that is entered.
-    pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Unmet> {
+    pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Fault> {
         let session = &mut self.flow.sessions[s];
         if let Some(step) = &self.prepared[session.request as usize].key {
             keys::begin(step, self.shared, session)?;
@@ -304,8 +293,11 @@ impl Thread<'_> {
             let text = &mut self.flow.path;
             text.clear();
             template.render(&mut environment.context(&session.slots), text)?;
-            let slot = &mut session.slots[usize::from(*slot)];
-            self.flow.scratch.held.write(self.shared, slot, |slot| slot.set_text(text));
+            let held = &mut self.flow.scratch.held;
+            if !held.write(self.shared, &mut session.slots[usize::from(*slot)], |slot| slot.set_text(text)).1
+            {
+                return Err(Fault::NoRoom);
+            }
         }
         Ok(())
     }
@@ -345,10 +337,10 @@ impl Thread<'_> {
         let is_hop = session.is_hop;
         if self.prepared[session.request as usize].is_entered
             && !is_hop
-            && let Err(unmet) = self.enter(s, now_ns)
+            && let Err(fault) = self.enter(s, now_ns)
         {
             self.withdraw(s, was_entered);
-            return Placed::failed(Fault::Unmet(unmet));
+            return Placed::failed(fault);
         }
         let session = &mut self.flow.sessions[s];
         let mut environment = Environment {
@@ -474,7 +466,9 @@ impl Thread<'_> {
             }
             Placed::Dropped => {
                 let session = &self.flow.sessions[s];
-                self.recorder.dropped(self.prepared[usize::from(session.request)].label, session.due_ns);
+                let label = self.prepared[usize::from(session.request)].label;
+                self.recorder.unconnected(Some(label), session.due_ns);
+                self.recorder.dropped(label, session.due_ns);
                 if let Some(groups) = self.flow.sessions[s].groups() {
                     groups.cut_off(now_ns);
                 }
@@ -574,7 +568,8 @@ impl Thread<'_> {
         let fault = match self.flow.sessions[s].state {
             SessionState::Waiting => {
                 self.flow.queue.leave(s, &mut self.flow.sessions);
-                Fault::Other(Outcome::Timeout, NO_CONNECTION.into())
+                self.flow.sessions[s].queued_until(now_ns);
+                Fault::NoConnection(Outcome::Timeout)
             }
             SessionState::BackingOff => {
                 self.timers.clear(s, Alarm::Wake);
@@ -614,7 +609,8 @@ impl Thread<'_> {
     pub fn give_up(&mut self, s: usize, now_ns: u64) {
         let fault = if self.flow.sessions[s].state == SessionState::Waiting {
             self.flow.queue.leave(s, &mut self.flow.sessions);
-            Fault::Other(Outcome::Unfinished, NO_CONNECTION.into())
+            self.flow.sessions[s].queued_until(now_ns);
+            Fault::NoConnection(Outcome::Unfinished)
         } else {
             self.drop_connection(s, now_ns);
             Fault::CutOff

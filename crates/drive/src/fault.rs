@@ -9,6 +9,7 @@ use tidemark_scenario::Unmet;
 use tidemark_wire::http1::HttpError;
 
 use crate::answer::Flaw;
+use crate::held_values::no_room;
 use crate::stream_fault;
 
 /// Why what came is no answer, in words.
@@ -26,6 +27,12 @@ impl Violation {
     pub(crate) fn of(error: &impl fmt::Display, is_too_large: bool) -> Violation {
         let more = if is_too_large { " that `limits: body` sets" } else { "" };
         Violation(format!("{error}{more}").into())
+    }
+}
+
+impl From<Unmet> for Fault {
+    fn from(unmet: Unmet) -> Self {
+        Fault::Unmet(unmet)
     }
 }
 
@@ -60,6 +67,10 @@ pub(crate) enum Fault {
     Flawed(Flaw),
     /// It could not be sent, because something that it needs is not there.
     Unmet(Unmet),
+    /// It could not be sent, because there is no room for a value of its own.
+    NoRoom,
+    /// It was not sent, because no connection was free; how it counts.
+    NoConnection(Outcome),
     /// It could not be sent, because the protocol cannot say it; in words.
     Unsendable(String),
     /// Something else that a protocol knows of, as what it counts and in words.
@@ -69,7 +80,7 @@ pub(crate) enum Fault {
 impl Fault {
     /// Whether the request could not even be written.
     pub fn is_of_writing(&self) -> bool {
-        matches!(self, Fault::Unmet(_) | Fault::Unsendable(_))
+        matches!(self, Fault::Unmet(_) | Fault::NoRoom | Fault::Unsendable(_))
     }
 
     /// How it is counted.
@@ -85,8 +96,8 @@ impl Fault {
             Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
             Fault::Protocol(_) | Fault::Unsendable(_) => Outcome::Protocol,
             Fault::Flawed(flaw) => flaw.outcome(),
-            Fault::Unmet(_) => Outcome::Variable,
-            Fault::Other(outcome, _) => *outcome,
+            Fault::Unmet(_) | Fault::NoRoom => Outcome::Variable,
+            Fault::Other(outcome, _) | Fault::NoConnection(outcome) => *outcome,
         }
     }
 }
@@ -111,6 +122,8 @@ impl fmt::Display for Fault {
             Fault::Protocol(violation) => write!(f, "{violation}"),
             Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
             Fault::Unmet(unmet) => f.write_str(&unmet.describe(&[])),
+            Fault::NoRoom => write!(f, "no room for its value: {}", no_room()),
+            Fault::NoConnection(_) => f.write_str("not sent: no connection was free (`limits: connections`)"),
             Fault::Unsendable(words) => f.write_str(words),
             Fault::Other(_, words) => f.write_str(words),
         }

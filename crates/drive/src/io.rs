@@ -110,6 +110,10 @@ pub(crate) trait Io {
     fn answered(&mut self, _connection: usize, bytes: usize) -> bool {
         bytes == self.received().len()
     }
+    /// Answers that came with nobody in line for them, where that is known here.
+    fn unasked(&self) -> u64 {
+        0
+    }
     /// The number of the reading that brought what the last event is about, where several events may come of one reading.
     fn reading(&self) -> Option<u64> {
         None

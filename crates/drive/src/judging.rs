@@ -259,33 +259,34 @@ impl Thread<'_> {
             }
         }
         request.probe.clear(&mut session.slots, &mut self.flow.scratch.held, self.shared);
+        if session.lacked_a_connection(outcome, now_ns) {
+            self.recorder.unconnected(Some(request.label), session.due_ns);
+        }
         self.write_down(s, outcome, now_ns);
     }
 
-    /// A `set` step could not keep its value: it fails, counted as a request by itself, of the label of the one that comes next
-    /// or came last.
-    pub fn fail_set(&mut self, s: usize, (op, reason): (usize, Option<&str>), now_ns: u64) {
+    /// A step of the session itself (`set`, `repeat`, `when`) could not be done: it fails. It was never due as a request, and is
+    /// in no figure of one. Its example is of the label of the request that comes next, or came last.
+    pub fn fail_step(&mut self, s: usize, (op, reason): (usize, Option<&str>), now_ns: u64) {
         self.cut(now_ns);
         let session = &mut self.flow.sessions[s];
         let kind = &self.kinds[session.kind()];
         let request =
             |op: &Op| if let Op::Request(request) = op { Some(usize::from(*request)) } else { None };
         let next = kind.ops[op..].iter().find_map(request);
-        let Some(request) = next.or_else(|| kind.ops[..op].iter().rev().find_map(request)) else { return };
-        let (label, outcome) = (self.prepared[request].label, Outcome::Variable);
-        self.recorder.offered(label, now_ns);
+        let request = next.or_else(|| kind.ops[..op].iter().rev().find_map(request));
+        let label = request.map_or(0, |request| self.prepared[request].label);
+        let outcome = Outcome::Variable;
+        self.recorder.step_failed(now_ns);
         if self.recorder.wants_example(label, outcome) {
-            let slot = if let Op::Set { slot, .. } = &kind.ops[op] { usize::from(*slot) } else { usize::MAX };
-            let name = kind.slot_names.get(slot).map_or("a variable", String::as_str);
             let reason = reason.map_or_else(no_room, str::to_owned);
+            let told = format!("{}: {reason}", step_in_words(&kind.ops[op], &kind.slot_names));
             let variables = Variables { slots: &session.slots, names: &kind.slot_names };
-            let reason = self.flow.secrets.masked(reason, variables);
-            self.recorder.example(now_ns, label, outcome, format!("set {name}: {reason}"));
+            self.recorder.example(now_ns, label, outcome, self.flow.secrets.masked(told, variables));
         }
-        let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };
-        self.recorder.ended(label, outcome, &times);
         session.went_well = false;
         if let Some(groups) = session.groups() {
+            let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };
             groups.ended(outcome, &times);
         }
     }
@@ -342,6 +343,7 @@ impl Thread<'_> {
         let is_slow = self.recorder.ended(request.label, outcome, &times);
         if (outcome.is_error() || self.recorder.spans_window(&times))
             && session.origin.is_user()
+            && !session.lacked_a_connection(outcome, end_ns)
             // who waits for what the server tells unasked is not stuck
             && !(request.is_wait && matches!(outcome, Outcome::Ok | Outcome::Unfinished))
         {
@@ -399,5 +401,18 @@ impl Thread<'_> {
         session.ready_ns = end_ns;
         session.state = SessionState::Thinking;
         self.timers.clear(s, Alarm::Timeout);
+    }
+}
+
+/// A step that is no request, as its author wrote it.
+pub(crate) fn step_in_words(op: &Op, names: &[String]) -> String {
+    let named = |slot: &u16| names.get(usize::from(*slot)).map_or("a variable", String::as_str);
+    match op {
+        // what a step needs for itself has a name in brackets
+        Op::Set { slot, value } if named(slot).starts_with('(') => format!("repeat: {}", value.source()),
+        Op::Set { slot, value } => format!("set {}: {}", named(slot), value.source()),
+        Op::Refuse { text, .. } => format!("repeat: {text}"),
+        Op::JumpUnless { condition, .. } => format!("when: {}", condition.source()),
+        _ => "a step".into(),
     }
 }

@@ -72,7 +72,8 @@ pub(crate) fn end(shared: &Shared, session: &mut Session, outcome: Outcome) {
     let Some(write) = session.take_write() else { return };
     let end = match outcome {
         Outcome::Ok => WriteEnd::Acknowledged,
-        Outcome::Connect | Outcome::Variable => WriteEnd::Unsent,
+        // a redirect of it may fail so, too
+        Outcome::Connect | Outcome::Variable if session.sent_ns().is_none() => WriteEnd::Unsent,
         _ => WriteEnd::Open,
     };
     if let Some(keys) = shared.keys(write.keys) {

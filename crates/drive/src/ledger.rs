@@ -6,6 +6,7 @@ use tidemark_scenario::template::Part;
 use tidemark_scenario::{Context, Plan, Template, Unmet};
 
 use crate::answer::Scratch;
+use crate::fault::Fault;
 use crate::record::Recorder;
 use crate::session::{Environment, Session};
 
@@ -60,7 +61,7 @@ fn render(
 }
 
 /// Enters the write of a session's request and makes its content. Where it is only sent again, because nothing of it was
-/// taken before, it stays what it was. `scratch` has room.
+/// taken before, it stays what it was.
 pub(crate) fn enter(
     ledger: &LedgerPlan,
     seed: u64,
@@ -68,7 +69,7 @@ pub(crate) fn enter(
     session: &mut Session,
     environment: &mut Environment<'_>,
     scratch: &mut Scratch,
-) -> Result<(), Unmet> {
+) -> Result<(), Fault> {
     if session.entered().is_some() {
         return Ok(());
     }
@@ -77,12 +78,11 @@ pub(crate) fn enter(
     let cx = &mut environment.context(&session.slots);
     if let Err(unmet) = render(ledger, seed, entry, cx, content.text_mut()) {
         recorder.withdraw(entry.number);
-        return Err(unmet);
+        return Err(unmet.into());
     }
     session.cold_or_new().entered = Some(entry.number);
     let slot = &mut session.slots[ledger.slot as usize];
-    held.put(environment.shared, slot, content);
-    Ok(())
+    if held.put(environment.shared, slot, content) { Ok(()) } else { Err(Fault::NoRoom) }
 }
 
 #[cfg(test)]
@@ -121,5 +121,27 @@ mod tests {
                 assert_ne!(forms.reading(&content, &mut Vec::new()), Reading::Whole(entry));
             }
         }
+    }
+    /// Nothing is sent that was not kept.
+    #[test]
+    fn a_content_without_room_is_told_as_that() {
+        let text = "sessions:\n  a:\n    steps:\n      - POST: /\n        ledger: {content: \"${entry}${check}${random_text(2000)}\", as: it}\n        \
+                    body: ${it}\nload: {users: 1, hold: 1s}\n";
+        let plan = load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        let shared = Shared::new(0, Vec::new());
+        assert!(shared.reserve(tidemark_scenario::plan::VALUES_BYTES_MAX));
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut environment = Environment { shared: &shared, random: &mut random, epoch_ms: 0 };
+        let (mut session, mut scratch) = (Session::default(), Scratch::default());
+        session.slots = (0..plan.sessions[0].slots).map(|_| tidemark_scenario::Slot::default()).collect();
+        let mut recorder = Recorder::new(0, 1, 0, (0, 1_000), None);
+        let ledger = plan.entered().next().unwrap().1;
+        let entered = enter(ledger, 1, &mut recorder, &mut session, &mut environment, &mut scratch);
+        assert!(matches!(entered, Err(Fault::NoRoom)), "{entered:?}");
+        let told = Fault::NoRoom.to_string();
+        assert!(
+            told.starts_with("no room for its value: the variables of all users hold 2GiB already"),
+            "{told}"
+        );
     }
 }

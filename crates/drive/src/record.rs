@@ -354,6 +354,28 @@ impl Recorder {
         }
     }
 
+    /// A step that is no request failed then.
+    pub fn step_failed(&mut self, at_ns: u64) {
+        self.current.failed_steps += u64::from(self.is_measured(at_ns));
+    }
+
+    /// A session did nothing but compute for so long.
+    pub fn computed(&mut self, time_ns: u64) {
+        self.current.computing_us += time_ns / 1_000;
+    }
+
+    /// A request of this label that was due then came to nothing for want of a connection.
+    /// None: a session's first, which never began.
+    pub fn unconnected(&mut self, label: Option<u16>, due_ns: u64) {
+        if !self.is_measured(due_ns) {
+            return;
+        }
+        match self.current.unconnected.iter_mut().find(|(known, _)| *known == label) {
+            Some((_, count)) => *count += 1,
+            None => self.current.unconnected.push((label, 1)),
+        }
+    }
+
     fn is_measured(&self, due_ns: u64) -> bool {
         self.window.0 <= due_ns && due_ns < self.window.1
     }

@@ -115,7 +115,9 @@ impl Thread<'_> {
         let sends = if cold.goes_as_get { hops.get } else { hops.same };
         (session.sends, session.is_hop) = (sends, true);
         let slot = &mut session.slots[usize::from(follow.location)];
-        self.flow.scratch.held.write(self.shared, slot, |slot| slot.set_text(path));
+        if !self.flow.scratch.held.write(self.shared, slot, |slot| slot.set_text(path)).1 {
+            return Some(Err(Fault::NoRoom));
+        }
         session.turn_to(hops.target);
         self.prepared[session.request as usize].hops += 1;
         Some(Ok(()))

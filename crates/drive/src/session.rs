@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use tidemark_record::Outcome;
 use tidemark_scenario::keys::Write;
 use tidemark_scenario::plan::{Op, SessionKind};
 use tidemark_scenario::{Context, Shared, Slot};
@@ -15,7 +16,9 @@ use crate::jar::Jar;
 
 /// Most operations without a request or a pause that a session does in one turn; then others have theirs. It
 /// bounds how long a scenario's endless loop keeps a thread from its connections.
-const OPS_PER_TURN: u32 = 4_096;
+pub(crate) const OPS_PER_TURN: u32 = 4_096;
+/// So many of them are little. How long the rest takes counts as time in which a session only computes.
+pub(crate) const OPS_UNTIMED: u32 = 256;
 
 /// What sessions of a thread look at beside their own variables.
 #[derive(Debug)]
@@ -164,6 +167,8 @@ pub(crate) struct Cold {
     pub resends: u32,
     /// What was made of a connection for its request, if one was.
     pub connecting: Option<Connecting>,
+    /// How long its request waited until a connection was free; 0 where it did not.
+    pub queued_ns: u64,
 }
 
 /// The most that a session takes, without what its variables, groups, rows and cookies hold.
@@ -176,7 +181,7 @@ impl Cold {
     /// What is of the request before is of none any more. Whether nothing else is there either.
     fn begin_request(&mut self) -> bool {
         (self.hops, self.goes_as_get, self.resends) = (0, false, 0);
-        (self.entered, self.write, self.connecting) = (None, None, None);
+        (self.entered, self.write, self.connecting, self.queued_ns) = (None, None, None, 0);
         let holds_nothing = self.groups.is_empty() && self.rows.is_empty() && self.elsewhere.is_empty();
         holds_nothing && self.jars.iter().all(Jar::is_empty)
     }
@@ -189,15 +194,13 @@ pub(crate) enum Turn {
     Request(u16),
     /// A pause, microseconds.
     Think(u64),
-    /// A request to be counted as failed that is not sent, as the operation of this index says.
-    Refused(usize),
     /// To be told that the group which it began last is over.
     GroupOver,
     /// A number to be measured, as the operation of this index says.
     Measure(usize),
-    /// To be told that the operation of this index could not keep its value, for this reason; for want of room where none is
-    /// said.
-    NotKept(usize, Option<&'static str>),
+    /// To be told that the operation of this index failed, for this reason; for want of room where none is said. The session
+    /// goes on behind it.
+    Failed(usize, Option<&'static str>),
     /// Nothing, but it has had its turn.
     Spent,
     /// It is over.
@@ -379,6 +382,20 @@ impl Session {
         self.ready_ns = now_ns.saturating_sub(self.late_ns);
     }
 
+    /// Its request waited until now for a free connection.
+    pub fn queued_until(&mut self, now_ns: u64) {
+        let queued_ns = now_ns.saturating_sub(self.due_ns).max(1);
+        self.cold_or_new().queued_ns = queued_ns;
+    }
+
+    /// Whether its request comes to nothing for want of a connection: most of its time was over before one was free.
+    pub fn lacked_a_connection(&self, outcome: Outcome, end_ns: u64) -> bool {
+        let queued_ns = self.cold().map_or(0, |cold| cold.queued_ns);
+        queued_ns > 0
+            && matches!(outcome, Outcome::Timeout | Outcome::Unfinished)
+            && queued_ns.saturating_mul(2) > end_ns.saturating_sub(self.due_ns)
+    }
+
     /// So long was worked on the answer that came last: what comes next is due once that is done.
     pub fn worked(&mut self, work_ns: u64) {
         self.due_ns = self.due_ns.saturating_add(work_ns);
@@ -421,20 +438,25 @@ impl Session {
     }
 
     /// Goes on until it needs something that is not there at once.
-    pub fn advance(&mut self, ops: &[Op], environment: &mut Environment<'_>, scratch: &mut Scratch) -> Turn {
-        for _ in 0..OPS_PER_TURN {
+    pub fn advance(
+        &mut self,
+        ops: &[Op],
+        most: u32,
+        environment: &mut Environment<'_>,
+        scratch: &mut Scratch,
+    ) -> Turn {
+        for _ in 0..most {
             let Some(op) = ops.get(self.next_op as usize) else { return Turn::End };
             self.next_op += 1;
             match op {
                 Op::Request(request) => return Turn::Request(*request),
                 Op::Set { slot, value } => {
                     let Scratch { slot: fresh, held, .. } = scratch;
-                    let made = value.eval_bounded(&mut environment.context(&self.slots), fresh);
+                    let made = value.compute_into(&mut environment.context(&self.slots), fresh);
                     let slot = &mut self.slots[*slot as usize];
                     let has_room = held.put(environment.shared, slot, fresh);
                     if made.is_err() || !has_room {
-                        held.refused += u64::from(made.is_err());
-                        return Turn::NotKept(self.next_op as usize - 1, made.err());
+                        return Turn::Failed(self.next_op as usize - 1, made.err());
                     }
                 }
                 Op::Take { feeder, row } => {
@@ -443,8 +465,13 @@ impl Session {
                 }
                 Op::Jump(to) => self.next_op = *to,
                 Op::JumpUnless { condition, to } => {
-                    if !condition.is_true(&mut environment.context(&self.slots)) {
+                    let holds = condition.holds(&mut environment.context(&self.slots));
+                    if holds != Ok(true) {
+                        let op = self.next_op as usize - 1;
                         self.next_op = *to;
+                        if let Err(reason) = holds {
+                            return Turn::Failed(op, Some(reason));
+                        }
                     }
                 }
                 Op::JumpUnlessGood(to) => {
@@ -478,7 +505,7 @@ impl Session {
                         groups.leave();
                     }
                 }
-                Op::Refuse { .. } => return Turn::Refused(self.next_op as usize - 1),
+                Op::Refuse { reason, .. } => return Turn::Failed(self.next_op as usize - 1, Some(reason)),
                 Op::Measure { if_good: true, .. } if !self.went_well => {}
                 Op::Measure { .. } => return Turn::Measure(self.next_op as usize - 1),
                 Op::End => return Turn::End,
@@ -556,6 +583,25 @@ mod tests {
     }
 
     #[test]
+    fn what_waited_for_a_connection_for_most_of_its_time_lacked_one() {
+        let mut session = Session { due_ns: 1_000_000, ..Session::default() };
+        session.fall_due(0, 1_000_000);
+        assert!(!session.lacked_a_connection(Outcome::Timeout, 9_000_000), "it had one at once");
+        session.queued_until(6_000_000);
+        for (outcome, end_ns, lacked) in [
+            (Outcome::Timeout, 10_000_000, true),
+            (Outcome::Unfinished, 6_000_000, true),
+            (Outcome::Timeout, 11_000_000, false),
+            (Outcome::Reset, 7_000_000, false),
+            (Outcome::Ok, 7_000_000, false),
+        ] {
+            assert_eq!(session.lacked_a_connection(outcome, end_ns), lacked, "{outcome:?} {end_ns}");
+        }
+        session.fall_due(0, 20_000_000);
+        assert!(!session.lacked_a_connection(Outcome::Timeout, 21_000_000), "that was the request before");
+    }
+
+    #[test]
     fn what_is_spoken_before_a_request_is_told_from_the_making_of_its_connection() {
         let mut connecting = Connecting { begun_ns: 100, ..Connecting::default() };
         connecting.over(None, 130);
@@ -630,7 +676,7 @@ mod tests {
     fn advance(session: &mut Session, ops: &[Op], random: &mut fastrand::Rng) -> Turn {
         let shared = Shared::new(0, Vec::new());
         let mut environment = Environment { shared: &shared, random, epoch_ms: 0 };
-        session.advance(ops, &mut environment, &mut Scratch::default())
+        session.advance(ops, OPS_PER_TURN, &mut environment, &mut Scratch::default())
     }
 
     #[test]
@@ -648,10 +694,53 @@ mod tests {
         let mut environment = Environment { shared: &shared, random: &mut random, epoch_ms: 0 };
         let (mut session, mut scratch) = (Session::default(), Scratch::default());
         session.begin((0, kind), kind.slots, false, (&mut scratch.held, &shared));
-        let turn = session.advance(&kind.ops, &mut environment, &mut scratch);
-        assert!(matches!(turn, Turn::NotKept(_, Some("it is longer than 32 MiB"))), "{turn:?}");
-        assert_eq!(scratch.held.refused, 1);
+        let turn = session.advance(&kind.ops, OPS_PER_TURN, &mut environment, &mut scratch);
+        assert!(matches!(turn, Turn::Failed(_, Some("it is longer than 32 MiB"))), "{turn:?}");
         assert_eq!(session.slots.iter().map(Slot::held_bytes).sum::<usize>(), 0);
+    }
+
+    /// Each step that cannot be computed is told by its operation, and the session goes on behind it.
+    #[test]
+    fn steps_that_cannot_be_computed_are_told() {
+        let text = "sessions:\n  s:\n    steps:\n      - set: {a: '${1 / random(0, 0)}'}\n      - when: ${2 > 1 / random(0, 0)}\n        \
+                    steps: [GET: /never]\n        else: [GET: /else]\n      - set: {n: '${random(-2, -2)}'}\n      - repeat: ${n}\n        \
+                    steps: [GET: /never]\n      - repeat: ${1 % random(0, 0)}\n        steps: [GET: /never]\n      - GET: /end\n\
+                    load: {users: 1, hold: 1s}\n";
+        let plan = tidemark_scenario::load_text("s.yaml", text, std::path::Path::new("."), &[]).unwrap();
+        let kind = &plan.sessions[0];
+        let shared = Shared::of(&plan);
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut environment = Environment { shared: &shared, random: &mut random, epoch_ms: 0 };
+        let (mut session, mut scratch) = (Session::default(), Scratch::default());
+        session.begin((0, kind), kind.slots, false, (&mut scratch.held, &shared));
+        let mut turns = Vec::new();
+        loop {
+            match session.advance(&kind.ops, OPS_PER_TURN, &mut environment, &mut scratch) {
+                Turn::End => break,
+                Turn::Failed(op, Some(reason)) => {
+                    turns.push(format!(
+                        "{}: {reason}",
+                        crate::judging::step_in_words(&kind.ops[op], &kind.slot_names)
+                    ));
+                }
+                Turn::Request(request) => {
+                    turns.push(plan.labels[usize::from(plan.requests[usize::from(request)].label)].clone());
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        let negative = "it is negative, or is not a number; a repeat needs a whole number, not below 0";
+        assert_eq!(
+            turns,
+            [
+                "set a: 1 / random(0, 0): division by zero",
+                "when: 2 > 1 / random(0, 0): division by zero",
+                "GET /else",
+                &format!("repeat: n: {negative}"),
+                "repeat: 1 % random(0, 0): division by zero",
+                "GET /end",
+            ]
+        );
     }
 
     #[test]
@@ -736,7 +825,7 @@ mod tests {
         let mut ways = Vec::new();
         for _ in 0..7 {
             let mut environment = Environment { shared: &shared, random: &mut random, epoch_ms: 0 };
-            match Session::default().advance(&ops, &mut environment, &mut Scratch::default()) {
+            match Session::default().advance(&ops, OPS_PER_TURN, &mut environment, &mut Scratch::default()) {
                 Turn::Request(way) => ways.push(way),
                 other => panic!("{other:?}"),
             }

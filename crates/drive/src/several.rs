@@ -306,6 +306,10 @@ impl<I: Io + 'static> Transport for Several<I> {
         transport.decline(own)
     }
 
+    fn unasked(&self) -> u64 {
+        self.members.iter().map(|member| member.transport.unasked()).sum()
+    }
+
     fn uploads_cut(&self) -> u64 {
         self.members.iter().map(|member| member.transport.uploads_cut()).sum()
     }

@@ -102,6 +102,8 @@ pub(crate) struct ThreadEnd {
     pub sent_again: u64,
     /// Answers that came before the body of their request was sent whole.
     pub uploads_cut: u64,
+    /// Answers that nobody had asked for.
+    pub unasked: u64,
     /// Handshakes of its connections.
     pub handshakes: Handshakes,
     /// Arrivals that the limit of sessions in flight let wait, and those that it dropped.
@@ -287,6 +289,7 @@ impl Thread<'_> {
         end.values_not_kept = self.flow.scratch.held.refused;
         end.sent_again = self.flow.sent_again;
         end.uploads_cut = self.transport.uploads_cut();
+        end.unasked = self.transport.unasked();
         end.handshakes = self.transport.handshakes();
         end.held = self.transport.held();
         end.limited = self.schedule.limited();
@@ -402,6 +405,7 @@ impl Thread<'_> {
             }
             None => {
                 self.schedule.leave(arrival.origin, now_ns);
+                self.recorder.unconnected(None, arrival.due_ns);
                 return self.recorder.given_up_unbegun(arrival.due_ns);
             }
         };

@@ -235,6 +235,10 @@ pub(crate) trait Transport {
     fn unclaimed(&self) -> u64 {
         0
     }
+    /// Answers that came and that nobody had asked for; their connections were closed.
+    fn unasked(&self) -> u64 {
+        0
+    }
     /// How many answers came so far before the body of their request was sent whole; the rest was not sent.
     fn uploads_cut(&self) -> u64 {
         0

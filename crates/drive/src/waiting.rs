@@ -93,6 +93,7 @@ impl Queue {
                 session.ticket = ticket.wrapping_add(1);
                 session.state = SessionState::Granted;
                 session.held_until(now_ns);
+                session.queued_until(now_ns);
                 session.connection = Some(connection);
                 self.waiting -= 1;
                 self.granted.push_back(next);

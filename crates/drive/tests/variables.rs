@@ -65,7 +65,7 @@ fn a_request_whose_expression_fails_is_not_sent() {
 }
 
 #[test]
-fn a_repeat_whose_count_is_none_is_a_failure_of_its_first_request() {
+fn a_repeat_whose_count_is_none_fails_and_is_no_request() {
     let server = telling("{\"few\": -3, \"two\": \"2\", \"word\": \"lamp\"}");
     let steps = |count: &str| {
         format!(
@@ -81,12 +81,18 @@ fn a_repeat_whose_count_is_none_is_a_failure_of_its_first_request() {
         ("\"${two - 5}\"", 0, 10),
         ("\"${word}\"", 0, 10),
     ] {
+        let before = server.requests() as u64;
         let sum = ten(&server, &steps(count));
         // labels are in the order of the steps
         let of = |label, outcome| sum.count(|l, o, _| (l, o) == (label, outcome));
         assert_eq!(of(1, Outcome::Ok), again, "{count}: {:?}", sum.examples());
-        assert_eq!(of(1, Outcome::Variable), refused, "{count}: {:?}", sum.examples());
-        assert_eq!(sum.outcome(Outcome::Variable), refused, "{count}: one failure each");
+        assert_eq!(sum.failed_steps(), refused, "{count}: one failure each: {:?}", sum.examples());
+        assert_eq!(
+            (sum.outcome(Outcome::Variable), sum.ended()),
+            (0, sum.offered()),
+            "{count}: none was due"
+        );
+        assert_eq!(sum.offered(), server.requests() as u64 - before, "{count}");
         assert_eq!(of(3, Outcome::Ok), 10, "{count}: the session goes on");
         if refused > 0 {
             assert!(details(&sum)[0].ends_with("a repeat needs a whole number, not below 0"), "{count}");
@@ -101,9 +107,41 @@ fn a_set_step_whose_value_is_too_long_fails_though_nobody_asks_for_it() {
     let longer = "- set: {a: \"${concat(a, a, a, a, a, a, a, a)}\"}\n".repeat(5);
     let steps = format!("- set: {{a: \"${{random_text(65536)}}\"}}\n{longer}- GET: /first");
     let sum = run(&server, &steps, "hold: 60s}\nlimits: {sessions: 2");
-    let (well, failed) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Variable));
-    assert_eq!((well, failed, sum.end.values_not_kept), (2, 2, 2), "{:?}", sum.examples());
-    assert_eq!(details(&sum), ["set a: it is longer than 32 MiB"]);
+    assert_eq!((sum.outcome(Outcome::Ok), sum.failed_steps()), (2, 2), "{:?}", sum.examples());
+    assert_eq!(details(&sum), ["set a: concat(a, a, a, a, a, a, a, a): it is longer than 32 MiB"]);
+}
+
+/// What cannot be computed fails by itself: as many requests are offered as the server is asked.
+#[test]
+fn a_step_that_cannot_be_computed_fails_and_is_no_request() {
+    let server = telling("{}");
+    let steps = "- set: {n: 0, word: lamp}\n- set: {share: \"${1 / n}\"}\n- when: ${word + 1 > 2}\n  steps:\n    - GET: /never\n  \
+                 else:\n    - GET: /else\n- GET: /last";
+    let sum = ten(&server, steps);
+    assert_eq!((sum.failed_steps(), sum.outcome(Outcome::Ok)), (20, 20), "{:?}", sum.examples());
+    assert_eq!((sum.offered(), sum.ended(), server.requests()), (20, 20, 20));
+    let mut told = details(&sum);
+    told.sort_unstable();
+    told.dedup();
+    assert_eq!(
+        told,
+        ["set share: 1 / n: division by zero", "when: word + 1 > 2: something in it is not a number"]
+    );
+}
+
+/// A second answer behind the first is nobody's: the next request goes over another connection.
+#[test]
+fn an_answer_that_nobody_asked_for_is_no_answer_to_the_next_request() {
+    let server = Server::start(|request, stream| {
+        let body = request.target();
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        crate::support::write(stream, &answer.repeat(2))
+    });
+    let steps =
+        "- repeat: 5\n  as: i\n  steps:\n    - GET: /no/${i}\n      check: {body: {contains: '/no/${i}'}}";
+    let sum = run(&server, steps, "hold: 60s}\nlimits: {sessions: 4");
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (20, 20), "{:?}", sum.examples());
+    assert_eq!((sum.end.unasked, server.connections()), (20, 20));
 }
 
 #[test]

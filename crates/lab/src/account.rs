@@ -204,8 +204,7 @@ impl Account {
             ),
             (
                 end.values_not_kept,
-                "values did not fit: longer than 32 MiB, or more than 2 GiB for all users; their steps failed; over the whole \
-                 run",
+                "values did not fit: more than 2 GiB for all users; their steps failed; over the whole run",
             ),
             (
                 end.sent_again,
@@ -214,6 +213,15 @@ impl Account {
             (
                 end.uploads_cut,
                 "answers came before the body of their request was sent whole, and the rest of it was not sent; over the whole run",
+            ),
+            (
+                end.unasked,
+                "answers came that nobody had asked for; their connections were closed; over the whole run",
+            ),
+            (
+                summary.failed_steps,
+                "steps of sessions (`set`, `repeat`, `when`) failed in the measured window, and count as errors; none of them is a \
+                 request",
             ),
             (
                 end.sessions_waited,

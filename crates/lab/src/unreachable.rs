@@ -233,7 +233,7 @@ fn longest_way(kind: &SessionKind, is_counted: &dyn Fn(u16) -> bool) -> Option<u
         let goes_to = |to: u32| most.get(to as usize).copied().filter(|_| to as usize > at);
         let next = most[at + 1];
         most[at] = match op {
-            Op::Request(request) | Op::Refuse { request, .. } => next + u64::from(is_counted(*request)),
+            Op::Request(request) => next + u64::from(is_counted(*request)),
             Op::Jump(to) => goes_to(*to)?,
             Op::JumpUnless { to, .. } | Op::JumpUnlessGood(to) => goes_to(*to)?.max(next),
             Op::Choose { ways, .. } => {
@@ -242,6 +242,7 @@ fn longest_way(kind: &SessionKind, is_counted: &dyn Fn(u16) -> bool) -> Option<u
             Op::End => 0,
             other => match other {
                 Op::Set { .. }
+                | Op::Refuse { .. }
                 | Op::Take { .. }
                 | Op::Think(_)
                 | Op::BeginGroup(_)

@@ -22,6 +22,7 @@
 
 mod allowed;
 mod chance;
+mod connections;
 mod driver;
 mod few;
 mod figure;
@@ -90,7 +91,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let limits = &summary.driver.limits;
     let is_closed = plan.load.streams().iter().any(|stream| stream.model.is_closed());
     let is_starved = driver::is_starved(summary, totals, &plan.load, evidence.spin);
-    let measured = |totals| Measured::new(totals, &summary.driver, is_closed, is_starved);
+    // a search asks how much the system takes over as many connections as the scenario allows
+    let lacks_connections = !evidence.is_part && connections::are_too_few(plan, totals);
+    let measured = |totals| {
+        Measured::new(totals, &summary.driver, is_closed, is_starved).lacking_connections(lacks_connections)
+    };
     let all = measured(totals);
     let judged = |objective: &Objective| match phase::of(objective, plan, totals) {
         Some((name, of)) => phase::undecided(objective, name, of).unwrap_or_else(|| {
@@ -141,7 +146,12 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let mut failed: Vec<String> = evidence.system_ended.into_iter().map(str::to_owned).collect();
     let mut machine_silent: Vec<String> = Vec::new();
     let mut silent = Vec::new();
+    let mut waited = Vec::new();
     for outage in heard {
+        if lacks_connections && outage.failed_by == Failure::TimedOut {
+            waited.push(outage.reason.clone());
+            continue;
+        }
         match silent_for_want_of_a_core(evidence, outage) {
             // of several silences the process is named once
             Some(told) => told.into_iter().for_each(|told| push_once(&mut machine_silent, told)),
@@ -152,7 +162,15 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let missed = results.iter().filter(|of| !of.met && !of.undecided && !of_the_ledger(&of.objective));
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{}{MISSED}{}", of.objective, of.measured)));
-    failed.extend(few(parts::failing(plan, &undisturbed), "failed as often"));
+    let failing = parts::failing(plan, &undisturbed);
+    let mut was_bound = !waited.is_empty();
+    unknown.extend(few(waited, "were silent"));
+    was_bound |= results.iter().any(|of| of.undecided_by == Some(Undecided::Connections));
+    if lacks_connections && failing.is_empty() {
+        let as_counted = measured(judged).lacking_connections(false).forgiving(allowed);
+        was_bound |= !parts::failing(plan, &as_counted).is_empty();
+    }
+    failed.extend(few(failing, "failed as often"));
     if judges_errors(plan) {
         let is_judged = |index: usize| {
             u16::try_from(index).is_ok_and(|index| !is_allowed_to_fail(plan, About::Group(index)))
@@ -170,6 +188,10 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         match is_short_of_cores {
             _ if is_short_window && evidence.is_part => {}
             _ if is_short_window => unknown.push(told),
+            _ if lacks_connections => {
+                was_bound = true;
+                unknown.push(told);
+            }
             _ if undisturbed.limited => undecided.push(told),
             Some(process) => {
                 machine_bound.push(told);
@@ -199,6 +221,9 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     }
     if !evidence.is_part && !is_empty {
         unknown.extend(never_reached(plan, totals, evidence.not_found));
+    }
+    if was_bound {
+        unknown.insert(0, connections::told(plan, totals));
     }
     let mut invalid = unknown;
     let mut driver_bound = Vec::new();
@@ -264,6 +289,11 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         shorter.map(|change| format!("not everything could be sent: {}", change.words)).collect();
     if !shorter.is_empty() {
         invalid.splice(0..0, shorter);
+        invalid.append(&mut failed);
+    }
+    // whoever only computes keeps the driver from everything else, whatever comes of that
+    if let Some(told) = driver::only_computed(summary).filter(|_| evidence.system_ended.is_none()) {
+        invalid.insert(0, told);
         invalid.append(&mut failed);
     }
     let status = match (failed.is_empty(), invalid.is_empty()) {
@@ -461,6 +491,11 @@ fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveR
     let as_text = |value| text_or_not_reached(objective.metric, value, share);
     let mut told = match met == would_meet {
         true => as_text(measured),
+        false if of.lacks_connections && !of.limited => format!(
+            "{} as measured, {} without what waited for a connection",
+            as_text(measured),
+            bound_text(objective.metric, without_driver)
+        ),
         false => format!(
             "{} as measured, {} with the load generator's own share taken out",
             as_text(measured),
@@ -470,7 +505,16 @@ fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveR
     if forgiven > 0.0 {
         told += &format!("; {} failed, as is allowed", text(Metric::ErrorShare, forgiven));
     }
-    let mut undecided_by = (met != would_meet).then_some(Undecided::DriverBound);
+    let steps = of.failed_steps(objective);
+    if steps > 0 && matches!(objective.metric, Metric::ErrorShare | Metric::Errors) {
+        let what = if steps == 1 { "step" } else { "steps" };
+        told += &format!(
+            "; {steps} {what} of sessions failed and could send nothing: see the examples of `variable`"
+        );
+    }
+    let by =
+        if of.lacks_connections && !of.limited { Undecided::Connections } else { Undecided::DriverBound };
+    let mut undecided_by = (met != would_meet).then_some(by);
     let is_met = met && would_meet;
     if let Some(few) = of.too_few(objective).filter(|_| measured.is_finite()) {
         told += &few;
@@ -561,3 +605,5 @@ fn significant(value: f64) -> String {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_sessions;

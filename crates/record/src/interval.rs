@@ -203,6 +203,13 @@ pub struct ThreadInterval {
     pub sessions_begun: Vec<(u16, u64)>,
     /// Time that users lost with the requests that ended in it.
     pub lost_time: LostTime,
+    /// Steps of sessions that are no requests and failed in the measured window: what they say could not be computed or kept.
+    pub failed_steps: u64,
+    /// How long the thread did nothing but compute for sessions that went on and on without a request or a pause, microseconds.
+    pub computing_us: u64,
+    /// Requests that were due within the measured window and failed, or were given up, for want of a connection: most of their
+    /// time was over before one was free. By label, none for those of sessions that never began; only labels that have any.
+    pub unconnected: Vec<(Option<u16>, u64)>,
     /// Connections open at the end of the interval.
     pub connections: u64,
     /// Connections made in the interval.
@@ -275,6 +282,9 @@ impl ThreadInterval {
             open_by_label: Vec::new(),
             sessions_begun: Vec::new(),
             lost_time: LostTime::default(),
+            failed_steps: 0,
+            computing_us: 0,
+            unconnected: Vec::new(),
             connections: 0,
             connects: 0,
             sent_bytes: 0,
@@ -328,6 +338,9 @@ impl ThreadInterval {
             open_by_label,
             sessions_begun,
             lost_time,
+            failed_steps,
+            computing_us,
+            unconnected,
             connections,
             connects,
             sent_bytes,
@@ -354,6 +367,8 @@ impl ThreadInterval {
         open_by_label.clear();
         sessions_begun.clear();
         *lost_time = LostTime::default();
+        (*failed_steps, *computing_us) = (0, 0);
+        unconnected.clear();
         by_phase.clear();
         (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);
         (*encoded_bytes, *decoded_bytes) = (0, 0);

@@ -395,6 +395,9 @@ fn interval(head: Head, mut body: Bytes) -> Option<Box<ThreadInterval>> {
         open_by_label: Vec::new(),
         sessions_begun: Vec::new(),
         lost_time: LostTime::default(),
+        failed_steps: 0,
+        computing_us: 0,
+        unconnected: Vec::new(),
         // has files of its own
         ledger: Part::default(),
         // what a run is judged by while it is on; one that is rebuilt is incomplete whatever it says

@@ -177,6 +177,8 @@ pub enum Undecided {
     TooFew,
     /// The measured window is shorter than the answers take.
     ShortWindow,
+    /// Requests were not sent, as the connections that the scenario allows were too few.
+    Connections,
 }
 
 impl Undecided {
@@ -187,6 +189,7 @@ impl Undecided {
             Undecided::MachineBound => "machine-bound",
             Undecided::TooFew => "too-few",
             Undecided::ShortWindow => "short-window",
+            Undecided::Connections => "connections",
         }
     }
 }

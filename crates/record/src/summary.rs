@@ -380,6 +380,10 @@ pub struct Driver {
     /// its own will, seconds: it was stopped, or the machine was suspended.
     #[serde(default)]
     pub absent_s: f64,
+    /// The largest share of a thread's time in which it did nothing but compute for sessions that went on and on without a request
+    /// or a pause, 0 to 1.
+    #[serde(default)]
+    pub computing_share: f64,
     /// Mean cores' worth of time that the hypervisor took away from the machine.
     #[serde(default)]
     pub steal_share: f64,
@@ -589,7 +593,14 @@ pub struct Summary {
     /// Requests that were due in the measured window and had no good answer: all errors, and what was dropped.
     #[serde(default)]
     pub failed: u64,
-    /// The same by kind, the most frequent first.
+    /// Those of them that failed for want of a connection: most of their time was over before one was free. Absent of none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unconnected: u64,
+    /// Steps that are no requests (`set`, `repeat`, `when`) and failed in the measured window, as they could not be computed or
+    /// kept; absent of none. They are in no figure of requests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_steps: u64,
+    /// The failed requests by kind, the most frequent first.
     #[serde(default)]
     pub failures: Vec<Failure>,
     /// Response time over all labels, of all requests that were due: a failure is slower than every bound.

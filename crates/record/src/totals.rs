@@ -99,6 +99,8 @@ pub struct Totals {
     first: Vec<First>,
     /// Time of the window that users lost.
     pub lost_time: LostTime,
+    /// Steps of sessions that are no requests and failed within the window.
+    pub failed_steps: u64,
     /// By label: good answers to requests that were open for the whole window, and how long the fastest took, microseconds.
     outlasting: BTreeMap<u16, (u64, u64)>,
     /// Service times of all good answers, warm-up included.
@@ -168,6 +170,7 @@ impl Totals {
             load_begin_us: None,
             first: vec![First::default(); labels.len()],
             lost_time: LostTime::default(),
+            failed_steps: 0,
             outlasting: BTreeMap::new(),
             all_service_time_us: new_merged(),
             lag_us: new_merged(),
@@ -305,6 +308,13 @@ impl Totals {
         }
         self.add_first(interval);
         self.lost_time.add(&interval.lost_time);
+        self.failed_steps += interval.failed_steps;
+        for (label, count) in &interval.unconnected {
+            self.all.unconnected += count;
+            if let Some(of) = label.and_then(|label| self.by_label.get_mut(usize::from(label))) {
+                of.unconnected += count;
+            }
+        }
         self.add_examples(&interval.examples);
         for (status, count) in &interval.statuses {
             *self.statuses.entry(*status).or_default() += count;
@@ -419,6 +429,11 @@ impl Totals {
             Some((_, looks)) => looks.push(look),
             None => self.looks.push((sample.process.clone(), vec![look])),
         }
+    }
+
+    /// The largest share of a driving thread's time in the window in which it did nothing but compute for sessions, 0 to 1.
+    pub fn computing_share(&self) -> f64 {
+        self.threads.iter().map(ThreadTotals::computing_share).fold(0.0, f64::max)
     }
 
     /// CPU and memory of each process over the measured window, and what was answered for its CPU.

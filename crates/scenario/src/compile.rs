@@ -253,7 +253,16 @@ fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) ->
     let pipeline = get("pipeline").map_or(usual.pipeline, |node| pipeline(node, keep_alive, binds, reader));
     let streams = whole("streams", 1, STREAMS_MAX).unwrap_or(usual.streams);
     let needed = load.most_users().div_ceil(pipeline.max(streams));
-    let connections = whole("connections", 1, USERS_MAX).unwrap_or(usual.connections).max(needed);
+    let named = whole("connections", 1, USERS_MAX);
+    let connections = named.unwrap_or(usual.connections).max(needed);
+    if let Some((node, named)) = get("connections").zip(named).filter(|(_, named)| *named < needed) {
+        let message = format!(
+            "{named} connections are too few for {} users, who hold one each: there will be {needed}; give that many, or fewer \
+             users",
+            load.most_users()
+        );
+        reader.sink.warn(node.position, message);
+    }
     if let Some(node) = get("pipeline").filter(|_| connections.saturating_mul(pipeline) > PLACES_MAX) {
         let message = format!(
             "{connections} connections with {pipeline} requests at once each are too many; at most {PLACES_MAX} together"

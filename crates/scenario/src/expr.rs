@@ -23,7 +23,7 @@ use crate::slot::{Slot, SlotIndex, Value};
 pub(crate) use digest::base64_of;
 pub use error::{ExprError, Unmet};
 pub(crate) use eval::PPB;
-use eval::{Absent, Machine, Number, TOO_LONG_TEXT};
+use eval::{Absent, Machine, Number};
 pub(crate) use node::{Node, Operator};
 pub use zipf::Table as ZipfTable;
 
@@ -155,19 +155,19 @@ impl Expr {
         });
     }
 
-    /// The same, and whether there is no value because it would be too long.
+    /// The same where it matters whether the value can be computed. What is not set, or names nothing that is there, is missing.
     ///
     /// # Errors
-    /// What is wrong then; `out` is missing.
-    pub fn eval_bounded(&self, cx: &mut Context<'_>, out: &mut Slot) -> Result<(), &'static str> {
+    /// Why it cannot be computed: a division by zero, an overflow, a text longer than may be; `out` is missing.
+    pub fn compute_into(&self, cx: &mut Context<'_>, out: &mut Slot) -> Result<(), &'static str> {
         Machine::with(cx, |machine| {
             let got = machine.eval(&self.node);
-            let bound = match &got {
-                Err(Absent::Failed(reason)) if *reason == TOO_LONG_TEXT => Err(*reason),
+            let failure = match &got {
+                Err(Absent::Failed(reason)) => Err(*reason),
                 _ => Ok(()),
             };
             machine.store(got, out);
-            bound
+            failure
         })
     }
 
@@ -182,6 +182,17 @@ impl Expr {
         Machine::with(cx, |machine| {
             let got = machine.eval(&self.node);
             machine.is_true(&got)
+        })
+    }
+
+    /// The same where it matters whether it can be computed.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn holds(&self, cx: &mut Context<'_>) -> Result<bool, &'static str> {
+        Machine::with(cx, |machine| match machine.eval(&self.node) {
+            Err(Absent::Failed(reason)) => Err(reason),
+            got => Ok(machine.is_true(&got)),
         })
     }
 
@@ -233,7 +244,7 @@ impl Expr {
                 Ok(got) => encoding.write_value(machine.value(&got), out),
                 Err(Absent::Said) => encoding.write_value(Value::Missing, out),
                 Err(Absent::Unset(slot)) => return Err(Unmet::Variable(slot)),
-                Err(Absent::Failed(reason)) => {
+                Err(Absent::Nothing(reason) | Absent::Failed(reason)) => {
                     return Err(Unmet::Expression { text: self.text.clone(), reason });
                 }
             }

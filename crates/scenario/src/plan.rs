@@ -396,10 +396,8 @@ pub enum Op {
     BeginGroup(u16),
     /// The group that began last is over.
     EndGroup,
-    /// Count a request as failed (outcome `variable`) that is not sent, because what comes before it has no sense.
+    /// Count a step as failed, because what it says has no sense.
     Refuse {
-        /// Which.
-        request: u16,
         /// What its author wrote.
         text: Arc<str>,
         /// What is wrong with it.

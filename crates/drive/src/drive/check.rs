@@ -91,9 +91,8 @@ pub(super) fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveErro
             Op::Jump(to) | Op::JumpUnless { to, .. } | Op::JumpUnlessGood(to) => jumps(*to),
             Op::Choose { ways, .. } => ways.iter().all(|(_, to)| jumps(*to)),
             Op::BeginGroup(group) => usize::from(*group) < plan.groups.len(),
-            Op::Refuse { request, .. } => usize::from(*request) < plan.requests.len(),
             Op::Measure { metric, .. } => usize::from(*metric) < plan.metrics.len(),
-            Op::Think(_) | Op::EndGroup | Op::End => true,
+            Op::Think(_) | Op::EndGroup | Op::Refuse { .. } | Op::End => true,
         };
         if !right {
             return Err(DriveError::Op { kind: kind.name.clone(), op: index });

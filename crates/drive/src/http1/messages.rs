@@ -439,6 +439,10 @@ impl<I: Io + 'static> Transport for Messages<I> {
         is_offered
     }
 
+    fn unasked(&self) -> u64 {
+        self.http.unasked()
+    }
+
     fn uploads_cut(&self) -> u64 {
         self.http.uploads_cut()
     }

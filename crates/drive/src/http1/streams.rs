@@ -349,6 +349,10 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         self.events.received
     }
 
+    fn unasked(&self) -> u64 {
+        self.http.unasked()
+    }
+
     fn uploads_cut(&self) -> u64 {
         self.http.uploads_cut()
     }

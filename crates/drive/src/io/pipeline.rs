@@ -113,6 +113,8 @@ pub(crate) struct PipelineIo<I> {
     /// Whether the last event is about what was read last.
     is_of_reading: bool,
     following: VecDeque<(usize, Event)>,
+    /// Answers that came with nobody in line for them.
+    unasked: u64,
 }
 
 impl<I: Io> PipelineIo<I> {
@@ -133,6 +135,7 @@ impl<I: Io> PipelineIo<I> {
             readings: 0,
             is_of_reading: false,
             following: VecDeque::new(),
+            unasked: 0,
         }
     }
 
@@ -311,11 +314,13 @@ impl<I: Io> PipelineIo<I> {
             Some(front) if line.len() > *unsent => Some(*front as usize),
             // those in line have not even left: whatever this answers, it is none of their requests
             Some(_) => {
+                self.unasked += 1;
                 self.end(pipe, &unasked);
                 None
             }
             None => {
-                self.end(pipe, &|| Event::Ended); // bytes that nobody asked for
+                self.unasked += 1;
+                self.end(pipe, &|| Event::Ended);
                 None
             }
         }
@@ -534,6 +539,10 @@ impl<I: Io> Io for PipelineIo<I> {
         debug_assert_eq!(front, Some(lane as u32), "answers come in the order of the requests");
         self.lanes[lane].in_line = false;
         !pipe.line.is_empty() || reading.taken == reading.bytes
+    }
+
+    fn unasked(&self) -> u64 {
+        self.unasked
     }
 
     fn reading(&self) -> Option<u64> {

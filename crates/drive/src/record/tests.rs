@@ -369,3 +369,21 @@ fn what_was_due_in_a_phase_is_of_it_whenever_it_ends_and_intervals_end_with_phas
     ended.sort_unstable();
     assert_eq!(ended, [(None, false), (Some(0), false), (Some(1), true)]);
 }
+
+/// Steps of sessions, and what was not sent for want of a connection, count apart: none of it is a request that was due.
+#[test]
+fn what_sessions_do_themselves_is_no_request() {
+    let mut recorder = Recorder::new(0, 1, 0, (S, 3 * S), None);
+    recorder.step_failed(S / 2);
+    recorder.step_failed(S);
+    recorder.step_failed(3 * S);
+    recorder.unconnected(Some(0), S / 2);
+    recorder.unconnected(Some(0), 2 * S);
+    recorder.unconnected(None, 2 * S);
+    recorder.unconnected(Some(0), 2 * S);
+    recorder.computed(3_000_000);
+    let of = &recorder.current;
+    assert_eq!((of.offered, of.measured_offered, of.failed_steps, of.computing_us), (0, 0, 1, 3_000));
+    assert_eq!(of.unconnected, [(Some(0), 2), (None, 1)]);
+    assert_eq!(recorder.outstanding(), 0);
+}

@@ -288,6 +288,10 @@ impl Sum {
         self.count(|_, _, _| true)
     }
 
+    pub fn failed_steps(&self) -> u64 {
+        self.intervals.iter().map(|interval| interval.failed_steps).sum()
+    }
+
     pub fn offered(&self) -> u64 {
         self.intervals.iter().map(|i| i.offered).sum()
     }

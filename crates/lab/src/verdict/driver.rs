@@ -36,6 +36,8 @@ const THREAD_SHARE_MAX: f64 = 0.95;
 const FELL_BEHIND_BELOW: f64 = 0.99;
 /// A driving thread that was not there for a larger share of the time makes the rate wrong by as much.
 const ABSENT_SHARE_MAX: f64 = 0.10;
+/// A driving thread on which sessions only computed for a larger share of the time makes the rate wrong by as much.
+const COMPUTING_SHARE_MAX: f64 = 0.10;
 /// Lag up to this share of the response time is accepted.
 const LAG_SHARE_MAX: f64 = 0.10;
 /// Closed model: waits for a core up to this share of the response time are accepted; an answer that comes at any
@@ -160,6 +162,19 @@ pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Ve
         ));
     }
     limits
+}
+
+/// Why a run says nothing where sessions kept a driving thread busy that only computed: an endless loop in the scenario. That is
+/// decided by the share of the thread's time, so that a scenario which computes a little is not touched.
+pub(super) fn only_computed(summary: &Summary) -> Option<String> {
+    let share = summary.driver.computing_share;
+    (share > COMPUTING_SHARE_MAX).then(|| {
+        format!(
+            "sessions only computed for {:.0}% of the window: is there an endless loop? Thousands of steps without a request or a \
+             pause keep the load generator from the others; a think time in it lets them go on",
+            share * 100.0
+        )
+    })
 }
 
 /// Whether an open load fell behind while the driver had nothing left to give, so that what waited for a connection may

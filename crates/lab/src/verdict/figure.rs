@@ -43,6 +43,8 @@ pub struct Measured<'a> {
     waited_share: f64,
     /// The share of what was due that failed as somebody allows: none of it is short of what is to be achieved.
     pub(super) forgiven: f64,
+    /// Whether fewer connections are allowed than the load takes, so that what was not sent for want of one says nothing.
+    pub(super) lacks_connections: bool,
     /// How long answers may have lain unread beyond what is taken out of each response time; infinite where nobody knows.
     unread_us: f64,
 }
@@ -83,6 +85,7 @@ impl<'a> Measured<'a> {
             hold_up_us,
             waited_share,
             forgiven: 0.0,
+            lacks_connections: false,
             unread_us,
         }
     }
@@ -90,6 +93,11 @@ impl<'a> Measured<'a> {
     /// The same of the phase of this name.
     pub fn of_phase(self, phase: &'a str) -> Self {
         Measured { phase: Some(phase), ..self }
+    }
+
+    /// The same where fewer connections may have been allowed than the load takes.
+    pub fn lacking_connections(self, lacks_connections: bool) -> Self {
+        Measured { lacks_connections, ..self }
     }
 
     /// The same where so many of the requests that were due may fail.
@@ -160,15 +168,19 @@ impl<'a> Measured<'a> {
                 times.quantile(percent / 100.0).map(|us| us as f64)
             })),
             Metric::Mean => Some(self.time(of, best_failed, unread_us, |times| times.mean())),
-            Metric::ErrorShare => Some(Both {
-                measured: failed as f64 / due as f64,
-                without_driver: best_failed as f64 / due as f64,
-            }),
-            Metric::Errors => Some(Both { measured: failed as f64, without_driver: best_failed as f64 }),
-            Metric::Dropped => Some(Both {
-                measured: of.dropped as f64,
-                without_driver: (of.dropped - self.maybe_dropped(of)) as f64,
-            }),
+            Metric::ErrorShare => {
+                let all = (due + self.failed_steps(objective)) as f64;
+                let share = |failed: u64| (failed + self.failed_steps(objective)) as f64 / all;
+                Some(Both { measured: share(failed), without_driver: share(best_failed) })
+            }
+            Metric::Errors => {
+                let count = |failed: u64| (failed + self.failed_steps(objective)) as f64;
+                Some(Both { measured: count(failed), without_driver: count(best_failed) })
+            }
+            Metric::Dropped => {
+                let maybe = if self.lacks_connections { of.dropped } else { self.maybe_dropped(of) };
+                Some(Both { measured: of.dropped as f64, without_driver: (of.dropped - maybe) as f64 })
+            }
             Metric::Rate => {
                 let window_s = self.totals.window?.length_s();
                 let offered_per_s = self.totals.offered as f64 / window_s;
@@ -189,6 +201,20 @@ impl<'a> Measured<'a> {
                 })
             }
             Metric::Lost | Metric::LostShare | Metric::Duplicated | Metric::Own(_) => None,
+        }
+    }
+
+    /// Steps of sessions that failed and are none of the requests, where an objective is about the whole run.
+    pub(super) fn failed_steps(&self, objective: &Objective) -> u64 {
+        if objective.about == About::All { self.totals.failed_steps } else { 0 }
+    }
+
+    /// Failures of what was not sent, as fewer connections are allowed than the load takes; of a group at most.
+    fn unconnected(&self, of: &LabelTotals, is_group: bool) -> u64 {
+        match (self.lacks_connections, is_group) {
+            (false, _) => 0,
+            (true, false) => of.unconnected,
+            (true, true) => self.totals.all.unconnected.min(of.failed()),
         }
     }
 
@@ -225,7 +251,7 @@ impl<'a> Measured<'a> {
         self.limited && EXPLAINS * self.hold_up_us >= known_after_us as f64
     }
 
-    /// Failures that a driver which was held up may have made itself. A server's own word, or a refused or broken
+    /// Failures that a driver which was held up may have made itself, or that are for want of a connection. A server's own word, or a refused or broken
     /// connection, is none; nor is a request that had no answer for much longer than the driver can have held it up. When that
     /// was known after the begin of a group says nothing of it.
     pub(super) fn maybe_spoiled(&self, of: &LabelTotals, is_group: bool) -> u64 {
@@ -234,7 +260,9 @@ impl<'a> Measured<'a> {
                 || self.is_explained(of.known_after_us.get(outcome).map_or(0, |times| times.min()))
         };
         let late = [Outcome::Timeout, Outcome::Unfinished].into_iter().filter(explained);
-        late.map(|outcome| of.measured[outcome as usize]).sum::<u64>() + self.maybe_dropped(of)
+        let spoiled = late.map(|outcome| of.measured[outcome as usize]).sum::<u64>() + self.maybe_dropped(of);
+        // what was not sent timed out, too, or was dropped
+        spoiled.max(self.unconnected(of, is_group))
     }
 
     /// Drops that may be the driver's: no more than were due while it can have held them up.
@@ -254,6 +282,11 @@ impl<'a> Measured<'a> {
         let measured = reached(of.response_times());
         let without_lag = reached(Distribution::new(&of.response_time_less_lag_us, best_failed));
         let best = if without_lag.is_infinite() { without_lag } else { (without_lag - unread_us).max(0.0) };
+        // with more connections less would have waited for one
+        let best = match self.lacks_connections {
+            true => best.min(reached(Distribution::new(&of.service_time_us, best_failed))),
+            false => best,
+        };
         Both { measured, without_driver: best.min(measured) }
     }
 
@@ -261,6 +294,7 @@ impl<'a> Measured<'a> {
     /// less; of arrivals it can have missed only those that were due while it was held up.
     fn at_least(&self, measured: f64, of_all: f64) -> Both {
         let without_driver = match self.limited {
+            _ if self.lacks_connections => f64::INFINITY,
             true if self.is_closed => f64::INFINITY,
             true => measured + of_all * self.held_up_share(),
             false => measured,

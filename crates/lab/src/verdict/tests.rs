@@ -58,7 +58,7 @@ fn judged(model: LoadModel, objectives: &[&str], ran: &Ran<'_>) -> (Verdict, Vec
     judge(&evidence(&plan, &totals, &summary))
 }
 
-fn evidence<'a>(plan: &'a Plan, totals: &'a Totals, summary: &'a Summary) -> Evidence<'a> {
+pub(super) fn evidence<'a>(plan: &'a Plan, totals: &'a Totals, summary: &'a Summary) -> Evidence<'a> {
     Evidence {
         plan,
         totals,

@@ -19,6 +19,11 @@ pub struct LabelTotals {
     /// Requests that were due in the measured window and were given up, because a bound was reached. A session that never
     /// began has no label: its first request counts among all, and to a label only where there is no other.
     pub dropped: u64,
+    /// Those among the measured ones, dropped ones included, that failed for want of a connection: most of their time was over before
+    /// one was free.
+    pub unconnected: u64,
+    /// The shortest service time of a good answer, the warm-up's included, microseconds.
+    pub fastest_us: Option<u64>,
     /// Requests that ended, whatever came of them, those of the warm-up included.
     pub ended: u64,
     /// Good answers that came within the measured window, whenever they were due.
@@ -46,6 +51,8 @@ impl Default for LabelTotals {
         LabelTotals {
             measured: Default::default(),
             dropped: 0,
+            unconnected: 0,
+            fastest_us: None,
             ended: 0,
             good_in_window: 0,
             good_after_window: 0,
@@ -95,6 +102,9 @@ impl LabelTotals {
     pub(super) fn add(&mut self, series: &Series, measured: bool, in_window: bool) {
         let count = series.response_time_us.len();
         self.ended += count;
+        if count > 0 && !series.outcome.is_error() {
+            self.is_as_fast_as(series.service_time_us.min());
+        }
         if in_window && !series.outcome.is_error() {
             self.good_in_window += count;
         }
@@ -114,8 +124,16 @@ impl LabelTotals {
         }
     }
 
+    fn is_as_fast_as(&mut self, us: u64) {
+        self.fastest_us = Some(self.fastest_us.map_or(us, |known| known.min(us)));
+    }
+
     /// Adds another label's.
     pub(super) fn add_label(&mut self, other: &LabelTotals) {
+        self.unconnected += other.unconnected;
+        if let Some(us) = other.fastest_us {
+            self.is_as_fast_as(us);
+        }
         for (count, more) in self.measured.iter_mut().zip(other.measured) {
             *count += more;
         }

@@ -16,6 +16,8 @@ pub struct ThreadTotals {
     pub untold_us: u64,
     /// How long it was not there at all, microseconds.
     pub absent_us: u64,
+    /// How long it did nothing but compute for sessions, microseconds.
+    pub computing_us: u64,
 }
 
 impl ThreadTotals {
@@ -24,6 +26,7 @@ impl ThreadTotals {
         self.length_us += length_us;
         self.cpu_us += interval.cpu_us;
         self.absent_us += interval.absent_us;
+        self.computing_us += interval.computing_us;
         match interval.core_waits {
             Some(CoreWaits { waited_us, sleeps }) => {
                 self.core_waits.waited_us += waited_us;
@@ -31,6 +34,11 @@ impl ThreadTotals {
             }
             None => self.untold_us += length_us,
         }
+    }
+
+    /// Share of its time that it did nothing but compute for sessions.
+    pub(super) fn computing_share(&self) -> f64 {
+        ratio(self.computing_us as f64, self.length_us as f64)
     }
 
     /// Share of its time that it was on a CPU.

@@ -77,8 +77,7 @@ impl Session<'_, '_> {
         self.rounds(round, bound, body);
     }
 
-    /// The same where a number of rounds that is negative, or is none, is a failure of the first request in the body; a missing
-    /// one is no round.
+    /// The same where a number of rounds that is negative, or is none, is a failure; a missing one is no round.
     pub(crate) fn counted_or_refused(&mut self, round: SlotIndex, times: Expr, body: impl FnOnce(&mut Self)) {
         if times.as_constant().is_some() {
             return self.rounds(round, times, body);
@@ -87,20 +86,10 @@ impl Session<'_, '_> {
         let slot = self.scope.hidden("times");
         self.assign(slot, times);
         let is_right = self.unless(is_no_count(slot));
-        let refusal = self.ops.len();
-        self.ops.push(Op::Refuse { request: 0, text, reason: NO_COUNT });
+        self.ops.push(Op::Refuse { text, reason: NO_COUNT });
         self.assign(slot, Expr::int(0));
         self.land(is_right);
-        let begin = self.ops.len();
         self.rounds(round, Expr::variable(slot), body);
-        let request = |op: &Op| if let Op::Request(request) = op { Some(*request) } else { None };
-        // one without a request is a failure of the request before it
-        let (before, within) = self.ops.split_at(begin);
-        let refused = within.iter().find_map(request).or_else(|| before.iter().rev().find_map(request));
-        match (refused, &mut self.ops[refusal]) {
-            (Some(refused), Op::Refuse { request, .. }) => *request = refused,
-            (_, op) => *op = Op::Jump(refusal as u32 + 1),
-        }
     }
 
     fn rounds(&mut self, round: SlotIndex, bound: Expr, body: impl FnOnce(&mut Self)) {

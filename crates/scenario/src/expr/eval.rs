@@ -29,7 +29,9 @@ pub(super) enum Absent {
     Said,
     /// This variable is not set.
     Unset(SlotIndex),
-    /// It cannot be made of what there is, for this reason.
+    /// What it names is not in what there is: an item that a list does not have. A condition takes it as missing.
+    Nothing(&'static str),
+    /// It cannot be computed, for this reason: also a condition has no value then.
     Failed(&'static str),
 }
 
@@ -155,7 +157,7 @@ impl<'e> Machine<'e> {
                 return from_value(value).ok_or(Absent::Unset(*slot));
             }
             Node::Not(inner) => {
-                let got = self.eval(inner);
+                let got = computed(self.eval(inner))?;
                 Got::Bool(!self.is_true(&got))
             }
             Node::Negate(inner) => {
@@ -178,7 +180,7 @@ impl<'e> Machine<'e> {
             Node::Cell { feeder, column, row } => return self.cell(*feeder, *column, row),
             Node::Inserted(keys) => Got::Int(self.shared.keys(*keys).map_or(0, Keys::inserted) as i64),
             Node::Latest { keys, ranks } => match self.shared.keys(*keys).map_or(0, Keys::inserted) {
-                0 => return Err(Absent::Failed("nothing is inserted yet")),
+                0 => return Err(Absent::Nothing("nothing is inserted yet")),
                 newest => Got::Int(newest as i64 + 1 - ranks.pick_up_to(newest, self.random)),
             },
             Node::Zipf(_) | Node::Uniform { .. } => {
@@ -212,16 +214,16 @@ impl<'e> Machine<'e> {
 
     fn binary(&mut self, operator: Operator, left: &'e Node, right: &'e Node) -> Made<'e> {
         use Operator::{Add, And, Divide, Equal, Multiply, NotEqual, Or, Remainder, Subtract};
-        let left = self.eval(left);
+        let left = computed(self.eval(left))?;
         if operator == And || operator == Or {
             let decided = self.is_true(&left);
             if decided == (operator == Or) {
                 return Ok(Got::Bool(decided));
             }
-            let right = self.eval(right);
+            let right = computed(self.eval(right))?;
             return Ok(Got::Bool(self.is_true(&right)));
         }
-        let right = self.eval(right);
+        let right = computed(self.eval(right))?;
         Ok(Got::Bool(match operator {
             Add | Subtract | Multiply | Divide | Remainder => {
                 return self.arithmetic(operator, needed(left)?, needed(right)?);
@@ -307,7 +309,7 @@ impl<'e> Machine<'e> {
         let index = index.as_i64();
         let index = if index < 0 { index.saturating_add(list.len() as i64) } else { index };
         let item = usize::try_from(index).ok().and_then(|index| list.get(index));
-        item.map(|item| Got::Text(Bytes::Borrowed(item))).ok_or(Absent::Failed("the list has no such item"))
+        item.map(|item| Got::Text(Bytes::Borrowed(item))).ok_or(Absent::Nothing("the list has no such item"))
     }
 
     /// The number that a value is or spells.
@@ -405,23 +407,26 @@ impl<'e> Machine<'e> {
 /// What is wrong where whole numbers become one that is none any more.
 pub(super) const TOO_LARGE: &str = "integer overflow: integers go from -9223372036854775808 to 9223372036854775807; write a number with .0 for a decimal";
 
-/// Whether two constants never give a whole number, as it is too large.
-pub(super) fn is_too_large(operator: Operator, left: &Node, right: &Node) -> bool {
-    let (Node::Int(left), Node::Int(right)) = (left, right) else { return false };
-    match operator {
-        Operator::Add => left.checked_add(*right).is_none(),
-        Operator::Subtract => left.checked_sub(*right).is_none(),
-        Operator::Multiply => left.checked_mul(*right).is_none(),
-        _ => false,
-    }
-}
-
 /// What is wrong where a number is wanted.
-pub(super) const NO_NUMBER: Absent = Absent::Failed("something in it is not a number");
+pub(super) const NO_NUMBER_TEXT: &str = "something in it is not a number";
+/// The same, as why there is no value.
+pub(super) const NO_NUMBER: Absent = Absent::Failed(NO_NUMBER_TEXT);
 
 /// Who needs a number cannot do with none, even where the author says that there is none.
 fn needed(made: Made<'_>) -> Made<'_> {
-    made.map_err(|absent| if absent == Absent::Said { NO_NUMBER } else { absent })
+    made.map_err(|absent| match absent {
+        Absent::Said => NO_NUMBER,
+        Absent::Nothing(reason) => Absent::Failed(reason),
+        Absent::Unset(_) | Absent::Failed(_) => absent,
+    })
+}
+
+/// What a condition looks at may be missing, but what cannot be computed leaves it without a value.
+pub(super) fn computed(made: Made<'_>) -> Result<Made<'_>, Absent> {
+    match made {
+        Err(failed @ Absent::Failed(_)) => Err(failed),
+        made => Ok(made),
+    }
 }
 
 /// An argument as text; what the author calls missing is an empty one.
@@ -444,18 +449,31 @@ pub(super) fn whole<'e>(m: &mut Machine<'e>, node: &'e Node) -> Result<i64, Abse
     operand(m, node).map(Number::as_i64)
 }
 
-/// The value of a node that looks at nothing outside itself, as a literal.
+/// The value of a node that looks at nothing outside itself, as a literal; none where it has none, or is no literal.
 pub(super) fn constant_value(node: &Node) -> Option<Node> {
+    of_constant(node, |machine, made| match made {
+        Ok(got) => Node::literal(machine.value(&got)),
+        Err(Absent::Said) => Some(Node::Missing),
+        // it is told where it is needed
+        Err(_) => None,
+    })
+}
+
+/// Why such a node cannot be computed, if so.
+pub(super) fn constant_failure(node: &Node) -> Option<&'static str> {
+    of_constant(node, |_, made| match made {
+        Err(Absent::Failed(reason)) => Some(reason),
+        _ => None,
+    })
+}
+
+fn of_constant<R>(node: &Node, take: impl for<'e> FnOnce(&Machine<'e>, Made<'e>) -> R) -> R {
     let mut random = fastrand::Rng::with_seed(0);
     let shared = Shared::default();
     let mut cx = Context { slots: &[], shared: &shared, random: &mut random, epoch_ms: 0 };
     Machine::with(&mut cx, |machine| {
-        match machine.eval(node) {
-            Ok(got) => Node::literal(machine.value(&got)),
-            Err(Absent::Said) => Some(Node::Missing),
-            // it is told where it is needed
-            Err(_) => None,
-        }
+        let made = machine.eval(node);
+        take(machine, made)
     })
 }
 

@@ -7,8 +7,8 @@ use super::choose::{self, EXPONENTIAL_DRAWS, EXPONENTIAL_NUMBERS, SCRAMBLED_RANK
 use super::date::{date, epoch_ms};
 use super::digest;
 use super::eval::{
-    Absent, Bytes, Function, Got, MADE_MAX, Machine, Made, NO_NUMBER, Number, TOO_LONG, argument,
-    constant_value, operand, whole,
+    Absent, Bytes, Function, Got, MADE_MAX, Machine, Made, NO_NUMBER, NO_NUMBER_TEXT, Number, TOO_LONG,
+    argument, computed, constant_value, operand, whole,
 };
 use super::node::Node;
 use super::zipf::{Table, YCSB_EXPONENT, Zipf};
@@ -97,7 +97,7 @@ macro_rules! functions {
 
 functions! {
     "if" "if(condition, then, else)" "one of two values; the other is not evaluated" 3..=3 pure |m, a| {
-        let condition = m.eval(&a[0]);
+        let condition = computed(m.eval(&a[0]))?;
         m.eval(if m.is_true(&condition) { &a[1] } else { &a[2] })
     };
     "exists" "exists(value)" "whether it is not missing" 1..=1 pure |m, a| {
@@ -236,7 +236,8 @@ functions! {
         epoch_ms;
 
     "number" "number(value)" "the number that a text spells; missing if none" 1..=1 pure |m, a| {
-        operand(m, &a[0]).map(number)
+        let what_is_none = |absent| if absent == NO_NUMBER { Absent::Nothing(NO_NUMBER_TEXT) } else { absent };
+        operand(m, &a[0]).map(number).map_err(what_is_none)
     };
     "text" "text(value)" "the value as text" 1..=1 pure |m, a| {
         Ok(Got::Text(argument(m, &a[0])?))
@@ -253,6 +254,7 @@ functions! {
 
     "len" "len(value)" "how many items a list has, or characters a text; 0 if missing" 1..=1 pure |m, a| {
         Ok(Got::Int(match m.eval(&a[0]) {
+            Err(failed @ Absent::Failed(_)) => return Err(failed),
             Err(_) => 0,
             Ok(Got::List(list)) => list.len() as i64,
             Ok(got) => {
@@ -497,7 +499,7 @@ fn part<'e>(m: &mut Machine<'e>, nodes: &'e [Node]) -> Made<'e> {
             Some(at) if left == 0 => return Ok(Got::Text(text.part(start, start + at))),
             Some(at) => start += at + separator.len(),
             None if left == 0 => return Ok(Got::Text(text.part(start, bytes.len()))),
-            None => return Err(Absent::Failed("the text has no such piece")),
+            None => return Err(Absent::Nothing("the text has no such piece")),
         }
         left -= 1;
     }

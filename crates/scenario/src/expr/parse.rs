@@ -2,7 +2,7 @@
 
 use super::digest::DigestForm;
 use super::error::ExprError;
-use super::eval::{Function, Number, TOO_LARGE, constant_value, is_too_large};
+use super::eval::{Function, Number, constant_failure, constant_value};
 use super::function;
 use super::node::{Node, Operator};
 
@@ -137,6 +137,7 @@ impl<'t> Parser<'t, '_> {
             let inner = self.deeper(|parser| parser.level(2))?;
             return Ok(fold_unary(Node::Not(Box::new(inner))));
         }
+        let known_mistakes = self.mistakes.len();
         let mut left = self.level(level + 1)?;
         while let Some(operator) = self.operator(operators) {
             self.count_operator()?;
@@ -151,11 +152,12 @@ impl<'t> Parser<'t, '_> {
                     "this is always 0: a division by zero".into(),
                 ));
             }
-            if is_too_large(operator, &left, &right) {
-                let length = self.text[start..self.at].trim_end().len();
-                self.mistakes.push(self.mistake(start, length, TOO_LARGE.into()));
-            }
             left = fold_binary(operator, left, right);
+            if let Some(reason) = constant_failure_of(&left).filter(|_| self.mistakes.len() == known_mistakes)
+            {
+                let length = self.text[start..self.at].trim_end().len();
+                self.mistakes.push(self.mistake(start, length, reason.into()));
+            }
         }
         Ok(left)
     }
@@ -544,6 +546,16 @@ fn is_zero(node: &Node) -> bool {
         Node::Real(value) => *value == 0.0,
         Node::Text(text) => Number::parse(text).is_some_and(|number| number.as_f64() == 0.0),
         _ => false,
+    }
+}
+
+/// Why what is made of two constants has no value, where it cannot be computed.
+fn constant_failure_of(node: &Node) -> Option<&'static str> {
+    match node {
+        Node::Binary(_, sides) if sides.iter().all(|side| side.as_literal().is_some()) => {
+            constant_failure(node)
+        }
+        _ => None,
     }
 }
 

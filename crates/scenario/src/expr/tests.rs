@@ -209,9 +209,9 @@ fn what_has_no_value_says_why() {
         ("random_text(random(-1, -1))", "a length is from 0 to 65536"),
         ("zipf(random(0, 0))", "how many numbers to choose from is 1 or more"),
         ("hotspot(random(-5, -5), 0.5, 0.5)", "how many numbers to choose from is 1 or more"),
-        ("'x' * 2", "something in it is not a number"),
+        ("concat('x', random(1, 1)) * 2", "something in it is not a number"),
         ("number('x')", "something in it is not a number"),
-        ("missing + 1", "something in it is not a number"),
+        ("missing + random(1, 1)", "something in it is not a number"),
         ("hotspot(9, random(2, 2), 0.5)", "a share is from 0 to 1"),
         ("exponential(9, 0.5, random(80, 80))", "a share is from 0 to 1"),
         ("weighted(1, random(-1, -1), 2, 9)", "a weight is 0 or more"),
@@ -348,6 +348,8 @@ fn mistakes_say_where_and_what() {
     assert_eq!(mistake("x + y"), "0+1 unknown variable \"x\"\n4+1 unknown variable \"y\"");
     assert_eq!(mistake("9223372036854775807+1"), format!("20+1 {TOO_LARGE}"));
     assert_eq!(mistake("4 * 9223372036854775807"), format!("4+19 {TOO_LARGE}"));
+    assert_eq!(mistake("'x' * 2"), "6+1 something in it is not a number");
+    assert_eq!(mistake("1 / 0"), "4+1 this is always 0: a division by zero");
     assert_eq!(mistake("random(5,1)"), "9+1 empty range: the second number is below the first");
     assert_eq!(mistake("random_numbers(3, 5, 1)"), "21+1 empty range: the second number is below the first");
     assert_eq!(mistake("random_text(-1)"), "12+2 a length is from 0 to 65536");
@@ -446,5 +448,49 @@ fn no_function_panics_whatever_it_is_given() {
                 }
             }
         }
+    }
+}
+
+/// A condition that cannot be computed is neither true nor false, wherever in it that is; what is missing does not hold.
+#[test]
+fn a_condition_that_cannot_be_computed_says_why() {
+    let shared = Shared::new(0, Vec::new());
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut slots = [Slot::default(), Slot::default()];
+    slots[1].set_text(b"abc");
+    let mut cx = Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 0 };
+    let by_zero = "1 / random(0, 0)";
+    for text in [
+        by_zero.to_owned(),
+        format!("{by_zero} > 2"),
+        format!("2 == {by_zero}"),
+        format!("2 != {by_zero}"),
+        format!("not {by_zero}"),
+        format!("not ({by_zero} > 2)"),
+        format!("true and {by_zero}"),
+        format!("{by_zero} or true"),
+        format!("if({by_zero} > 1, 1, 1)"),
+        format!("len(concat('x', {by_zero})) > 0"),
+    ] {
+        assert_eq!(parsed(&text).holds(&mut cx), Err("division by zero"), "{text}");
+        let mut out = Slot::default();
+        assert_eq!(parsed(&text).compute_into(&mut cx, &mut out), Err("division by zero"), "{text}");
+    }
+    assert_eq!(parsed("b + 1 > 2").holds(&mut cx), Err("something in it is not a number"));
+    assert_eq!(parsed("random(1, 1) * 9223372036854775807 * 2 > 1").holds(&mut cx), Err(TOO_LARGE));
+    for (text, holds) in [
+        ("a", false),
+        ("a > 1", false),
+        ("a + 1 > 1", false),
+        ("a == missing", true),
+        ("not a", true),
+        ("number(b) > 1", false),
+        ("part(b, ',', 7) == missing", true),
+        ("exists(1 / random(0, 0))", false),
+        ("default(1 / random(0, 0), 1) > 0", true),
+        ("false and 1 / random(0, 0) > 1", false),
+        ("true or 1 / random(0, 0) > 1", true),
+    ] {
+        assert_eq!(parsed(text).holds(&mut cx), Ok(holds), "{text}");
     }
 }
