@@ -146,10 +146,10 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let mut failed: Vec<String> = evidence.system_ended.into_iter().map(str::to_owned).collect();
     let mut machine_silent: Vec<String> = Vec::new();
     let mut silent = Vec::new();
-    let mut waited = Vec::new();
+    let mut was_bound = false;
     for outage in heard {
         if lacks_connections && outage.failed_by == Failure::TimedOut {
-            waited.push(outage.reason.clone());
+            was_bound = true;
             continue;
         }
         match silent_for_want_of_a_core(evidence, outage) {
@@ -163,8 +163,6 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     let missed = missed.filter(|of| !(is_empty && of.default));
     failed.extend(missed.map(|of| format!("{}{MISSED}{}", of.objective, of.measured)));
     let failing = parts::failing(plan, &undisturbed);
-    let mut was_bound = !waited.is_empty();
-    unknown.extend(few(waited, "were silent"));
     was_bound |= results.iter().any(|of| of.undecided_by == Some(Undecided::Connections));
     if lacks_connections && failing.is_empty() {
         let as_counted = measured(judged).lacking_connections(false).forgiving(allowed);
