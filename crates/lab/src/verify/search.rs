@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tidemark_record::ledger::{Forms, Ledger, Reading, Search};
 
 use crate::LabError;
+use crate::shipped::MessageStore;
 
 /// How often whoever watches is told how far a search is.
 const TELL_EVERY: Duration = Duration::from_millis(100);
@@ -106,6 +107,19 @@ pub trait DirectStore: StoredContents {
     /// That it is gone, and what would have kept it.
     fn must_be_there(&self) -> Result<(), LabError> {
         Ok(())
+    }
+}
+
+/// Reads the parts of a shipped system's store.
+pub(super) fn part_reader(store: &dyn MessageStore) -> Box<dyn PartReader + '_> {
+    Box::new(store)
+}
+
+impl PartReader for &dyn MessageStore {
+    fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
+        let goes_on = || bounds.check().is_ok();
+        self.payloads(part, &goes_on, visit)
+            .map_err(|error| bounds.check().err().unwrap_or(Unfinished::Failed(error)))
     }
 }
 
