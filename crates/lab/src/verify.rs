@@ -5,20 +5,16 @@
 //! [`StoredContents`]: the system's own [API](Pages), page by page, or its store, read [directly](direct_store). Whatever
 //! keeps the search from seeing everything makes the ledger *not verified*, which is never a pass.
 
-mod aerospike;
-mod answers;
-mod cassandra;
+pub(crate) mod answers;
 mod client;
 mod direct;
 mod directory;
 mod hidden;
 mod judge;
-mod memcached;
 mod pages;
 mod recipe;
-mod redis;
 mod rows;
-mod search;
+pub(crate) mod search;
 #[cfg(test)]
 mod tests;
 

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use tidemark_drive::Target;
 
-use super::aerospike::Set;
-use super::cassandra::Messages;
 use super::directory::Directory;
-use super::memcached::Items;
 use super::recipe::{Recipe, Store};
-use super::redis::Keys;
 use super::rows::Rows;
 use super::search::DirectStore;
+use crate::products::aerospike::Set;
+use crate::products::cassandra::Messages;
+use crate::products::memcached::Items;
+use crate::products::redis::Keys;
 use crate::shipped::ShippedStores;
 
 /// The store that a recipe names, or what is at this target as a store; none if the system's API is asked instead.

@@ -111,7 +111,7 @@ pub trait DirectStore: StoredContents {
 }
 
 /// Reads the parts of a shipped system's store.
-pub(super) fn part_reader(store: &dyn MessageStore) -> Box<dyn PartReader + '_> {
+pub fn part_reader(store: &dyn MessageStore) -> Box<dyn PartReader + '_> {
     Box::new(store)
 }
 
@@ -172,7 +172,7 @@ impl Bounds {
 }
 
 /// Waits before the first question.
-pub(super) fn settle(
+pub fn settle(
     time: Duration,
     bounds: &Bounds,
     goes_on: &dyn Fn() -> bool,
@@ -190,7 +190,7 @@ pub(super) fn settle(
 }
 
 /// Waits until everything that was taken can be seen: until `behind` says that nothing is missing any more.
-pub(super) fn catch_up(
+pub fn catch_up(
     behind: &(dyn Fn() -> Result<u64, Unfinished> + Sync),
     bounds: &Bounds,
     goes_on: &dyn Fn() -> bool,
@@ -223,7 +223,7 @@ pub(super) fn catch_up(
 }
 
 /// Reads everything, on so many threads, and asks for the count before; the first failure ends it.
-pub(super) fn search<'l>(
+pub fn search<'l>(
     ledger: &'l Ledger,
     forms: &Forms,
     contents: &dyn StoredContents,

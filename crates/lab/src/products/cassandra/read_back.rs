@@ -1,8 +1,8 @@
 //! A table of messages in Cassandra as what it holds, read through the store's own client.
 
-use super::search::{DirectStore, PartReader, StoredContents, Unfinished, part_reader};
 use crate::LabError;
 use crate::shipped::{MessageStore, MessageTable, ShippedStores};
+use crate::verify::search::{DirectStore, PartReader, StoredContents, Unfinished, part_reader};
 
 /// Reads the messages where they lie. A table that cannot be read says so to whoever wants to read.
 pub struct Messages {
@@ -13,7 +13,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    pub(super) fn open(table: &MessageTable, shipped: &dyn ShippedStores) -> Messages {
+    pub fn open(table: &MessageTable, shipped: &dyn ShippedStores) -> Messages {
         let contact = table.contact.join(", ");
         let store = shipped.table(table).and_then(|store| {
             // where a cluster of another run is by now, everything would seem lost
