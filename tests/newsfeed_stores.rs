@@ -2,7 +2,7 @@
 //! first time, Maven. Where there is no JDK of Java 21 or later for OpenSearch, its tests say so and are skipped.
 
 mod common;
-#[path = "../crates/store/tests/common/feed_roles.rs"]
+#[path = "../systems/store/tests/common/feed_roles.rs"]
 #[allow(dead_code, reason = "shared by tests that each use a part of it")]
 mod feed_roles;
 

@@ -1,7 +1,7 @@
 //! A server's connection: whatever is sent to it over a socket, whole and in pieces.
 #![no_main]
 
-#[path = "../../crates/rpc/tests/conversation/mod.rs"]
+#[path = "../../systems/rpc/tests/conversation/mod.rs"]
 mod conversation;
 
 use std::net::SocketAddr;

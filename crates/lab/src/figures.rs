@@ -3,13 +3,11 @@
 //!
 //! Each server has a thread and a connection of its own, by which it is asked briefly ten times a second, so that a short
 //! rewrite is not missed, and for everything once a second. Nothing of it waits for the driver or makes it wait; each
-//! answer has [its time](WITHIN). What a product is asked and what that means is a module beside this, by the scheme of
-//! its URLs, and a line in [`product::ALL`].
+//! answer has [its time](WITHIN). What a product is asked and what that means is a file in its folder in [`products`](crate::products),
+//! by the scheme of its URLs.
 
 mod endpoint;
-mod memcached;
-mod product;
-mod redis;
+pub mod product;
 mod tracker;
 mod watcher;
 

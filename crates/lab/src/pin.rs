@@ -5,7 +5,7 @@
 
 use std::io;
 
-use tidemark_store::scheduling::take_no_core_from_others;
+use crate::scheduling::take_no_core_from_others;
 
 /// Highest core number that is accepted, the size of the kernel's ordinary CPU set.
 const HIGHEST_CORE: usize = 1023;

@@ -8,6 +8,7 @@ use tidemark_drive::{IoChoice, Timestamps};
 use tidemark_record::Sinks;
 
 use crate::pin::Pins;
+use crate::shipped::{NoSystems, ShippedStores};
 use crate::trace::TraceOptions;
 
 /// How an experiment is carried out.
@@ -41,6 +42,8 @@ pub struct RunOptions {
     pub remember: bool,
     /// The `tidemark` executable that serves shipped systems.
     pub executable: PathBuf,
+    /// How the stores of shipped systems are read without them.
+    pub shipped: &'static dyn ShippedStores,
     /// Called where the process must be ended while the run is still on its way out, after the second signal:
     /// a view that changed the terminal puts it right.
     pub before_exit: Option<fn()>,
@@ -70,6 +73,7 @@ impl Default for RunOptions {
             trace: None,
             remember: true,
             executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
+            shipped: &NoSystems,
             before_exit: None,
             sinks: Sinks::default(),
             is_part: false,

@@ -5,23 +5,14 @@
 //! once, or what is installed), what its configuration is, how a node is asked whether it serves. Everything else is
 //! the same for all of them: a node is what faults break and the monitor watches.
 
-mod cassandra;
-mod cql;
-mod installed;
+pub(crate) mod installed;
 mod instance;
-mod jars;
-mod java;
-mod kafka;
-mod launcher;
-mod mariadb;
-mod memcached;
-mod node;
-mod opensearch;
+pub(crate) mod jars;
+pub(crate) mod java;
+pub(crate) mod launcher;
+pub(crate) mod node;
 mod ports;
-mod postgres;
-mod products;
 mod reached;
-mod redis;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -40,11 +31,11 @@ use self::instance::Instance;
 pub use self::instance::{Setup, names};
 use self::launcher::Fetch;
 use self::node::Node;
-use self::products::launcher;
 use crate::error::LabError;
 use crate::figures::{Endpoint, endpoint, endpoints};
 use crate::interrupt::StopRequest;
 use crate::link::Link;
+use crate::products::launcher;
 use crate::started::{Handle, Started as _, held, try_held};
 
 /// Why a store of a plan cannot be started here: its program is not installed. Programs that are fetched are not looked for.

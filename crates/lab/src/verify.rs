@@ -5,20 +5,16 @@
 //! [`StoredContents`]: the system's own [API](Pages), page by page, or its store, read [directly](direct_store). Whatever
 //! keeps the search from seeing everything makes the ledger *not verified*, which is never a pass.
 
-mod aerospike;
-mod answers;
-mod cassandra;
+pub(crate) mod answers;
 mod client;
 mod direct;
 mod directory;
 mod hidden;
 mod judge;
-mod memcached;
 mod pages;
 mod recipe;
-mod redis;
 mod rows;
-mod search;
+pub(crate) mod search;
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +27,7 @@ use tidemark_record::summary::{self, EntryExample, LOST_SECONDS, LostWhen, Verif
 use tidemark_record::{RecordError, Run, write_manifest};
 
 use client::Client;
-pub use direct::{can_read, direct_store};
+pub use direct::direct_store;
 pub use judge::judge;
 pub use pages::Pages;
 use pages::ask_number;
@@ -40,6 +36,7 @@ pub use search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 
 use crate::LabError;
 use crate::interrupt::{Interrupt, StopRequest};
+use crate::shipped::ShippedStores;
 
 /// Why nothing was asked where a scenario does not say how.
 pub const NO_VERIFY: &str = "the scenario does not say how to read everything back (verify:)";
@@ -141,7 +138,7 @@ pub fn verify(
 }
 
 /// Verifies a finished run once more, by the recipe that it kept, and writes the result into it. `url`: where its
-/// system is now, if not where it was. `given`: the secrets of the recipe, by name; those of the environment are there. A search that did not see everything takes nothing from what an earlier one found.
+/// system is now, if not where it was. `given`: the secrets of the recipe, by name; those of the environment are there. `shipped` reads what a shipped system stored. A search that did not see everything takes nothing from what an earlier one found.
 ///
 /// Returns the exit status that says what the ledger alone came to: 0 nothing lost, or not more than the objectives
 /// allow; 1 something lost, doubled or changed; 3 not verified. SIGINT, SIGTERM and SIGHUP end the search.
@@ -152,6 +149,7 @@ pub fn again(
     run: &mut Run,
     url: Option<&str>,
     given: &[(String, String)],
+    shipped: &dyn ShippedStores,
     progress: &mut dyn FnMut(Step),
 ) -> Result<u8, LabError> {
     let interrupt =
@@ -174,7 +172,7 @@ pub fn again(
         verify(&run.dir, &recipe, contents, &goes_on, progress).map_err(failed)
     };
     let shrunk = shrunk(&run.dir, run.manifest.summary.ledger.as_ref()).map_err(failed)?;
-    let ledger = match (missing, direct_store(&recipe, &run.dir, &target)) {
+    let ledger = match (missing, direct_store(&recipe, &run.dir, &target, shipped)) {
         _ if shrunk.is_some() => shrunk.unwrap_or_default(),
         (Some(reason), _) => {
             entered(&run.dir, &reason.to_string()).map_err(failed)?.unwrap_or_else(no_ledger)

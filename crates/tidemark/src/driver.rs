@@ -6,6 +6,7 @@ use clap::Args;
 use tidemark_lab::{IoChoice, Pins, RunOptions, Timestamps};
 
 use crate::failure::Failure;
+use crate::systems;
 
 /// How it is driven.
 #[derive(Debug, Args)]
@@ -40,6 +41,7 @@ impl DriverArguments {
             spin: self.spin,
             timestamps: self.timestamps,
             seed: self.seed,
+            shipped: systems::STORES,
             ..RunOptions::default()
         })
     }

@@ -41,9 +41,11 @@ mod report;
 mod results;
 mod run;
 mod scenario;
+#[cfg(feature = "systems")]
 mod serve;
 mod settings;
 mod sinks;
+#[cfg_attr(not(feature = "systems"), path = "no_systems.rs")]
 mod systems;
 mod trace;
 #[cfg(feature = "tui")]
@@ -132,7 +134,13 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         None => overview::print(),
         Some(Verb::Run(arguments)) => run::run(*arguments),
         Some(Verb::Hit(arguments)) => hit::hit(&arguments),
+        #[cfg(feature = "systems")]
         Some(Verb::Serve(arguments)) => serve::serve(arguments),
+        #[cfg(not(feature = "systems"))]
+        Some(Verb::Serve(arguments)) => Err(Failure::usage(format!(
+            "there is no shipped system {}: this program was built without them; build it with: cargo build --release -p tidemark",
+            arguments.system
+        ))),
         Some(Verb::Check(arguments)) => check::check(&arguments),
         Some(Verb::Report(arguments)) => report::report(&arguments),
         Some(Verb::Compare(arguments)) => compare::compare(&arguments),

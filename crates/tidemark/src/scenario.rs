@@ -51,7 +51,7 @@ fn checker() -> Checker {
         systems: systems::KNOWN,
         setting: systems::check_setting,
         default_of: systems::default_of,
-        store: tidemark_lab::verify::can_read,
+        store: |name| systems::STORES.can_read(name),
     }
 }
 

@@ -1,11 +1,16 @@
 //! The systems that this program can serve: one line for each.
 
+mod reading;
+
 use tidemark_airline::Airline;
 use tidemark_ingest::Ingest;
+use tidemark_lab::shipped::ShippedStores;
 use tidemark_newsfeed::NewsFeed;
 use tidemark_scenario::{ShippedSystem, WrongSetting};
 use tidemark_service::{Limits, Setting, SettingError, SystemEntry};
 use tidemark_trade::TradeSystem;
+
+use reading::Stores;
 
 /// Every shipped system.
 pub const SYSTEMS: &[SystemEntry] = &[
@@ -49,6 +54,9 @@ pub fn check_setting(system: &str, name: &str, value: &str) -> Result<(), WrongS
 pub fn default_of(system: &str, name: &str) -> Option<&'static str> {
     shipped(system)?.settings.iter().find(|setting| setting.name == name).map(|setting| setting.default)
 }
+
+/// How their stores are read without them.
+pub static STORES: &dyn ShippedStores = &Stores;
 
 /// What there is to serve, and the settings of each, for the help. A line that is broken keeps its indentation.
 pub fn settings_help() -> String {

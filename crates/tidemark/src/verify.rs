@@ -10,7 +10,7 @@ use crate::display::{Display, DisplayOptions};
 use crate::failure::Failure;
 use crate::output::Place;
 use crate::results::{Outcomes, ResultArguments};
-use crate::{carry_out, output};
+use crate::{carry_out, output, systems};
 
 /// Verifies a run and shows it.
 pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
@@ -24,7 +24,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
         let mut display = Display::new(display_options, &run.manifest.scenario)?;
         let mut tell =
             |step: verify::Step| display.show(Progress::Verifying { read: step.read, of: step.of });
-        verify::again(&mut run, arguments.url.as_deref(), &arguments.secrets, &mut tell)?
+        verify::again(&mut run, arguments.url.as_deref(), &arguments.secrets, systems::STORES, &mut tell)?
     };
     let page = dir.join(carry_out::PAGE);
     let place = Place::beside(results.take_stdout());

@@ -21,7 +21,7 @@ describe('a text', () => {
     expect(wrongName('  ')).toBe('A name is missing.');
   });
   it('has the bounds that the server has', () => {
-    const source = readFileSync(new URL('../../../crates/store/src/feeds.rs', import.meta.url), 'utf8');
+    const source = readFileSync(new URL('../../../systems/store/src/feeds.rs', import.meta.url), 'utf8');
     expect(source).toContain('SUBJECT_BYTES_MAX: usize = 1_000;');
     expect(source).toContain('STORY_BYTES_MAX: usize = 15_000;');
   });

@@ -91,7 +91,7 @@ impl Experiment {
         progress.tell(Progress::Starting { system: name });
         let mut told = plan.system.clone();
         stores.resolve(&mut told);
-        let operations = Operations::of(&told);
+        let operations = Operations::of(&told, self.options.shipped);
         let begin = Instant::now();
         let mut system = self.start_system(&stores, &disks)?;
         ready.push((Instant::now(), format!("{} after {:.2?}", system.url, begin.elapsed())));

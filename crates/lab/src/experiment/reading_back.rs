@@ -5,7 +5,7 @@ use std::path::Path;
 use tidemark_record::Maintenance;
 use tidemark_record::fault::Fault;
 use tidemark_record::summary::Ledger;
-use tidemark_store::Durability;
+use tidemark_scenario::plan::Durability;
 
 use super::preparing::Environment;
 use super::watching::{Driven, Load};
@@ -141,7 +141,7 @@ impl Experiment {
         let mut search = |contents: &dyn StoredContents| {
             verify::verify(&self.run_dir, recipe, contents, &goes_on, &mut tell).map(Some).map_err(written)
         };
-        match verify::direct_store(recipe, &self.run_dir, &system.target) {
+        match verify::direct_store(recipe, &self.run_dir, &system.target, self.options.shipped) {
             Some(store) => search(&*store),
             None => search(&Pages::new(recipe, &system.target)?),
         }
@@ -152,7 +152,7 @@ impl Experiment {
         let dir = system.data_dir()?;
         // a whole path where it lies on a file system of its own
         let dir = dir.strip_prefix(&self.run_dir).unwrap_or(dir);
-        let durability = system.durability.as_deref()?.parse().ok()?;
+        let durability = Durability::from_word(system.durability.as_deref()?)?;
         Some((dir, durability))
     }
 }

@@ -9,9 +9,10 @@ use tidemark_drive::{Stream, Target};
 use tidemark_scenario::plan::System;
 
 use super::WITHIN;
-use super::product::{ALL, Product, Scope, Stats};
+use super::product::{Product, Scope, Stats};
 use crate::faults::Over;
-use crate::resp;
+use crate::products::WITH_FIGURES;
+use crate::products::redis::resp;
 use crate::target::{connect, target};
 
 /// How often it is looked whether all is over, while a server is waited for.
@@ -128,7 +129,7 @@ impl Write for Timed<'_> {
 
 /// The product whose URLs begin with this scheme.
 fn product(scheme: &str) -> Option<&'static dyn Product> {
-    ALL.iter().find(|product| product.schemes().contains(&scheme)).copied()
+    WITH_FIGURES.iter().find(|product| product.schemes().contains(&scheme)).copied()
 }
 
 /// One server at an address, by the URL of its store; none where that is of no product that tells figures.

@@ -6,11 +6,7 @@ use std::io;
 
 use tidemark_drive::Stream;
 
-use super::{memcached, redis};
 use crate::exchange::shown;
-
-/// All products.
-pub static ALL: &[&dyn Product] = &[&redis::Redis, &memcached::Memcached];
 
 /// How much is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,10 @@ use std::net::TcpListener;
 
 use proptest::prelude::*;
 
-use super::product::{ALL, Product, Stats};
+use super::product::{Product, Stats};
 use super::tracker::{Begun, Change, Ended, Tracker};
 use super::*;
+use crate::products::{WITH_FIGURES, memcached, redis};
 
 /// A server that answers with these bytes, whatever it is asked.
 struct Answers(Cursor<Vec<u8>>);
@@ -59,9 +60,9 @@ fn what_info_says_is_read_and_what_is_no_answer_is_told() {
 #[test]
 fn what_memcached_says_is_read() {
     let said =
-        asked(&memcached::Memcached, b"STAT pid 7\r\nSTAT get_hits 12\r\nSTAT bytes 5\r\nEND\r\n").unwrap();
+        asked(&memcached::Figures, b"STAT pid 7\r\nSTAT get_hits 12\r\nSTAT bytes 5\r\nEND\r\n").unwrap();
     assert_eq!((said.number("get_hits"), said.text("pid")), (Some(12), Some("7")));
-    let error = asked(&memcached::Memcached, b"ERROR\r\n").unwrap_err().to_string();
+    let error = asked(&memcached::Figures, b"ERROR\r\n").unwrap_err().to_string();
     assert_eq!(error, "stats: it answers \"ERROR\"");
 }
 
@@ -243,7 +244,7 @@ fn looks_come_once_a_second_and_one_that_fails_is_said_once() {
 /// A figure has one name, and the faults' words are among the kinds.
 #[test]
 fn the_tables_are_whole() {
-    for product in ALL {
+    for product in WITH_FIGURES {
         let mut names: Vec<_> = product.figures().iter().map(|figure| figure.name).collect();
         let count = names.len();
         names.sort_unstable();
@@ -264,7 +265,7 @@ proptest! {
         head in prop_oneof![Just(Vec::new()), Just(b"$250\r\n".to_vec()), Just(b"STAT ".to_vec()), Just(b"=".to_vec())],
     ) {
         let answer = [head, bytes].concat();
-        for product in ALL {
+        for product in WITH_FIGURES {
             if let Ok(said) = asked(*product, &answer) {
                 for kind in product.maintenance() {
                     let mut work = Tracker::new(kind);

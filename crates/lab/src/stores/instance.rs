@@ -17,12 +17,12 @@ use super::jars::cache;
 use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, Program, password, unique};
 use super::node::{self, Node};
 use super::ports::Ports;
-use super::products::launcher;
 use crate::child::Spec;
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::link::Link;
 use crate::process::Patience;
+use crate::products::launcher;
 use crate::started::{Started as _, held};
 
 /// Where stores are started.

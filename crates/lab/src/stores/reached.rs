@@ -9,10 +9,10 @@ use tidemark_scenario::plan::Store;
 use tidemark_scenario::store_servers;
 
 use super::instance::{Instance, Setup};
-use super::products::launcher;
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::link::Link;
+use crate::products::launcher;
 
 /// How long one attempt to connect may take.
 const CONNECT_MAX: Duration = Duration::from_secs(2);

@@ -6,15 +6,14 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::cql::{Connection, Consistency};
 use super::launcher::{NotReady, unique};
-use super::products::launcher;
 use tidemark_scenario::plan::{Fault, FaultKind};
 
 use super::*;
 use crate::child::Spec;
 use crate::disk::Disks;
 use crate::link::Condition;
+use crate::products::cassandra::{Connection, Consistency};
 use crate::started::Started as _;
 
 const MIB: u64 = 1 << 20;

@@ -10,7 +10,6 @@ use tidemark_scenario::plan::{Durability, StoreOrigin};
 use super::installed::answer;
 use super::jars::cache;
 use super::launcher::Fetch;
-use super::products::launcher;
 use super::*;
 
 pub fn go_on() -> StopRequest {

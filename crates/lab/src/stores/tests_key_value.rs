@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use tidemark_scenario::plan::{AppendOnly, Cluster, Durability, Persistence, SnapshotAfter};
 use tidemark_scenario::store_servers;
 
-use super::redis::{self, Connection};
 use super::tests_installed::{go_on, is_here, wait_until};
 use super::*;
+use crate::products::redis::{self, Connection};
 
 fn setup<'a>(folder: &Path, is_linked: &'a dyn Fn(&str) -> bool) -> Setup<'a> {
     let run_dir = folder.join("run");
@@ -257,7 +257,7 @@ fn memcached_serves_on_several_ports_and_forgets_all_by_a_kill() {
     // only its own process is it
     let mut ours = held(&stores.0[0].nodes[1]).place();
     ours.process = stores.processes().first().map(|(_, id)| *id);
-    let answer = products::launcher(Product::Memcached).ask(ours, &"any".into(), None);
+    let answer = launcher(Product::Memcached).ask(ours, &"any".into(), None);
     assert!(matches!(answer, Err(launcher::NotReady::Another(_))), "{answer:?}");
     let endings: Vec<String> = stores.stop(&|| true).into_iter().map(|(_, how)| how).collect();
     assert_eq!(endings, ["exit status 0"; 2]);
@@ -329,7 +329,7 @@ fn a_snapshot_keeps_what_came_before_it() {
 
 fn start_remarks(persistence: Persistence) -> String {
     let store = Store { persistence, ..Store::new("cache", Product::Redis) };
-    products::launcher(store.product).remarks(&store)
+    launcher(store.product).remarks(&store)
 }
 
 #[test]

@@ -1,41 +1,34 @@
-//! A store that is read past its system: which there are, and whether this program can read them.
+//! A store that is read past its system: which there are.
 
 use std::path::Path;
 
 use tidemark_drive::Target;
 
-use super::aerospike::Set;
-use super::cassandra::{Messages, NOT_BUILT_IN};
 use super::directory::Directory;
-use super::memcached::Items;
 use super::recipe::{Recipe, Store};
-use super::redis::Keys;
 use super::rows::Rows;
 use super::search::DirectStore;
+use crate::products::aerospike::Set;
+use crate::products::cassandra::Messages;
+use crate::products::memcached::Items;
+use crate::products::redis::Keys;
+use crate::shipped::ShippedStores;
 
 /// The store that a recipe names, or what is at this target as a store; none if the system's API is asked instead.
 pub fn direct_store<'a>(
     recipe: &'a Recipe,
     run_dir: &Path,
     target: &'a Target,
+    shipped: &dyn ShippedStores,
 ) -> Option<Box<dyn DirectStore + 'a>> {
     Some(match recipe.store.as_ref()? {
-        Store::Directory { dir, durability } => Box::new(Directory::open(run_dir.join(dir), *durability)),
-        Store::Cassandra(table) => Box::new(Messages::open(table)),
+        Store::Directory { dir, durability } => {
+            Box::new(Directory::open(run_dir.join(dir), *durability, shipped))
+        }
+        Store::Cassandra(table) => Box::new(Messages::open(table, shipped)),
         Store::Redis { keys } => Box::new(Keys::new(target, keys)),
         Store::Memcached { listed } => Box::new(Items::new(target, listed)),
         Store::Aerospike { set } => Box::new(Set::new(target, set)),
         Store::Rows { statement } => Box::new(Rows::new(target, statement)),
     })
-}
-
-/// Whether this program can read a store directly.
-///
-/// # Errors
-/// That its client was not built in, and how to have it.
-pub fn can_read(store: &str) -> Result<(), String> {
-    match store {
-        "cassandra" if !cfg!(feature = "cassandra") => Err(NOT_BUILT_IN.into()),
-        _ => Ok(()),
-    }
 }

@@ -2,29 +2,25 @@
 
 use std::path::PathBuf;
 
-use tidemark_store::Durability;
-use tidemark_store::messages::TreeReader;
+use tidemark_scenario::plan::Durability;
 
-use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
+use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished, part_reader};
 use crate::LabError;
-
-/// Contents between two looks whether to go on.
-const LOOK_CONTENTS: usize = 1_000;
+use crate::shipped::{MessageStore, ShippedStores};
 
 /// Reads a store of messages where it lies. One that cannot be opened says so to whoever wants to read.
 pub struct Directory {
     dir: PathBuf,
-    store: Result<TreeReader, Unfinished>,
+    store: Result<Box<dyn MessageStore>, Unfinished>,
 }
 
 impl Directory {
-    pub(super) fn open(dir: PathBuf, durability: Durability) -> Directory {
-        let store = TreeReader::open(&dir, durability);
-        Directory { store: store.map_err(|error| Unfinished::Failed(error.to_string())), dir }
+    pub(super) fn open(dir: PathBuf, durability: Durability, shipped: &dyn ShippedStores) -> Directory {
+        Directory { store: shipped.directory(&dir, durability).map_err(Unfinished::Failed), dir }
     }
 
-    fn store(&self) -> Result<&TreeReader, Unfinished> {
-        self.store.as_ref().map_err(Clone::clone)
+    fn store(&self) -> Result<&dyn MessageStore, Unfinished> {
+        self.store.as_ref().map(|store| &**store).map_err(Clone::clone)
     }
 }
 
@@ -43,27 +39,14 @@ impl DirectStore for Directory {
 
 impl StoredContents for Directory {
     fn parts(&self) -> usize {
-        self.store.as_ref().map_or(1, TreeReader::parts)
+        self.store().map_or(1, MessageStore::parts)
     }
 
     fn reader(&self) -> Result<Box<dyn PartReader + '_>, Unfinished> {
-        self.store().map(|store| Box::new(store) as Box<dyn PartReader>)
+        self.store().map(part_reader)
     }
 
     fn count(&self, _: &Bounds) -> Result<Option<u64>, Unfinished> {
-        let counted = self.store()?.count();
-        counted.map(Some).map_err(|error| Unfinished::Failed(error.to_string()))
-    }
-}
-
-impl PartReader for &TreeReader {
-    fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
-        for (index, payload) in self.payloads(part).enumerate() {
-            if index % LOOK_CONTENTS == 0 {
-                bounds.check()?;
-            }
-            visit(&payload.map_err(|error| Unfinished::Failed(error.to_string()))?);
-        }
-        Ok(())
+        self.store()?.count().map_err(Unfinished::Failed)
     }
 }

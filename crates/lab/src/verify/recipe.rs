@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use tidemark_drive::Target;
 use tidemark_record::ledger::DIR;
 use tidemark_scenario::plan::{
-    CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, Objective, ReadFrom, Resolve, System,
-    SystemOrigin, TlsSettings,
+    CassandraTable, ContentsQuestion, CountQuestion, Durability, Each, NextPage, Objective, ReadFrom,
+    Resolve, System, SystemOrigin, TlsSettings,
 };
 use tidemark_scenario::{Plan, Secrets, Shared};
-use tidemark_store::Durability;
 use tidemark_wire::json;
 
 use super::hidden;
 use crate::LabError;
+use crate::shipped::MessageTable;
 use crate::target::target;
 
 const NAME: &str = "verify.json";
@@ -60,9 +60,10 @@ pub(super) enum Store {
     /// The directory of an embedded one, within the run directory, if it is there.
     Directory {
         dir: PathBuf,
+        #[serde(with = "durability")]
         durability: Durability,
     },
-    Cassandra(Table),
+    Cassandra(MessageTable),
     /// The keys of the Redis that is driven.
     Redis {
         keys: String,
@@ -79,16 +80,6 @@ pub(super) enum Store {
     Rows {
         statement: String,
     },
-}
-
-/// A table of messages in Cassandra.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Table {
-    pub contact: Vec<String>,
-    pub keyspace: String,
-    pub consistency: String,
-    /// The name of the cluster that the run started; it is stopped by its end.
-    pub cluster: Option<String>,
 }
 
 /// What a run knows of its stores, for them to be read directly.
@@ -292,7 +283,7 @@ impl Store {
                      one at a URL; read that back through its API, with `contents`",
                 ),
             },
-            ReadFrom::Cassandra(said) => match Table::of(said, system, known.cassandra) {
+            ReadFrom::Cassandra(said) => match MessageTable::of(said, system, known.cassandra) {
                 Some(table) => Ok(Some(Store::Cassandra(table))),
                 None => unknown(
                     "`verify: {store: cassandra}` cannot know where the Cassandra of a system at a URL is; name some \
@@ -303,10 +294,30 @@ impl Store {
     }
 }
 
-impl Table {
+/// A durability is written down as its word.
+mod durability {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use tidemark_scenario::plan::Durability;
+
+    pub fn serialize<S: Serializer>(durability: &Durability, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(durability.word())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Durability, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        Durability::from_word(&word).ok_or_else(|| D::Error::custom(format!("`{word}` is no durability")))
+    }
+}
+
+impl MessageTable {
     /// As `verify` says it, else as the settings of the system say it that this run starts, else where it started one,
     /// else the settings' defaults.
-    fn of(said: &CassandraTable, system: &System, started: Option<(Vec<String>, String)>) -> Option<Table> {
+    fn of(
+        said: &CassandraTable,
+        system: &System,
+        started: Option<(Vec<String>, String)>,
+    ) -> Option<MessageTable> {
         let is_ours = !matches!(system.origin, SystemOrigin::Url(_));
         let set =
             |name: &str| system.settings.get(name).filter(|_| is_ours).map(|text| text.trim().to_owned());
@@ -325,7 +336,7 @@ impl Table {
             (None, None) if is_ours => (vec![default_contact?], None),
             (None, None) => return None,
         };
-        Some(Table {
+        Some(MessageTable {
             contact,
             keyspace: said.keyspace.clone().or_else(|| set(keyspace_name)).or(default_keyspace)?,
             consistency: said
@@ -384,7 +395,7 @@ mod tests {
         let intake = |settings| system(SystemOrigin::Shipped("ingest".into()), settings);
         let said = CassandraTable { contact: Some("a:1, b:2".into()), ..nothing_said() };
         let of = |said: &CassandraTable, system: &System, started| {
-            let table = Table::of(said, system, started)?;
+            let table = MessageTable::of(said, system, started)?;
             Some((table.contact.join(" "), table.keyspace, table.consistency, table.cluster))
         };
         let found = |contact: &str, keyspace: &str, consistency: &str, cluster: Option<&str>| {
@@ -408,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_store_is_written_down_and_read_again() {
-        let table = Table::of(&nothing_said(), &System::default(), started()).unwrap();
+        let table = MessageTable::of(&nothing_said(), &System::default(), started()).unwrap();
         for store in [
             Store::Directory { dir: "data".into(), durability: Durability::Buffered },
             Store::Cassandra(table),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tidemark_record::ledger::{Forms, Ledger, Reading, Search};
 
 use crate::LabError;
+use crate::shipped::MessageStore;
 
 /// How often whoever watches is told how far a search is.
 const TELL_EVERY: Duration = Duration::from_millis(100);
@@ -109,6 +110,19 @@ pub trait DirectStore: StoredContents {
     }
 }
 
+/// Reads the parts of a shipped system's store.
+pub fn part_reader(store: &dyn MessageStore) -> Box<dyn PartReader + '_> {
+    Box::new(store)
+}
+
+impl PartReader for &dyn MessageStore {
+    fn read(&mut self, part: usize, bounds: &Bounds, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unfinished> {
+        let goes_on = || bounds.check().is_ok();
+        self.payloads(part, &goes_on, visit)
+            .map_err(|error| bounds.check().err().unwrap_or(Unfinished::Failed(error)))
+    }
+}
+
 /// Reads parts of a store.
 pub trait PartReader {
     /// Shows every content of a part to `visit`, once.
@@ -158,7 +172,7 @@ impl Bounds {
 }
 
 /// Waits before the first question.
-pub(super) fn settle(
+pub fn settle(
     time: Duration,
     bounds: &Bounds,
     goes_on: &dyn Fn() -> bool,
@@ -176,7 +190,7 @@ pub(super) fn settle(
 }
 
 /// Waits until everything that was taken can be seen: until `behind` says that nothing is missing any more.
-pub(super) fn catch_up(
+pub fn catch_up(
     behind: &(dyn Fn() -> Result<u64, Unfinished> + Sync),
     bounds: &Bounds,
     goes_on: &dyn Fn() -> bool,
@@ -209,7 +223,7 @@ pub(super) fn catch_up(
 }
 
 /// Reads everything, on so many threads, and asks for the count before; the first failure ends it.
-pub(super) fn search<'l>(
+pub fn search<'l>(
     ledger: &'l Ledger,
     forms: &Forms,
     contents: &dyn StoredContents,

@@ -2,12 +2,11 @@
 
 use std::fs;
 
-use bytes::Bytes;
 use tidemark_scenario::Plan;
-use tidemark_store::Durability;
-use tidemark_store::messages::{Message, MessageId, Messages, Tree, TreeOptions};
+use tidemark_scenario::plan::{Durability, System};
 
 use super::*;
+use crate::shipped::{MessageStore, MessageTable, OperationsElsewhere, ShippedStores};
 
 /// Whose store is a directory, perhaps behind a buffer, and what `verify` says of that.
 fn plan(buffer: &str, verify: &str) -> Plan {
@@ -32,25 +31,67 @@ fn wait(run_dir: &Path, recipe: &mut Recipe, goes_on: bool) -> Option<Unfinished
     catch_up(run_dir, recipe, &target, &|| goes_on, &mut |_| {}).unwrap()
 }
 
+/// A store of a file for each content, by its number.
+#[derive(Debug)]
+struct Files;
+
+struct Open(Vec<Vec<u8>>);
+
+impl MessageStore for Open {
+    fn parts(&self) -> usize {
+        2
+    }
+
+    fn count(&self) -> Result<Option<u64>, String> {
+        Ok(Some(self.0.len() as u64))
+    }
+
+    fn payloads(
+        &self,
+        part: usize,
+        _: &dyn Fn() -> bool,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), String> {
+        self.0.iter().skip(part).step_by(2).for_each(|payload| visit(payload));
+        match self.0.iter().any(|payload| payload == DAMAGED) {
+            true => Err("a block does not match its checksum".into()),
+            false => Ok(()),
+        }
+    }
+}
+
+const DAMAGED: &[u8] = b"damaged";
+
+impl ShippedStores for Files {
+    fn can_read(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn directory(&self, dir: &Path, _: Durability) -> Result<Box<dyn MessageStore>, String> {
+        let files = fs::read_dir(dir).map_err(|_| "no store in it".to_owned())?;
+        Ok(Box::new(Open(files.map(|file| fs::read(file.unwrap().path()).unwrap()).collect())))
+    }
+
+    fn table(&self, _: &MessageTable) -> Result<Box<dyn MessageStore>, String> {
+        Err("a directory".into())
+    }
+
+    fn operations(&self, _: &System) -> Option<Box<dyn OperationsElsewhere>> {
+        None
+    }
+}
+
 /// Keeps contents in the store of a run; those with the same number replace each other.
 fn keep(run_dir: &Path, contents: &[(u64, Vec<u8>)]) {
-    let options =
-        TreeOptions { durability: Durability::Buffered, table_bytes: 8 * 1024, ..TreeOptions::default() };
-    let store = Tree::open(&run_dir.join("data"), options).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(async {
-        for (number, content) in contents {
-            let payload = Bytes::copy_from_slice(content);
-            let (user, time_ms, kind, id) = (number % 7, *number, *b"ABC", MessageId::NONE);
-            store.add(Message { user, time_ms, kind, id, payload }).await.unwrap();
-        }
-    });
+    let dir = run_dir.join("data");
+    fs::create_dir_all(&dir).unwrap();
+    contents.iter().for_each(|(number, content)| fs::write(dir.join(number.to_string()), content).unwrap());
 }
 
 fn look_directly(run_dir: &Path) -> Ledger {
     let recipe = recipe_of_a_directory(&plan("none", ""), "http://127.0.0.1:9");
     let target = recipe.target().unwrap();
-    let store = direct_store(&recipe, run_dir, &target).unwrap();
+    let store = direct_store(&recipe, run_dir, &target, &Files).unwrap();
     verify(run_dir, &recipe, &*store, &|| true, &mut |_| {}).unwrap()
 }
 
@@ -123,20 +164,9 @@ fn a_directory_that_cannot_be_read_is_not_verified() {
         assert_eq!((found.verified, found.acknowledged), (None, 1_000));
         found.not_verified.unwrap()
     };
-    let data = dir.path().join("data");
-    {
-        let _open = Tree::open(&data, TreeOptions::default()).unwrap();
-        assert!(reason().contains("in use"), "{}", reason());
-    }
-    let mut files = fs::read_dir(&data).unwrap().map(|file| file.unwrap().path());
-    let run = files.find(|path| path.to_string_lossy().contains("run-")).unwrap();
-    let mut bytes = fs::read(&run).unwrap();
-    bytes[100] ^= 1;
-    fs::write(&run, &bytes).unwrap();
+    keep(dir.path(), &[(7, DAMAGED.into())]);
     assert!(reason().contains("does not match its checksum"), "{}", reason());
-    fs::remove_file(&run).unwrap();
-    assert!(reason().contains("is missing"), "{}", reason());
-    fs::remove_dir_all(&data).unwrap();
+    fs::remove_dir_all(dir.path().join("data")).unwrap();
     assert!(reason().contains("no store in it"), "{}", reason());
 }
 

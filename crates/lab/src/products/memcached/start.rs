@@ -7,10 +7,12 @@ use std::net::SocketAddr;
 use rustix::process::{Resource, geteuid, getrlimit};
 use tidemark_scenario::plan::Store;
 
-use super::installed::{Package, usual_folders};
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text};
+use super::stats;
 use crate::error::LabError;
-use crate::memcached::stats;
+use crate::stores::installed::{Package, usual_folders};
+use crate::stores::launcher::{
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text,
+};
 
 const PACKAGE: Package = Package {
     title: "memcached",

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 
 use tidemark_scenario::plan::Store;
 
-use super::installed::{Package, answer, usual_folders};
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, quoted, text};
 use crate::error::LabError;
+use crate::stores::installed::{Package, answer, usual_folders};
+use crate::stores::launcher::{
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, quoted, text,
+};
 
 /// The database of the system, and the user that it has there.
 const NAME: &str = "tidemark";

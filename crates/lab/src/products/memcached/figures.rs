@@ -4,8 +4,8 @@ use std::io;
 
 use tidemark_drive::Stream;
 
-use super::product::{Figure, FigureKind, Product, Scope, Stats};
-use crate::memcached::stats;
+use super::stats;
+use crate::figures::product::{Figure, FigureKind, Product, Scope, Stats};
 
 /// memcached.
 pub struct Memcached;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tidemark_scenario::plan::{Cluster, Store};
 
-use super::{Connection, connect, field};
+use super::start::{Connection, connect, field};
 use crate::process::Patience;
 use crate::stores::launcher::{Identity, NodeAddress};
 

@@ -5,8 +5,8 @@ use std::io;
 
 use tidemark_drive::Stream;
 
-use super::product::{Figure, FigureKind, MaintenanceKind, Product, Scope, Stats};
-use crate::resp::Connection;
+use super::resp::Connection;
+use crate::figures::product::{Figure, FigureKind, MaintenanceKind, Product, Scope, Stats};
 
 /// Whoever speaks Redis' protocol.
 pub struct Redis;

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use tidemark_scenario::plan::Store;
 
 use super::cql::{Connection, Consistency};
-use super::jars::Jars;
-use super::java::Needs;
-use super::launcher::{
+use crate::error::LabError;
+use crate::stores::jars::Jars;
+use crate::stores::java::Needs;
+use crate::stores::launcher::{
     Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, with_jars, yaml_quoted,
 };
-use crate::error::LabError;
 
 /// Tokens of each node, Cassandra's default.
 const TOKENS: i128 = 16;
@@ -97,12 +97,12 @@ impl Cassandra {
             "4.1" => Jars {
                 title: "Cassandra 4.1.10",
                 folder: "cassandra-4.1.10",
-                pom: include_str!("poms/cassandra-4.1.xml"),
+                pom: include_str!("cassandra-4.1.xml"),
             },
             _ => Jars {
                 title: "Cassandra 5.0.9",
                 folder: "cassandra-5.0.9",
-                pom: include_str!("poms/cassandra-5.0.xml"),
+                pom: include_str!("cassandra-5.0.xml"),
             },
         }
     }

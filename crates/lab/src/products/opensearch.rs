@@ -11,12 +11,12 @@ use std::net::SocketAddr;
 use serde::Deserialize;
 use tidemark_scenario::plan::Store;
 
-use super::jars::Jars;
-use super::java::Needs;
-use super::launcher::{
+use crate::error::LabError;
+use crate::stores::jars::Jars;
+use crate::stores::java::Needs;
+use crate::stores::launcher::{
     Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text, with_jars, yaml_quoted,
 };
-use crate::error::LabError;
 
 /// Longest answer that is one, bytes.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
@@ -26,7 +26,7 @@ const MIB: u64 = 1 << 20;
 const JARS: Jars = Jars {
     title: "OpenSearch 3.8.0",
     folder: "opensearch-3.8.0",
-    pom: include_str!("poms/opensearch-3.8.xml"),
+    pom: include_str!("opensearch/opensearch-3.8.xml"),
 };
 /// The program, and its class.
 const MAIN: &str = include_str!("opensearch/SingleNode.java");

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use tidemark_drive::{Cassandra, Protocol, Target};
 use tidemark_wire::cql::{Kind, ReplyDecoder, ReplyLimits, write};
 
-use super::launcher::dial;
 use crate::exchange::{exchange, no_answer, refused};
+use crate::stores::launcher::dial;
 
 /// Largest answer that is read, bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;

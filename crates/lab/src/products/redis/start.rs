@@ -1,11 +1,5 @@
 //! Redis, and what speaks its protocol: Valkey, KeyDB, Dragonfly, Garnet. One launcher; how they differ stands in a
-//! table of [flavours](flavour).
-
-mod cluster;
-mod flavour;
-mod persistence;
-#[cfg(test)]
-mod tests_fake;
+//! table of [flavours](super::flavour).
 
 use std::fs;
 use std::io;
@@ -14,12 +8,12 @@ use std::path::Path;
 
 use tidemark_scenario::plan::Store;
 
-pub use self::flavour::{DRAGONFLY, Flavour, GARNET, KEYDB, REDIS, VALKEY};
-use super::installed::usual_folders;
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial};
+use super::flavour::Flavour;
+use super::{cluster, resp};
 use crate::error::LabError;
 use crate::process::Patience;
-use crate::resp;
+use crate::stores::installed::usual_folders;
+use crate::stores::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial};
 
 /// Port for clients, and that of a cluster's nodes between each other, which is as far above it as they want it.
 const PORTS: [u16; 2] = [6379, 6379 + 10_000];
@@ -120,13 +114,14 @@ impl Launcher for Flavour {
 }
 
 /// A line `name:value`.
-fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+pub(super) fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim_end)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::products::redis::{KEYDB, REDIS};
     use proptest::prelude::*;
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::{IpAddr, TcpListener};

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 use tidemark_scenario::plan::Store;
 
-use super::installed::{Package, answer, usual_folders};
-use super::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
 use crate::error::LabError;
+use crate::stores::installed::{Package, answer, usual_folders};
+use crate::stores::launcher::{Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text};
 
 /// Its user, and the name of the database that is there from the beginning.
 const NAME: &str = "postgres";

@@ -8,10 +8,10 @@ use tidemark_drive::{Stream, Target};
 use tidemark_wire::http1::Decoded;
 use tidemark_wire::memcached::{Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits};
 
-use super::answers::{Answers, each_readable, failed, no_key_matches, patiently};
-use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
-use crate::memcached::stats;
+use super::stats;
 use crate::target::{each_server, speak};
+use crate::verify::answers::{Answers, each_readable, failed, no_key_matches, patiently};
+use crate::verify::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 
 const SERVER: &str = "memcached";
 const LIST: &[u8] = b"lru_crawler metadump hash\r\n";

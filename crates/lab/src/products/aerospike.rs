@@ -6,9 +6,9 @@ use std::time::Duration;
 use tidemark_drive::{Protocol, Stream, Target};
 use tidemark_wire::aerospike::{Found, PARTITIONS, Records, scan, words};
 
-use super::answers::{Answers, failed, patiently};
-use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 use crate::target::speak;
+use crate::verify::answers::{Answers, failed, patiently};
+use crate::verify::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 
 const SERVER: &str = "Aerospike";
 /// Most bytes of a frame, in which there are many records.

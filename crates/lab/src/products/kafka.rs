@@ -8,12 +8,12 @@ use std::net::SocketAddr;
 
 use tidemark_scenario::plan::Store;
 
-use super::jars::Jars;
-use super::java::Needs;
-use super::launcher::{
+use crate::error::LabError;
+use crate::stores::jars::Jars;
+use crate::stores::java::Needs;
+use crate::stores::launcher::{
     Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text, with_jars,
 };
-use crate::error::LabError;
 
 /// Largest answer that is one, bytes.
 const ANSWER_BYTES_MAX: u32 = 1 << 20;
@@ -29,7 +29,7 @@ const MIB: u64 = 1 << 20;
 pub struct Kafka;
 
 const JARS: Jars =
-    Jars { title: "Kafka 4.3.1", folder: "kafka-4.3.1", pom: include_str!("poms/kafka-4.3.xml") };
+    Jars { title: "Kafka 4.3.1", folder: "kafka-4.3.1", pom: include_str!("kafka/kafka-4.3.xml") };
 
 impl Launcher for Kafka {
     fn program(&self, _: &Store, fetch: &mut Fetch<'_>) -> Result<Program, LabError> {

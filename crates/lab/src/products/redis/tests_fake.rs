@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use tidemark_scenario::plan::{Durability, Product, Store};
 
-use super::{DRAGONFLY, Flavour, GARNET, KEYDB, REDIS, connect};
+use super::flavour::Flavour;
+use super::start::connect;
+use super::{DRAGONFLY, GARNET, KEYDB, REDIS};
 use crate::child::Spec;
 use crate::started::Started as _;
 use crate::stores::launcher::{Identity, Launcher as _, NodeSetup, Program};

@@ -12,10 +12,10 @@ use tidemark_drive::{Stream, Target};
 use tidemark_wire::json::{Path, write_text};
 use tidemark_wire::resp::Kind;
 
-use super::answers::{self, each_readable, no_key_matches, patiently};
-use super::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
-use crate::resp;
+use super::resp;
 use crate::target::{each_server, speak};
+use crate::verify::answers::{self, each_readable, no_key_matches, patiently};
+use crate::verify::search::{Bounds, DirectStore, PartReader, StoredContents, Unfinished};
 
 /// About how many keys a page has.
 const PAGE: &str = "1000";

@@ -1,0 +1,11 @@
+//! memcached.
+
+mod figures;
+mod read_back;
+mod start;
+mod stats;
+
+pub use figures::Memcached as Figures;
+pub use read_back::Items;
+pub use start::Memcached;
+use stats::stats;
