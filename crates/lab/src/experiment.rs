@@ -292,6 +292,8 @@ impl Experiment {
         summary.groups.retain(|group| group.count > 0);
         summary.warnings = account::warnings(&load.end);
         summary.warnings.extend(verdict::warnings(plan, totals, &load.end.not_found));
+        let listed = self.options.listed.as_ref();
+        summary.warnings.extend(listed.and_then(|listed| listed.warning(totals.all.ended, true)));
         account.drove(&load.end, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;
