@@ -2,7 +2,7 @@
 
 import { el, facts, svg, type Child } from './dom';
 import { count, duration, moment, NOTHING, plural, quantity, rate, share, size, span, cores } from './format';
-import type { Latency, Manifest, ObjectiveResult, ProcessSummary, Status, Summary } from './run';
+import type { Latency, Manifest, ObjectiveResult, ProcessSummary, RunPage, Status, Summary } from './run';
 import { PERCENTILES } from './run';
 
 /** How a percentile is called. */
@@ -173,7 +173,7 @@ interface Tile {
   extra?: Child;
 }
 
-export function tiles(manifest: Manifest): HTMLElement {
+export function tiles({ manifest, good_elsewhere }: Pick<RunPage, 'manifest' | 'good_elsewhere'>): HTMLElement {
   const { summary, machine } = manifest;
   const { ledger } = summary;
   const { name: who, of: whose, processes: system } = served(summary.processes, manifest.watched);
@@ -185,7 +185,10 @@ export function tiles(manifest: Manifest): HTMLElement {
   const shown: Tile[] = [
     {
       name: 'Achieved', value: rate(summary.achieved_per_s), exact: `${summary.achieved_per_s}/s`,
-      below: `${atLeast(summary) ? 'at least, ' : ''}of ${rate(summary.offered_per_s)} offered${attained < 0.9995 ? `: ${share(attained)}` : ''}`,
+      below: [
+        `${atLeast(summary) ? 'at least, ' : ''}of ${rate(summary.offered_per_s)} offered${attained < 0.9995 ? `: ${share(attained)}` : ''}`,
+        ...good_elsewhere.map((says) => el('span', { class: 'sub' }, says)),
+      ],
       extra: el('span', { class: 'meter', 'aria-hidden': 'true' }, el('i', { style: `width:${Math.min(100, attained * 100).toFixed(2)}%` })),
     },
     ...PERCENTILES.map((key): Tile => ({

@@ -69,7 +69,7 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     el('a', { class: 'skip', href: '#main' }, 'To the report'),
     masthead(run, source, parts),
     el('main', { id: 'main' },
-      verdict(run.manifest), whatRan(run.manifest), tiles(run.manifest),
+      verdict(run.manifest), whatRan(run.manifest), tiles(run),
       parts.map(({ id, title, content }) => el('section', { 'aria-labelledby': id }, el('h2', { id }, title), content)),
       definitions()),
     zoomChip(line),

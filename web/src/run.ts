@@ -462,6 +462,8 @@ export interface RunPage {
   /** Width of a bin of time, seconds. */
   bin_s: number;
   manifest: Manifest;
+  /** Good answers that were due in the window and came after it, or the other way round. */
+  good_elsewhere: string[];
   seconds: number[];
   series: RunSeries;
   steps: StepSeries[];
@@ -804,6 +806,7 @@ export function readRun(source: string): RunPage {
     format: number(it.format),
     bin_s: number(it.bin_s) > 0 ? number(it.bin_s) : 1,
     manifest: readManifest(it.manifest, source),
+    good_elsewhere: texts(it.good_elsewhere),
     seconds,
     series: {
       ...named(RUN_SERIES, given),

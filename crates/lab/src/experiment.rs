@@ -294,6 +294,8 @@ impl Experiment {
         let median_us = totals.all.service_time_us.value_at_quantile(0.5);
         summary.warnings.extend(load.silence.freeze(median_us));
         summary.warnings.extend(verdict::warnings(plan, totals, &load.end.not_found));
+        let listed = self.options.listed.as_ref();
+        summary.warnings.extend(listed.and_then(|listed| listed.warning(totals.all.ended, true)));
         account.drove(&load.end, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;

@@ -105,7 +105,7 @@ pub use interrupt::StopRequest;
 pub use limit::{LimitOptions, LimitOutcome, Member, TrialStart, limit};
 pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
-pub use run_options::RunOptions;
+pub use run_options::{Listed, RunOptions};
 pub use tidemark_drive::{IoChoice, TOLD_BYTES, Timestamps, ToldAnswer, ToldStep, text_of};
 pub use trace::TraceOptions;
 

@@ -52,6 +52,8 @@ pub struct RunOptions {
     /// Whether it is one of several that say something together: a trial of a search, a round of a comparison. It may then have
     /// too few requests for a percentile, or never come to a rare step.
     pub is_part: bool,
+    /// Of a list of requests that are sent in turn: a warning is due where the load ends before each was sent.
+    pub listed: Option<Listed>,
     /// Once it is set the load ends before its time, because enough is known: the run is whole all the same.
     pub enough: Option<Arc<AtomicBool>>,
 }
@@ -77,7 +79,52 @@ impl Default for RunOptions {
             before_exit: None,
             sinks: Sinks::default(),
             is_part: false,
+            listed: None,
             enough: None,
         }
+    }
+}
+
+/// Requests of a list, which are sent in turn.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// How many there are.
+    pub requests: u64,
+    /// What sends all of them: `give -n 20 or more`.
+    pub way_out: String,
+}
+
+impl Listed {
+    /// That only so many are sent, or were; nothing where these are all.
+    pub fn warning(&self, sent: u64, is_over: bool) -> Option<String> {
+        let never = self.requests.checked_sub(sent).filter(|never| *never > 0)?;
+        let verb = match (is_over, never) {
+            (true, 1) => "was never",
+            (true, _) => "were never",
+            (false, 1) => "is not",
+            (false, _) => "are not",
+        };
+        let (all, way_out) = (self.requests, &self.way_out);
+        Some(format!(
+            "{never} of the {all} requests of the list {verb} sent: no figure is about them; {way_out}"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_are_not_sent_are_told() {
+        let listed = Listed { requests: 20, way_out: "give -n 20 or more".into() };
+        assert_eq!(
+            listed.warning(5, true).unwrap(),
+            "15 of the 20 requests of the list were never sent: no figure is about them; give -n 20 or more"
+        );
+        assert!(
+            listed.warning(19, false).unwrap().starts_with("1 of the 20 requests of the list is not sent: ")
+        );
+        assert_eq!([listed.warning(20, true), listed.warning(21, false)], [None, None]);
     }
 }

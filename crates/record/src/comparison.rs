@@ -38,6 +38,9 @@ pub struct InRounds {
     pub took_s: f64,
     /// How long it was allowed to take, seconds.
     pub budget_s: f64,
+    /// Most rounds that it was allowed, if there was such a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds_max: Option<u64>,
 }
 
 /// A run of a comparison.
@@ -123,7 +126,7 @@ impl Comparison {
         if comparison.format > FORMAT {
             return Err(RecordError::TooNew { path, found: comparison.format, known: FORMAT });
         }
-        if let Some(InRounds { level, took_s, budget_s }) = comparison.in_rounds {
+        if let Some(InRounds { level, took_s, budget_s, .. }) = comparison.in_rounds {
             let is_time = |s: f64| (0.0..TIME_MAX_S).contains(&s);
             if !(level > 0.0 && level < 1.0 && is_time(took_s) && is_time(budget_s)) {
                 return Err(damaged("how its rounds went is no level and times".into()));
@@ -211,7 +214,7 @@ mod tests {
         assert!(ComparedRuns::open(temp.path()).is_err(), "the run is not there");
         comparison.runs.clear();
         for (level, took_s) in [(0.0, 1.0), (1e300, 1.0), (0.05, 1e300), (0.05, -1.0)] {
-            comparison.in_rounds = Some(InRounds { level, took_s, budget_s: 60.0 });
+            comparison.in_rounds = Some(InRounds { level, took_s, budget_s: 60.0, rounds_max: None });
             comparison.write(temp.path()).unwrap();
             let error = ComparedRuns::open(temp.path()).unwrap_err();
             assert!(matches!(error, RecordError::Damaged { .. }), "{level}, {took_s}: {error}");

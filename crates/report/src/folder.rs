@@ -61,6 +61,8 @@ pub struct Listed {
     pub verdict: Option<Status>,
     /// Why, the weightiest first.
     pub reasons: Vec<String>,
+    /// How many warnings stand beside the verdict.
+    pub warnings: usize,
     /// Good answers per second of the measured window.
     pub achieved_per_s: Option<f64>,
     /// What became due.
@@ -174,6 +176,7 @@ fn of_any(dir: &Path) -> Result<Listed, RecordError> {
         state: State::Finished,
         verdict: Some(summary.verdict.status),
         reasons: summary.verdict.reasons.iter().take(REASONS_MAX).map(|reason| in_short(reason)).collect(),
+        warnings: summary.warnings.len(),
         achieved_per_s: Some(summary.achieved_per_s),
         offered_per_s: Some(summary.offered_per_s),
         p99_us: summary.response_time_us.p99,
@@ -447,7 +450,8 @@ mod tests {
         let (dir, runs) = crate::comparison::tests::runs();
         assert!(page(dir.path()).unwrap().contains("id=\"run\">{"));
         let mut comparison = runs.comparison;
-        comparison.in_rounds = Some(InRounds { level: 0.05, took_s: 60.0, budget_s: 600.0 });
+        comparison.in_rounds =
+            Some(InRounds { level: 0.05, took_s: 60.0, budget_s: 600.0, rounds_max: None });
         comparison.write(dir.path()).unwrap();
         let page = page(dir.path()).unwrap();
         assert!(!page.contains("<script") && page.contains("B against A"), "{page}");

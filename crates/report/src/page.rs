@@ -26,6 +26,9 @@ pub struct ReportPage<'a> {
     pub format: u32,
     /// `run.json`.
     pub manifest: &'a Manifest,
+    /// Good answers that were due in the window and came after it, or the other way round; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub good_elsewhere: Vec<String>,
     /// Begin of each bin of the time axis, seconds since the run began.
     pub seconds: Vec<u64>,
     /// Width of a bin, seconds: 1, or more where a long run was thinned (by merging, not by averaging).
@@ -117,6 +120,7 @@ impl<'a> ReportPage<'a> {
         Ok(ReportPage {
             format: FORMAT,
             manifest: &run.manifest,
+            good_elsewhere: crate::text::good_elsewhere(run),
             seconds: axis.starts_s(),
             bin_s: axis.bin_s,
             series: over_time.series,

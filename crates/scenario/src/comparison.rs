@@ -8,7 +8,7 @@ use crate::grammar::Shape;
 use crate::grammar::check::check;
 use crate::language::comparison::{COMPARE, COMPARISON, is_comparison};
 use crate::load::{Source, folder_of, read_bounded, text_of, told, unknown_name};
-use crate::plan::{Op, Plan};
+use crate::plan::{Op, Plan, SessionKind};
 use crate::reader::{Checker, Reader};
 use crate::secrets::{self, Secrets};
 use crate::settings::{self, Settings};
@@ -83,6 +83,53 @@ impl Plan {
         });
         let first = numbers.next()??;
         numbers.all(|number| number == Some(first)).then_some(first)
+    }
+
+    /// How many requests fall due in the measured window at most, of all labels or of one, where that is known beforehand:
+    /// sessions arrive at a rate, and none goes back to an earlier step.
+    ///
+    /// ```
+    /// let due = |load: &str| {
+    ///     let steps = "[GET: /a, GET: /b, {GET: /a}]";
+    ///     let text = format!("sessions: {{a: {{steps: {steps}}}}}\nload: {{{load}}}\n");
+    ///     let plan = tidemark_scenario::load_text("s.yaml", &text, std::path::Path::new("."), &[]).unwrap();
+    ///     [None, Some("GET /a")].map(|label| plan.requests_due(label))
+    /// };
+    /// assert_eq!(due("rate: 10/s, warm-up: 1s, hold: 2s"), [Some(60.0), Some(40.0)]);
+    /// assert_eq!(due("users: 10, hold: 2s"), [None, None]);
+    /// ```
+    pub fn requests_due(&self, label: Option<&str>) -> Option<f64> {
+        let is_asked = |request: u16| {
+            let of = self.requests.get(usize::from(request)).map(|request| usize::from(request.label));
+            let name = of.and_then(|of| self.labels.get(of)).map(String::as_str);
+            label.is_none() || label == name
+        };
+        let in_kind = |kind: &SessionKind| -> Option<f64> {
+            let is_back = |(at, op): (u32, &Op)| match op {
+                Op::Jump(to) | Op::JumpUnless { to, .. } | Op::JumpUnlessGood(to) => *to <= at,
+                Op::Choose { ways, .. } => ways.iter().any(|(_, to)| *to <= at),
+                _ => false,
+            };
+            if (0..).zip(kind.ops.iter()).any(is_back) {
+                return None;
+            }
+            let asked = kind.ops.iter().filter(|op| matches!(op, Op::Request(of) if is_asked(*of)));
+            Some(asked.count() as f64)
+        };
+        let mut due = 0.0;
+        for stream in self.load.streams() {
+            if stream.model.is_closed() {
+                return None;
+            }
+            let kinds = self.sessions.iter().enumerate().filter(|(index, kind)| match stream.kind {
+                Some(own) => own == *index,
+                None => kind.weight > 0,
+            });
+            let most = kinds.map(|(_, kind)| in_kind(kind)).try_fold(0.0, |most, of| Some(of?.max(most)))?;
+            let measured = stream.phases.iter().filter(|phase| phase.measured);
+            due += most * measured.map(|phase| phase.peak() * phase.duration.as_secs_f64()).sum::<f64>();
+        }
+        Some(due)
     }
 
     /// How long a session thinks, all its pauses of a fixed length together, of the kind that does so longest. What it does

@@ -130,6 +130,34 @@ const OF_INIT: &[Kind] = &[
     Kind { what: "an OpenAPI document", ends: &[], looks: Looks::Keys(&["swagger"]), way_out: INIT },
 ];
 
+/// The text of a file: UTF-8, or UTF-16 as Windows saves it, which its mark tells, or zeros in every second of its first
+/// bytes. A mark is left out.
+pub fn text(bytes: Vec<u8>) -> Result<String, &'static str> {
+    let low_first = match bytes.as_slice() {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => {
+            return Err("it is UTF-32: save it as UTF-8 (`iconv -f UTF-32 -t UTF-8`)");
+        }
+        [0xff, 0xfe, ..] => Some(true),
+        [0xfe, 0xff, ..] => Some(false),
+        [a, 0, b, 0, ..] if *a != 0 && *b != 0 => Some(true),
+        [0, a, 0, b, ..] if *a != 0 && *b != 0 => Some(false),
+        _ => None,
+    };
+    let text = match low_first {
+        None => String::from_utf8(bytes).map_err(|_| {
+            "it is neither UTF-8 nor UTF-16: save it as UTF-8 (`iconv -f ISO-8859-1 -t UTF-8`, if it is Latin-1)"
+        })?,
+        Some(low_first) => {
+            let (pairs, rest) = bytes.as_chunks::<2>();
+            let unit = if low_first { u16::from_le_bytes } else { u16::from_be_bytes };
+            let units = pairs.iter().map(|pair| unit(*pair));
+            let text = char::decode_utf16(units).collect::<Result<String, _>>().ok();
+            text.filter(|_| rest.is_empty()).ok_or("it begins as UTF-16 and is not: save it as UTF-8")?
+        }
+    };
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
 /// Whether a file's name is that of a foreign tool's.
 pub fn has_its_name(file: &Path) -> bool {
     TOOLS.iter().any(|kind| kind.is_named(file))
@@ -195,6 +223,36 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn utf_16_is_read_where_nothing_else_can_be_meant() {
+        let low = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let high = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+        let har = "{\"log\": \"\u{f6}\u{1f600}\"}";
+        let marked = format!("\u{feff}{har}");
+        for bytes in [
+            low(har),
+            high(har),
+            low(&marked),
+            high(&marked),
+            har.as_bytes().into(),
+            marked.as_bytes().into(),
+        ] {
+            assert_eq!(text(bytes).as_deref(), Ok(har));
+        }
+        assert_eq!(text(Vec::new()).as_deref(), Ok(""));
+        let odd = [low(&marked), vec![b'x']].concat();
+        let half = [low(&marked), 0xd800_u16.to_le_bytes().to_vec()].concat();
+        let utf_32 = [0xff, 0xfe, 0, 0, b'{', 0, 0, 0].to_vec();
+        for (bytes, says) in [
+            (odd, "UTF-16 and is not"),
+            (half, "UTF-16 and is not"),
+            (utf_32, "UTF-32"),
+            (vec![b'{', 0xf6], "iconv"),
+        ] {
+            assert!(text(bytes).unwrap_err().contains(says), "{says}");
+        }
+    }
 
     #[test]
     fn files_of_other_tools_are_named() {

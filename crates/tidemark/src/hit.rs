@@ -13,8 +13,9 @@ mod target;
 use std::path::Path;
 
 use args::HitArguments;
-use tidemark_lab::{LabError, Progress, RunOptions};
+use tidemark_lab::{LabError, Listed, Progress, RunOptions};
 use tidemark_report::text::quick::{self, Quick};
+use tidemark_scenario::plan::Stream;
 use tidemark_scenario::{Diagnostics, Plan, check_text};
 
 use crate::display::{Display, DisplayOptions};
@@ -28,12 +29,18 @@ const NAME: &str = "hit";
 /// Hits a URL and shows what came of it.
 pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     arguments.results.check(arguments.trace.output())?;
-    let text = recipe::scenario(arguments)?.to_yaml();
+    let (scenario, requests) = recipe::scenario(arguments)?;
+    let text = scenario.to_yaml();
     let (plan, diagnostics) = check_text(NAME, &text, Path::new("."), &[]);
     let plan = plan.ok_or_else(|| failure(&diagnostics))?;
     if arguments.print_scenario {
         output::print(&text)?;
         return Ok(tidemark_lab::EXIT_PASS);
+    }
+    let listed = listed(arguments, requests);
+    let too_few = most_requests(arguments.requests, &plan).and_then(|most| listed.warning(most, false));
+    if let Some(too_few) = too_few {
+        output::remark(&format!("warning: {too_few}"));
     }
     let display_options =
         DisplayOptions { tui: arguments.tui, quiet: arguments.quiet, goal: arguments.requests };
@@ -47,6 +54,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         sinks: shown.sinks(),
         trace: arguments.trace.options(arguments.tui)?,
         remember: !dir.temporary,
+        listed: Some(listed),
         before_exit: Display::before_exit(),
         ..driver
     };
@@ -80,6 +88,26 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     carry_out::conclude(&run, &finished, asked, page, |place| {
         quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()))
     })
+}
+
+/// What is sent in turn, and how all of it is.
+fn listed(arguments: &HitArguments, requests: u64) -> Listed {
+    let way_out = match (arguments.requests, arguments.rate) {
+        (Some(_), _) => format!("give -n {requests} or more"),
+        (None, Some(_)) => "give a longer -d, or a higher -r".to_owned(),
+        (None, None) => "give a longer -d".to_owned(),
+    };
+    Listed { requests, way_out }
+}
+
+/// How many requests fall due at most, warm-up included, where that is known beforehand.
+fn most_requests(requests: Option<u64>, plan: &Plan) -> Option<u64> {
+    let due = |stream: Stream<'_>| {
+        let due = stream.phases.iter().map(|phase| phase.peak() * phase.duration.as_secs_f64()).sum::<f64>();
+        (!stream.model.is_closed()).then_some(due.ceil() as u64)
+    };
+    let due: Option<u64> = plan.load.streams().into_iter().map(due).sum();
+    [requests, due].into_iter().flatten().min()
 }
 
 /// A session of a hit is one request.
@@ -130,4 +158,25 @@ fn run_dir(arguments: &HitArguments) -> Result<OwnDir, Failure> {
         return Ok(OwnDir { path: save.clone(), temporary: false });
     }
     OwnDir::temporary("hit", "--save=DIR")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_many_requests_fall_due_is_known_before_the_run() {
+        for (load, requests, most) in [
+            ("rate: 10/s, warm-up: 1s, hold: 2s", None, Some(30)),
+            ("rate: 10/s, warm-up: 1s, hold: 2s", Some(7), Some(7)),
+            ("users: 5, hold: 2s", None, None),
+            ("users: 5, hold: 2s", Some(7), Some(7)),
+        ] {
+            let text = format!(
+                "system: {{url: http://h}}\nsessions: {{a: {{steps: [GET: /]}}}}\nload: {{{load}}}\n"
+            );
+            let plan = check_text(NAME, &text, Path::new("."), &[]).0.unwrap();
+            assert_eq!(most_requests(requests, &plan), most, "{load}");
+        }
+    }
 }

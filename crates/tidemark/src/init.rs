@@ -207,9 +207,7 @@ fn read(file: &Path) -> Result<String, Failure> {
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(cannot(format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20)));
     }
-    let text = String::from_utf8(bytes).map_err(|_| cannot("it is not UTF-8 text".into()))?;
-    // browsers on Windows begin files with a mark
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    foreign::text(bytes).map_err(|reason| cannot(reason.into()))
 }
 
 /// A file that was there stays as it is.

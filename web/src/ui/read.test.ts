@@ -6,6 +6,8 @@ describe('what the server says', () => {
     expect(readListing(null)).toEqual({ folder: '', left_out: 0, runs: [] });
     const [run] = readListing({ runs: [{ name: [5], state: 'odd', reasons: ['a', {}], p99_us: 'x', verdict: null }] }).runs;
     expect(run).toMatchObject({ name: '', state: 'unreadable', reasons: ['a'], p99_us: null, verdict: '' });
+    expect(run?.warnings).toBe(0);
+    expect(readListing({ runs: [{ warnings: 2 }, { warnings: 'x' }] }).runs.map((of) => of.warnings)).toEqual([2, 0]);
     expect(readLive({ seconds: [{}], processes: 'x', running: 1 })).toMatchObject({ running: false, processes: [], seconds: [{ at_s: 0, p99_us: null }] });
   });
 });

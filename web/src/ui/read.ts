@@ -11,6 +11,8 @@ export interface Listed {
   started_at: string;
   verdict: string;
   reasons: string[];
+  /** How many stand beside the verdict; 0 also where an older server does not say. */
+  warnings: number;
   achieved_per_s: number | null;
   offered_per_s: number | null;
   /** Null where it was not reached. */
@@ -74,6 +76,7 @@ export function readListing(value: unknown): Listing {
     runs: list(it['runs']).map(object).map((run): Listed => ({
       name: text(run['name']), state: STATES.find((state) => state === run['state']) ?? 'unreadable', scenario: text(run['scenario']),
       started_at: text(run['started_at']), verdict: text(run['verdict']), reasons: list(run['reasons']).map(text).filter(Boolean),
+      warnings: number(run['warnings']),
       achieved_per_s: numberOrNull(run['achieved_per_s']), offered_per_s: numberOrNull(run['offered_per_s']), p99_us: numberOrNull(run['p99_us']),
       failed_share: numberOrNull(run['failed_share']), system: text(run['system']), load: text(run['load']), compared: numberOrNull(run['compared']),
       trials: numberOrNull(run['trials']), says: list(run['says']).map(text).filter(Boolean),

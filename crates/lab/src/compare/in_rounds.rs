@@ -139,7 +139,7 @@ impl Series<'_> {
     /// Notes how it went until now.
     fn went(&mut self, level: f64, took: Duration, bounds: Bounds) {
         let [took_s, budget_s] = [took, bounds.budget].map(|time| time.as_secs_f64());
-        self.record.in_rounds = Some(InRounds { level, took_s, budget_s });
+        self.record.in_rounds = Some(InRounds { level, took_s, budget_s, rounds_max: bounds.most });
     }
 
     /// Each once in an order that is drawn, and once in the other; whether the next round may begin.

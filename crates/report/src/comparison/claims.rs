@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tidemark_record::summary::Status;
-use tidemark_record::{ComparedRun, Comparison, Manifest, Part, RecordError};
+use tidemark_record::{ComparedRun, Comparison, InRounds, Manifest, Part, RecordError};
 
 use super::broken::{self, Broken};
 use super::errors::Errors;
@@ -302,6 +302,9 @@ pub struct Claims {
     pub stopped: Option<String>,
     /// How long it took, seconds; null where runs are compared that were there.
     pub took_s: Option<f64>,
+    /// What bounded a comparison in rounds, and how many rounds ran.
+    #[serde(skip)]
+    pub(crate) bounds: Option<(InRounds, u64)>,
     /// Where the runs are, where they are in one directory.
     pub run_dir: Option<String>,
 }
@@ -311,8 +314,8 @@ pub struct Claims {
 pub struct Asked<'a> {
     /// The level; 1 in 20 if there is none.
     pub level: Option<f64>,
-    /// How long the runs took, seconds.
-    pub took_s: Option<f64>,
+    /// How a comparison in rounds went, and how many rounds ran.
+    pub bounds: Option<(InRounds, u64)>,
     /// What is judged.
     pub rules: &'a [Rule],
 }
@@ -374,7 +377,8 @@ impl Claims {
             comparisons,
             errors,
             broken,
-            took_s: asked.took_s,
+            took_s: asked.bounds.map(|(of, _)| of.took_s),
+            bounds: asked.bounds,
             ..Claims::none()
         };
         claims.fail_if = asked.rules.iter().flat_map(|rule| rule.judge(&claims)).collect();
@@ -409,7 +413,8 @@ impl Claims {
     ) -> Result<Claims, RecordError> {
         let in_rounds = comparison.in_rounds;
         let level = level.or(in_rounds.map(|of| of.level));
-        let asked = Asked { level, took_s: in_rounds.map(|of| of.took_s), rules };
+        let ran = comparison.runs.iter().map(|run| run.round).max().unwrap_or(0);
+        let asked = Asked { level, bounds: in_rounds.map(|of| (of, ran)), rules };
         let mut claims = Claims::of_measured(sides, asked)?;
         claims.run_dir = Some(dir.display().to_string());
         claims.notes.extend(comparison.left_out.iter().map(|left_out| format!("left out: {left_out}")));
@@ -440,7 +445,8 @@ impl Claims {
             says: says.collect(),
             sides: sides.iter().enumerate().map(|(index, side)| shown(index, side)).collect(),
             broken: Broken::of(sides),
-            took_s: asked.took_s,
+            took_s: asked.bounds.map(|(of, _)| of.took_s),
+            bounds: asked.bounds,
             ..Claims::none()
         };
         claims.fail_if = asked.rules.iter().flat_map(|rule| rule.judge(&claims)).collect();
@@ -460,6 +466,7 @@ impl Claims {
             notes: Vec::new(),
             stopped: None,
             took_s: None,
+            bounds: None,
             run_dir: None,
         }
     }

@@ -111,7 +111,7 @@ impl Figure {
     }
 
     /// Which quantile of the response time it is, 0 to 1.
-    pub(crate) fn quantile(self) -> Option<f64> {
+    pub fn quantile(self) -> Option<f64> {
         match self {
             Figure::P50 => Some(0.5),
             Figure::P90 => Some(0.9),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tidemark_record::Comparison;
+use tidemark_record::{Comparison, InRounds};
 
 use super::broken::by_share;
 use super::claims::{Claim, Claims, Covers, Side, SideRun, invalid, letter};
@@ -20,6 +20,8 @@ const FAR: f64 = 9.0;
 const GOALS: [f64; 5] = [CLOSE, 0.1, 0.25, 0.5, 1.0];
 /// More rounds, or runs, than so many times those that there are nobody is told to make.
 const REACHABLE: usize = 20;
+/// A budget has this much more than the rounds are expected to take: some take longer than others.
+const BUDGET_SLACK: f64 = 1.1;
 /// Changes are shown up to this ratio.
 const RATIO_SHOWN_MAX: f64 = 1_000.0;
 /// Most claims that a sentence lists.
@@ -297,14 +299,26 @@ fn not_enough(claims: &Claims, noisy: &[&Claim]) -> String {
         GOALS.iter().filter(|goal| **goal < now).find_map(count)
     });
     let Some((goal, have, count)) = reached else { return too_much(&format!("from {what} to {what}")) };
-    let give = match (claims.covers, claims.took_s) {
-        (Covers::BetweenRounds, Some(took_s)) => {
-            let minutes = (count as f64 * took_s / have as f64 / 60.0).ceil().max(1.0);
-            format!(" (give --budget {})", budget(minutes * 60.0))
-        }
+    let give = match (claims.covers, claims.bounds) {
+        (Covers::BetweenRounds, Some(bounds)) => give(count as f64 / have as f64, bounds),
         _ => String::new(),
     };
     format!("not enough {what}s to tell {} in {names}: {have} of about {count}{give}", whole_percent(goal))
+}
+
+/// The options that allow so many times the rounds that ran; empty where none of them ended the comparison.
+fn give(times: f64, (of, ran): (InRounds, u64)) -> String {
+    let rounds = (ran as f64 * times - 1e-9).ceil() as u64;
+    let wanted_s = of.took_s * times;
+    let mut options = Vec::new();
+    if of.rounds_max.is_some_and(|most| rounds > most) {
+        options.push(format!("--rounds {rounds}"));
+    }
+    if wanted_s * BUDGET_SLACK > of.budget_s {
+        let minutes = (wanted_s * BUDGET_SLACK / 60.0).ceil().max(1.0);
+        options.push(format!("--budget {}", budget(minutes * 60.0)));
+    }
+    if options.is_empty() { String::new() } else { format!(" (give {})", options.join(" ")) }
 }
 
 /// How far from 1 a ratio may lie, as a share.
@@ -520,7 +534,7 @@ fn failures(sides: &[Side]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_record::{ComparedRun, InRounds, Part};
+    use tidemark_record::{ComparedRun, Part};
 
     #[test]
     fn a_title_has_only_what_differs_between_long_names() {
@@ -549,13 +563,31 @@ mod tests {
         let run = |round: u64| ComparedRun { side: 0, part: Part::OwnLoad, round, dir: "1".into() };
         comparison.runs = vec![run(3)];
         assert_eq!(over_budget(&comparison), None);
-        comparison.in_rounds = Some(InRounds { level: 0.05, took_s: 50.0, budget_s: 50.0 });
+        comparison.in_rounds = Some(InRounds { level: 0.05, took_s: 50.0, budget_s: 50.0, rounds_max: None });
         assert_eq!(over_budget(&comparison), None);
-        comparison.in_rounds = Some(InRounds { level: 0.05, took_s: 74.0, budget_s: 50.0 });
+        comparison.in_rounds = Some(InRounds { level: 0.05, took_s: 74.0, budget_s: 50.0, rounds_max: None });
         let says = over_budget(&comparison).unwrap();
         assert!(says.starts_with("took 1m14s of a --budget of 50s: 3 rounds are needed"), "{says}");
         comparison.runs.push(run(4));
         assert!(over_budget(&comparison).unwrap().contains("the last round took longer"));
+    }
+
+    #[test]
+    fn the_option_is_named_that_ended_the_comparison() {
+        // rounds needed for each that ran, time, its bound, the bound on rounds, rounds that ran
+        for (times, took_s, budget_s, rounds_max, ran, says) in [
+            (3.0, 30.0, 600.0, Some(3), 3, " (give --rounds 9)"),
+            (3.0, 590.0, 600.0, None, 20, " (give --budget 33m)"),
+            (3.0, 590.0, 600.0, Some(20), 20, " (give --rounds 60 --budget 33m)"),
+            (3.0, 590.0, 600.0, Some(200), 20, " (give --budget 33m)"),
+            (1.05, 580.0, 600.0, None, 20, " (give --budget 12m)"),
+            // the user stopped it, or the rules were decided
+            (3.0, 30.0, 600.0, None, 3, ""),
+            (3.0, 30.0, 600.0, Some(40), 3, ""),
+        ] {
+            let of = InRounds { level: 0.05, took_s, budget_s, rounds_max };
+            assert_eq!(give(times, (of, ran)), says);
+        }
     }
 
     #[test]

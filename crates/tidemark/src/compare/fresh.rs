@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use tidemark_lab::{
     Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, Looked, RunOptions, Turn, compare_in_rounds,
 };
-use tidemark_record::{Comparison as Record, new_run_dir};
-use tidemark_report::comparison::{Asked, Looks, Side};
+use tidemark_record::{Comparison as Record, least, new_run_dir, supports};
+use tidemark_report::comparison::{Asked, Figure, Looks, Rule, Side};
+use tidemark_scenario::plan::Stream;
 use tidemark_scenario::units::Time;
 use tidemark_scenario::{Comparison, Experiment, Plan};
 
@@ -41,6 +42,8 @@ pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> 
         shorten(&mut comparison, arguments);
     }
     check_rules(&comparison, arguments)?;
+    let sides = comparison.sides.iter().map(|side| (side.name.as_str(), &side.plan));
+    tell_too_few(sides, &arguments.rules);
     let names: Vec<String> = comparison.sides.iter().map(|side| side.name.clone()).collect();
     let begin = Instant::now();
     let mut looks = Looks::default();
@@ -112,6 +115,7 @@ fn against(baseline: &str, word: &str, arguments: &CompareArguments) -> Result<u
     let shared = if labels.len() > 1 { &labels[..] } else { &[] };
     shown::check_labels(&arguments.rules, shared)?;
     shown::check_processes(&arguments.rules, &[&*plan])?;
+    tell_too_few(std::iter::once((plan.name.as_str(), &*plan)), &arguments.rules);
     let count = arguments.rounds.unwrap_or(FRESH);
     let folder = match (count, &arguments.out) {
         // each in the directory of its own that any run has
@@ -210,6 +214,43 @@ fn shorten(comparison: &mut Comparison, arguments: &CompareArguments) {
     }
 }
 
+/// Warns of each rule on a percentile for which a run has too few requests: no round would ever decide it.
+fn tell_too_few<'p>(sides: impl Iterator<Item = (&'p str, &'p Plan)> + Clone, rules: &[Rule]) {
+    for rule in rules {
+        if let Some(warning) = sides.clone().find_map(|(name, plan)| too_few(name, plan, rule)) {
+            output::insist(&format!("warning: {warning}"));
+        }
+    }
+}
+
+/// That a run of a side has too few requests for the percentile of a rule, where that is known; with the way out.
+fn too_few(name: &str, plan: &Plan, rule: &Rule) -> Option<String> {
+    let share = rule.figure.and_then(Figure::quantile)?;
+    let due = plan.requests_due(rule.label.as_deref())?;
+    let word = |figure: &Figure| figure.word();
+    if due < 1.0 || supports(share, due as u64) {
+        return None;
+    }
+    let streams = plan.load.streams();
+    let measured_s = |stream: &Stream<'_>| -> f64 {
+        stream.phases.iter().filter(|phase| phase.measured).map(|phase| phase.duration.as_secs_f64()).sum()
+    };
+    let seconds = streams.iter().map(measured_s).fold(0.0, f64::max);
+    let least = least(share);
+    let longer = (seconds * least as f64 / due).ceil();
+    let lower = [Figure::P90, Figure::P50].into_iter().filter(|lower| lower.quantile() < Some(share));
+    let lower = lower.filter(|lower| lower.quantile().is_some_and(|share| supports(share, due as u64)));
+    let lower = lower.map(|lower| format!(", or ask for {}", word(&lower))).next().unwrap_or_default();
+    let of = rule.label.as_ref().map_or_else(String::new, |label| format!(" of {label}"));
+    Some(format!(
+        "--fail-if '{}' cannot be decided: a run of {name} has at most {:.0} requests{of}, and {} needs {least}; give --for \
+         {longer}s or more{lower}",
+        rule.text,
+        due.floor(),
+        rule.figure.as_ref().map_or("", word),
+    ))
+}
+
 /// Whether the labels of all rules are those of all sides.
 fn check_rules(comparison: &Comparison, arguments: &CompareArguments) -> Result<(), Failure> {
     let plans = || comparison.sides.iter().map(|side| &side.plan);
@@ -224,4 +265,37 @@ fn check_rules(comparison: &Comparison, arguments: &CompareArguments) -> Result<
 /// How the command line wants each run carried out.
 fn options(arguments: &CompareArguments) -> Result<RunOptions, Failure> {
     Ok(RunOptions { out: arguments.out.clone(), ..arguments.driver.options()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_no_round_can_decide_is_told_before_the_first() {
+        let says = |load: &str, rule: &str| {
+            let steps = "[GET: /a, GET: /b]";
+            let text =
+                format!("system: {{url: http://h}}\nsessions: {{a: {{steps: {steps}}}}}\nload: {{{load}}}\n");
+            let plan = tidemark_scenario::load_text("s", &text, Path::new("."), &[]).unwrap();
+            too_few("x", &plan, &Rule::parse(rule).unwrap())
+        };
+        assert_eq!(
+            says("rate: 4/s, warm-up: 60s, hold: 5s", "p99>+10%").unwrap(),
+            "--fail-if 'p99>+10%' cannot be decided: a run of x has at most 40 requests, and p99 needs 100; give --for 13s or \
+             more, or ask for p90"
+        );
+        let of_label = says("rate: 1/s, hold: 4s", "GET /b p90>+10%").unwrap();
+        assert!(of_label.contains(
+            "at most 4 requests of GET /b, and p90 needs 10; give --for 10s or more, or ask for p50"
+        ));
+        for (load, rule) in [
+            ("rate: 10/s, hold: 5s", "p99>+10%"),
+            ("rate: 1/s, hold: 4s", "rate<-10%"),
+            ("rate: 1/s, hold: 4s", "errors>+10%"),
+            ("users: 1, hold: 4s", "p99>+10%"),
+        ] {
+            assert_eq!(says(load, rule), None, "{load} {rule}");
+        }
+    }
 }

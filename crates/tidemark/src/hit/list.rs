@@ -36,6 +36,7 @@ use super::curl::{self, Curl, is_curl};
 use super::shell;
 use super::target::{Target, header, method, read, shown};
 use crate::failure::Failure;
+use crate::foreign;
 
 /// How lines of other languages begin, with what they are.
 const FOREIGN: [(&str, &str); 8] = [
@@ -49,6 +50,9 @@ const FOREIGN: [(&str, &str); 8] = [
     ("import ", "a program"),
 ];
 
+/// What may be written.
+const FORMS: &str = "write one URL a line, or a JSON array of URLs: [\"/a\", \"/b\"]";
+
 /// What a file says.
 #[derive(Debug, Default)]
 pub struct List {
@@ -61,24 +65,34 @@ pub struct List {
 /// Reads a file. `base` is what paths are of, if that is known; `usual` is the method and the body of lines that say none.
 pub fn list(file: &Path, base: Option<&Url>, usual: &Usual) -> Result<List, Failure> {
     let bytes = read(file, "the URLs")?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("the URLs in {}: they are not UTF-8 text", file.display())))?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let text = foreign::text(bytes)
+        .map_err(|reason| Failure::usage(format!("cannot read the URLs in {}: {reason}", file.display())))?;
     let mut reader = Reader { file, base: base.cloned(), usual, list: List::default() };
-    let mut lines = Lines { text, lines: text.lines().collect(), at: 0 };
-    while let Some((number, line)) = lines.next() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
+    let wrong =
+        |place: String| move |reason: String| Failure::usage(format!("{}{place}: {reason}", file.display()));
+    match array(&text).map_err(wrong(String::new()))? {
+        Some(items) => {
+            for (number, item) in (1..).zip(items) {
+                reader.item(&item).map_err(wrong(format!(": entry {number}")))?;
+            }
         }
-        reader
-            .entry(line, &mut lines)
-            .map_err(|reason| Failure::usage(format!("{}:{number}: {reason}", file.display())))?;
+        None => reader.lines(&text).map_err(|(number, reason)| wrong(format!(":{number}"))(reason))?,
     }
     if reader.list.targets.is_empty() {
         return Err(Failure::usage(format!("{} has no URL; write one a line", file.display())));
     }
     Ok(reader.list)
+}
+
+/// What a JSON array holds; none of a file that is none. An IPv6 address begins with a bracket, too.
+fn array(text: &str) -> Result<Option<Vec<serde_json::Value>>, String> {
+    let inner = text.trim_start().strip_prefix('[').map(str::trim_start);
+    if !inner.is_some_and(|inner| inner.is_empty() || inner.starts_with(['"', '{', '[', ']'])) {
+        return Ok(None);
+    }
+    serde_json::from_str(text)
+        .map(Some)
+        .map_err(|error| format!("it begins as a JSON array and is not: {error}; {FORMS}"))
 }
 
 /// What lines have that say nothing about it.
@@ -143,6 +157,32 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// All requests of a text; else the line that is wrong, and why.
+    fn lines(&mut self, text: &str) -> Result<(), (usize, String)> {
+        let mut lines = Lines { text, lines: text.lines().collect(), at: 0 };
+        while let Some((number, line)) = lines.next() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            self.entry(line, &mut lines).map_err(|reason| (number, reason))?;
+        }
+        Ok(())
+    }
+
+    /// An entry of a JSON array: a line as a text, or a target of vegeta's.
+    fn item(&mut self, item: &serde_json::Value) -> Result<(), String> {
+        match item {
+            serde_json::Value::String(line) => self.lines(line).map_err(|(_, reason)| reason),
+            serde_json::Value::Object(_) => {
+                let target = self.json(&item.to_string())?;
+                self.list.targets.push(target);
+                Ok(())
+            }
+            other => Err(format!("not a URL: {}; {FORMS}", shown(&other.to_string()))),
+        }
+    }
+
     /// One request, which begins on this line.
     fn entry(&mut self, line: &str, lines: &mut Lines<'_>) -> Result<(), String> {
         let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -244,7 +284,7 @@ impl Reader<'_> {
 
     fn json(&self, line: &str) -> Result<Target, String> {
         let json: Json = serde_json::from_str(line)
-            .map_err(|error| format!("it is no target of vegeta's JSON: {error}"))?;
+            .map_err(|error| format!("it is no target of vegeta's JSON: {error}; {FORMS}"))?;
         let mut target = Target::new(method(&json.method)?, self.url(&json.url)?);
         for (name, values) in &json.header {
             for value in values {
@@ -359,6 +399,36 @@ mod tests {
         assert_eq!(listed(&list.targets), wanted);
         assert_eq!(list.targets[4].body.as_deref(), Some(&[0, 0xff, b'\n'][..]));
         assert_eq!(list.curls.len(), 1);
+    }
+
+    #[test]
+    fn a_json_array_is_a_list_and_so_is_utf_16() {
+        let array =
+            "\n[ \"/a\", \"http://h:1/b?c=d\",\n \"PUT /e {}\", {\"method\": \"GET\", \"url\": \"/f\"}]\n";
+        let wanted = ["GET /a [] None", "GET /b?c=d [] None", "PUT /e [] Some(\"{}\")", "GET /f [] None"];
+        assert_eq!(listed(&read_list(array).unwrap().targets), wanted);
+        for (text, says) in [
+            ("[\"/a\", 5]", "list: entry 2: not a URL: 5; write one URL a line, or a JSON array of URLs"),
+            ("[\"/a\", \"http://else/b\"]", "list: entry 2: not on http://h:1"),
+            ("[\"/a\"", "list: it begins as a JSON array and is not: "),
+            ("[]", "list has no URL"),
+            ("{\"urls\": [\"/a\"]}", "write one URL a line, or a JSON array of URLs"),
+        ] {
+            let error = read_list(text).map(|list| listed(&list.targets)).unwrap_err();
+            assert!(error.contains(says), "{text:?}: {error}");
+        }
+        assert!(array_of("[::1]:8080/a").is_none());
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("list");
+        let bytes: Vec<u8> = "\u{feff}/a\r\n/b\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        std::fs::write(&file, bytes).unwrap();
+        let base = Url::parse("http://h:1/").unwrap();
+        let list = list(&file, Some(&base), &Usual::default()).unwrap();
+        assert_eq!(listed(&list.targets), ["GET /a [] None", "GET /b [] None"]);
+    }
+
+    fn array_of(text: &str) -> Option<usize> {
+        array(text).unwrap().map(|items| items.len())
     }
 
     #[test]

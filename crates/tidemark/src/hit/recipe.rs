@@ -44,12 +44,12 @@ const LINES_MAX: usize = 200;
 const JSON: &str = "application/json";
 const BYTES: &str = "application/octet-stream";
 
-/// The scenario that the flags stand for.
-pub fn scenario(arguments: &HitArguments) -> Result<Scenario, Failure> {
+/// The scenario that the flags stand for, and how many requests it sends in turn.
+pub fn scenario(arguments: &HitArguments) -> Result<(Scenario, u64), Failure> {
     if let Some(url) = arguments.url.as_deref().filter(|url| redis::is_redis(url)) {
         let steps = Steps { steps: vec![redis::step(arguments)?], feeders: Vec::new() };
         let name = url.rsplit(['@', '/']).next().unwrap_or(url);
-        return whole(arguments, name, redis_system(arguments, url)?, steps, limits(arguments));
+        return Ok((whole(arguments, name, redis_system(arguments, url)?, steps, limits(arguments))?, 1));
     }
     let Asked { mut targets, reach, connect_timeout, no_keepalive } = Asked::of(arguments)?;
     let mut connect_to = reach.place();
@@ -69,7 +69,7 @@ pub fn scenario(arguments: &HitArguments) -> Result<Scenario, Failure> {
     if no_keepalive {
         limits.insert("keep alive", false);
     }
-    whole(arguments, url.authority(), system, steps, limits)
+    Ok((whole(arguments, url.authority(), system, steps, limits)?, targets.len() as u64))
 }
 
 /// The scenario of its parts; `name` is of the server.

@@ -3,7 +3,7 @@
 
 mod body;
 mod entry;
-mod hidden;
+pub(super) mod hidden;
 mod host;
 
 use std::collections::HashMap;

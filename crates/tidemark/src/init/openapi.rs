@@ -16,10 +16,10 @@ use url::{Position, Url};
 
 use self::sample::Samples;
 use self::security::Login;
-use super::names::{Settings, free, name_of};
+use super::har::hidden::{is_hidden, is_secret_name};
+use super::names::{Settings, free, name_of, variable};
 use super::{Made, add_header, objectives};
 use crate::failure::Failure;
-use crate::percent;
 
 /// What the user is called in a login.
 const USERS: [&str; 6] = ["user", "username", "user_name", "login", "email", "userid"];
@@ -371,7 +371,7 @@ impl<'d> Making<'d> {
         let comment = "a secret for the login: set this variable, or give --set";
         let mut hide = |map: &mut Map| {
             for entry in map.entries().to_vec() {
-                if tidemark_scenario::secrets::is_secret_name(&entry.key) {
+                if is_secret_name(&entry.key) {
                     let what = format!("login {}", entry.key);
                     let given = entry.value.as_str().filter(|text| text.chars().any(|c| c != 'x'));
                     let setting = match given {
@@ -425,9 +425,16 @@ impl<'d> Making<'d> {
         let required = |parameter: &&&Json| parameter["required"] == true;
         let named = |parameter: &Json| parameter["name"].as_str().map(short).filter(|name| !name.is_empty());
         let (mut query, mut styled) = (Map::new(), Vec::new());
+        // what is secret is no example to be taken over: settings stand for it, unless the security says who asks
+        let mut secrets: Vec<(&str, String)> = Vec::new();
         for parameter in of("query").iter().filter(required) {
             let Some(name) = named(parameter) else { continue };
-            match self.samples.of_parameter(parameter) {
+            let value = self.samples.of_parameter(parameter);
+            if is_secret(&name, &value) {
+                secrets.push(("query", name));
+                continue;
+            }
+            match value {
                 Value::Scalar(value) => query.insert(verbatim(&name), value),
                 several => styled.extend(style::query(&name, parameter, &several)),
             }
@@ -437,27 +444,24 @@ impl<'d> Making<'d> {
         }
         let mut headers = Map::new();
         for parameter in of("header").iter().filter(required) {
-            let Some(name) = named(parameter).filter(|name| is_header(name)) else { continue };
-            let value = match self.samples.of_parameter(parameter) {
+            let Some(name) = named(parameter).filter(|name| is_header(name) || is_authorization(name)) else {
+                continue;
+            };
+            let value = self.samples.of_parameter(parameter);
+            if is_secret(&name, &value) {
+                secrets.push(("header", name));
+                continue;
+            }
+            let value = match value {
                 Value::Scalar(value) => value.as_str().to_owned(),
                 several => verbatim(&style::header(parameter, &several)),
             };
             add_header(&mut headers, &name, value);
         }
-        let cookies: Vec<String> = of("cookie")
-            .iter()
-            .filter(required)
-            .filter_map(|parameter| {
-                let value = match self.samples.of_parameter(parameter) {
-                    Value::Scalar(value) => percent::encoded(value.as_str().replace("$${", "${")),
-                    several => style::header(parameter, &several),
-                };
-                Some(format!("{}={value}", named(parameter).filter(|name| is_header(name))?))
-            })
-            .collect();
-        if !cookies.is_empty() {
-            headers.insert("Cookie", verbatim(&cookies.join("; ")));
-        }
+        // who comes back is told by a cookie: none is taken over
+        let cookies = of("cookie").into_iter().filter(|parameter| parameter["required"] == true);
+        let cookies = cookies.filter_map(|parameter| named(parameter).filter(|name| is_header(name)));
+        secrets.extend(cookies.map(|name| ("cookie", name)));
         let makes = operation.is_read();
         let target = self.target(&operation.server, makes);
         let is_elsewhere = self.system.as_ref().is_some_and(|(url, _)| *url != operation.server);
@@ -481,7 +485,57 @@ impl<'d> Making<'d> {
         {
             request.comment = [request.comment.as_str(), &note].join("\n").trim_start().to_owned();
         }
+        for (place, name) in &secrets {
+            self.put_secret(place, name, makes, &mut request);
+        }
         request
+    }
+
+    /// Puts a secret parameter in, where nothing of its name is there yet.
+    fn put_secret(&mut self, place: &str, name: &str, makes: bool, request: &mut Request) {
+        let is_there = match place {
+            "query" => request.query.get(&verbatim(name)).is_some(),
+            "header" => {
+                let mut names = request.headers.entries().iter().map(|entry| &entry.key);
+                let is_sent_by_auth = is_authorization(name) && request.other.get("auth").is_some();
+                is_sent_by_auth || names.any(|known| known.eq_ignore_ascii_case(name))
+            }
+            // the session keeps those that a login gives
+            _ if self.login.is_some() => true,
+            _ => {
+                let sent = request.headers.get("Cookie").and_then(|value| value.as_str()).unwrap_or_default();
+                sent.split("; ").any(|pair| pair.split('=').next() == Some(name))
+            }
+        };
+        if is_there {
+            return;
+        }
+        let value = self.secret(name, makes);
+        match place {
+            "query" => request.query.insert(verbatim(name), value),
+            "header" => request.headers.insert(verbatim(name), value),
+            _ => {
+                let before = request.headers.get("Cookie").and_then(|value| value.as_str());
+                let before = before.map_or_else(String::new, |before| format!("{before}; "));
+                request.headers.insert("Cookie", format!("{before}{}={value}", verbatim(name)));
+            }
+        }
+    }
+
+    /// The hole of a secret: a setting, or where only a comment would use it, its variable.
+    fn secret(&mut self, name: &str, makes: bool) -> String {
+        let what = format!("secret {}", name.to_lowercase());
+        let known = is_secret_name(&name_of(name));
+        let wanted = if known { name_of(name) } else { format!("{}_secret", name_of(name)) };
+        let other = format!("{}_secret", name_of(name));
+        let comment = "a secret, no example of the document: set this variable, or give --set";
+        let is_new = self.settings.of(&what).is_none();
+        let setting = match is_new && self.settings.map.len() >= SETTINGS_MAX {
+            _ if is_new && !makes => return variable(&wanted),
+            true => self.settings.secret("secrets".into(), "secret", "other_secret", comment),
+            false => self.settings.secret(what, &wanted, &other, comment),
+        };
+        format!("${{{setting}}}")
     }
 
     /// The target that a server is; none of the system, and none that only a comment would use: a run asks all of them.
@@ -536,6 +590,11 @@ impl<'d> Making<'d> {
             let value =
                 parameter.map_or_else(|| "1".into(), |parameter| self.samples.of_parameter(parameter));
             let parameter = parameter.unwrap_or(&Json::Null);
+            if is_secret(name, &value) {
+                out += &style::before(name, parameter);
+                out += &self.secret(name, operation.is_read());
+                continue;
+            }
             let value = match value {
                 Value::Scalar(value) => style::segment(value),
                 several => {
@@ -676,15 +735,45 @@ fn end_dollar(path: &mut String) {
     }
 }
 
-/// The one good status that is named, if there is one alone.
+/// The good statuses that are named: those of 2xx, else those of 3xx. `default` alone beside failures is any of 2xx.
 fn status(operation: &Json) -> Map {
-    let codes = operation["responses"].as_object().into_iter().flatten().map(|(code, _)| code);
-    let good: Vec<u64> =
-        codes.filter_map(|code| code.parse().ok()).filter(|code| (200..300).contains(code)).collect();
-    match good.as_slice() {
-        [only] => Map::from([("status", *only)]),
-        _ => Map::new(),
+    let codes = operation["responses"].as_object().into_iter().flatten().map(|(code, _)| code.as_str());
+    let of_class = |class: char| -> Vec<String> {
+        let is_status =
+            |code: &str| code.len() == 3 && code.bytes().skip(1).all(|byte| byte.is_ascii_digit());
+        let is_class = |code: &str| code[1..].eq_ignore_ascii_case("xx");
+        let of = codes.clone().filter(|code| code.is_ascii() && code.starts_with(class) && code.len() == 3);
+        if of.clone().any(is_class) {
+            return vec![format!("{class}xx")];
+        }
+        of.filter(|code| is_status(code)).map(str::to_owned).collect()
+    };
+    let mut good = of_class('2');
+    if good.is_empty() && codes.clone().any(|code| code == "default") {
+        good = vec!["2xx".into()];
     }
+    if good.is_empty() {
+        good = of_class('3');
+    }
+    let mut good: Vec<Value> = good.iter().map(|status| Scalar::unquoted(status).into()).collect();
+    match (good.pop(), good.is_empty()) {
+        (Some(only), true) => Map::from([("status", only)]),
+        (Some(last), false) => {
+            good.push(last);
+            Map::from([("status", Value::List(good))])
+        }
+        (None, _) => Map::new(),
+    }
+}
+
+/// Whether an example is not taken over: by the parameter's name, or as it looks like a secret itself.
+fn is_secret(name: &str, value: &Value) -> bool {
+    is_secret_name(name) || value.as_str().is_some_and(|value| !value.is_empty() && is_hidden(name, value))
+}
+
+/// The header that says who asks. OpenAPI would have it ignored as a parameter, yet services name it.
+fn is_authorization(name: &str) -> bool {
+    name.eq_ignore_ascii_case("authorization")
 }
 
 fn is_header(name: &str) -> bool {

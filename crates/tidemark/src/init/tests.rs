@@ -520,7 +520,7 @@ fn samples_fit_what_a_schema_asks_for() {
         json!({"openapi": "3.0.0", "paths": {"/": {"get": {"parameters": parameters}, "post": post}}});
     let text = checked(&openapi::scenario("x.json", &document).unwrap());
     for line in [
-        "        headers: {Cookie: sid=1}",
+        "        headers: {Cookie: \"sid=${sid}\"}",
         "        query: {word: xxxx, mail: someone, count: 11, step: 8, above: 4}",
         "      #   json: {tags: [x, x, x]}",
     ] {
@@ -1137,4 +1137,66 @@ fn other_files_of_the_folder_are_read_and_what_is_not_is_named() {
     for part in ["none.yaml", "https://h/p.yaml#/P", "../up.yaml", "as they write: 1 operation."] {
         assert!(made.remark.contains(part), "{part}\n{}", made.remark);
     }
+}
+
+#[test]
+fn each_class_of_good_statuses_is_checked() {
+    for (codes, check) in [
+        (&["200"][..], "check: {status: 200}"),
+        (&["2XX"], "check: {status: 2xx}"),
+        (&["2xx", "404"], "check: {status: 2xx}"),
+        (&["200", "2XX"], "check: {status: 2xx}"),
+        (&["default"], "check: {status: 2xx}"),
+        (&["404", "default"], "check: {status: 2xx}"),
+        (&["201", "default"], "check: {status: 201}"),
+        (&["200", "304", "204"], "check: {status: [200, 204]}"),
+        (&["302", "404"], "check: {status: 302}"),
+        (&["3XX"], "check: {status: 3xx}"),
+        (&["404"], ""),
+        (&["2\u{e9}", "x-a", "20", "2000"], ""),
+    ] {
+        let responses: serde_json::Map<String, Json> =
+            codes.iter().map(|code| ((*code).to_owned(), json!({"description": ""}))).collect();
+        let text =
+            documented(&json!({"openapi": "3.0.3", "paths": {"/a": {"get": {"responses": responses}}}}));
+        assert_eq!(text.contains("check:"), !check.is_empty(), "{codes:?}\n{text}");
+        assert!(text.contains(check), "{codes:?}\n{text}");
+    }
+}
+
+#[test]
+fn secret_parameters_become_settings() {
+    let parameter = |place: &str, name: &str, example: &str| json!({"in": place, "name": name, "required": true, "example": example});
+    let parameters = json!([
+        parameter("query", "api_key", "abc123secret"),
+        parameter("query", "page", "7"),
+        parameter("query", "state", "eyJhbGciOi.eyJzdWIi.c2ln"),
+        parameter("header", "Authorization", "Bearer abc123secret"),
+        parameter("header", "X-Api-Token", "abc123secret"),
+        parameter("header", "X-Region", "eu"),
+        parameter("cookie", "visit", "abc123secret"),
+        parameter("path", "token", "abc123secret"),
+    ]);
+    let get = json!({"parameters": parameters});
+    let document = json!({"openapi": "3.0.3", "paths": {"/r/{token}": {"get": get, "delete": get}, "/w": {"post": get}}});
+    let text = documented(&document);
+    assert!(!text.contains("abc123secret") && !text.contains("eyJ"), "{text}");
+    for hole in ["api_key: ${api_key}", "page: 7", "X-Region: eu", "/r/${token}", "visit=${visit_secret}"] {
+        assert!(text.contains(hole), "{hole}\n{text}");
+    }
+    for setting in ["api_key", "state_secret", "Authorization", "X_Api_Token", "visit_secret", "token"] {
+        let variable = format!("${{env(\"TIDEMARK_{}\")}}", setting.to_uppercase());
+        assert!(text.contains(&variable), "{variable}\n{text}");
+    }
+    // what only a comment would use makes no setting
+    let post = json!({"openapi": "3.0.3", "paths": {"/w": {"post": get}}});
+    let made = openapi::scenario("x.json", &post).unwrap();
+    assert!(made.secrets().is_empty());
+    assert!(!checked(&made).contains("abc123secret"));
+    // what the security names is put in once
+    let schemes = json!({"securitySchemes": {"key": {"type": "apiKey", "in": "query", "name": "api_key"}, "me": {"type": "http", "scheme": "bearer"}}});
+    let both = json!({"openapi": "3.0.3", "components": schemes, "security": [{"key": [], "me": []}], "paths": {"/a": {"get": {
+        "parameters": [parameter("query", "api_key", "abc123secret"), parameter("header", "authorization", "x")]}}}});
+    let made = openapi::scenario("x.json", &both).unwrap();
+    assert_eq!(made.secrets().len(), 2, "{}", checked(&made));
 }

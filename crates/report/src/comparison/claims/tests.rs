@@ -2,7 +2,8 @@ use tempfile::TempDir;
 use tidemark_record::manifest::{ObjectiveResult, Store};
 use tidemark_record::summary::{Process, Status, Verdict};
 use tidemark_record::{
-    Outcome, OwnKind, OwnMetric, RunWriter, Sample, Series, ThreadInterval, new_histogram, summarize,
+    InRounds, Outcome, OwnKind, OwnMetric, RunWriter, Sample, Series, ThreadInterval, new_histogram,
+    summarize,
 };
 
 use super::*;
@@ -106,7 +107,7 @@ fn a_difference_of_one_label_is_found_and_said_in_a_sentence() {
     let b = in_rounds(side(&temp, "b", &around(22_000, &OTHER)));
     let rules =
         ["Checkout p99>+5%", "Checkout p99>+20%", "Search p50>+5%"].map(|text| Rule::parse(text).unwrap());
-    let claims = Claims::of(&[a, b], Asked { took_s: Some(600.0), rules: &rules, level: None }).unwrap();
+    let claims = Claims::of(&[a, b], Asked { bounds: went(600.0), rules: &rules, level: None }).unwrap();
     assert_eq!((claims.covers, claims.rounds), (Covers::BetweenRounds, 6));
     let checkout = claim(&claims, Some("Checkout"), Figure::P50);
     assert!(checkout.differs() && checkout.is_worse() && checkout.rounds.len() == 6, "{checkout:?}");
@@ -336,7 +337,7 @@ fn what_cannot_be_told_has_no_figure_that_means_nothing() {
     let temp = tempfile::tempdir().unwrap();
     let a = in_rounds(side(&temp, "a", &around(20_000, &[-990, 0, 900])));
     let b = in_rounds(side(&temp, "b", &around(20_000, &OTHER[..3])));
-    let claims = Claims::of(&[a, b], Asked { took_s: Some(60.0), ..Asked::default() }).unwrap();
+    let claims = Claims::of(&[a, b], Asked { bounds: went(60.0), ..Asked::default() }).unwrap();
     let p50 = claim(&claims, None, Figure::P50);
     assert!(p50.high > Some(10.0) && p50.difference == Some(false), "{p50:?}");
     assert_eq!(p50.says, "too noisy: p50 varies too much to be compared");
@@ -645,6 +646,11 @@ fn what_all_runs_of_a_side_lack_and_all_of_the_other_have_is_a_difference() {
     assert_eq!(claim(&few, Some("Checkout"), Figure::P99).difference, None);
 }
 
+/// Four rounds that took so many seconds, which was all that they were allowed.
+fn went(took_s: f64) -> Option<(InRounds, u64)> {
+    Some((InRounds { level: 0.05, took_s, budget_s: took_s, rounds_max: None }, 4))
+}
+
 #[test]
 fn runs_that_ran_in_turn_say_the_same_named_one_by_one() {
     let temp = tempfile::tempdir().unwrap();
@@ -657,7 +663,8 @@ fn runs_that_ran_in_turn_say_the_same_named_one_by_one() {
             comparison.runs.push(ComparedRun { side: index, part: Part::OwnLoad, round, dir });
         }
     }
-    comparison.in_rounds = Some(tidemark_record::InRounds { level: 0.048, took_s: 9.0, budget_s: 9.0 });
+    comparison.in_rounds =
+        Some(tidemark_record::InRounds { level: 0.048, took_s: 9.0, budget_s: 9.0, rounds_max: None });
     comparison.write(temp.path()).unwrap();
     let named = |name: &str, count: usize| {
         let dirs: Vec<PathBuf> = names(name)[..count].iter().map(|dir| temp.path().join(dir)).collect();
@@ -687,8 +694,8 @@ fn what_is_missing_is_said_with_the_way_to_get_it() {
     let a = in_rounds(side(&temp, "a", &around(20_000, &[-60, 0, 60, 20])));
     let b = in_rounds(side(&temp, "b", &around(20_000, &[40, 30, -60, -20])));
     let sides = [a, b];
-    let says = |took_s| Claims::of(&sides, Asked { took_s, ..Asked::default() }).unwrap().says.remove(0);
-    let told = says(Some(60.0));
+    let says = |bounds| Claims::of(&sides, Asked { bounds, ..Asked::default() }).unwrap().says.remove(0);
+    let told = says(went(60.0));
     assert!(told.contains("not enough rounds to tell ") && told.contains(": 4 of about "), "{told}");
     assert!(told.contains(" (give --budget "), "{told}");
     assert!(!says(None).contains("--budget"), "nobody knows how long they take");

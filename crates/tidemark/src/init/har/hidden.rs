@@ -3,13 +3,13 @@
 use tidemark_scenario::{Secrets, secrets};
 
 /// Whether what has this name is secret; so is what has several of them (`apiKeys`).
-pub(super) fn is_secret_name(name: &str) -> bool {
+pub(in crate::init) fn is_secret_name(name: &str) -> bool {
     let of = secrets::is_secret_name;
     of(name) || name.strip_suffix(['s', 'S']).is_some_and(of)
 }
 
 /// Whether the value of a field is not taken over: it is secret, or whoever recorded it has taken it out already.
-pub(super) fn is_hidden(name: &str, value: &str) -> bool {
+pub(in crate::init) fn is_hidden(name: &str, value: &str) -> bool {
     if value.is_empty() {
         // browsers leave passwords out; other fields are often sent empty
         return is_secret_name(name) && name.to_ascii_lowercase().contains("pass");
