@@ -153,7 +153,8 @@ impl Found {
             _ if !self.is_quiet() => SearchVerdict::Unknown,
             Some(Ending::NothingHolds) => SearchVerdict::Fail,
             Some(Ending::Driver) => SearchVerdict::Unknown,
-            _ if self.per_s.is_none() => SearchVerdict::Unknown,
+            // nothing was shown to hold
+            _ if self.per_s.is_none() || self.low_per_s.is_none() => SearchVerdict::Unknown,
             // whether it lasts was asked, and nobody knows
             _ if self.is_last_undecided => SearchVerdict::Unknown,
             Some(Ending::Budget | Ending::Undecided | Ending::Disturbed) if !is_broken => {

@@ -768,6 +768,10 @@ fn status(operation: &Json) -> Map {
 
 /// Whether an example is not taken over: by the parameter's name, or as it looks like a secret itself.
 fn is_secret(name: &str, value: &Value) -> bool {
+    // a handshake's key is drawn for each connection
+    if name.to_ascii_lowercase().starts_with("sec-websocket-") {
+        return false;
+    }
     is_secret_name(name) || value.as_str().is_some_and(|value| !value.is_empty() && is_hidden(name, value))
 }
 

@@ -520,7 +520,7 @@ fn samples_fit_what_a_schema_asks_for() {
         json!({"openapi": "3.0.0", "paths": {"/": {"get": {"parameters": parameters}, "post": post}}});
     let text = checked(&openapi::scenario("x.json", &document).unwrap());
     for line in [
-        "        headers: {Cookie: \"sid=${sid}\"}",
+        "        headers: {Cookie: \"sid=${sid_secret}\"}",
         "        query: {word: xxxx, mail: someone, count: 11, step: 8, above: 4}",
         "      #   json: {tags: [x, x, x]}",
     ] {
@@ -1174,6 +1174,7 @@ fn secret_parameters_become_settings() {
         parameter("header", "Authorization", "Bearer abc123secret"),
         parameter("header", "X-Api-Token", "abc123secret"),
         parameter("header", "X-Region", "eu"),
+        parameter("header", "Sec-WebSocket-Key", "dGhlIHNhbXBsZQ=="),
         parameter("cookie", "visit", "abc123secret"),
         parameter("path", "token", "abc123secret"),
     ]);
@@ -1181,7 +1182,14 @@ fn secret_parameters_become_settings() {
     let document = json!({"openapi": "3.0.3", "paths": {"/r/{token}": {"get": get, "delete": get}, "/w": {"post": get}}});
     let text = documented(&document);
     assert!(!text.contains("abc123secret") && !text.contains("eyJ"), "{text}");
-    for hole in ["api_key: ${api_key}", "page: 7", "X-Region: eu", "/r/${token}", "visit=${visit_secret}"] {
+    for hole in [
+        "api_key: \"${api_key}\"",
+        "page: \"7\"",
+        "X-Region: eu",
+        "/r/${token}",
+        "visit=${visit_secret}",
+        "Sec-WebSocket-Key: dGhl",
+    ] {
         assert!(text.contains(hole), "{hole}\n{text}");
     }
     for setting in ["api_key", "state_secret", "Authorization", "X_Api_Token", "visit_secret", "token"] {
