@@ -1,7 +1,7 @@
 # Two commands: `make demo` and `make test`. Everything else is a convenience.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo build dist test test-needs matrix web fuzz bench-airline bench-connections bench-driver bench-ingest bench-limit bench-newsfeed bench-cube bench-queue bench-trade bench-truth clean
+.PHONY: help demo build dist test test-long test-needs matrix web fuzz bench-airline bench-connections bench-driver bench-ingest bench-limit bench-newsfeed bench-cube bench-queue bench-trade bench-truth clean
 
 help: ## what there is
 	@echo "Tidemark: how much load a system really holds, and whether it lost anything."
@@ -23,6 +23,9 @@ test-needs:
 
 test: test-needs ## install what the tests need, then pass every check
 	@./tests/run
+
+test-long: test-needs ## what `make test` leaves out: other features, suites of others (Spark among them), every way to break stores
+	@./tests/long
 
 matrix: ## break the message intake, the news feed and their stores in every way under load; is anything lost? (an hour)
 	@./tests/matrix

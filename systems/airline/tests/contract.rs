@@ -1,14 +1,10 @@
 //! The contract, row by row, by real HTTP.
 
-mod airline;
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use airline::{PREFIXES, Running, in_days, query};
-use client::{Client, Reply};
+use crate::airline::{PREFIXES, Running, in_days, query};
+use crate::client::{Client, Reply};
 use serde_json::Value;
 
 fn book(client: &mut Client, form: &str) -> Reply {
@@ -149,7 +145,7 @@ fn unknown_paths_are_404_and_unknown_methods_405_before_any_session() {
 fn the_description_is_of_what_is_served() {
     let running = Running::start();
     let mut client = running.client();
-    let document = client::described_is_served(&mut client);
+    let document = crate::client::described_is_served(&mut client);
     for server in document["servers"].as_array().unwrap() {
         let base = server["url"].as_str().unwrap().trim_end_matches('/');
         assert_eq!(client.get(&format!("{base}/rest/info/checkstatus")).text(), "OK");
@@ -188,7 +184,7 @@ fn query_has_the_shape_of_both_servers() {
 fn query_knows_every_form_of_date() {
     let running = Running::start();
     let mut client = running.login(0);
-    let day = airline::today() + jiff::Span::new().days(3);
+    let day = crate::airline::today() + jiff::Span::new().days(3);
     let expected = query(&mut client, "JFK", "LHR", &day.to_string(), "", true).body;
     for form in [
         "%a %b %d 00:00:00 UTC %Y",
@@ -280,7 +276,7 @@ fn booking_and_listing() {
         assert_eq!(booking["customerId"], "uid5@email.com");
         assert_eq!(booking["pkey"]["customerId"], "uid5@email.com");
         assert_eq!(booking["flightId"], **flight);
-        assert_eq!(booking["dateOfBooking"], airline::now_ms());
+        assert_eq!(booking["dateOfBooking"], crate::airline::now_ms());
     }
     assert_eq!(client.get("/rest/api/config/countBookings").text(), "3");
 }
@@ -482,7 +478,7 @@ fn configuration_needs_no_session() {
             let services = get("config/dataServices").json();
             assert_eq!(services[0]["name"], "embedded");
             assert!(services[0]["description"].is_string());
-            assert_eq!(get("config/activeDataService").text(), airline::active_data_service());
+            assert_eq!(get("config/activeDataService").text(), crate::airline::active_data_service());
             let status = get("checkstatus");
             assert_eq!((status.status, status.text()), (200, "OK"));
         }
@@ -491,8 +487,8 @@ fn configuration_needs_no_session() {
 
 #[test]
 fn a_session_lasts_a_day_however_much_it_is_used() {
-    let time = Arc::new(AtomicI64::new(airline::now_ms()));
-    let running = Running::start_with_clock(airline::options(), time.clone());
+    let time = Arc::new(AtomicI64::new(crate::airline::now_ms()));
+    let running = Running::start_with_clock(crate::airline::options(), time.clone());
     let mut client = running.login(0);
     let path = "/rest/api/customer/byid/uid0@email.com";
     let pass = |hours: i64| time.fetch_add(hours * 3_600_000, Ordering::SeqCst);
@@ -513,23 +509,26 @@ fn a_session_lasts_a_day_however_much_it_is_used() {
 #[cfg(all(feature = "postgres", feature = "redis"))]
 #[test]
 fn the_contract_holds_wherever_the_data_is() {
-    let postgres = airline::servers::PostgresServer::start(&[]);
-    let redis = airline::servers::RedisServer::start(&[]);
+    let postgres = crate::airline::servers::PostgresServer::start(&[]);
+    let redis = crate::airline::servers::RedisServer::start(&[]);
     for (first_database, stores) in [
         (0, "customers_in=postgres,sessions_in=postgres,bookings_in=postgres postgres"),
         (300, "customers_in=postgres,sessions_in=redis,bookings_in=postgres postgres+redis"),
         (600, "sessions_in=redis embedded+redis"),
     ] {
         let output = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--skip", "the_contract_holds_wherever_the_data_is", "--test-threads=4"])
-            .env(airline::STORES_VARIABLE, stores)
-            .env(airline::POSTGRES_VARIABLE, postgres.port().to_string())
-            .env(airline::REDIS_VARIABLE, redis.port().to_string())
-            .env(airline::DATABASE_VARIABLE, first_database.to_string())
+            .args(["contract::", "--skip", "the_contract_holds_wherever_the_data_is", "--test-threads=4"])
+            .env(crate::airline::STORES_VARIABLE, stores)
+            .env(crate::airline::POSTGRES_VARIABLE, postgres.port().to_string())
+            .env(crate::airline::REDIS_VARIABLE, redis.port().to_string())
+            .env(crate::airline::DATABASE_VARIABLE, first_database.to_string())
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "with {stores}:\n{said}");
-        assert!(said.contains("test login_refuses ... ok"), "with {stores} nothing was run:\n{said}");
+        assert!(
+            said.contains("test contract::login_refuses ... ok"),
+            "with {stores} nothing was run:\n{said}"
+        );
     }
 }

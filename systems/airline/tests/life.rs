@@ -1,12 +1,8 @@
 //! The airline over its life: options, restart, metrics, many clients at once.
 
-mod airline;
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-
 use std::collections::BTreeMap;
 
-use airline::{Running, in_days, query};
+use crate::airline::{Running, in_days, query};
 use tidemark_airline::Airline;
 use tidemark_service::{Durability, Options, ReferenceSystem};
 
@@ -115,8 +111,10 @@ fn many_customers_at_once() {
                     let reply =
                         query(&mut client, "FRA", "SYD", &in_days(round as i32), &in_days(9), false).json();
                     let flight = reply["tripFlights"][0]["flightsOptions"][0]["pkey"]["id"].as_str().unwrap();
-                    let form =
-                        format!("userid={}&toFlightId={flight}&oneWayFlight=true", airline::encoded(&user));
+                    let form = format!(
+                        "userid={}&toFlightId={flight}&oneWayFlight=true",
+                        crate::airline::encoded(&user)
+                    );
                     assert_eq!(client.form("/rest/api/bookings/bookflights", &form).status, 200);
                     let list = client.get(&format!("/rest/api/bookings/byuser/{user}")).json();
                     let list = list.as_array().unwrap().clone();
@@ -124,7 +122,7 @@ fn many_customers_at_once() {
                     assert!(list.iter().all(|booking| booking["customerId"] == user.as_str()));
                     for booking in &list[..list.len().saturating_sub(2)] {
                         let number = booking["_id"].as_str().unwrap();
-                        let form = format!("number={number}&userid={}", airline::encoded(&user));
+                        let form = format!("number={number}&userid={}", crate::airline::encoded(&user));
                         assert_eq!(client.form("/rest/api/bookings/cancelbooking", &form).status, 200);
                     }
                     assert_eq!(client.get("/rest/api/login/logout").text(), "logged out");

@@ -2,23 +2,19 @@
 //! `redis-server`. That all of the contract holds on them is in `contract.rs`.
 #![cfg(all(feature = "postgres", feature = "redis"))]
 
-mod airline;
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-
-use airline::servers::{PostgresServer, RedisServer};
-use airline::{Running, in_days, query};
-use client::{Client, eventually};
+use crate::airline::servers::{PostgresServer, RedisServer};
+use crate::airline::{Running, in_days, query};
+use crate::client::{Client, eventually};
 use tidemark_airline::Airline;
 use tidemark_service::{Durability, Options, ReferenceSystem};
 
 fn with(settings: &[(&str, &str)], durability: Durability) -> Options {
     let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    Options { settings, durability, ..airline::options() }
+    Options { settings, durability, ..crate::airline::options() }
 }
 
 fn start(settings: &[(&str, &str)], durability: Durability) -> Running {
-    let time = std::sync::Arc::new(airline::now_ms().into());
+    let time = std::sync::Arc::new(crate::airline::now_ms().into());
     Running::start_with_clock(with(settings, durability), time)
 }
 
@@ -116,6 +112,6 @@ fn no_more_is_promised_than_the_servers_keep() {
     let apart = [("sessions_in", "redis"), ("redis", &sessions), ("redis_durability", "memory")];
     let dir = tempfile::tempdir().unwrap();
     let options = Options { data_dir: Some(dir.path().to_owned()), ..with(&apart, Durability::Synced) };
-    let running = Running::start_with_clock(options, std::sync::Arc::new(airline::now_ms().into()));
+    let running = Running::start_with_clock(options, std::sync::Arc::new(crate::airline::now_ms().into()));
     assert_eq!(book(&mut running.login(1), 1), 200);
 }

@@ -1,16 +1,11 @@
 //! The contract of the intake on a Cassandra that runs.
 //!
-//! `TIDEMARK_TEST_CASSANDRA=127.0.0.1:9042 cargo test -p tidemark-ingest --features cassandra --test cassandra -- --ignored`
+//! `TIDEMARK_TEST_CASSANDRA=127.0.0.1:9042 cargo test -p tidemark-ingest --features cassandra --test intake -- --ignored cassandra::`
 #![cfg(feature = "cassandra")]
-
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-#[allow(dead_code, reason = "shared by tests that each use a part of it")]
-mod ingest;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ingest::{Running, message, options};
+use crate::ingest::{Running, message, options};
 use tidemark_ingest::Ingest;
 use tidemark_service::{Durability, Options, ReferenceSystem, Stop};
 

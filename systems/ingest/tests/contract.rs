@@ -1,16 +1,12 @@
 //! The contract of the intake, from outside, over HTTP.
 
-#[path = "../../service/tests/client/mod.rs"]
-mod client;
-mod ingest;
-
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use client::eventually;
-use ingest::{Running, message, options};
+use crate::client::eventually;
+use crate::ingest::{Running, message, options};
 use tidemark_ingest::Ingest;
 use tidemark_service::{Durability, Options, ReferenceSystem};
 use tidemark_store::messages::{Message, Messages, Page, Query};
@@ -45,7 +41,7 @@ fn a_message_is_taken_counted_and_given_back_as_it_was_sent() {
 #[test]
 fn the_description_is_of_what_is_served() {
     let running = Running::start();
-    let document = client::described_is_served(&mut running.client());
+    let document = crate::client::described_is_served(&mut running.client());
     let example = &document["components"]["schemas"]["Text"]["examples"][0];
     let example = example.as_str().expect("an example");
     assert_eq!(running.client().get(&format!("/m?c={example}")).status, 200);

@@ -1,7 +1,7 @@
 //! Stores of a news feed: one set of checks, over each store that has the role.
 //!
 //! `TIDEMARK_TEST_CASSANDRA=127.0.0.1:9042 cargo test -p tidemark-store --features cassandra --test every_store -- --ignored news_feed::`;
-//! OpenSearch is checked where one is started, in `tests/newsfeed_stores.rs`.
+//! OpenSearch is checked where one is started, in `tests/stores/newsfeed_stores.rs`.
 
 #[path = "common/feed_roles.rs"]
 #[allow(dead_code, reason = "shared by tests that each use a part of it")]

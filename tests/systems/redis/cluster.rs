@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
-use super::{PATIENCE, Redis, common, load_is_on, run, says};
+use super::{PATIENCE, Redis, load_is_on, run, says};
 
 /// Keys that are written, found again and counted; two of one tag go together.
 const SESSION: &str = r#"
@@ -75,8 +75,11 @@ fn what_would_go_to_two_servers_is_not_sent_and_a_shard_that_is_gone_fails_alone
     );
     let (_, result) = run(folder.path(), &text);
     assert_eq!(result["errors"], serde_json::json!({"protocol": 10}), "{result:#}");
-    let report =
-        common::tidemark().current_dir(folder.path()).args(["run", "s.yaml"]).output().expect("it runs");
+    let report = crate::common::tidemark()
+        .current_dir(folder.path())
+        .args(["run", "s.yaml"])
+        .output()
+        .expect("it runs");
     let report = String::from_utf8_lossy(&report.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(report.contains("on different servers: \"foo\" and \"bar\""), "{report}");
 
@@ -90,7 +93,7 @@ fn what_would_go_to_two_servers_is_not_sent_and_a_shard_that_is_gone_fails_alone
     let killer = std::thread::spawn(move || {
         load_is_on(&run_dir);
         std::thread::sleep(Duration::from_millis(500));
-        common::signal(pid, Signal::KILL);
+        crate::common::signal(pid, Signal::KILL);
     });
     let (_, result) = run(folder.path(), &text);
     killer.join().expect("it was killed");
@@ -193,7 +196,7 @@ fn a_master_that_is_killed_is_replaced_and_the_load_goes_on() {
     let killer = std::thread::spawn(move || {
         load_is_on(&run_dir);
         std::thread::sleep(Duration::from_millis(1_500));
-        common::signal(pid, Signal::KILL);
+        crate::common::signal(pid, Signal::KILL);
         let begun = Instant::now();
         while !replicas.iter().any(|port| says(*port, "ROLE").contains("master")) {
             assert!(begun.elapsed() < PATIENCE, "no replica takes over");
@@ -202,7 +205,7 @@ fn a_master_that_is_killed_is_replaced_and_the_load_goes_on() {
         SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_millis()
     });
     fs::write(folder.path().join("s.yaml"), text).expect("written");
-    let output = common::tidemark()
+    let output = crate::common::tidemark()
         .current_dir(folder.path())
         .args(["run", "s.yaml", "--out", "run", "--json"])
         .output()

@@ -1,14 +1,12 @@
 //! Statements to a PostgreSQL that the run starts: needs the package `postgresql`.
 
-mod common;
-
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use common::{PATIENCE, project, report, run, tidemark};
+use crate::common::{PATIENCE, project, report, run, tidemark};
 
 const SESSION: &str = r#"
 stores: {db: {product: postgres, durability: buffered}}

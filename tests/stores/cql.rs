@@ -1,10 +1,8 @@
 //! Statements to a Cassandra that the run starts: needs Java 17, and what `tests/needs` fetches.
 
-mod common;
-
 use std::fs;
 
-use common::{run, tidemark};
+use crate::common::{run, tidemark};
 
 const SCENARIO: &str = r#"
 stores: {db: {product: cassandra, durability: buffered}}

@@ -1,11 +1,9 @@
 //! The shipped message intake, and the news feed, under load while it is killed, stopped and frozen: what its durability promises is kept, and
 //! what it does not promise is shown as lost.
 
-mod common;
-
 use std::fs;
 
-use common::{project, tidemark};
+use crate::common::{project, tidemark};
 use serde_json::Value;
 
 /// A run of the intake's scenario for so long; its exit status, its `--json` and what it wrote for a person.

@@ -1,18 +1,13 @@
 //! The news feed on stores of other people's making, which the tests start: Apache Cassandra needs Java 17 and, the
 //! first time, Maven. Where there is no JDK of Java 21 or later for OpenSearch, its tests say so and are skipped.
 
-mod common;
-#[path = "../systems/store/tests/common/feed_roles.rs"]
-#[allow(dead_code, reason = "shared by tests that each use a part of it")]
-mod feed_roles;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Answer, Client, PATIENCE, Served};
+use crate::common::{Answer, Client, PATIENCE, Served};
 use serde_json::Value;
 use tempfile::TempDir;
 use tidemark_lab::started::held;
@@ -134,7 +129,7 @@ fn feeds_in_cassandra_are_feeds_and_nothing_is_lost_when_it_is_killed() {
     let cassandra = Started::start(CASSANDRA, false).expect("Cassandra starts");
     let contact = vec![cassandra.place("contact")];
     let options = Options { contact, keyspace: "checks".into(), ..Options::default() };
-    feed_roles::feeds(&|| CassandraFeeds::open(options.clone()).expect("feeds"));
+    crate::feed_roles::feeds(&|| CassandraFeeds::open(options.clone()).expect("feeds"));
 
     for fan_out in ["fan_out=sync", "fan_out=async"] {
         let data = tempfile::tempdir().expect("a temporary directory");
@@ -245,7 +240,7 @@ fn with_everything_in_stores_nothing_is_lost_whichever_breaks() {
     };
     let url = stores.place("opensearch");
     let options = opensearch::Options { url, index: "checks".into(), ..opensearch::Options::default() };
-    feed_roles::search(&*opensearch::OpenSearch::open(options).expect("an index"));
+    crate::feed_roles::search(&*opensearch::OpenSearch::open(options).expect("an index"));
 
     let arguments = stores.arguments(&["search=opensearch", "people=postgres", "cache=redis"]);
     posts_survive(&arguments, &|posts, (authority, poster)| {
@@ -293,7 +288,7 @@ fn a_run_starts_all_four_stores_and_finds_every_post_although_one_stood_still() 
     let folder = tempfile::tempdir().expect("a temporary directory");
     let chosen = ["people=postgres", "feeds=cassandra", "search=opensearch", "cache=redis"];
     let settings = ["broadcasters=4", "searchers=1", "fault=freeze", "fault_of=opensearch"];
-    let output = common::tidemark()
+    let output = crate::common::tidemark()
         .args(["run", "newsfeed", "--for", "16s", "--out", "run", "--json"])
         .args(chosen.iter().chain(&settings).flat_map(|setting| ["--set", setting]))
         .current_dir(folder.path())

@@ -7,19 +7,15 @@
 //! Where the machine itself starves a driver that should have had enough, `invalid` is right. Then the kernel's own
 //! account of it, read from outside, must say so, and the test prints it; otherwise it fails.
 
-mod common;
-#[path = "common/watch.rs"]
-mod watch;
-
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::watch::{Running, Watched};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tidemark_truth::{Behaviour, Delay, Server};
-use watch::{Running, Watched};
 
 const HOLD_S: f64 = 2.0;
 /// Share of a core that a driver with enough of it needs.
@@ -53,7 +49,7 @@ fn start(steps: &str, server: &Server, load: &str, args: &[&str]) -> Running {
          limits: {{connections: 512, drain: 2s}}\nsessions: {{one: {{steps: {steps}}}}}\n",
         server.address()
     );
-    watch::start(&scenario, &[&["--threads", "1"], args].concat())
+    crate::watch::start(&scenario, &[&["--threads", "1"], args].concat())
 }
 
 fn say(name: &str, run: &Watched) {

@@ -1,12 +1,10 @@
 //! The published star schema, loaded into a real PostgreSQL and a real MariaDB by their own command lines.
 
-mod common;
-
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::tidemark;
+use crate::common::tidemark;
 use tempfile::TempDir;
 use tidemark_lab::StopRequest;
 use tidemark_lab::stores::{Setup, Stores};

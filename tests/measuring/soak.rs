@@ -4,8 +4,6 @@
 //! `TIDEMARK_SOAK_S` says how long each of the two runs takes (20 s; `bench/soak/run` takes 10 minutes), and
 //! `TIDEMARK_SOAK_RATE` how many requests are due a second.
 
-mod common;
-
 use std::fs;
 use std::io::Write;
 use std::process::{Child, Stdio};
@@ -73,7 +71,7 @@ impl Soak {
             server.address()
         );
         fs::write(&file, scenario).expect("the scenario is written");
-        let child = common::tidemark()
+        let child = crate::common::tidemark()
             .arg("run")
             .arg(&file)
             .args(["--json", "--quiet", "--threads", "1", "--out"])

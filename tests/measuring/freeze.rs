@@ -1,14 +1,12 @@
 //! A server that freezes for a second: the run must report what the users would have felt.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::tidemark;
+use crate::common::tidemark;
 
 const RATE_PER_S: f64 = 5_000.0;
 const MEASURED_S: f64 = 10.0;
@@ -98,7 +96,7 @@ fn freeze() -> Result<(), String> {
     // Freeze in the midst of the measured window: a third of the expected answers have been given.
     let begin = Instant::now();
     while (server.answered.load(Ordering::Relaxed) as f64) < RATE_PER_S * MEASURED_S / 3.0 {
-        assert!(begin.elapsed() < common::PATIENCE, "the load never came");
+        assert!(begin.elapsed() < crate::common::PATIENCE, "the load never came");
         std::thread::sleep(Duration::from_millis(1));
     }
     let freeze_begin = Instant::now();

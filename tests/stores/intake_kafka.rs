@@ -2,13 +2,9 @@
 //!
 //! This is one short case; `tests/matrix kafka` has every fault, under full load.
 
-mod common;
-#[path = "common/intake.rs"]
-mod intake;
-
 use std::fs;
 
-use intake::{assert_nothing_lost, ledger, run, write_scenario};
+use crate::intake::{assert_nothing_lost, ledger, run, write_scenario};
 use serde_json::Value;
 
 /// Messages for some seconds, in the middle of which first the intake and then Kafka is killed; then everything is read

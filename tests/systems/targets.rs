@@ -1,9 +1,5 @@
 //! Sessions whose requests go to several servers and protocols: needs `redis-server` on the path.
 
-mod common;
-#[path = "common/secured.rs"]
-mod secured;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::{PATIENCE, Served, report, run, tidemark};
-use secured::Secured;
+use crate::common::{PATIENCE, Served, report, run, tidemark};
+use crate::secured::Secured;
 use serde_json::Value;
 
 /// A server that gives a cookie with each answer, and remembers what it was asked: path, cookie, host.
@@ -143,7 +139,7 @@ objectives: [errors < 0.01%]
         api = api.address,
         images = images.address,
         redis = redis.port,
-        name = secured::NAME,
+        name = crate::secured::NAME,
         auth = secured.address,
     );
     let (output, result) = run(folder.path(), &scenario);

@@ -1,13 +1,9 @@
 //! The operations of the news feed told to Apache Kafka, which the run starts: needs Java 17 and, the first time, Maven.
 
-mod common;
-#[path = "common/intake.rs"]
-mod intake;
-
 use std::fs;
 use std::path::Path;
 
-use intake::{run, stderr};
+use crate::intake::{run, stderr};
 use serde_json::Value;
 use tidemark_record::{Operation, OperationsReader, Outcome, Run};
 

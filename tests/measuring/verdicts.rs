@@ -1,8 +1,6 @@
 //! The verdicts that a person would give: a server fails by an exact share, in each way, under each kind of load, with and
 //! without objectives; each row is a run of the program.
 
-mod common;
-
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -170,7 +168,7 @@ fn run(row: &Row) -> (i32, Value) {
         Serving::Refuses => refusing.insert(Refusing::start().unwrap()).address().unwrap(),
         Serving::Behaves(behaviour) => server.insert(Server::start(behaviour.clone()).unwrap()).address(),
     };
-    let mut command = common::tidemark();
+    let mut command = crate::common::tidemark();
     command.args(["hit", &format!("http://{address}/"), "--json", "-t", "1"]);
     command.args(row.load);
     if !row.load.contains(&"--for") {

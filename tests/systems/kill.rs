@@ -1,12 +1,10 @@
 //! `kill -9` of the airline while bookings are made: after a restart no acknowledged booking is missing.
 
-mod common;
-
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{Client, Served, flight_today, log_in};
+use crate::common::{Client, Served, flight_today, log_in};
 
 /// Clients that book at once, each for its own customer.
 const CLIENTS: usize = 16;

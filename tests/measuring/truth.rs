@@ -17,17 +17,13 @@
 //! account shows a machine that stood still altogether: what is longer than is explained is looked at up to three times,
 //! unless `TIDEMARK_STRICT` is set. Each test prints `w` and how far every percentile was off.
 
-mod common;
-#[path = "common/watch.rs"]
-mod watch;
-
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use crate::watch::{Machine, Watched};
 use serde_json::{Value, json};
 use tidemark_truth::{Behaviour, Delay, Fault, Freeze, Http2Behaviour, Http2Server, Server, Truth};
-use watch::{Machine, Watched};
 
 /// Accepted always: this share of a time, or this time, whichever is more.
 const SHARE: f64 = 0.03;
@@ -79,7 +75,7 @@ fn scenario(server: &Server, load: &str, rest: &str) -> String {
 }
 
 fn drive(server: &Server, load: &str, rest: &str) -> Watched {
-    watch::start(&scenario(server, load, rest), &["--threads", "1"]).wait()
+    crate::watch::start(&scenario(server, load, rest), &["--threads", "1"]).wait()
 }
 
 /// Seconds in which the machine kept those who measure from running.
@@ -258,10 +254,10 @@ fn freeze_beyond_the_timeout() {
     let server = Server::start(Behaviour::default()).unwrap();
     let rest = "limits: {connections: 3000}\ndefaults: {timeout: 500ms}";
     let load = "{rate: 1k/s, spacing: constant, hold: 4s}";
-    let run = watch::start(&scenario(&server, load, rest), &["--threads", "1"]);
+    let run = crate::watch::start(&scenario(&server, load, rest), &["--threads", "1"]);
     let begin = Instant::now();
     while server.answered() < 1_000 {
-        assert!(begin.elapsed() < common::PATIENCE, "the load never came");
+        assert!(begin.elapsed() < crate::common::PATIENCE, "the load never came");
         std::thread::sleep(ms(1));
     }
     server.freeze();
@@ -356,7 +352,7 @@ fn streams() {
              sessions: {{one: {{steps: [{{GET: /}}]}}}}\nlimits: {{connections: 8, streams: 200}}\n",
             server.address()
         );
-        let run = watch::start(&text, &["--threads", "1"]).wait();
+        let run = crate::watch::start(&text, &["--threads", "1"]).wait();
         let truth = server.stop().unwrap();
         assert_eq!(
             (&run.summary["requests"], truth.requests),

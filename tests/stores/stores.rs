@@ -1,13 +1,11 @@
 //! Stores that a run starts: real ones, which need Java 17 and, the first time, Maven.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{PATIENCE, tidemark};
+use crate::common::{PATIENCE, tidemark};
 
 /// Longest time that a run with three nodes may take on a busy machine.
 const RUN_PATIENCE: Duration = Duration::from_secs(600);

@@ -1,12 +1,10 @@
 //! YCSB's workloads on a Redis that the run starts, and what becomes of answers that are wrong: needs `redis-server` on the path.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Output;
 
-use common::tidemark;
+use crate::common::tidemark;
 use serde_json::Value;
 
 fn run(folder: &Path, arguments: &[&str]) -> (Output, Value) {

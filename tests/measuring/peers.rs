@@ -1,10 +1,8 @@
 //! Real clients against the airline: `curl` and `wrk`.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Client, Served};
+use crate::common::{Client, Served};
 
 fn run(program: &str, args: &[&str]) -> String {
     let output = Command::new(program)
@@ -67,7 +65,7 @@ fn curl_logs_in_books_and_logs_out() {
 #[test]
 fn wrk_drives_it_without_an_error() {
     let mut served = airline();
-    let script = common::project().join("bench/airline/queryflights.lua");
+    let script = crate::common::project().join("bench/airline/queryflights.lua");
     let output = run(
         "wrk",
         &[

@@ -1,14 +1,10 @@
 //! The message intake on Apache Cassandra, which the run starts: needs Java 17 and, the first time, Maven.
 
-mod common;
-#[path = "common/intake.rs"]
-mod intake;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Client, Served, project};
-use intake::{assert_nothing_lost, ledger, run, stderr, write_scenario};
+use crate::common::{Client, Served, project};
+use crate::intake::{assert_nothing_lost, ledger, run, stderr, write_scenario};
 use serde_json::Value;
 use tidemark_lab::StopRequest;
 use tidemark_lab::stores::{Setup, Stores};

@@ -1,11 +1,9 @@
 //! The main job in short form: `tidemark run airline`, its run directory, its report in a real browser.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::{project, tidemark};
+use crate::common::{project, tidemark};
 
 /// Shares of requests by label in percent: the published plan's own arithmetic for 30 days of flights.
 const PUBLISHED_MIX: [(&str, f64); 8] = [

@@ -1,15 +1,12 @@
 //! Requests to an Aerospike. None can be had where these tests run: they go against a node of our own that speaks its protocol.
 
-#[path = "aerospike/node.rs"]
 mod node;
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{report, run, tidemark};
+use crate::common::{report, run, tidemark};
 use node::{Fate, Node};
 use serde_json::json;
 

@@ -1,9 +1,6 @@
 //! What is shown of a run while it is on: the page of metrics, and what is pushed to a collector.
 
-mod common;
-#[path = "sinks/otlp.rs"]
 mod otlp;
-#[path = "sinks/page.rs"]
 mod page;
 
 use std::collections::BTreeSet;
@@ -15,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use common::{Client, PATIENCE, tidemark};
+use crate::common::{Client, PATIENCE, tidemark};
 use page::sum;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -370,5 +367,5 @@ fn a_real_prometheus_scrapes_it() {
     }
     let kind = Client::connect(&listen).get("/api/v1/metadata?metric=tidemark_requests_total").body;
     assert!(kind.contains("counter") || kind.contains("\"data\":{}"), "{kind}");
-    common::signal(hit.0.id(), Signal::TERM);
+    crate::common::signal(hit.0.id(), Signal::TERM);
 }

@@ -1,14 +1,10 @@
 //! One service called in two ways, by the driver: nothing is counted that was not done, and the shipped scenarios run.
 
-mod common;
-#[path = "common/secured.rs"]
-mod secured;
-
 use std::path::Path;
 use std::process::Output;
 
-use common::{Client, Served, tidemark};
-use secured::Secured;
+use crate::common::{Client, Served, tidemark};
+use crate::secured::Secured;
 use serde_json::Value;
 
 /// Trades of a run that counts them.
@@ -46,7 +42,7 @@ fn the_service_has_done_as_often_as_the_driver_was_told() {
             None => format!("http://{}", served.authority),
             Some(secured) => format!("https://{}", secured.address),
         };
-        let of_tls = ["--cacert", "ca.pem", "--server-name", secured::NAME];
+        let of_tls = ["--cacert", "ca.pem", "--server-name", crate::secured::NAME];
         let of_tls = if is_secure { &of_tls[..] } else { &[] };
         let of_the_run = ["some.yaml", "--url", &url, "--json", "--threads", "1"];
         let output = run(folder.path(), &[&of_the_run, of_tls].concat());

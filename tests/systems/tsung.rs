@@ -1,15 +1,13 @@
 //! A client that is not ours: Debian's Tsung sends messages to the intake, and every one that it saw answered with 200 is
 //! there afterwards, under its user, once: also where, as in the experiment of 2015, the same message comes again and again.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use common::{Client, PATIENCE, Served, project};
+use crate::common::{Client, PATIENCE, Served, project};
 
 /// Users, each with a number of its own.
 const USERS: usize = 20;

@@ -1,9 +1,6 @@
 //! Commands to a Redis that runs: needs `redis-server` on the path.
 
-#[path = "redis/cluster.rs"]
 mod cluster;
-mod common;
-#[path = "redis/figures.rs"]
 mod figures;
 
 use std::fs;
@@ -13,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{run, tidemark};
+use crate::common::{run, tidemark};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -213,7 +210,7 @@ fn errors_time_outs_and_a_server_that_dies_are_told_apart() {
     let killer = std::thread::spawn(move || {
         load_is_on(&run_dir);
         std::thread::sleep(Duration::from_millis(500));
-        common::signal(pid, Signal::KILL);
+        crate::common::signal(pid, Signal::KILL);
     });
     let (output, result) = run(folder.path(), &dies);
     killer.join().expect("it was killed");
@@ -560,7 +557,7 @@ fn an_answer_of_any_size_is_passed_by() {
     let looked_at = "{redis: [GET, large], timeout: 30s, extract: {value: body}}";
     let (_, result) = measured(folder.path(), &scenario(looked_at, ""));
     assert_eq!(result["errors"], serde_json::json!({"protocol": 6}), "{result:#}");
-    let told = common::report(folder.path());
+    let told = crate::common::report(folder.path());
     assert!(told.contains("the reply is larger than the limit of 16777216 bytes"), "{told}");
     let (kept_kib, result) = measured(folder.path(), &scenario(looked_at, ", body: 64MiB"));
     assert_eq!(result["errors"], serde_json::json!({}), "{result:#}");

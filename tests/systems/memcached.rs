@@ -1,7 +1,5 @@
 //! Commands to a memcached that runs: needs `memcached` on the path.
 
-mod common;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{report, run, tidemark};
+use crate::common::{report, run, tidemark};
 
 /// Longest wait for the server.
 const PATIENCE: Duration = Duration::from_secs(60);

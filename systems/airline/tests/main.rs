@@ -1,0 +1,8 @@
+//! The airline from outside. One binary: each would be linked with everything again.
+
+mod airline;
+#[path = "../../service/tests/client/mod.rs"]
+mod client;
+mod contract;
+mod life;
+mod stores;

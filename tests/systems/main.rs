@@ -1,0 +1,17 @@
+//! Against systems that others made, and our own from outside: what starts at once.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/secured.rs"]
+mod secured;
+
+mod aerospike;
+mod cube;
+mod kill;
+mod many_connections;
+mod memcached;
+mod postgres;
+mod redis;
+mod sinks;
+mod targets;
+mod tsung;
