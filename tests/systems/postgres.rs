@@ -397,7 +397,7 @@ sessions:
       - transaction: Late
         steps:
           - {sql: "UPDATE accounts SET cents = cents + 1 WHERE id = 3", label: Undone}
-          - {sql: "SELECT pg_sleep(5)", label: Slow, timeout: 100ms}
+          - {sql: "SELECT pg_sleep(1)", label: Slow, timeout: 100ms}
 load: {users: 4, hold: 60s}
 limits: {connections: 4, sessions: 40}
 "#;
