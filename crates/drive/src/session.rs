@@ -17,7 +17,8 @@ use crate::jar::Jar;
 /// Most operations without a request or a pause that a session does in one turn; then others have theirs. It
 /// bounds how long a scenario's endless loop keeps a thread from its connections.
 pub(crate) const OPS_PER_TURN: u32 = 4_096;
-/// So many of them are little. How long the rest takes counts as time in which a session only computes.
+/// So many of them are little, and not timed. How long the rest takes counts as time in which a session only computes, if its
+/// turn ends so.
 pub(crate) const OPS_UNTIMED: u32 = 256;
 
 /// What sessions of a thread look at beside their own variables.
