@@ -128,6 +128,8 @@ impl Quiet {
 pub struct Silence {
     /// Whether a silence that ends within the window counts.
     judges_breaks: bool,
+    /// Whether faults are asked for.
+    has_faults: bool,
     /// The measured window, as far as it was reached.
     window: Option<(u64, u64)>,
     /// Begin and end of all that is known.
@@ -159,6 +161,11 @@ impl Silence {
     /// nobody asked for a fault and nobody allows that much to fail.
     pub fn new(judges_breaks: bool) -> Self {
         Silence { judges_breaks, ..Silence::default() }
+    }
+
+    /// Whether faults are asked for: nobody is told then that the system froze.
+    pub fn beside_faults(self, has_faults: bool) -> Self {
+        Silence { has_faults, ..self }
     }
 
     /// Takes what a thread handed over. Threads report in their own time.
@@ -266,7 +273,7 @@ impl Silence {
     /// That the system answered nothing for a while, though requests were under way, and that none of them failed. Users of a closed
     /// load send nothing meanwhile, so that few response times show it. `median_us`: how long answers take.
     pub fn freeze(&self, median_us: u64) -> Option<String> {
-        let (begin_us, end_us) = self.window.filter(|_| self.judges_breaks)?;
+        let (begin_us, end_us) = self.window.filter(|_| !self.has_faults)?;
         let (quiet, all) = (self.quiet(), self.labels.all());
         let of = Heard { who: "the system", labels: None, good: self.good, quiet, looks: 1 };
         let part = Heard { labels: Some(&all), quiet: Vec::new(), ..of };

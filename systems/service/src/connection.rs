@@ -219,6 +219,8 @@ impl Turn<'_> {
                     state.body_refusal = Some(BodyRefusal::NoRoom);
                     Step::Again
                 }
+                // its request was refused already, and what comes behind it is of no request
+                _ if state.lingers => Step::Done,
                 _ => {
                     state.out.extend_from_slice(request::NO_ROOM);
                     // as much as the socket takes, which is all of it

@@ -131,7 +131,7 @@ impl<'p> Seen<'p> {
         Seen {
             watch: Watch::new(plan, timetable.window_s()),
             timetable,
-            silence: Silence::new(!breaks && verdict::judges_errors(plan)),
+            silence: Silence::new(!breaks && verdict::judges_errors(plan)).beside_faults(breaks),
             undisturbed: breaks.then(|| totals(plan)),
             neighbours: Neighbours::default(),
             stopped_us: None,
