@@ -520,14 +520,17 @@ fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveR
             undecided_by = Some(Undecided::TooFew);
         }
     }
-    if let Some(achieved) = of.at_most(objective)
-        && undecided_by.is_none()
-        && !is_met
-        && meets(achieved.at_most)
-        && let Some(window) = of.totals.window
-    {
-        told += &format!(": {}", window::is_too_short_for(&achieved, window.length_s()));
-        undecided_by = Some(Undecided::ShortWindow);
+    if let (Some(achieved), Some(window), None) = (of.achieved(objective), of.totals.window, undecided_by) {
+        let window_s = window.length_s();
+        let short = match is_met {
+            false => meets(achieved.at_most).then(|| window::is_too_short_for(&achieved, window_s)),
+            true if is_part => None,
+            true => (!meets(achieved.at_least)).then(|| window::shows_no_trend(&achieved, window_s)),
+        };
+        if let Some(short) = short {
+            told += &format!(": {short}");
+            undecided_by = Some(Undecided::ShortWindow);
+        }
     }
     ObjectiveResult {
         objective: objective.text.clone(),

@@ -144,11 +144,10 @@ impl<'a> Measured<'a> {
         few::told(percent, self.of(objective)?.due(), measured_s, self.phase, "requests")
     }
 
-    /// What an objective on the share of what is offered comes to where the window is too short to tell whether what was under
-    /// way at its end was a backlog, and how long the fastest answers took, seconds.
-    pub fn at_most(&self, objective: &Objective) -> Option<Achieved> {
-        let of = self.totals.achieved();
-        (objective.metric == Metric::AchievedShare && of.at_most > of.share).then_some(of)
+    /// What an objective on the share of what is offered comes to. The window may be too short to tell whether what was under way
+    /// at its end was a backlog, or grew.
+    pub fn achieved(&self, objective: &Objective) -> Option<Achieved> {
+        (objective.metric == Metric::AchievedShare).then(|| self.totals.achieved())
     }
 
     /// The figure that an objective is about; none where there was nothing to measure it on, and for what the ledger decides.

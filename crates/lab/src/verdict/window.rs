@@ -1,11 +1,14 @@
 //! A measured window that is shorter than the answers take says little.
 
 use tidemark_record::{Achieved, Outcome, Totals};
+use tidemark_scenario::plan::Metric;
 
-use super::duration_text;
+use super::{duration_text, text};
 
 /// A window is to be so many times as long as the fastest answers take: then its second half shows whether they pile up.
 const TIMES: f64 = 3.0;
+/// A trend shows in no less, seconds.
+const LEAST_TREND_S: f64 = 10.0;
 /// Where the last step answers so many times later than the fastest answers take, there are several.
 const SEVERAL_STEPS: f64 = 1.05;
 /// Where more than this share of the good answers came behind the window, that is told.
@@ -34,6 +37,17 @@ pub(super) fn is_too_short_for(achieved: &Achieved, measured_s: f64) -> String {
         duration_text(measured_s * 1e6),
         duration_text(steady_s * 1e6),
         longer(steady_s)
+    )
+}
+
+/// Requests piled up by so few that it may be chance, and by too many if it is none.
+pub(super) fn shows_no_trend(achieved: &Achieved, measured_s: f64) -> String {
+    let least = text(Metric::AchievedShare, achieved.at_least);
+    format!(
+        "more and more requests waited, which the measured window of {} is too short to tell from chance (if it goes on, \
+         {least}); measure for at least {:.0}s",
+        duration_text(measured_s * 1e6),
+        (2.0 * measured_s).max(LEAST_TREND_S).ceil()
     )
 }
 

@@ -13,6 +13,20 @@ const UNQUEUED_SHARE: f64 = 0.1;
 const STALL_S: f64 = 0.05;
 /// So many standard deviations of the difference of two Poisson numbers are chance.
 const CHANCE: f64 = 2.8;
+/// So many may be chance. Where it would be too much of a backlog, nothing is decided.
+const MAYBE: f64 = 1.5;
+/// The same of Student's t, where both halves of the window grow.
+const MAYBE_T: f64 = 2.5;
+/// Student's t that one in a thousand exceeds, by degrees of freedom from two on.
+const T_BY_CHANCE: [f64; 10] = [22.33, 10.21, 7.17, 5.89, 5.21, 4.79, 4.50, 4.30, 4.14, 4.02];
+/// The same of the normal distribution.
+const Z_BY_CHANCE: f64 = 3.09;
+/// A whole number scatters by at least so much, as it is rounded at either end of its interval: the variance.
+const ROUNDED: f64 = 1.0 / 6.0;
+/// A window of fewer intervals shows no trend.
+const FEW_INTERVALS: usize = 4;
+/// Where such a one leaves more than this share of what was due for later, and more and more, nothing is decided.
+const MUCH_BEHIND: f64 = 0.2;
 
 /// What of the requests that were due in the measured window was achieved.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -22,6 +36,9 @@ pub struct Achieved {
     /// The same where what grew was no backlog: for as long as the load is younger than its answers take, more and more are
     /// under way though none waits. Above `share` only where the window is that short.
     pub at_most: f64,
+    /// The same where what grew so little that it may be chance was a backlog. Below `share` only where the window is too short
+    /// to tell.
+    pub at_least: f64,
     /// The part of what was due by which the backlog grew, 0 to 1.
     pub grown: f64,
     /// How long the fastest answers took, seconds: a window that is not longer says little.
@@ -40,8 +57,17 @@ struct Flow<'a> {
     labels: Vec<LabelFlow>,
     /// Requests that are in service at any time, without those that wait: none of a backlog.
     in_service: f64,
-    /// Standard deviations that are chance.
-    chance: f64,
+    /// Standard deviations that are chance; none where the usual ones are, and a steady rise is none.
+    chance: Option<f64>,
+}
+
+/// By how many requests a backlog grew over the window.
+struct Growth {
+    grown: f64,
+    /// As many of these may only have been under way, because the load was younger than its fastest answers.
+    filled: f64,
+    /// So many it may have grown, where it was too few to tell them from chance.
+    maybe: f64,
 }
 
 /// What is known of a label from before the window.
@@ -103,7 +129,7 @@ impl Totals {
             false => self.label_flows(0..self.by_label.len(), fastest_s),
         };
         let flow =
-            Flow { of: &self.all, offered: self.offered, fastest_s, labels, in_service, chance: CHANCE };
+            Flow { of: &self.all, offered: self.offered, fastest_s, labels, in_service, chance: None };
         self.achieved_of(&flow, |at_us| self.backlog.get(&at_us).copied().unwrap_or(0))
     }
 
@@ -114,7 +140,6 @@ impl Totals {
         let fastest_s = of.service_time_us.value_at_quantile(UNQUEUED_SHARE) as f64 / 1e6;
         let in_service =
             labels.iter().filter_map(|label| self.by_label.get(*label)).map(|of| self.in_service(of)).sum();
-        let chance = chance.unwrap_or(CHANCE);
         let flows = self.label_flows(labels.iter().copied(), fastest_s);
         let flow = Flow { of: &of, offered: of.due(), fastest_s, labels: flows, in_service, chance };
         self.achieved_of(&flow, |at_us| self.open_at(at_us, labels))
@@ -172,7 +197,7 @@ impl Totals {
         let Some(window) = self.window else { return Achieved::default() };
         let end = self.backlog.range(..=window.end_us).next_back().map_or(0, |(at_us, _)| backlog(*at_us));
         let late = flow.of.good_after_window.min(end) as f64;
-        let (grown, filled) = self.grown(flow, window, end, late, backlog);
+        let Growth { grown, filled, maybe } = self.grown(flow, window, end, late, backlog);
         let good = (flow.of.measured[Outcome::Ok as usize] - flow.of.good_after_window) as f64;
         let offered = flow.offered as f64;
         let load_begin_us = self.load_begin_us.unwrap_or(window.start_us);
@@ -181,14 +206,13 @@ impl Totals {
         Achieved {
             share: share(grown),
             at_most: share((grown - filled).max(0.0)),
+            at_least: share(grown + maybe),
             grown: ratio(grown.min(late), offered),
             fastest_s: flow.fastest_s,
             steady_s: flow.labels.iter().map(steady_s).reduce(f64::max).unwrap_or(flow.fastest_s),
         }
     }
 
-    /// By how many requests the backlog grew over the window, and how many of these may only have been under way, because the
-    /// load was younger than its fastest answers.
     fn grown(
         &self,
         flow: &Flow<'_>,
@@ -196,32 +220,81 @@ impl Totals {
         end: u64,
         late: f64,
         backlog: impl Fn(u64) -> u64,
-    ) -> (f64, f64) {
+    ) -> Growth {
         let middle_us = window.start_us + (window.end_us - window.start_us) / 2;
+        let deviations = flow.chance.unwrap_or(CHANCE);
         let Some((&at_us, _)) = self.backlog.range(window.start_us..=middle_us).next_back() else {
             // a window of one interval without a warm-up: what is more than a system without a queue has under way
             let under_way = flow.labels.iter().map(|of| of.per_s * of.fastest_s.max(STALL_S)).sum::<f64>();
             let under_way = under_way.round().max(1.0);
             // one with a queue has fewer in service
             let stall = ratio(flow.of.good_in_window as f64, window.length_s()) * STALL_S;
-            let is_queue = late - under_way > flow.chance * under_way.sqrt();
+            let is_queue = late - under_way > deviations * under_way.sqrt();
             let no_backlog = if is_queue { flow.in_service.max(stall).min(under_way) } else { under_way };
             let grown = (late - no_backlog).max(0.0);
             // one step after the other, a session may take longer than that
             let session_s: f64 = flow.labels.iter().map(|of| of.fastest_s).sum();
-            return (grown, if session_s > window.length_s() { grown } else { 0.0 });
+            let filled = if session_s > window.length_s() { grown } else { 0.0 };
+            return Growth { grown, filled, maybe: 0.0 };
         };
         let before = backlog(at_us) as f64;
-        // both numbers vary
-        let chance = flow.chance * (before + end as f64).max(1.0).sqrt();
+        let rise = end as f64 - before;
         let length = |from_us: u64| (window.end_us - from_us) as f64;
         let over_the_window = length(window.start_us) / length(at_us);
-        let rise = end as f64 - before;
         let all = (rise * over_the_window).min((end as f64 - flow.in_service).max(0.0));
-        let grown = if rise > chance { all } else { 0.0 };
         let under_way = |at_us: u64| flow.labels.iter().map(|of| of.under_way(at_us)).sum::<f64>();
         let filled = (under_way(window.end_us) - under_way(at_us)) * over_the_window;
-        (grown, filled)
+        // both numbers vary
+        let by_chance = |deviations: f64| deviations * (before + end as f64).max(1.0).sqrt();
+        if rise > by_chance(deviations) {
+            return Growth { grown: all, filled, maybe: 0.0 };
+        }
+        let none = Growth { grown: 0.0, filled: 0.0, maybe: 0.0 };
+        if flow.chance.is_some() {
+            return none;
+        }
+        let counts: Vec<f64> =
+            self.backlog.range(window.start_us..=window.end_us).map(|(at, _)| backlog(*at) as f64).collect();
+        let (Some(first), steadiness) = (counts.first(), Steadiness::of(&counts)) else { return none };
+        // what only fills grows less and less
+        if steadiness.is_beyond_chance() && rise >= (before - first) / 2.0 {
+            return Growth { grown: all, filled, maybe: 0.0 };
+        }
+        let is_maybe = match counts.len() > FEW_INTERVALS {
+            true => {
+                steadiness.t > MAYBE_T || (rise > by_chance(MAYBE) && before > *first && steadiness.t > 1.0)
+            }
+            false => rise > 0.0 && late > MUCH_BEHIND * flow.offered as f64,
+        };
+        Growth { maybe: if is_maybe { (all - filled.max(0.0)).max(0.0) } else { 0.0 }, ..none }
+    }
+}
+
+/// How steadily a number rises from interval to interval.
+struct Steadiness {
+    /// The mean rise, in standard deviations of a mean of so many.
+    t: f64,
+    /// Degrees of freedom.
+    freedom: usize,
+}
+
+impl Steadiness {
+    /// Of a number at the ends of intervals of one length.
+    fn of(counts: &[f64]) -> Steadiness {
+        let rises: Vec<f64> = counts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let length = rises.len() as f64;
+        let freedom = rises.len().saturating_sub(1);
+        let mean = rises.iter().sum::<f64>() / length;
+        let squares: f64 = rises.iter().map(|rise| (rise - mean).powi(2)).sum();
+        let variance = (squares / freedom as f64).max(ROUNDED);
+        Steadiness { t: if freedom == 0 { 0.0 } else { mean / (variance / length).sqrt() }, freedom }
+    }
+
+    fn is_beyond_chance(&self) -> bool {
+        let Some(at) = self.freedom.checked_sub(2) else { return false };
+        let beyond = |z: f64, n: f64| z + (z.powi(3) + z) / (4.0 * n);
+        let bound = T_BY_CHANCE.get(at).copied();
+        self.t > bound.unwrap_or_else(|| beyond(Z_BY_CHANCE, self.freedom as f64))
     }
 }
 
@@ -348,6 +421,58 @@ mod tests {
         }
         for of in [totals.achieved(), totals.achieved_by_labels(&[1].into(), Some(0.0))] {
             assert!(of.steady_s < 0.1 && of.at_most < 0.6, "{of:?}");
+        }
+    }
+
+    /// A system that answers one request after the other, each in 150 ms, and is offered so many each second, evenly.
+    fn one_by_one(per_s: u64, warm_up_s: u64, window_s: u64) -> Totals {
+        let mut totals = Totals::new(&["A".into()]);
+        let answered_by = |end_s: u64| (end_s * 1_000 / 150).min(per_s * end_s);
+        let load_s = warm_up_s + window_s;
+        let due = |at_s: u64| per_s * at_s.min(load_s);
+        for second in 0..load_s {
+            let mut one = interval(0, second, second + 1);
+            one.in_window = second >= warm_up_s;
+            one.in_flight = due(second + 1) - answered_by(second + 1);
+            if one.in_window {
+                (one.offered, one.measured_offered) = (per_s, per_s);
+            }
+            let of_before = due(warm_up_s);
+            let (from, to) = (answered_by(second), answered_by(second + 1));
+            let measured = to.max(of_before) - from.max(of_before);
+            one.series = [(measured, true), (to - from - measured, false)]
+                .into_iter()
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, measured)| unqueued((0, count as u32, 150_000 * (second + 1)), measured))
+                .collect();
+            totals.add_interval(&one);
+        }
+        let mut drain = interval(0, load_s, load_s + 60);
+        let rest = due(load_s) - answered_by(load_s).max(due(warm_up_s));
+        drain.series = vec![unqueued((0, rest as u32, 3_000_000), true)];
+        totals.add_interval(&drain);
+        totals
+    }
+
+    #[test]
+    fn a_backlog_that_grows_evenly_is_no_chance() {
+        // 6.67/s is what it can do
+        for (per_s, warm_up_s, window_s) in [(10, 2, 8), (10, 0, 8), (15, 1, 6), (15, 1, 5), (9, 2, 12)] {
+            let of = one_by_one(per_s, warm_up_s, window_s).achieved();
+            let right = 1e3 / 150.0 / per_s as f64;
+            assert!(
+                (of.share - right).abs() < 0.05,
+                "{per_s}/s for {warm_up_s} + {window_s} s: {of:?} of {right}"
+            );
+        }
+        // too short to tell, and said to be
+        for (per_s, warm_up_s, window_s) in [(10, 0, 3), (15, 0, 2), (10, 1, 3), (8, 1, 6)] {
+            let of = one_by_one(per_s, warm_up_s, window_s).achieved();
+            assert!(of.share < 0.99 || of.at_least < 0.99, "{per_s}/s for {warm_up_s} + {window_s} s: {of:?}");
+        }
+        for (per_s, warm_up_s, window_s) in [(6, 2, 8), (6, 0, 3), (5, 0, 2), (3, 2, 30)] {
+            let of = one_by_one(per_s, warm_up_s, window_s).achieved();
+            assert!(of.at_least > 0.99, "{per_s}/s for {warm_up_s} + {window_s} s: {of:?}");
         }
     }
 
