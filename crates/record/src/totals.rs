@@ -87,7 +87,9 @@ pub struct Totals {
     pub unanswered_us: BTreeMap<Outcome, Merged>,
     /// What was under way or waited at each interval's end, all threads together, by the end's microseconds.
     backlog: BTreeMap<u64, u64>,
-    /// The same of each label that had any.
+    /// What was due in each interval, by its end as well.
+    due: BTreeMap<u64, u64>,
+    /// What was under way or waited, of each label that had any.
     label_backlog: BTreeMap<(u64, u16), u64>,
     /// Sessions that began over the whole load, by kind, those of the warm-up included; kinds behind the last are 0.
     pub sessions_begun: Vec<u64>,
@@ -164,6 +166,7 @@ impl Totals {
             unmeasured_dropped: 0,
             unanswered_us: BTreeMap::new(),
             backlog: BTreeMap::new(),
+            due: BTreeMap::new(),
             label_backlog: BTreeMap::new(),
             sessions_begun: Vec::new(),
             bodies: labels.iter().map(|_| Bodies::default()).collect(),
@@ -296,6 +299,7 @@ impl Totals {
         }
         self.add_unanswered(interval);
         *self.backlog.entry(interval.end_us).or_default() += interval.in_flight + interval.waiting;
+        *self.due.entry(interval.end_us).or_default() += interval.offered;
         for (label, count) in &interval.open_by_label {
             *self.label_backlog.entry((interval.end_us, *label)).or_default() += count;
         }

@@ -23,6 +23,8 @@ const T_BY_CHANCE: [f64; 10] = [22.33, 10.21, 7.17, 5.89, 5.21, 4.79, 4.50, 4.30
 const Z_BY_CHANCE: f64 = 3.09;
 /// A whole number scatters by at least so much, as it is rounded at either end of its interval: the variance.
 const ROUNDED: f64 = 1.0 / 6.0;
+/// The load changes where its halves' requests differ by more standard deviations.
+const CHANGES: f64 = 4.0;
 /// A window of fewer intervals shows no trend.
 const FEW_INTERVALS: usize = 4;
 /// Where such a one leaves more than this share of what was due for later, and more and more, nothing is decided.
@@ -237,7 +239,9 @@ impl Totals {
             let filled = if session_s > window.length_s() { grown } else { 0.0 };
             return Growth { grown, filled, maybe: 0.0 };
         };
-        let before = backlog(at_us) as f64;
+        // where more is due, more is under way
+        let change = self.change(window, at_us);
+        let before = backlog(at_us) as f64 * change.unwrap_or(1.0);
         let rise = end as f64 - before;
         let length = |from_us: u64| (window.end_us - from_us) as f64;
         let over_the_window = length(window.start_us) / length(at_us);
@@ -250,7 +254,7 @@ impl Totals {
             return Growth { grown: all, filled, maybe: 0.0 };
         }
         let none = Growth { grown: 0.0, filled: 0.0, maybe: 0.0 };
-        if flow.chance.is_some() {
+        if flow.chance.is_some() || change.is_some() {
             return none;
         }
         let counts: Vec<f64> =
@@ -267,6 +271,24 @@ impl Totals {
             false => rise > 0.0 && late > MUCH_BEHIND * flow.offered as f64,
         };
         Growth { maybe: if is_maybe { (all - filled.max(0.0)).max(0.0) } else { 0.0 }, ..none }
+    }
+
+    /// How many times as much was due in the window's last interval as in the one before `at_us`, its middle; none where the load
+    /// stays the same, but for chance.
+    fn change(&self, window: Window, at_us: u64) -> Option<f64> {
+        if at_us <= window.start_us {
+            return None;
+        }
+        let due = |from_us: u64, to_us: u64| -> f64 {
+            self.due.range(from_us + 1..=to_us).map(|(_, count)| *count as f64).sum()
+        };
+        let (first, second) = (due(window.start_us, at_us), due(at_us, window.end_us));
+        let length = |from_us: u64, to_us: u64| (to_us - from_us) as f64;
+        // of as long a time
+        let first = first * ratio(length(at_us, window.end_us), length(window.start_us, at_us));
+        let last = |to_us: u64| self.due.range(..=to_us).next_back().map_or(0.0, |(_, count)| *count as f64);
+        let is_one = (second - first).abs() > CHANGES * (first + second).sqrt();
+        is_one.then(|| ratio(last(window.end_us), last(at_us)))
     }
 }
 
@@ -474,6 +496,32 @@ mod tests {
             let of = one_by_one(per_s, warm_up_s, window_s).achieved();
             assert!(of.at_least > 0.99, "{per_s}/s for {warm_up_s} + {window_s} s: {of:?}");
         }
+    }
+
+    /// As a load rises from 10/s to 210/s, as a share of it is under way as answers take, and a backlog is more.
+    #[test]
+    fn what_is_under_way_grows_with_the_load() {
+        let ramp = |open: fn(u64) -> u64| {
+            let mut totals = Totals::new(&["A".into()]);
+            for second in 0..10 {
+                let due = 20 + 20 * second;
+                let mut one = interval(0, second, second + 1);
+                (one.in_window, one.offered, one.measured_offered) = (true, due, due);
+                one.in_flight = open(due);
+                let ended = due + if second > 0 { open(due - 20) } else { 0 } - open(due);
+                one.series = vec![unqueued((0, ended as u32, 500_000), true)];
+                totals.add_interval(&one);
+            }
+            let mut drain = interval(0, 10, 20);
+            drain.series = vec![unqueued((0, open(200) as u32, 500_000), true)];
+            totals.add_interval(&drain);
+            totals.achieved()
+        };
+        let healthy = ramp(|due| due / 2);
+        assert!(healthy.at_least > 0.999, "{healthy:?}");
+        // it answers a hundred each second
+        let overloaded = ramp(|due| 10 + due.saturating_sub(100) * due.saturating_sub(80) / 40);
+        assert!((0.65..0.8).contains(&overloaded.share), "{overloaded:?}");
     }
 
     #[test]

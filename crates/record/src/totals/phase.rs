@@ -59,6 +59,7 @@ impl PhaseTotals {
         }
         if is_within {
             *totals.backlog.entry(interval.end_us).or_default() += interval.in_flight + interval.waiting;
+            *totals.due.entry(interval.end_us).or_default() += interval.offered;
             totals.add_to_window(interval);
         }
     }
