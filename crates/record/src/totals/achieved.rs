@@ -130,8 +130,7 @@ impl Totals {
             true => self.label_flow(&self.all, First::default(), fastest_s).into_iter().collect(),
             false => self.label_flows(0..self.by_label.len(), fastest_s),
         };
-        let flow =
-            Flow { of: &self.all, offered: self.offered, fastest_s, labels, in_service, chance: None };
+        let flow = Flow { of: &self.all, offered: self.offered, fastest_s, labels, in_service, chance: None };
         self.achieved_of(&flow, |at_us| self.backlog.get(&at_us).copied().unwrap_or(0))
     }
 
@@ -257,8 +256,15 @@ impl Totals {
         if flow.chance.is_some() || change.is_some() {
             return none;
         }
-        let counts: Vec<f64> =
-            self.backlog.range(window.start_us..=window.end_us).map(|(at, _)| backlog(*at) as f64).collect();
+        let mut ends_us: Vec<u64> =
+            self.backlog.range(window.start_us..=window.end_us).map(|(at_us, _)| *at_us).collect();
+        // the interval that ends the window may be short
+        if let [.., second_us, before_us, end_us] = ends_us[..]
+            && 2 * (end_us - before_us) < before_us - second_us
+        {
+            ends_us.pop();
+        }
+        let counts: Vec<f64> = ends_us.into_iter().map(|at_us| backlog(at_us) as f64).collect();
         let (Some(first), steadiness) = (counts.first(), Steadiness::of(&counts)) else { return none };
         // what only fills grows less and less
         if steadiness.is_beyond_chance() && rise >= (before - first) / 2.0 {
@@ -286,7 +292,10 @@ impl Totals {
         let length = |from_us: u64, to_us: u64| (to_us - from_us) as f64;
         // of as long a time
         let first = first * ratio(length(at_us, window.end_us), length(window.start_us, at_us));
-        let last = |to_us: u64| self.due.range(..=to_us).next_back().map_or(0.0, |(_, count)| *count as f64);
+        // the one that ends the window may be short
+        let interval_us =
+            at_us - self.due.range(..at_us).next_back().map_or(window.start_us, |(to_us, _)| *to_us);
+        let last = |to_us: u64| due(to_us.saturating_sub(interval_us), to_us);
         let is_one = (second - first).abs() > CHANGES * (first + second).sqrt();
         is_one.then(|| ratio(last(window.end_us), last(at_us)))
     }
@@ -490,7 +499,10 @@ mod tests {
         // too short to tell, and said to be
         for (per_s, warm_up_s, window_s) in [(10, 0, 3), (15, 0, 2), (10, 1, 3), (8, 1, 6)] {
             let of = one_by_one(per_s, warm_up_s, window_s).achieved();
-            assert!(of.share < 0.99 || of.at_least < 0.99, "{per_s}/s for {warm_up_s} + {window_s} s: {of:?}");
+            assert!(
+                of.share < 0.99 || of.at_least < 0.99,
+                "{per_s}/s for {warm_up_s} + {window_s} s: {of:?}"
+            );
         }
         for (per_s, warm_up_s, window_s) in [(6, 2, 8), (6, 0, 3), (5, 0, 2), (3, 2, 30)] {
             let of = one_by_one(per_s, warm_up_s, window_s).achieved();
@@ -512,7 +524,12 @@ mod tests {
                 one.series = vec![unqueued((0, ended as u32, 500_000), true)];
                 totals.add_interval(&one);
             }
-            let mut drain = interval(0, 10, 20);
+            // the window ends a little later
+            let mut rest = interval(0, 10, 10);
+            rest.end_us += 10_000;
+            (rest.in_window, rest.in_flight) = (true, open(200));
+            totals.add_interval(&rest);
+            let mut drain = interval(0, 11, 20);
             drain.series = vec![unqueued((0, open(200) as u32, 500_000), true)];
             totals.add_interval(&drain);
             totals.achieved()
