@@ -16,6 +16,7 @@ const clean = { requests: 1000, failed: 0, response_time_us: { p50: 800, p99: 12
 describe('the headline', () => {
   it('tells the 99th percentile where all went well', () => {
     expect(spaced(headline(summary(clean)))).toBe('92/s of 100/s offered, 99 % within 12.3 ms, no errors');
+    expect(spaced(headline(summary({ ...clean, failed_steps: 20 })))).toBe('92/s of 100/s offered, 99 % within 12.3 ms, 20 steps of sessions failed');
   });
   it('never tells a time for what is not reached', () => {
     const line = spaced(headline(summary(failing)));

@@ -264,6 +264,8 @@ export interface Summary {
   due: number;
   /** Of that, what had no good answer. */
   failed: number;
+  /** Steps of sessions that failed and sent no request: in none of the figures of requests. */
+  failed_steps: number;
   failures: Failure[];
   /** Runs of before took their percentiles from the good answers only, and told no failures. */
   of_good_only: boolean;
@@ -656,7 +658,7 @@ function readSummary(value: unknown): Summary {
     achieved_share: typeof it.achieved_share === 'number' ? it.achieved_share : number(it.achieved_per_s) / (number(it.offered_per_s) || Infinity),
     warnings: texts(it.warnings),
     measured_s: number(it.measured_s), requests, errors, dropped, due: requests + dropped,
-    failed: told > 0 ? told : counted, of_good_only: told === 0 && counted > 0,
+    failed: told > 0 ? told : counted, failed_steps: number(it.failed_steps), of_good_only: told === 0 && counted > 0,
     failures: list(it.failures).map((entry) => {
       const failure = object(entry);
       return { kind: text(failure.kind), count: number(failure.count), share: number(failure.share), known_after_us: latencyOf(failure.known_after_us) };

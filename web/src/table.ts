@@ -1,7 +1,7 @@
 /** Tables: one form for all of them, and the table by label, which can be sorted. */
 
 import { choice, el, svg, type Child } from './dom';
-import { atSecond, count, duration, NOTHING, rate, share } from './format';
+import { atSecond, count, duration, NOTHING, plural, rate, share } from './format';
 import { failedShare, PERCENTILE_NAMES } from './head';
 import { PERCENTILES, total, type ErrorKind, type Latency, type RunPage, type Series, type Step, type Summary } from './run';
 import { peaks } from './scale';
@@ -244,7 +244,7 @@ export function errorSection(run: RunPage): Child {
     summary.failed > 0 && el('p', { class: 'note' }, `${count(summary.failed)} of ${count(summary.due)} requests that were due had no good answer (${share(failedShare(summary))}).${known ? ' “Known after”: how long after it was due a failure was known, the median and the longest.' : ''}`),
     table('Failures by kind', [{ name: 'Kind' }, { name: 'Count', number: true }, { name: 'Of what was due', number: true }, ...(known ? [{ name: 'Known after', number: true }] : []), { name: 'Meaning' }],
       kinds.map((it) => [
-        it.kind, it.count > 0 ? count(it.count) : el('span', { title: 'only outside the measured window' }, '0'), summary.due > 0 ? share(it.count / summary.due) : NOTHING,
+        it.kind, it.kind === 'variable' && summary.failed_steps > 0 ? [count(it.count), el('span', { class: 'sub' }, `and ${plural(summary.failed_steps, 'step')} of sessions, which sent no request`)] : it.count > 0 ? count(it.count) : el('span', { title: 'only outside the measured window' }, '0'), summary.due > 0 ? share(it.count / summary.due) : NOTHING,
         ...(known ? [knownAfter(it)] : []), MEANINGS[it.kind] ?? '',
       ])),
     kinds.filter((it) => it.examples.length > 0).map((it) => el('details', { open: true },

@@ -507,7 +507,7 @@ fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveR
     if steps > 0 && matches!(objective.metric, Metric::ErrorShare | Metric::Errors) {
         let what = if steps == 1 { "step" } else { "steps" };
         told += &format!(
-            "; {steps} {what} of sessions failed and could send nothing: see the examples of `variable`"
+            "; {steps} {what} of sessions failed and sent no request: see `variable` under Failures"
         );
     }
     let by =

@@ -537,6 +537,10 @@ fn rate(text: &Text, per_s: f64) -> String {
     if text.wide() || per_s < 999.5 { three_digits(per_s) } else { compact(per_s) }
 }
 
+fn counted_steps(steps: u64) -> String {
+    if steps == 1 { "1 step".into() } else { format!("{} steps", count(steps)) }
+}
+
 fn errors(text: &mut Text, manifest: &Manifest) {
     let kinds = page::errors(manifest);
     if kinds.is_empty() {
@@ -545,7 +549,10 @@ fn errors(text: &mut Text, manifest: &Manifest) {
     text.heading("Failures");
     for kind in kinds {
         let counted = text.paint(BAD, &pad_right(kind.kind, 10));
+        let is_of_steps = kind.kind == Outcome::Variable.name();
+        let steps = if is_of_steps { manifest.summary.failed_steps } else { 0 };
         let more = match (kind.count, kind.known_after_us.p50.zip(kind.known_after_us.max)) {
+            _ if steps > 0 => format!("  and {} of sessions, which sent no request", counted_steps(steps)),
             (0, _) => "  outside the measured window".into(),
             (_, Some((p50, max))) => {
                 let [p50, max] = [p50, max].map(|us| duration(us as f64));

@@ -96,7 +96,7 @@ fn a_step_that_fails_is_an_error_and_no_request() {
     assert_eq!(
         verdict.reasons,
         [
-            "errors < 0.1% missed: 33.3%; 20 steps of sessions failed and could send nothing: see the examples of `variable`"
+            "errors < 0.1% missed: 33.3%; 20 steps of sessions failed and sent no request: see `variable` under Failures"
         ]
     );
     assert_eq!((summary.offered_per_s, summary.requests, summary.failed_steps), (4.0, 40, 20));
