@@ -292,7 +292,12 @@ impl Experiment {
         summary.groups.retain(|group| group.count > 0);
         summary.warnings = account::warnings(&load.end);
         let median_us = totals.all.service_time_us.value_at_quantile(0.5);
-        summary.warnings.extend(load.silence.freeze(median_us));
+        let median_of = |label: usize| totals.by_label[label].service_time_us.value_at_quantile(0.5);
+        let medians = single.into_iter().map(|part| {
+            let slowest_us = part.labels.iter().map(|label| median_of(*label)).max();
+            (part, slowest_us.unwrap_or(median_us))
+        });
+        summary.warnings.extend(load.silence.freeze(median_us, &medians.collect::<Vec<_>>()));
         summary.warnings.extend(verdict::warnings(plan, totals, &load.end.not_found));
         let listed = self.options.listed.as_ref();
         summary.warnings.extend(listed.and_then(|listed| listed.warning(totals.all.ended, true)));

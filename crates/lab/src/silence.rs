@@ -33,6 +33,9 @@ const USUAL: u64 = 2;
 /// A freeze is longer than so many times the median answer: users in step wait together for answers that are slow.
 const FROZEN: u64 = 5;
 
+/// Who is silent where all are.
+const SYSTEM: &str = "the system";
+
 /// A silence that counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outage {
@@ -232,7 +235,7 @@ impl Silence {
     /// That of the system.
     pub fn outage(&self) -> Option<Outage> {
         let quiet = self.quiet();
-        self.longest(&Heard { who: "the system", labels: None, good: self.good, quiet, looks: 1 })
+        self.longest(&Heard { who: SYSTEM, labels: None, good: self.good, quiet, looks: 1 })
     }
 
     fn outage_of_part(&self, part: &Named, looks: usize) -> Option<Outage> {
@@ -271,32 +274,56 @@ impl Silence {
     }
 
     /// That the system answered nothing for a while, though requests were under way, and that none of them failed. Users of a closed
-    /// load send nothing meanwhile, so that few response times show it. `median_us`: how long answers take.
-    pub fn freeze(&self, median_us: u64) -> Option<String> {
-        let (begin_us, end_us) = self.window.filter(|_| !self.has_faults)?;
+    /// load send nothing meanwhile, so that few response times show it. Where the system answered, the same of labels.
+    ///
+    /// `median_us`: how long answers take; the same of each of the `labels`.
+    pub fn freeze(&self, median_us: u64, labels: &[(Named, u64)]) -> Option<String> {
+        if self.has_faults {
+            return None;
+        }
         let (quiet, all) = (self.quiet(), self.labels.all());
-        let of = Heard { who: "the system", labels: None, good: self.good, quiet, looks: 1 };
-        let part = Heard { labels: Some(&all), quiet: Vec::new(), ..of };
-        // how long each lies within the window, without what nobody heard
+        let system = Heard { who: SYSTEM, labels: Some(&all), good: self.good, quiet, looks: 1 };
+        self.freeze_of(&system, median_us).or_else(|| {
+            let (begin_us, end_us) = self.known?;
+            let seconds = self.window.map_or(0, |(begin_us, end_us)| (end_us - begin_us) / SECOND_US);
+            let looks = labels.len() * usize::try_from(seconds).unwrap_or(usize::MAX).max(1);
+            labels.iter().find_map(|(part, median_us)| {
+                let quiet = self.labels.quiet(&part.labels, begin_us, end_us);
+                let quiet = quiet.into_iter().map(|(begin_us, end_us)| Quiet { begin_us, end_us }).collect();
+                let good = self.labels.good(&part.labels);
+                let part = Heard { who: &part.name, labels: Some(&part.labels), good, quiet, looks };
+                self.freeze_of(&part, *median_us)
+            })
+        })
+    }
+
+    fn freeze_of(&self, of: &Heard<'_>, median_us: u64) -> Option<String> {
+        let (window_begin_us, _) = self.window?;
+        let is_system = of.who == SYSTEM;
+        let labels = of.labels.filter(|_| !is_system);
+        let failing = Heard { who: of.who, labels, good: of.good, quiet: Vec::new(), looks: of.looks };
         let frozen = of.quiet.iter().filter_map(|one| {
-            let to_us = one.end_us.filter(|to_us| *to_us <= end_us)?;
-            let from_us = one.begin_us.max(begin_us);
-            let (silent_us, missed) = self.in_window(&part, *one, true)?;
-            let is_well = self.failed(&of, one.begin_us, to_us).is_empty();
+            let to_us = one.end_us?;
+            // what lies within the window, without what nobody asked or heard
+            let (silent_us, missed) = self.in_window(of, *one, true)?;
+            let is_well = self.failed(&failing, one.begin_us, to_us).is_empty();
             let is_long = silent_us >= QUIET_US.max(FROZEN * median_us);
-            (is_well && is_long && is_missed(missed, &of)).then_some((silent_us, from_us))
+            (is_well && is_long && is_missed(missed, of)).then_some((to_us - one.begin_us, one.begin_us))
         });
         let frozen: Vec<(u64, u64)> = frozen.collect();
-        let (silent_us, from_us) = frozen.iter().max()?;
-        let times = if frozen.len() > 1 {
-            format!(" (the longest of {} such times)", frozen.len())
-        } else {
-            String::new()
+        let (length_us, from_us) = frozen.iter().max()?;
+        let times = match frozen.len() {
+            1 => String::new(),
+            count => format!(" (the longest of {count} such times)"),
+        };
+        let from = if is_system { String::new() } else { format!(" from {}", of.who) };
+        let shown = match *from_us < window_begin_us {
+            true => "it began before the measured window, whose response times may not show it",
+            false => "only a few long response times show it",
         };
         Some(format!(
-            "no answer came for {:.1}s{times}, from {:.1}s into the run on, while requests were open: none failed, so only a few \
-             long response times show it",
-            *silent_us as f64 / 1e6,
+            "no answer came{from} for {:.1}s{times}, from {:.1}s into the run on, while requests were open: none failed, and {shown}",
+            *length_us as f64 / 1e6,
             *from_us as f64 / 1e6
         ))
     }

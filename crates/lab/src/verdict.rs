@@ -293,6 +293,9 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     if let Some(told) = driver::only_computed(summary).filter(|_| evidence.system_ended.is_none()) {
         invalid.insert(0, told);
         invalid.append(&mut failed);
+        for of in results.iter_mut().filter(|of| !of_the_ledger(&of.objective)) {
+            (of.met, of.undecided, of.undecided_by) = (false, true, Some(Undecided::DriverBound));
+        }
     }
     let status = match (failed.is_empty(), invalid.is_empty()) {
         (false, _) => Status::Fail,

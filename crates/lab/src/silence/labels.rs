@@ -126,7 +126,11 @@ impl Labels {
     /// How much of this time lies in seconds in which nothing was asked of these labels, microseconds.
     pub fn unasked_us(&self, labels: &BTreeSet<usize>, from_us: u64, to_us: u64) -> u64 {
         let seconds = from_us / SECOND_US..to_us.div_ceil(SECOND_US);
-        let unasked = seconds.filter(|second| !self.each(labels).any(|of| of.asked.has(*second)));
+        let is_asked = |second: u64| self.each(labels).any(|of| of.asked.has(second));
+        // a request that was open when the second before the last ended was so until that time's end
+        let last = to_us.saturating_sub(1) / SECOND_US;
+        let goes_on = |second: u64| second == last && second > from_us / SECOND_US && is_asked(second - 1);
+        let unasked = seconds.filter(|second| !is_asked(*second) && !goes_on(*second));
         let within = |second: u64| {
             let begin_us = second * SECOND_US;
             (begin_us + SECOND_US).min(to_us).saturating_sub(begin_us.max(from_us))

@@ -5,12 +5,12 @@ use super::*;
 const S: u64 = 1_000_000;
 
 /// What a thread hands over, second by second: good answers in each (evenly spread, so none comes at an edge), and what failed
-/// otherwise. The window is the first `window` seconds.
+/// otherwise. The window is `window`, in seconds.
 struct Run {
     silence: Silence,
     last_good_us: u64,
     quiet: Vec<(u64, u64)>,
-    window: u64,
+    window: std::ops::Range<u64>,
     /// When what fails in the next second does; at its end otherwise.
     failed_us: Option<u64>,
     /// Whether a request is open at the end of the next seconds.
@@ -23,7 +23,7 @@ impl Run {
             silence: Silence::new(true),
             last_good_us: 0,
             quiet: Vec::new(),
-            window,
+            window: 0..window,
             failed_us: None,
             open: false,
         }
@@ -47,7 +47,7 @@ impl Run {
     ) -> &mut Run {
         good.iter().for_each(|at_us| self.good(second * S + at_us));
         let mut interval = ThreadInterval::empty(0, second * S, (second + 1) * S);
-        interval.in_window = second < self.window;
+        interval.in_window = self.window.contains(&second);
         interval.quiet = std::mem::take(&mut self.quiet);
         interval.last_good_us = self.last_good_us;
         interval.open_by_label.extend(self.open.then_some((0, 1)));
@@ -254,7 +254,7 @@ fn a_failure_before_the_last_good_answer_is_none_of_the_silence_behind() {
         }
     }
     assert_eq!(bursts.reason(), None);
-    bursts.window = 60;
+    bursts.window = 0..60;
     for second in 40..60 {
         bursts.second(second, &[], 0, NONE, 50);
     }
@@ -438,17 +438,21 @@ fn users_who_all_wait_for_a_slow_label_make_no_silent_system() {
 
 #[test]
 fn a_freeze_that_nothing_failed_of_is_told() {
-    // until this moment of second 2 nothing came; requests are open meanwhile, or are not
+    // from 1.5 s on nothing came until this moment of second 2; requests are open when these seconds end, or are not
     let frozen = |until_us: u64, is_open: bool, median_us: u64| {
         let mut run = Run::new(6);
         for second in 0..6 {
-            let good = if second == 2 { vec![until_us, S - 1] } else { vec![1, S - 1] };
-            let good = if second == 1 { vec![1, 500_000] } else { good };
-            run.open = is_open;
+            let good = match second {
+                1 => vec![1, 500_000],
+                2 => vec![until_us, S - 1],
+                _ => vec![1, S - 1],
+            };
+            // users who were frozen think when the second ends
+            run.open = is_open && second != 2;
             run.second(second, &good, 9_000, NONE, median_us);
         }
         assert_eq!(run.reason(), None);
-        run.silence.freeze(median_us)
+        run.silence.freeze(median_us, &[])
     };
     let told = frozen(700_000, true, 50).unwrap();
     assert!(
@@ -458,4 +462,55 @@ fn a_freeze_that_nothing_failed_of_is_told() {
     assert_eq!(frozen(400_000, true, 50), None, "less than a second");
     assert_eq!(frozen(700_000, false, 50), None, "users think");
     assert_eq!(frozen(700_000, true, 300_000), None, "answers are slow");
+}
+
+#[test]
+fn a_freeze_is_told_that_begins_before_the_window_or_ends_behind_it() {
+    let frozen = |window: std::ops::Range<u64>| {
+        let mut run = Run::new(6);
+        run.window = window.clone();
+        for second in 0..6 {
+            let good = match second {
+                2 => vec![1, 300_000],
+                3 => vec![],
+                4 => vec![600_000, S - 1],
+                _ => vec![1, S - 1],
+            };
+            run.open = true;
+            run.second(second, &good, 9_000, NONE, 50);
+        }
+        run.silence.freeze(50, &[])
+    };
+    let before = frozen(3..6).unwrap();
+    assert!(before.contains("came for 2.3s, from 2.3s") && before.contains("began before"), "{before}");
+    let behind = frozen(0..4).unwrap();
+    assert!(behind.contains("came for 2.3s, from 2.3s") && behind.contains("only a few"), "{behind}");
+}
+
+#[test]
+fn a_label_that_froze_while_others_answered_is_told() {
+    let frozen = |median_us: u64| {
+        let labels = crate::verdict::Named { name: "label `b`".into(), labels: [1].into() };
+        let mut run = Run::new(6);
+        for second in 0..6u64 {
+            let mut one = ThreadInterval::empty(0, second * S, (second + 1) * S);
+            one.in_window = true;
+            let mut answers = vec![(0, 500)];
+            answers.extend((second != 2 && second != 3).then_some((1, 400)));
+            for (label, count) in answers {
+                let mut series = crate::test_plan::series(label, Outcome::Ok, 50, count);
+                series.measured = true;
+                one.series.push(series);
+            }
+            one.open_by_label = vec![(1, 3)];
+            run.good(second * S + 1);
+            run.good(second * S + S - 1);
+            (one.quiet, one.last_good_us) = (std::mem::take(&mut run.quiet), run.last_good_us);
+            run.silence.add(&one);
+        }
+        run.silence.freeze(50, &[(labels, median_us)])
+    };
+    let told = frozen(50).unwrap();
+    assert!(told.starts_with("no answer came from label `b` for 2.0s, from 2.0s into the run on"), "{told}");
+    assert_eq!(frozen(900_000), None);
 }
