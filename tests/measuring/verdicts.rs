@@ -114,6 +114,14 @@ fn table() -> Vec<Row> {
     let slow = || Serving::Behaves(Behaviour { capacity_per_s: Some(20.0), ..Behaviour::default() });
     other("a backlog that grows", slow(), &["-r", "80/s", "-T", "30s"], &[], Fail);
     other("a backlog that grows, rate", slow(), &["-r", "80/s", "-T", "30s"], &["rate > 60/s"], Fail);
+    // 6.67 each second is what it can do
+    let slower = || Serving::Behaves(Behaviour { capacity_per_s: Some(20.0 / 3.0), ..Behaviour::default() });
+    let evenly: &[_] = &["-r", "10/s", "-T", "30s", "--for", "8s"];
+    other("a small backlog that grows evenly", slower(), evenly, &[], Fail);
+    other("a rate that it can do", slower(), &["-r", "5/s", "-T", "30s", "--for", "8s"], &[], Pass);
+    // each takes 60 ms, so that two connections carry 33 each second
+    let two: &[_] = &["-r", "60/s", "-c", "2", "-T", "30s", "--for", "4s"];
+    other("what waits for connections drains", late(), two, &[], Invalid);
     other("as fast as it can", slow(), CLOSED, &["errors = 0"], Pass);
     let ever = Duration::from_secs(3_600);
     let after = Duration::from_millis(2_300);
