@@ -300,7 +300,7 @@ impl Experiment {
         summary.warnings.extend(load.silence.freeze(median_us, &medians.collect::<Vec<_>>()));
         summary.warnings.extend(verdict::warnings(plan, totals, &load.end.not_found));
         let listed = self.options.listed.as_ref();
-        summary.warnings.extend(listed.and_then(|listed| listed.warning(totals.all.ended, true)));
+        summary.warnings.extend(listed.and_then(|listed| listed.warning(totals.all.due(), true)));
         account.drove(&load.end, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = objectives;

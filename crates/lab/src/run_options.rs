@@ -99,14 +99,15 @@ impl Listed {
     pub fn warning(&self, sent: u64, is_over: bool) -> Option<String> {
         let never = self.requests.checked_sub(sent).filter(|never| *never > 0)?;
         let verb = match (is_over, never) {
-            (true, 1) => "was never",
-            (true, _) => "were never",
+            (true, 1) => "was not",
+            (true, _) => "were not",
             (false, 1) => "is not",
             (false, _) => "are not",
         };
         let (all, way_out) = (self.requests, &self.way_out);
+        let when = if is_over { " in the measured window" } else { "" };
         Some(format!(
-            "{never} of the {all} requests of the list {verb} sent: no figure is about them; {way_out}"
+            "{never} of the {all} requests of the list {verb} sent{when}: no figure is about them; {way_out}"
         ))
     }
 }
@@ -120,7 +121,7 @@ mod tests {
         let listed = Listed { requests: 20, way_out: "give -n 20 or more".into() };
         assert_eq!(
             listed.warning(5, true).unwrap(),
-            "15 of the 20 requests of the list were never sent: no figure is about them; give -n 20 or more"
+            "15 of the 20 requests of the list were not sent in the measured window: no figure is about them; give -n 20 or more"
         );
         assert!(
             listed.warning(19, false).unwrap().starts_with("1 of the 20 requests of the list is not sent: ")

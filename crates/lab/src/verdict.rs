@@ -504,7 +504,11 @@ fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveR
         ),
     };
     if forgiven > 0.0 {
-        told += &format!("; {} failed, as is allowed", text(Metric::ErrorShare, forgiven));
+        told += &format!(
+            " ({} with the {} that may fail)",
+            text(Metric::AchievedShare, measured + forgiven),
+            text(Metric::ErrorShare, forgiven)
+        );
     }
     let steps = of.failed_steps(objective);
     if steps > 0 && matches!(objective.metric, Metric::ErrorShare | Metric::Errors) {

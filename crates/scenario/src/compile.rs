@@ -256,10 +256,13 @@ fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) ->
     let named = whole("connections", 1, USERS_MAX);
     let connections = named.unwrap_or(usual.connections).max(needed);
     if let Some((node, named)) = get("connections").zip(named).filter(|(_, named)| *named < needed) {
+        let users = load.most_users();
+        let each = match pipeline.max(streams) {
+            1 => "who hold one each".to_owned(),
+            depth => format!("of whom {depth} share one"),
+        };
         let message = format!(
-            "{named} connections are too few for {} users, who hold one each: there will be {needed}; give that many, or fewer \
-             users",
-            load.most_users()
+            "{named} connections are too few for {users} users, {each}: there will be {needed}; give that many, or fewer users"
         );
         reader.sink.warn(node.position, message);
     }

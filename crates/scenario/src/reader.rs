@@ -281,7 +281,10 @@ impl Reader<'_> {
     pub(crate) fn status(&self, node: &Node) -> Option<(u16, u16)> {
         self.parsed(node, |text| {
             let status = |text: &str| text.trim().parse().ok().filter(|code| (100..=599).contains(code));
-            let class = text.strip_suffix("xx").and_then(|first| first.parse::<u16>().ok());
+            let class = text
+                .strip_suffix("xx")
+                .or_else(|| text.strip_suffix("XX"))
+                .and_then(|first| first.parse::<u16>().ok());
             let range = match (class, text.split_once('-')) {
                 (Some(class @ 1..=5), _) => Some((class * 100, class * 100 + 99)),
                 (None, Some((low, high))) => status(low).zip(status(high)).filter(|(low, high)| low <= high),

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Style};
+use clap::builder::{Styles, UnknownArgumentValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tidemark_report::cube::{Dimension, Filter, Measure};
 use tidemark_scenario::plan::{Watch, Watched};
@@ -120,6 +120,9 @@ pub struct RunArguments {
     /// Length of the measured phase, like 60s or 5m
     #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
+    /// What others call it.
+    #[arg(long = "hold", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--for"))]
+    _hold: Option<String>,
     /// Users of a closed load. Under a load with a rate: connections, made beforehand and used in turn
     #[arg(short = 'c', long = "users", visible_alias = "connections", value_name = "N", value_parser = users)]
     pub users: Option<u32>,

@@ -23,7 +23,8 @@ pub fn ask(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Failure> {
         plan.override_users(users).map_err(|error| Failure::usage(error.to_string()))?;
     }
     for objective in &arguments.objectives {
-        plan.add_objective(objective).map_err(|error| Failure::usage(format!("--until: {error}")))?;
+        plan.add_objective(objective)
+            .map_err(|error| Failure::usage(format!("--until (--objective): {error}")))?;
     }
     if arguments.abort_early {
         plan.objectives.iter_mut().for_each(|objective| objective.abort_early = true);

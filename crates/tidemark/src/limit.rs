@@ -282,7 +282,8 @@ fn plan(arguments: &LimitArguments, settings: &[(String, String)]) -> Result<Pla
         });
     }
     for objective in &arguments.objectives {
-        plan.add_objective(objective).map_err(|error| Failure::usage(format!("--until: {error}")))?;
+        plan.add_objective(objective)
+            .map_err(|error| Failure::usage(format!("--until (--objective): {error}")))?;
     }
     plan.watch.extend(arguments.watch.iter().cloned());
     arguments.reach.ask(&mut plan, arguments.url.as_deref())?;

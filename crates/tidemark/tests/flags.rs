@@ -67,7 +67,7 @@ fn objectives_of_the_command_line_decide_as_those_of_the_scenario() {
     assert_refused(
         folder.path(),
         &["run", "s.yaml", "--until", "Hom p99<5ms"],
-        "--until: no request has the label",
+        "--until (--objective): no request has the label",
     );
     assert_refused(folder.path(), &["run", "s.yaml", "--once", "--until", "p99<5ms"], "--once");
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::UnknownArgumentValueParser;
 use tidemark_scenario::plan::Watch;
 
 use crate::driver::{DriverArguments, driver_pin};
@@ -57,6 +58,12 @@ pub struct HitArguments {
     /// Length of the measurement, like 30s or 5m [default: 10s]
     #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = length, help_heading = LOAD)]
     pub duration: Option<Duration>,
+    /// What others call it.
+    #[arg(long = "hold", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--for"))]
+    _hold: Option<String>,
+    /// What others call it.
+    #[arg(long = "out", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--save"))]
+    _out: Option<String>,
     /// Stop after exactly N requests; all of them count
     #[arg(short = 'n', long, value_name = "N", value_parser = count, help_heading = LOAD)]
     pub requests: Option<u64>,

@@ -283,8 +283,11 @@ impl Reader<'_> {
     }
 
     fn json(&self, line: &str) -> Result<Target, String> {
-        let json: Json = serde_json::from_str(line)
-            .map_err(|error| format!("it is no target of vegeta's JSON: {error}; {FORMS}"))?;
+        let json: Json = serde_json::from_str(line).map_err(|error| {
+            let reason = error.to_string();
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            format!("it is no target of vegeta's JSON: {reason} at character {}; {FORMS}", error.column())
+        })?;
         let mut target = Target::new(method(&json.method)?, self.url(&json.url)?);
         for (name, values) in &json.header {
             for value in values {
