@@ -199,7 +199,9 @@ impl Turn<'_> {
             return Step::Cut(None);
         }
         let is_sent = state.out.is_empty() && (has_ended || state.unsent == 0);
-        if has_ended && is_sent {
+        // hyper may wait for the rest of a request that was refused
+        let is_refused = state.lingers && state.waiting == Waiting::Head;
+        if (has_ended || is_refused) && is_sent {
             return Step::Done;
         }
         if is_sent && !self.knows_of_stop && state.idles_with_large_buffer() {
@@ -219,10 +221,9 @@ impl Turn<'_> {
                     state.body_refusal = Some(BodyRefusal::NoRoom);
                     Step::Again
                 }
-                // its request was refused already, and what comes behind it is of no request
-                _ if state.lingers => Step::Done,
                 _ => {
-                    state.out.extend_from_slice(request::NO_ROOM);
+                    let answer = request::no_room(state.framing.is_of_head());
+                    state.out.extend_from_slice(answer);
                     // as much as the socket takes, which is all of it
                     let _ = state.poll_send(context);
                     Step::Refused(Some(Bound::Held))

@@ -23,10 +23,15 @@ use crate::metrics::{Bound, NO_ROUTE};
 use crate::outgoing::Outgoing;
 
 const NO_ROOM_TEXT: &str = "the server's memory for requests and answers is taken; try again in a second";
-/// The answer where that is so before a head is whole.
-pub(crate) const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
     connection: close\r\nretry-after: 1\r\ncontent-length: 89\r\n\r\n\
     {\"reason\":\"the server's memory for requests and answers is taken; try again in a second\"}";
+
+/// The answer where there is no room before a head is whole; one to HEAD has no body.
+pub(crate) fn no_room(is_without_body: bool) -> &'static [u8] {
+    let body_bytes = if is_without_body { NO_ROOM_TEXT.len() + br#"{"reason":""}"#.len() } else { 0 };
+    &NO_ROOM[..NO_ROOM.len() - body_bytes]
+}
 
 /// The client has gone within its request.
 #[derive(Debug, thiserror::Error)]
@@ -288,5 +293,6 @@ mod tests {
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("content-length: {}", body.len())), "{} bytes", body.len());
         assert_eq!(serde_json::from_str::<serde_json::Value>(body).unwrap()["reason"], NO_ROOM_TEXT);
+        assert_eq!((no_room(false), no_room(true)), (NO_ROOM, format!("{head}\r\n\r\n").as_bytes()));
     }
 }
