@@ -319,7 +319,7 @@ impl Silence {
         let from = if is_system { String::new() } else { format!(" from {}", of.who) };
         let shown = match *from_us < window_begin_us {
             true => "it began before the measured window, whose response times may not show it",
-            false => "only a few long response times show it",
+            false => "only response times show it",
         };
         Some(format!(
             "no answer came{from} for {:.1}s{times}, from {:.1}s into the run on, while requests were open: none failed, and {shown}",

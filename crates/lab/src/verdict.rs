@@ -532,7 +532,11 @@ fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveR
         let short = match is_met {
             false => meets(achieved.at_most).then(|| window::is_too_short_for(&achieved, window_s)),
             true if is_part => None,
-            true => (!meets(achieved.at_least)).then(|| window::shows_no_trend(&achieved, window_s)),
+            true if meets(achieved.at_least) => None,
+            true => {
+                told = format!("{}% to {told}", significant(achieved.at_least * 100.0));
+                Some(window::shows_no_trend(window_s))
+            }
         };
         if let Some(short) = short {
             told += &format!(": {short}");

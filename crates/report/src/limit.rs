@@ -35,9 +35,10 @@ pub(crate) fn missed<'a>(
 pub fn says(found: &Found) -> String {
     let proved = proved(found);
     match found.ended {
-        Some(_) if found.disturbed > 0 && found.counted == 0 => {
-            format!("not measured: others on this machine disturbed all {} trials", found.disturbed)
-        }
+        Some(_) if found.disturbed > 0 && found.counted == 0 => match found.disturbed {
+            1 => "not measured: others on this machine disturbed the only trial".into(),
+            all => format!("not measured: others on this machine disturbed all {all} trials"),
+        },
         Some(_) if !found.is_quiet() => format!(
             "not measured: others on this machine disturbed {} of {} trials; the rest: {proved}",
             found.disturbed,
@@ -392,14 +393,17 @@ fn beside(search: &Search) -> Option<String> {
     ))
 }
 
-/// How many trials there were and how long they took: `21 trials in 174s; --budget 3m is used up; …`.
+/// How many trials there were and how long they took: `21 trials in 174s; --budget 3m leaves no time for another; …`.
 pub(crate) fn took(search: &Search, found: &Found) -> String {
     let trials = search.trials.len();
     let why = match found.ended {
         Some(Ending::Budget) => {
             let has_interval = found.low_level.is_some() && found.high_level.is_some();
             let more = if has_interval { "narrows the interval" } else { "tries more" };
-            format!("; --budget {} is used up; a longer one {more}", budget(search.options.budget_s))
+            format!(
+                "; --budget {} leaves no time for another; a longer one {more}",
+                budget(search.options.budget_s)
+            )
         }
         Some(Ending::Disturbed) => "; others kept using the machine: try again when it is quiet".into(),
         Some(Ending::Undecided) => "; more trials of this length would say no more".into(),

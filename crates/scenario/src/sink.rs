@@ -73,6 +73,11 @@ impl<'s> Sink<'s> {
         self.push(Severity::Warning, position, message);
     }
 
+    /// Whether this stands in the file, but not behind a `$`.
+    pub(crate) fn has_literal(&self, text: &str) -> bool {
+        self.text.match_indices(text).any(|(at, _)| !self.text[..at].ends_with('$'))
+    }
+
     pub(crate) fn error_at(&self, position: Position, message: String) {
         self.push(Severity::Error, position, message);
     }

@@ -123,6 +123,9 @@ pub struct RunArguments {
     /// What others call it.
     #[arg(long = "hold", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--for"))]
     _hold: Option<String>,
+    /// What others call it.
+    #[arg(long = "vus", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--users"))]
+    _vus: Option<String>,
     /// Users of a closed load. Under a load with a rate: connections, made beforehand and used in turn
     #[arg(short = 'c', long = "users", visible_alias = "connections", value_name = "N", value_parser = users)]
     pub users: Option<u32>,

@@ -37,8 +37,9 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         output::print(&text)?;
         return Ok(tidemark_lab::EXIT_PASS);
     }
-    let listed = listed(arguments, requests);
-    let too_few = most_requests(arguments.requests, &plan).and_then(|most| listed.warning(most, false));
+    let listed = (requests > 1).then(|| listed(arguments, requests));
+    let most = most_requests(arguments.requests, &plan);
+    let too_few = most.zip(listed.as_ref()).and_then(|(most, listed)| listed.warning(most, false));
     if let Some(too_few) = too_few {
         output::remark(&format!("warning: {too_few}"));
     }
@@ -54,7 +55,7 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
         sinks: shown.sinks(),
         trace: arguments.trace.options(arguments.tui)?,
         remember: !dir.temporary,
-        listed: Some(listed),
+        listed,
         before_exit: Display::before_exit(),
         ..driver
     };

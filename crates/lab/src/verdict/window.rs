@@ -1,9 +1,8 @@
 //! A measured window that is shorter than the answers take says little.
 
 use tidemark_record::{Achieved, Outcome, Totals};
-use tidemark_scenario::plan::Metric;
 
-use super::{duration_text, text};
+use super::duration_text;
 
 /// A window is to be so many times as long as the fastest answers take: then its second half shows whether they pile up.
 const TIMES: f64 = 3.0;
@@ -41,11 +40,10 @@ pub(super) fn is_too_short_for(achieved: &Achieved, measured_s: f64) -> String {
 }
 
 /// Requests piled up by so few that it may be chance, and by too many if it is none.
-pub(super) fn shows_no_trend(achieved: &Achieved, measured_s: f64) -> String {
-    let least = text(Metric::AchievedShare, achieved.at_least);
+pub(super) fn shows_no_trend(measured_s: f64) -> String {
     format!(
-        "more and more requests waited, which the measured window of {} is too short to tell from chance (if it goes on, \
-         {least}); measure for at least {:.0}s",
+        "more and more requests waited, which the measured window of {} is too short to tell from chance; measure for at least \
+         {:.0}s",
         duration_text(measured_s * 1e6),
         (2.0 * measured_s).max(LEAST_TREND_S).ceil()
     )

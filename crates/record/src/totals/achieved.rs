@@ -240,21 +240,27 @@ impl Totals {
         };
         // where more is due, more is under way
         let change = self.change(window, at_us);
-        let before = backlog(at_us) as f64 * change.unwrap_or(1.0);
+        let counted = backlog(at_us) as f64;
+        let before = counted * change.map_or(1.0, |change| change.times);
         let rise = end as f64 - before;
         let length = |from_us: u64| (window.end_us - from_us) as f64;
         let over_the_window = length(window.start_us) / length(at_us);
         let all = (rise * over_the_window).min((end as f64 - flow.in_service).max(0.0));
         let under_way = |at_us: u64| flow.labels.iter().map(|of| of.under_way(at_us)).sum::<f64>();
         let filled = (under_way(window.end_us) - under_way(at_us)) * over_the_window;
-        // both numbers vary
-        let by_chance = |deviations: f64| deviations * (before + end as f64).max(1.0).sqrt();
+        // all numbers vary
+        let variance = change.map_or(before, |change| change.variance(counted)) + end as f64;
+        let by_chance = |deviations: f64| deviations * variance.max(1.0).sqrt();
         if rise > by_chance(deviations) {
             return Growth { grown: all, filled, maybe: 0.0 };
         }
         let none = Growth { grown: 0.0, filled: 0.0, maybe: 0.0 };
-        if flow.chance.is_some() || change.is_some() {
+        if flow.chance.is_some() {
             return none;
+        }
+        let maybe = (all - filled.max(0.0)).max(0.0);
+        if change.is_some() {
+            return Growth { maybe: if rise > by_chance(MAYBE) { maybe } else { 0.0 }, ..none };
         }
         let mut ends_us: Vec<u64> =
             self.backlog.range(window.start_us..=window.end_us).map(|(at_us, _)| *at_us).collect();
@@ -276,12 +282,12 @@ impl Totals {
             }
             false => rise > 0.0 && late > MUCH_BEHIND * flow.offered as f64,
         };
-        Growth { maybe: if is_maybe { (all - filled.max(0.0)).max(0.0) } else { 0.0 }, ..none }
+        Growth { maybe: if is_maybe { maybe } else { 0.0 }, ..none }
     }
 
-    /// How many times as much was due in the window's last interval as in the one before `at_us`, its middle; none where the load
-    /// stays the same, but for chance.
-    fn change(&self, window: Window, at_us: u64) -> Option<f64> {
+    /// How the load changes from the interval before `at_us`, the window's middle, to its last; none where it stays the same, but for
+    /// chance.
+    fn change(&self, window: Window, at_us: u64) -> Option<Change> {
         if at_us <= window.start_us {
             return None;
         }
@@ -292,12 +298,31 @@ impl Totals {
         let length = |from_us: u64, to_us: u64| (to_us - from_us) as f64;
         // of as long a time
         let first = first * ratio(length(at_us, window.end_us), length(window.start_us, at_us));
-        // the one that ends the window may be short
-        let interval_us =
-            at_us - self.due.range(..at_us).next_back().map_or(window.start_us, |(to_us, _)| *to_us);
+        // those that end a phase or the window may be short
+        let ends_us: Vec<u64> = self.due.range(..=window.end_us).map(|(to_us, _)| *to_us).collect();
+        let interval_us = ends_us.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(at_us);
         let last = |to_us: u64| due(to_us.saturating_sub(interval_us), to_us);
         let is_one = (second - first).abs() > CHANGES * (first + second).sqrt();
-        is_one.then(|| ratio(last(window.end_us), last(at_us)))
+        let (from, to) = (last(at_us).max(1.0), last(window.end_us));
+        is_one.then(|| Change { times: to / from, from, to })
+    }
+}
+
+/// A load that changes within the window.
+#[derive(Clone, Copy)]
+struct Change {
+    /// How many times as much is due at the end.
+    times: f64,
+    /// Requests that were due in one interval, and in one as long.
+    from: f64,
+    to: f64,
+}
+
+impl Change {
+    /// Of a Poisson number that is taken so many times, where these are known from two others.
+    fn variance(&self, counted: f64) -> f64 {
+        let of_times = 1.0 / self.from + 1.0 / self.to.max(1.0);
+        self.times.powi(2) * (counted + 1.0 + counted.powi(2) * of_times)
     }
 }
 
@@ -539,6 +564,44 @@ mod tests {
         // it answers a hundred each second
         let overloaded = ramp(|due| 10 + due.saturating_sub(100) * due.saturating_sub(80) / 40);
         assert!((0.65..0.8).contains(&overloaded.share), "{overloaded:?}");
+    }
+
+    /// So many were due in each second, and so many were under way at its end.
+    fn changing(seconds: &[(u64, u64)]) -> Achieved {
+        let mut totals = Totals::new(&["A".into()]);
+        let mut before = 0;
+        for (second, (due, open)) in (0..).zip(seconds) {
+            let mut one = interval(0, second, second + 1);
+            (one.in_window, one.offered, one.measured_offered, one.in_flight) = (true, *due, *due, *open);
+            // a phase begins a moment later
+            if second == 3 {
+                let mut rest = interval(0, 4, 4);
+                rest.end_us += 10_000;
+                (rest.in_window, rest.in_flight) = (true, *open);
+                totals.add_interval(&rest);
+            }
+            let ended = (before + due).saturating_sub(*open) as u32;
+            one.series = vec![unqueued((0, ended, 50_000), true)];
+            before = *open;
+            totals.add_interval(&one);
+        }
+        let length_s = seconds.len() as u64;
+        let mut drain = interval(0, length_s, length_s + 9);
+        drain.series = vec![unqueued((0, before as u32, 50_000), true)];
+        totals.add_interval(&drain);
+        totals.achieved()
+    }
+
+    #[test]
+    fn a_load_that_changes_in_small_numbers_decides_nothing_by_chance() {
+        // answers take a second on average, and the load goes from 3/s to 16/s
+        for (open, end) in [(2, 15), (1, 20), (5, 14), (0, 16)] {
+            let of = changing(&[(3, 2), (3, 3), (4, 3), (2, open), (17, 9), (15, 13), (16, 15), (15, end)]);
+            assert!(of.share > 0.999, "{open} to {end}: {of:?}");
+        }
+        // from 2/s to 30/s, of which it answers 19
+        let of = changing(&[(4, 0), (9, 0), (14, 1), (18, 2), (23, 6), (28, 15)]);
+        assert!(of.at_least < 0.95, "{of:?}");
     }
 
     #[test]

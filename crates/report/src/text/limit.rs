@@ -118,7 +118,7 @@ mod tests {
             short.searches[0].ended = Some(Ending::Budget);
             let shown = summary(&short, Path::new("runs/x"), style);
             let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(flat.contains("--budget 5m is used up"), "{shown}");
+            assert!(flat.contains("--budget 5m leaves no time for another"), "{shown}");
             assert!(shown.lines().all(|line| length(line) <= width), "{width}: {shown}");
         }
         assert!(

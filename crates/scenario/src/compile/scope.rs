@@ -127,7 +127,12 @@ impl Scope {
     pub(crate) fn warn_of_unused(&self, sink: &Sink<'_>) {
         for (name, seen) in self.names.iter().zip(&self.seen) {
             if let Some((position, false)) = seen {
-                sink.warn(*position, format!("the variable \"{name}\" is set but never used"));
+                // others write variables so
+                let hint = match sink.has_literal(&format!("{{{name}}}")) {
+                    true => format!("; `{{{name}}}` is sent as it stands, write `${{{name}}}`"),
+                    false => String::new(),
+                };
+                sink.warn(*position, format!("the variable \"{name}\" is set but never used{hint}"));
             }
         }
     }

@@ -64,6 +64,9 @@ pub struct HitArguments {
     /// What others call it.
     #[arg(long = "out", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--save"))]
     _out: Option<String>,
+    /// What others call it.
+    #[arg(long = "vus", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--connections"))]
+    _vus: Option<String>,
     /// Stop after exactly N requests; all of them count
     #[arg(short = 'n', long, value_name = "N", value_parser = count, help_heading = LOAD)]
     pub requests: Option<u64>,
