@@ -118,7 +118,8 @@ impl Totals {
     /// Good answers as a share of what was due in the measured window: answers to requests of before it are none of them.
     /// What was under way at its end, or waited, and had a good answer later counts, too, but for a backlog that grew: by how
     /// much more it was than at the window's middle, as if it had grown so over the whole window. A difference that chance
-    /// makes (2.8 standard deviations of that of two Poisson numbers) is no growth, nor is what is in service: it does not wait.
+    /// makes (2.8 standard deviations of that of two Poisson numbers) is no growth, unless it rises steadily (Student's t of the
+    /// intervals' rises). Nor is what is in service: it does not wait. Where the load changes, so does what is under way.
     /// What the driver had not begun by then does not count.
     pub fn achieved(&self) -> Achieved {
         let fastest_s = self.all_service_time_us.value_at_quantile(UNQUEUED_SHARE) as f64 / 1e6;
