@@ -44,9 +44,9 @@ export function headline(summary: Summary): string {
   const missing = `${share(failedShare(summary))} had no good answer`;
   const rates = `${atLeast(summary)}${rate(summary.achieved_per_s)} of ${rate(summary.offered_per_s)} offered`;
   const { max } = summary.response_time_us;
-  const none = summary.failed_steps > 0 ? `${plural(summary.failed_steps, 'step')} of sessions failed` : 'no errors';
-  if (summary.failed === 0 && p99 === null && max !== null) return `${rates}, all within ${duration(max)}, ${none}`;
-  if (summary.failed === 0) return `${rates}, ${within('99\u202f%', p99)}, ${none}`;
+  const failures = summary.failed_steps > 0 ? `${plural(summary.failed_steps, 'step')} of sessions failed` : 'no errors';
+  if (summary.failed === 0 && p99 === null && max !== null) return `${rates}, all within ${duration(max)}, ${failures}`;
+  if (summary.failed === 0) return `${rates}, ${within('99\u202f%', p99)}, ${failures}`;
   // A run of before, and nothing was answered: its times are of nothing.
   const nothing = p99 === null || (summary.of_good_only && summary.good.requests === 0);
   if (nothing) return `${rates}, p99 not reached: ${missing}`;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use tidemark_drive::DriveEnd;
-use tidemark_record::Manifest;
 use tidemark_record::summary::{Status, Verdict};
+use tidemark_record::{Manifest, ReasonKind};
 
 use crate::verdict::duration_text;
 
@@ -25,17 +25,17 @@ pub struct Finished {
 pub fn complete(verdict: &mut Verdict, end: &DriveEnd, stopped: bool, measured_s: f64) {
     let mut missing = Vec::new();
     if stopped {
-        missing.push(format!(
+        missing.push(ReasonKind::Stopped.told(format!(
             "incomplete: stopped by the user; these are the figures of the {} measured until then",
             duration_text(measured_s * 1e6)
-        ));
+        )));
     }
     if end.lost_intervals > 0 {
-        missing.push(format!(
+        missing.push(ReasonKind::Incomplete.told(format!(
             "incomplete: {} seconds of a driving thread are in no figure, because they could not be written in time; is \
              the disk of the run directory too slow?",
             end.lost_intervals
-        ));
+        )));
     }
     if missing.is_empty() {
         return;

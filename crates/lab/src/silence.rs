@@ -274,16 +274,17 @@ impl Silence {
     }
 
     /// That the system answered nothing for a while, though requests were under way, and that none of them failed. Users of a closed
-    /// load send nothing meanwhile, so that few response times show it. Where the system answered, the same of labels.
+    /// load send nothing meanwhile, so that few response times show it. If the system as a whole did not freeze, looks for a label
+    /// that did.
     ///
-    /// `median_us`: how long answers take; the same of each of the `labels`.
+    /// `median_us`: median service time of all answers, microseconds, and of each part in `labels`.
     pub fn freeze(&self, median_us: u64, labels: &[(Named, u64)]) -> Option<String> {
         if self.has_faults {
             return None;
         }
         let (quiet, all) = (self.quiet(), self.labels.all());
         let system = Heard { who: SYSTEM, labels: Some(&all), good: self.good, quiet, looks: 1 };
-        self.freeze_of(&system, median_us).or_else(|| {
+        self.freeze_of(&system, true, median_us).or_else(|| {
             let (begin_us, end_us) = self.known?;
             let seconds = self.window.map_or(0, |(begin_us, end_us)| (end_us - begin_us) / SECOND_US);
             let looks = labels.len() * usize::try_from(seconds).unwrap_or(usize::MAX).max(1);
@@ -292,14 +293,14 @@ impl Silence {
                 let quiet = quiet.into_iter().map(|(begin_us, end_us)| Quiet { begin_us, end_us }).collect();
                 let good = self.labels.good(&part.labels);
                 let part = Heard { who: &part.name, labels: Some(&part.labels), good, quiet, looks };
-                self.freeze_of(&part, *median_us)
+                self.freeze_of(&part, false, *median_us)
             })
         })
     }
 
-    fn freeze_of(&self, of: &Heard<'_>, median_us: u64) -> Option<String> {
+    /// `is_system`: whether it is of all requests, whatever their label.
+    fn freeze_of(&self, of: &Heard<'_>, is_system: bool, median_us: u64) -> Option<String> {
         let (window_begin_us, _) = self.window?;
-        let is_system = of.who == SYSTEM;
         let labels = of.labels.filter(|_| !is_system);
         let failing = Heard { who: of.who, labels, good: of.good, quiet: Vec::new(), looks: of.looks };
         let frozen = of.quiet.iter().filter_map(|one| {
@@ -318,11 +319,11 @@ impl Silence {
         };
         let from = if is_system { String::new() } else { format!(" from {}", of.who) };
         let shown = match *from_us < window_begin_us {
-            true => "it began before the measured window, whose response times may not show it",
-            false => "only response times show it",
+            true => "it began before the measured window, so response times may not show it",
+            false => "look at the response times",
         };
         Some(format!(
-            "no answer came{from} for {:.1}s{times}, from {:.1}s into the run on, while requests were open: none failed, and {shown}",
+            "no answer came{from} for {:.1}s{times}, from {:.1}s into the run on, while requests were open: no request failed; {shown}",
             *length_us as f64 / 1e6,
             *from_us as f64 / 1e6
         ))

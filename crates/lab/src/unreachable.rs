@@ -19,7 +19,7 @@
 
 use tidemark_record::manifest::ObjectiveResult;
 use tidemark_record::summary::{Status, Verdict};
-use tidemark_record::{LabelTotals, Merged, Totals, rank};
+use tidemark_record::{LabelTotals, Merged, ReasonKind, Totals, rank};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, LoadModel, Metric, Objective, Op, SessionKind, Spacing};
 
@@ -48,7 +48,9 @@ impl Unreachable {
             verdict.status = Status::Fail;
         }
         let at = if verdict.status == Status::Invalid { verdict.reasons.len() } else { 0 };
-        verdict.reasons.insert(at, format!("cut short: {}", self.reason));
+        let objective = results.get(self.index).map_or("", |result| &result.objective);
+        let told = format!("cut short: {}", self.reason);
+        verdict.reasons.insert(at, ReasonKind::OutOfReach.of_objective(objective, told));
     }
 }
 

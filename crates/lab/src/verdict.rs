@@ -42,9 +42,9 @@ pub(crate) use parts::{Named, judged_by_silence};
 use std::time::Duration;
 
 use tidemark_drive::NotFound;
-use tidemark_record::Totals;
 use tidemark_record::manifest::{ObjectiveResult, Undecided};
 use tidemark_record::summary::{BOTTLENECK, Process, Status, Summary, Verdict};
+use tidemark_record::{Reason, ReasonKind, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, Load, LoadModel, Metric, Objective};
 
@@ -52,13 +52,6 @@ use crate::silence::{Failure, Outage};
 use allowed::Allowed;
 use figure::{Both, Measured};
 use users::Lost;
-
-/// What stands in front of a reason that is about the driver, and of one that is about the machine. What the first means is said
-/// once: [`BOTTLENECK`].
-pub(crate) const DRIVER_BOUND: &str = "driver-bound: ";
-pub(crate) const MACHINE_BOUND: &str = "machine-bound: ";
-/// What stands between an objective that was missed and what was measured of it.
-pub(crate) const MISSED: &str = " missed: ";
 
 /// What a run is judged by.
 pub struct Evidence<'a> {
@@ -131,11 +124,15 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         let unmet = results.iter_mut().filter(|of| !of.met && !of.default && !of_the_ledger(&of.objective));
         unmet.for_each(|of| (of.undecided, of.undecided_by) = (true, Some(Undecided::DriverBound)));
     }
-    let not_decided = |results: &[ObjectiveResult], by_driver: bool| -> Vec<String> {
+    let not_decided = |results: &[ObjectiveResult], by_driver: bool| -> Vec<Reason> {
         let undecided = results
             .iter()
             .filter(|of| of.undecided && (of.undecided_by == Some(Undecided::DriverBound)) == by_driver);
-        undecided.map(|of| format!("{} is not decided: {}", of.objective, of.measured)).collect()
+        let told = |of: &ObjectiveResult| {
+            let says = format!("{} is not decided: {}", of.objective, of.measured);
+            ReasonKind::NotDecided.of_objective(&of.objective, says)
+        };
+        undecided.map(told).collect()
     };
     let mut undecided = not_decided(&results, true);
     let mut unknown = not_decided(&results, false);
@@ -143,7 +140,8 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
 
     let outages = evidence.outages.iter().filter(|_| evidence.system_ended.is_none());
     let (heard, unheard): (Vec<&Outage>, Vec<&Outage>) = outages.partition(|outage| outage.is_heard());
-    let mut failed: Vec<String> = evidence.system_ended.into_iter().map(str::to_owned).collect();
+    let ended = evidence.system_ended.into_iter().map(|told| ReasonKind::SystemEnded.told(told));
+    let mut failed: Vec<Reason> = ended.collect();
     let mut machine_silent: Vec<String> = Vec::new();
     let mut silent = Vec::new();
     let mut was_bound = false;
@@ -155,13 +153,13 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         match silent_for_want_of_a_core(evidence, outage) {
             // of several silences the process is named once
             Some(told) => told.into_iter().for_each(|told| push_once(&mut machine_silent, told)),
-            None => silent.push(outage.reason.clone()),
+            None => silent.push(ReasonKind::Silent.told(&outage.reason)),
         }
     }
     failed.extend(few(silent, "were silent"));
     let missed = results.iter().filter(|of| !of.met && !of.undecided && !of_the_ledger(&of.objective));
     let missed = missed.filter(|of| !(is_empty && of.default));
-    failed.extend(missed.map(|of| format!("{}{MISSED}{}", of.objective, of.measured)));
+    failed.extend(missed.map(missed_objective));
     let failing = parts::failing(plan, &undisturbed);
     was_bound |= results.iter().any(|of| of.undecided_by == Some(Undecided::Connections));
     if lacks_connections && failing.is_empty() {
@@ -174,9 +172,12 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             u16::try_from(index).is_ok_and(|index| !is_allowed_to_fail(plan, About::Group(index)))
         };
         let failing = undisturbed.failing_groups().filter(|(group, ..)| is_judged(*group));
-        failed.extend(failing.map(|(group, due, never_ended)| match (&plan.groups[group], never_ended) {
-            (name, true) => format!("group `{name}` never ended within the load and its drain, {due} times"),
-            (name, false) => format!("all {due} groups `{name}` failed"),
+        failed.extend(failing.map(|(group, due, never_ended)| {
+            match (&plan.groups[group], never_ended) {
+                (name, true) => ReasonKind::PartFailed
+                    .told(format!("group `{name}` never ended within the load and its drain, {due} times")),
+                (name, false) => ReasonKind::AllFailed.told(format!("all {due} groups `{name}` failed")),
+            }
         }));
     }
     let is_behind = results.iter().any(|of| !of.met && of.objective == ACHIEVED);
@@ -185,24 +186,26 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
     for (told, is_short_window) in behind {
         match is_short_of_cores {
             _ if is_short_window && evidence.is_part => {}
-            _ if is_short_window => unknown.push(told),
+            _ if is_short_window => unknown.push(ReasonKind::ShortWindow.told(told)),
             _ if lacks_connections => {
                 was_bound = true;
-                unknown.push(told);
+                unknown.push(ReasonKind::Connections.told(told));
             }
-            _ if undisturbed.limited => undecided.push(told),
+            _ if undisturbed.limited => undecided.push(told.into()),
             Some(process) => {
                 machine_bound.push(told);
                 push_once(&mut machine_bound, machine::in_words(process, summary));
             }
-            None => failed.push(told),
+            None => failed.push(ReasonKind::FellBehind.told(told)),
         }
     }
     // what a fault does to users is asked for
     match users::lost(plan, &all).filter(|_| evidence.undisturbed.is_none() && !is_empty) {
-        Some(Lost::Failed(told)) => failed.push(told),
-        Some(Lost::MaybeDriver(told)) => undecided.push(told),
-        Some(Lost::ShortWindow(told)) if !evidence.is_part => unknown.push(told),
+        Some(Lost::Failed(told)) => failed.push(ReasonKind::UsersWaited.told(told)),
+        Some(Lost::MaybeDriver(told)) => undecided.push(told.into()),
+        Some(Lost::ShortWindow(told)) if !evidence.is_part => {
+            unknown.push(ReasonKind::ShortWindow.told(told));
+        }
         Some(Lost::ShortWindow(_)) | None => {}
     }
     let is_decided = undecided.is_empty() && machine_bound.is_empty();
@@ -212,19 +215,23 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
             true => {
                 let told = window::is_too_short(summary.measured_s, totals.achieved().fastest_s);
                 unknown.retain(|other| *other != told);
-                unknown.insert(0, told);
+                unknown.insert(0, ReasonKind::ShortWindow.told(told));
             }
-            false => failed.push("no good answer came within the measured window".into()),
+            false => {
+                let told = "no good answer came within the measured window";
+                failed.push(ReasonKind::NoGoodAnswer.told(told));
+            }
         }
     }
     if !evidence.is_part && !is_empty {
-        unknown.extend(never_reached(plan, totals, evidence.not_found));
+        let never = never_reached(plan, totals, evidence.not_found);
+        unknown.extend(never.into_iter().map(|told| ReasonKind::NeverReached.told(told)));
     }
     if was_bound {
-        unknown.insert(0, connections::told(plan, totals));
+        unknown.insert(0, ReasonKind::Connections.told(connections::told(plan, totals)));
     }
     let mut invalid = unknown;
-    let mut driver_bound = Vec::new();
+    let mut driver_bound: Vec<String> = Vec::new();
     driver_bound.extend(unheard.iter().map(|outage| {
         let Outage { reason, unheard_share, .. } = outage;
         let waited = unheard_share * 100.0;
@@ -243,7 +250,7 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
         match all.unanswered(phases.max().unwrap_or_default()) {
             (0, _) => {
                 is_driver_bound |= !limits.is_empty();
-                invalid.push(format!("nothing measured: {none_due}"));
+                invalid.push(ReasonKind::NothingMeasured.told(format!("nothing measured: {none_due}")));
             }
             (count, 0) => {
                 is_driver_bound = true;
@@ -251,47 +258,49 @@ pub fn judge(evidence: &Evidence<'_>) -> (Verdict, Vec<ObjectiveResult>) {
                     "{none_due}, as {count} from before it still waited; the load generator may be why"
                 ));
             }
-            (_, count) => failed.push(format!(
+            (_, count) => failed.push(ReasonKind::NoGoodAnswer.told(format!(
                 "the system gave no good answer in the measured window of {length_s:.1}s: {count} requests sent before it were still waiting and failed"
-            )),
+            ))),
         }
     }
-    driver_bound.extend(undecided);
+    driver_bound.extend(undecided.iter().map(|of| of.to_string()));
     if is_driver_bound {
         driver_bound.extend(limits.iter().cloned());
     }
     let explained = driver_bound.iter().enumerate();
     let explained = explained.map(|(i, told)| (if i == 0 { BOTTLENECK } else { "" }, told));
-    invalid.extend(explained.map(|(means, told)| format!("{DRIVER_BOUND}{means}{told}")));
+    invalid.extend(explained.map(|(means, told)| ReasonKind::DriverBound.told(format!("{means}{told}"))));
     let machine_bound = machine_bound.into_iter().chain(machine_silent);
-    invalid.extend(machine_bound.map(|told| format!("{MACHINE_BOUND}{told}")));
+    invalid.extend(machine_bound.map(|told| ReasonKind::MachineBound.told(told)));
     let never = summary.faults.iter().filter(|fault| fault.begin_us.is_none());
-    invalid
-        .extend(never.filter_map(|fault| Some(format!("no `{}`: {}", fault.fault, fault.error.as_ref()?))));
+    invalid.extend(never.filter_map(|fault| {
+        Some(ReasonKind::Fault.told(format!("no `{}`: {}", fault.fault, fault.error.as_ref()?)))
+    }));
     let faults = || plan.faults.iter().zip(&summary.faults);
     let unseen = faults().filter(|(fault, record)| {
         let is_raised = || summary.faults.iter().any(|other| record.is_raised_by(other));
         fault.lasts.is_some() && record.is_not_put_right() && !is_raised()
     });
     invalid.extend(unseen.map(|(_, record)| {
-        format!(
+        ReasonKind::Fault.told(format!(
             "`{}`: {} was not ready again before the load ended, so that nothing says how the system goes on; \
              let the load last longer, or leave it a processor to start on",
             record.fault, record.target
-        )
+        ))
     }));
     // the driver had not what it was to send, whatever came of that
     let changed = plan.changed_files();
     let shorter = changed.iter().filter(|change| change.is_shorter);
-    let shorter: Vec<String> =
-        shorter.map(|change| format!("not everything could be sent: {}", change.words)).collect();
+    let not_sent =
+        |words: &str| ReasonKind::NotAllSent.told(format!("not everything could be sent: {words}"));
+    let shorter: Vec<Reason> = shorter.map(|change| not_sent(&change.words)).collect();
     if !shorter.is_empty() {
         invalid.splice(0..0, shorter);
         invalid.append(&mut failed);
     }
     // whoever only computes keeps the driver from everything else, whatever comes of that
     if let Some(told) = driver::only_computed(summary).filter(|_| evidence.system_ended.is_none()) {
-        invalid.insert(0, told);
+        invalid.insert(0, ReasonKind::Computing.told(told));
         invalid.append(&mut failed);
         for of in results.iter_mut().filter(|of| !of_the_ledger(&of.objective)) {
             (of.met, of.undecided, of.undecided_by) = (false, true, Some(Undecided::DriverBound));
@@ -326,11 +335,17 @@ fn machine_bound(evidence: &Evidence<'_>, results: &mut [ObjectiveResult]) -> Ve
     told
 }
 
+/// That an objective was missed.
+pub(crate) fn missed_objective(of: &ObjectiveResult) -> Reason {
+    ReasonKind::Missed.of_objective(&of.objective, format!("{} missed: {}", of.objective, of.measured))
+}
+
 /// Reasons of labels, groups, targets or kinds of sessions, each of which says the same of another one.
-fn few(mut reasons: Vec<String>, did: &str) -> Vec<String> {
+fn few(mut reasons: Vec<Reason>, did: &str) -> Vec<Reason> {
     if let Some(more) = reasons.len().checked_sub(PARTS_TOLD).filter(|more| *more > 0) {
         reasons.truncate(PARTS_TOLD);
-        reasons.push(format!("{more} more {did}: see the tables by label and group"));
+        let kind = reasons.first().map_or(ReasonKind::Other, Reason::kind);
+        reasons.push(kind.told(format!("{more} more {did}: see the tables by label and group")));
     }
     reasons
 }
@@ -505,7 +520,7 @@ fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveR
     };
     if forgiven > 0.0 {
         told += &format!(
-            " ({} with the {} that may fail)",
+            " ({} if the {} that may fail is counted)",
             text(Metric::AchievedShare, measured + forgiven),
             text(Metric::ErrorShare, forgiven)
         );
@@ -535,7 +550,7 @@ fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveR
             true if meets(achieved.at_least) => None,
             true => {
                 told = format!("{}% to {told}", significant(achieved.at_least * 100.0));
-                Some(window::shows_no_trend(window_s))
+                Some(window::shows_no_trend(&achieved, window_s))
             }
         };
         if let Some(short) = short {

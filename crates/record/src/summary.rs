@@ -9,6 +9,7 @@ use crate::OwnKind;
 pub use crate::distribution::Latency;
 use crate::fault::Fault;
 use crate::maintenance::Maintenance;
+use crate::reason::{Of, Reason};
 
 /// What a run is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,12 +24,60 @@ pub enum Status {
 }
 
 /// Verdict with its reasons, the first the weightiest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "WrittenVerdict", into = "WrittenVerdict")]
 pub struct Verdict {
     /// Pass, fail or invalid.
     pub status: Status,
     /// A line each; for example `driver-bound: …`, `p99 < 50ms missed: 71.2ms`.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
+}
+
+impl Verdict {
+    /// All reasons, with this between two.
+    pub fn in_words(&self, between: &str) -> String {
+        self.reasons.iter().map(|reason| &**reason).collect::<Vec<_>>().join(between)
+    }
+}
+
+/// Verdict with its reasons, the first the weightiest.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct WrittenVerdict {
+    /// Pass, fail or invalid.
+    status: Status,
+    /// A line each; for example `driver-bound: …`, `p99 < 50ms missed: 71.2ms`.
+    reasons: Vec<String>,
+    /// What each of them is about, in the same order. Absent where there is none, and in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kinds: Vec<Of>,
+}
+
+impl From<WrittenVerdict> for Verdict {
+    fn from(written: WrittenVerdict) -> Verdict {
+        let kinds = written.kinds.into_iter().chain(std::iter::repeat_with(Of::default));
+        let reasons = written.reasons.into_iter().zip(kinds);
+        Verdict {
+            status: written.status,
+            reasons: reasons.map(|(text, of)| Reason::with(text, of)).collect(),
+        }
+    }
+}
+
+impl From<Verdict> for WrittenVerdict {
+    fn from(verdict: Verdict) -> WrittenVerdict {
+        let (reasons, kinds) = verdict.reasons.into_iter().map(Reason::into_parts).unzip();
+        WrittenVerdict { status: verdict.status, reasons, kinds }
+    }
+}
+
+impl JsonSchema for Verdict {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Verdict".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        WrittenVerdict::json_schema(generator)
+    }
 }
 
 /// The good answers by themselves: what the other percentiles would be if nobody had asked for the rest.

@@ -9,7 +9,7 @@ use crate::error::{RecordError, damaged, io_error};
 use crate::journal::{self, Entry};
 use crate::summary::{Status, Verdict};
 use crate::told::{Told, take_operations};
-use crate::{Event, Manifest, RunWriter, directory, files, ledger, summarize, summary};
+use crate::{Event, Manifest, ReasonKind, RunWriter, directory, files, ledger, summarize, summary};
 
 /// Makes a run of what a run that did not come to its end has recorded. Its verdict is `invalid`, and says so.
 ///
@@ -122,7 +122,7 @@ fn verdict(manifest: &Manifest, stopped: bool, end_us: u64) -> Verdict {
             end_us as f64 / 1e6
         ),
     };
-    Verdict { status: Status::Invalid, reasons: vec![reason] }
+    Verdict { status: Status::Invalid, reasons: vec![ReasonKind::Incomplete.told(reason)] }
 }
 
 /// What it entered in its ledger, of which nobody has read back anything.

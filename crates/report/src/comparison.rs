@@ -21,8 +21,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tidemark_record::summary::{Latency, Status, Summary, Verdict};
 use tidemark_record::{
-    ComparedRuns, Distribution, Manifest, Merged, Outcome, Part, RecordError, Run, SYSTEM, merge_merged,
-    new_merged,
+    ComparedRuns, Distribution, Manifest, Merged, Outcome, Part, Reason, RecordError, Run, SYSTEM,
+    merge_merged, new_merged,
 };
 
 use crate::json::schema_of;
@@ -323,7 +323,7 @@ fn worst<'m>(runs: impl Iterator<Item = &'m Manifest>) -> Verdict {
         Status::Invalid => 1,
         Status::Fail => 2,
     };
-    let (mut status, mut reasons) = (None, Vec::<String>::new());
+    let (mut status, mut reasons) = (None, Vec::<Reason>::new());
     for verdict in runs.map(starved::verdict) {
         if status.is_none_or(|worst| rank(worst) < rank(verdict.status)) {
             status = Some(verdict.status);
@@ -419,7 +419,7 @@ pub(crate) mod tests {
             writer.add_interval(&one).unwrap();
         }
         let mut summary = summarize(writer.totals(), dir);
-        summary.verdict = Verdict { status, reasons: vec![format!("it is {status:?}")] };
+        summary.verdict = Verdict { status, reasons: vec![format!("it is {status:?}").into()] };
         summary.processes = vec![Process {
             name: SYSTEM.into(),
             cpu_s,

@@ -41,7 +41,7 @@ pub fn xml(run: &Run) -> String {
 
 /// The file where there is no run: the verdict alone.
 pub fn without_a_run(scenario: &str, of: &Verdict) -> String {
-    document(scenario, NO_TIME, 0.0, "    <properties/>\n", &[verdict(of)], &of.reasons.join("\n"))
+    document(scenario, NO_TIME, 0.0, "    <properties/>\n", &[verdict(of)], &of.in_words("\n"))
 }
 
 fn document(
@@ -119,7 +119,7 @@ impl Case {
 }
 
 fn verdict(verdict: &Verdict) -> Case {
-    let reasons = verdict.reasons.join("\n");
+    let reasons = verdict.in_words("\n");
     let result = match verdict.status {
         Status::Pass => CaseResult::Passed,
         Status::Fail => CaseResult::Failure("fail", reasons),

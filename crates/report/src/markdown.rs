@@ -558,7 +558,7 @@ mod tests {
         let log: String = (0..40).map(|n| format!("\n  | {n} {}", "word ".repeat(20))).collect();
         let end = "\n  |   File \"svc.py\"\n  | ```` <b>\n  | FATAL: the real reason";
         run.manifest.summary.verdict.reasons =
-            vec![format!("it ended; its log:{log}{end}"), "another".into()];
+            vec![format!("it ended; its log:{log}{end}").into(), "another".into()];
         run.manifest.notes = vec![format!("{} do this", "a note that is long ".repeat(50))];
         let text = summary(&run);
         let quoted =

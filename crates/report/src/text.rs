@@ -16,7 +16,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style as Paint};
 use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Latency, Status, Summary};
-use tidemark_record::{Outcome, RecordError, Run};
+use tidemark_record::{Outcome, Reason, ReasonKind, RecordError, Run};
 
 use self::percentiles::Times;
 use crate::quote::Quote;
@@ -254,7 +254,7 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
         Status::Fail => ("FAIL", BAD),
         Status::Invalid => ("INVALID", BAD),
     };
-    let unsaid = [met(manifest)];
+    let unsaid = [met(manifest).into()];
     let reasons = match verdict.status {
         Status::Pass if verdict.reasons.is_empty() => &unsaid[..],
         _ => &verdict.reasons[..],
@@ -299,7 +299,7 @@ fn verdict(text: &mut Text, manifest: &Manifest) {
 
 /// Whether the figures are of a part of the run and no reason says so.
 pub(crate) fn is_partial(manifest: &Manifest) -> bool {
-    let says = |reason: &String| reason.starts_with("incomplete: stopped by the user");
+    let says = |reason: &Reason| reason.kind() == ReasonKind::Stopped;
     (manifest.interrupted || manifest.cut_short.is_some())
         && !manifest.summary.verdict.reasons.iter().any(says)
 }
@@ -552,7 +552,7 @@ fn errors(text: &mut Text, manifest: &Manifest) {
         let is_of_steps = kind.kind == Outcome::Variable.name();
         let steps = if is_of_steps { manifest.summary.failed_steps } else { 0 };
         let more = match (kind.count, kind.known_after_us.p50.zip(kind.known_after_us.max)) {
-            _ if steps > 0 => format!("  and {} of sessions, which sent no request", counted_steps(steps)),
+            (0, _) if steps > 0 => String::new(),
             (0, _) => "  outside the measured window".into(),
             (_, Some((p50, max))) => {
                 let [p50, max] = [p50, max].map(|us| duration(us as f64));
@@ -560,7 +560,11 @@ fn errors(text: &mut Text, manifest: &Manifest) {
             }
             _ => String::new(),
         };
-        let more = cut(&more, text.width - INDENT - 19, text.ellipsis());
+        let of_steps = match steps {
+            0 => String::new(),
+            _ => format!("  and {} of sessions, which sent no request", counted_steps(steps)),
+        };
+        let more = cut(&(of_steps + &more), text.width - INDENT - 19, text.ellipsis());
         text.line(&format!("{:INDENT$}{counted}{:>9}{more}", "", count(kind.count)));
         if kind.kind == Outcome::Connect.name() && kind.count > 0 {
             let says = "from when they were due, with the wait before another try (100ms at most)";

@@ -259,7 +259,7 @@ fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) ->
         let users = load.most_users();
         let each = match pipeline.max(streams) {
             1 => "who hold one each".to_owned(),
-            depth => format!("of whom {depth} share one"),
+            depth => format!("{depth} to a connection"),
         };
         let message = format!(
             "{named} connections are too few for {users} users, {each}: there will be {needed}; give that many, or fewer users"

@@ -120,10 +120,10 @@ pub struct RunArguments {
     /// Length of the measured phase, like 60s or 5m
     #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
-    /// What others call it.
+    /// No flag here: the error names the one that is.
     #[arg(long = "hold", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--for"))]
     _hold: Option<String>,
-    /// What others call it.
+    /// No flag here: the error names the one that is.
     #[arg(long = "vus", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--users"))]
     _vus: Option<String>,
     /// Users of a closed load. Under a load with a rate: connections, made beforehand and used in turn

@@ -76,8 +76,8 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     })?;
 
     let mut run = carry_out::open(&finished.run_dir)?;
-    let notes = run.manifest.notes.iter_mut().chain(&mut run.manifest.summary.verdict.reasons);
-    notes.for_each(|note| *note = in_flags(note));
+    run.manifest.notes.iter_mut().for_each(|note| *note = in_flags(note));
+    run.manifest.summary.verdict.reasons.iter_mut().for_each(|reason| reason.in_words(in_flags));
     let mut page = Ok(());
     if dir.temporary {
         run.manifest.summary.run_dir.clear();

@@ -137,7 +137,7 @@ impl ResultArguments {
             return failure;
         }
         let status = if failure.status == EXIT_FAIL { Status::Fail } else { Status::Invalid };
-        let verdict = Verdict { status, reasons: vec![failure.message.clone()] };
+        let verdict = Verdict { status, reasons: vec![failure.message.clone().into()] };
         let mut outcomes = Outcomes::default();
         if let Some(file) = &self.junit {
             outcomes.add(write("--junit", file, &junit::without_a_run(scenario, &verdict)));

@@ -4,11 +4,10 @@ use tidemark_limit::{
     AnswerSize, Cores, Figures, GoalResult, NotCounted, Starved, Trial, TrialPlan, student,
 };
 use tidemark_record::summary::{Status, Step, Summary};
-use tidemark_record::{DRIVER, Manifest, SYSTEM};
+use tidemark_record::{DRIVER, Manifest, Reason, ReasonKind, SYSTEM};
 
 use super::goals::Goals;
 use super::tally::{Flow, Tally};
-use crate::verdict::{DRIVER_BOUND, MACHINE_BOUND, MISSED};
 
 /// A hypervisor that takes a larger share of the cores disturbs.
 const STEAL_SHARE: f64 = 0.05;
@@ -89,11 +88,12 @@ fn failure(goals: &Goals, seen: &[GoalResult], by_chance: &[bool], manifest: &Ma
     let short =
         goals.all.iter().zip(by_chance).filter_map(|(goal, by_chance)| by_chance.then_some(&goal.text));
     let left_out: Vec<&String> = goals.left_out.iter().chain(short).collect();
-    let is_about =
-        |reason: &str, text: &str| reason.strip_prefix(text).is_some_and(|rest| rest.starts_with(MISSED));
-    let is_left_out = |reason: &&String| left_out.iter().any(|text| is_about(reason, text));
+    let is_left_out = |reason: &&Reason| {
+        reason.kind() == ReasonKind::Missed
+            && reason.objective().is_some_and(|of| left_out.iter().any(|text| *text == of))
+    };
     // the last lines of a log stand in the trial's own report
-    let line = |reason: &String| reason.lines().next().unwrap_or_default().trim_end_matches(':').to_owned();
+    let line = |reason: &Reason| reason.lines().next().unwrap_or_default().trim_end_matches(':').to_owned();
     verdict.reasons.iter().find(|reason| !is_left_out(reason)).map(line)
 }
 
@@ -123,14 +123,14 @@ fn by_seconds(flows: &[Flow], measured_s: f64) -> Option<f64> {
 fn driver_bound(manifest: &Manifest) -> String {
     let reasons = &manifest.summary.verdict.reasons;
     let limits = &manifest.summary.driver.limits;
-    let reason = limits.first().or(reasons.first()).map_or("nothing was measured", String::as_str);
-    reason.strip_prefix(DRIVER_BOUND).unwrap_or(reason).to_owned()
+    let limit = limits.first().map(String::as_str);
+    limit.or(reasons.first().map(Reason::detail)).unwrap_or("nothing was measured").to_owned()
 }
 
 /// Why the machine was the limit, if the verdict says so; the last reason says by whom.
 fn machine_bound(manifest: &Manifest) -> Option<String> {
     let mut reasons = manifest.summary.verdict.reasons.iter().rev();
-    reasons.find_map(|reason| reason.strip_prefix(MACHINE_BOUND)).map(str::to_owned)
+    reasons.find(|reason| reason.kind() == ReasonKind::MachineBound).map(|reason| reason.detail().to_owned())
 }
 
 /// Who else had the machine, where the system or the driver was without a core for it.
@@ -229,11 +229,21 @@ mod tests {
         }
     }
 
+    /// `p99 < 50ms missed: 1s`, `driver-bound: its threads`, or another one.
+    fn reason(text: &str) -> Reason {
+        match (text.split_once(" missed: "), text.split_once(": ")) {
+            (Some((objective, _)), _) => ReasonKind::Missed.of_objective(objective, text),
+            (_, Some(("driver-bound", told))) => ReasonKind::DriverBound.told(told),
+            (_, Some(("machine-bound", told))) => ReasonKind::MachineBound.told(told),
+            _ => text.into(),
+        }
+    }
+
     /// A run on four cores that came to this.
     fn manifest(status: Status, reasons: &[&str], met: bool) -> Manifest {
         let mut summary = summarize(&Totals::new(&[]), Path::new("x"));
         summary.requests = 100;
-        summary.verdict = Verdict { status, reasons: reasons.iter().map(|text| (*text).into()).collect() };
+        summary.verdict = Verdict { status, reasons: reasons.iter().map(|text| reason(text)).collect() };
         let mut manifest = Manifest::new("x", Vec::new(), summary);
         manifest.machine.cores = 4;
         let result = |met| ObjectiveResult { met, measured: "0%".into(), ..ObjectiveResult::default() };

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tidemark_record::{LabelTotals, Outcome, Totals};
+use tidemark_record::{LabelTotals, Outcome, Reason, ReasonKind, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, LoadModel, Metric, Op, Phase, SessionKind, Stream};
 
@@ -36,20 +36,20 @@ struct Part<'a> {
 }
 
 /// What failed of a label, a group, a target, or a kind of sessions, beyond what may.
-pub(super) fn failing(plan: &Plan, measured: &Measured<'_>) -> Vec<String> {
+pub(super) fn failing(plan: &Plan, measured: &Measured<'_>) -> Vec<Reason> {
     let (labels, groups) = (labels(plan, measured), groups(plan, measured));
     let unions = unions(plan, measured);
     let looks = labels.len() + groups.len() + unions.len();
     let allowed = Allowed::of(plan);
     let told = |part: &Part<'_>| failing_part(part, measured, &allowed, looks);
-    let failing: Vec<String> = labels.iter().chain(&groups).filter_map(told).collect();
+    let failing: Vec<Reason> = labels.iter().chain(&groups).filter_map(told).collect();
     match failing.is_empty() {
         true => unions.iter().filter_map(told).collect(),
         false => failing,
     }
 }
 
-fn failing_part(part: &Part<'_>, measured: &Measured<'_>, allowed: &Allowed, looks: usize) -> Option<String> {
+fn failing_part(part: &Part<'_>, measured: &Measured<'_>, allowed: &Allowed, looks: usize) -> Option<Reason> {
     let of = &part.of;
     let spoiled = measured.maybe_spoiled(of, part.is_group);
     let cut_off = if part.may_be_cut_off { of.measured[Outcome::Unfinished as usize] } else { 0 };
@@ -61,12 +61,12 @@ fn failing_part(part: &Part<'_>, measured: &Measured<'_>, allowed: &Allowed, loo
     }
     let what = if part.is_group { "groups" } else { "requests of" };
     Some(match failed == due {
-        true => format!("all {due} {what} {name} failed"),
-        false => format!(
+        true => ReasonKind::AllFailed.told(format!("all {due} {what} {name} failed")),
+        false => ReasonKind::PartFailed.told(format!(
             "{failed} of {due} {what} {name} failed ({}), which is more than `{}` allows, beyond chance",
             text(Metric::ErrorShare, failed as f64 / due as f64),
             allowed.text
-        ),
+        )),
     })
 }
 

@@ -40,7 +40,11 @@ pub(super) fn is_too_short_for(achieved: &Achieved, measured_s: f64) -> String {
 }
 
 /// Requests piled up by so few that it may be chance, and by too many if it is none.
-pub(super) fn shows_no_trend(measured_s: f64) -> String {
+pub(super) fn shows_no_trend(achieved: &Achieved, measured_s: f64) -> String {
+    if achieved.load_changes {
+        let told = "more requests waited than the change of the load explains, which may be chance; measure each level by itself";
+        return told.into();
+    }
     format!(
         "more and more requests waited, which the measured window of {} is too short to tell from chance; measure for at least \
          {:.0}s",

@@ -13,12 +13,12 @@
 //! A `fail` of this kind stands whatever the measurement is worth: that something was lost is proven also where the
 //! driver was the limit.
 
-use tidemark_record::Manifest;
 use tidemark_record::manifest::ObjectiveResult;
 use tidemark_record::summary::{Ledger, Status, Verdict, Verified};
+use tidemark_record::{Manifest, Reason, ReasonKind};
 use tidemark_scenario::plan::{Metric, Objective};
 
-use crate::verdict::{holds, text};
+use crate::verdict::{holds, missed_objective, text};
 use crate::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS};
 
 /// What is measured of losses where there was nothing to lose: that nothing is gone proves nothing then.
@@ -54,17 +54,17 @@ pub fn judge(
         };
         // where it could not be verified that is reason enough
         if !result.met && (verified.is_some() || !asked) {
-            reasons.push(format!("{} missed: {}", result.objective, result.measured));
+            reasons.push(missed_objective(&result));
         }
         results.iter_mut().filter(|of| of.objective == result.objective).for_each(|of| *of = result.clone());
     }
     if let Some(hint) = verified.filter(|of| of.lost > 0).and_then(|of| of.hint.as_ref()) {
-        reasons.extend((!reasons.is_empty()).then(|| hint.clone()));
+        reasons.extend((!reasons.is_empty()).then(|| ReasonKind::Ledger.told(hint)));
     }
     let mut status = if reasons.is_empty() { before.status } else { Status::Fail };
     reasons.extend(before.reasons.iter().cloned());
     if let Some(reason) = ledger.and_then(|ledger| ledger.not_verified.as_ref()).filter(|_| asked) {
-        let reason = format!("not verified: {reason}");
+        let reason = ReasonKind::NotVerified.told(format!("not verified: {reason}"));
         if status == Status::Pass {
             status = Status::Invalid;
             reasons.insert(0, reason);
@@ -76,27 +76,26 @@ pub fn judge(
 }
 
 /// What fails without an objective.
-fn broken(ledger: &Ledger, verified: &Verified, objectives: &[Objective]) -> Vec<String> {
+fn broken(ledger: &Ledger, verified: &Verified, objectives: &[Objective]) -> Vec<Reason> {
     let names = |metrics: &[Metric]| objectives.iter().any(|objective| metrics.contains(&objective.metric));
-    let mut reasons = Vec::new();
+    let mut told: Vec<String> = Vec::new();
     if verified.lost > 0 && !names(&[Metric::Lost, Metric::LostShare]) {
-        reasons
-            .push(format!("lost: {} of {} acknowledged writes are gone", verified.lost, ledger.acknowledged));
+        told.push(format!("lost: {} of {} acknowledged writes are gone", verified.lost, ledger.acknowledged));
     }
     if verified.duplicated > 0 && !names(&[Metric::Duplicated]) {
-        reasons.push(format!("duplicated: writes were found {} times too often", verified.duplicated));
+        told.push(format!("duplicated: writes were found {} times too often", verified.duplicated));
     }
     if verified.different > 0 {
-        reasons.push(format!(
+        told.push(format!(
             "different: {} writes have another content than was sent, or an earlier run left it under their keys: \
              begin with an empty store, or with keys that no run had before",
             verified.different
         ));
     }
     if let Some(counted) = verified.counted.filter(|_| verified.is_miscounted()) {
-        reasons.push(format!("miscounted: the system counts {counted}, but showed {}", verified.shown()));
+        told.push(format!("miscounted: the system counts {counted}, but showed {}", verified.shown()));
     }
-    reasons
+    told.into_iter().map(|told| ReasonKind::Ledger.told(told)).collect()
 }
 
 fn measured(metric: Metric, ledger: &Ledger, verified: &Verified) -> Option<f64> {

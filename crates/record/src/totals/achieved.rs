@@ -1,11 +1,14 @@
 //! How much of what was due in the window was achieved: the one definition, for all and for each label.
 
+mod trend;
+
 use std::collections::BTreeSet;
 
 use super::{LabelTotals, Totals, Window};
 use crate::Histogram;
 use crate::interval::Outcome;
 use crate::summary::ratio;
+use trend::{Change, Steadiness};
 
 /// The fastest tenth of the answers is believed not to have waited in the system.
 const UNQUEUED_SHARE: f64 = 0.1;
@@ -13,21 +16,19 @@ const UNQUEUED_SHARE: f64 = 0.1;
 const STALL_S: f64 = 0.05;
 /// So many standard deviations of the difference of two Poisson numbers are chance.
 const CHANCE: f64 = 2.8;
-/// So many may be chance. Where it would be too much of a backlog, nothing is decided.
+/// Beyond so many the rise may still be chance: an objective that it would miss is not decided.
 const MAYBE: f64 = 1.5;
-/// The same of Student's t, where both halves of the window grow.
+/// The same of Student's t over the intervals' rises.
 const MAYBE_T: f64 = 2.5;
-/// Student's t that one in a thousand exceeds, by degrees of freedom from two on.
-const T_BY_CHANCE: [f64; 10] = [22.33, 10.21, 7.17, 5.89, 5.21, 4.79, 4.50, 4.30, 4.14, 4.02];
-/// The same of the normal distribution.
-const Z_BY_CHANCE: f64 = 3.09;
-/// A whole number scatters by at least so much, as it is rounded at either end of its interval: the variance.
-const ROUNDED: f64 = 1.0 / 6.0;
+/// Student's t of a rise beyond [`MAYBE`] is at least this.
+const LEAST_T: f64 = 1.0;
+/// A steady rise goes on: the second half rises by at least this share of what the first did. What only fills rises less and less.
+const GOES_ON: f64 = 0.5;
 /// The load changes where its halves' requests differ by more standard deviations.
 const CHANGES: f64 = 4.0;
-/// A window of fewer intervals shows no trend.
+/// A window of no more intervals shows no trend.
 const FEW_INTERVALS: usize = 4;
-/// Where such a one leaves more than this share of what was due for later, and more and more, nothing is decided.
+/// If such a window leaves more than this share of what was due for later, and more and more, nothing is decided.
 const MUCH_BEHIND: f64 = 0.2;
 
 /// What of the requests that were due in the measured window was achieved.
@@ -38,9 +39,11 @@ pub struct Achieved {
     /// The same where what grew was no backlog: for as long as the load is younger than its answers take, more and more are
     /// under way though none waits. Above `share` only where the window is that short.
     pub at_most: f64,
-    /// The same where what grew so little that it may be chance was a backlog. Below `share` only where the window is too short
-    /// to tell.
+    /// The same if what may be chance was a backlog that grew. Below `share` only where the window is too short to tell, or the
+    /// load changes in it.
     pub at_least: f64,
+    /// Whether the load changes within the window.
+    pub load_changes: bool,
     /// The part of what was due by which the backlog grew, 0 to 1.
     pub grown: f64,
     /// How long the fastest answers took, seconds: a window that is not longer says little.
@@ -59,11 +62,12 @@ struct Flow<'a> {
     labels: Vec<LabelFlow>,
     /// Requests that are in service at any time, without those that wait: none of a backlog.
     in_service: f64,
-    /// Standard deviations that are chance; none where the usual ones are, and a steady rise is none.
+    /// Standard deviations that count as chance. `None`: [`CHANCE`], and the trend is tested as well.
     chance: Option<f64>,
 }
 
 /// By how many requests a backlog grew over the window.
+#[derive(Default)]
 struct Growth {
     grown: f64,
     /// As many of these may only have been under way, because the load was younger than its fastest answers.
@@ -136,7 +140,7 @@ impl Totals {
     }
 
     /// The same of these labels together, by their indices. What was dropped before it had a label is in none.
-    /// `chance`: how many standard deviations are chance; by default as many as of the whole run.
+    /// `chance`: how many standard deviations count as chance. `None` is judged as the whole run is, by the trend as well.
     pub fn achieved_by_labels(&self, labels: &BTreeSet<usize>, chance: Option<f64>) -> Achieved {
         let of = self.of_labels(labels.iter().copied());
         let fastest_s = of.service_time_us.value_at_quantile(UNQUEUED_SHARE) as f64 / 1e6;
@@ -199,7 +203,7 @@ impl Totals {
         let Some(window) = self.window else { return Achieved::default() };
         let end = self.backlog.range(..=window.end_us).next_back().map_or(0, |(at_us, _)| backlog(*at_us));
         let late = flow.of.good_after_window.min(end) as f64;
-        let Growth { grown, filled, maybe } = self.grown(flow, window, end, late, backlog);
+        let Growth { grown, filled, maybe } = self.growth(flow, window, end, late, backlog);
         let good = (flow.of.measured[Outcome::Ok as usize] - flow.of.good_after_window) as f64;
         let offered = flow.offered as f64;
         let load_begin_us = self.load_begin_us.unwrap_or(window.start_us);
@@ -209,13 +213,15 @@ impl Totals {
             share: share(grown),
             at_most: share((grown - filled).max(0.0)),
             at_least: share(grown + maybe),
+            load_changes: self.middle(window).is_some_and(|at_us| self.change(window, at_us).is_some()),
             grown: ratio(grown.min(late), offered),
             fastest_s: flow.fastest_s,
             steady_s: flow.labels.iter().map(steady_s).reduce(f64::max).unwrap_or(flow.fastest_s),
         }
     }
 
-    fn grown(
+    /// How much the backlog grew.
+    fn growth(
         &self,
         flow: &Flow<'_>,
         window: Window,
@@ -223,26 +229,15 @@ impl Totals {
         late: f64,
         backlog: impl Fn(u64) -> u64,
     ) -> Growth {
-        let middle_us = window.start_us + (window.end_us - window.start_us) / 2;
         let deviations = flow.chance.unwrap_or(CHANCE);
-        let Some((&at_us, _)) = self.backlog.range(window.start_us..=middle_us).next_back() else {
-            // a window of one interval without a warm-up: what is more than a system without a queue has under way
-            let under_way = flow.labels.iter().map(|of| of.per_s * of.fastest_s.max(STALL_S)).sum::<f64>();
-            let under_way = under_way.round().max(1.0);
-            // one with a queue has fewer in service
-            let stall = ratio(flow.of.good_in_window as f64, window.length_s()) * STALL_S;
-            let is_queue = late - under_way > deviations * under_way.sqrt();
-            let no_backlog = if is_queue { flow.in_service.max(stall).min(under_way) } else { under_way };
-            let grown = (late - no_backlog).max(0.0);
-            // one step after the other, a session may take longer than that
-            let session_s: f64 = flow.labels.iter().map(|of| of.fastest_s).sum();
-            let filled = if session_s > window.length_s() { grown } else { 0.0 };
-            return Growth { grown, filled, maybe: 0.0 };
+        let Some(at_us) = self.middle(window) else {
+            return growth_of_one_interval(flow, window, late, deviations);
         };
         // where more is due, more is under way
         let change = self.change(window, at_us);
         let counted = backlog(at_us) as f64;
-        let before = counted * change.map_or(1.0, |change| change.times);
+        // of a load that falls, answers to what was due before may still be under way
+        let before = counted * change.map_or(1.0, |change| change.times.max(1.0));
         let rise = end as f64 - before;
         let length = |from_us: u64| (window.end_us - from_us) as f64;
         let over_the_window = length(window.start_us) / length(at_us);
@@ -255,14 +250,31 @@ impl Totals {
         if rise > by_chance(deviations) {
             return Growth { grown: all, filled, maybe: 0.0 };
         }
-        let none = Growth { grown: 0.0, filled: 0.0, maybe: 0.0 };
         if flow.chance.is_some() {
-            return none;
+            return Growth::default();
         }
         let maybe = (all - filled.max(0.0)).max(0.0);
         if change.is_some() {
-            return Growth { maybe: if rise > by_chance(MAYBE) { maybe } else { 0.0 }, ..none };
+            return Growth { maybe: if rise > by_chance(MAYBE) { maybe } else { 0.0 }, ..Growth::default() };
         }
+        let counts = self.counts(window, backlog);
+        let first = counts.first().copied().unwrap_or_default();
+        let steadiness = Steadiness::of(&counts);
+        if steadiness.is_beyond_chance() && rise >= GOES_ON * (before - first) {
+            return Growth { grown: all, filled, maybe: 0.0 };
+        }
+        let is_maybe = match counts.len() > FEW_INTERVALS {
+            true => {
+                let rises = before > first && rise > by_chance(MAYBE);
+                steadiness.t > MAYBE_T || (rises && steadiness.t > LEAST_T)
+            }
+            false => rise > 0.0 && late > MUCH_BEHIND * flow.offered as f64,
+        };
+        Growth { maybe: if is_maybe { maybe } else { 0.0 }, ..Growth::default() }
+    }
+
+    /// What waited at the end of each interval of the window.
+    fn counts(&self, window: Window, backlog: impl Fn(u64) -> u64) -> Vec<f64> {
         let mut ends_us: Vec<u64> =
             self.backlog.range(window.start_us..=window.end_us).map(|(at_us, _)| *at_us).collect();
         // the interval that ends the window may be short
@@ -271,19 +283,13 @@ impl Totals {
         {
             ends_us.pop();
         }
-        let counts: Vec<f64> = ends_us.into_iter().map(|at_us| backlog(at_us) as f64).collect();
-        let (Some(first), steadiness) = (counts.first(), Steadiness::of(&counts)) else { return none };
-        // what only fills grows less and less
-        if steadiness.is_beyond_chance() && rise >= (before - first) / 2.0 {
-            return Growth { grown: all, filled, maybe: 0.0 };
-        }
-        let is_maybe = match counts.len() > FEW_INTERVALS {
-            true => {
-                steadiness.t > MAYBE_T || (rise > by_chance(MAYBE) && before > *first && steadiness.t > 1.0)
-            }
-            false => rise > 0.0 && late > MUCH_BEHIND * flow.offered as f64,
-        };
-        Growth { maybe: if is_maybe { maybe } else { 0.0 }, ..none }
+        ends_us.into_iter().map(|at_us| backlog(at_us) as f64).collect()
+    }
+
+    /// The end of the last interval of the window's first half; none if no interval ends in it.
+    fn middle(&self, window: Window) -> Option<u64> {
+        let middle_us = window.start_us + (window.end_us - window.start_us) / 2;
+        self.backlog.range(window.start_us..=middle_us).next_back().map(|(at_us, _)| *at_us)
     }
 
     /// How the load changes from the interval before `at_us`, the window's middle, to its last; none where it stays the same, but for
@@ -309,50 +315,19 @@ impl Totals {
     }
 }
 
-/// A load that changes within the window.
-#[derive(Clone, Copy)]
-struct Change {
-    /// How many times as much is due at the end.
-    times: f64,
-    /// Requests that were due in one interval, and in one as long.
-    from: f64,
-    to: f64,
-}
-
-impl Change {
-    /// Of a Poisson number that is taken so many times, where these are known from two others.
-    fn variance(&self, counted: f64) -> f64 {
-        let of_times = 1.0 / self.from + 1.0 / self.to.max(1.0);
-        self.times.powi(2) * (counted + 1.0 + counted.powi(2) * of_times)
-    }
-}
-
-/// How steadily a number rises from interval to interval.
-struct Steadiness {
-    /// The mean rise, in standard deviations of a mean of so many.
-    t: f64,
-    /// Degrees of freedom.
-    freedom: usize,
-}
-
-impl Steadiness {
-    /// Of a number at the ends of intervals of one length.
-    fn of(counts: &[f64]) -> Steadiness {
-        let rises: Vec<f64> = counts.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let length = rises.len() as f64;
-        let freedom = rises.len().saturating_sub(1);
-        let mean = rises.iter().sum::<f64>() / length;
-        let squares: f64 = rises.iter().map(|rise| (rise - mean).powi(2)).sum();
-        let variance = (squares / freedom as f64).max(ROUNDED);
-        Steadiness { t: if freedom == 0 { 0.0 } else { mean / (variance / length).sqrt() }, freedom }
-    }
-
-    fn is_beyond_chance(&self) -> bool {
-        let Some(at) = self.freedom.checked_sub(2) else { return false };
-        let beyond = |z: f64, n: f64| z + (z.powi(3) + z) / (4.0 * n);
-        let bound = T_BY_CHANCE.get(at).copied();
-        self.t > bound.unwrap_or_else(|| beyond(Z_BY_CHANCE, self.freedom as f64))
-    }
+/// Of a window of one interval without a warm-up: what is more than a system without a queue has under way.
+fn growth_of_one_interval(flow: &Flow<'_>, window: Window, late: f64, deviations: f64) -> Growth {
+    let under_way = flow.labels.iter().map(|of| of.per_s * of.fastest_s.max(STALL_S)).sum::<f64>();
+    let under_way = under_way.round().max(1.0);
+    // one with a queue has fewer in service
+    let stall = ratio(flow.of.good_in_window as f64, window.length_s()) * STALL_S;
+    let is_queue = late - under_way > deviations * under_way.sqrt();
+    let no_backlog = if is_queue { flow.in_service.max(stall).min(under_way) } else { under_way };
+    let grown = (late - no_backlog).max(0.0);
+    // one step after the other, a session may take longer than that
+    let session_s: f64 = flow.labels.iter().map(|of| of.fastest_s).sum();
+    let filled = if session_s > window.length_s() { grown } else { 0.0 };
+    Growth { grown, filled, maybe: 0.0 }
 }
 
 #[cfg(test)]
@@ -598,8 +573,13 @@ mod tests {
         // answers take a second on average, and the load goes from 3/s to 16/s
         for (open, end) in [(2, 15), (1, 20), (5, 14), (0, 16)] {
             let of = changing(&[(3, 2), (3, 3), (4, 3), (2, open), (17, 9), (15, 13), (16, 15), (15, end)]);
-            assert!(of.share > 0.999, "{open} to {end}: {of:?}");
+            assert!(of.share > 0.999 && of.load_changes, "{open} to {end}: {of:?}");
+            // of none under way nobody knows how many are where more is due
+            assert!(open == 0 || of.at_least > 0.9, "{open} to {end}: {of:?}");
         }
+        // answers take four seconds, and the load falls from 50/s to 2/s
+        let of = changing(&[(50, 44), (50, 80), (50, 105), (50, 126), (2, 100), (2, 78), (2, 60), (2, 47)]);
+        assert!(of.at_least > 0.999 && of.load_changes, "{of:?}");
         // from 2/s to 30/s, of which it answers 19
         let of = changing(&[(4, 0), (9, 0), (14, 1), (18, 2), (23, 6), (28, 15)]);
         assert!(of.at_least < 0.95, "{of:?}");

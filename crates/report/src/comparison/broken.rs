@@ -5,31 +5,13 @@ use std::cmp::Ordering;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tidemark_record::Manifest;
 use tidemark_record::summary::Status;
+use tidemark_record::{Manifest, Reason, ReasonKind};
 
 use super::claims::{Side, letter};
 
-/// What stands between an objective and what was measured of it, and why it can no longer be met.
-const MISSED: [&str; 2] = [" missed: ", " can no longer be met: "];
-/// What stands before an objective by which a run was cut short.
-const CUT_SHORT: &str = "cut short: ";
 /// Figures that objectives name, besides percentiles, and that are compared. Of what was dropped the share of errors tells.
 const COMPARED: [&str; 7] = ["mean", "median", "max", "errors", "rate", "achieved", "dropped"];
-/// How reasons begin that say of the measurement that it is not whole, and nothing of the system; they stand behind those of
-/// a failure.
-const OF_MEASUREMENT: [&str; 7] = [
-    "driver-bound: ",
-    "machine-bound: ",
-    "nothing measured: ",
-    "not everything could be sent: ",
-    "not verified: ",
-    "incomplete: ",
-    // a fault that could not be carried out
-    "no `",
-];
-/// What is said of a fault that was not over when the load was.
-const NOT_OVER: &str = " was not ready again before the load ended";
 /// What stands before the end of a log, or before that it is empty: where it is differs from run to run.
 const LOG: [&str; 2] = ["; the end of its log ", "; its log "];
 
@@ -91,30 +73,23 @@ fn reason(manifest: &Manifest) -> Option<String> {
     if verdict.status != Status::Fail {
         return None;
     }
-    let counts = |reason: &&String| is_of_system(reason) && !is_compared(manifest, reason);
+    let counts = |reason: &&Reason| !reason.kind().is_of_measurement() && !is_compared(manifest, reason);
     let reason = verdict.reasons.iter().find(counts)?;
     let line = reason.lines().next().unwrap_or_default();
     let end = LOG.iter().filter_map(|log| line.find(*log)).min().unwrap_or(line.len());
     Some(line[..end].trim_end_matches(':').to_owned())
 }
 
-/// Whether a reason says something of the system, and not of the measurement alone.
-fn is_of_system(reason: &str) -> bool {
-    !OF_MEASUREMENT.iter().any(|begin| reason.starts_with(*begin)) && !reason.contains(NOT_OVER)
-}
-
 /// Whether a reason is about something that the comparison has figures of.
-fn is_compared(manifest: &Manifest, reason: &str) -> bool {
-    // requests that failed are in the share of errors, and in the percentiles of their label
-    let is_all_failed = reason.starts_with("all ")
-        && reason.ends_with(" failed")
-        && (reason.contains(" requests of `") || reason.contains(" groups `"));
-    let told = reason.strip_prefix(CUT_SHORT).unwrap_or(reason);
-    let is_about = |text: &str| {
-        told.strip_prefix(text).is_some_and(|rest| MISSED.iter().any(|words| rest.starts_with(*words)))
-    };
-    let mut objectives = manifest.objectives.iter().map(|of| of.objective.as_str());
-    is_all_failed || objectives.any(|text| is_about(text) && is_of_compared(manifest, text))
+fn is_compared(manifest: &Manifest, reason: &Reason) -> bool {
+    match reason.kind() {
+        // requests that failed are in the share of errors, and in the percentiles of their label
+        ReasonKind::AllFailed => true,
+        ReasonKind::Missed | ReasonKind::OutOfReach => {
+            reason.objective().is_some_and(|objective| is_of_compared(manifest, objective))
+        }
+        _ => false,
+    }
 }
 
 /// Whether an objective bounds a time, a rate or errors: `p99 < 50ms`, `Checkout errors = 0`. Not one of the ledger (`lost`,

@@ -593,7 +593,7 @@ pub(crate) fn invalid(side: &Side) -> Option<(usize, &str)> {
     let mut invalid =
         side.runs.iter().map(|run| &run.manifest.summary.verdict).filter(|of| of.status == Status::Invalid);
     let first = invalid.next()?;
-    Some((1 + invalid.count(), first.reasons.first().map_or("", String::as_str)))
+    Some((1 + invalid.count(), first.reasons.first().map_or("", |reason| &**reason)))
 }
 
 #[cfg(test)]

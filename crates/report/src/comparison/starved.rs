@@ -32,7 +32,8 @@ pub(super) fn verdict(manifest: &Manifest) -> Verdict {
     if !spoils {
         let mut verdict = summary.verdict.clone();
         if let Some(limit) = summary.driver.limits.first().filter(|_| verdict.status == Status::Pass) {
-            verdict.reasons.push(format!("at least that much, as the load generator was the limit: {limit}"));
+            let told = format!("at least that much, as the load generator was the limit: {limit}");
+            verdict.reasons.push(told.into());
         }
         return verdict;
     }
@@ -44,7 +45,7 @@ pub(super) fn verdict(manifest: &Manifest) -> Verdict {
     let why: Vec<String> = of_store.chain(of_driver.map(|limit| format!("driver-bound: {limit}"))).collect();
     let way_out =
         if starved.is_empty() { "" } else { "; give stores and load generator cores of their own (--pin)" };
-    let reasons = std::iter::once(format!("not measured: {}{way_out}", why.join(", ")));
+    let reasons = std::iter::once(format!("not measured: {}{way_out}", why.join(", ")).into());
     let others = summary.verdict.reasons.iter().cloned();
     Verdict { status: Status::Invalid, reasons: reasons.chain(others).collect() }
 }

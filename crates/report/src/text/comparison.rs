@@ -101,7 +101,7 @@ fn reasons(text: &mut Text, part: &ComparedPart) {
     let is_told = |verdict: &Verdict| verdict.status != Status::Pass || !verdict.reasons.is_empty();
     for side in part.sides.iter().filter(|side| is_told(&side.verdict)) {
         // in full on its page
-        let reason = side.verdict.reasons.first().map_or("", String::as_str);
+        let reason = side.verdict.reasons.first().map_or("", |reason| &**reason);
         let short = reason.split(';').next().unwrap_or(reason).trim_end();
         text.marked("!", &format!("{}: {}", clean(&side.name), clean(short)));
     }
@@ -214,7 +214,7 @@ fn verdicts(text: &mut Text, part: &ComparedPart) {
         let (word, paint) = word(side.verdict.status);
         let word = text.paint(paint, word);
         let name = pad_right(&clean(&side.name), width);
-        let reasons = side.verdict.reasons.join("; ");
+        let reasons = side.verdict.in_words("; ");
         let indent = INDENT + width + 2;
         text.line(&format!("{:INDENT$}{name}  {word}", ""));
         for line in wrap(&clean(&reasons), text.width.saturating_sub(indent)) {

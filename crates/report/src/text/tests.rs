@@ -322,7 +322,8 @@ fn a_reason_that_quotes_a_log_keeps_its_lines() {
     assert!(text.contains("FAIL  it ended; its log:\n      | one\n      | two\n"), "{text}");
     let log: String = (0..20).map(|n| format!("\n  | {n} {}", "word ".repeat(30))).collect();
     let end = "\n  |   File \"svc.py\"\n  | FATAL: the real reason";
-    run.manifest.summary.verdict.reasons = vec![format!("it ended; its log:{log}{end}"), "another".into()];
+    run.manifest.summary.verdict.reasons =
+        vec![format!("it ended; its log:{log}{end}").into(), "another".into()];
     let text = summary(&run, PLAIN);
     let top: Vec<&str> = text.lines().take(11).collect();
     assert_eq!(top[1], "      | … 14 lines before", "{text}");
@@ -345,7 +346,7 @@ fn that_figures_are_of_a_part_is_said_once() {
     };
     assert_eq!(told(&run), [true; 2], "a run of before has no reason");
     let reason = "incomplete: stopped by the user; these are the figures of the 2s measured until then";
-    run.manifest.summary.verdict.reasons.push(reason.into());
+    run.manifest.summary.verdict.reasons.push(ReasonKind::Stopped.told(reason));
     assert_eq!(told(&run), [false; 2]);
 }
 

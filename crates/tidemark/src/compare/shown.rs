@@ -221,7 +221,7 @@ mod tests {
             let mut summary = summarize(writer.totals(), &dir);
             summary.verdict = Verdict {
                 status: if reasons.is_empty() { Status::Pass } else { Status::Fail },
-                reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
+                reasons: reasons.iter().map(|reason| (*reason).into()).collect(),
             };
             let manifest = Manifest::new("x", Vec::new(), summary);
             writer.finish(&manifest).unwrap();

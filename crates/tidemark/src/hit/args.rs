@@ -58,13 +58,13 @@ pub struct HitArguments {
     /// Length of the measurement, like 30s or 5m [default: 10s]
     #[arg(short = 'd', long = "for", visible_alias = "duration", short_alias = 'z', value_name = "TIME", value_parser = length, help_heading = LOAD)]
     pub duration: Option<Duration>,
-    /// What others call it.
+    /// No flag here: the error names the one that is.
     #[arg(long = "hold", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--for"))]
     _hold: Option<String>,
-    /// What others call it.
+    /// No flag here: the error names the one that is.
     #[arg(long = "out", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--save"))]
     _out: Option<String>,
-    /// What others call it.
+    /// No flag here: the error names the one that is.
     #[arg(long = "vus", hide = true, num_args = 0..=1, value_parser = UnknownArgumentValueParser::suggest_arg("--connections"))]
     _vus: Option<String>,
     /// Stop after exactly N requests; all of them count

@@ -148,9 +148,11 @@ fn what_grows_too_little_in_each_label_is_told_of_their_target() {
 
 #[test]
 fn many_that_say_the_same_are_told_in_a_few_lines() {
-    let silent = |count: usize| (0..count).map(|of| format!("`D{of}` was silent")).collect::<Vec<_>>();
+    let silent = |count: usize| -> Vec<Reason> {
+        (0..count).map(|of| ReasonKind::Silent.told(format!("`D{of}` was silent"))).collect()
+    };
     assert_eq!(few(silent(5), "were silent"), silent(5));
     let told = few(silent(9), "were silent");
     assert_eq!(told[..5], silent(5));
-    assert_eq!(told[5..], ["4 more were silent: see the tables by label and group"]);
+    assert_eq!(told[5..], [ReasonKind::Silent.told("4 more were silent: see the tables by label and group")]);
 }

@@ -2,8 +2,8 @@ use tempfile::TempDir;
 use tidemark_record::manifest::{ObjectiveResult, Store};
 use tidemark_record::summary::{Process, Status, Verdict};
 use tidemark_record::{
-    InRounds, Outcome, OwnKind, OwnMetric, RunWriter, Sample, Series, ThreadInterval, new_histogram,
-    summarize,
+    InRounds, Outcome, OwnKind, OwnMetric, Reason, ReasonKind, RunWriter, Sample, Series, ThreadInterval,
+    new_histogram, summarize,
 };
 
 use super::*;
@@ -387,19 +387,25 @@ fn other_machines_and_loads_are_told() {
 }
 
 /// Gives each run a failed verdict for these reasons; runs have objectives of each kind, and a metric of their own.
-fn fail(mut runs: Vec<SideRun>, reasons: &[&str]) -> Vec<SideRun> {
+fn fail(mut runs: Vec<SideRun>, reasons: &[Reason]) -> Vec<SideRun> {
     let texts = ["p99 < 50ms", "Search errors = 0", "achieved > 99% of offered", "lost = 0", "size p99 < 20"];
     for run in &mut runs {
         let of = |text: &str| ObjectiveResult { objective: text.to_owned(), ..ObjectiveResult::default() };
         run.manifest.objectives = texts.map(of).into();
         run.manifest.metrics =
             vec![OwnMetric { name: "size".into(), kind: OwnKind::Histogram, unit: String::new() }];
-        run.manifest.summary.verdict = Verdict {
-            status: Status::Fail,
-            reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
-        };
+        run.manifest.summary.verdict = Verdict { status: Status::Fail, reasons: reasons.to_vec() };
     }
     runs
+}
+
+/// `lost = 0 missed: 3501`.
+fn missed(text: &str) -> Reason {
+    ReasonKind::Missed.of_objective(text.split_once(" missed: ").unwrap().0, text)
+}
+
+fn ended() -> Reason {
+    ReasonKind::SystemEnded.told(ENDED)
 }
 
 const ENDED: &str =
@@ -410,7 +416,7 @@ fn a_side_that_loses_writes_or_ends_is_said_first() {
     let temp = tempfile::tempdir().unwrap();
     let a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD)));
     let mut b = in_rounds(side(&temp, "b", &around(22_000, &OTHER)));
-    b.runs = fail(b.runs, &["p99 < 50ms missed: 70ms", ENDED]);
+    b.runs = fail(b.runs, &[missed("p99 < 50ms missed: 70ms"), ended()]);
     let of = |sides: &[Side]| Claims::of(sides, Asked::default()).unwrap();
     let claims = of(&[a.clone(), b.clone()]);
     let told = "B failed in 6 of 6 runs, A in none: the system ended by itself: exit status 3 after 1.6s";
@@ -423,7 +429,7 @@ fn a_side_that_loses_writes_or_ends_is_said_first() {
     crate::json::tests::assert_fits(&json, &Claims::schema());
     // the other way round, and with a part of the runs
     let mut some = a.clone();
-    let lossy = fail(some.runs.drain(..2).collect(), &["lost = 0 missed: 3501"]);
+    let lossy = fail(some.runs.drain(..2).collect(), &[missed("lost = 0 missed: 3501")]);
     some.runs.splice(0..0, lossy);
     let claims = of(&[b.clone(), some.clone()]);
     let told =
@@ -453,7 +459,7 @@ fn one_run_of_each_says_what_broke_before_what_its_seconds_say() {
     let long = |us| Recipe { seconds: 40, us: [10_000, us], cpu_s: 8.0, ..USUAL };
     let a = side(&temp, "a", &[long(20_000)]);
     let mut b = side(&temp, "b", &[long(24_000)]);
-    b.runs = fail(b.runs, &["lost = 0 missed: 3501"]);
+    b.runs = fail(b.runs, &[missed("lost = 0 missed: 3501")]);
     let claims = Claims::of(&[a, b], Asked::default()).unwrap();
     let told =
         "B failed in 1 of 1 run, A in none: lost = 0 missed: 3501; within these two runs, B is slower: ";
@@ -464,38 +470,39 @@ fn one_run_of_each_says_what_broke_before_what_its_seconds_say() {
 fn only_what_no_figure_says_is_a_failure_beside_the_figures() {
     let temp = tempfile::tempdir().unwrap();
     let a = in_rounds(side(&temp, "a", &around(20_000, &SPREAD[..3])));
-    let told = |reason: &str| {
+    let told = |reason: &Reason| {
         let mut b = a.clone();
-        b.runs = fail(b.runs, &[reason]);
+        b.runs = fail(b.runs, std::slice::from_ref(reason));
         let claims = Claims::of(&[a.clone(), b], Asked::default()).unwrap();
         claims.broken.first().map(|of| of.reason.clone())
     };
     for compared in [
-        "p99 < 50ms missed: 70ms",
-        "Search errors = 0 missed: 3",
-        "achieved > 99% of offered missed: 90% of offered",
-        "cut short: p99 < 50ms can no longer be met: 9 took longer",
-        "all 12 requests of `Search` failed",
-        "driver-bound: it waited for a core",
-        "not verified: no answer",
-        "no `kill`: there is nothing to kill",
-        "`kill`: system was not ready again before the load ended, so that nothing says how it goes on",
+        missed("p99 < 50ms missed: 70ms"),
+        missed("Search errors = 0 missed: 3"),
+        missed("achieved > 99% of offered missed: 90% of offered"),
+        ReasonKind::OutOfReach
+            .of_objective("p99 < 50ms", "cut short: p99 < 50ms can no longer be met: 9 took longer"),
+        ReasonKind::AllFailed.told("all 12 requests of `Search` failed"),
+        ReasonKind::DriverBound.told("it waited for a core"),
+        ReasonKind::NotVerified.told("not verified: no answer"),
+        ReasonKind::Fault.told("no `kill`: there is nothing to kill"),
     ] {
-        assert_eq!(told(compared), None, "{compared}");
+        assert_eq!(told(&compared), None, "{compared}");
     }
     for broken in [
-        "lost = 0 missed: 3501",
-        "lost: 5 of 1000 acknowledged writes are gone",
-        "size p99 < 20 missed: 31",
-        "the system stopped answering for 4.0s",
-        "`system` did not come back after `kill`: exit status 1",
-        "no good answer came within the measured window",
+        missed("lost = 0 missed: 3501"),
+        missed("size p99 < 20 missed: 31"),
+        ReasonKind::Ledger.told("lost: 5 of 1000 acknowledged writes are gone"),
+        ReasonKind::Silent.told("the system stopped answering for 4.0s"),
+        ReasonKind::SystemEnded.told("`system` did not come back after `kill`: exit status 1"),
+        ReasonKind::NoGoodAnswer.told("no good answer came within the measured window"),
+        Reason::from("of a run that an earlier version recorded"),
     ] {
-        assert_eq!(told(broken).as_deref(), Some(broken));
+        assert_eq!(told(&broken).as_deref(), Some(&*broken));
     }
     // what is not of a run that failed is no failure
     let mut b = a.clone();
-    b.runs = fail(b.runs, &[ENDED]);
+    b.runs = fail(b.runs, &[ended()]);
     b.runs.iter_mut().for_each(|run| run.manifest.summary.verdict.status = Status::Invalid);
     assert!(Claims::of(&[a.clone(), b], Asked::default()).unwrap().broken.is_empty());
 }
