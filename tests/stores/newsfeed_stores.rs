@@ -125,6 +125,7 @@ fn finds(authority: &str, keywords: &str, expected: u64) {
 
 /// All in one, since a Cassandra takes its time to start.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn feeds_in_cassandra_are_feeds_and_nothing_is_lost_when_it_is_killed() {
     let cassandra = Started::start(CASSANDRA, false).expect("Cassandra starts");
     let contact = vec![cassandra.place("contact")];
@@ -284,6 +285,7 @@ fn with_everything_in_stores_nothing_is_lost_whichever_breaks() {
 /// The shipped scenario.
 #[cfg(all(feature = "opensearch", feature = "postgres", feature = "redis"))]
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_run_starts_all_four_stores_and_finds_every_post_although_one_stood_still() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let chosen = ["people=postgres", "feeds=cassandra", "search=opensearch", "cache=redis"];
