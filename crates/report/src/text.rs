@@ -562,7 +562,7 @@ fn errors(text: &mut Text, manifest: &Manifest) {
         };
         let of_steps = match steps {
             0 => String::new(),
-            _ => format!("  and {} of sessions, which sent no request", counted_steps(steps)),
+            _ => format!("  and {} without a request", counted_steps(steps)),
         };
         let more = cut(&(of_steps + &more), text.width - INDENT - 19, text.ellipsis());
         text.line(&format!("{:INDENT$}{counted}{:>9}{more}", "", count(kind.count)));
