@@ -1,5 +1,5 @@
-//! The verdicts that a person would give: a server fails by an exact share, in each way, under each kind of load, with and
-//! without objectives; each row is a run of the program.
+//! The verdicts that a person would give, on runs of the program: a server fails by an exact share, in each way. The whole
+//! table is in `tidemark_verdict`, in virtual time.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -69,24 +69,19 @@ fn failing(fault: Fault, of: u32) -> Serving {
     Serving::Behaves(Behaviour { faults: fault.of_every(1, of), ..Behaviour::default() })
 }
 
+/// Some of the table that `tidemark_verdict` holds in virtual time: each way to fail, and each way to be read from a socket.
 fn table() -> Vec<Row> {
     let mut rows = Vec::new();
-    let loads = [("open", OPEN), ("closed", CLOSED)];
-    for fault in kinds() {
-        for (model, load) in loads {
-            let row = |name: &str, of: u32, objectives: &[&'static str], says| Row {
-                name: format!("{fault} in one of {of}, {model}, {name}"),
-                serving: failing(fault, of),
-                load,
-                objectives: objectives.to_vec(),
-                says,
-                failing: Some(1.0 / f64::from(of)),
-            };
-            rows.push(row("no objective", 4, &[], Fail));
-            rows.push(row("a percentile within the good ones", 4, &["p50 < 10s"], Fail));
-            rows.push(row("a percentile beyond them", 4, &["p99 < 10s", "errors < 90%", "rate > 1/s"], Fail));
-            rows.push(row("allowed", 4, &["p50 < 10s", "errors < 90%", "rate > 1/s"], Pass));
-        }
+    for (number, fault) in kinds().into_iter().enumerate() {
+        let (model, load) = if number % 2 == 0 { ("open", OPEN) } else { ("closed", CLOSED) };
+        rows.push(Row {
+            name: format!("{fault} in one of 4, {model}"),
+            serving: failing(fault, 4),
+            load,
+            objectives: vec!["p50 < 10s"],
+            says: Fail,
+            failing: Some(0.25),
+        });
     }
     let mut other = |name: &str, serving, load, objectives: &[&'static str], says| {
         let objectives = objectives.to_vec();
@@ -94,74 +89,33 @@ fn table() -> Vec<Row> {
     };
     let right = || Serving::Behaves(Behaviour::default());
     let late = || failing(Fault::Late(Duration::from_millis(60)), 1);
-    for (model, load) in loads {
-        other(&format!("all is well, {model}"), right(), load, &[], Pass);
-        other(
-            &format!("all is well, {model}, every bound"),
-            right(),
-            load,
-            &["max < 10s", "errors = 0"],
-            Pass,
-        );
-        other(&format!("late, {model}, nobody minds"), late(), load, &[], Pass);
+    for (model, load) in [("open", OPEN), ("closed", CLOSED)] {
+        other(&format!("all is well, {model}"), right(), load, &["max < 10s", "errors = 0"], Pass);
+        let allowed = &["p50 < 10s", "errors < 90%", "rate > 1/s"];
+        other(&format!("allowed to fail, {model}"), failing(Fault::Status(500), 4), load, allowed, Pass);
         other(&format!("late, {model}, and it matters"), late(), load, &["p50 < 20ms"], Fail);
-        other(&format!("refused, {model}"), Serving::Refuses, load, &[], Fail);
-        other(&format!("refused, {model}, latency only"), Serving::Refuses, load, &["p99 < 10s"], Fail);
-        let half = Down { after: Duration::from_millis(1_300), length: Duration::from_millis(600) };
-        let down = Serving::Behaves(Behaviour { down: Some(half), ..Behaviour::default() });
-        other(&format!("down for a while, {model}"), down, load, &["p50 < 10s"], Fail);
     }
-    let slow = || Serving::Behaves(Behaviour { capacity_per_s: Some(20.0), ..Behaviour::default() });
-    other("a backlog that grows", slow(), &["-r", "80/s", "-T", "30s"], &[], Fail);
-    other("a backlog that grows, rate", slow(), &["-r", "80/s", "-T", "30s"], &["rate > 60/s"], Fail);
-    // 6.67 each second is what it can do
-    let slower = || Serving::Behaves(Behaviour { capacity_per_s: Some(20.0 / 3.0), ..Behaviour::default() });
+    other("refused", Serving::Refuses, OPEN, &[], Fail);
+    let at_most = |capacity_per_s| {
+        let capacity_per_s = Some(capacity_per_s);
+        Serving::Behaves(Behaviour { capacity_per_s, ..Behaviour::default() })
+    };
+    other("a backlog that grows", at_most(20.0), &["-r", "80/s", "-T", "30s"], &[], Fail);
     let evenly: &[_] = &["-r", "10/s", "-T", "30s", "--for", "8s"];
-    other("a small backlog that grows evenly", slower(), evenly, &[], Fail);
-    other("a rate that it can do", slower(), &["-r", "5/s", "-T", "30s", "--for", "8s"], &[], Pass);
+    // 6.67 each second is what it can do
+    other("a small backlog that grows evenly", at_most(20.0 / 3.0), evenly, &[], Fail);
     // each takes 60 ms, so that two connections carry 33 each second
     let two: &[_] = &["-r", "60/s", "-c", "2", "-T", "30s", "--for", "4s"];
     other("what waits for connections drains", late(), two, &[], Invalid);
-    other("as fast as it can", slow(), CLOSED, &["errors = 0"], Pass);
-    let ever = Duration::from_secs(3_600);
     let after = Duration::from_millis(2_300);
-    for (name, length) in [("gone for good", ever), ("gone for two seconds", Duration::from_secs(2))] {
-        let down = Serving::Behaves(Behaviour { down: Some(Down { after, length }), ..Behaviour::default() });
-        other(name, down, &["-c", "1", "--for", "5s"], &[], Fail);
-    }
-    for (name, length) in [("silent for good", ever), ("silent beyond the end", Duration::from_secs(4))] {
-        let freeze = Some(Freeze { after, length });
-        let silent = Serving::Behaves(Behaviour { freeze, ..Behaviour::default() });
-        other(name, silent, &["-c", "2", "--for", "4s", "-T", "6s"], &[], Fail);
-    }
-    // wherever seconds begin, and though nobody allows more to fail than by default may
-    let ms = Duration::from_millis;
-    let down = |after, length| {
-        let down = Some(Down { after: ms(after), length });
-        Serving::Behaves(Behaviour { down, ..Behaviour::default() })
-    };
-    let silent = |after, length| {
-        let freeze = Some(Freeze { after: ms(after), length });
-        Serving::Behaves(Behaviour { freeze, ..Behaviour::default() })
-    };
-    other("gone in the last but one second", down(2_500, ever), &["-c", "4", "--for", "3s"], &[], Fail);
-    let strict = &["errors < 0.1%", "p50 < 10s"];
-    other("gone over a second's edge", down(2_300, ms(1_500)), &["-c", "4", "--for", "4s"], strict, Fail);
-    let patient: &[_] = &["-c", "4", "--for", "4s", "-T", "1600ms"];
-    other("silent over a second's edge", silent(2_300, ms(1_750)), patient, &[], Fail);
-    let to_the_end: &[_] = &["-c", "4", "--for", "3s", "-T", "3s"];
-    other("silent from the last moments on", silent(3_600, ever), to_the_end, &[], Fail);
+    let down = Some(Down { after, length: Duration::from_secs(2) });
+    let down = Serving::Behaves(Behaviour { down, ..Behaviour::default() });
+    other("gone for two seconds", down, &["-c", "1", "--for", "5s"], &[], Fail);
+    let freeze = Some(Freeze { after, length: Duration::from_secs(3_600) });
+    let silent = Serving::Behaves(Behaviour { freeze, ..Behaviour::default() });
+    other("silent for good", silent, &["-c", "2", "--for", "4s", "-T", "6s"], &[], Fail);
     let slow = failing(Fault::Late(Duration::from_millis(2_500)), 1);
     other("slower than the window is long", slow, &["-r", "40/s", "-c", "200", "-T", "30s"], &[], Invalid);
-    let slow = || failing(Fault::Late(Duration::from_millis(1_500)), 1);
-    let lasting: &[_] = &["-r", "40/s", "-c", "200", "-T", "30s", "--for", "6s"];
-    other("slower than a half of a window is long", slow(), lasting, &["errors = 0"], Pass);
-    let few: &[_] = &["-r", "20/s"];
-    other("too few for a percentile", right(), few, &["p99.9 < 10s"], Invalid);
-    other("too few, and slower than the bound", late(), few, &["p99.9 < 20ms"], Fail);
-    other("few, by its slowest", right(), few, &["max < 10s"], Pass);
-    let allowed: &[_] = &["errors < 50%", "p50 < 10s"];
-    other("allowed to fail, and so not achieved", failing(Fault::Silence, 4), OPEN, allowed, Pass);
     // users of whom all but those of a few requests hang
     let hung: &[_] = &["-c", "8", "-T", "6s", "--for", "5s"];
     other(HANG, failing(Fault::Silence, 400), hung, &[], Fail);
@@ -204,10 +158,12 @@ fn run(row: &Row) -> (i32, Value) {
     (output.status.code().unwrap_or(-1), summary)
 }
 
-/// What is wrong with what the program says, if anything.
-fn wrong(row: &Row) -> Option<String> {
+/// What is wrong with what the program says, if anything. `outright`: counts rows that are as they should be, and no driver was
+/// held up.
+fn wrong(row: &Row, outright: &AtomicUsize) -> Option<String> {
     let (exit, summary) = run(row);
     if summary.is_null() {
+        outright.fetch_add(usize::from(exit == 1), Ordering::Relaxed);
         return (exit != 1).then(|| format!("{}: exit {exit}", row.name));
     }
     let status = summary["verdict"]["status"].as_str().unwrap_or("none");
@@ -229,6 +185,7 @@ fn wrong(row: &Row) -> Option<String> {
     if !right {
         return Some(told);
     }
+    outright.fetch_add(usize::from(!held_up), Ordering::Relaxed);
     if row.name == NOTHING_DUE {
         return (due != 0).then(|| format!("{told}: {due} were due"));
     }
@@ -252,13 +209,12 @@ fn wrong(row: &Row) -> Option<String> {
 #[test]
 fn each_run_has_the_verdict_that_a_person_would_give() {
     let rows = table();
-    assert!(rows.len() >= 60, "{} rows", rows.len());
-    let (next, mistakes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (next, outright, mistakes) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Some(mistake) = wrong(row) {
+                    if let Some(mistake) = wrong(row, &outright) {
                         mistakes.lock().unwrap().push((row, mistake));
                     }
                 }
@@ -271,11 +227,14 @@ fn each_run_has_the_verdict_that_a_person_would_give() {
     if mistakes.len() <= AGAIN_MAX {
         mistakes.retain_mut(|(row, mistake)| {
             (0..2).all(|_| {
-                wrong(row).inspect(|again| mistake.push_str(&format!("\n  again: {again}"))).is_some()
+                wrong(row, &outright).inspect(|again| mistake.push_str(&format!("\n  again: {again}"))).is_some()
             })
         });
     }
     let mistakes: Vec<String> = mistakes.into_iter().map(|(_, mistake)| mistake).collect();
-    let _ = writeln!(std::io::stderr(), "{} runs", rows.len());
+    // a driver that is always held up would be right everywhere
+    let outright = outright.into_inner();
+    let _ = writeln!(std::io::stderr(), "{} runs, {outright} of them decided outright", rows.len());
+    assert!(2 * outright >= rows.len(), "only {outright} of {} rows were decided outright", rows.len());
     assert!(mistakes.is_empty(), "{} of {}:\n{}", mistakes.len(), rows.len(), mistakes.join("\n"));
 }

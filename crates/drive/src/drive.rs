@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use tidemark_record::ledger::Part;
-use tidemark_record::{OwnKind, SlowRequest, ThreadInterval};
+use tidemark_record::{NotFound, OwnKind, SlowRequest, ThreadInterval};
 use tidemark_scenario::plan::{Choose, Limits, MetricKind, Op, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
@@ -60,19 +60,6 @@ pub struct PhaseTimes {
     pub end_us: u64,
     /// Whether it belongs to the measured window.
     pub measured: bool,
-}
-
-/// An extraction that found nothing, where the scenario does not say that this may be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotFound {
-    /// The label of its request.
-    pub label: String,
-    /// The variable that was left without a value.
-    pub variable: String,
-    /// In how many answers that were good otherwise.
-    pub answers: u64,
-    /// In how many it found something.
-    pub found: u64,
 }
 
 /// How a drive ended.

@@ -173,7 +173,7 @@ pub use address::Address;
 pub use aerospike::Aerospike;
 pub use cassandra::Cassandra;
 pub use cookies::CookieCounts;
-pub use drive::{Drive, DriveEnd, NotFound, PhaseTimes, Raised, Stopper, run_once, run_told, start};
+pub use drive::{Drive, DriveEnd, PhaseTimes, Raised, Stopper, run_once, run_told, start};
 pub use error::{DriveError, OnceError};
 pub use http2::Http2;
 pub use io::{Handshakes, IoChoice, Timestamps};

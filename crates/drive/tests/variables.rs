@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::{Next, Server, Sum, answer, begin, finish, options};
-use tidemark_drive::NotFound;
+use tidemark_record::NotFound;
 use tidemark_record::Outcome;
 use tidemark_record::ledger::Part;
 

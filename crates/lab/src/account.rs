@@ -2,20 +2,19 @@
 
 mod notes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, Handshakes, NotFound, Protocol, Timestamps};
+use tidemark_drive::{DriveEnd, Handshakes, Protocol, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched, digest};
-use tidemark_record::{Outcome, Summary, Totals};
+use tidemark_record::{NotFound, Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, EventStreamStep, RequestPlan};
 
 use crate::run_options::RunOptions;
 use crate::stores::Stores;
 use crate::sync::SyncProbe;
 use crate::system::Running;
-use crate::verdict::duration_text;
+use tidemark_verdict::duration_text;
 use crate::watch::Watches;
 use crate::{load_text, machine, own, target};
 
@@ -402,7 +401,7 @@ impl Account {
         // a plan that a program built has no text
         manifest.scenario_digest = (!plan.source.is_empty()).then(|| digest(&plan.source));
         manifest.groups = plan.groups.clone();
-        manifest.metrics = own::metrics(plan);
+        manifest.metrics = tidemark_verdict::custom_metrics(plan);
         manifest.description = plan.description.clone();
         manifest.command = options.command_line.clone();
         manifest.started_at = self.started_at;
@@ -436,25 +435,6 @@ fn settings(plan: &Plan) -> BTreeMap<String, String> {
     // --url may have brought a secret since
     let masked = plan.settings.iter().map(|(name, value)| (name.clone(), plan.secrets.masked(value)));
     masked.map(|(name, value)| (name, short(value))).collect()
-}
-
-/// The labels that the load can show; those that only `prepare` has are in no figure.
-pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
-    let has_load = |index: usize| plan.load.kinds.iter().any(|own| own.kind == index);
-    let sessions = plan.sessions.iter().enumerate();
-    let loaded = sessions.filter(|(index, kind)| kind.weight > 0 || has_load(*index));
-    let requests = loaded.flat_map(|(_, kind)| plan.requests_of(kind));
-    requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()
-}
-
-/// The labels under which there is a request only where something is wrong: a stream is left, and is not there any more.
-pub fn labels_of_failures(plan: &Plan) -> BTreeSet<&str> {
-    let leaves = |request: &&RequestPlan| matches!(request.ask, Ask::EventStream(EventStreamStep::Close));
-    let label = |request: &RequestPlan| plan.labels.get(usize::from(request.label)).map(String::as_str);
-    let others: BTreeSet<_> =
-        plan.requests.iter().filter(|request| !leaves(request)).filter_map(label).collect();
-    let all = plan.requests.iter().filter(leaves).filter_map(label);
-    all.filter(|label| !others.contains(label)).collect()
 }
 
 /// What a reader must know before the figures: answers that count as good and may be none.

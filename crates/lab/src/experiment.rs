@@ -19,6 +19,7 @@ use tidemark_record::{Event, Manifest, RunWriter, summarize, tell_achieved_due};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{LABEL_BYTES, RequestPlan, Store, SystemOrigin};
 use tidemark_scenario::units::Size;
+use tidemark_verdict::{self as verdict, Evidence};
 
 pub use self::once::{Once, once};
 use self::preparing::Prepared;
@@ -34,7 +35,7 @@ use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
 use crate::sinks::ProgressSink;
 use crate::trace::{self, Trace};
-use crate::{disk, finished, machine, own, pin, secret, slowest, steady, verdict, verify};
+use crate::{disk, machine, pin, secret, slowest, verify};
 
 /// Seeds stay below this, so that every reader of JSON keeps them whole.
 const SEED_END: u64 = 1 << 53;
@@ -169,7 +170,7 @@ impl Experiment {
         writer.targets(&plan.target_names(), &plan.targets_of_labels());
         writer.tags(&plan.tags);
         writer.groups(&plan.groups).map_err(written)?;
-        writer.own_metrics(&own::metrics(plan)).map_err(written)?;
+        writer.own_metrics(&verdict::custom_metrics(plan)).map_err(written)?;
         let plan_of_mask = Arc::clone(plan);
         writer.mask(Arc::new(move |text| plan_of_mask.secrets.masked(text)));
         let runs_dir = Path::new(tidemark_record::RUNS_DIR);
@@ -250,7 +251,7 @@ impl Experiment {
         fault::find_dips(&mut summary.faults, writer.seconds());
         summary.maintenance = maintenance;
         writer.find_bumps(&mut summary.maintenance, &summary.faults);
-        summary.steady_state = Some(steady::test(&plan.load, writer.seconds(), &summary.faults));
+        summary.steady_state = Some(tidemark_verdict::steady::test(&plan.load, writer.seconds(), &summary.faults));
         if verdict::has_a_rate(&plan.load) {
             tell_achieved_due(&mut summary, totals);
         }
@@ -258,10 +259,10 @@ impl Experiment {
         let outages = load.silence.outages(&single, &joined);
         summary.driver.busiest = load.neighbours.busiest();
         summary.driver.limits = verdict::limits(&summary, totals, &plan.load, self.options.spin);
-        let (mut verdict, mut objectives) = verdict::judge(&verdict::Evidence {
-            plan,
-            totals,
-            summary: &summary,
+        summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
+        let meant = load.unreachable.is_some() || load.enough;
+        let stopped = load.end.interrupted && load.system_ended.is_none() && !meant;
+        let judgement = verdict::judge(&Evidence {
             undisturbed: load.undisturbed.as_ref(),
             system_ended: load.system_ended.as_deref(),
             outages: &outages,
@@ -272,20 +273,17 @@ impl Experiment {
                 0 => pin::available_cores().len(),
                 pinned => pinned,
             },
+            cut_short: load.unreachable.as_ref(),
+            stopped,
+            lost_intervals: load.end.lost_intervals,
+            ledger: ledger.as_ref(),
+            ..Evidence::of(plan, totals, &summary)
         });
-        if let Some(unreachable) = &load.unreachable {
-            unreachable.apply(&mut verdict, &mut objectives);
-        }
-        summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
-        let meant = load.unreachable.is_some() || load.enough;
-        let stopped = load.end.interrupted && load.system_ended.is_none() && !meant;
-        finished::complete(&mut verdict, &load.end, stopped, summary.measured_s);
-        let asked = plan.verify.is_some();
         account.notes.extend(verdict::backlog_before(plan, &summary));
-        summary.verdict = verify::judge(&verdict, &plan.objectives, &mut objectives, ledger.as_ref(), asked);
+        summary.verdict = judgement.verdict;
         summary.ledger = ledger;
-        let loaded = account::labels_of_the_load(plan);
-        let failures = account::labels_of_failures(plan);
+        let loaded = verdict::labels_of_the_load(plan);
+        let failures = verdict::labels_of_failures(plan);
         let is_told =
             |label: &str, requests| loaded.contains(label) && (requests > 0 || !failures.contains(label));
         summary.steps.retain(|step| is_told(&step.label, step.requests));
@@ -303,8 +301,8 @@ impl Experiment {
         summary.warnings.extend(listed.and_then(|listed| listed.warning(totals.all.due(), true)));
         account.drove(&load.end, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
-        manifest.objectives = objectives;
-        manifest.verdict_before_verify = manifest.summary.ledger.as_ref().map(|_| verdict);
+        manifest.objectives = judgement.objectives;
+        manifest.verdict_before_verify = manifest.summary.ledger.as_ref().map(|_| judgement.without_ledger);
         manifest.cut_short = load.unreachable.map(|unreachable| unreachable.reason);
         manifest.interrupted = stopped;
         manifest.phases = account::phases(plan, &load.end);

@@ -79,21 +79,15 @@ mod scheduling;
 mod secret;
 mod served;
 pub mod shipped;
-mod silence;
 pub mod sinks;
 mod slowest;
 pub mod started;
-mod steady;
 pub mod stores;
 pub mod sync;
 pub mod system;
 mod target;
-#[cfg(test)]
-mod test_plan;
 mod timetable;
 mod trace;
-pub mod unreachable;
-pub mod verdict;
 pub mod verify;
 mod watch;
 

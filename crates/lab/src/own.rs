@@ -1,21 +1,8 @@
-//! What a scenario measures itself: its metrics as a run knows them, and what is to be said of their numbers.
+//! What a scenario measures itself: what is to be said of its numbers.
 
-use tidemark_record::{OwnKind, OwnMetric, Totals};
+use tidemark_record::{OwnKind, Totals};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{MetricKind, Op};
-
-/// The metrics of a plan.
-pub fn metrics(plan: &Plan) -> Vec<OwnMetric> {
-    let metric = |metric: &tidemark_scenario::plan::MetricPlan| OwnMetric {
-        name: metric.name.clone(),
-        kind: match metric.kind {
-            MetricKind::Histogram => OwnKind::Histogram,
-            MetricKind::Counter => OwnKind::Counter,
-        },
-        unit: metric.unit.clone(),
-    };
-    plan.metrics.iter().map(metric).collect()
-}
+use tidemark_scenario::plan::Op;
 
 /// That there was no number where one was to be measured, and of which metrics there never was one.
 pub fn notes(plan: &Plan, totals: &Totals) -> Vec<String> {
@@ -62,10 +49,10 @@ mod tests {
                     b: {weight: 0, steps: [{GET: /}, {measure: {idle: 1}}]}\nload: {users: 1, hold: 1s}\n";
         let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
         let mut totals = Totals::new(&plan.labels);
-        totals.set_own_metrics(&metrics(&plan));
+        totals.set_own_metrics(&tidemark_verdict::custom_metrics(&plan));
         let mut interval = ThreadInterval::empty(0, 0, 1_000_000);
         interval.in_window = true;
-        interval.series = vec![crate::test_plan::series(0, tidemark_record::Outcome::Ok, 50, 1)];
+        interval.series = vec![tidemark_verdict::test_plan::series(0, tidemark_record::Outcome::Ok, 50, 1)];
         let mut items = OwnSeries::empty(0, OwnKind::Histogram);
         items.add(3.0);
         (items.no_number, items.example) = (2, Some("${n}: it has no value".into()));

@@ -102,7 +102,7 @@ pub fn microseconds(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_plan::{phase, plan};
+    use tidemark_verdict::test_plan::{phase, plan};
     use tidemark_scenario::plan::LoadModel;
 
     fn timetable() -> Timetable {

@@ -292,7 +292,7 @@ mod tests {
     use tidemark_scenario::plan::LoadModel;
 
     use super::*;
-    use crate::test_plan::plan;
+    use tidemark_verdict::test_plan::plan;
 
     #[test]
     fn requests_are_counted_in_words() {

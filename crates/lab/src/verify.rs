@@ -10,7 +10,7 @@ mod client;
 mod direct;
 mod directory;
 mod hidden;
-mod judge;
+mod enter;
 mod pages;
 mod recipe;
 mod rows;
@@ -28,7 +28,6 @@ use tidemark_record::{RecordError, Run, write_manifest};
 
 use client::Client;
 pub use direct::direct_store;
-pub use judge::judge;
 pub use pages::Pages;
 use pages::ask_number;
 pub use recipe::{Known, Recipe};
@@ -196,9 +195,9 @@ pub fn again(
         return Err(LabError::Measure(format!("not verified: {reason}{moved}; {stays}")));
     }
     let objectives = recipe.objectives();
-    judge::enter(&mut run.manifest, &objectives, ledger);
+    enter::enter(&mut run.manifest, &objectives, ledger);
     write_manifest(&run.dir, &run.manifest).map_err(failed)?;
-    Ok(judge::exit_status(&run.manifest, &objectives))
+    Ok(enter::exit_status(&run.manifest, &objectives))
 }
 
 /// What a search came to, in one line.

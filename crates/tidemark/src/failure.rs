@@ -1,5 +1,6 @@
 //! What ends a verb without a result.
 
+use tidemark_import::ImportError;
 use tidemark_lab::{EXIT_INVALID, EXIT_USAGE, LabError};
 
 /// Exit status where a result was there but could not be written (`EX_IOERR` of sysexits.h).
@@ -28,6 +29,12 @@ impl Failure {
     /// The work itself could not be done.
     pub fn broken(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), status: EXIT_INVALID }
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        Failure::usage(error.to_string())
     }
 }
 

@@ -1,14 +1,9 @@
 //! `tidemark hit`: one URL, a few flags, the same engine, record and report as a scenario.
 
 pub mod args;
-mod curl;
-mod form;
-mod list;
 mod pattern;
 mod recipe;
 mod redis;
-mod shell;
-mod target;
 
 use std::path::Path;
 

@@ -20,7 +20,6 @@ mod cube;
 mod display;
 mod driver;
 mod failure;
-mod foreign;
 mod history;
 mod hit;
 mod init;
@@ -29,7 +28,6 @@ mod limit;
 mod once;
 mod output;
 mod overview;
-mod percent;
 mod progress;
 #[cfg(all(test, feature = "tui"))]
 #[path = "../tests/program/pty.rs"]

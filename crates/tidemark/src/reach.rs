@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use tidemark_import::{Reach, TlsReach};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{HttpVersion, Resolve, System};
 
@@ -126,6 +127,22 @@ impl ReachArguments {
     pub fn place(&self) -> Option<String> {
         let socket = self.unix_socket.as_ref().map(|path| format!("unix:{}", path.display()));
         socket.or_else(|| self.connect_to.clone())
+    }
+}
+
+impl From<Reach> for ReachArguments {
+    fn from(reach: Reach) -> Self {
+        let TlsReach { insecure, cacert, cert, key, no_resumption } = reach.tls;
+        ReachArguments {
+            ipv4: reach.ipv4,
+            ipv6: reach.ipv6,
+            connect_to: reach.connect_to,
+            unix_socket: reach.unix_socket,
+            proxy: reach.proxy,
+            http: reach.http,
+            tls: TlsArguments { insecure, cacert, cert, key, no_resumption, ..TlsArguments::default() },
+            ..ReachArguments::default()
+        }
     }
 }
 

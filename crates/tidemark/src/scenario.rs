@@ -5,7 +5,7 @@ use std::path::Path;
 use tidemark_scenario::{Checker, Diagnostics, Experiment, shipped};
 
 use crate::failure::Failure;
-use crate::{foreign, output, systems};
+use crate::{output, systems};
 
 /// Words that differ in more than this many letters are not suggested.
 const NEAR: usize = 3;
@@ -26,9 +26,9 @@ pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment,
         }
         None => {
             if shipped.is_none()
-                && let Some(failure) = foreign::of_file(Path::new(scenario))
+                && let Some(reason) = tidemark_import::of_file(Path::new(scenario))
             {
-                return Err(failure);
+                return Err(Failure::usage(reason));
             }
             let mut failure = failure(scenario, &diagnostics);
             // in a shipped scenario a setting is what is wrong, wherever that shows

@@ -5,9 +5,7 @@ use tidemark_drive::{DriveEnd, EventCounts, Http2, Protocol, Raised, Rpc, Target
 use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Ask;
-
-use super::{labels_of_failures, labels_of_the_load};
-use crate::verdict::duration_text;
+use tidemark_verdict::{duration_text, labels_of_failures, labels_of_the_load};
 
 /// Driving threads that had no core for a larger share of the time are worth a note.
 const WAITED_NOTED: f64 = 0.05;

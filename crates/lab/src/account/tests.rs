@@ -138,10 +138,10 @@ fn bodies_that_were_not_sent_whole_and_requests_that_were_sent_again_are_told() 
 fn a_stream_that_is_left_is_no_request() {
     let text = "sessions: {a: {steps: [{sse connect: /s, label: S}, {think: 1s}, {sse close: now, label: L}]}}\nload: {users: 1, hold: 1s}\n";
     let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
-    assert_eq!(labels_of_failures(&plan), ["L"].into());
+    assert_eq!(tidemark_verdict::labels_of_failures(&plan), ["L"].into());
     let mut totals = Totals::new(&plan.labels);
     totals.add_interval(&tidemark_record::ThreadInterval {
-        series: vec![crate::test_plan::series(0, Outcome::Ok, 50, 1)],
+        series: vec![tidemark_verdict::test_plan::series(0, Outcome::Ok, 50, 1)],
         ..tidemark_record::ThreadInterval::empty(0, 0, 1_000_000)
     });
     assert!(totals.all.ended > 0);
@@ -152,7 +152,7 @@ fn a_stream_that_is_left_is_no_request() {
 fn service_times_of_what_was_answered_behind_the_window_are_told_to_be_such() {
     let interval = |in_window, second: u64| tidemark_record::ThreadInterval {
         in_window,
-        series: vec![crate::test_plan::series(0, Outcome::Ok, 50, 7)],
+        series: vec![tidemark_verdict::test_plan::series(0, Outcome::Ok, 50, 7)],
         ..tidemark_record::ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000)
     };
     let mut totals = Totals::new(&["A".into()]);
@@ -204,7 +204,7 @@ fn waits_for_a_core_are_noted_and_so_is_that_nobody_counts_them() {
 
 #[test]
 fn the_drivers_own_share_is_noted_where_it_is_more_than_a_tenth_of_the_median() {
-    let plan = crate::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
+    let plan = tidemark_verdict::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
     let note = |lag_us, read_us: Option<u64>, timestamps, spin| {
         let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
         (summary.response_time_us.p50, summary.driver.lag_us.p50) = (Some(1_000), Some(lag_us));
@@ -242,7 +242,7 @@ fn fewer_connections_than_were_asked_for_are_noted() {
 
 #[test]
 fn what_was_dropped_in_the_warm_up_is_noted() {
-    let plan = crate::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
+    let plan = tidemark_verdict::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
     let notes = |dropped, measured_dropped| {
         let mut totals = Totals::new(&[]);
         let mut interval = tidemark_record::ThreadInterval::empty(0, 0, 1_000_000);
@@ -304,7 +304,7 @@ fn a_label_that_was_never_requested_is_noted() {
     let mut warm = tidemark_record::ThreadInterval::empty(0, 0, 1_000_000);
     let series = |label| tidemark_record::Series {
         measured: false,
-        ..crate::test_plan::series(label, Outcome::Status, 5, 1)
+        ..tidemark_verdict::test_plan::series(label, Outcome::Status, 5, 1)
     };
     warm.series = vec![series(0)];
     totals.add_interval(&warm);
@@ -326,7 +326,7 @@ fn a_driver_that_stood_still_says_so() {
 fn a_disk_that_changed_is_noted() {
     let folder = tempfile::tempdir().unwrap();
     let probe = SyncProbe::measure(folder.path()).unwrap();
-    let plan = crate::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
+    let plan = tidemark_verdict::test_plan::plan(tidemark_scenario::plan::LoadModel::Closed);
     let mut account = Account::begin(&RunOptions::default(), &plan, 1);
     account.synced(Some(probe.clone()), Some(probe.clone()));
     assert!(account.notes.is_empty());

@@ -16,12 +16,11 @@ use crate::figures::{Figures, Seen as SeenOfStores};
 use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::neighbours::Neighbours;
-use crate::own;
-use crate::silence::Silence;
+use tidemark_verdict::silence::Silence;
 use crate::started::try_held;
 use crate::timetable::{Timetable, microseconds};
-use crate::unreachable::{Unreachable, Watch};
-use crate::verdict;
+use tidemark_verdict::unreachable::{Unreachable, Watch};
+use tidemark_verdict as verdict;
 use crate::watch::Seen as SeenOfWatched;
 
 /// How often a stop request, the phase and the system are looked at.
@@ -120,7 +119,7 @@ struct Seen<'p> {
 fn totals(plan: &Plan) -> Totals {
     let mut totals = Totals::new(&plan.labels);
     totals.set_groups(&plan.groups);
-    totals.set_own_metrics(&own::metrics(plan));
+    totals.set_own_metrics(&verdict::custom_metrics(plan));
     totals
 }
 

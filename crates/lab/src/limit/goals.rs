@@ -4,7 +4,7 @@ use tidemark_limit::{Goal, Percentile};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{About, Comparison, Metric, Objective, OwnFigure};
 
-use crate::verdict;
+use tidemark_verdict as verdict;
 
 /// What is searched for.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +106,7 @@ fn percentile(objective: &Objective) -> Option<Percentile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_plan::plan;
+    use tidemark_verdict::test_plan::plan;
     use tidemark_scenario::plan::{LoadModel, Spacing};
 
     fn goals(objectives: &[&str]) -> Goals {

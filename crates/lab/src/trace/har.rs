@@ -261,7 +261,7 @@ mod tests {
     use tidemark_scenario::plan::LoadModel;
 
     use super::*;
-    use crate::test_plan::plan;
+    use tidemark_verdict::test_plan::plan;
 
     fn traced(sent: &[u8], answer: Option<ToldAnswer>) -> Traced {
         Traced {

@@ -12,6 +12,7 @@ use tidemark_record::ledger::{self, CHECK_DIGITS, Entry, Form, Forms, LedgerWrit
 use tidemark_record::manifest::ObjectiveResult;
 use tidemark_record::summary::{Ledger, Status, Verdict, Verified};
 use tidemark_scenario::plan::Objective;
+use tidemark_verdict::ledger::judge;
 
 use super::*;
 use server::{Answer, Server, json_list};

@@ -4,6 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tidemark_import::curl::{self, Curl};
+use tidemark_import::{
+    List, Target, Usual, add_header, header, list, method, origin, parse_url, read_small, shell,
+};
 use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_scenario::plan::{HttpVersion, TlsSettings, Watched};
 use tidemark_scenario::source::{
@@ -15,14 +19,9 @@ use tidemark_scenario::{plan, source};
 use url::Url;
 
 use super::args::HitArguments;
-use super::curl::{self, Curl};
-use super::list::{List, Usual, list};
 use super::pattern;
 use super::redis;
-use super::shell;
-use super::target::{Target, header, method, origin, parse_url, read};
 use crate::failure::Failure;
-use crate::init::add_header;
 use crate::quantities::RateRange;
 use crate::reach::ReachArguments;
 
@@ -183,7 +182,7 @@ impl Asked {
 
     /// How a command line of curl gets there, where no flag says otherwise.
     fn take(&mut self, curl: Curl) {
-        self.reach = std::mem::take(&mut self.reach).or(curl.reach);
+        self.reach = std::mem::take(&mut self.reach).or(curl.reach.into());
         self.connect_timeout = self.connect_timeout.or(curl.connect_timeout);
         self.no_keepalive |= curl.no_keepalive;
     }
@@ -578,5 +577,5 @@ fn body(arguments: &HitArguments) -> Result<Option<Vec<u8>>, Failure> {
         },
         (None, None) => return Ok(None),
     };
-    read(file, "the body").map(Some)
+    Ok(Some(read_small(file, "the body")?))
 }

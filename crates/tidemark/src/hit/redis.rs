@@ -4,7 +4,7 @@ use tidemark_scenario::source::{Map, Step, Value, verbatim};
 use tidemark_scenario::units::Time;
 
 use super::args::HitArguments;
-use super::target::read;
+use tidemark_import::read_small;
 use crate::failure::Failure;
 
 /// What such URLs begin with.
@@ -36,9 +36,9 @@ pub fn step(arguments: &HitArguments) -> Result<Step, Failure> {
         )));
     }
     let command = match (&arguments.body, &arguments.body_file) {
-        (_, Some(file)) => text(read(file, "the command")?)?,
+        (_, Some(file)) => text(read_small(file, "the command")?)?,
         (Some(body), None) => match body.strip_prefix('@') {
-            Some(file) => text(read(file.as_ref(), "the command")?)?,
+            Some(file) => text(read_small(file.as_ref(), "the command")?)?,
             None => body.clone(),
         },
         (None, None) => PING.to_owned(),

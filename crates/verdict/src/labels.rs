@@ -1,0 +1,25 @@
+//! Which labels a load can show.
+
+use std::collections::BTreeSet;
+
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{Ask, EventStreamStep, RequestPlan};
+
+/// The labels that the load can show; those that only `prepare` has are in no figure.
+pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
+    let has_load = |index: usize| plan.load.kinds.iter().any(|own| own.kind == index);
+    let sessions = plan.sessions.iter().enumerate();
+    let loaded = sessions.filter(|(index, kind)| kind.weight > 0 || has_load(*index));
+    let requests = loaded.flat_map(|(_, kind)| plan.requests_of(kind));
+    requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()
+}
+
+/// The labels under which there is a request only where something is wrong: a stream is left, and is not there any more.
+pub fn labels_of_failures(plan: &Plan) -> BTreeSet<&str> {
+    let leaves = |request: &&RequestPlan| matches!(request.ask, Ask::EventStream(EventStreamStep::Close));
+    let label = |request: &RequestPlan| plan.labels.get(usize::from(request.label)).map(String::as_str);
+    let others: BTreeSet<_> =
+        plan.requests.iter().filter(|request| !leaves(request)).filter_map(label).collect();
+    let all = plan.requests.iter().filter(leaves).filter_map(label);
+    all.filter(|label| !others.contains(label)).collect()
+}
