@@ -227,7 +227,9 @@ fn each_run_has_the_verdict_that_a_person_would_give() {
     if mistakes.len() <= AGAIN_MAX {
         mistakes.retain_mut(|(row, mistake)| {
             (0..2).all(|_| {
-                wrong(row, &outright).inspect(|again| mistake.push_str(&format!("\n  again: {again}"))).is_some()
+                wrong(row, &outright)
+                    .inspect(|again| mistake.push_str(&format!("\n  again: {again}")))
+                    .is_some()
             })
         });
     }

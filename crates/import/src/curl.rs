@@ -18,9 +18,9 @@ use flags::{PASSED_OVER, Takes, find, not_understood};
 use place::{CONNECT_TO, RESOLVE, place};
 
 use crate::form::{self, Field};
-use crate::target::{Target, header, method, parse_url, read_small, shown};
 use crate::percent;
 use crate::reach::{Reach, TlsReach};
+use crate::target::{Target, header, method, parse_url, read_small, shown};
 
 /// What a command line says.
 #[derive(Debug, Clone)]

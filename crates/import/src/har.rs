@@ -19,9 +19,9 @@ use url::form_urlencoded;
 
 use self::entry::{Entry, Recording};
 use self::hidden::{has_jwt, is_hidden, is_masked, is_secret_name};
+use crate::error::ImportError;
 use crate::names::{Settings, free, name_of};
 use crate::{Imported, add_header, closed, objectives, unreadable, users};
-use crate::error::ImportError;
 
 /// Most requests that are taken.
 const REQUESTS_MAX: usize = 2_000;

@@ -75,11 +75,13 @@ pub fn list(file: &Path, base: Option<&Url>, usual: &Usual) -> Result<List, Impo
 /// # Errors
 /// As of [`list`].
 pub fn list_of(file: &Path, bytes: Vec<u8>, base: Option<&Url>, usual: &Usual) -> Result<List, ImportError> {
-    let text = foreign::text(bytes)
-        .map_err(|reason| ImportError::new(format!("cannot read the URLs in {}: {reason}", file.display())))?;
+    let text = foreign::text(bytes).map_err(|reason| {
+        ImportError::new(format!("cannot read the URLs in {}: {reason}", file.display()))
+    })?;
     let mut reader = Reader { file, base: base.cloned(), usual, list: List::default() };
-    let wrong =
-        |place: String| move |reason: String| ImportError::new(format!("{}{place}: {reason}", file.display()));
+    let wrong = |place: String| {
+        move |reason: String| ImportError::new(format!("{}{place}: {reason}", file.display()))
+    };
     match array(&text).map_err(wrong(String::new()))? {
         Some(items) => {
             for (number, item) in (1..).zip(items) {

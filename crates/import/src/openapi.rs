@@ -16,10 +16,10 @@ use url::{Position, Url};
 
 use self::sample::Samples;
 use self::security::Login;
+use crate::error::ImportError;
 use crate::har::hidden::{is_hidden, is_secret_name};
 use crate::names::{Settings, free, name_of, variable};
 use crate::{Imported, add_header, objectives};
-use crate::error::ImportError;
 
 /// What the user is called in a login.
 const USERS: [&str; 6] = ["user", "username", "user_name", "login", "email", "userid"];

@@ -5,9 +5,9 @@ use tidemark_scenario::source::{Load, Map, Method, Request, Scenario, Session, S
 use tidemark_scenario::system_url::SystemUrl;
 use url::{Position, Url, form_urlencoded};
 
+use crate::error::ImportError;
 use crate::names::Settings;
 use crate::objectives;
-use crate::error::ImportError;
 
 /// How the path of an OpenAPI document ends, usually.
 const DOCUMENTS: [&str; 4] = ["openapi.json", "openapi.yaml", "swagger.json", "swagger.yaml"];
@@ -85,7 +85,9 @@ fn read(text: &str) -> Result<Url, ImportError> {
         _ => format!("http://{text}"),
     };
     let wrong = |reason: &str| {
-        ImportError::new(format!("`{text}` is neither a file that is there nor a URL to begin with: {reason}"))
+        ImportError::new(format!(
+            "`{text}` is neither a file that is there nor a URL to begin with: {reason}"
+        ))
     };
     let url = Url::parse(&whole).map_err(|error| wrong(&format!("{error}; write http://HOST:PORT/PATH")))?;
     match url.scheme() {

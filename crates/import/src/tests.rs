@@ -10,8 +10,13 @@ use super::*;
 
 /// Its text, which has no mistakes.
 fn checked(made: &Imported) -> String {
-    made.checked().unwrap_or_else(|error| panic!("{error}
-{}", made.scenario.to_yaml()))
+    made.checked().unwrap_or_else(|error| {
+        panic!(
+            "{error}
+{}",
+            made.scenario.to_yaml()
+        )
+    })
 }
 
 fn har_of(recording: &Json, hosts: &[&str]) -> Result<Imported, ImportError> {

@@ -14,9 +14,9 @@ use crate::run_options::RunOptions;
 use crate::stores::Stores;
 use crate::sync::SyncProbe;
 use crate::system::Running;
-use tidemark_verdict::duration_text;
 use crate::watch::Watches;
 use crate::{load_text, machine, own, target};
+use tidemark_verdict::duration_text;
 
 use notes::{
     answered_behind, bounds_only, called, connections_used, in_clear, lacked_cores, missed, never_requested,

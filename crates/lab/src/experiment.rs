@@ -251,7 +251,8 @@ impl Experiment {
         fault::find_dips(&mut summary.faults, writer.seconds());
         summary.maintenance = maintenance;
         writer.find_bumps(&mut summary.maintenance, &summary.faults);
-        summary.steady_state = Some(tidemark_verdict::steady::test(&plan.load, writer.seconds(), &summary.faults));
+        summary.steady_state =
+            Some(tidemark_verdict::steady::test(&plan.load, writer.seconds(), &summary.faults));
         if verdict::has_a_rate(&plan.load) {
             tell_achieved_due(&mut summary, totals);
         }

@@ -102,8 +102,8 @@ pub fn microseconds(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_verdict::test_plan::{phase, plan};
     use tidemark_scenario::plan::LoadModel;
+    use tidemark_verdict::test_plan::{phase, plan};
 
     fn timetable() -> Timetable {
         let mut plan = plan(LoadModel::Closed);

@@ -18,7 +18,8 @@ pub(super) struct Allowed {
 
 impl Allowed {
     pub fn of(plan: &Plan) -> Allowed {
-        let mut allowed = Allowed { share: None, count: None, text: crate::objectives::DEFAULT_ERRORS.into() };
+        let mut allowed =
+            Allowed { share: None, count: None, text: crate::objectives::DEFAULT_ERRORS.into() };
         for objective in plan.objectives.iter().filter(|of| of.about == About::All && bounds_errors(of)) {
             let bound =
                 if objective.metric == Metric::Errors { &mut allowed.count } else { &mut allowed.share };

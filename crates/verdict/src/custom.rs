@@ -9,8 +9,8 @@ use tidemark_record::{OwnKind, OwnMetric, OwnTotals, rank};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Comparison, MetricKind, MetricPlan, Objective, OwnFigure};
 
-use crate::figure::Measured;
 use crate::few;
+use crate::figure::Measured;
 use crate::objectives::holds;
 use crate::text::significant;
 
@@ -125,9 +125,9 @@ impl Bounds {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use tidemark_record::summary::Driver;
     use tidemark_record::{OwnSeries, ThreadInterval, Totals};
-    use super::*;
 
     /// Ten seconds in which this was measured, and so often no number.
     fn totals(plan: &Plan, numbers: &[f64], no_number: u64) -> Totals {

@@ -159,8 +159,7 @@ impl<'a> Judge<'a> {
         undecided.by_connections =
             self.objectives.iter().any(|of| of.undecided_by == Some(Undecided::Connections));
         let Evidence { plan, summary, .. } = *self.evidence;
-        let short =
-            short_of_cores(self.evidence, &summary.processes).filter(|_| has_a_rate(&plan.load));
+        let short = short_of_cores(self.evidence, &summary.processes).filter(|_| has_a_rate(&plan.load));
         let Some(process) = short else { return };
         let defaults = defaults(plan);
         let metrics = plan.objectives.iter().chain(&defaults).map(|of| of.metric);
@@ -202,7 +201,8 @@ impl<'a> Judge<'a> {
     }
 
     fn missed(&self, failed: &mut Vec<Reason>) {
-        let missed = self.objectives.iter().filter(|of| !of.met && !of.undecided && !self.is_of_the_ledger(of));
+        let missed =
+            self.objectives.iter().filter(|of| !of.met && !of.undecided && !self.is_of_the_ledger(of));
         failed.extend(missed.filter(|of| !(self.is_empty && of.default)).map(missed_objective));
     }
 
@@ -281,9 +281,7 @@ impl<'a> Judge<'a> {
             return;
         }
         if !window::is_shorter_than_answers(totals) {
-            failed.push(
-                ReasonKind::NoGoodAnswer.told("no good answer came within the measured window"),
-            );
+            failed.push(ReasonKind::NoGoodAnswer.told("no good answer came within the measured window"));
         } else if !self.objectives.iter().any(|of| of.undecided_by == Some(Undecided::ShortWindow)) {
             let told = window::is_too_short(summary.measured_s, totals.achieved().fastest_s);
             invalid.retain(|other| *other != told);
@@ -398,7 +396,8 @@ impl<'a> Judge<'a> {
     /// A file of a body became shorter: the driver had not what it was to send, whatever came of that.
     fn not_all_sent(&self, findings: &mut Findings) {
         let changed = self.evidence.plan.changed_files();
-        let told = |words: &str| ReasonKind::NotAllSent.told(format!("not everything could be sent: {words}"));
+        let told =
+            |words: &str| ReasonKind::NotAllSent.told(format!("not everything could be sent: {words}"));
         let shorter: Vec<Reason> =
             changed.iter().filter(|change| change.is_shorter).map(|change| told(&change.words)).collect();
         if !shorter.is_empty() {

@@ -5,16 +5,19 @@
 //! [`unreachable`] says while a run goes on which objectives can no longer be met. [`steady`] tests for a trend.
 //!
 //! ```
-//! # fn measured() -> (tidemark_scenario::Plan, tidemark_record::Totals) { unimplemented!() }
 //! use std::path::Path;
+//! use tidemark_record::summary::Status;
+//! use tidemark_record::{Totals, summarize};
 //! use tidemark_verdict::{Evidence, judge};
 //!
-//! # if false {
-//! let (plan, totals) = measured();
-//! let summary = tidemark_record::summarize(&totals, Path::new("runs/one"));
-//! let judgement = judge(&Evidence::of(&plan, &totals, &summary));
-//! println!("{:?}: {:?}", judgement.verdict.status, judgement.verdict.reasons);
-//! # }
+//! let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 10s}\n";
+//! let plan = tidemark_scenario::load_text("a.yaml", text, Path::new("."), &[])?;
+//! let totals = Totals::new(&plan.labels); // of which nothing was counted
+//! let summary = summarize(&totals, Path::new("runs/one"));
+//! let verdict = judge(&Evidence::of(&plan, &totals, &summary)).verdict;
+//! assert_eq!(verdict.status, Status::Invalid);
+//! assert_eq!(verdict.reasons[0], "nothing measured: no request was due in the measured window of 0.0s");
+//! # Ok::<(), tidemark_scenario::Diagnostics>(())
 //! ```
 //!
 //! # The rule

@@ -267,7 +267,8 @@ fn what_is_proven_is_a_fail_though_the_driver_did_not_hear_a_silence() {
     let judged = |ran: &Ran<'_>| {
         let totals = totals(&plan, ran);
         let summary = summarize(&totals, Path::new("x"));
-        judge(&Evidence { outages: std::slice::from_ref(&outage), ..Evidence::of(&plan, &totals, &summary) }).0
+        judge(&Evidence { outages: std::slice::from_ref(&outage), ..Evidence::of(&plan, &totals, &summary) })
+            .0
     };
     let wrong = judged(&Ran { ended: &[ok(9, 100), (Outcome::Check, 9, 100)], ..RAN });
     assert_eq!(wrong.status, Status::Fail);
@@ -296,7 +297,8 @@ fn a_silence_of_a_store_without_a_core_is_the_machines_doing() {
         let totals = totals_with(&plan, &Ran { ended: &[ok(9, 100)], ..RAN }, &samples);
         let summary = summarize(&totals, Path::new("x"));
         let outage = fell_silent(outcome, 0);
-        judge(&Evidence { outages: std::slice::from_ref(&outage), ..Evidence::of(&plan, &totals, &summary) }).0
+        judge(&Evidence { outages: std::slice::from_ref(&outage), ..Evidence::of(&plan, &totals, &summary) })
+            .0
     };
     let verdict = judged(Outcome::Timeout, 0.67);
     assert_eq!((verdict.status, verdict.reasons.len()), (Status::Invalid, 2), "{verdict:?}");
@@ -627,7 +629,8 @@ fn what_faults_did_is_left_out_of_what_nobody_asked_for() {
     let results =
         judge(&Evidence { undisturbed: Some(&undisturbed), ..Evidence::of(&plan, &broken, &summary) }).1;
     assert_eq!(results[0].measured, "0%, outside of faults; 90% with them");
-    let results = judge(&Evidence { undisturbed: Some(&nothing), ..Evidence::of(&plan, &broken, &summary) }).1;
+    let results =
+        judge(&Evidence { undisturbed: Some(&nothing), ..Evidence::of(&plan, &broken, &summary) }).1;
     assert_eq!(results[0].measured, "90%, all of it within faults");
 }
 
@@ -897,7 +900,8 @@ fn what_is_incomplete_is_never_a_pass() {
         let ended = [ok(3_000, 900), (Outcome::Status, 3_000, failed)];
         let totals = totals(&plan, &Ran { ended: &ended[..1 + usize::from(failed > 0)], ..RAN });
         let summary = summarize(&totals, Path::new("x"));
-        let verdict = judge(&Evidence { stopped, lost_intervals, ..Evidence::of(&plan, &totals, &summary) }).0;
+        let verdict =
+            judge(&Evidence { stopped, lost_intervals, ..Evidence::of(&plan, &totals, &summary) }).0;
         let told = verdict.reasons.iter().map(|reason| reason.contains("incomplete: ")).collect::<Vec<_>>();
         (verdict.status, told)
     };

@@ -53,4 +53,3 @@ pub(crate) fn significant(value: f64) -> String {
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
-

@@ -14,11 +14,7 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// The document with the files that it refers to, which lie in its folder or below. `read` gives what a file holds.
 /// A reference that leads elsewhere stays as it is, and leads nowhere.
-pub(crate) fn bundled(
-    file: &Path,
-    mut document: Json,
-    read: impl Fn(&Path) -> Option<Json>,
-) -> Json {
+pub(crate) fn bundled(file: &Path, mut document: Json, read: impl Fn(&Path) -> Option<Json>) -> Json {
     let Ok(file) = file.canonicalize() else { return document };
     let mut files = Files {
         root: file.parent().unwrap_or(Path::new("/")).to_owned(),

@@ -16,12 +16,12 @@ use crate::figures::{Figures, Seen as SeenOfStores};
 use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::neighbours::Neighbours;
-use tidemark_verdict::silence::Silence;
 use crate::started::try_held;
 use crate::timetable::{Timetable, microseconds};
-use tidemark_verdict::unreachable::{Unreachable, Watch};
-use tidemark_verdict as verdict;
 use crate::watch::Seen as SeenOfWatched;
+use tidemark_verdict as verdict;
+use tidemark_verdict::silence::Silence;
+use tidemark_verdict::unreachable::{Unreachable, Watch};
 
 /// How often a stop request, the phase and the system are looked at.
 pub const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -106,8 +106,8 @@ fn percentile(objective: &Objective) -> Option<Percentile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_verdict::test_plan::plan;
     use tidemark_scenario::plan::{LoadModel, Spacing};
+    use tidemark_verdict::test_plan::plan;
 
     fn goals(objectives: &[&str]) -> Goals {
         let mut plan = plan(LoadModel::Open(Spacing::Poisson));

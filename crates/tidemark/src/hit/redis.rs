@@ -4,8 +4,8 @@ use tidemark_scenario::source::{Map, Step, Value, verbatim};
 use tidemark_scenario::units::Time;
 
 use super::args::HitArguments;
-use tidemark_import::read_small;
 use crate::failure::Failure;
+use tidemark_import::read_small;
 
 /// What such URLs begin with.
 const SCHEMES: [&str; 4] = ["redis://", "rediss://", "redis-cluster://", "rediss-cluster://"];

@@ -76,7 +76,9 @@ pub fn run(load: Load, server: Server) -> Vec<ThreadInterval> {
     let end_us = requests.iter().map(|of| of.end_us).max().unwrap_or(0).max(stop_us);
     let mut last_good_us = 0;
     (0..=end_us / SECOND_US)
-        .map(|second| interval(&requests, load.rate.is_none(), second * SECOND_US, stop_us, &mut last_good_us))
+        .map(|second| {
+            interval(&requests, load.rate.is_none(), second * SECOND_US, stop_us, &mut last_good_us)
+        })
         .collect()
 }
 
@@ -153,7 +155,8 @@ fn interval(
         interval.measured_offered += u64::from(is_measured(of));
     }
     interval.sessions_begun = vec![(0, interval.offered)];
-    interval.in_flight = requests.iter().filter(|of| of.sent_us < end_us && of.end_us >= end_us).count() as u64;
+    interval.in_flight =
+        requests.iter().filter(|of| of.sent_us < end_us && of.end_us >= end_us).count() as u64;
     let open = requests.iter().filter(|of| of.due_us < end_us && of.end_us >= end_us).count() as u64;
     interval.waiting = open - interval.in_flight;
     if open > 0 {

@@ -165,7 +165,8 @@ fn each_run_has_the_verdict_that_a_person_would_give() {
     assert!(rows.len() > 150, "{} rows", rows.len());
     let wrong = rows.iter().filter_map(|row| {
         let verdict = judged(row);
-        (verdict.status != row.says).then(|| format!("{}: {:?} {:?}", row.name, verdict.status, verdict.reasons))
+        (verdict.status != row.says)
+            .then(|| format!("{}: {:?} {:?}", row.name, verdict.status, verdict.reasons))
     });
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), rows.len(), wrong.join("\n"));

@@ -165,7 +165,11 @@ fn a_run_cut_short_is_a_fail_and_the_reason_stands_first() {
         let summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
         let lost_intervals = u64::from(not_found);
         let cut_short = Some(&unreachable);
-        crate::judge(&crate::Evidence { cut_short, lost_intervals, ..crate::Evidence::of(plan, &totals, &summary) })
+        crate::judge(&crate::Evidence {
+            cut_short,
+            lost_intervals,
+            ..crate::Evidence::of(plan, &totals, &summary)
+        })
     };
     for (ended, incomplete, status) in [
         (&[ok(1_000, 100)][..], false, Status::Fail),
