@@ -265,7 +265,7 @@ pub fn page(dir: &Path) -> Result<String, RecordError> {
             let is_name = !["", ".", ".."].contains(&trial.dir.as_str());
             is_name.then(|| format!("{}/report.html", utf8_percent_encode(&trial.dir, ENCODED_IN_PATH)))
         };
-        return Ok(still::limit::page_linked(&searches(dir)?, file::is_locked(dir), &link));
+        return Ok(still::limit_linked(&searches(dir)?, dir, file::is_locked(dir), &link));
     }
     if !Comparison::is_at(dir) {
         return html::page(&Run::open(dir)?);
@@ -273,7 +273,7 @@ pub fn page(dir: &Path) -> Result<String, RecordError> {
     let comparison = Comparison::open(dir)?;
     if comparison.in_rounds.is_some() {
         let sides = Side::of_comparison(dir, &comparison)?;
-        return Ok(still::claims(&Claims::of_directory(dir, &comparison, &sides, None, &[])?));
+        return Ok(still::claims(&Claims::of_directory(dir, &comparison, &sides, None, &[])?, &[]));
     }
     let runs = ComparedRuns::open(dir)?;
     html::comparison(&Compared::of(&runs)?, &runs)
@@ -289,7 +289,7 @@ pub fn compare(folder: &Path, names: [&str; 2], place: &str) -> Result<String, R
     let claims = Claims::of_measured(&[a?, b?], Asked::default())?;
     let reports =
         names.map(|name| format!("{place}{}/report.html", utf8_percent_encode(name, ENCODED_IN_PATH)));
-    Ok(still::claims_linked(&claims, &reports))
+    Ok(still::claims(&claims, &reports))
 }
 
 /// The page of how the runs of a scenario went, as `tidemark history --scenario` makes it.

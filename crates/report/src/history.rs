@@ -12,10 +12,10 @@ use serde_json::Value;
 use tidemark_record::summary::Status;
 use tidemark_record::{Manifest, RecordError, runs_in};
 
+use crate::blocks::value;
 use crate::comparison::{Figure, Reading, change};
 use crate::json::schema_of;
 use crate::statistics::change::{MOST, changes};
-use crate::text::claims::value;
 
 /// Most runs that are read: the newest, by the names of their directories.
 const READ_MAX: usize = 2_000;

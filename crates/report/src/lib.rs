@@ -35,6 +35,7 @@
 //!   operations, never from percentiles: it decides nothing.
 
 mod bins;
+pub mod blocks;
 pub mod comparison;
 pub mod csv;
 pub mod cube;

@@ -1,7 +1,6 @@
 //! A search for a limit in words, and as JSON.
 //!
-//! The sentence of each is made here; [`text::limit`](crate::text::limit), [`markdown::limit`](crate::markdown::limit) and
-//! [`still::limit`](crate::still::limit) lay it out.
+//! The sentence of each is made here; [`blocks::limit`](crate::blocks::limit) makes a report of it.
 
 mod json;
 
@@ -11,7 +10,7 @@ use tidemark_limit::{
 use tidemark_record::SYSTEM;
 use tidemark_record::summary::BOTTLENECK;
 
-use crate::units::{budget, count, duration, percent, three_digits, trim_zeros};
+use crate::units::{budget, count, duration, percent, three_digits, time, trim_zeros};
 pub use json::{json, schema};
 
 /// Others that use so many cores are told of where nobody knows whether they are the system.
@@ -469,11 +468,6 @@ pub(crate) fn sign(holds: Option<bool>) -> &'static str {
         Some(false) => "✗",
         None => "–",
     }
-}
-
-/// A time, or that it was not reached.
-pub(crate) fn time(us: Option<u64>) -> String {
-    us.map_or_else(|| "-".into(), |us| duration(us as f64))
 }
 
 #[cfg(test)]

@@ -64,11 +64,6 @@ fn latency(one: &Maintenance) -> Option<String> {
     Some(format!("p99 {before} before, {highest}{length}"))
 }
 
-/// How the lines are to be read.
-pub const LEGEND: &str = "before is the mean of up to 10 s; fewer is of the requests that succeeded each second, until they \
-                          were back at 90 % for 3 s, and at least while the store was at it; p99 is of all requests that were due, at most in a second, and raised \
-                          while it was more than 1.5 times that before";
-
 #[cfg(test)]
 mod tests {
     use tidemark_record::Bump;

@@ -3,8 +3,7 @@
 use tidemark_record::manifest::{System, Target};
 use tidemark_record::summary::{Parts, Slow, Summary};
 
-use crate::text::time;
-use crate::units::{count, duration, percent, three_digits};
+use crate::units::{count, duration, percent, three_digits, time};
 
 /// Columns behind a part's name.
 pub(crate) const HEAD: [&str; 6] = ["mean", "share", "p50", "p99", "max", "count"];
@@ -19,7 +18,7 @@ pub(crate) fn rows(parts: &Parts) -> Vec<(&'static str, [String; 6])> {
     let whole: f64 = parts.named().iter().map(|(_, part)| part.mean_us).sum();
     let row = |(name, part): (&'static str, &tidemark_record::summary::Part)| {
         let times = part.times_us.clone().unwrap_or_default();
-        let [p50, p99, max] = [times.p50, times.p99, times.max].map(|us| time(us.map(|us| us as f64)));
+        let [p50, p99, max] = [times.p50, times.p99, times.max].map(time);
         let share = if whole > 0.0 { part.mean_us / whole } else { 0.0 };
         (name, [duration(part.mean_us), percent(share), p50, p99, max, count(part.count)])
     };

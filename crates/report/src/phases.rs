@@ -3,8 +3,7 @@
 use tidemark_record::summary::{Phase, Summary};
 use tidemark_record::{DRIVER, SYSTEM};
 
-use crate::text::time;
-use crate::units::{count, seconds, three_digits};
+use crate::units::{count, seconds, three_digits, time};
 
 /// What the columns behind the name say. CPU is in cores, a mean.
 pub(crate) const HEAD: [&str; 11] = [
@@ -27,16 +26,10 @@ pub(crate) fn told(summary: &Summary) -> &[Phase] {
     if measured > 1 { &summary.phases } else { &[] }
 }
 
-/// The name of a phase, which says where it is not measured.
-pub(crate) fn name(phase: &Phase) -> String {
-    if phase.measured { phase.name.clone() } else { format!("{} (not measured)", phase.name) }
-}
-
 /// The figures of a phase, a dash where there is none.
 pub(crate) fn figures(phase: &Phase) -> [String; HEAD.len()] {
     let of = &phase.response_time_us;
-    let [p50, p90, p99, p999, max] =
-        [of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64)));
+    let [p50, p90, p99, p999, max] = [of.p50, of.p90, of.p99, of.p999, of.max].map(time);
     let cores = |name: &str| {
         let process = phase.processes.iter().find(|process| process.name == name);
         process.map_or_else(|| "-".to_owned(), |process| three_digits(process.cpu_share))
@@ -92,9 +85,9 @@ pub(crate) mod tests {
         summary.phases = three();
         let rows: Vec<String> = told(&summary)
             .iter()
-            .map(|phase| format!("{} {}", name(phase), figures(phase).join(" ")))
+            .map(|phase| format!("{} {}", phase.name, figures(phase).join(" ")))
             .collect();
-        assert_eq!(rows[0], "warm-up (not measured) 1.5s 50.0 49.0 1.50ms - 90.0ms - - 3 0.5 -");
+        assert_eq!(rows[0], "warm-up 1.5s 50.0 49.0 1.50ms - 90.0ms - - 3 0.5 -");
         assert_eq!(rows[2], "high|er 10s 250 249 1.50ms - 90.0ms - - 3 2.50 -");
         summary.phases.truncate(2);
         assert!(told(&summary).is_empty());

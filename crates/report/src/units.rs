@@ -29,6 +29,16 @@ pub fn duration(us: f64) -> String {
     }
 }
 
+/// A time in microseconds; a dash where there is none, as so few requests, or so many failed ones, have no such percentile.
+pub(crate) fn time(us: Option<u64>) -> String {
+    mean(us.map(|us| us as f64))
+}
+
+/// The same of a mean.
+pub(crate) fn mean(us: Option<f64>) -> String {
+    us.map_or_else(|| "-".into(), duration)
+}
+
 /// A length as it was asked for: `60s`, `2.5s`.
 pub(crate) fn seconds(s: f64) -> String {
     format!("{}s", trim_zeros(&three_digits(s)))

@@ -11,7 +11,7 @@ use tidemark_lab::{
 };
 use tidemark_limit::{Purpose, Searches};
 use tidemark_record::limit as file;
-use tidemark_report::{limit as words, markdown, still, text};
+use tidemark_report::{blocks, limit as words, markdown, still, text};
 use tidemark_scenario::plan::{About, SystemOrigin};
 use tidemark_scenario::units::Time;
 use tidemark_scenario::{Experiment, Plan};
@@ -47,7 +47,7 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
             }
             carry_out::without_page(plan, options)
         })?;
-    let page = still::limit::page(&searches);
+    let page = still::limit(&searches, &dir);
     let of = &arguments.results;
     let places = (of.json.as_deref(), of.markdown.as_deref(), of.github);
     let mut outcomes = Outcomes::default();
@@ -73,7 +73,7 @@ pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
         .map_err(|reason| Failure::usage(file::damaged(dir, &reason).to_string()))?;
     let mut outcomes = Outcomes::default();
     if let Some(file) = &arguments.html {
-        outcomes.add(results::write("--html", file, &still::limit::page(&searches)));
+        outcomes.add(results::write("--html", file, &still::limit(&searches, dir)));
     }
     // whoever asks for a file needs no text
     let quiet = arguments.html.is_some() || of.any();
@@ -93,11 +93,12 @@ fn show(
 ) -> Result<(), Failure> {
     let mut outcomes = Outcomes::default();
     // the answer first: it is there whatever becomes of the files
-    outcomes.add(place.tell(&text::limit::summary(searches, dir, place.style()), quiet));
+    let blocks = blocks::limit(searches, dir);
+    outcomes.add(place.tell(&text::render(&blocks, place.style()), quiet));
     if let Some(file) = json {
         outcomes.add(results::write("--json", file, &words::json(searches, dir)));
     }
-    let summary = markdown::limit::summary(searches, dir);
+    let summary = markdown::render(&blocks);
     if let Some(file) = md {
         outcomes.add(results::write("--markdown", file, &summary));
     }

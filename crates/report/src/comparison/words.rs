@@ -8,8 +8,8 @@ use super::broken::by_share;
 use super::claims::{Claim, Claims, Covers, Side, SideRun, invalid, letter};
 use super::errors::{Errors, FLOOR};
 use super::figure::Figure;
+use crate::blocks::value;
 use crate::statistics::LEAST;
-use crate::text::claims::value;
 use crate::units::{budget, percent, three_digits, trim_zeros};
 
 /// What is known to within this share is known: no difference larger than that.

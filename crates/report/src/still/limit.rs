@@ -1,12 +1,13 @@
-//! The page of a search for a limit: the sentence, the curves over the offered rate, every trial.
+//! A search for a limit on its page: the curves over the offered rate, every trial.
 
 use std::fmt::Write;
 
-use tidemark_limit::{Found, Point, Search, Searches, Trial};
+use tidemark_limit::{Found, Point, Search, Trial};
 
-use super::{EDGE, WIDTH, escape, head};
-use crate::limit::{is_among, missed, rate, remarks, says, time, took};
-use crate::units::{duration, percent, three_digits};
+use super::{EDGE, WIDTH, escape};
+use crate::blocks::Curve;
+use crate::limit::{is_among, missed, rate};
+use crate::units::{duration, percent, three_digits, time};
 
 /// Height of a chart, pixels, and the room for its axes, whose text is larger on a narrow screen.
 const HEIGHT: f64 = 200.0;
@@ -17,48 +18,12 @@ const TRIALS_MAX: usize = 1_000;
 /// What the percentiles look like.
 const WAYS: [(&str, &str); 4] = [("p50", ""), ("p90", "2 2"), ("p99", "6 3"), ("p99.9", "1 5")];
 
-/// The page.
-pub fn page(searches: &Searches) -> String {
-    page_linked(searches, false, &|_| None)
-}
-
-/// Where the page of a trial is, if there is one.
-pub type Link<'a> = &'a dyn Fn(&Trial) -> Option<String>;
-
-/// The same with links to the pages of its trials; of a search that goes on right now it says so.
-pub fn page_linked(searches: &Searches, goes_on: bool, link: Link<'_>) -> String {
-    let mut out = head("limit");
-    let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&searches.name));
-    if goes_on {
-        out.push_str(
-            "<p class=\"good\">running: this is what is known by now; load the page again for more</p>\n",
-        );
+/// The charts, as far as there is a curve, and every trial.
+pub(super) fn curve(out: &mut String, curve: &Curve) {
+    if curve.found.curve.len() > 1 {
+        charts(out, &curve.found);
     }
-    for search in &searches.searches {
-        one(&mut out, search, link);
-    }
-    // what was stopped before, and goes on again, is not stopped
-    if let Some(stopped) = searches.stopped.as_ref().filter(|_| !goes_on) {
-        let _ = writeln!(out, "<p class=\"bad\">stopped early: {}</p>", escape(stopped));
-    }
-    out + "</body></html>\n"
-}
-
-fn one(out: &mut String, search: &Search, link: Link<'_>) {
-    let found = search.found();
-    if let Some(setting) = &search.setting {
-        let _ = writeln!(out, "<h2>{}</h2>", escape(setting));
-    }
-    let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(&says(&found)));
-    let _ = writeln!(out, "<p class=\"quiet\">{}</p>\n<ul>", escape(&took(search, &found)));
-    for remark in remarks(search, &found) {
-        let _ = writeln!(out, "<li>{}</li>", escape(&remark));
-    }
-    out.push_str("</ul>\n");
-    if found.curve.len() > 1 {
-        charts(out, &found);
-    }
-    trials(out, search, &found, link);
+    trials(out, curve);
 }
 
 /// The charts beside each other in height, all over the same rates.
@@ -189,7 +154,7 @@ fn chart(
 }
 
 /// Every trial in a table; columns that a narrow screen has no room for are of the class `more`.
-fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
+fn trials(out: &mut String, Curve { search, found, links }: &Curve) {
     let first = if found.users { "users" } else { "asked for" };
     let _ = writeln!(
         out,
@@ -197,15 +162,15 @@ fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
          <th class=\"more\">measured</th><th class=\"more\">began after</th></tr>"
     );
     let decided = search.decided();
-    for trial in search.trials.iter().take(TRIALS_MAX) {
+    for (trial, link) in search.trials.iter().zip(links).take(TRIALS_MAX) {
         let figures = &trial.figures;
         let (class, sign, why) = worth(search, trial, &decided);
         let level = match found.users {
             true => format!("{:.0}", trial.ask.level),
             false => format!("{}/s", rate(trial.ask.level)),
         };
-        let level = match link(trial) {
-            Some(page) => format!("<a href=\"{}\">{level}</a>", escape(&page)),
+        let level = match link {
+            Some(page) => format!("<a href=\"{}\">{level}</a>", escape(page)),
             None => level,
         };
         let _ = writeln!(
@@ -255,8 +220,17 @@ fn worth(search: &Search, trial: &Trial, decided: &[&Trial]) -> (&'static str, c
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use tidemark_limit::Searches;
+
     use super::*;
     use crate::limit::tests::searches;
+    use crate::still::limit_linked;
+
+    fn page(searches: &Searches) -> String {
+        crate::still::limit(searches, Path::new("runs/x"))
+    }
 
     #[test]
     fn it_has_a_dot_for_each_trial_and_no_markup_of_others() {
@@ -316,7 +290,7 @@ mod tests {
         let mut searches = searches(None);
         searches.stopped = Some("by <me>".into());
         let link = |trial: &Trial| (trial.ask.level > 100.0).then(|| "\"><b>".to_owned());
-        let shown = page_linked(&searches, true, &link);
+        let shown = limit_linked(&searches, Path::new("runs/x"), true, &link);
         assert_eq!(shown.matches("<a href=\"&quot;&gt;&lt;b&gt;\">").count(), 2, "{shown}");
         assert!(shown.contains("running: ") && !shown.contains("stopped early"), "{shown}");
         let shown = page(&searches);

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use tidemark_record::summary::{EntryExample, Ledger, LostWhen, Verified};
+use tidemark_record::summary::{EntryExample, Latency, Ledger, LostWhen, Verified};
+use tidemark_record::{Outcome, ReasonKind};
 
 use super::*;
+use crate::blocks::Quick;
 use crate::test_run;
 
 const PLAIN: Style = Style { width: 80, colour: false, ascii: false };
@@ -14,6 +16,11 @@ fn sample() -> Run {
     let (_dir, mut run) = test_run::airline();
     run.dir = PathBuf::from("runs/20260102-030405-airline");
     run
+}
+
+/// What is shown of a URL that was hit.
+fn quick(run: &Run, style: Style, asked: Quick) -> String {
+    render(&blocks::quick(run, asked).unwrap(), style)
 }
 
 /// The lines of a text that another does not have.
@@ -59,7 +66,10 @@ fn targets_stand_apart_where_there_are_several() {
     |  http://a.test      50   25.0%    16.7   760µs   1.90ms        7
     ");
     let page = crate::markdown::summary(&run);
-    assert!(page.contains("| target | count |") && page.contains("760µs | 1.90ms | 7 |"), "{page}");
+    assert!(
+        page.contains("#### By target\n\n| | count |") && page.contains("760µs | 1.90ms | 7 |"),
+        "{page}"
+    );
 }
 
 #[test]
@@ -118,7 +128,7 @@ fn phases_have_rows_where_several_are_measured() {
     |  - not measured: warm-up
     ");
     let page = crate::markdown::summary(&run);
-    assert!(page.contains("| warm-up (not measured) | 1.5s | 50.0 | 49.0 | 1.50ms |"), "{page}");
+    assert!(page.contains("| warm-up | 1.5s | 50.0 | 49.0 | 1.50ms |"), "{page}");
     assert!(page.contains("high\\|er"), "{page}");
     run.manifest.summary.phases.pop();
     assert_eq!(summary(&run, PLAIN), before);
@@ -195,7 +205,7 @@ fn forty_five_columns_are_enough() {
     let style = Style { width: 45, ..PLAIN };
     let (_dir, measuring) = test_run::measuring();
     for run in [sample(), measuring] {
-        for text in [summary(&run, style), quick::summary(&run, style, quick::Quick::default()).unwrap()] {
+        for text in [summary(&run, style), quick(&run, style, Quick::default())] {
             let is_too_long = |line: &&str| length(line) > 45 && !line.starts_with("Run ");
             assert_eq!(text.lines().find(is_too_long), None, "{text}");
         }
@@ -359,7 +369,7 @@ fn one_request_was_and_more_were() {
             of.count = std::mem::take(&mut left);
         }
     }
-    assert_eq!(good_elsewhere(&run), ["1 more was due in the window, and came after it"]);
+    assert_eq!(blocks::good_elsewhere(&run), ["1 more was due in the window, and came after it"]);
 }
 
 #[test]
@@ -455,4 +465,65 @@ fn what_the_scenario_measured_itself_has_a_table() {
     );
     assert_eq!(items["example"], "${n}: it has no value");
     assert_eq!((&spent["unit"], &spent["sum"], &spent["per_s"]), (&"EUR".into(), &12.5.into(), &12.5.into()));
+}
+
+#[test]
+fn decoded_bodies_have_a_line_where_there_were_any_in_the_window() {
+    let (_dir, mut run) = test_run::airline();
+    let texts = |run: &Run, width| {
+        let style = Style { width, colour: false, ascii: false };
+        [summary(run, style), quick(run, style, Quick::default())]
+    };
+    let row = run.load.iter_mut().find(|row| !row.in_window).unwrap();
+    (row.encoded_bytes, row.decoded_bytes) = (1 << 20, 1 << 21);
+    for text in texts(&run, 80) {
+        assert!(!text.contains("decoded"), "{text}");
+    }
+    let row = run.load.iter_mut().find(|row| row.in_window).unwrap();
+    (row.encoded_bytes, row.decoded_bytes) = (2 << 10, 5 << 10);
+    for text in texts(&run, 80) {
+        let line = text.lines().find(|line| line.contains("decoded")).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words.join(" "), "bodies 5 KiB decoded of 2 KiB · 2.50 times as much", "{text}");
+    }
+    for text in texts(&run, 45) {
+        let mut lines = text.lines().skip_while(|line| !line.contains("decoded")).map(str::trim);
+        let two = [lines.next().unwrap(), lines.next().unwrap()];
+        assert!(two[0].ends_with("5 KiB decoded of 2 KiB"), "{text}");
+        assert_eq!(two[1], "2.50 times as much", "{text}");
+    }
+}
+
+#[test]
+fn bars_have_the_length_of_their_share() {
+    assert_eq!(drawn(0, 10, BAR_COLUMNS, false), "");
+    assert_eq!(length(&drawn(10, 10, BAR_COLUMNS, false)), BAR_COLUMNS);
+    assert_eq!(drawn(1, 1_000_000, BAR_COLUMNS, false), "▏");
+    assert_eq!(drawn(5, 10, BAR_COLUMNS, true), "#".repeat(BAR_COLUMNS / 2));
+}
+
+#[test]
+fn it_fits_80_columns_and_says_which_loop_it_was() {
+    let (_dir, mut run) = test_run::airline();
+    let style = Style { width: 80, colour: false, ascii: false };
+    run.manifest.load = "closed, 60 users".into();
+    let asked = Quick { percentiles: true, kept: false };
+    let closed = quick(&run, style, asked);
+    assert!(closed.contains("closed loop") && closed.contains("lock-step"), "{closed}");
+    assert!(closed.contains("Percentiles") && closed.contains("--save"), "{closed}");
+    run.manifest.load = "open, Poisson arrivals".into();
+    let open = quick(&run, style, Quick::default());
+    assert!(open.contains("open loop") && open.contains("Poisson arrivals"), "{open}");
+    for line in closed.lines().chain(open.lines()) {
+        assert!(length(line) <= 80, "{line}");
+    }
+    let narrow = Style { width: 45, ..style };
+    for text in [quick(&run, narrow, asked), render(&blocks::run_with_percentiles(&run).unwrap(), narrow)] {
+        assert!(text.contains("Percentiles"), "{text}");
+        // a path is there to be copied
+        let is_too_long = |line: &&str| length(line) > 45 && !line.starts_with("Run ");
+        assert_eq!(text.lines().find(is_too_long), None, "{text}");
+    }
+    let ascii = quick(&run, Style { ascii: true, ..style }, Quick::default());
+    assert!(ascii.is_ascii(), "{ascii}");
 }

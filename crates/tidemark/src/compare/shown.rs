@@ -6,7 +6,7 @@ use tidemark_lab::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS};
 use tidemark_record::{Comparison as Record, RecordError};
 use tidemark_report::comparison::{Asked, Claims, Figure, Rule, Side};
 use tidemark_report::history::History;
-use tidemark_report::{markdown, still, text};
+use tidemark_report::{blocks, markdown, still, text};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::SystemOrigin;
 
@@ -175,16 +175,16 @@ fn put(claims: &Claims, sides: &[Side], places: Places<'_>, place: Place) -> Res
     if let Some(dir) = &claims.run_dir {
         let page = Path::new(dir).join(carry_out::PAGE);
         // a directory that can only be read stays as it is
-        let _ = results::write("", &page, &still::claims(claims));
+        let _ = results::write("", &page, &still::claims(claims, &[]));
     }
     let mut outcomes = Outcomes::default();
     // the answer first: it is there whatever becomes of the files
-    outcomes.add(place.tell(&text::claims::summary(claims, place.style()), places.quiet));
+    outcomes.add(place.tell(&text::render(&blocks::claims(claims, None, &[]), place.style()), places.quiet));
     if let Some(file) = places.json {
         outcomes.add(results::write("--json", file, &claims.json()));
     }
     if let Some(file) = places.html {
-        outcomes.add(results::write("--html", file, &still::claims(claims)));
+        outcomes.add(results::write("--html", file, &still::claims(claims, &[])));
     }
     if places.markdown.is_some() || places.github {
         // the history is of runs by themselves; where there is none nothing is missing
@@ -193,7 +193,7 @@ fn put(claims: &Claims, sides: &[Side], places: Places<'_>, place: Place) -> Res
             let runs = sides.iter().flat_map(|side| &side.runs);
             runs.map(|run| &run.manifest).find_map(|manifest| history.line_of(manifest))
         });
-        let summary = markdown::claims::summary(claims, line);
+        let summary = markdown::render(&blocks::claims(claims, line, &[]));
         if let Some(file) = places.markdown {
             outcomes.add(results::write("--markdown", file, &summary));
         }

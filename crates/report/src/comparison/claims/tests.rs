@@ -244,17 +244,17 @@ fn more_failures_are_said_first_and_can_be_judged() {
     assert_eq!(json["errors"][0]["side"], "B");
     assert_eq!(json["errors"][0]["share_to"], 0.0);
     crate::json::tests::assert_fits(&json, &Claims::schema());
-    let shown =
-        crate::text::claims::summary(&claims, crate::text::Style { width: 80, colour: false, ascii: false });
+    let blocks = crate::blocks::claims(&claims, None, &[]);
+    let shown = crate::blocks::tests::shown(&blocks, 80);
     let row = shown.lines().find(|line| line.trim_start().starts_with("errors ")).unwrap();
     assert!(
         row.contains("0%") && row.contains("0.5%") && row.contains(" points") && row.ends_with(" worse"),
         "{row}"
     );
-    let markdown = crate::markdown::claims::summary(&claims, None);
-    assert!(markdown.contains("| errors | 0% | B 0.5% | +0."), "{markdown}");
+    let markdown = crate::markdown::render(&blocks);
+    assert!(markdown.contains("| errors | 0% | 0.5% | +0."), "{markdown}");
     assert!(markdown.contains(" points | **worse** |"), "{markdown}");
-    let page = crate::still::claims(&claims);
+    let page = crate::still::claims(&claims, &[]);
     assert!(page.contains("<tr><td>errors</td><td>0%</td><td>0.5%</td><td>+0."), "{page}");
     // the other way round
     let claims = Claims::of(&[b.clone(), a.clone()], asked).unwrap();
