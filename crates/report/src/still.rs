@@ -2,8 +2,8 @@
 //! limit.
 
 mod limit;
+mod svg;
 
-use std::fmt::Write;
 use std::path::Path;
 
 use tidemark_limit::Searches;
@@ -13,15 +13,12 @@ use crate::blocks::{self, Block, Cell, Level, Link, Table, value};
 use crate::comparison::{Claim, Claims, change, range, title};
 use crate::history::{History, Line, Trend};
 use crate::text::steers;
+use svg::{EDGE, WIDTH};
 
-/// Width of a drawing, pixels.
-const WIDTH: f64 = 720.0;
 /// Height of a figure's rounds.
 const ROW: f64 = 36.0;
 /// Height of a figure over time.
 const TREND: f64 = 96.0;
-/// Room beside what is drawn.
-const EDGE: f64 = 12.0;
 /// The least change that reaches the edge.
 const LEAST: f64 = 1.05;
 /// Most rows of a table.
@@ -139,7 +136,7 @@ impl Page {
                     self.paragraph(Level::Plain, &format!("{} to {}: {}", bar.from, bar.to, bar.count));
                 }
             }
-            Block::Trend(line, trend) => self::trend(&mut self.out, line, trend),
+            Block::Trend(line, trend) => self.out += &self::trend(line, trend),
             Block::Rounds(claims) => rounds(&mut self.out, claims),
             Block::Curve(curve) => limit::curve(&mut self.out, curve),
             Block::Folded(title, blocks) => {
@@ -205,107 +202,53 @@ fn rounds(out: &mut String, claims: &[Claim]) {
         (true, false) => "A dot is a round",
         (false, true) => "The bar is where the ratio lies",
     };
-    let ratios = |claim: &Claim| {
-        claim
-            .rounds
-            .iter()
-            .copied()
-            .chain(claim.low)
-            .chain(claim.high)
-            .chain(claim.ratio)
-            .collect::<Vec<f64>>()
+    let ratios = |claim: &&Claim| -> Vec<f64> {
+        claim.rounds.iter().copied().chain(claim.low).chain(claim.high).chain(claim.ratio).collect()
     };
-    let logs =
-        claims.iter().flat_map(|claim| ratios(claim)).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+    let logs = claims.iter().flat_map(ratios).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
     let edge = logs.map(|ratio| ratio.ln().abs()).fold(LEAST.ln(), f64::max);
     let x = |ratio: f64| WIDTH / 2.0 + (WIDTH / 2.0 - EDGE) * (ratio.ln() / edge).clamp(-1.0, 1.0);
-    let middle = WIDTH / 2.0;
+    let (middle, half) = (WIDTH / 2.0, ROW / 2.0);
     for claim in &claims {
-        let _ = writeln!(
-            out,
-            "<figure><figcaption>{}: {}</figcaption><svg viewBox=\"0 0 {WIDTH} {ROW}\" role=\"img\" aria-label=\"{}\">",
-            claim.figure.name(),
-            escape(&range(claim)),
-            escape(&claim.says)
-        );
-        let half = ROW / 2.0;
-        let _ = writeln!(
-            out,
-            "<line class=\"axis\" x1=\"{EDGE}\" x2=\"{:.1}\" y1=\"{half}\" y2=\"{half}\"/>",
-            WIDTH - EDGE
-        );
-        let _ = writeln!(
-            out,
-            "<line class=\"axis\" x1=\"{middle}\" x2=\"{middle}\" y1=\"2\" y2=\"{:.1}\"/>",
-            ROW - 2.0
-        );
+        let mut drawn = svg::line("axis", [EDGE, half], [WIDTH - EDGE, half], "")
+            + &svg::line("axis", [middle, 2.0], [middle, ROW - 2.0], "");
         if let Some((low, high)) = claim.low.zip(claim.high) {
-            let _ = writeln!(
-                out,
-                "<line class=\"span\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{half}\" y2=\"{half}\"/>",
-                x(low),
-                x(high)
-            );
+            drawn += &svg::line("span", [x(low), half], [x(high), half], "");
         }
         for (round, ratio) in (1..).zip(&claim.rounds) {
             // one above the other, as rounds often lie close together
             let y = 6.0 + (ROW - 12.0) * f64::from((round - 1) % 5) / 4.0;
-            let _ = writeln!(
-                out,
-                "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"3\"><title>round {round}: {}</title></circle>",
-                x(*ratio),
-                change(*ratio)
-            );
+            let says = format!("round {round}: {}", change(*ratio));
+            drawn += &svg::dot("dot", [x(*ratio), y], 3.0, &says);
         }
-        out.push_str("</svg></figure>\n");
+        let caption = format!("{}: {}", claim.figure.name(), range(claim));
+        *out += &svg::figure("", &caption, &claim.says, ROW, &drawn);
     }
-    let _ = writeln!(
-        out,
-        "<p class=\"quiet\">{what}; the middle is no difference, the edges {} and {}.</p>",
+    *out += &format!(
+        "<p class=\"quiet\">{what}; the middle is no difference, the edges {} and {}.</p>\n",
         change((-edge).exp()),
         change(edge.exp())
     );
 }
 
 /// A figure over the runs of a line.
-fn trend(out: &mut String, line: &Line, trend: &Trend) {
+fn trend(line: &Line, trend: &Trend) -> String {
     let known = || trend.values.iter().flatten().copied();
     let (least, most) =
         known().fold((f64::INFINITY, 0.0f64), |(least, most), of| (least.min(of), most.max(of)));
     let x = |at: usize| EDGE + (WIDTH - 2.0 * EDGE) * at as f64 / (trend.values.len().max(2) - 1) as f64;
     // from 0, so that a change looks as large as it is
     let y = |value: f64| TREND - EDGE - (TREND - 2.0 * EDGE) * value / most.max(f64::MIN_POSITIVE);
-    let name = |of: f64| value(trend.figure, Some(of));
-    let _ = writeln!(
-        out,
-        "<figure><figcaption>{} ({} to {}, last {})</figcaption><svg viewBox=\"0 0 {WIDTH} {TREND}\" role=\"img\" aria-label=\"{} over \
-         {} runs\">",
-        trend.figure.name(),
-        name(least),
-        name(most),
-        trend.last(),
-        trend.figure.name(),
-        line.runs.len()
-    );
+    let named = |of: f64| value(trend.figure, Some(of));
     let floor = TREND - EDGE;
-    let _ = writeln!(
-        out,
-        "<line class=\"axis\" x1=\"{EDGE}\" x2=\"{:.1}\" y1=\"{floor}\" y2=\"{floor}\"/>",
-        WIDTH - EDGE
-    );
+    let mut drawn = svg::line("axis", [EDGE, floor], [WIDTH - EDGE, floor], "");
     for changed in &trend.changes {
-        let (at, class) = (x(changed.at), if changed.worse { "bad" } else { "good" });
-        let _ = writeln!(
-            out,
-            "<line class=\"cut {class}\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"2\" y2=\"{floor}\"><title>{}: {}</title></line>",
-            escape(&changed.run),
-            escape(&changed.says)
-        );
+        let (at, class) = (x(changed.at), if changed.worse { "cut bad" } else { "cut good" });
+        let says = format!("{}: {}", changed.run, changed.says);
+        drawn += &svg::line(class, [at, 2.0], [at, floor], &says);
     }
     let points = (0..).zip(&trend.values).filter_map(|(at, value)| Some((at, (*value)?)));
-    let way: Vec<String> =
-        points.clone().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
-    let _ = writeln!(out, "<polyline class=\"way\" points=\"{}\"/>", way.join(" "));
+    drawn += &svg::way(points.clone().map(|(at, value)| [x(at), y(value)]), "");
     for (at, value) in points {
         let run = &line.runs[at];
         let revision = run.revision.as_deref().unwrap_or("no revision");
@@ -313,17 +256,12 @@ fn trend(out: &mut String, line: &Line, trend: &Trend) {
             Status::Fail => ("dot bad", ", failed"),
             Status::Pass | Status::Invalid => ("dot", ""),
         };
-        let _ = writeln!(
-            out,
-            "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\"><title>{} ({}{verdict}): {}</title></circle>",
-            x(at),
-            y(value),
-            escape(&run.run),
-            escape(revision),
-            name(value)
-        );
+        let says = format!("{} ({revision}{verdict}): {}", run.run, named(value));
+        drawn += &svg::dot(class, [x(at), y(value)], 2.5, &says);
     }
-    out.push_str("</svg></figure>\n");
+    let name = trend.figure.name();
+    let caption = format!("{name} ({} to {}, last {})", named(least), named(most), trend.last());
+    svg::figure("", &caption, &format!("{name} over {} runs", line.runs.len()), TREND, &drawn)
 }
 
 fn escape(text: &str) -> String {

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use tidemark_limit::{Found, Point, Search, Trial};
 
-use super::{EDGE, WIDTH, escape};
+use super::escape;
+use super::svg::{self, EDGE, WIDTH};
 use crate::blocks::Curve;
 use crate::limit::{is_among, missed, rate};
 use crate::units::{duration, percent, three_digits, time};
@@ -76,81 +77,48 @@ fn chart(
         false => (value - bottom) / (top - bottom),
     };
     let y = |value: f64| EDGE + (1.0 - part(value)) * (HEIGHT - EDGE);
-    let height = HEIGHT + BOTTOM;
-    let _ = writeln!(
-        out,
-        "<figure class=\"wide\"><figcaption>{}</figcaption><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
-        escape(title),
-        escape(title)
-    );
-    let ends = match found.users {
+    let right_edge = WIDTH - EDGE;
+    let mut drawn = String::new();
+    let (low, high, at) = match found.users {
         true => (found.low_level, found.high_level, found.level),
         false => (found.low_per_s, found.high_per_s, found.per_s),
     };
-    if let (Some(low), Some(high), _) = ends {
-        let (from, to) = (x(low), x(high));
-        let _ = writeln!(
-            out,
-            "<rect x=\"{from:.1}\" y=\"{EDGE}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"var(--mark)\" fill-opacity=\".15\"/>",
-            (to - from).max(1.0),
+    if let Some((low, high)) = low.zip(high) {
+        drawn += &format!(
+            "<rect x=\"{:.1}\" y=\"{EDGE}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"var(--mark)\" fill-opacity=\".15\"/>\n",
+            x(low),
+            (x(high) - x(low)).max(1.0),
             HEIGHT - EDGE
         );
     }
-    if let Some(at) = ends.2.map(x) {
-        let _ = writeln!(
-            out,
-            "<line class=\"cut\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{EDGE}\" y2=\"{HEIGHT}\"/>"
-        );
+    if let Some(at) = at.map(x) {
+        drawn += &svg::line("cut", [at, EDGE], [at, HEIGHT], "");
     }
-    let right_edge = WIDTH - EDGE;
-    let _ = writeln!(
-        out,
-        "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{right_edge}\" y1=\"{HEIGHT}\" y2=\"{HEIGHT}\"/>\
-         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><text x=\"{:.1}\" y=\"{HEIGHT}\" text-anchor=\"end\">{}</text>\
-         <text x=\"{LEFT}\" y=\"{:.1}\">0</text><text x=\"{right_edge}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-        LEFT - 6.0,
-        EDGE + 8.0,
-        escape(&text(top)),
-        LEFT - 6.0,
-        escape(&text(bottom)),
-        height - 6.0,
-        height - 6.0,
-        escape(&if found.users { format!("{right:.0} users") } else { format!("{}/s offered", rate(right)) })
-    );
+    let foot = HEIGHT + BOTTOM - 6.0;
+    let most = if found.users { format!("{right:.0} users") } else { format!("{}/s offered", rate(right)) };
+    drawn += &svg::line("axis", [LEFT, HEIGHT], [right_edge, HEIGHT], "");
+    drawn += &svg::text("end", [LEFT - 6.0, EDGE + 8.0], &text(top));
+    drawn += &svg::text("end", [LEFT - 6.0, HEIGHT], &text(bottom));
+    drawn += &svg::text("start", [LEFT, foot], "0");
+    drawn += &svg::text("end", [right_edge, foot], &most);
     for (_, dashes, of) in ways {
-        let mut drawn: Vec<(f64, f64, Option<bool>)> = found
-            .curve
-            .iter()
-            .filter_map(|point| Some((x(across(point)), y(of(point)?), point.holds)))
-            .collect();
+        let place = |point: &Point| Some(([x(across(point)), y(of(point)?)], point.holds));
+        let mut places: Vec<([f64; 2], Option<bool>)> = found.curve.iter().filter_map(place).collect();
         // what was offered is not in the order of what was asked for
-        drawn.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let line: Vec<String> = drawn.iter().map(|(x, y, _)| format!("{x:.1},{y:.1}")).collect();
-        let _ = writeln!(
-            out,
-            "<polyline class=\"way\" stroke-dasharray=\"{dashes}\" points=\"{}\"/>",
-            line.join(" ")
-        );
-        for (x, y, holds) in &drawn {
-            let class = if *holds == Some(false) { "dot bad" } else { "dot" };
-            let _ = writeln!(out, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"/>");
+        places.sort_by(|a, b| a.0[0].total_cmp(&b.0[0]));
+        drawn += &svg::way(places.iter().map(|(at, _)| *at), dashes);
+        for (at, holds) in places {
+            drawn += &svg::dot(if holds == Some(false) { "dot bad" } else { "dot" }, at, 2.5, "");
         }
     }
     // what each line is stands in a corner, as their ends lie close together
     let named = ways.iter().filter(|(name, ..)| !name.is_empty()).enumerate();
     for (row, (name, dashes, _)) in named {
         let (x, y) = (LEFT + 12.0, EDGE + 10.0 + 20.0 * row as f64);
-        let _ = writeln!(
-            out,
-            "<polyline class=\"way\" stroke-dasharray=\"{dashes}\" points=\"{x:.1},{y:.1} {:.1},{y:.1}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            x + 24.0,
-            x + 30.0,
-            y + 4.0,
-            escape(name)
-        );
+        drawn += &svg::way([[x, y], [x + 24.0, y]], dashes);
+        drawn += &svg::text("start", [x + 30.0, y + 4.0], name);
     }
-    out.push_str("</svg></figure>\n");
+    *out += &svg::figure("wide", title, title, HEIGHT + BOTTOM, &drawn);
 }
 
 /// Every trial in a table; columns that a narrow screen has no room for are of the class `more`.
