@@ -2,11 +2,11 @@ use tempfile::TempDir;
 use tidemark_record::manifest::{ObjectiveResult, Store};
 use tidemark_record::summary::{Process, Status, Verdict};
 use tidemark_record::{
-    InRounds, Outcome, OwnKind, OwnMetric, Reason, ReasonKind, RunWriter, Sample, Series, ThreadInterval,
-    new_histogram, summarize,
+    InRounds, Outcome, OwnKind, OwnMetric, Reason, ReasonKind, RunWriter, Sample, ThreadInterval, summarize,
 };
 
 use super::*;
+use crate::test_run::timed;
 
 const LABELS: [&str; 2] = ["Search", "Checkout"];
 
@@ -32,19 +32,8 @@ fn write(dir: &Path, of: &Recipe) {
         // a second differs from the next by a little
         let off = second % 3 * 20;
         let series = |label: u16, outcome, count: u32| {
-            let mut times = new_histogram();
-            times.record_n(of.us[usize::from(label)] + off, count);
-            Series {
-                label,
-                outcome,
-                measured: true,
-                phase: None,
-                response_time_us: times.clone(),
-                response_time_less_lag_us: times.clone(),
-                service_time_us: times,
-                bodies: 0,
-                body_bytes: 0,
-            }
+            let us = of.us[usize::from(label)] + off;
+            timed(label, outcome, true, &[([us, us], count)])
         };
         one.series = vec![series(0, Outcome::Ok, 100), series(1, Outcome::Ok, 100 - of.failed)];
         if of.failed > 0 {
