@@ -17,6 +17,7 @@ use tidemark_record::{
 
 use crate::comparison::{Asked, Claims, Compared, Side};
 use crate::history::History;
+use crate::units::more_than;
 use crate::{html, limit, still};
 
 /// Most runs that are listed, the newest.
@@ -197,10 +198,7 @@ fn of_searches(searches: &Searches) -> Listed {
             format!("{setting}{}", limit::says(&search.found()))
         })
         .collect();
-    let more = all.len().saturating_sub(SAYS_MAX);
-    if more > 0 {
-        says.push(format!("and {more} more"));
-    }
+    says.extend(more_than(all.len(), SAYS_MAX).map(|more| format!("and {more} more")));
     Listed {
         state: if is_over { State::Limit } else { State::Killed },
         scenario: searches.name.clone(),

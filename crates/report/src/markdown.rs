@@ -6,7 +6,7 @@ use crate::blocks::{self, Block, Cell, Level, Table};
 use crate::history::sparkline;
 use crate::quote::Quote;
 use crate::text::steers;
-use crate::units::{count, percent};
+use crate::units::{count, more_than, percent};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
 const ROWS_MAX: usize = 100;
@@ -172,8 +172,8 @@ impl Markdown {
             lines += &format!("\n|{} |", in_cells(&row.iter().map(cell).collect::<Vec<_>>()));
         }
         self.paragraph(&lines);
-        if table.rows.len() > ROWS_MAX {
-            self.paragraph(&format!("… and {} more", count((table.rows.len() - ROWS_MAX) as u64)));
+        if let Some(more) = more_than(table.rows.len(), ROWS_MAX) {
+            self.paragraph(&format!("… and {} more", count(more)));
         }
     }
 }

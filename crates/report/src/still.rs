@@ -13,6 +13,7 @@ use crate::blocks::{self, Block, Cell, Level, Link, Table, value};
 use crate::comparison::{Claim, Claims, change, range, title};
 use crate::history::{History, Line, Trend};
 use crate::text::steers;
+use crate::units::more_than;
 use svg::{EDGE, WIDTH};
 
 /// Height of a figure's rounds.
@@ -185,7 +186,7 @@ impl Page {
             self.put(&format!("<tr>{cells}</tr>"));
         }
         self.put("</tbody></table></div>");
-        if let Some(more) = table.rows.len().checked_sub(ROWS_MAX).filter(|more| *more > 0) {
+        if let Some(more) = more_than(table.rows.len(), ROWS_MAX) {
             self.paragraph(Level::Quiet, &format!("and {more} more"));
         }
     }

@@ -13,7 +13,7 @@ use crate::history::{Trend, sparkline};
 use crate::quote::Quote;
 use crate::table::{Table, cut, length, pad_right, wrap_parts};
 pub use crate::table::{wrap, wrap_whole};
-use crate::units::{count, percent};
+use crate::units::{count, more_than, percent};
 
 /// Width from which numbers are written out.
 const WIDE: usize = 100;
@@ -149,7 +149,7 @@ impl Text {
             Block::Paragraph(level, text) => self.wrapped(level.paint(), text, INDENT),
             Block::Table(table) => {
                 self.table(&table.aligned(self.wide(), rows));
-                if let Some(more) = table.rows.len().checked_sub(rows).filter(|more| *more > 0) {
+                if let Some(more) = more_than(table.rows.len(), rows) {
                     self.line(&format!("{:INDENT$}and {more} rows more, in --json", ""));
                 }
             }

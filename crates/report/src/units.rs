@@ -68,6 +68,16 @@ pub fn count(value: u64) -> String {
     groups.join(",")
 }
 
+/// A count of something: `1 run`, `1,200 runs`.
+pub(crate) fn plural(value: u64, what: &str) -> String {
+    format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+/// How many of some are more than there is room for, if any are.
+pub(crate) fn more_than(all: usize, most: usize) -> Option<u64> {
+    all.checked_sub(most).filter(|more| *more > 0).map(|more| more as u64)
+}
+
 /// A number in little room: `999`, `12.3k`, `31.1M`.
 pub fn compact(value: f64) -> String {
     match value.abs() {

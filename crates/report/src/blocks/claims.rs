@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{Block, Cell, Level, Table};
 use crate::comparison::{Claim, Claims, Covers, Errors, Figure, ShownSide, range, title};
 use crate::history::Line;
-use crate::units::{bytes, duration, mean, three_digits};
+use crate::units::{bytes, duration, mean, plural, three_digits};
 
 /// Figures whose history stands below a comparison.
 const HISTORY: [Figure; 4] = [Figure::Rate, Figure::P50, Figure::P99, Figure::Cpu];
@@ -104,8 +104,7 @@ fn judged(claims: &Claims) -> Vec<Block> {
 fn side(side: &ShownSide) -> Block {
     let runs = match &side.runs[..] {
         [only] if *only == side.name => String::new(),
-        [_] => "1 run".into(),
-        runs => format!("{} runs", runs.len()),
+        runs => plural(runs.len() as u64, "run"),
     };
     let short: Vec<String> = side.revisions.iter().map(|of| of.chars().take(REVISION).collect()).collect();
     let revision = if short.is_empty() { String::new() } else { format!("at {}", short.join(", ")) };

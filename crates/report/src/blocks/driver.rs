@@ -5,7 +5,7 @@ use tidemark_record::summary::{Driver, LagClass};
 
 use super::run::pinned;
 use super::{Block, Level};
-use crate::units::{count, duration, percent, three_digits, time};
+use crate::units::{count, duration, percent, plural, three_digits, time};
 
 /// Threads whose shares are shown one by one; with more of them the least and the most.
 const THREADS_SHOWN: usize = 4;
@@ -27,7 +27,7 @@ pub(super) fn driver(manifest: &Manifest) -> Vec<Block> {
     };
     let mut blocks = vec![
         Block::heading("Load generator"),
-        Block::line("threads", &[&threads(driver), &pinned, &shares(driver), &io]),
+        Block::line("threads", &[&plural(driver.threads, "thread"), &pinned, &shares(driver), &io]),
     ];
     if let Some((waited, each)) = driver.waited_share.zip(driver.core_wait_us) {
         let waited = format!("waited for one for {} of the time", percent(waited));
@@ -45,10 +45,6 @@ pub(super) fn driver(manifest: &Manifest) -> Vec<Block> {
     let spread = decades(&driver.lag_histogram).into_iter().map(|of| (Level::Plain, of));
     blocks.push(Block::Line(String::new(), spread.collect()));
     blocks
-}
-
-pub(super) fn threads(driver: &Driver) -> String {
-    if driver.threads == 1 { "1 thread".into() } else { format!("{} threads", driver.threads) }
 }
 
 /// The same in a line, for where nothing is wrong.

@@ -2,6 +2,7 @@
 
 use super::{Block, Level};
 use crate::history::{Changed, History, Line, Point, looked_at};
+use crate::units::plural;
 
 /// Each line of a history, and where it changed.
 pub fn history(history: &History) -> Vec<Block> {
@@ -21,7 +22,7 @@ fn line(line: &Line) -> Vec<Block> {
     };
     let (first, last) = (day(line.runs.first()), day(line.runs.last()));
     let when = if first == last { first } else { format!("{first} to {last}") };
-    let runs = if line.runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", line.runs.len()) };
+    let runs = plural(line.runs.len() as u64, "run");
     let failed = (Level::Bad, line.failed().unwrap_or_default());
     let mut blocks = vec![
         Block::Heading(line.scenario.clone()),

@@ -4,7 +4,7 @@ use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{EntryExample, Ledger, Verified};
 
 use super::{Block, Level};
-use crate::units::{count, three_digits};
+use crate::units::{count, more_than, three_digits};
 
 /// First writes that are named of each kind.
 const EXAMPLES: usize = 3;
@@ -81,7 +81,7 @@ fn when(verified: &Verified) -> Option<Block> {
         .take(SECONDS)
         .map(|when| (Level::Plain, format!("{} in {}", count(when.lost), between(when.from_us, when.to_us))))
         .collect();
-    if let Some(more) = verified.lost_when.len().checked_sub(SECONDS).filter(|more| *more > 0) {
+    if let Some(more) = more_than(verified.lost_when.len(), SECONDS) {
         parts.push((Level::Plain, format!("and in {more} more seconds")));
     }
     (!parts.is_empty()).then(|| Block::Line("lost ones sent".into(), parts))

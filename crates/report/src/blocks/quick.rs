@@ -8,7 +8,7 @@ use super::percentiles::{self, Times};
 use super::run::{achieved_of_offered, at_least, pinned, under};
 use super::{Bar, Block, Level, driver, run, tables};
 use crate::table::cut;
-use crate::units::{bytes, count, duration, seconds, three_digits};
+use crate::units::{bytes, count, duration, plural, seconds, three_digits};
 
 /// Most bars of the histogram.
 const BARS_MAX: usize = 12;
@@ -117,7 +117,7 @@ fn what_ran(manifest: &Manifest) -> [Block; 3] {
     let version = if manifest.system.http == HTTP_2 && !is_told { HTTP_2 } else { "" };
     let spoken = manifest.system.spoken.iter().map(String::as_str);
     let parts = [manifest.system.url.as_str(), &label, version].into_iter().chain(spoken);
-    let threads = driver::threads(&summary.driver);
+    let threads = plural(summary.driver.threads, "thread");
     let cores = pinned(&manifest.driver_pinned_to);
     let load = [&level, shared.unwrap_or(""), spacing, &threads, &cores, &manifest.driver_io];
     let measured = match summary.measured_s {

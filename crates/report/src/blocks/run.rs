@@ -7,7 +7,9 @@ use tidemark_record::{Outcome, Reason, ReasonKind, RecordError, Run};
 
 use super::percentiles::Times;
 use super::{Block, Level, Table, driver, ledger, percentiles, tables};
-use crate::units::{bytes, compact, count, duration, mean, percent, seconds, three_digits, time};
+use crate::units::{
+    bytes, compact, count, duration, mean, more_than, percent, plural, seconds, three_digits, time,
+};
 use crate::{faults, maintenance, page, parts, watched};
 
 /// First failures that are shown of each kind.
@@ -143,11 +145,7 @@ fn what_ran(manifest: &Manifest) -> Vec<Block> {
         let settings = system.settings.iter().map(|(name, value)| (Level::Plain, format!("{name}={value}")));
         blocks.push(Block::Line("settings".into(), settings.collect()));
     }
-    let cores = match machine.cores {
-        0 => String::new(),
-        1 => "1 core".into(),
-        n => format!("{n} cores"),
-    };
+    let cores = if machine.cores > 0 { plural(machine.cores, "core") } else { String::new() };
     let memory = if machine.memory_bytes > 0 { bytes(machine.memory_bytes) } else { String::new() };
     let steal = match machine.steal_share {
         share if share >= 0.01 => format!("{} cores taken by the hypervisor", three_digits(share)),
@@ -268,7 +266,7 @@ fn dashes(summary: &Summary) -> Option<String> {
     let missing = (summary.failed > 0)
         .then(|| format!("not reached: {share} had no good answer, which is slower than every bound"));
     let few = too_few_for(summary.due())
-        .map(|percentile| format!("too few: {} have no {percentile}", requests(summary.due())));
+        .map(|percentile| format!("too few: {} have no {percentile}", plural(summary.due(), "request")));
     let why = [missing, few].into_iter().flatten().collect::<Vec<_>>().join("; or ");
     (!why.is_empty()).then(|| format!("- {why}"))
 }
@@ -277,10 +275,6 @@ fn dashes(summary: &Summary) -> Option<String> {
 fn too_few_for(due: u64) -> Option<&'static str> {
     const LEAST: [(u64, &str); 4] = [(2, "median"), (10, "p90"), (100, "p99"), (1_000, "p99.9")];
     LEAST.iter().find(|(least, _)| (1..*least).contains(&due)).map(|(_, name)| *name)
-}
-
-fn requests(number: u64) -> String {
-    if number == 1 { "1 request".to_owned() } else { format!("{} requests", count(number)) }
 }
 
 /// Where the time of the good answers went.
@@ -320,8 +314,7 @@ pub(super) fn errors(manifest: &Manifest) -> Vec<Block> {
         let steps = if is_of_steps { manifest.summary.failed_steps } else { 0 };
         let of_steps = match steps {
             0 => None,
-            1 => Some("and 1 step without a request".to_owned()),
-            n => Some(format!("and {} steps without a request", count(n))),
+            n => Some(format!("and {} without a request", plural(n, "step"))),
         };
         let known = match (kind.count, kind.known_after_us.p50.zip(kind.known_after_us.max)) {
             (0, _) => (steps == 0).then(|| "outside the measured window".to_owned()),
@@ -360,7 +353,7 @@ fn faults(summary: &Summary) -> Vec<Block> {
 fn maintenance(summary: &Summary) -> Vec<Block> {
     let lines = maintenance::lines(summary).take(MAINTENANCE_MAX);
     let lines = lines.map(|line| Block::point(Level::Plain, line));
-    let more = summary.maintenance.len().checked_sub(MAINTENANCE_MAX).filter(|more| *more > 0);
+    let more = more_than(summary.maintenance.len(), MAINTENANCE_MAX);
     let more = more.map(|more| Block::Paragraph(Level::Plain, format!("and {more} more, in run.json")));
     under("Rewrites and snapshots of stores", lines.chain(more))
 }
@@ -392,7 +385,7 @@ pub(super) fn watched_series(manifest: &Manifest) -> Vec<Block> {
     for (name, series, of) in watched::series(manifest).take(watched::SERIES_MAX) {
         table.row(&format!("{name} {series}"), [of.mean, of.max, of.last].map(compact));
     }
-    let more = count.checked_sub(watched::SERIES_MAX).filter(|more| *more > 0);
+    let more = more_than(count, watched::SERIES_MAX);
     let more = more.map(|more| Block::Paragraph(Level::Plain, format!("and {more} more, in run.json")));
     under("Series that were watched", std::iter::once(Block::Table(table)).chain(more))
 }

@@ -8,7 +8,7 @@ use super::escape;
 use super::svg::{self, EDGE, WIDTH};
 use crate::blocks::Curve;
 use crate::limit::{is_among, missed, rate};
-use crate::units::{duration, percent, three_digits, time};
+use crate::units::{duration, more_than, percent, three_digits, time};
 
 /// Height of a chart, pixels, and the room for its axes, whose text is larger on a narrow screen.
 const HEIGHT: f64 = 200.0;
@@ -162,9 +162,8 @@ fn trials(out: &mut String, Curve { search, found, links }: &Curve) {
         }
     }
     out.push_str("</table></div>\n");
-    let left_out = search.trials.len().saturating_sub(TRIALS_MAX);
-    if left_out > 0 {
-        let _ = writeln!(out, "<p class=\"quiet\">{left_out} more trials are in --json</p>");
+    if let Some(more) = more_than(search.trials.len(), TRIALS_MAX) {
+        let _ = writeln!(out, "<p class=\"quiet\">{more} more trials are in --json</p>");
     }
 }
 
