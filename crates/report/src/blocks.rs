@@ -5,10 +5,14 @@
 
 mod claims;
 mod driver;
+mod faults;
 mod history;
 mod ledger;
 mod limit;
+mod maintenance;
+mod parts;
 mod percentiles;
+mod phases;
 mod quick;
 mod run;
 mod tables;

@@ -6,7 +6,7 @@ use tidemark_record::{Merged, RecordError, Run};
 
 use super::percentiles::{self, Times};
 use super::run::{achieved_of_offered, at_least, pinned, under};
-use super::{Bar, Block, Level, driver, run, tables};
+use super::{Bar, Block, Level, driver, parts, run, tables};
 use crate::table::cut;
 use crate::units::{bytes, count, duration, plural, seconds, three_digits};
 
@@ -51,7 +51,7 @@ pub fn quick(run: &Run, quick: Quick) -> Result<Vec<Block>, RecordError> {
     if quick.percentiles {
         blocks.extend(percentiles::table(&times));
     }
-    blocks.extend(run::time_parts(manifest));
+    blocks.extend(parts::time_parts(manifest));
     blocks.extend(histogram(&times.response));
     if manifest.summary.steps.len() > 1 {
         blocks.extend(tables::labels(&manifest.summary));

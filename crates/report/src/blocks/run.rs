@@ -1,23 +1,18 @@
 //! A run: the verdict first.
 
-use tidemark_record::fault::Fault;
 use tidemark_record::manifest::{Manifest, ObjectiveResult};
 use tidemark_record::summary::{Latency, Status, Summary};
 use tidemark_record::{Outcome, Reason, ReasonKind, RecordError, Run};
 
 use super::percentiles::Times;
-use super::{Block, Level, Table, driver, ledger, percentiles, tables};
+use super::{Block, Level, Table, driver, faults, ledger, maintenance, parts, percentiles, phases, tables};
 use crate::units::{
     bytes, compact, count, duration, mean, more_than, percent, plural, seconds, three_digits, time,
 };
-use crate::{faults, maintenance, page, parts, watched};
+use crate::{page, watched};
 
 /// First failures that are shown of each kind.
 const EXAMPLES: usize = 3;
-/// Slow requests that have a line.
-const SLOWEST: usize = 3;
-/// Most rewrites and snapshots that have a line.
-const MAINTENANCE_MAX: usize = 20;
 /// Less than this is not plainly all.
 const ALL: f64 = 0.9995;
 
@@ -42,16 +37,16 @@ fn of(run: &Run, times: Option<&Times>) -> Vec<Block> {
     blocks.extend(throughput(run));
     blocks.extend(latency(summary));
     blocks.extend(times.into_iter().flat_map(percentiles::table));
-    blocks.extend(time_parts(manifest));
-    blocks.extend(slowest(summary));
-    blocks.extend(tables::phases(summary));
+    blocks.extend(parts::time_parts(manifest));
+    blocks.extend(parts::slowest(summary));
+    blocks.extend(phases::phases(summary));
     blocks.extend(tables::targets(summary));
     blocks.extend(tables::labels(summary));
     blocks.extend(tables::groups(summary));
     blocks.extend(tables::own_metrics(summary));
     blocks.extend(errors(manifest));
-    blocks.extend(faults(summary));
-    blocks.extend(maintenance(summary));
+    blocks.extend(faults::faults(summary));
+    blocks.extend(maintenance::maintenance(summary));
     blocks.extend(cpu(manifest));
     blocks.extend(watched_series(manifest));
     blocks.extend(driver::driver(manifest));
@@ -277,29 +272,6 @@ fn too_few_for(due: u64) -> Option<&'static str> {
     LEAST.iter().find(|(least, _)| (1..*least).contains(&due)).map(|(_, name)| *name)
 }
 
-/// Where the time of the good answers went.
-pub(super) fn time_parts(manifest: &Manifest) -> Vec<Block> {
-    let Some(of) = parts::told(&manifest.summary) else { return Vec::new() };
-    let head = std::iter::once("").chain(parts::HEAD);
-    let mut table = Table::new(head).dispensable(&["count", "p50"]).whole_names();
-    for (name, figures) in parts::rows(of) {
-        table.row(name, figures);
-    }
-    let mut blocks = vec![Block::heading("Where the time went"), Block::Table(table)];
-    let lookups = parts::lookups(&manifest.system, &manifest.targets);
-    blocks.extend(lookups.map(|told| Block::Paragraph(Level::Quiet, told)));
-    blocks
-}
-
-/// The slowest requests that were answered.
-fn slowest(summary: &Summary) -> Vec<Block> {
-    let slow = summary.slowest.iter().take(SLOWEST).map(|slow| {
-        let text = format!("{} {}", duration(slow.response_time_us as f64), slow.label);
-        Block::Point(Level::Plain, text, parts::of_slow(slow))
-    });
-    under("Slowest", slow)
-}
-
 /// Blocks with a heading; no heading without any.
 pub(super) fn under(title: &str, blocks: impl IntoIterator<Item = Block>) -> Vec<Block> {
     let mut all = vec![Block::heading(title)];
@@ -342,20 +314,6 @@ pub(super) fn errors(manifest: &Manifest) -> Vec<Block> {
         }
     }
     under("Failures", blocks)
-}
-
-fn faults(summary: &Summary) -> Vec<Block> {
-    let point = |fault: &Fault| Block::Point(Level::Plain, fault.fault.clone(), faults::parts(fault));
-    let mistakes = faults::mistakes(summary).map(|mistake| Block::point(Level::Bad, mistake));
-    under("Faults", summary.faults.iter().map(point).chain(mistakes))
-}
-
-fn maintenance(summary: &Summary) -> Vec<Block> {
-    let lines = maintenance::lines(summary).take(MAINTENANCE_MAX);
-    let lines = lines.map(|line| Block::point(Level::Plain, line));
-    let more = more_than(summary.maintenance.len(), MAINTENANCE_MAX);
-    let more = more.map(|more| Block::Paragraph(Level::Plain, format!("and {more} more, in run.json")));
-    under("Rewrites and snapshots of stores", lines.chain(more))
 }
 
 pub(super) fn cpu(manifest: &Manifest) -> Vec<Block> {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use tidemark_record::summary::{Latency, Summary};
 
 use super::run::under;
-use super::{Block, Cell, Level, Table};
+use super::{Block, Cell, Table};
+use crate::own;
 use crate::units::{percent, time};
-use crate::{own, phases};
 
 /// Five times of those that had an answer.
-fn times(of: &Latency) -> impl Iterator<Item = Cell> {
+pub(super) fn times(of: &Latency) -> impl Iterator<Item = Cell> {
     [of.p50, of.p90, of.p99, of.p999, of.max].into_iter().map(|us| time(us).into())
 }
 
@@ -19,7 +19,7 @@ fn failed(errors: &BTreeMap<String, u64>) -> [Cell; 1] {
 }
 
 /// A table under its heading; nothing where it has no row.
-fn shown(title: &str, table: Table) -> Vec<Block> {
+pub(super) fn shown(title: &str, table: Table) -> Vec<Block> {
     under(title, (!table.rows.is_empty()).then_some(Block::Table(table)))
 }
 
@@ -55,24 +55,6 @@ pub(super) fn groups(summary: &Summary) -> Vec<Block> {
         table.row(&of.group, counted.into_iter().chain(times).chain(failed(&of.errors)));
     }
     shown("By group", table)
-}
-
-/// Each phase of the load.
-pub(super) fn phases(summary: &Summary) -> Vec<Block> {
-    let told = phases::told(summary);
-    let head = std::iter::once("").chain(phases::HEAD);
-    let may_go = ["p99.9", "p90", "for", "max", "CPU driver", "CPU system"];
-    let mut table = Table::new(head).dispensable(&may_go);
-    for phase in told {
-        table.row(&phase.name, phases::figures(phase));
-    }
-    let mut blocks = shown("By phase", table);
-    let unmeasured = told.iter().filter(|phase| !phase.measured).map(|phase| phase.name.as_str());
-    let unmeasured = unmeasured.collect::<Vec<_>>().join(", ");
-    if !unmeasured.is_empty() {
-        blocks.push(Block::point(Level::Plain, format!("not measured: {unmeasured}")));
-    }
-    blocks
 }
 
 /// What the scenario measured itself.

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use tidemark_record::summary::{EntryExample, Latency, Ledger, LostWhen, Verified};
-use tidemark_record::{Outcome, ReasonKind};
+use tidemark_record::summary::{EntryExample, Latency, Ledger, LostWhen, Phase, Process, Verified};
+use tidemark_record::{Outcome, ReasonKind, SYSTEM};
 
 use super::*;
 use crate::blocks::Quick;
@@ -107,11 +107,34 @@ fn groups_stand_behind_the_labels() {
     ");
 }
 
+/// A warm-up and two measured phases.
+fn three() -> Vec<Phase> {
+    let process = |name: &str, cpu_share| Process { name: name.into(), cpu_share, ..Process::default() };
+    let phase = |name: &str, measured, from_s, to_s, per_s| Phase {
+        name: name.into(),
+        level: format!("{per_s}/s"),
+        measured,
+        from_s,
+        to_s,
+        offered_per_s: per_s,
+        achieved_per_s: per_s - 1.0,
+        failed: 3,
+        response_time_us: Latency { p50: Some(1_500), p99: Some(90_000), ..Latency::default() },
+        processes: vec![process(SYSTEM, per_s / 100.0), process("store", 1.0)],
+        ..Phase::default()
+    };
+    vec![
+        phase("warm-up", false, 0.0, 1.5, 50.0),
+        phase("low", true, 1.5, 11.5, 100.0),
+        phase("high|er", true, 11.5, 21.5, 250.0),
+    ]
+}
+
 #[test]
 fn phases_have_rows_where_several_are_measured() {
     let mut run = sample();
     let before = summary(&run, PLAIN);
-    run.manifest.summary.phases = crate::phases::tests::three();
+    run.manifest.summary.phases = three();
     insta::assert_snapshot!(beyond(&summary(&run, PLAIN), &before), @r"
     |By phase
     |          offered/s achieved/s    p50    p99 max failed CPU system CPU driver
@@ -120,6 +143,8 @@ fn phases_have_rows_where_several_are_measured() {
     |  high|er       250        249 1.50ms 90.0ms   -      3       2.50          -
     |  - not measured: warm-up
     ");
+    let row = "| warm-up | 1.5s | 50.0 | 49.0 | 1.50ms | - | 90.0ms | - | - | 3 | 0.5 | - |\n";
+    assert!(crate::markdown::summary(&run).contains(row), "every column is there");
     run.manifest.summary.phases.pop();
     assert_eq!(summary(&run, PLAIN), before);
 }

@@ -1,15 +1,26 @@
-//! What was broken on purpose, and the dips that it made, in words.
+//! What was broken on purpose, and the dips that it made.
 
 use tidemark_record::fault::{Dip, Fault, RECOVERED_S, RECOVERED_SHARE};
 use tidemark_record::summary::Summary;
 
+use super::run::under;
+use super::{Block, Level};
 use crate::units::{count, percent, seconds, three_digits};
 
 /// A smaller share missing is none.
-pub(crate) const NO_DIP: f64 = 0.0005;
+pub(super) const NO_DIP: f64 = 0.0005;
+
+/// Each fault, and what could not be carried out or put right.
+pub(super) fn faults(summary: &Summary) -> Vec<Block> {
+    let point = |fault: &Fault| Block::Point(Level::Plain, fault.fault.clone(), parts(fault));
+    let mistake =
+        |fault: &Fault| Some(Block::point(Level::Bad, format!("{}: {}", fault.fault, fault.error.as_ref()?)));
+    let mistakes = summary.faults.iter().filter_map(mistake);
+    under("Faults", summary.faults.iter().map(point).chain(mistakes))
+}
 
 /// When it was, and what dip it made.
-pub fn parts(fault: &Fault) -> Vec<String> {
+fn parts(fault: &Fault) -> Vec<String> {
     let Some(begin_us) = fault.begin_us else { return vec!["did not happen".into()] };
     let mut parts = vec![format!("at {}", seconds(begin_us as f64 / 1e6))];
     if fault.is_not_put_right() {
@@ -52,7 +63,7 @@ pub fn parts(fault: &Fault) -> Vec<String> {
 }
 
 /// Whether it was back all the time, though too few seconds of it were seen to say so.
-pub(crate) fn was_never_below(dip: &Dip) -> bool {
+pub(super) fn was_never_below(dip: &Dip) -> bool {
     dip.depth < 1.0 - RECOVERED_SHARE
 }
 
@@ -62,11 +73,6 @@ fn seen_too_short_s(fault: &Fault, dip: &Dip) -> Option<f64> {
     let seen_us = fault.begin_us? as f64 + dip.seen_s * 1e6;
     let left_s = ((seen_us - fault.right_us()? as f64) / 1e6).max(0.0);
     (left_s < RECOVERED_S as f64).then_some(left_s)
-}
-
-/// What could not be carried out, or put right.
-pub fn mistakes(summary: &Summary) -> impl Iterator<Item = String> + '_ {
-    summary.faults.iter().filter_map(|fault| Some(format!("{}: {}", fault.fault, fault.error.as_ref()?)))
 }
 
 #[cfg(test)]

@@ -1,15 +1,22 @@
-//! What stores did beside their work, and what the load felt of it, in words: a line each.
+//! What stores did beside their work, and what the load felt of it.
 
 use tidemark_record::Maintenance;
 use tidemark_record::summary::Summary;
 
-use crate::faults::{NO_DIP, was_never_below};
-use crate::units::seconds;
-use crate::units::{bytes, duration, percent};
+use super::faults::{NO_DIP, was_never_below};
+use super::run::under;
+use super::{Block, Level};
+use crate::units::{bytes, duration, more_than, percent, seconds};
+
+/// Most rewrites and snapshots that have a line.
+const MOST: usize = 20;
 
 /// A line for each.
-pub fn lines(summary: &Summary) -> impl Iterator<Item = String> + '_ {
-    summary.maintenance.iter().map(line)
+pub(super) fn maintenance(summary: &Summary) -> Vec<Block> {
+    let lines = summary.maintenance.iter().take(MOST).map(|one| Block::point(Level::Plain, line(one)));
+    let more = more_than(summary.maintenance.len(), MOST);
+    let more = more.map(|more| Block::Paragraph(Level::Plain, format!("and {more} more, in run.json")));
+    under("Rewrites and snapshots of stores", lines.chain(more))
 }
 
 fn line(one: &Maintenance) -> String {
