@@ -387,7 +387,7 @@ pub(crate) mod tests {
     use std::path::Path;
     use tempfile::TempDir;
     use tidemark_record::summary::Process;
-    use tidemark_record::{ComparedRun, Comparison, RunWriter, ThreadInterval, summarize};
+    use tidemark_record::{ComparedRun, ComparisonFile, RunWriter, ThreadInterval, summarize};
 
     /// A run of so many seconds, each with so many answers after so many microseconds; the system took `cpu_s`.
     fn write(dir: &Path, seconds: u64, answers: u32, us: u64, cpu_s: f64, status: Status) {
@@ -419,7 +419,7 @@ pub(crate) mod tests {
     pub(crate) fn runs() -> (TempDir, ComparedRuns) {
         let temp = tempfile::tempdir().unwrap();
         let names = vec!["REST".to_owned(), "WebSocket".to_owned()];
-        let mut comparison = Comparison::new("trade", "The same service, called in two ways.", names);
+        let mut comparison = ComparisonFile::new("trade", "The same service, called in two ways.", names);
         comparison.equal_rate_per_s = Some(500.0);
         for (side, part, round, answers, us, cpu_s, status) in [
             (0, Part::OwnLoad, 1, 1_000, 900, 2.0, Status::Pass),

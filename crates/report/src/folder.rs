@@ -11,8 +11,8 @@ use tidemark_limit::{Searches, Trial};
 use tidemark_record::limit as file;
 use tidemark_record::summary::Status;
 use tidemark_record::{
-    ComparedRuns, Comparison, Following, Live, Manifest, RecordError, Run, changed, goes_on, is_unfinished,
-    runs_in,
+    ComparedRuns, ComparisonFile, Following, Live, Manifest, RecordError, Run, changed, goes_on,
+    is_unfinished, runs_in,
 };
 
 use crate::comparison::{Asked, Claims, Compared, Side};
@@ -151,8 +151,8 @@ fn listed(dir: &Path) -> Listed {
 
 /// What is listed, without its name.
 fn of_any(dir: &Path) -> Result<Listed, RecordError> {
-    if Comparison::is_at(dir) {
-        let comparison = Comparison::open(dir)?;
+    if ComparisonFile::is_at(dir) {
+        let comparison = ComparisonFile::open(dir)?;
         return Ok(Listed {
             state: State::Comparison,
             scenario: comparison.name,
@@ -265,10 +265,10 @@ pub fn page(dir: &Path) -> Result<String, RecordError> {
         };
         return Ok(still::limit_linked(&searches(dir)?, dir, file::is_locked(dir), &link));
     }
-    if !Comparison::is_at(dir) {
+    if !ComparisonFile::is_at(dir) {
         return html::page(&Run::open(dir)?);
     }
-    let comparison = Comparison::open(dir)?;
+    let comparison = ComparisonFile::open(dir)?;
     if comparison.in_rounds.is_some() {
         let sides = Side::of_comparison(dir, &comparison)?;
         return Ok(still::claims(&Claims::of_directory(dir, &comparison, &sides, None, &[])?, &[]));
@@ -326,7 +326,7 @@ mod tests {
         fs::write(of("b/run.json"), "{").unwrap();
         later("b/run.json", 10);
         fs::create_dir(of("c")).unwrap();
-        Comparison::new("x", "", vec!["p".into(), "q".into()]).write(&of("c")).unwrap();
+        ComparisonFile::new("x", "", vec!["p".into(), "q".into()]).write(&of("c")).unwrap();
         later("c/comparison.json", 20);
         fs::create_dir(of("d")).unwrap();
         let mut writer = RunWriter::create(&of("d"), &[], "").unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tidemark_record::{Comparison, InRounds};
+use tidemark_record::{ComparisonFile, InRounds};
 
 use super::broken::by_share;
 use super::claims::{Claim, Claims, Covers, Side, SideRun, invalid, letter};
@@ -435,7 +435,7 @@ pub(crate) fn notes(sides: &[Side], covers: Covers, labels: &[String]) -> Vec<St
 }
 
 /// That a comparison took longer than it was allowed to, and why.
-pub(crate) fn over_budget(comparison: &Comparison) -> Option<String> {
+pub(crate) fn over_budget(comparison: &ComparisonFile) -> Option<String> {
     let of = comparison.in_rounds.filter(|of| of.took_s > of.budget_s)?;
     let rounds = comparison.runs.iter().map(|run| run.round).max().unwrap_or(0);
     let why = match rounds <= LEAST as u64 {
@@ -559,7 +559,7 @@ mod tests {
 
     #[test]
     fn more_time_than_was_allowed_is_told_with_its_reason() {
-        let mut comparison = Comparison::new("x", "", vec!["a".into(), "b".into()]);
+        let mut comparison = ComparisonFile::new("x", "", vec!["a".into(), "b".into()]);
         let run = |round: u64| ComparedRun { side: 0, part: Part::OwnLoad, round, dir: "1".into() };
         comparison.runs = vec![run(3)];
         assert_eq!(over_budget(&comparison), None);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidemark_lab::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS};
-use tidemark_record::{Comparison as Record, RecordError};
+use tidemark_record::{ComparisonFile, RecordError};
 use tidemark_report::comparison::{Asked, Claims, Figure, Rule, Side};
 use tidemark_report::history::History;
 use tidemark_report::{blocks, markdown, still, text};
@@ -29,14 +29,14 @@ struct Places<'a> {
 }
 
 /// The sides of a comparison's directory; two at least.
-pub fn sides_of(dir: &Path, record: &Record) -> Result<Vec<Side>, Failure> {
+pub fn sides_of(dir: &Path, record: &ComparisonFile) -> Result<Vec<Side>, Failure> {
     Side::of_comparison(dir, record).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// The claims of a comparison's directory; at another level than its own, if one is given.
 pub fn of_directory(
     dir: &Path,
-    record: &Record,
+    record: &ComparisonFile,
     sides: &[Side],
     level: Option<f64>,
     rules: &[Rule],
@@ -155,7 +155,7 @@ pub fn check_processes(rules: &[Rule], plans: &[&Plan]) -> Result<(), Failure> {
 }
 
 /// Shows a comparison that ran in rounds again.
-pub fn report(dir: &Path, record: &Record, arguments: &ReportArguments) -> Result<u8, Failure> {
+pub fn report(dir: &Path, record: &ComparisonFile, arguments: &ReportArguments) -> Result<u8, Failure> {
     let sides = sides_of(dir, record)?;
     let claims = of_directory(dir, record, &sides, None, &[])?;
     let places = Places {

@@ -651,7 +651,7 @@ fn went(took_s: f64) -> Option<(InRounds, u64)> {
 fn runs_that_ran_in_turn_say_the_same_named_one_by_one() {
     let temp = tempfile::tempdir().unwrap();
     let names = |name: &str| (1..=4).map(|n| format!("{name}-{n}")).collect::<Vec<_>>();
-    let mut comparison = Comparison::new("c", "", vec!["x".into(), "y".into()]);
+    let mut comparison = ComparisonFile::new("c", "", vec!["x".into(), "y".into()]);
     side(&temp, "a", &around(20_000, &SPREAD[..4]));
     side(&temp, "b", &around(22_000, &OTHER[..4]));
     for (index, name) in ["a", "b"].iter().enumerate() {
