@@ -8,7 +8,7 @@ mod in_rounds;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tidemark_record::{ComparedRun, Comparison as Record, Part};
+use tidemark_record::{ComparedRun, ComparisonFile, Part};
 use tidemark_scenario::plan::SystemOrigin;
 use tidemark_scenario::{Comparison, Plan, Side};
 
@@ -92,7 +92,7 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
     let dir = tidemark_record::new_run_dir(options.out.as_deref(), &comparison.name)
         .map_err(|error| LabError::Usage(error.to_string()))?;
     let sides = comparison.sides.iter().map(|side| side.name.clone()).collect();
-    let mut record = Record::new(
+    let mut record = ComparisonFile::new(
         &comparison.secrets.masked(&comparison.name),
         &comparison.secrets.masked(&comparison.description),
         sides,
@@ -137,7 +137,7 @@ struct Series<'a> {
     comparison: &'a Comparison,
     options: &'a RunOptions,
     dir: &'a Path,
-    record: Record,
+    record: ComparisonFile,
     /// What each side did with its own load: good answers per second, by round.
     rates: Vec<Vec<f64>>,
     status: u8,

@@ -46,7 +46,7 @@ pub struct InRounds {
 /// A run of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComparedRun {
-    /// Index into [`Comparison::sides`].
+    /// Index into [`ComparisonFile::sides`].
     #[serde(rename = "variant")]
     pub side: usize,
     /// Which part it is.
@@ -59,7 +59,7 @@ pub struct ComparedRun {
 
 /// `comparison.json`: what was compared, and where the runs are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
+pub struct ComparisonFile {
     /// Version of the file's form.
     pub format: u32,
     /// Its name.
@@ -90,10 +90,10 @@ pub struct Comparison {
     pub command: Vec<String>,
 }
 
-impl Comparison {
+impl ComparisonFile {
     /// One that has not begun.
-    pub fn new(name: &str, description: &str, sides: Vec<String>) -> Comparison {
-        Comparison {
+    pub fn new(name: &str, description: &str, sides: Vec<String>) -> ComparisonFile {
+        ComparisonFile {
             format: FORMAT,
             name: name.to_owned(),
             description: description.to_owned(),
@@ -117,11 +117,11 @@ impl Comparison {
     ///
     /// # Errors
     /// Where the file cannot be read, or does not say what it should.
-    pub fn open(dir: &Path) -> Result<Comparison, RecordError> {
+    pub fn open(dir: &Path) -> Result<ComparisonFile, RecordError> {
         let path = dir.join(files::COMPARISON);
         let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
         let damaged = |reason: String| RecordError::Damaged { path: dir.join(files::COMPARISON), reason };
-        let comparison: Comparison =
+        let comparison: ComparisonFile =
             serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         if comparison.format > FORMAT {
             return Err(RecordError::TooNew { path, found: comparison.format, known: FORMAT });
@@ -163,10 +163,10 @@ pub struct ComparedRuns {
     /// Where it is.
     pub dir: PathBuf,
     /// What was compared.
-    pub comparison: Comparison,
+    pub comparison: ComparisonFile,
     /// The file that said what to compare; empty if it is not there.
     pub source: String,
-    /// The runs, as [`Comparison::runs`] has them.
+    /// The runs, as [`ComparisonFile::runs`] has them.
     pub runs: Vec<Run>,
 }
 
@@ -176,7 +176,7 @@ impl ComparedRuns {
     /// # Errors
     /// Where the file or a run cannot be read, or does not say what it should.
     pub fn open(dir: &Path) -> Result<ComparedRuns, RecordError> {
-        let comparison = Comparison::open(dir)?;
+        let comparison = ComparisonFile::open(dir)?;
         let runs = comparison.runs.iter().map(|of| Run::open(&dir.join(&of.dir)));
         let runs = runs.collect::<Result<_, _>>()?;
         let source = fs::read_to_string(dir.join(files::SCENARIO)).unwrap_or_default();
@@ -197,10 +197,10 @@ mod tests {
     #[test]
     fn what_was_written_is_read_and_nothing_outside_is_opened() {
         let temp = tempfile::tempdir().unwrap();
-        let mut comparison = Comparison::new("x", "of two", vec!["a".into(), "b".into()]);
+        let mut comparison = ComparisonFile::new("x", "of two", vec!["a".into(), "b".into()]);
         comparison.equal_rate_per_s = Some(50.0);
         comparison.write(temp.path()).unwrap();
-        assert!(Comparison::is_at(temp.path()));
+        assert!(ComparisonFile::is_at(temp.path()));
         assert_eq!(ComparedRuns::open(temp.path()).unwrap().comparison, comparison);
 
         for (side, dir) in [(0, "../x"), (0, "/tmp"), (0, "a/b"), (0, "."), (0, ""), (2, "x")] {

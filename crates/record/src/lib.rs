@@ -121,7 +121,7 @@ mod totals;
 mod unfinished;
 mod writer;
 
-pub use comparison::{ComparedRun, ComparedRuns, Comparison, InRounds, Part};
+pub use comparison::{ComparedRun, ComparedRuns, ComparisonFile, InRounds, Part};
 pub use counts::Counts;
 pub use directory::{
     LAST, RUNS_DIR, RunsIn, changed, is_unfinished, mark_last, new_run_dir, resolve, runs_in, write_manifest,

@@ -383,12 +383,11 @@ fn ratios(runs: &ComparedRuns, part: Part, all: &[Figures]) -> Result<Vec<Ratios
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::test_run::timed;
     use std::path::Path;
     use tempfile::TempDir;
     use tidemark_record::summary::Process;
-    use tidemark_record::{
-        ComparedRun, Comparison, RunWriter, Series, ThreadInterval, new_histogram, summarize,
-    };
+    use tidemark_record::{ComparedRun, ComparisonFile, RunWriter, ThreadInterval, summarize};
 
     /// A run of so many seconds, each with so many answers after so many microseconds; the system took `cpu_s`.
     fn write(dir: &Path, seconds: u64, answers: u32, us: u64, cpu_s: f64, status: Status) {
@@ -398,23 +397,8 @@ pub(crate) mod tests {
             let mut one = ThreadInterval::empty(0, second * 1_000_000, (second + 1) * 1_000_000);
             one.in_window = true;
             (one.offered, one.measured_offered) = (u64::from(answers) + 1, u64::from(answers) + 1);
-            let series = |outcome, count: u32| {
-                let [mut response_time_us, mut service_time_us] = [(); 2].map(|()| new_histogram());
-                response_time_us.record_n(us + second % 3 * 10, count);
-                service_time_us.record_n(us, count);
-                let response_time_less_lag_us = response_time_us.clone();
-                Series {
-                    label: 0,
-                    outcome,
-                    measured: true,
-                    phase: None,
-                    response_time_us,
-                    response_time_less_lag_us,
-                    service_time_us,
-                    bodies: 0,
-                    body_bytes: 0,
-                }
-            };
+            let series =
+                |outcome, count: u32| timed(0, outcome, true, &[([us + second % 3 * 10, us], count)]);
             one.series = vec![series(Outcome::Ok, answers + (second % 4) as u32), series(Outcome::Status, 1)];
             writer.add_interval(&one).unwrap();
         }
@@ -435,7 +419,7 @@ pub(crate) mod tests {
     pub(crate) fn runs() -> (TempDir, ComparedRuns) {
         let temp = tempfile::tempdir().unwrap();
         let names = vec!["REST".to_owned(), "WebSocket".to_owned()];
-        let mut comparison = Comparison::new("trade", "The same service, called in two ways.", names);
+        let mut comparison = ComparisonFile::new("trade", "The same service, called in two ways.", names);
         comparison.equal_rate_per_s = Some(500.0);
         for (side, part, round, answers, us, cpu_s, status) in [
             (0, Part::OwnLoad, 1, 1_000, 900, 2.0, Status::Pass),

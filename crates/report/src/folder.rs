@@ -11,12 +11,13 @@ use tidemark_limit::{Searches, Trial};
 use tidemark_record::limit as file;
 use tidemark_record::summary::Status;
 use tidemark_record::{
-    ComparedRuns, Comparison, Following, Live, Manifest, RecordError, Run, changed, goes_on, is_unfinished,
-    runs_in,
+    ComparedRuns, ComparisonFile, Following, Live, Manifest, RecordError, Run, changed, goes_on,
+    is_unfinished, runs_in,
 };
 
 use crate::comparison::{Asked, Claims, Compared, Side};
 use crate::history::History;
+use crate::units::more_than;
 use crate::{html, limit, still};
 
 /// Most runs that are listed, the newest.
@@ -150,8 +151,8 @@ fn listed(dir: &Path) -> Listed {
 
 /// What is listed, without its name.
 fn of_any(dir: &Path) -> Result<Listed, RecordError> {
-    if Comparison::is_at(dir) {
-        let comparison = Comparison::open(dir)?;
+    if ComparisonFile::is_at(dir) {
+        let comparison = ComparisonFile::open(dir)?;
         return Ok(Listed {
             state: State::Comparison,
             scenario: comparison.name,
@@ -197,10 +198,7 @@ fn of_searches(searches: &Searches) -> Listed {
             format!("{setting}{}", limit::says(&search.found()))
         })
         .collect();
-    let more = all.len().saturating_sub(SAYS_MAX);
-    if more > 0 {
-        says.push(format!("and {more} more"));
-    }
+    says.extend(more_than(all.len(), SAYS_MAX).map(|more| format!("and {more} more")));
     Listed {
         state: if is_over { State::Limit } else { State::Killed },
         scenario: searches.name.clone(),
@@ -265,15 +263,15 @@ pub fn page(dir: &Path) -> Result<String, RecordError> {
             let is_name = !["", ".", ".."].contains(&trial.dir.as_str());
             is_name.then(|| format!("{}/report.html", utf8_percent_encode(&trial.dir, ENCODED_IN_PATH)))
         };
-        return Ok(still::limit::page_linked(&searches(dir)?, file::is_locked(dir), &link));
+        return Ok(still::limit_linked(&searches(dir)?, dir, file::is_locked(dir), &link));
     }
-    if !Comparison::is_at(dir) {
+    if !ComparisonFile::is_at(dir) {
         return html::page(&Run::open(dir)?);
     }
-    let comparison = Comparison::open(dir)?;
+    let comparison = ComparisonFile::open(dir)?;
     if comparison.in_rounds.is_some() {
         let sides = Side::of_comparison(dir, &comparison)?;
-        return Ok(still::claims(&Claims::of_directory(dir, &comparison, &sides, None, &[])?));
+        return Ok(still::claims(&Claims::of_directory(dir, &comparison, &sides, None, &[])?, &[]));
     }
     let runs = ComparedRuns::open(dir)?;
     html::comparison(&Compared::of(&runs)?, &runs)
@@ -289,7 +287,7 @@ pub fn compare(folder: &Path, names: [&str; 2], place: &str) -> Result<String, R
     let claims = Claims::of_measured(&[a?, b?], Asked::default())?;
     let reports =
         names.map(|name| format!("{place}{}/report.html", utf8_percent_encode(name, ENCODED_IN_PATH)));
-    Ok(still::claims_linked(&claims, &reports))
+    Ok(still::claims(&claims, &reports))
 }
 
 /// The page of how the runs of a scenario went, as `tidemark history --scenario` makes it.
@@ -328,7 +326,7 @@ mod tests {
         fs::write(of("b/run.json"), "{").unwrap();
         later("b/run.json", 10);
         fs::create_dir(of("c")).unwrap();
-        Comparison::new("x", "", vec!["p".into(), "q".into()]).write(&of("c")).unwrap();
+        ComparisonFile::new("x", "", vec!["p".into(), "q".into()]).write(&of("c")).unwrap();
         later("c/comparison.json", 20);
         fs::create_dir(of("d")).unwrap();
         let mut writer = RunWriter::create(&of("d"), &[], "").unwrap();

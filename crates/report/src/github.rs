@@ -3,7 +3,7 @@
 use tidemark_record::Run;
 use tidemark_record::summary::Status;
 
-use crate::text::drift;
+use crate::blocks::drift;
 
 /// Annotations, at most; the runner shows only the first ten of a kind, and the summary has them all.
 const ANNOTATIONS_MAX: usize = 10;

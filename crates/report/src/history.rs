@@ -12,10 +12,11 @@ use serde_json::Value;
 use tidemark_record::summary::Status;
 use tidemark_record::{Manifest, RecordError, runs_in};
 
+use crate::blocks::value;
 use crate::comparison::{Figure, Reading, change};
 use crate::json::schema_of;
 use crate::statistics::change::{MOST, changes};
-use crate::text::claims::value;
+use crate::units::{more_than, plural};
 
 /// Most runs that are read: the newest, by the names of their directories.
 const READ_MAX: usize = 2_000;
@@ -108,13 +109,10 @@ pub struct Changed {
 /// The machine that a run was made on, as far as figures depend on it: `AMD EPYC 7B13, 4 cores`.
 pub fn machine_of(manifest: &Manifest) -> String {
     let machine = &manifest.machine;
-    let cores = match machine.cores {
-        0 => String::new(),
-        1 => "1 core".into(),
-        n => format!("{n} cores"),
-    };
-    let parts = [machine.cpu_model.trim().to_owned(), cores];
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let cores = (machine.cores > 0).then(|| plural(machine.cores, "core"));
+    let model = machine.cpu_model.trim();
+    let model = (!model.is_empty()).then(|| model.to_owned());
+    let parts: Vec<String> = model.into_iter().chain(cores).collect();
     if parts.is_empty() { "a machine that is not known".into() } else { parts.join(", ") }
 }
 
@@ -167,10 +165,8 @@ impl History {
         if !found.damaged.is_empty() {
             let named = found.damaged.iter().take(NAMED_MAX).map(|dir| dir.display().to_string());
             let named = named.collect::<Vec<_>>().join(", ");
-            let more = match found.damaged.len().saturating_sub(NAMED_MAX) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
+            let more = more_than(found.damaged.len(), NAMED_MAX);
+            let more = more.map_or_else(String::new, |more| format!(" and {more} more"));
             notes.push(format!("left out: runs without run.json: {named}{more}"));
         }
         if copies > 0 {
@@ -312,7 +308,7 @@ impl Line {
         if failed == 0 {
             return None;
         }
-        let of = if self.runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs.len()) };
+        let of = plural(self.runs.len() as u64, "run");
         let last = match self.runs.iter().rev().take_while(is_failed).count() {
             0 => String::new(),
             last if last == self.runs.len() => String::new(),

@@ -35,10 +35,10 @@
 //!   operations, never from percentiles: it decides nothing.
 
 mod bins;
+pub mod blocks;
 pub mod comparison;
 pub mod csv;
 pub mod cube;
-mod faults;
 pub mod folder;
 pub mod github;
 mod heatmap;
@@ -47,13 +47,10 @@ pub mod html;
 pub mod json;
 pub mod junit;
 pub mod limit;
-mod maintenance;
 pub mod markdown;
 mod operations;
 mod own;
 pub mod page;
-mod parts;
-mod phases;
 mod processes;
 mod quote;
 mod statistics;

@@ -1,7 +1,6 @@
 //! A search for a limit in words, and as JSON.
 //!
-//! The sentence of each is made here; [`text::limit`](crate::text::limit), [`markdown::limit`](crate::markdown::limit) and
-//! [`still::limit`](crate::still::limit) lay it out.
+//! The sentence of each is made here; [`blocks::limit`](crate::blocks::limit) makes a report of it.
 
 mod json;
 
@@ -11,7 +10,7 @@ use tidemark_limit::{
 use tidemark_record::SYSTEM;
 use tidemark_record::summary::BOTTLENECK;
 
-use crate::units::{budget, count, duration, percent, three_digits, trim_zeros};
+use crate::units::{budget, count, duration, more_than, percent, plural, three_digits, time, trim_zeros};
 pub use json::{json, schema};
 
 /// Others that use so many cores are told of where nobody knows whether they are the system.
@@ -153,8 +152,7 @@ fn held(found: &Found) -> Option<String> {
 /// `41,200/s` of sessions, or `34 users`.
 pub fn level_text(level: f64, users: bool) -> String {
     match users {
-        true if level.round() == 1.0 => "1 user".into(),
-        true => format!("{} users", count(level.round() as u64)),
+        true => plural(level.round() as u64, "user"),
         false => format!("{}/s", rate(level)),
     }
 }
@@ -200,7 +198,7 @@ pub(crate) fn rate(per_s: f64) -> String {
 
 /// What the limit is, as a whole sentence.
 pub fn cause(cause: &Cause) -> String {
-    let cores_of = |of: f64| if of == 1.0 { "1 core".to_owned() } else { format!("{of:.0} cores") };
+    let cores_of = |of: f64| plural(of.round() as u64, "core");
     match cause {
         Cause::Cpu { process, cores, of } => {
             format!("the limit is the CPU: {process} uses {cores:.2} of {}", cores_of(*of))
@@ -345,7 +343,7 @@ fn neighbours(found: &Found) -> Option<String> {
     })
 }
 
-/// A line for each trial that is not counted, with its level and why: those first, and how many more there are.
+/// A line for each trial that is not plural, with its level and why: those first, and how many more there are.
 fn not_counted(search: &Search) -> Vec<String> {
     let counted = counted(&search.trials);
     let line = |(index, trial): (usize, &Trial)| {
@@ -362,11 +360,9 @@ fn not_counted(search: &Search) -> Vec<String> {
         Some(format!("trial {}, at {level}, is not counted{held}: {why}", index + 1))
     };
     let mut lines: Vec<String> = search.trials.iter().enumerate().filter_map(line).collect();
-    let more = lines.len().saturating_sub(NOT_COUNTED_MAX);
+    let more = more_than(lines.len(), NOT_COUNTED_MAX);
     lines.truncate(NOT_COUNTED_MAX);
-    if more > 0 {
-        lines.push(format!("and {more} more; all trials are on the page and in --json"));
-    }
+    lines.extend(more.map(|more| format!("and {more} more; all trials are on the page and in --json")));
     lines
 }
 
@@ -395,7 +391,7 @@ fn beside(search: &Search) -> Option<String> {
 
 /// How many trials there were and how long they took: `21 trials in 174s; --budget 3m leaves no time for another; …`.
 pub(crate) fn took(search: &Search, found: &Found) -> String {
-    let trials = search.trials.len();
+    let trials = plural(search.trials.len() as u64, "trial");
     let why = match found.ended {
         Some(Ending::Budget) => {
             let has_interval = found.low_level.is_some() && found.high_level.is_some();
@@ -410,11 +406,7 @@ pub(crate) fn took(search: &Search, found: &Found) -> String {
         None => ", not finished".into(),
         _ => String::new(),
     };
-    format!(
-        "{trials} trial{} in {}{why}",
-        if trials == 1 { "" } else { "s" },
-        duration(found.took_s.max(0.0) * 1e6)
-    )
+    format!("{trials} in {}{why}", duration(found.took_s.max(0.0) * 1e6))
 }
 
 /// What the columns of a curve's table are called.
@@ -438,8 +430,7 @@ pub(crate) fn row(point: &Point, users: bool) -> [String; 8] {
 
 /// How many trials a table of so many rows leaves out, and where they are.
 pub(crate) fn more(found: &Found, rows: usize) -> Option<String> {
-    let left_out = found.curve.len().saturating_sub(rows);
-    (left_out > 0).then(|| format!("{left_out} more trials are on the page and in --json"))
+    more_than(found.curve.len(), rows).map(|more| format!("{more} more trials are on the page and in --json"))
 }
 
 /// Points of a curve for a table: all, or the ends and those around the limit.
@@ -469,11 +460,6 @@ pub(crate) fn sign(holds: Option<bool>) -> &'static str {
         Some(false) => "✗",
         None => "–",
     }
-}
-
-/// A time, or that it was not reached.
-pub(crate) fn time(us: Option<u64>) -> String {
-    us.map_or_else(|| "-".into(), |us| duration(us as f64))
 }
 
 #[cfg(test)]

@@ -1,26 +1,19 @@
-//! The run as Markdown with tables (GitHub's flavour), for a comment or the summary of a CI job: the verdict first.
-
-pub mod claims;
-pub mod limit;
-
-use std::fmt::Write;
+//! Markdown with tables (GitHub's flavour), for a comment or the summary of a CI job.
 
 use tidemark_record::Run;
-use tidemark_record::manifest::Manifest;
-use tidemark_record::summary::{Status, Summary};
 
+use crate::blocks::{self, Block, Cell, Level, Table};
+use crate::history::sparkline;
 use crate::quote::Quote;
-use crate::text::ledger::sent_at;
-use crate::text::{achieved_of_offered, at_least, dashes, drift, good_elsewhere, is_partial, steers, time};
-use crate::units::{bytes, compact, count, duration, percent, seconds, three_digits};
-use crate::{faults, maintenance, own, page, parts, phases, watched};
+use crate::text::steers;
+use crate::units::{count, more_than, percent};
 
 /// Rows of a table, at most; what is left out is counted. A CI job's summary must stay below a mebibyte.
 const ROWS_MAX: usize = 100;
-/// Writes that were lost, doubled or changed that are named.
-const EXAMPLES: usize = 3;
-/// Slow requests that have a row.
-const SLOWEST: usize = 10;
+/// Rows of a curve.
+const CURVE_ROWS: usize = 30;
+/// Most runs of a history that are shown.
+const HISTORY_MAX: usize = 40;
 /// Longest text taken over from files and servers, characters.
 const TEXT_MAX: usize = 300;
 /// Longest reason or note, characters: its end says what to do.
@@ -28,441 +21,185 @@ const SENTENCE_MAX: usize = 4_000;
 /// Last lines of a log that are shown.
 const LOG_LINES: usize = 30;
 
-/// The summary.
+/// What a person wants to know of a run.
 pub fn summary(run: &Run) -> String {
-    let manifest = &run.manifest;
-    let mut out = String::new();
-    verdict(&mut out, manifest);
-    figures(&mut out, run);
-    time_parts(&mut out, manifest);
-    objectives(&mut out, manifest);
-    phases(&mut out, &manifest.summary);
-    targets(&mut out, &manifest.summary);
-    labels(&mut out, &manifest.summary);
-    groups(&mut out, &manifest.summary);
-    own_metrics(&mut out, &manifest.summary);
-    slowest(&mut out, &manifest.summary);
-    errors(&mut out, manifest);
-    faults(&mut out, &manifest.summary);
-    maintenance(&mut out, &manifest.summary);
-    processes(&mut out, manifest);
-    watched_series(&mut out, manifest);
-    ledger(&mut out, manifest);
-    driver(&mut out, &manifest.summary);
-    notes(&mut out, manifest);
-    let _ = writeln!(out, "\nRun directory: {}", code(&manifest.summary.run_dir));
-    out
+    render(&blocks::run(run))
 }
 
-fn verdict(out: &mut String, manifest: &Manifest) {
-    let verdict = &manifest.summary.verdict;
-    let (mark, word) = match verdict.status {
-        Status::Pass => ("✅", "pass"),
-        Status::Fail => ("❌", "fail"),
-        Status::Invalid => ("⚠️", "invalid"),
-    };
-    let _ = writeln!(out, "### {mark} {}: {word}\n", plain(&manifest.scenario));
-    for reason in verdict.reasons.iter().take(ROWS_MAX) {
-        point(out, reason);
-    }
-    if is_partial(manifest) {
-        let who = if manifest.interrupted { "stopped by the user: " } else { "" };
-        let _ = writeln!(out, "- {who}the figures are of the part that ran");
-    }
-    if let Some(drift) = drift(&manifest.summary) {
-        let _ = writeln!(out, "- {}", plain(&drift));
-    }
-    for warning in manifest.summary.warnings.iter().take(ROWS_MAX) {
-        let _ = writeln!(out, "- ⚠️ {}", plain(warning));
-    }
-    if !out.ends_with("\n\n") {
-        out.push('\n');
-    }
-    let mut what =
-        vec![plain(&manifest.load), format!("measured for {}", seconds(manifest.summary.measured_s))];
-    what.push(match &manifest.system.durability {
-        Some(durability) => format!("{} ({})", plain(&manifest.system.name), plain(durability)),
-        None => plain(&manifest.system.name),
-    });
-    what.retain(|part| !part.is_empty());
-    let _ = writeln!(out, "{}", what.join(" · "));
+/// A report as Markdown.
+pub fn render(blocks: &[Block]) -> String {
+    let mut markdown = Markdown::default();
+    blocks.iter().for_each(|block| markdown.block(block));
+    markdown.out
 }
 
-fn figures(out: &mut String, run: &Run) {
-    let summary = &run.manifest.summary;
-    let at_least = at_least(&run.manifest);
-    let _ = write!(
-        out,
-        "\n| offered | achieved | due | failed | dropped |\n| ---: | ---: | ---: | ---: | ---: |\n\
-         | {}/s | {at_least}{}/s{} | {} | {} ({}) | {} |\n",
-        three_digits(summary.offered_per_s),
-        three_digits(summary.achieved_per_s),
-        achieved_of_offered(summary).map(|share| format!(" ({share})")).unwrap_or_default(),
-        count(summary.due()),
-        count(summary.failed),
-        percent(summary.failed_share()),
-        count(summary.dropped),
-    );
-    let elsewhere = good_elsewhere(run);
-    if !elsewhere.is_empty() {
-        let _ = writeln!(out, "\nGood answers: {}", elsewhere.join("; "));
-    }
-    out.push_str("\n| | mean | median | p90 | p99 | p99.9 | max |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-    let all = [("response time", &summary.response_time_us), ("service time", &summary.service_time_us)];
-    let good = [
-        ("good answers: response time", &summary.good.response_time_us),
-        ("good answers: service time", &summary.good.service_time_us),
-    ];
-    let good = good.into_iter().filter(|_| summary.failed > 0);
-    for (name, of) in all.into_iter().chain(good) {
-        let _ = writeln!(
-            out,
-            "| {name} | {} | {} |",
-            time(of.mean),
-            [of.p50, of.p90, of.p99, of.p999, of.max].map(|us| time(us.map(|us| us as f64))).join(" | ")
-        );
-    }
-    if let Some(why) = dashes(summary) {
-        let _ = writeln!(out, "\n{}", plain(&why));
+impl Level {
+    /// What stands before a text, with a space behind it.
+    fn sign(self) -> &'static str {
+        match self {
+            Level::Plain | Level::Strong | Level::Quiet => "",
+            Level::Good => "✅ ",
+            Level::Warning | Level::Unsure => "⚠️ ",
+            Level::Bad => "❌ ",
+        }
     }
 }
 
-/// Where the time of the good answers went.
-fn time_parts(out: &mut String, manifest: &Manifest) {
-    let Some(of) = parts::told(&manifest.summary) else { return };
-    let _ = writeln!(
-        out,
-        "\n| where the time went | {} |\n| --- {}|",
-        parts::HEAD.join(" | "),
-        "| ---: ".repeat(parts::HEAD.len())
-    );
-    for (name, figures) in parts::rows(of) {
-        let _ = writeln!(out, "| {name} | {} |", figures.join(" | "));
+/// The text as it grows.
+#[derive(Default)]
+struct Markdown {
+    out: String,
+    /// Whether a list goes on.
+    in_list: bool,
+}
+
+impl Markdown {
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Title(level, title) => {
+                let sign = if *level == Level::Quiet { "➖ " } else { level.sign() };
+                self.paragraph(&format!("### {sign}{}", plain(title)));
+            }
+            Block::Verdict(_, says) => {
+                for (level, said) in says.iter().take(ROWS_MAX) {
+                    self.sentence(*level, said);
+                }
+            }
+            Block::Lead(_, text) => self.paragraph(&format!("**{}**", sentence(text))),
+            Block::Remark(level, text) | Block::Paragraph(level, text) => {
+                let sign = if *level == Level::Bad { "" } else { level.sign() };
+                self.paragraph(&format!("{sign}{}", sentence(text)));
+            }
+            Block::Heading(title) => self.paragraph(&format!("#### {}", plain(title))),
+            Block::Line(name, parts) => self.line(name, parts),
+            Block::Point(level, text, parts) => {
+                self.sentence(*level, text);
+                self.go_on(&parts.iter().map(|part| plain(part)).collect::<Vec<_>>());
+            }
+            Block::Checks(checks) => {
+                for (level, name, measured) in checks.iter().take(ROWS_MAX) {
+                    self.item(&format!("{}{}: {}", level.sign(), code(name), plain(measured)));
+                }
+            }
+            Block::Tally(what, number, more) => {
+                self.item(format!("**{}** {} {}", plain(what), count(*number), plain(more)).trim_end());
+            }
+            Block::Example(at, text) => {
+                let at = if at.is_empty() { String::new() } else { format!("{at} ") };
+                self.out += &format!("  - {at}{}\n", plain(text));
+            }
+            Block::Table(table) => self.table(table),
+            Block::Bars(bars) => {
+                for bar in bars {
+                    self.item(&format!("{} to {}: {}", bar.from, bar.to, percent(bar.share)));
+                }
+            }
+            Block::Trend(_, trend) => {
+                let marks: Vec<usize> = trend.changes.iter().map(|changed| changed.at).collect();
+                let bars = code(&sparkline(&trend.values, &marks, HISTORY_MAX, false));
+                self.item(&format!("{} {bars} last {}", trend.figure.name(), trend.last()));
+            }
+            Block::Curve(curve) => curve.shown(CURVE_ROWS).iter().for_each(|block| self.block(block)),
+            Block::Folded(title, blocks) => {
+                self.paragraph(&format!("<details><summary>{}</summary>", plain(title)));
+                blocks.iter().for_each(|block| self.block(block));
+                self.paragraph("</details>");
+            }
+            Block::Link(text, to) => self.item(&format!("{}: {}", plain(text), code(to))),
+            Block::Place(what, dir) => {
+                self.paragraph(&format!("{what}: {}", code(&dir.display().to_string())));
+            }
+            Block::Rounds(_) | Block::Gap => {}
+        }
     }
-    if let Some(told) = parts::lookups(&manifest.system, &manifest.targets) {
-        let _ = writeln!(out, "\n{}", plain(&told));
+
+    fn paragraph(&mut self, text: &str) {
+        if !self.out.is_empty() {
+            self.out.push('\n');
+        }
+        self.out += text;
+        self.out.push('\n');
+        self.in_list = false;
+    }
+
+    fn item(&mut self, text: &str) {
+        if !self.in_list && !self.out.is_empty() {
+            self.out.push('\n');
+        }
+        self.out += &format!("- {text}\n");
+        self.in_list = true;
+    }
+
+    /// More of what was written last, on its line.
+    fn go_on(&mut self, parts: &[String]) {
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            self.out.pop();
+            self.out += &format!(" · {part}\n");
+        }
+    }
+
+    fn line(&mut self, name: &str, parts: &[(Level, String)]) {
+        let mut parts = parts.iter().map(|(_, part)| plain(part)).filter(|part| !part.is_empty());
+        if !name.is_empty() {
+            let Some(first) = parts.next() else { return };
+            self.item(&format!("**{}** {first}", plain(name)));
+        }
+        self.go_on(&parts.collect::<Vec<_>>());
+    }
+
+    /// A reason or a note as a point of a list, with the log that it quotes below it as it stood there.
+    fn sentence(&mut self, level: Level, text: &str) {
+        let quote = Quote::of(text, LOG_LINES);
+        self.item(&format!("{}{}", level.sign(), sentence(&quote.said.join(" "))));
+        if quote.log.is_empty() {
+            return;
+        }
+        let log: Vec<String> = quote.log.iter().map(|of_log| one_line(of_log)).collect();
+        // a fence ends only at one that is as long
+        let fence = "`".repeat(log.iter().map(|of_log| backquotes(of_log)).max().unwrap_or(0).max(2) + 1);
+        self.out += &format!("\n  {fence}text\n");
+        for of_log in quote.before().map(|before| format!("… {before}")).into_iter().chain(log) {
+            self.out += format!("  {of_log}").trim_end();
+            self.out.push('\n');
+        }
+        self.out += &format!("  {fence}\n");
+    }
+
+    fn table(&mut self, table: &Table) {
+        let head: Vec<String> = table.head.iter().map(|name| plain(name)).collect();
+        let mut lines = format!("|{} |\n| ---{} |", in_cells(&head), " | ---:".repeat(head.len() - 1));
+        for row in table.rows.iter().take(ROWS_MAX) {
+            lines += &format!("\n|{} |", in_cells(&row.iter().map(cell).collect::<Vec<_>>()));
+        }
+        self.paragraph(&lines);
+        if let Some(more) = more_than(table.rows.len(), ROWS_MAX) {
+            self.paragraph(&format!("… and {} more", count(more)));
+        }
     }
 }
 
-/// The slowest requests that were answered.
-fn slowest(out: &mut String, summary: &Summary) {
-    if summary.slowest.is_empty() {
-        return;
-    }
-    out.push_str("\n| slowest | label | |\n| ---: | --- | --- |\n");
-    for slow in summary.slowest.iter().take(SLOWEST) {
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} |",
-            duration(slow.response_time_us as f64),
-            plain(&slow.label),
-            plain(&parts::of_slow(slow).join(" · "))
-        );
-    }
+/// ` a | b`, and nothing of what is empty but its bar.
+fn in_cells(cells: &[String]) -> String {
+    let cell = |cell: &String| if cell.is_empty() { String::new() } else { format!(" {cell}") };
+    cells.iter().map(cell).collect::<Vec<_>>().join(" |")
 }
 
-fn maintenance(out: &mut String, summary: &Summary) {
-    if summary.maintenance.is_empty() {
-        return;
+fn cell(cell: &Cell) -> String {
+    let text = plain(&cell.text(true));
+    match cell {
+        Cell::Word(Level::Bad, _) => format!("**{text}**"),
+        _ => text,
     }
-    out.push('\n');
-    for line in maintenance::lines(summary).take(ROWS_MAX) {
-        let _ = writeln!(out, "- {}", plain(&line));
-    }
-    left_out(out, summary.maintenance.len());
-    let _ = writeln!(out, "\nRewrites and snapshots: {}.", maintenance::LEGEND);
-}
-
-fn faults(out: &mut String, summary: &Summary) {
-    if summary.faults.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        out,
-        "\n| {} |\n| --- {}|",
-        faults::HEAD.join(" | "),
-        "| ---: ".repeat(faults::HEAD.len() - 1)
-    );
-    for row in faults::rows(summary).into_iter().take(ROWS_MAX) {
-        let _ = writeln!(out, "| {} |", row.map(|cell| plain(&cell)).join(" | "));
-    }
-    left_out(out, summary.faults.len());
-    let _ = writeln!(out, "\nFaults: {}.", faults::LEGEND);
-    for mistake in faults::mistakes(summary).take(ROWS_MAX) {
-        let _ = writeln!(out, "\n- {}", plain(&mistake));
-    }
-}
-
-fn objectives(out: &mut String, manifest: &Manifest) {
-    if manifest.objectives.is_empty() {
-        return;
-    }
-    out.push_str("\n| objective | measured | |\n| --- | ---: | --- |\n");
-    for objective in manifest.objectives.iter().take(ROWS_MAX) {
-        let (mark, word) = match (objective.met, objective.undecided) {
-            (true, _) => ("✅", "met"),
-            (false, true) => ("⚠️", "not decided"),
-            (false, false) => ("❌", "missed"),
-        };
-        let default = if objective.default { ", by default" } else { "" };
-        let _ = writeln!(
-            out,
-            "| {} | {} | {mark} {word}{default} |",
-            code(&objective.objective),
-            plain(&objective.measured)
-        );
-    }
-    left_out(out, manifest.objectives.len());
-}
-
-fn labels(out: &mut String, summary: &Summary) {
-    if summary.steps.is_empty() {
-        return;
-    }
-    out.push_str(
-        "\n| label | count | share | per s | p50 | p90 | p99 | max | failed |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    for step in summary.steps.iter().take(ROWS_MAX) {
-        let of = &step.response_time_us;
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} |",
-            plain(&step.label),
-            count(step.requests),
-            percent(step.share),
-            three_digits(step.achieved_per_s),
-            [of.p50, of.p90, of.p99, of.max].map(|us| time(us.map(|us| us as f64))).join(" | "),
-            count(step.errors.values().sum()),
-        );
-    }
-    left_out(out, summary.steps.len());
-}
-
-fn phases(out: &mut String, summary: &Summary) {
-    let told = phases::told(summary);
-    if told.is_empty() {
-        return;
-    }
-    let columns = "| ---: ".repeat(phases::HEAD.len());
-    let _ = writeln!(out, "\n| phase | {} |\n| --- {columns}|", phases::HEAD.join(" | "));
-    for phase in told.iter().take(ROWS_MAX) {
-        let _ = writeln!(out, "| {} | {} |", plain(&phases::name(phase)), phases::figures(phase).join(" | "));
-    }
-    left_out(out, told.len());
-}
-
-fn groups(out: &mut String, summary: &Summary) {
-    if summary.groups.is_empty() {
-        return;
-    }
-    out.push_str(
-        "\n| group | count | per s | p50 | p90 | p99 | max | failed |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    for group in summary.groups.iter().take(ROWS_MAX) {
-        let of = &group.response_time_us;
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} | {} |",
-            plain(&group.group),
-            count(group.count),
-            three_digits(group.achieved_per_s),
-            [of.p50, of.p90, of.p99, of.max].map(|us| time(us.map(|us| us as f64))).join(" | "),
-            count(group.errors.values().sum()),
-        );
-    }
-    left_out(out, summary.groups.len());
-}
-
-/// What the scenario measured itself.
-fn own_metrics(out: &mut String, summary: &Summary) {
-    if summary.metrics.is_empty() {
-        return;
-    }
-    let columns = own::HEAD.len() + 1;
-    let _ = writeln!(
-        out,
-        "\n| own metric | {} | {} |\n| --- {}|",
-        own::HEAD.join(" | "),
-        own::NO_NUMBER,
-        "| ---: ".repeat(columns)
-    );
-    for of in summary.metrics.iter().take(ROWS_MAX) {
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} |",
-            plain(&own::name(of)),
-            own::figures(of).join(" | "),
-            count(of.no_number)
-        );
-    }
-    left_out(out, summary.metrics.len());
-}
-
-fn targets(out: &mut String, summary: &Summary) {
-    if summary.targets.is_empty() {
-        return;
-    }
-    out.push_str(
-        "\n| target | count | share | per s | p50 | p99 | failed |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    for of in summary.targets.iter().take(ROWS_MAX) {
-        let times = [of.response_time_us.p50, of.response_time_us.p99];
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} |",
-            plain(&of.target),
-            count(of.requests),
-            percent(of.share),
-            three_digits(of.achieved_per_s),
-            times.map(|us| time(us.map(|us| us as f64))).join(" | "),
-            count(of.errors.values().sum()),
-        );
-    }
-    left_out(out, summary.targets.len());
-}
-
-fn processes(out: &mut String, manifest: &Manifest) {
-    let processes = &manifest.summary.processes;
-    if processes.is_empty() {
-        return;
-    }
-    out.push_str(
-        "\n| process | CPU time | cores used | memory, most | good answers per CPU-second |\n\
-         | --- | ---: | ---: | ---: | ---: |\n",
-    );
-    for process in processes.iter().take(ROWS_MAX) {
-        let cost = process.good_per_cpu_s.map_or_else(String::new, three_digits);
-        let _ = writeln!(
-            out,
-            "| {} | {} | {:.2} | {} | {cost} |",
-            plain(&process.name),
-            time(Some(process.cpu_s * 1e6)),
-            process.cpu_share,
-            bytes(process.rss_bytes_max),
-        );
-    }
-    left_out(out, processes.len());
-}
-
-fn watched_series(out: &mut String, manifest: &Manifest) {
-    let count = watched::series(manifest).count();
-    if count == 0 {
-        return;
-    }
-    out.push_str("\n| watched | series | mean | most | last |\n| --- | --- | ---: | ---: | ---: |\n");
-    for (name, series, of) in watched::series(manifest).take(ROWS_MAX) {
-        let values = [of.mean, of.max, of.last].map(compact).join(" | ");
-        let _ = writeln!(out, "| {} | {} | {values} |", plain(name), code(series));
-    }
-    left_out(out, count);
-}
-
-fn left_out(out: &mut String, rows: usize) {
-    if rows > ROWS_MAX {
-        let _ = writeln!(out, "\n… and {} more", count((rows - ROWS_MAX) as u64));
-    }
-}
-
-fn errors(out: &mut String, manifest: &Manifest) {
-    let kinds = page::errors(manifest);
-    if kinds.is_empty() {
-        return;
-    }
-    out.push_str("\n| failures | count | first example |\n| --- | ---: | --- |\n");
-    for kind in kinds {
-        let example = kind.examples.first().map(|example| {
-            let label = plain(example.label);
-            format!("{}s, {label}: {}", three_digits(example.at_s), code(example.detail.trim()))
-        });
-        let _ = writeln!(out, "| {} | {} | {} |", kind.kind, count(kind.count), example.unwrap_or_default());
-    }
-}
-
-fn ledger(out: &mut String, manifest: &Manifest) {
-    let Some(ledger) = &manifest.summary.ledger else { return };
-    let Some(verified) = &ledger.verified else {
-        let reason = ledger.not_verified.as_deref().unwrap_or("nobody looked");
-        let _ = writeln!(
-            out,
-            "\n⚠️ {} acknowledged writes, not verified: {}",
-            count(ledger.acknowledged),
-            plain(reason)
-        );
-        return;
-    };
-    let _ = write!(
-        out,
-        "\n| acknowledged | found | lost | duplicated | different | found, unacknowledged |\n\
-         | ---: | ---: | ---: | ---: | ---: | ---: |\n| {} | {} | {} | {} | {} | {} |\n",
-        count(ledger.acknowledged),
-        count(verified.found),
-        count(verified.lost),
-        count(verified.duplicated),
-        count(verified.different),
-        count(verified.unacknowledged_found),
-    );
-    for example in
-        verified.examples.iter().filter(|example| example.kind != "unacknowledged_found").take(EXAMPLES)
-    {
-        let _ = writeln!(out, "\n{} {}{}", plain(&example.kind), code(&example.entry), sent_at(example));
-    }
-}
-
-fn driver(out: &mut String, summary: &Summary) {
-    let driver = &summary.driver;
-    if driver.threads == 0 {
-        return;
-    }
-    let waited = match driver.waited_share {
-        Some(share) => format!(" · waited for a core for {} of the time", percent(share)),
-        None => String::new(),
-    };
-    let _ = writeln!(
-        out,
-        "\nLoad generator: {} driving thread{}, the busiest at {} of a core{waited} · requests sent late: p99 {}, longest {}, \
-         {} by 1ms or more",
-        driver.threads,
-        if driver.threads == 1 { "" } else { "s" },
-        percent(driver.busiest_thread_share),
-        time(driver.lag_us.p99.map(|us| us as f64)),
-        time(driver.lag_us.max.map(|us| us as f64)),
-        count(driver.late),
-    );
-}
-
-fn notes(out: &mut String, manifest: &Manifest) {
-    if manifest.notes.is_empty() {
-        return;
-    }
-    out.push('\n');
-    for note in manifest.notes.iter().take(ROWS_MAX) {
-        point(out, note);
-    }
-}
-
-/// A reason or a note as a point of a list, with the log that it quotes below it as it stood there.
-fn point(out: &mut String, text: &str) {
-    let quote = Quote::of(text, LOG_LINES);
-    let _ = writeln!(out, "- {}", escaped(&line(&quote.said.join(" "), SENTENCE_MAX)));
-    if quote.log.is_empty() {
-        return;
-    }
-    let log: Vec<String> = quote.log.iter().map(|of_log| one_line(of_log)).collect();
-    // a fence ends only at one that is as long
-    let fence = "`".repeat(log.iter().map(|of_log| backquotes(of_log)).max().unwrap_or(0).max(2) + 1);
-    let _ = writeln!(out, "\n  {fence}text");
-    for of_log in quote.before().map(|before| format!("… {before}")).into_iter().chain(log) {
-        let _ = writeln!(out, "{}", format!("  {of_log}").trim_end());
-    }
-    let _ = writeln!(out, "  {fence}");
 }
 
 /// One line of text that means itself: nothing in it is markup.
 fn plain(value: &str) -> String {
     escaped(&one_line(value))
+}
+
+/// The same of a sentence, which may be longer.
+fn sentence(text: &str) -> String {
+    escaped(&line(text, SENTENCE_MAX))
 }
 
 fn escaped(line: &str) -> String {
@@ -526,7 +263,7 @@ mod tests {
     #[test]
     fn a_failed_run() {
         let (_dir, mut run) = test_run::airline();
-        run.manifest.summary.run_dir = "runs/x".into();
+        run.dir = "runs/x".into();
         insta::assert_snapshot!(summary(&run));
     }
 

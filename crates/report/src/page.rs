@@ -120,7 +120,7 @@ impl<'a> ReportPage<'a> {
         Ok(ReportPage {
             format: FORMAT,
             manifest: &run.manifest,
-            good_elsewhere: crate::text::good_elsewhere(run),
+            good_elsewhere: crate::blocks::good_elsewhere(run),
             seconds: axis.starts_s(),
             bin_s: axis.bin_s,
             series: over_time.series,

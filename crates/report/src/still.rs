@@ -1,279 +1,255 @@
-//! Pages without a script, one file each: what a comparison claims, with every round, the history of a folder, a search for a
+//! Pages without a script, one file each: of a comparison, with every round, of the history of a folder, of a search for a
 //! limit.
 
-pub mod limit;
+mod limit;
+mod svg;
 
-use std::fmt::Write;
+use std::path::Path;
 
+use tidemark_limit::Searches;
 use tidemark_record::summary::Status;
 
-use crate::comparison::{Claim, Claims, Errors, change, range, title};
-use crate::history::{History, Line, Trend, looked_at};
-use crate::text::claims::{covers, value};
+use crate::blocks::{self, Block, Cell, Level, Link, Table, value};
+use crate::comparison::{Claim, Claims, change, range, title};
+use crate::history::{History, Line, Trend};
 use crate::text::steers;
+use crate::units::more_than;
+use svg::{EDGE, WIDTH};
 
-/// Width of a drawing, pixels.
-const WIDTH: f64 = 720.0;
 /// Height of a figure's rounds.
 const ROW: f64 = 36.0;
 /// Height of a figure over time.
 const TREND: f64 = 96.0;
-/// Room beside what is drawn.
-const EDGE: f64 = 12.0;
 /// The least change that reaches the edge.
 const LEAST: f64 = 1.05;
 /// Most rows of a table.
 const ROWS_MAX: usize = 400;
 
 const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1b1f24;--quiet:#626a73;--line:#d5dae0;--bad:#b42318;--good:#0b7a3b;--mark:#2457c5;--paper:#fff}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ed;--quiet:#9aa3ad;--line:#3a414a;--bad:#ff8a7a;--good:#5bd08d;--mark:#86a9ff;--paper:#15181c}}
+:root{color-scheme:light dark;--ink:#1b1f24;--quiet:#626a73;--line:#d5dae0;--bad:#b42318;--good:#0b7a3b;--warning:#8a5a00;--mark:#2457c5;--paper:#fff}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ed;--quiet:#9aa3ad;--line:#3a414a;--bad:#ff8a7a;--good:#5bd08d;--warning:#e0b050;--mark:#86a9ff;--paper:#15181c}}
 body{margin:2rem auto;max-width:48rem;padding:0 1rem;font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
 h1{font-size:1.1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;font-weight:600}.quiet,figcaption{color:var(--quiet)}
-.bad{color:var(--bad)}.good{color:var(--good)}table{border-collapse:collapse;width:100%}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line)}
+.bad{color:var(--bad)}.good{color:var(--good)}.warning{color:var(--warning)}table{border-collapse:collapse;width:100%}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line)}
 td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}.why div{position:sticky;left:.5rem;width:fit-content;max-width:min(46rem,calc(100vw - 3.5rem));overflow-wrap:anywhere}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
 .wide{overflow-x:auto}a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
 .cut{stroke:var(--quiet);stroke-dasharray:4 3}.cut.bad{stroke:var(--bad)}.cut.good{stroke:var(--good)}text{font-size:11px;fill:var(--quiet)}
 @media(max-width:36rem){body{overflow-wrap:anywhere}table{overflow-wrap:normal}text{font-size:15px}.wide text{font-size:20px}.wide .way{stroke-width:2}.wide .more{display:none}.wide td,.wide th{padding:.2rem;font-size:13px}}
 ";
 
-/// The page of a comparison.
-pub fn claims(claims: &Claims) -> String {
-    claims_linked(claims, &[])
-}
-
-/// The same with links to the reports of the sides, as far as they have one.
-pub fn claims_linked(claims: &Claims, reports: &[String]) -> String {
+/// The page of a comparison, with links to the reports of the sides, as far as they have one.
+pub fn claims(claims: &Claims, reports: &[String]) -> String {
     let names: Vec<&str> = claims.sides.iter().map(|side| side.name.as_str()).collect();
-    let mut out = head(&format!("comparison: {}", escape(&title(&names))));
-    for says in &claims.says {
-        let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(says));
-    }
-    for of in &claims.fail_if {
-        let (class, mark) = match of.failed {
-            Some(true) => ("bad", "✗"),
-            Some(false) => ("good", "✓"),
-            None => ("quiet", "?"),
-        };
-        let (rule, says) = (escape(&of.rule), escape(&of.says));
-        let _ = writeln!(out, "<p class=\"{class}\">{mark} fails if {rule}: {says}</p>");
-    }
-    for says in claims.fails_anyway() {
-        let _ = writeln!(out, "<p class=\"bad\">✗ {}</p>", escape(&says));
-    }
-    out.push_str("<ul>\n");
-    for (index, side) in claims.sides.iter().enumerate() {
-        let at = if side.revisions.is_empty() { "" } else { " at " };
-        let (name, revisions) = (escape(&side.name), escape(&side.revisions.join(", ")));
-        let runs = match side.runs.len() {
-            1 => "1 run".to_owned(),
-            n => format!("{n} runs"),
-        };
-        let link = reports.get(index).map_or_else(String::new, |report| {
-            format!(", <a href=\"{}\">report of {}</a>", escape(report), side.side)
-        });
-        let _ = writeln!(out, "<li><b>{}</b> {name}{at}{revisions}, {runs}{link}</li>", side.side);
-    }
-    out.push_str("</ul>\n");
-    for side in claims.sides.iter().skip(1).filter(|_| !claims.comparisons.is_empty()) {
-        let _ = writeln!(out, "<h2>{} against {}</h2>", side.side, claims.sides[0].side);
-        let all: Vec<&Claim> = claims.of_side(&side.side).filter(|of| of.label.is_none()).collect();
-        rounds(&mut out, &all);
-        let errors = claims.errors_of(&side.side);
-        table(
-            &mut out,
-            [&claims.sides[0].side, &side.side],
-            errors,
-            &claims.of_side(&side.side).collect::<Vec<_>>(),
-        );
-    }
-    let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&covers(claims)));
-    for note in &claims.notes {
-        let _ = writeln!(out, "<p class=\"quiet\">! {}</p>", escape(note));
-    }
-    out + "</body></html>\n"
+    render(&format!("comparison: {}", title(&names)), &blocks::claims(claims, None, reports))
 }
 
 /// The page of a history.
 pub fn history(history: &History) -> String {
-    let mut out = head("history");
-    for line in &history.lines {
-        let _ = writeln!(out, "<h2>{}</h2>", escape(&line.scenario));
-        let what: Vec<&str> = line.what.iter().map(String::as_str).chain([line.machine.as_str()]).collect();
-        let _ =
-            writeln!(out, "<p class=\"quiet\">{}; {} runs</p>", escape(&what.join(" · ")), line.runs.len());
-        if let Some(failed) = line.failed() {
-            let _ = writeln!(out, "<p class=\"bad\">{failed}</p>");
-        }
-        for trend in &line.trends {
-            self::trend(&mut out, line, trend);
-        }
-        if let Some(looked_at) = looked_at(line) {
-            let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&looked_at));
-        }
-    }
-    for note in &history.notes {
-        let _ = writeln!(out, "<p class=\"quiet\">! {}</p>", escape(note));
-    }
-    out + "</body></html>\n"
+    render("history", &blocks::history(history))
 }
 
-/// The begin of a page; the title is HTML.
-fn head(title: &str) -> String {
-    format!(
+/// The page of a search for a limit, which stands in this directory.
+pub fn limit(searches: &Searches, dir: &Path) -> String {
+    limit_linked(searches, dir, false, &|_| None)
+}
+
+/// The same with links to the pages of its trials; of a search that goes on right now it says so.
+pub fn limit_linked(searches: &Searches, dir: &Path, goes_on: bool, link: Link<'_>) -> String {
+    let title = format!("limit: {}", searches.name);
+    render(&title, &blocks::limit_linked(searches, dir, goes_on, link))
+}
+
+/// A report as a page.
+fn render(title: &str, blocks: &[Block]) -> String {
+    let title = escape(title);
+    let out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><link rel=\"icon\" href=\"data:,\"><title>Tidemark: {title}</title><style>\n{STYLE}</style></head>\n<body><h1>Tidemark \
          {title}</h1>\n"
-    )
+    );
+    let mut page = Page { out, in_list: false };
+    blocks.iter().for_each(|block| page.block(block));
+    page.list(false);
+    page.out + "</body></html>\n"
+}
+
+impl Level {
+    fn class(self) -> &'static str {
+        match self {
+            Level::Plain | Level::Strong => "plain",
+            Level::Quiet => "quiet",
+            Level::Good => "good",
+            Level::Warning | Level::Unsure => "warning",
+            Level::Bad => "bad",
+        }
+    }
+}
+
+/// The page as it grows.
+struct Page {
+    out: String,
+    /// Whether a list goes on.
+    in_list: bool,
+}
+
+impl Page {
+    fn block(&mut self, block: &Block) {
+        let is_item = match block {
+            Block::Line(..) | Block::Link(..) => true,
+            Block::Point(level, ..) => *level == Level::Plain,
+            _ => false,
+        };
+        self.list(is_item);
+        match block {
+            // a page has its title, and stands where the files are
+            Block::Title(..) | Block::Place(..) | Block::Gap => {}
+            Block::Verdict(_, says) => says.iter().for_each(|(level, says)| self.paragraph(*level, says)),
+            Block::Lead(_, text) => self.put(&format!("<p class=\"lead\">{}</p>", escape(text))),
+            Block::Remark(level, text) | Block::Paragraph(level, text) => self.paragraph(*level, text),
+            Block::Heading(title) => self.put(&format!("<h2>{}</h2>", escape(title))),
+            Block::Line(name, parts) => {
+                let part = |(level, part): &(Level, String)| match level {
+                    Level::Plain => escape(part),
+                    level => format!("<span class=\"{}\">{}</span>", level.class(), escape(part)),
+                };
+                let parts: Vec<String> =
+                    parts.iter().filter(|(_, part)| !part.is_empty()).map(part).collect();
+                self.put(&format!("<li><b>{}</b> {}</li>", escape(name), parts.join(" · ")));
+            }
+            Block::Point(Level::Plain, text, parts) => {
+                let parts: String = parts.iter().map(|part| format!(" · {}", escape(part))).collect();
+                self.put(&format!("<li>{}{parts}</li>", escape(text)));
+            }
+            Block::Point(level, text, _) => match level.mark() {
+                "-" => self.paragraph(*level, text),
+                mark => self.paragraph(*level, &format!("{mark} {text}")),
+            },
+            Block::Checks(checks) => {
+                for (level, name, measured) in checks {
+                    self.paragraph(*level, &format!("{} {name}: {measured}", level.mark()));
+                }
+            }
+            Block::Tally(what, count, more) => self.paragraph(Level::Bad, &format!("{what}: {count} {more}")),
+            Block::Example(at, text) => self.paragraph(Level::Quiet, &format!("{at} {text}")),
+            Block::Table(table) => self.table(table),
+            Block::Bars(bars) => {
+                for bar in bars {
+                    self.paragraph(Level::Plain, &format!("{} to {}: {}", bar.from, bar.to, bar.count));
+                }
+            }
+            Block::Trend(line, trend) => self.out += &self::trend(line, trend),
+            Block::Rounds(claims) => rounds(&mut self.out, claims),
+            Block::Curve(curve) => limit::curve(&mut self.out, curve),
+            Block::Folded(title, blocks) => {
+                self.put(&format!("<details open><summary>{}</summary>", escape(title)));
+                blocks.iter().for_each(|block| self.block(block));
+                self.list(false);
+                self.put("</details>");
+            }
+            Block::Link(text, to) => {
+                // behind the item before it
+                let end = self.out.trim_end().strip_suffix("</li>").map_or(self.out.len(), str::len);
+                self.out.truncate(end);
+                self.put(&format!(", <a href=\"{}\">{}</a></li>", escape(to), escape(text)));
+            }
+        }
+    }
+
+    fn put(&mut self, html: &str) {
+        self.out += html;
+        self.out.push('\n');
+    }
+
+    fn paragraph(&mut self, level: Level, text: &str) {
+        self.put(&format!("<p class=\"{}\">{}</p>", level.class(), escape(text)));
+    }
+
+    /// Begins a list, or ends it.
+    fn list(&mut self, goes_on: bool) {
+        match (self.in_list, goes_on) {
+            (false, true) => self.put("<ul>"),
+            (true, false) => self.put("</ul>"),
+            _ => {}
+        }
+        self.in_list = goes_on;
+    }
+
+    fn table(&mut self, table: &Table) {
+        let head: String = table.head.iter().map(|name| format!("<th>{}</th>", escape(name))).collect();
+        self.put(&format!("<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>"));
+        let cell = |cell: &Cell| match cell {
+            Cell::Word(level, word) => format!("<td class=\"{}\">{}</td>", level.class(), escape(word)),
+            cell => format!("<td>{}</td>", escape(&cell.text(true))),
+        };
+        for row in table.rows.iter().take(ROWS_MAX) {
+            let cells: String = row.iter().map(cell).collect();
+            self.put(&format!("<tr>{cells}</tr>"));
+        }
+        self.put("</tbody></table></div>");
+        if let Some(more) = more_than(table.rows.len(), ROWS_MAX) {
+            self.paragraph(Level::Quiet, &format!("and {more} more"));
+        }
+    }
 }
 
 /// Each figure with a dot for each round, and where its ratio lies; nothing of one that has neither.
-fn rounds(out: &mut String, claims: &[&Claim]) {
+fn rounds(out: &mut String, claims: &[Claim]) {
     let has_bar = |claim: &Claim| claim.low.is_some() && claim.high.is_some();
-    let is_drawn = |claim: &&&Claim| !claim.rounds.is_empty() || has_bar(claim);
-    let claims: Vec<&Claim> = claims.iter().filter(is_drawn).copied().collect();
+    let is_drawn = |claim: &&Claim| !claim.rounds.is_empty() || has_bar(claim);
+    let claims: Vec<&Claim> = claims.iter().filter(is_drawn).collect();
     let what = match (claims.iter().any(|of| !of.rounds.is_empty()), claims.iter().any(|of| has_bar(of))) {
         (false, false) => return,
         (true, true) => "A dot is a round, the bar is where the ratio lies",
         (true, false) => "A dot is a round",
         (false, true) => "The bar is where the ratio lies",
     };
-    let ratios = |claim: &Claim| {
-        claim
-            .rounds
-            .iter()
-            .copied()
-            .chain(claim.low)
-            .chain(claim.high)
-            .chain(claim.ratio)
-            .collect::<Vec<f64>>()
+    let ratios = |claim: &&Claim| -> Vec<f64> {
+        claim.rounds.iter().copied().chain(claim.low).chain(claim.high).chain(claim.ratio).collect()
     };
-    let logs =
-        claims.iter().flat_map(|claim| ratios(claim)).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+    let logs = claims.iter().flat_map(ratios).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
     let edge = logs.map(|ratio| ratio.ln().abs()).fold(LEAST.ln(), f64::max);
     let x = |ratio: f64| WIDTH / 2.0 + (WIDTH / 2.0 - EDGE) * (ratio.ln() / edge).clamp(-1.0, 1.0);
-    let middle = WIDTH / 2.0;
+    let (middle, half) = (WIDTH / 2.0, ROW / 2.0);
     for claim in &claims {
-        let _ = writeln!(
-            out,
-            "<figure><figcaption>{}: {}</figcaption><svg viewBox=\"0 0 {WIDTH} {ROW}\" role=\"img\" aria-label=\"{}\">",
-            claim.figure.name(),
-            escape(&range(claim)),
-            escape(&claim.says)
-        );
-        let half = ROW / 2.0;
-        let _ = writeln!(
-            out,
-            "<line class=\"axis\" x1=\"{EDGE}\" x2=\"{:.1}\" y1=\"{half}\" y2=\"{half}\"/>",
-            WIDTH - EDGE
-        );
-        let _ = writeln!(
-            out,
-            "<line class=\"axis\" x1=\"{middle}\" x2=\"{middle}\" y1=\"2\" y2=\"{:.1}\"/>",
-            ROW - 2.0
-        );
+        let mut drawn = svg::line("axis", [EDGE, half], [WIDTH - EDGE, half], "")
+            + &svg::line("axis", [middle, 2.0], [middle, ROW - 2.0], "");
         if let Some((low, high)) = claim.low.zip(claim.high) {
-            let _ = writeln!(
-                out,
-                "<line class=\"span\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{half}\" y2=\"{half}\"/>",
-                x(low),
-                x(high)
-            );
+            drawn += &svg::line("span", [x(low), half], [x(high), half], "");
         }
         for (round, ratio) in (1..).zip(&claim.rounds) {
             // one above the other, as rounds often lie close together
             let y = 6.0 + (ROW - 12.0) * f64::from((round - 1) % 5) / 4.0;
-            let _ = writeln!(
-                out,
-                "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"3\"><title>round {round}: {}</title></circle>",
-                x(*ratio),
-                change(*ratio)
-            );
+            let says = format!("round {round}: {}", change(*ratio));
+            drawn += &svg::dot("dot", [x(*ratio), y], 3.0, &says);
         }
-        out.push_str("</svg></figure>\n");
+        let caption = format!("{}: {}", claim.figure.name(), range(claim));
+        *out += &svg::figure("", &caption, &claim.says, ROW, &drawn);
     }
-    let _ = writeln!(
-        out,
-        "<p class=\"quiet\">{what}; the middle is no difference, the edges {} and {}.</p>",
+    *out += &format!(
+        "<p class=\"quiet\">{what}; the middle is no difference, the edges {} and {}.</p>\n",
         change((-edge).exp()),
         change(edge.exp())
     );
 }
 
-fn table(out: &mut String, [first, side]: [&String; 2], errors: Option<&Errors>, claims: &[&Claim]) {
-    let _ = writeln!(
-        out,
-        "<div class=\"wide\"><table><thead><tr><th></th><th>{first}</th><th>{side}</th><th>change</th><th></th></tr></thead><tbody>"
-    );
-    let class = |differs: bool, is_worse: bool| match (differs, is_worse) {
-        (true, true) => "bad",
-        (true, false) => "good",
-        (false, _) => "quiet",
-    };
-    if let Some((of, [to, share, points, word])) = errors.and_then(|of| of.row().map(|row| (of, row))) {
-        let class = class(of.differs(), of.is_worse());
-        let _ = writeln!(
-            out,
-            "<tr><td>errors</td><td>{to}</td><td>{share}</td><td>{points}</td><td class=\"{class}\">{word}</td></tr>"
-        );
-    }
-    for claim in claims.iter().take(ROWS_MAX) {
-        let label = claim.label.as_ref().map_or_else(String::new, |label| format!("{}: ", escape(label)));
-        let class = class(claim.differs() && !claim.figure.is_neutral(), claim.is_worse());
-        let word = claim.word();
-        let [value_to, value] = [claim.value_to, claim.value].map(|of| value(claim.figure, of));
-        let _ = writeln!(
-            out,
-            "<tr><td>{label}{}</td><td>{value_to}</td><td>{value}</td><td>{}</td><td class=\"{class}\">{word}</td></tr>",
-            claim.figure.name(),
-            escape(&range(claim))
-        );
-    }
-    out.push_str("</tbody></table></div>\n");
-    if claims.len() > ROWS_MAX {
-        let _ = writeln!(out, "<p class=\"quiet\">and {} more</p>", claims.len() - ROWS_MAX);
-    }
-}
-
 /// A figure over the runs of a line.
-fn trend(out: &mut String, line: &Line, trend: &Trend) {
+fn trend(line: &Line, trend: &Trend) -> String {
     let known = || trend.values.iter().flatten().copied();
     let (least, most) =
         known().fold((f64::INFINITY, 0.0f64), |(least, most), of| (least.min(of), most.max(of)));
     let x = |at: usize| EDGE + (WIDTH - 2.0 * EDGE) * at as f64 / (trend.values.len().max(2) - 1) as f64;
     // from 0, so that a change looks as large as it is
     let y = |value: f64| TREND - EDGE - (TREND - 2.0 * EDGE) * value / most.max(f64::MIN_POSITIVE);
-    let name = |of: f64| value(trend.figure, Some(of));
-    let _ = writeln!(
-        out,
-        "<figure><figcaption>{} ({} to {}, last {})</figcaption><svg viewBox=\"0 0 {WIDTH} {TREND}\" role=\"img\" aria-label=\"{} over \
-         {} runs\">",
-        trend.figure.name(),
-        name(least),
-        name(most),
-        trend.last(),
-        trend.figure.name(),
-        line.runs.len()
-    );
+    let named = |of: f64| value(trend.figure, Some(of));
     let floor = TREND - EDGE;
-    let _ = writeln!(
-        out,
-        "<line class=\"axis\" x1=\"{EDGE}\" x2=\"{:.1}\" y1=\"{floor}\" y2=\"{floor}\"/>",
-        WIDTH - EDGE
-    );
+    let mut drawn = svg::line("axis", [EDGE, floor], [WIDTH - EDGE, floor], "");
     for changed in &trend.changes {
-        let (at, class) = (x(changed.at), if changed.worse { "bad" } else { "good" });
-        let _ = writeln!(
-            out,
-            "<line class=\"cut {class}\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"2\" y2=\"{floor}\"><title>{}: {}</title></line>",
-            escape(&changed.run),
-            escape(&changed.says)
-        );
+        let (at, class) = (x(changed.at), if changed.worse { "cut bad" } else { "cut good" });
+        let says = format!("{}: {}", changed.run, changed.says);
+        drawn += &svg::line(class, [at, 2.0], [at, floor], &says);
     }
     let points = (0..).zip(&trend.values).filter_map(|(at, value)| Some((at, (*value)?)));
-    let way: Vec<String> =
-        points.clone().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
-    let _ = writeln!(out, "<polyline class=\"way\" points=\"{}\"/>", way.join(" "));
+    drawn += &svg::way(points.clone().map(|(at, value)| [x(at), y(value)]), "");
     for (at, value) in points {
         let run = &line.runs[at];
         let revision = run.revision.as_deref().unwrap_or("no revision");
@@ -281,22 +257,12 @@ fn trend(out: &mut String, line: &Line, trend: &Trend) {
             Status::Fail => ("dot bad", ", failed"),
             Status::Pass | Status::Invalid => ("dot", ""),
         };
-        let _ = writeln!(
-            out,
-            "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\"><title>{} ({}{verdict}): {}</title></circle>",
-            x(at),
-            y(value),
-            escape(&run.run),
-            escape(revision),
-            name(value)
-        );
+        let says = format!("{} ({revision}{verdict}): {}", run.run, named(value));
+        drawn += &svg::dot(class, [x(at), y(value)], 2.5, &says);
     }
-    out.push_str("</svg></figure>\n");
-    for changed in &trend.changes {
-        let (class, word) = if changed.worse { ("bad", "worse") } else { ("good", "better") };
-        let (run, says) = (escape(&changed.run), escape(&changed.says));
-        let _ = writeln!(out, "<p class=\"{class}\">{word} from {run} on: {says}</p>");
-    }
+    let name = trend.figure.name();
+    let caption = format!("{name} ({} to {}, last {})", named(least), named(most), trend.last());
+    svg::figure("", &caption, &format!("{name} over {} runs", line.runs.len()), TREND, &drawn)
 }
 
 fn escape(text: &str) -> String {
@@ -318,7 +284,7 @@ mod tests {
         let mut of = Claims::of(&[side("a"), side("<script>")], Asked::default()).unwrap();
         of.comparisons[0].rounds = vec![1.0, 1.1, 0.9];
         (of.comparisons[0].low, of.comparisons[0].high) = (Some(0.9), Some(1.2));
-        let page = claims(&of);
+        let page = claims(&of, &[]);
         assert_eq!(page.matches("<circle").count(), 3);
         assert!(page.contains("<title>round 2: +10%</title>") && page.contains("class=\"span\""), "{page}");
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
@@ -331,7 +297,7 @@ mod tests {
         for claim in &mut of.comparisons {
             (claim.low, claim.high, claim.rounds) = (None, None, Vec::new());
         }
-        let page = claims(&of);
+        let page = claims(&of, &[]);
         assert!(!page.contains("<figure>") && !page.contains("bar is where"), "{page}");
         assert!(page.contains("<tr><td>"), "{page}");
     }
@@ -380,7 +346,7 @@ mod tests {
         failed.trends[0].changes.clear();
         let page = history(&History { folder: "runs".into(), lines: vec![failed], notes: Vec::new() });
         assert_eq!(page.matches("<circle class=\"dot bad\"").count(), 1, "{page}");
-        assert!(page.contains("<p class=\"bad\">2 of 2 runs failed</p>"), "{page}");
+        assert!(page.contains("<span class=\"bad\">2 of 2 runs failed</span>"), "{page}");
         assert!(page.contains("p99 (1.00ms to 1.00ms, last not reached)"), "{page}");
     }
 }

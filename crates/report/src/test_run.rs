@@ -11,10 +11,16 @@ use tidemark_record::{
 };
 
 fn series(label: u16, outcome: Outcome, measured: bool, times_us: &[(u64, u32)]) -> Series {
+    let times: Vec<_> = times_us.iter().map(|&(us, count)| ([us, us * 3 / 4], count)).collect();
+    timed(label, outcome, measured, &times)
+}
+
+/// Requests of a label: response time and service time, microseconds, and how many took these.
+pub(crate) fn timed(label: u16, outcome: Outcome, measured: bool, times_us: &[([u64; 2], u32)]) -> Series {
     let (mut response_time_us, mut service_time_us) = (new_histogram(), new_histogram());
-    for &(us, count) in times_us {
-        response_time_us.record_n(us, count);
-        service_time_us.record_n(us * 3 / 4, count);
+    for &([response_us, service_us], count) in times_us {
+        response_time_us.record_n(response_us, count);
+        service_time_us.record_n(service_us, count);
     }
     let response_time_less_lag_us = response_time_us.clone();
     Series {

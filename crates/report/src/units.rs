@@ -29,6 +29,16 @@ pub fn duration(us: f64) -> String {
     }
 }
 
+/// A time in microseconds; a dash where there is none, as so few requests, or so many failed ones, have no such percentile.
+pub(crate) fn time(us: Option<u64>) -> String {
+    mean(us.map(|us| us as f64))
+}
+
+/// The same of a mean.
+pub(crate) fn mean(us: Option<f64>) -> String {
+    us.map_or_else(|| "-".into(), duration)
+}
+
 /// A length as it was asked for: `60s`, `2.5s`.
 pub(crate) fn seconds(s: f64) -> String {
     format!("{}s", trim_zeros(&three_digits(s)))
@@ -56,6 +66,16 @@ pub fn count(value: u64) -> String {
         .map(|group| std::str::from_utf8(group).expect("digits are ASCII"))
         .collect();
     groups.join(",")
+}
+
+/// A count of something: `1 run`, `1,200 runs`.
+pub(crate) fn plural(value: u64, what: &str) -> String {
+    format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+/// How many of some are more than there is room for, if any are.
+pub(crate) fn more_than(all: usize, most: usize) -> Option<u64> {
+    all.checked_sub(most).filter(|more| *more > 0).map(|more| more as u64)
 }
 
 /// A number in little room: `999`, `12.3k`, `31.1M`.

@@ -1,7 +1,7 @@
 //! What was watched though the run did not start it: what it cost, and the series of pages.
 
 use tidemark_record::manifest::Manifest;
-use tidemark_record::summary::{FigureSummary, Process, Summary};
+use tidemark_record::summary::{FigureSummary, Process};
 use tidemark_record::{DRIVER, MACHINE, SYSTEM};
 
 /// Most series that have a line.
@@ -19,19 +19,15 @@ pub(crate) fn is_counted(manifest: &Manifest, name: &str) -> bool {
     !is_other && !manifest.watched.iter().any(|watched| watched.is_machine && watched.name == name)
 }
 
-/// Good answers in the measured window for each second of a process' CPU time.
-pub(crate) fn good_per_cpu_s(summary: &Summary, process: &Process) -> Option<f64> {
-    (process.cpu_s > 0.0).then(|| summary.achieved_per_s * summary.measured_s / process.cpu_s)
-}
-
-/// The same of the system, and of everything that was watched, by what it is called in a sentence.
+/// Good answers in the measured window for each second of CPU time, of the system and of everything that was watched, by
+/// what it is called in a sentence.
 pub(crate) fn costs(manifest: &Manifest) -> impl Iterator<Item = (&str, f64)> {
     let summary = &manifest.summary;
     let is_watched = |name: &str| manifest.watched.iter().any(|watched| watched.name == name);
     let meant = summary.processes.iter().filter(move |of| of.name == SYSTEM || is_watched(&of.name));
     meant.filter_map(|process| {
         let name = if process.name == SYSTEM { "the system" } else { process.name.as_str() };
-        Some((name, good_per_cpu_s(summary, process)?))
+        Some((name, process.good_per_cpu_s?))
     })
 }
 

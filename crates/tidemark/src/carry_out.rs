@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidemark_lab::{Finished, RunOptions};
-use tidemark_record::{Comparison, Run};
+use tidemark_record::{ComparisonFile, Run};
 use tidemark_report::html;
 use tidemark_scenario::Plan;
 
@@ -82,7 +82,7 @@ pub fn without_page(plan: Plan, options: RunOptions) -> Result<Finished, Failure
 
 /// Reads a run directory.
 pub fn open(dir: &Path) -> Result<Run, Failure> {
-    if Comparison::is_at(dir) {
+    if ComparisonFile::is_at(dir) {
         let reason = "is of several runs that are compared; name one of those in it";
         return Err(Failure::usage(format!("{}: {reason}", dir.display())));
     }

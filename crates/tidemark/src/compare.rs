@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tidemark_lab::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS, Turn};
 use tidemark_record::summary::Status;
-use tidemark_record::{ComparedRuns, Comparison as Record, Part};
+use tidemark_record::{ComparedRuns, ComparisonFile, Part};
 use tidemark_report::comparison::Compared;
 use tidemark_report::{html, text, units};
 use tidemark_scenario::Comparison;
@@ -108,7 +108,7 @@ fn exit_status(of_runs: u8, of_table: Option<Status>) -> u8 {
 
 /// Shows a comparison again.
 pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
-    let record = Record::open(dir).map_err(|error| Failure::usage(error.to_string()))?;
+    let record = ComparisonFile::open(dir).map_err(|error| Failure::usage(error.to_string()))?;
     let of_one_run = match record.in_rounds {
         Some(_) => arguments.results.any_of_one_run(),
         None => arguments.results.any_but_json(),

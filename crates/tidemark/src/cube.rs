@@ -6,7 +6,7 @@ use std::io::{self, BufReader};
 use std::path::Path;
 
 use tidemark_record::summary::Summary;
-use tidemark_record::{ComparedRuns, Comparison, Part, RUNS_DIR, notes_on_operations, resolve};
+use tidemark_record::{ComparedRuns, ComparisonFile, Part, RUNS_DIR, notes_on_operations, resolve};
 use tidemark_report::cube::{
     self, Cube, Dialect, Dimension, Filter, Input, LogLines, Measure, Months, Query,
 };
@@ -181,7 +181,7 @@ fn read(name: &str, months: Months) -> Result<Vec<(String, Input)>, Failure> {
         return Ok(vec![(name.to_owned(), Input::Lines(lines(name, months)?))]);
     }
     let dir = resolve(name, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
-    if !Comparison::is_at(&dir) {
+    if !ComparisonFile::is_at(&dir) {
         let run = carry_out::open(&dir)?;
         let shown = run.manifest.id.clone();
         return Ok(vec![(if shown.is_empty() { file_name(&dir) } else { shown }, Input::Runs(vec![run]))]);

@@ -6,7 +6,7 @@ use clap::Args;
 use tidemark_lab::EXIT_PASS;
 use tidemark_record::RUNS_DIR;
 use tidemark_report::history::History;
-use tidemark_report::{still, text};
+use tidemark_report::{blocks, still, text};
 
 use crate::failure::Failure;
 use crate::output::Place;
@@ -54,7 +54,7 @@ pub fn history(arguments: &HistoryArguments) -> Result<u8, Failure> {
     }
     // whoever asks for a file needs no text
     if arguments.json.is_none() && arguments.html.is_none() {
-        let summary = text::history::summary(&history, Place::Stdout.style());
+        let summary = text::render(&blocks::history(&history), Place::Stdout.style());
         outcomes.add(Place::Stdout.tell(&summary, false));
     }
     outcomes.all().map(|()| EXIT_PASS)

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use args::HitArguments;
 use tidemark_lab::{LabError, Listed, Progress, RunOptions};
-use tidemark_report::text::quick::{self, Quick};
+use tidemark_report::blocks::{self, Quick};
+use tidemark_report::text;
 use tidemark_scenario::plan::Stream;
 use tidemark_scenario::{Diagnostics, Plan, check_text};
 
@@ -82,7 +83,8 @@ pub fn hit(arguments: &HitArguments) -> Result<u8, Failure> {
     let shown = Quick { percentiles: arguments.latency, kept: !dir.temporary };
     let asked = (results, &arguments.trace, arguments.quiet);
     carry_out::conclude(&run, &finished, asked, page, |place| {
-        quick::summary(&run, place.style(), shown).map_err(|error| Failure::broken(error.to_string()))
+        let blocks = blocks::quick(&run, shown).map_err(|error| Failure::broken(error.to_string()))?;
+        Ok(text::render(&blocks, place.style()))
     })
 }
 

@@ -11,7 +11,7 @@ use tidemark_lab::{
 };
 use tidemark_limit::{Purpose, Searches};
 use tidemark_record::limit as file;
-use tidemark_report::{limit as words, markdown, still, text};
+use tidemark_report::{blocks, limit as words, markdown, still};
 use tidemark_scenario::plan::{About, SystemOrigin};
 use tidemark_scenario::units::Time;
 use tidemark_scenario::{Experiment, Plan};
@@ -19,9 +19,8 @@ use tidemark_scenario::{Experiment, Plan};
 use crate::args::ReportArguments;
 use crate::driver::DriverArguments;
 use crate::failure::Failure;
-use crate::output::Place;
 use crate::reach::{ReachArguments, TlsArguments};
-use crate::results::Outcomes;
+use crate::results::{Outcomes, Places};
 use crate::{carry_out, output, results, scenario, settings};
 use args::LimitArguments;
 
@@ -47,15 +46,10 @@ pub fn limit(arguments: &LimitArguments) -> Result<u8, Failure> {
             }
             carry_out::without_page(plan, options)
         })?;
-    let page = still::limit::page(&searches);
-    let of = &arguments.results;
-    let places = (of.json.as_deref(), of.markdown.as_deref(), of.github);
     let mut outcomes = Outcomes::default();
-    outcomes.add(show(&searches, &dir, places, Place::beside(of.take_stdout()), arguments.quiet));
+    outcomes.add(put(&searches, &dir, arguments.results.places(arguments.quiet)));
+    let page = still::limit(&searches, &dir);
     outcomes.add(results::write("the page", &dir.join(carry_out::PAGE), &page));
-    if let Some(file) = &of.html {
-        outcomes.add(results::write("--html", file, &page));
-    }
     let failed = failed.map(|failure| Failure { status: worse(exit_status, failure.status), ..failure });
     outcomes.add(failed.map_or(Ok(()), Err));
     outcomes.all().map(|()| exit_status)
@@ -71,40 +65,13 @@ pub fn report(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
     let text = file::read(dir).map_err(|error| Failure::usage(error.to_string()))?;
     let searches = Searches::from_json(&text)
         .map_err(|reason| Failure::usage(file::damaged(dir, &reason).to_string()))?;
-    let mut outcomes = Outcomes::default();
-    if let Some(file) = &arguments.html {
-        outcomes.add(results::write("--html", file, &still::limit::page(&searches)));
-    }
-    // whoever asks for a file needs no text
-    let quiet = arguments.html.is_some() || of.any();
-    let place = if quiet { Place::Stderr } else { Place::Stdout };
-    let places = (of.json.as_deref(), of.markdown.as_deref(), of.github);
-    outcomes.add(show(&searches, dir, places, place, quiet));
-    outcomes.all().map(|()| EXIT_PASS)
+    put(&searches, dir, arguments.places()).map(|()| EXIT_PASS)
 }
 
-/// JSON and Markdown where they are asked for, and the text where those leave room for it.
-fn show(
-    searches: &Searches,
-    dir: &Path,
-    (json, md, github): (Option<&Path>, Option<&Path>, bool),
-    place: Place,
-    quiet: bool,
-) -> Result<(), Failure> {
-    let mut outcomes = Outcomes::default();
-    // the answer first: it is there whatever becomes of the files
-    outcomes.add(place.tell(&text::limit::summary(searches, dir, place.style()), quiet));
-    if let Some(file) = json {
-        outcomes.add(results::write("--json", file, &words::json(searches, dir)));
-    }
-    let summary = markdown::limit::summary(searches, dir);
-    if let Some(file) = md {
-        outcomes.add(results::write("--markdown", file, &summary));
-    }
-    if github {
-        outcomes.add(results::to_step_summary(&summary));
-    }
-    outcomes.all()
+fn put(searches: &Searches, dir: &Path, places: Places<'_>) -> Result<(), Failure> {
+    let blocks = blocks::limit(searches, dir);
+    let (json, page) = (|| words::json(searches, dir), || still::limit(searches, dir));
+    places.put(&blocks, json, || markdown::render(&blocks), page)
 }
 
 /// What is asked for beside the scenario and changes what is measured: a search goes on only where it is the same.

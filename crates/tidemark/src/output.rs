@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstyle::AnsiColor;
 use rustix::termios::tcgetwinsize;
 use tidemark_record::Run;
+use tidemark_report::blocks;
 use tidemark_report::cube::{self, Cube, Dimension, Measure};
 use tidemark_report::text::{self, Style};
 use tidemark_scenario::Secrets;
@@ -216,11 +217,11 @@ impl Place {
 
 /// The summary for a place, perhaps with a long table of percentiles.
 pub fn summary(run: &Run, place: Place, percentiles: bool) -> Result<String, Failure> {
-    let style = place.style();
-    match percentiles {
-        true => text::with_percentiles(run, style).map_err(|error| Failure::broken(error.to_string())),
-        false => Ok(text::summary(run, style)),
-    }
+    let blocks = match percentiles {
+        true => blocks::run_with_percentiles(run).map_err(|error| Failure::broken(error.to_string()))?,
+        false => blocks::run(run),
+    };
+    Ok(text::render(&blocks, place.style()))
 }
 
 /// Columns of the terminal on standard output, or those of a page.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_record::{Comparison, RUNS_DIR, resolve};
+use tidemark_record::{ComparisonFile, RUNS_DIR, resolve};
 use tidemark_report::html;
 
 use crate::args::ReportArguments;
@@ -17,7 +17,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     arguments.results.check(page.map(|file| ("--html", file)))?;
     let dir =
         resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
-    if Comparison::is_at(&dir) {
+    if ComparisonFile::is_at(&dir) {
         return compare::report(&dir, arguments);
     }
     if tidemark_record::limit::is_at(&dir) {

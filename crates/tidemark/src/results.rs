@@ -11,8 +11,10 @@ use clap::Args;
 use tidemark_lab::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_USAGE};
 use tidemark_record::summary::{Status, Verdict};
 use tidemark_record::{Run, write_output};
-use tidemark_report::{csv, github, json, junit, markdown};
+use tidemark_report::blocks::Block;
+use tidemark_report::{csv, github, json, junit, markdown, text};
 
+use crate::args::ReportArguments;
 use crate::failure::{EXIT_UNWRITABLE, Failure};
 use crate::output::{self, Place};
 
@@ -69,13 +71,65 @@ impl SeveralResultArguments {
         check(&self.outputs().collect::<Vec<_>>(), self.github)
     }
 
-    /// Whether one of them has standard output for itself.
-    pub fn take_stdout(&self) -> bool {
-        self.outputs().any(|(_, file)| is_stdout(file))
+    /// Where they go, and the text, which stands on standard output where none of them has that for itself.
+    pub fn places(&self, quiet: bool) -> Places<'_> {
+        let place = Place::beside(self.outputs().any(|(_, file)| is_stdout(file)));
+        let [json, markdown, html] = [&self.json, &self.markdown, &self.html].map(Option::as_deref);
+        Places { json, markdown, html, github: self.github, place, quiet }
     }
 
     fn outputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         given([("--json", &self.json), ("--markdown", &self.markdown), ("--html", &self.html)])
+    }
+}
+
+impl ReportArguments {
+    /// Where results of several runs that are shown again go: whoever asks for a file needs no text.
+    pub fn places(&self) -> Places<'_> {
+        let of = &self.results;
+        let quiet = self.html.is_some() || of.any();
+        let place = if quiet { Place::Stderr } else { Place::Stdout };
+        let [json, markdown, html] = [&of.json, &of.markdown, &self.html].map(Option::as_deref);
+        Places { json, markdown, html, github: of.github, place, quiet }
+    }
+}
+
+/// Where the results of several runs go.
+#[derive(Clone, Copy)]
+pub struct Places<'a> {
+    json: Option<&'a Path>,
+    markdown: Option<&'a Path>,
+    html: Option<&'a Path>,
+    github: bool,
+    place: Place,
+    quiet: bool,
+}
+
+impl Places<'_> {
+    /// Shows a report, and writes what is asked for.
+    pub fn put(
+        self,
+        blocks: &[Block],
+        json: impl Fn() -> String,
+        markdown: impl Fn() -> String,
+        page: impl Fn() -> String,
+    ) -> Result<(), Failure> {
+        let mut outcomes = Outcomes::default();
+        // the answer first: it is there whatever becomes of the files
+        outcomes.add(self.place.tell(&text::render(blocks, self.place.style()), self.quiet));
+        if let Some(file) = self.json {
+            outcomes.add(write("--json", file, &json()));
+        }
+        if let Some(file) = self.html {
+            outcomes.add(write("--html", file, &page()));
+        }
+        if let Some(file) = self.markdown {
+            outcomes.add(write("--markdown", file, &markdown()));
+        }
+        if self.github {
+            outcomes.add(to_step_summary(&markdown()));
+        }
+        outcomes.all()
     }
 }
 

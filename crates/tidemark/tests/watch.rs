@@ -95,7 +95,7 @@ fn the_server_of_a_url_that_is_hit_stands_in_the_report_like_a_system_that_was_s
     assert!(text.contains(&format!("port {} · tidemark, pid {}", there.port(), there.id())), "{text}");
     let markdown = stdout(&run(folder.path(), &["report", "out", "--markdown", "-"]));
     assert!(
-        markdown.contains("| system |") && markdown.contains("| `process_cpu_seconds_total_per_s` |"),
+        markdown.contains("| system |") && markdown.contains("process\\_cpu\\_seconds\\_total\\_per\\_s |"),
         "{markdown}"
     );
 }

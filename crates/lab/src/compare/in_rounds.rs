@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidemark_record::{Comparison as Record, InRounds, Part};
+use tidemark_record::{ComparisonFile, InRounds, Part};
 use tidemark_scenario::{Comparison, Plan};
 
 use super::{CompareOutcome, OneRun, Series, Turn, recorded, unwritten};
@@ -50,7 +50,7 @@ pub fn compare_in_rounds<E: From<LabError> + std::fmt::Display>(
     options: &RunOptions,
     bounds: Bounds,
     run: &mut OneRun<'_, E>,
-    look: &mut dyn FnMut(&Record, &Path, bool) -> Result<Looked, E>,
+    look: &mut dyn FnMut(&ComparisonFile, &Path, bool) -> Result<Looked, E>,
 ) -> Result<CompareOutcome, E> {
     let round = comparison.sides.iter().map(|side| 2 * length(&side.plan)).sum();
     check(round, bounds)?;
@@ -89,7 +89,7 @@ impl Series<'_> {
         planned: Duration,
         bounds: Bounds,
         run: &mut OneRun<'_, E>,
-        look: &mut dyn FnMut(&Record, &Path, bool) -> Result<Looked, E>,
+        look: &mut dyn FnMut(&ComparisonFile, &Path, bool) -> Result<Looked, E>,
     ) -> Result<(), E> {
         self.rates = vec![Vec::new(); self.comparison.sides.len()];
         let mut random = self.options.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
@@ -183,7 +183,7 @@ mod tests {
     const BOUNDS: Bounds = Bounds { budget: Duration::from_secs(3_600), least: 3, most: None };
 
     /// Which side ran in which round, and what was written down.
-    fn ran(out: &Path, bounds: Bounds, enough_after: u64) -> (Vec<(u64, String)>, Record) {
+    fn ran(out: &Path, bounds: Bounds, enough_after: u64) -> (Vec<(u64, String)>, ComparisonFile) {
         let temp = tempfile::tempdir().unwrap();
         let comparison = comparison(temp.path(), "");
         let (mut seen, mut looks) = (Vec::new(), 0);
@@ -203,7 +203,7 @@ mod tests {
             },
         )
         .unwrap();
-        (seen, Record::open(out).unwrap())
+        (seen, ComparisonFile::open(out).unwrap())
     }
 
     #[test]
@@ -272,7 +272,7 @@ mod tests {
             );
             let status = compared.map(|compared| compared.exit_status);
             assert_eq!(status.ok(), is_kept.then_some(EXIT_INVALID));
-            let record = Record::open(&out).unwrap();
+            let record = ComparisonFile::open(&out).unwrap();
             assert_eq!(record.runs.len(), ends_at);
             assert!(record.stopped.unwrap().ends_with("out of memory"));
             assert_eq!(record.in_rounds.is_some(), is_kept, "it is shown as one in rounds");
@@ -294,7 +294,7 @@ mod tests {
             &mut |_, _, _| Ok(Looked { settled: false, level: 0.05 }),
         );
         assert_eq!(compared.unwrap().exit_status, EXIT_INTERRUPTED);
-        let record = Record::open(&out).unwrap();
+        let record = ComparisonFile::open(&out).unwrap();
         assert_eq!((record.runs.len(), record.stopped.as_deref()), (6, Some("stopped by the user")));
     }
 
@@ -315,7 +315,7 @@ mod tests {
                 &mut |_, _, _| Ok(Looked { settled: false, level: 0.05 }),
             );
             assert_eq!(compared.unwrap().exit_status, EXIT_INTERRUPTED);
-            let record = Record::open(&out).unwrap();
+            let record = ComparisonFile::open(&out).unwrap();
             assert_eq!(
                 (record.runs.len(), record.stopped.as_deref()),
                 (ends_at, Some("stopped by the user"))

@@ -9,6 +9,7 @@ use tidemark_record::summary::Status;
 use tidemark_record::{Manifest, Reason, ReasonKind};
 
 use super::claims::{Side, letter};
+use crate::units::plural;
 
 /// Figures that objectives name, besides percentiles, and that are compared. Of what was dropped the share of errors tells.
 const COMPARED: [&str; 7] = ["mean", "median", "max", "errors", "rate", "achieved", "dropped"];
@@ -46,7 +47,7 @@ impl Broken {
     }
 
     fn count(&self) -> String {
-        format!("{} of {} run{}", self.runs, self.of, if self.of == 1 { "" } else { "s" })
+        format!("{} of {}", self.runs, plural(self.of as u64, "run"))
     }
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tidemark_record::summary::Status;
-use tidemark_record::{ComparedRun, Comparison, InRounds, Manifest, Part, RecordError};
+use tidemark_record::{ComparedRun, ComparisonFile, InRounds, Manifest, Part, RecordError};
 
 use super::broken::{self, Broken};
 use super::errors::Errors;
@@ -65,7 +65,7 @@ impl Side {
         if sides.iter().flat_map(|side| &side.runs).any(|run| run.dir.parent() != Some(&parent)) {
             return None;
         }
-        let comparison = Comparison::open(&parent).ok()?;
+        let comparison = ComparisonFile::open(&parent).ok()?;
         let found = |run: &SideRun| {
             let name = run.dir.file_name()?.to_str()?;
             comparison.runs.iter().find(|of| of.dir == name)
@@ -96,7 +96,7 @@ impl Side {
     ///
     /// # Errors
     /// A run of it cannot be read, or it came to its end and has runs of fewer than two sides.
-    pub fn of_comparison(dir: &Path, comparison: &Comparison) -> Result<Vec<Side>, RecordError> {
+    pub fn of_comparison(dir: &Path, comparison: &ComparisonFile) -> Result<Vec<Side>, RecordError> {
         let has_equal = comparison.runs.iter().any(|run| run.part == Part::EqualRate);
         let part = if has_equal { Part::EqualRate } else { Part::OwnLoad };
         let side = |(index, name): (usize, &String)| -> Result<Side, RecordError> {
@@ -406,7 +406,7 @@ impl Claims {
     /// Those of [`Claims::of_measured`].
     pub fn of_directory(
         dir: &Path,
-        comparison: &Comparison,
+        comparison: &ComparisonFile,
         sides: &[Side],
         level: Option<f64>,
         rules: &[Rule],

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use tidemark_record::{Comparison, InRounds};
+use tidemark_record::{ComparisonFile, InRounds};
 
 use super::broken::by_share;
 use super::claims::{Claim, Claims, Covers, Side, SideRun, invalid, letter};
 use super::errors::{Errors, FLOOR};
 use super::figure::Figure;
+use crate::blocks::value;
 use crate::statistics::LEAST;
-use crate::text::claims::value;
-use crate::units::{budget, percent, three_digits, trim_zeros};
+use crate::units::{budget, more_than, percent, plural, three_digits, trim_zeros};
 
 /// What is known to within this share is known: no difference larger than that.
 pub(crate) const CLOSE: f64 = 0.05;
@@ -132,7 +132,7 @@ fn answers(side: &str, bytes: &[&Claim]) -> Option<String> {
         format!("{here} and not {there}{on} ({})", change(of.ratio.unwrap_or(1.0)))
     };
     let mut texts: Vec<String> = listed.iter().take(NAMED).map(one).collect();
-    if let Some(rest) = listed.len().checked_sub(texts.len()).filter(|rest| *rest > 0) {
+    if let Some(rest) = more_than(listed.len(), texts.len()) {
         texts.push(format!("{rest} more in the table"));
     }
     Some(format!("{side}'s good answers are {word}: {}", texts.join(", ")))
@@ -181,7 +181,7 @@ pub(crate) fn lacking(claim: &Claim) -> String {
     let some = sides.into_iter().filter(|(_, side)| claim.lacks.runs[*side] > 0);
     let some = some.map(|(name, side)| {
         let (count, of) = (claim.lacks.runs[side], claim.lacks.of[side]);
-        format!("{count} of {of} run{} of {name}", if of == 1 { "" } else { "s" })
+        format!("{count} of {} of {name}", plural(of as u64, "run"))
     });
     format!("{} in {}", claim.figure.not_reached(), some.collect::<Vec<_>>().join(" and "))
 }
@@ -228,7 +228,7 @@ fn list(found: &[&Claim]) -> String {
     let size = |of: &Claim| of.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
     listed.sort_by(|a, b| (a.label.is_some().cmp(&b.label.is_some())).then(size(b).total_cmp(&size(a))));
     let mut texts: Vec<String> = listed.iter().take(LISTED).map(|of| in_list(of)).collect();
-    if let Some(rest) = found.len().checked_sub(texts.len()).filter(|rest| *rest > 0) {
+    if let Some(rest) = more_than(found.len(), texts.len()) {
         texts.push(format!("{rest} more in the table"));
     }
     texts.join(", ")
@@ -253,7 +253,7 @@ fn names(claims: &[&Claim]) -> String {
         None => claim.figure.name().to_owned(),
     };
     let names: Vec<String> = sorted.iter().map(name).collect();
-    match names.len().checked_sub(NAMED).filter(|rest| *rest > 0) {
+    match more_than(names.len(), NAMED) {
         Some(rest) => format!("{} and {rest} more", names[..NAMED].join(", ")),
         None => names.join(", "),
     }
@@ -435,7 +435,7 @@ pub(crate) fn notes(sides: &[Side], covers: Covers, labels: &[String]) -> Vec<St
 }
 
 /// That a comparison took longer than it was allowed to, and why.
-pub(crate) fn over_budget(comparison: &Comparison) -> Option<String> {
+pub(crate) fn over_budget(comparison: &ComparisonFile) -> Option<String> {
     let of = comparison.in_rounds.filter(|of| of.took_s > of.budget_s)?;
     let rounds = comparison.runs.iter().map(|run| run.round).max().unwrap_or(0);
     let why = match rounds <= LEAST as u64 {
@@ -559,7 +559,7 @@ mod tests {
 
     #[test]
     fn more_time_than_was_allowed_is_told_with_its_reason() {
-        let mut comparison = Comparison::new("x", "", vec!["a".into(), "b".into()]);
+        let mut comparison = ComparisonFile::new("x", "", vec!["a".into(), "b".into()]);
         let run = |round: u64| ComparedRun { side: 0, part: Part::OwnLoad, round, dir: "1".into() };
         comparison.runs = vec![run(3)];
         assert_eq!(over_budget(&comparison), None);

@@ -109,7 +109,7 @@ impl fmt::Display for Value {
 
 /// How a value is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
+enum Operator {
     Is,
     IsNot,
     Below,
@@ -119,13 +119,13 @@ enum Comparison {
 }
 
 /// From the longest sign on.
-const COMPARISONS: [(&str, Comparison); 6] = [
-    ("!=", Comparison::IsNot),
-    (">=", Comparison::AtLeast),
-    ("<=", Comparison::AtMost),
-    (">", Comparison::Above),
-    ("<", Comparison::Below),
-    ("=", Comparison::Is),
+const OPERATORS: [(&str, Operator); 6] = [
+    ("!=", Operator::IsNot),
+    (">=", Operator::AtLeast),
+    ("<=", Operator::AtMost),
+    (">", Operator::Above),
+    ("<", Operator::Below),
+    ("=", Operator::Is),
 ];
 
 /// What a value is compared with.
@@ -141,13 +141,13 @@ enum Wanted {
 pub struct Filter {
     /// Of which dimension it says so.
     pub dimension: Dimension,
-    comparison: Comparison,
+    operator: Operator,
     wanted: Vec<Wanted>,
 }
 
 impl Filter {
     pub(super) fn is(dimension: Dimension, value: &str) -> Filter {
-        Filter { dimension, comparison: Comparison::Is, wanted: vec![Wanted::Text(value.into())] }
+        Filter { dimension, operator: Operator::Is, wanted: vec![Wanted::Text(value.into())] }
     }
 
     /// Reads one.
@@ -162,9 +162,9 @@ impl Filter {
             let names = Dimension::ALL.map(Dimension::name).join(", ");
             return Err(format!("there is no dimension `{}`; there are {names}", name.trim()));
         };
-        let found = COMPARISONS.iter().find_map(|(sign, kind)| Some((*kind, rest.strip_prefix(sign)?)));
-        let (comparison, values) = found.ok_or_else(|| format!("`{text}` is not a filter: {how}"))?;
-        let is_order = !matches!(comparison, Comparison::Is | Comparison::IsNot);
+        let found = OPERATORS.iter().find_map(|(sign, kind)| Some((*kind, rest.strip_prefix(sign)?)));
+        let (operator, values) = found.ok_or_else(|| format!("`{text}` is not a filter: {how}"))?;
+        let is_order = !matches!(operator, Operator::Is | Operator::IsNot);
         if is_order && !dimension.is_time() {
             return Err(format!("`{text}`: {} has no order; use = or !=", dimension.name()));
         }
@@ -186,29 +186,29 @@ impl Filter {
         if is_order && wanted.len() > 1 {
             return Err(format!("`{text}` has several values: only = and != take them"));
         }
-        Ok(Filter { dimension, comparison, wanted })
+        Ok(Filter { dimension, operator, wanted })
     }
 
     /// Whether it lets a name through. Large and small letters are the same.
     fn lets_text(&self, text: &str) -> bool {
         let is =
             |wanted: &Wanted| matches!(wanted, Wanted::Text(wanted) if wanted.eq_ignore_ascii_case(text));
-        self.wanted.iter().any(is) == (self.comparison == Comparison::Is)
+        self.wanted.iter().any(is) == (self.operator == Operator::Is)
     }
 
     /// Whether it lets a time through.
     pub(super) fn lets_time(&self, time: i64) -> bool {
         let of = |wanted: &Wanted| match *wanted {
-            Wanted::Range(from, to) => match self.comparison {
-                Comparison::Is | Comparison::IsNot => (from..to).contains(&time),
-                Comparison::Below => time < from,
-                Comparison::AtMost => time < to,
-                Comparison::Above => time >= to,
-                Comparison::AtLeast => time >= from,
+            Wanted::Range(from, to) => match self.operator {
+                Operator::Is | Operator::IsNot => (from..to).contains(&time),
+                Operator::Below => time < from,
+                Operator::AtMost => time < to,
+                Operator::Above => time >= to,
+                Operator::AtLeast => time >= from,
             },
             Wanted::Text(_) => false,
         };
-        self.wanted.iter().any(of) == (self.comparison != Comparison::IsNot)
+        self.wanted.iter().any(of) == (self.operator != Operator::IsNot)
     }
 }
 
@@ -238,7 +238,7 @@ impl Seen {
     /// answer.
     pub(super) fn check(&self, filters: &[Filter]) -> Result<(), CubeError> {
         let may_lack = |dimension: Dimension| dimension.is_time() || dimension == Dimension::Status;
-        let asking = |filter: &&Filter| filter.comparison == Comparison::Is && !may_lack(filter.dimension);
+        let asking = |filter: &&Filter| filter.operator == Operator::Is && !may_lack(filter.dimension);
         for filter in filters.iter().filter(asking) {
             let there: Vec<_> = self.texts.iter().filter(|(of, _)| *of == filter.dimension).collect();
             for wanted in &filter.wanted {

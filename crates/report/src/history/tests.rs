@@ -1,7 +1,8 @@
 use tidemark_record::summary::Verdict;
-use tidemark_record::{Outcome, RunWriter, Series, ThreadInterval, new_histogram, summarize};
+use tidemark_record::{Outcome, RunWriter, ThreadInterval, summarize};
 
 use super::*;
+use crate::test_run::timed;
 
 /// A run of one second with a hundred answers after so long, on a machine of so many cores.
 fn write(dir: &Path, number: u32, us: u64, cores: u64, revision: &str, status: Status) {
@@ -17,19 +18,7 @@ fn write_with(dir: &Path, number: u32, us: u64, status: Status, edit: impl FnOnc
     writer.threads(1);
     let mut one = ThreadInterval::empty(0, 0, 1_000_000);
     (one.in_window, one.offered, one.measured_offered) = (true, 100, 100);
-    let mut times = new_histogram();
-    times.record_n(us, 100);
-    one.series = vec![Series {
-        label: 0,
-        outcome: Outcome::Ok,
-        measured: true,
-        phase: None,
-        response_time_us: times.clone(),
-        response_time_less_lag_us: times.clone(),
-        service_time_us: times,
-        bodies: 0,
-        body_bytes: 0,
-    }];
+    one.series = vec![timed(0, Outcome::Ok, true, &[([us, us], 100)])];
     writer.add_interval(&one).unwrap();
     let mut summary = summarize(writer.totals(), dir);
     summary.verdict = Verdict { status, reasons: Vec::new() };

@@ -205,7 +205,7 @@ mod tests {
             (&limit["curve"][0]["cpu_cores"], &limit["cause"]),
             (&Value::Null, &json!({ "kind": "unknown" }))
         );
-        let shown = crate::markdown::limit::summary(&unseen, Path::new("x"));
+        let shown = crate::markdown::render(&crate::blocks::limit(&unseen, Path::new("x")));
         assert!(shown.contains("| - | ✓ |") && !shown.contains("0.00"), "{shown}");
         let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
         assert_eq!(family["limits"][0]["setting"], "cores=2");

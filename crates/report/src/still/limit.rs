@@ -1,12 +1,14 @@
-//! The page of a search for a limit: the sentence, the curves over the offered rate, every trial.
+//! A search for a limit on its page: the curves over the offered rate, every trial.
 
 use std::fmt::Write;
 
-use tidemark_limit::{Found, Point, Search, Searches, Trial};
+use tidemark_limit::{Found, Point, Search, Trial};
 
-use super::{EDGE, WIDTH, escape, head};
-use crate::limit::{is_among, missed, rate, remarks, says, time, took};
-use crate::units::{duration, percent, three_digits};
+use super::escape;
+use super::svg::{self, EDGE, WIDTH};
+use crate::blocks::Curve;
+use crate::limit::{is_among, missed, rate};
+use crate::units::{duration, more_than, percent, three_digits, time};
 
 /// Height of a chart, pixels, and the room for its axes, whose text is larger on a narrow screen.
 const HEIGHT: f64 = 200.0;
@@ -17,48 +19,12 @@ const TRIALS_MAX: usize = 1_000;
 /// What the percentiles look like.
 const WAYS: [(&str, &str); 4] = [("p50", ""), ("p90", "2 2"), ("p99", "6 3"), ("p99.9", "1 5")];
 
-/// The page.
-pub fn page(searches: &Searches) -> String {
-    page_linked(searches, false, &|_| None)
-}
-
-/// Where the page of a trial is, if there is one.
-pub type Link<'a> = &'a dyn Fn(&Trial) -> Option<String>;
-
-/// The same with links to the pages of its trials; of a search that goes on right now it says so.
-pub fn page_linked(searches: &Searches, goes_on: bool, link: Link<'_>) -> String {
-    let mut out = head("limit");
-    let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&searches.name));
-    if goes_on {
-        out.push_str(
-            "<p class=\"good\">running: this is what is known by now; load the page again for more</p>\n",
-        );
+/// The charts, as far as there is a curve, and every trial.
+pub(super) fn curve(out: &mut String, curve: &Curve) {
+    if curve.found.curve.len() > 1 {
+        charts(out, &curve.found);
     }
-    for search in &searches.searches {
-        one(&mut out, search, link);
-    }
-    // what was stopped before, and goes on again, is not stopped
-    if let Some(stopped) = searches.stopped.as_ref().filter(|_| !goes_on) {
-        let _ = writeln!(out, "<p class=\"bad\">stopped early: {}</p>", escape(stopped));
-    }
-    out + "</body></html>\n"
-}
-
-fn one(out: &mut String, search: &Search, link: Link<'_>) {
-    let found = search.found();
-    if let Some(setting) = &search.setting {
-        let _ = writeln!(out, "<h2>{}</h2>", escape(setting));
-    }
-    let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(&says(&found)));
-    let _ = writeln!(out, "<p class=\"quiet\">{}</p>\n<ul>", escape(&took(search, &found)));
-    for remark in remarks(search, &found) {
-        let _ = writeln!(out, "<li>{}</li>", escape(&remark));
-    }
-    out.push_str("</ul>\n");
-    if found.curve.len() > 1 {
-        charts(out, &found);
-    }
-    trials(out, search, &found, link);
+    trials(out, curve);
 }
 
 /// The charts beside each other in height, all over the same rates.
@@ -111,85 +77,52 @@ fn chart(
         false => (value - bottom) / (top - bottom),
     };
     let y = |value: f64| EDGE + (1.0 - part(value)) * (HEIGHT - EDGE);
-    let height = HEIGHT + BOTTOM;
-    let _ = writeln!(
-        out,
-        "<figure class=\"wide\"><figcaption>{}</figcaption><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
-        escape(title),
-        escape(title)
-    );
-    let ends = match found.users {
+    let right_edge = WIDTH - EDGE;
+    let mut drawn = String::new();
+    let (low, high, at) = match found.users {
         true => (found.low_level, found.high_level, found.level),
         false => (found.low_per_s, found.high_per_s, found.per_s),
     };
-    if let (Some(low), Some(high), _) = ends {
-        let (from, to) = (x(low), x(high));
-        let _ = writeln!(
-            out,
-            "<rect x=\"{from:.1}\" y=\"{EDGE}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"var(--mark)\" fill-opacity=\".15\"/>",
-            (to - from).max(1.0),
+    if let Some((low, high)) = low.zip(high) {
+        drawn += &format!(
+            "<rect x=\"{:.1}\" y=\"{EDGE}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"var(--mark)\" fill-opacity=\".15\"/>\n",
+            x(low),
+            (x(high) - x(low)).max(1.0),
             HEIGHT - EDGE
         );
     }
-    if let Some(at) = ends.2.map(x) {
-        let _ = writeln!(
-            out,
-            "<line class=\"cut\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{EDGE}\" y2=\"{HEIGHT}\"/>"
-        );
+    if let Some(at) = at.map(x) {
+        drawn += &svg::line("cut", [at, EDGE], [at, HEIGHT], "");
     }
-    let right_edge = WIDTH - EDGE;
-    let _ = writeln!(
-        out,
-        "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{right_edge}\" y1=\"{HEIGHT}\" y2=\"{HEIGHT}\"/>\
-         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><text x=\"{:.1}\" y=\"{HEIGHT}\" text-anchor=\"end\">{}</text>\
-         <text x=\"{LEFT}\" y=\"{:.1}\">0</text><text x=\"{right_edge}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-        LEFT - 6.0,
-        EDGE + 8.0,
-        escape(&text(top)),
-        LEFT - 6.0,
-        escape(&text(bottom)),
-        height - 6.0,
-        height - 6.0,
-        escape(&if found.users { format!("{right:.0} users") } else { format!("{}/s offered", rate(right)) })
-    );
+    let foot = HEIGHT + BOTTOM - 6.0;
+    let most = if found.users { format!("{right:.0} users") } else { format!("{}/s offered", rate(right)) };
+    drawn += &svg::line("axis", [LEFT, HEIGHT], [right_edge, HEIGHT], "");
+    drawn += &svg::text("end", [LEFT - 6.0, EDGE + 8.0], &text(top));
+    drawn += &svg::text("end", [LEFT - 6.0, HEIGHT], &text(bottom));
+    drawn += &svg::text("start", [LEFT, foot], "0");
+    drawn += &svg::text("end", [right_edge, foot], &most);
     for (_, dashes, of) in ways {
-        let mut drawn: Vec<(f64, f64, Option<bool>)> = found
-            .curve
-            .iter()
-            .filter_map(|point| Some((x(across(point)), y(of(point)?), point.holds)))
-            .collect();
+        let place = |point: &Point| Some(([x(across(point)), y(of(point)?)], point.holds));
+        let mut places: Vec<([f64; 2], Option<bool>)> = found.curve.iter().filter_map(place).collect();
         // what was offered is not in the order of what was asked for
-        drawn.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let line: Vec<String> = drawn.iter().map(|(x, y, _)| format!("{x:.1},{y:.1}")).collect();
-        let _ = writeln!(
-            out,
-            "<polyline class=\"way\" stroke-dasharray=\"{dashes}\" points=\"{}\"/>",
-            line.join(" ")
-        );
-        for (x, y, holds) in &drawn {
-            let class = if *holds == Some(false) { "dot bad" } else { "dot" };
-            let _ = writeln!(out, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"/>");
+        places.sort_by(|a, b| a.0[0].total_cmp(&b.0[0]));
+        drawn += &svg::way(places.iter().map(|(at, _)| *at), dashes);
+        for (at, holds) in places {
+            drawn += &svg::dot(if holds == Some(false) { "dot bad" } else { "dot" }, at, 2.5, "");
         }
     }
     // what each line is stands in a corner, as their ends lie close together
     let named = ways.iter().filter(|(name, ..)| !name.is_empty()).enumerate();
     for (row, (name, dashes, _)) in named {
         let (x, y) = (LEFT + 12.0, EDGE + 10.0 + 20.0 * row as f64);
-        let _ = writeln!(
-            out,
-            "<polyline class=\"way\" stroke-dasharray=\"{dashes}\" points=\"{x:.1},{y:.1} {:.1},{y:.1}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            x + 24.0,
-            x + 30.0,
-            y + 4.0,
-            escape(name)
-        );
+        drawn += &svg::way([[x, y], [x + 24.0, y]], dashes);
+        drawn += &svg::text("start", [x + 30.0, y + 4.0], name);
     }
-    out.push_str("</svg></figure>\n");
+    *out += &svg::figure("wide", title, title, HEIGHT + BOTTOM, &drawn);
 }
 
 /// Every trial in a table; columns that a narrow screen has no room for are of the class `more`.
-fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
+fn trials(out: &mut String, Curve { search, found, links }: &Curve) {
     let first = if found.users { "users" } else { "asked for" };
     let _ = writeln!(
         out,
@@ -197,15 +130,15 @@ fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
          <th class=\"more\">measured</th><th class=\"more\">began after</th></tr>"
     );
     let decided = search.decided();
-    for trial in search.trials.iter().take(TRIALS_MAX) {
+    for (trial, link) in search.trials.iter().zip(links).take(TRIALS_MAX) {
         let figures = &trial.figures;
         let (class, sign, why) = worth(search, trial, &decided);
         let level = match found.users {
             true => format!("{:.0}", trial.ask.level),
             false => format!("{}/s", rate(trial.ask.level)),
         };
-        let level = match link(trial) {
-            Some(page) => format!("<a href=\"{}\">{level}</a>", escape(&page)),
+        let level = match link {
+            Some(page) => format!("<a href=\"{}\">{level}</a>", escape(page)),
             None => level,
         };
         let _ = writeln!(
@@ -229,9 +162,8 @@ fn trials(out: &mut String, search: &Search, found: &Found, link: Link<'_>) {
         }
     }
     out.push_str("</table></div>\n");
-    let left_out = search.trials.len().saturating_sub(TRIALS_MAX);
-    if left_out > 0 {
-        let _ = writeln!(out, "<p class=\"quiet\">{left_out} more trials are in --json</p>");
+    if let Some(more) = more_than(search.trials.len(), TRIALS_MAX) {
+        let _ = writeln!(out, "<p class=\"quiet\">{more} more trials are in --json</p>");
     }
 }
 
@@ -255,8 +187,17 @@ fn worth(search: &Search, trial: &Trial, decided: &[&Trial]) -> (&'static str, c
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use tidemark_limit::Searches;
+
     use super::*;
     use crate::limit::tests::searches;
+    use crate::still::limit_linked;
+
+    fn page(searches: &Searches) -> String {
+        crate::still::limit(searches, Path::new("runs/x"))
+    }
 
     #[test]
     fn it_has_a_dot_for_each_trial_and_no_markup_of_others() {
@@ -316,7 +257,7 @@ mod tests {
         let mut searches = searches(None);
         searches.stopped = Some("by <me>".into());
         let link = |trial: &Trial| (trial.ask.level > 100.0).then(|| "\"><b>".to_owned());
-        let shown = page_linked(&searches, true, &link);
+        let shown = limit_linked(&searches, Path::new("runs/x"), true, &link);
         assert_eq!(shown.matches("<a href=\"&quot;&gt;&lt;b&gt;\">").count(), 2, "{shown}");
         assert!(shown.contains("running: ") && !shown.contains("stopped early"), "{shown}");
         let shown = page(&searches);

@@ -6,10 +6,11 @@ use std::path::Path;
 use tidemark_record::Part;
 use tidemark_record::summary::{Status, Verdict};
 
-use super::{BAD, GOOD, HEADING, INDENT, Style, Text, WARNING, clean};
+use super::{HEADING, INDENT, Paint, Style, Text, WARNING, clean, word};
+use crate::blocks::Level;
 use crate::comparison::{Compared, ComparedPart, Figures, Ratio, Ratios};
 use crate::table::{Table, length, pad_right, wrap};
-use crate::units::{bytes, compact, duration, percent, three_digits};
+use crate::units::{bytes, compact, duration, percent, three_digits, time};
 
 /// Most sides beside which ratios stand that claim nothing.
 const CROWDED: usize = 2;
@@ -21,15 +22,15 @@ const TABLES_MAX: usize = 7;
 /// What a person wants to know of a comparison.
 pub fn summary(compared: &Compared, style: Style) -> String {
     let mut text = Text::new(style);
-    text.wrapped(HEADING, &compared.name);
+    text.wrapped(HEADING, &compared.name, 0);
     if !compared.description.is_empty() {
-        text.paragraph(&compared.description);
+        text.wrapped(Paint::new(), &compared.description, INDENT);
     }
     for left_out in &compared.left_out {
-        text.marked("-", &format!("left out: {}", clean(left_out)));
+        text.point(Level::Plain, &format!("left out: {left_out}"), &[]);
     }
     if let Some(stopped) = &compared.stopped {
-        text.wrapped(WARNING, &format!("stopped early: {stopped}"));
+        text.wrapped(WARNING, &format!("stopped early: {stopped}"), 0);
     }
     if compared.parts.iter().any(|part| part.sides.len() > TABLES_MAX) {
         overview(&mut text, compared);
@@ -41,14 +42,15 @@ pub fn summary(compared: &Compared, style: Style) -> String {
     let no_claim =
         compared.parts.iter().flat_map(|part| &part.ratios).find_map(|ratios| ratios.no_claim.as_ref());
     text.line("");
-    text.marked("-", &match no_claim {
+    let claimed = match no_claim {
         Some(why) => format!(
             "no claim: {why}. What differs from run to run is not known by fewer; give them with `rounds` in the scenario."
         ),
         None => "In brackets: where the ratios lie 95 of 100 times, by how the rounds differ. Below 1 % no difference is \
                  claimed."
             .into(),
-    });
+    };
+    text.point(Level::Plain, &claimed, &[]);
     text.place("Runs", Path::new(&compared.run_dir));
     text.out
 }
@@ -73,7 +75,6 @@ fn overview(text: &mut Text, compared: &Compared) {
         // the worth of each and what it did stay longest
         let may_go = ["memory", "driver", "store", "failed", "median"];
         let mut table = Table::new(&columns).dispensable(&may_go).whole_names();
-        let time = |us: Option<u64>| super::time(us.map(|us| us as f64));
         for of in &part.sides {
             let all = of.stores.values();
             let served = of.system_cpu_share.unwrap_or(0.0) + all.clone().map(|of| of.cpu_share).sum::<f64>();
@@ -93,7 +94,8 @@ fn overview(text: &mut Text, compared: &Compared) {
         text.table(&table);
         reasons(text, part);
     }
-    text.marked("-", "store, driver (the load generator): cores in use; memory: the most that the store had");
+    let legend = "store, driver (the load generator): cores in use; memory: the most that the store had";
+    text.point(Level::Plain, legend, &[]);
 }
 
 /// Why what did not pass did not, and what only bounds a figure.
@@ -103,16 +105,7 @@ fn reasons(text: &mut Text, part: &ComparedPart) {
         // in full on its page
         let reason = side.verdict.reasons.first().map_or("", |reason| &**reason);
         let short = reason.split(';').next().unwrap_or(reason).trim_end();
-        text.marked("!", &format!("{}: {}", clean(&side.name), clean(short)));
-    }
-}
-
-/// A verdict in a word, and how it is painted.
-fn word(status: Status) -> (&'static str, super::Paint) {
-    match status {
-        Status::Pass => ("PASS", GOOD),
-        Status::Fail => ("FAIL", BAD),
-        Status::Invalid => ("INVALID", BAD),
+        text.point(Level::Warning, &format!("{}: {short}", side.name), &[]);
     }
 }
 
@@ -147,7 +140,6 @@ fn figures(sides: &[Figures], part: &ComparedPart) -> Table {
         let cells = sides.iter().map(figure).chain(ratios);
         table.row(std::iter::once(name.to_owned()).chain(cells).collect());
     };
-    let time = |us: Option<u64>| super::time(us.map(|us| us as f64));
     let no_ratio = |_: &Ratios| Ratio::default();
     row("answered", &|of| format!("{}/s", rate(of.answered_per_s)), &|ratios| ratios.answered_per_s);
     row("median", &|of| time(of.response_time_us.p50), &|ratios| ratios.p50);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tidemark_lab::{
     Bounds, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_PASS, Finished, Looked, RunOptions, Turn, compare_in_rounds,
 };
-use tidemark_record::{Comparison as Record, least, new_run_dir, supports};
+use tidemark_record::{ComparisonFile, least, new_run_dir, supports};
 use tidemark_report::comparison::{Asked, Figure, Looks, Rule, Side};
 use tidemark_scenario::plan::Stream;
 use tidemark_scenario::units::Time;
@@ -61,7 +61,7 @@ pub fn compare(word: &str, arguments: &CompareArguments) -> Result<u8, Failure> 
         &mut |record, dir, is_last| look(record, dir, is_last, &mut looks, arguments),
     )?;
     drop(trees);
-    let record = Record::open(&compared.dir).map_err(|error| Failure::broken(error.to_string()))?;
+    let record = ComparisonFile::open(&compared.dir).map_err(|error| Failure::broken(error.to_string()))?;
     let shown_sides = shown::sides_of(&compared.dir, &record)?;
     let claims = shown::of_directory(&compared.dir, &record, &shown_sides, None, &arguments.rules)?;
     let status = shown::show(&claims, &shown_sides, arguments)?;
@@ -85,7 +85,7 @@ fn measured(plan: Plan, options: RunOptions) -> Result<Option<Finished>, Failure
 
 /// What is known after a round, and whether that is enough.
 fn look(
-    record: &Record,
+    record: &ComparisonFile,
     dir: &Path,
     is_last: bool,
     looks: &mut Looks,

@@ -3,40 +3,28 @@
 use std::path::Path;
 
 use tidemark_lab::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS};
-use tidemark_record::{Comparison as Record, RecordError};
+use tidemark_record::{ComparisonFile, RUNS_DIR, RecordError};
 use tidemark_report::comparison::{Asked, Claims, Figure, Rule, Side};
 use tidemark_report::history::History;
-use tidemark_report::{markdown, still, text};
+use tidemark_report::{blocks, markdown, still};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::SystemOrigin;
 
 use super::args::{CompareArguments, Unsure};
 use crate::args::ReportArguments;
 use crate::failure::Failure;
-use crate::output::Place;
-use crate::results::Outcomes;
+use crate::results::Places;
 use crate::{carry_out, output, results};
 
-/// Where results go.
-#[derive(Clone, Copy)]
-struct Places<'a> {
-    json: Option<&'a Path>,
-    markdown: Option<&'a Path>,
-    html: Option<&'a Path>,
-    github: bool,
-    history: &'a Path,
-    quiet: bool,
-}
-
 /// The sides of a comparison's directory; two at least.
-pub fn sides_of(dir: &Path, record: &Record) -> Result<Vec<Side>, Failure> {
+pub fn sides_of(dir: &Path, record: &ComparisonFile) -> Result<Vec<Side>, Failure> {
     Side::of_comparison(dir, record).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// The claims of a comparison's directory; at another level than its own, if one is given.
 pub fn of_directory(
     dir: &Path,
-    record: &Record,
+    record: &ComparisonFile,
     sides: &[Side],
     level: Option<f64>,
     rules: &[Rule],
@@ -80,16 +68,7 @@ pub fn check_labels(rules: &[Rule], labels: &[&str]) -> Result<(), Failure> {
 
 /// Shows claims as the flags say; gives the exit status.
 pub fn show(claims: &Claims, sides: &[Side], arguments: &CompareArguments) -> Result<u8, Failure> {
-    let of = &arguments.results;
-    let places = Places {
-        json: of.json.as_deref(),
-        markdown: of.markdown.as_deref(),
-        html: of.html.as_deref(),
-        github: of.github,
-        history: &arguments.history,
-        quiet: arguments.quiet,
-    };
-    put(claims, sides, places, Place::beside(of.take_stdout()))?;
+    put(claims, sides, &arguments.history, arguments.results.places(arguments.quiet))?;
     Ok(status(claims, sides, arguments.unsure))
 }
 
@@ -155,53 +134,30 @@ pub fn check_processes(rules: &[Rule], plans: &[&Plan]) -> Result<(), Failure> {
 }
 
 /// Shows a comparison that ran in rounds again.
-pub fn report(dir: &Path, record: &Record, arguments: &ReportArguments) -> Result<u8, Failure> {
+pub fn report(dir: &Path, record: &ComparisonFile, arguments: &ReportArguments) -> Result<u8, Failure> {
     let sides = sides_of(dir, record)?;
     let claims = of_directory(dir, record, &sides, None, &[])?;
-    let places = Places {
-        json: arguments.results.json.as_deref(),
-        markdown: arguments.results.markdown.as_deref(),
-        html: arguments.html.as_deref(),
-        github: arguments.results.github,
-        history: Path::new(tidemark_record::RUNS_DIR),
-        // whoever asks for a file needs no text
-        quiet: arguments.html.is_some() || arguments.results.any(),
-    };
-    put(&claims, &sides, places, if places.quiet { Place::Stderr } else { Place::Stdout })?;
+    put(&claims, &sides, Path::new(RUNS_DIR), arguments.places())?;
     Ok(EXIT_PASS)
 }
 
-fn put(claims: &Claims, sides: &[Side], places: Places<'_>, place: Place) -> Result<(), Failure> {
+fn put(claims: &Claims, sides: &[Side], history: &Path, places: Places<'_>) -> Result<(), Failure> {
     if let Some(dir) = &claims.run_dir {
         let page = Path::new(dir).join(carry_out::PAGE);
         // a directory that can only be read stays as it is
-        let _ = results::write("", &page, &still::claims(claims));
+        let _ = results::write("", &page, &still::claims(claims, &[]));
     }
-    let mut outcomes = Outcomes::default();
-    // the answer first: it is there whatever becomes of the files
-    outcomes.add(place.tell(&text::claims::summary(claims, place.style()), places.quiet));
-    if let Some(file) = places.json {
-        outcomes.add(results::write("--json", file, &claims.json()));
-    }
-    if let Some(file) = places.html {
-        outcomes.add(results::write("--html", file, &still::claims(claims)));
-    }
-    if places.markdown.is_some() || places.github {
+    let in_markdown = || {
         // the history is of runs by themselves; where there is none nothing is missing
-        let history = History::read(places.history).ok();
+        let history = History::read(history).ok();
         let line = history.as_ref().and_then(|history| {
             let runs = sides.iter().flat_map(|side| &side.runs);
             runs.map(|run| &run.manifest).find_map(|manifest| history.line_of(manifest))
         });
-        let summary = markdown::claims::summary(claims, line);
-        if let Some(file) = places.markdown {
-            outcomes.add(results::write("--markdown", file, &summary));
-        }
-        if places.github {
-            outcomes.add(results::to_step_summary(&summary));
-        }
-    }
-    outcomes.all()
+        markdown::render(&blocks::claims(claims, line, &[]))
+    };
+    let (blocks, page) = (blocks::claims(claims, None, &[]), || still::claims(claims, &[]));
+    places.put(&blocks, || claims.json(), in_markdown, page)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tidemark_record::{Comparison as Record, RUNS_DIR, RecordError, resolve, runs_in};
+use tidemark_record::{ComparisonFile, RUNS_DIR, RecordError, resolve, runs_in};
 use tidemark_report::comparison::{Asked, SIDES_MAX, Side, SideRun};
 
 use super::args::CompareArguments;
@@ -16,7 +16,7 @@ const RUNS_MAX: usize = 1_000;
 /// The directory of a comparison, where the word names one; nothing where it is no run at all.
 pub fn comparison(word: &str) -> Result<Option<PathBuf>, Failure> {
     match resolve(word, Path::new(RUNS_DIR)) {
-        Ok(dir) if Record::is_at(&dir) => Ok(Some(dir)),
+        Ok(dir) if ComparisonFile::is_at(&dir) => Ok(Some(dir)),
         Ok(dir) => Err(Failure::usage(format!(
             "{} is one run; name another one to hold it against, or a scenario with --baseline {word}",
             dir.display()
@@ -28,7 +28,7 @@ pub fn comparison(word: &str) -> Result<Option<PathBuf>, Failure> {
 
 /// Shows what a comparison's directory claims.
 pub fn show(dir: &Path, arguments: &CompareArguments) -> Result<u8, Failure> {
-    let record = Record::open(dir).map_err(usage)?;
+    let record = ComparisonFile::open(dir).map_err(usage)?;
     let sides = shown::sides_of(dir, &record)?;
     let mut claims = shown::of_directory(dir, &record, &sides, None, &arguments.rules)?;
     if record.in_rounds.is_none() {
@@ -100,7 +100,7 @@ fn runs(name: &str) -> Result<Vec<PathBuf>, Failure> {
         )));
     }
     match resolve(name, Path::new(RUNS_DIR)) {
-        Ok(dir) if Record::is_at(&dir) => Err(Failure::usage(format!(
+        Ok(dir) if ComparisonFile::is_at(&dir) => Err(Failure::usage(format!(
             "{} is a comparison, which is shown by itself: tidemark compare {name}; or name runs in it",
             dir.display()
         ))),

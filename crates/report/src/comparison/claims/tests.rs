@@ -2,11 +2,11 @@ use tempfile::TempDir;
 use tidemark_record::manifest::{ObjectiveResult, Store};
 use tidemark_record::summary::{Process, Status, Verdict};
 use tidemark_record::{
-    InRounds, Outcome, OwnKind, OwnMetric, Reason, ReasonKind, RunWriter, Sample, Series, ThreadInterval,
-    new_histogram, summarize,
+    InRounds, Outcome, OwnKind, OwnMetric, Reason, ReasonKind, RunWriter, Sample, ThreadInterval, summarize,
 };
 
 use super::*;
+use crate::test_run::timed;
 
 const LABELS: [&str; 2] = ["Search", "Checkout"];
 
@@ -32,19 +32,8 @@ fn write(dir: &Path, of: &Recipe) {
         // a second differs from the next by a little
         let off = second % 3 * 20;
         let series = |label: u16, outcome, count: u32| {
-            let mut times = new_histogram();
-            times.record_n(of.us[usize::from(label)] + off, count);
-            Series {
-                label,
-                outcome,
-                measured: true,
-                phase: None,
-                response_time_us: times.clone(),
-                response_time_less_lag_us: times.clone(),
-                service_time_us: times,
-                bodies: 0,
-                body_bytes: 0,
-            }
+            let us = of.us[usize::from(label)] + off;
+            timed(label, outcome, true, &[([us, us], count)])
         };
         one.series = vec![series(0, Outcome::Ok, 100), series(1, Outcome::Ok, 100 - of.failed)];
         if of.failed > 0 {
@@ -244,17 +233,17 @@ fn more_failures_are_said_first_and_can_be_judged() {
     assert_eq!(json["errors"][0]["side"], "B");
     assert_eq!(json["errors"][0]["share_to"], 0.0);
     crate::json::tests::assert_fits(&json, &Claims::schema());
-    let shown =
-        crate::text::claims::summary(&claims, crate::text::Style { width: 80, colour: false, ascii: false });
+    let blocks = crate::blocks::claims(&claims, None, &[]);
+    let shown = crate::blocks::tests::shown(&blocks, 80);
     let row = shown.lines().find(|line| line.trim_start().starts_with("errors ")).unwrap();
     assert!(
         row.contains("0%") && row.contains("0.5%") && row.contains(" points") && row.ends_with(" worse"),
         "{row}"
     );
-    let markdown = crate::markdown::claims::summary(&claims, None);
-    assert!(markdown.contains("| errors | 0% | B 0.5% | +0."), "{markdown}");
+    let markdown = crate::markdown::render(&blocks);
+    assert!(markdown.contains("| errors | 0% | 0.5% | +0."), "{markdown}");
     assert!(markdown.contains(" points | **worse** |"), "{markdown}");
-    let page = crate::still::claims(&claims);
+    let page = crate::still::claims(&claims, &[]);
     assert!(page.contains("<tr><td>errors</td><td>0%</td><td>0.5%</td><td>+0."), "{page}");
     // the other way round
     let claims = Claims::of(&[b.clone(), a.clone()], asked).unwrap();
@@ -662,7 +651,7 @@ fn went(took_s: f64) -> Option<(InRounds, u64)> {
 fn runs_that_ran_in_turn_say_the_same_named_one_by_one() {
     let temp = tempfile::tempdir().unwrap();
     let names = |name: &str| (1..=4).map(|n| format!("{name}-{n}")).collect::<Vec<_>>();
-    let mut comparison = Comparison::new("c", "", vec!["x".into(), "y".into()]);
+    let mut comparison = ComparisonFile::new("c", "", vec!["x".into(), "y".into()]);
     side(&temp, "a", &around(20_000, &SPREAD[..4]));
     side(&temp, "b", &around(22_000, &OTHER[..4]));
     for (index, name) in ["a", "b"].iter().enumerate() {

@@ -1,55 +1,50 @@
 //! The driver's look at itself: its threads, how late requests left, what the machine kept from it.
 
+use tidemark_record::manifest::Manifest;
 use tidemark_record::summary::{Driver, LagClass};
 
-use super::*;
+use super::run::pinned;
+use super::{Block, Level};
+use crate::units::{count, duration, percent, plural, three_digits, time};
 
 /// Threads whose shares are shown one by one; with more of them the least and the most.
 const THREADS_SHOWN: usize = 4;
 /// Stealing below this is not worth a word, cores.
 const STEAL_SHOWN: f64 = 0.01;
 
-pub(super) fn driver(text: &mut Text, manifest: &Manifest) {
+pub(super) fn driver(manifest: &Manifest) -> Vec<Block> {
     let driver = &manifest.summary.driver;
     if driver.threads == 0 {
-        return;
+        return Vec::new();
     }
-    text.heading("Load generator");
-    let threads = match driver.threads {
-        1 => "1 thread".to_owned(),
-        n => format!("{n} threads"),
-    };
     let pinned = match manifest.driver_pinned_to.is_empty() {
         true => "not pinned".to_owned(),
-        false => pinned("", &manifest.driver_pinned_to),
+        false => pinned(&manifest.driver_pinned_to),
     };
     let io = match manifest.driver_io.as_str() {
         "" => String::new(),
         io => format!("sockets through {io}"),
     };
-    text.named("threads", &[&threads, &pinned, &shares(driver), &io]);
+    let mut blocks = vec![
+        Block::heading("Load generator"),
+        Block::line("threads", &[&plural(driver.threads, "thread"), &pinned, &shares(driver), &io]),
+    ];
     if let Some((waited, each)) = driver.waited_share.zip(driver.core_wait_us) {
         let waited = format!("waited for one for {} of the time", percent(waited));
         let each = format!("{} each time that one woke", duration(each));
-        text.named("cores", &[&waited, &each, &stolen(driver.steal_share)]);
+        blocks.push(Block::line("cores", &[&waited, &each, &stolen(driver.steal_share)]));
     } else if driver.steal_share >= STEAL_SHOWN {
-        text.named("cores", &[&stolen(driver.steal_share)]);
+        blocks.push(Block::line("cores", &[&stolen(driver.steal_share)]));
     }
-    let lag = &driver.lag_us;
-    let of = format!(
-        "median {}, p99 {}, longest {}",
-        time(lag.p50.map(|us| us as f64)),
-        time(lag.p99.map(|us| us as f64)),
-        time(lag.max.map(|us| us as f64))
-    );
+    let [p50, p99, max] = [driver.lag_us.p50, driver.lag_us.p99, driver.lag_us.max].map(time);
     let late = match driver.late {
         0 => "none by 1ms or more".to_owned(),
         n => format!("{} by 1ms or more", count(n)),
     };
-    text.named("sent late", &[&of, &late]);
-    let spread = decades(&driver.lag_histogram);
-    let spread: Vec<&str> = spread.iter().map(String::as_str).collect();
-    text.named("", &spread);
+    blocks.push(Block::line("sent late", &[&format!("median {p50}, p99 {p99}, longest {max}"), &late]));
+    let spread = decades(&driver.lag_histogram).into_iter().map(|of| (Level::Plain, of));
+    blocks.push(Block::Line(String::new(), spread.collect()));
+    blocks
 }
 
 /// The same in a line, for where nothing is wrong.
@@ -58,12 +53,10 @@ pub(super) fn brief(manifest: &Manifest) -> Vec<String> {
     if driver.threads == 0 {
         return Vec::new();
     }
-    let late = |us: Option<u64>| time(us.map(|us| us as f64));
-    let lag = &driver.lag_us;
     // of few requests there is no p99
-    let sent = match lag.p99 {
-        Some(_) => format!("sent {} late (p99)", late(lag.p99)),
-        None => format!("sent {} late at most", late(lag.max)),
+    let sent = match driver.lag_us.p99 {
+        Some(us) => format!("sent {} late (p99)", duration(us as f64)),
+        None => format!("sent {} late at most", time(driver.lag_us.max)),
     };
     vec![shares(driver), sent]
 }

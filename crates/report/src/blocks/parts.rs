@@ -1,33 +1,48 @@
-//! Where the time of the good answers went, and the slowest requests, for people.
+//! Where the time of the good answers went, and the slowest requests.
 
-use tidemark_record::manifest::{System, Target};
+use tidemark_record::manifest::{Manifest, System, Target};
 use tidemark_record::summary::{Parts, Slow, Summary};
 
-use crate::text::time;
-use crate::units::{count, duration, percent, three_digits};
+use super::run::under;
+use super::{Block, Level, Table};
+use crate::units::{count, duration, percent, three_digits, time};
 
-/// Columns behind a part's name.
-pub(crate) const HEAD: [&str; 6] = ["mean", "share", "p50", "p99", "max", "count"];
+/// Slow requests that have a line.
+const SLOWEST: usize = 3;
 
-/// The parts, where there is more to tell than service time and response time do.
-pub(crate) fn told(summary: &Summary) -> Option<&Parts> {
-    summary.parts.as_ref().filter(|parts| parts.tell())
+/// Where the time went, where there is more to tell than service time and response time do.
+pub(super) fn time_parts(manifest: &Manifest) -> Vec<Block> {
+    let Some(of) = manifest.summary.parts.as_ref().filter(|parts| parts.tell()) else { return Vec::new() };
+    let lookups = lookups(&manifest.system, &manifest.targets);
+    let lookups = lookups.map(|told| Block::Paragraph(Level::Quiet, told));
+    under("Where the time went", std::iter::once(Block::Table(table(of))).chain(lookups))
 }
 
-/// A row for each part that there is: its name, and its figures as [`HEAD`] names them.
-pub(crate) fn rows(parts: &Parts) -> Vec<(&'static str, [String; 6])> {
+/// A row for each part that there is.
+fn table(parts: &Parts) -> Table {
+    let head = ["", "mean", "share", "p50", "p99", "max", "count"];
+    let mut table = Table::new(head).dispensable(&["count", "p50"]).whole_names();
     let whole: f64 = parts.named().iter().map(|(_, part)| part.mean_us).sum();
-    let row = |(name, part): (&'static str, &tidemark_record::summary::Part)| {
-        let times = part.times_us.clone().unwrap_or_default();
-        let [p50, p99, max] = [times.p50, times.p99, times.max].map(|us| time(us.map(|us| us as f64)));
+    for (name, part) in parts.named().into_iter().filter(|(_, part)| part.count > 0) {
+        let of = part.times_us.clone().unwrap_or_default();
+        let [p50, p99, max] = [of.p50, of.p99, of.max].map(time);
         let share = if whole > 0.0 { part.mean_us / whole } else { 0.0 };
-        (name, [duration(part.mean_us), percent(share), p50, p99, max, count(part.count)])
-    };
-    parts.named().into_iter().filter(|(_, part)| part.count > 0).map(row).collect()
+        table.row(name, [duration(part.mean_us), percent(share), p50, p99, max, count(part.count)]);
+    }
+    table
+}
+
+/// The slowest requests that were answered.
+pub(super) fn slowest(summary: &Summary) -> Vec<Block> {
+    let slow = summary.slowest.iter().take(SLOWEST).map(|slow| {
+        let text = format!("{} {}", duration(slow.response_time_us as f64), slow.label);
+        Block::Point(Level::Plain, text, of_slow(slow))
+    });
+    under("Slowest", slow)
 }
 
 /// How long names were looked up, which no request waited for; nothing where there were none.
-pub(crate) fn lookups(system: &System, targets: &[Target]) -> Option<String> {
+fn lookups(system: &System, targets: &[Target]) -> Option<String> {
     let system = (system.url.as_str(), system.lookup_us);
     let targets = targets.iter().map(|target| (target.name.as_str(), target.lookup_us));
     let all = std::iter::once(system).chain(targets);
@@ -38,7 +53,7 @@ pub(crate) fn lookups(system: &System, targets: &[Target]) -> Option<String> {
 
 /// What is said of a slow request behind its time and label: when, over which connection, with which status, and where its
 /// time went.
-pub(crate) fn of_slow(slow: &Slow) -> Vec<String> {
+fn of_slow(slow: &Slow) -> Vec<String> {
     let mut words = vec![format!("due at {}s", three_digits(slow.due_us as f64 / 1e6))];
     words.extend(slow.status.map(|status| format!("status {status}")));
     words.extend((slow.outcome != "ok").then(|| format!("failed ({})", slow.outcome)));
@@ -90,11 +105,11 @@ mod tests {
         assert!(!parts.tell(), "that is response and service time");
         parts.transfer = part(600.0, 2);
         assert!(parts.tell());
-        let rows = rows(&parts);
-        let of = |row: usize| (rows[row].0, rows[row].1.each_ref().map(String::as_str));
+        let rows = table(&parts).rows;
+        let of = |row: usize| rows[row].iter().map(|cell| cell.text(true)).collect::<Vec<_>>();
         assert_eq!(rows.len(), 3, "what never was has no row");
-        assert_eq!(of(0), ("wait", ["100µs", "10.0%", "-", "-", "-", "10"]));
-        assert_eq!(of(2), ("transfer", ["600µs", "60.0%", "600µs", "-", "-", "2"]));
+        assert_eq!(of(0), ["wait", "100µs", "10.0%", "-", "-", "-", "10"]);
+        assert_eq!(of(2), ["transfer", "600µs", "60.0%", "600µs", "-", "-", "2"]);
     }
 
     #[test]

@@ -1,9 +1,14 @@
-//! The report of one URL that was hit: shorter than that of a scenario, and it says which loop it was.
+//! One URL that was hit: shorter than a run of a scenario, and it says which loop it was.
 
-use tidemark_record::Merged;
+use tidemark_record::manifest::Manifest;
+use tidemark_record::summary::Status;
+use tidemark_record::{Merged, RecordError, Run};
 
-use super::percentiles::Times;
-use super::*;
+use super::percentiles::{self, Times};
+use super::run::{achieved_of_offered, at_least, pinned, under};
+use super::{Bar, Block, Level, driver, parts, run, tables};
+use crate::table::cut;
+use crate::units::{bytes, count, duration, plural, seconds, three_digits};
 
 /// Most bars of the histogram.
 const BARS_MAX: usize = 12;
@@ -11,9 +16,8 @@ const BARS_MAX: usize = 12;
 const BARS_MIN: usize = 4;
 /// Bars where the range is cut evenly.
 const EVEN_BARS: u64 = 8;
-/// Columns of the longest bar, where there is room, and of the share behind it.
-const BAR_COLUMNS: usize = 36;
-const SHARE: usize = 8;
+/// Characters of the request that are shown.
+const LABEL: usize = 63;
 /// How a run names the version that is told apart from the usual one.
 const HTTP_2: &str = "HTTP/2";
 
@@ -30,47 +34,49 @@ pub struct Quick {
 ///
 /// # Errors
 /// Where the run is damaged.
-pub fn summary(run: &Run, style: Style, quick: Quick) -> Result<String, RecordError> {
-    let mut text = Text::new(style);
+pub fn quick(run: &Run, quick: Quick) -> Result<Vec<Block>, RecordError> {
     let manifest = &run.manifest;
-    verdict(&mut text, manifest);
-    which_loop(&mut text, manifest);
+    let mut blocks = run::verdict(manifest).to_vec();
+    blocks.extend(which_loop(manifest));
     // where somebody must ask whether it was the limit, or wants to know everything
     let full_driver = quick.percentiles || manifest.summary.verdict.status == Status::Invalid;
-    figures(&mut text, run, full_driver);
+    blocks.extend(what_ran(manifest));
+    if !full_driver {
+        let brief = driver::brief(manifest).into_iter().map(|of| (Level::Plain, of));
+        blocks.push(Block::Line("load generator".into(), brief.collect()));
+    }
+    blocks.extend(throughput(run));
     let times = Times::of(run)?;
-    latency(&mut text, &manifest.summary);
+    blocks.extend(run::latency(&manifest.summary));
     if quick.percentiles {
-        percentiles::table(&mut text, &times);
+        blocks.extend(percentiles::table(&times));
     }
-    time_parts(&mut text, manifest);
-    histogram(&mut text, &times.response);
+    blocks.extend(parts::time_parts(manifest));
+    blocks.extend(histogram(&times.response));
     if manifest.summary.steps.len() > 1 {
-        tables::labels(&mut text, &manifest.summary);
+        blocks.extend(tables::labels(&manifest.summary));
     }
-    errors(&mut text, manifest);
+    blocks.extend(run::errors(manifest));
     if !manifest.watched.is_empty() {
-        cpu(&mut text, manifest);
-        watched_series(&mut text, manifest);
+        blocks.extend(run::cpu(manifest));
+        blocks.extend(run::watched_series(manifest));
     }
     if full_driver {
-        driver::driver(&mut text, manifest);
+        blocks.extend(driver::driver(manifest));
     }
-    objectives(&mut text, manifest);
-    notes(&mut text, manifest);
+    blocks.extend(run::objectives(manifest));
+    blocks.extend(run::notes(manifest));
     if quick.kept {
-        text.place("Run", &run.dir);
+        blocks.push(Block::Place("Run", run.dir.clone()));
     } else {
-        text.line("");
-        let hint = text.paint(QUIET, "not kept; --save keeps the run and its report");
-        text.line(&hint);
+        let hint = "not kept; --save keeps the run and its report";
+        blocks.extend([Block::Gap, Block::Remark(Level::Quiet, hint.into())]);
     }
-    Ok(text.out)
+    Ok(blocks)
 }
 
 /// Which loop it was and what that means for the figures.
-fn which_loop(text: &mut Text, manifest: &Manifest) {
-    text.line("");
+fn which_loop(manifest: &Manifest) -> [Block; 2] {
     let (name, meaning) = if manifest.load.starts_with("closed") {
         let meaning = "each user sends when the last answer has come, in lock-step with the server; times leave \
             out the wait of users who would have come meanwhile (-r RATE counts it)";
@@ -80,14 +86,11 @@ fn which_loop(text: &mut Text, manifest: &Manifest) {
             so that every wait is in them";
         ("open loop", meaning)
     };
-    for (i, line) in wrap(meaning, text.width - INDENT - NAME).into_iter().enumerate() {
-        let name = text.paint(HEADING, &pad_right(if i == 0 { name } else { "" }, NAME));
-        text.line(&format!("{:INDENT$}{name}{line}", ""));
-    }
+    [Block::Gap, Block::line(name, &[meaning])]
 }
 
-fn figures(text: &mut Text, run: &Run, full_driver: bool) {
-    let (manifest, summary) = (&run.manifest, &run.manifest.summary);
+fn what_ran(manifest: &Manifest) -> [Block; 3] {
+    let summary = &manifest.summary;
     let warm_up_us: u64 = manifest.phases.iter().filter(|p| !p.measured).map(|p| p.end_us - p.start_us).sum();
     let warm_up = match warm_up_us {
         0 => String::new(),
@@ -104,13 +107,9 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
         None => level.replace("sessions/s", "requests/s"),
     };
     let spacing = if manifest.load.contains("Poisson") { "Poisson arrivals" } else { "" };
-    let threads = match summary.driver.threads {
-        1 => "1 thread".to_owned(),
-        threads => format!("{threads} threads"),
-    };
     let label = match &manifest.labels[..] {
         [] => String::new(),
-        [label] => cut(label, text.width - INDENT - NAME, text.ellipsis()),
+        [label] => cut(label, LABEL, "..."),
         labels => format!("{} requests in turn", labels.len()),
     };
     // what was agreed on names the version, too
@@ -118,19 +117,22 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     let version = if manifest.system.http == HTTP_2 && !is_told { HTTP_2 } else { "" };
     let spoken = manifest.system.spoken.iter().map(String::as_str);
     let parts = [manifest.system.url.as_str(), &label, version].into_iter().chain(spoken);
-    text.named("requests to", &parts.collect::<Vec<_>>());
-    let cores = pinned("", &manifest.driver_pinned_to);
-    text.named("load", &[&level, shared.unwrap_or(""), spacing, &threads, &cores, &manifest.driver_io]);
+    let threads = plural(summary.driver.threads, "thread");
+    let cores = pinned(&manifest.driver_pinned_to);
+    let load = [&level, shared.unwrap_or(""), spacing, &threads, &cores, &manifest.driver_io];
     let measured = match summary.measured_s {
         s if s < 1.0 => duration(s * 1e6),
         s => seconds(s),
     };
-    text.named("measured", &[&format!("for {measured}"), &warm_up]);
-    if !full_driver {
-        text.named("load generator", &driver::brief(manifest).iter().map(String::as_str).collect::<Vec<_>>());
-    }
+    [
+        Block::line("requests to", &parts.collect::<Vec<_>>()),
+        Block::line("load", &load),
+        Block::line("measured", &[&format!("for {measured}"), &warm_up]),
+    ]
+}
 
-    text.heading("Throughput");
+fn throughput(run: &Run) -> Vec<Block> {
+    let (manifest, summary) = (&run.manifest, &run.manifest.summary);
     let in_window = run.load.iter().filter(|load| load.in_window);
     let (received, connects) = in_window.fold((0, 0), |(received, connects), load| {
         (received + load.received_bytes, connects + load.connects)
@@ -148,55 +150,41 @@ fn figures(text: &mut Text, run: &Run, full_driver: bool) {
     };
     let at_least = at_least(manifest);
     let achieved = format!("{at_least}{}/s good answers", three_digits(summary.achieved_per_s));
-    text.named("rate", &[&achieved, &offered, &rate]);
-    text.named("requests", &[&count(summary.due()), &format!("{} new connections", count(connects))]);
-    failures(text, summary);
-    bodies::decoded(text, run);
+    let connects = format!("{} new connections", count(connects));
+    let mut blocks = vec![
+        Block::heading("Throughput"),
+        Block::line("rate", &[&achieved, &offered, &rate]),
+        Block::line("requests", &[&count(summary.due()), &connects]),
+        run::failures(summary),
+    ];
+    blocks.extend(run::decoded(run));
     if summary.dropped > 0 {
-        text.named("dropped", &[&format!("{} found no room to wait", count(summary.dropped))]);
+        let dropped = format!("{} found no room to wait", count(summary.dropped));
+        blocks.push(Block::line("dropped", &[&dropped]));
     }
     let statuses: Vec<String> =
         summary.statuses.iter().map(|(status, n)| format!("{status}: {}", count(*n))).collect();
     let statuses: Vec<&str> = statuses.iter().map(String::as_str).collect();
-    text.named("status codes", if statuses.is_empty() { &["none"] } else { &statuses });
+    blocks.push(Block::line("status codes", if statuses.is_empty() { &["none"] } else { &statuses }));
+    blocks
 }
 
-fn histogram(text: &mut Text, response: &Merged) {
+fn histogram(response: &Merged) -> Vec<Block> {
     if response.len() < 2 {
-        return;
+        return Vec::new();
     }
-    let bars = told_apart(bars(response));
-    let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
-    text.heading("Response times of good answers");
-    let width =
-        bars.iter().map(|bar| length(&edge(bar.from_us)).max(length(&edge(bar.to_us)))).max().unwrap_or(0);
-    for bar in &bars {
-        let (from, to) = (edge(bar.from_us), edge(bar.to_us));
-        let range = format!("{from:>width$} to {to:>width$}");
-        let columns =
-            BAR_COLUMNS.min(text.width.saturating_sub(INDENT + length(&range) + 2 + 1 + SHARE).max(1));
-        let drawn = drawn(bar.count, most, columns, text.style.ascii);
-        let share = percent(bar.count as f64 / response.len() as f64);
-        let shown = pad_right(&drawn, columns);
-        text.out += &format!("{:INDENT$}", "");
-        text.out += &text.plain(&format!("{range}  {shown} {share:>SHARE$}"));
-        text.out.push('\n');
-    }
+    let shown = |bin: &Bin| Bar {
+        from: edge(bin.from_us),
+        to: edge(bin.to_us),
+        count: bin.count,
+        share: bin.count as f64 / response.len() as f64,
+    };
+    let bars = told_apart(bins(response)).iter().map(shown).collect();
+    under("Response times of good answers", [Block::Bars(bars)])
 }
 
-/// A bar as long as its share of the longest; what is there at all can be seen.
-fn drawn(count: u64, most: u64, columns: usize, ascii: bool) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (count as f64 / most as f64 * (columns * 8) as f64).round() as usize;
-    let eighths = eighths.max(usize::from(count > 0));
-    match ascii {
-        true => "#".repeat(eighths.div_ceil(8)),
-        false => "█".repeat(eighths / 8) + EIGHTHS[eighths % 8],
-    }
-}
-
-/// One bar: requests that took at least `from_us` and less than `to_us`.
-struct Bar {
+/// Requests that took at least `from_us` and less than `to_us`.
+struct Bin {
     from_us: u64,
     to_us: u64,
     count: u64,
@@ -207,9 +195,9 @@ fn edge(us: u64) -> String {
     duration(us as f64)
 }
 
-/// Bars whose edges are written alike become one: no two rows look the same.
-fn told_apart(bars: Vec<Bar>) -> Vec<Bar> {
-    let mut apart: Vec<Bar> = Vec::new();
+/// Bins whose edges are written alike become one: no two rows look the same.
+fn told_apart(bars: Vec<Bin>) -> Vec<Bin> {
+    let mut apart: Vec<Bin> = Vec::new();
     for bar in bars {
         match apart.last_mut() {
             Some(last) if edge(last.from_us) == edge(last.to_us) || edge(bar.from_us) == edge(bar.to_us) => {
@@ -223,7 +211,7 @@ fn told_apart(bars: Vec<Bar>) -> Vec<Bar> {
 
 /// The range cut at 1, 2, 5, 10, 20, 50, …, so that both the bulk and the tail can be seen; cut evenly where that
 /// shows no shape.
-fn bars(of: &Merged) -> Vec<Bar> {
+fn bins(of: &Merged) -> Vec<Bin> {
     let (low, high) = (of.min().max(1), of.max().max(1));
     let mut edges: Vec<u64> = Vec::new();
     let mut decade = 1u64;
@@ -244,14 +232,14 @@ fn bars(of: &Merged) -> Vec<Bar> {
         let bars = (high - low + 1).div_ceil(step);
         edges = (0..=bars).map(|bar| low + bar * step).collect();
     }
-    let mut bars: Vec<Bar> =
-        edges.windows(2).map(|two| Bar { from_us: two[0], to_us: two[1], count: 0 }).collect();
+    let mut bars: Vec<Bin> =
+        edges.windows(2).map(|two| Bin { from_us: two[0], to_us: two[1], count: 0 }).collect();
     for value in of.iter_recorded() {
         let us = value.value_iterated_to();
         let index = bars.partition_point(|bar| bar.to_us <= us).min(bars.len() - 1);
         bars[index].count += value.count_since_last_iteration();
     }
-    let used = |bar: &Bar| bar.count > 0;
+    let used = |bar: &Bin| bar.count > 0;
     let end = bars.iter().rposition(used).map_or(0, |last| last + 1);
     bars.truncate(end);
     let begin = bars.iter().position(used).unwrap_or(0);
@@ -282,7 +270,7 @@ mod tests {
             vec![(3, 1), (3_599_000_000, 7)],
         ] {
             let merged = merged(&values);
-            let bars = bars(&merged);
+            let bars = bins(&merged);
             assert!(bars.len() <= BARS_MAX + 2, "{}", bars.len());
             assert_eq!(bars.iter().map(|bar| bar.count).sum::<u64>(), merged.len(), "{values:?}");
             assert!(bars.iter().all(|bar| bar.from_us < bar.to_us));
@@ -297,16 +285,16 @@ mod tests {
     fn no_more_than_was_offered_is_at_least_so_much() {
         let (_dir, mut run) = test_run::airline();
         run.manifest.summary.driver.limits = vec!["its threads".into()];
-        let mut at_least = |load: &str, offered: f64, achieved: f64| {
+        let mut bound = |load: &str, offered: f64, achieved: f64| {
             run.manifest.load = load.into();
             (run.manifest.summary.offered_per_s, run.manifest.summary.achieved_per_s) = (offered, achieved);
-            super::at_least(&run.manifest)
+            at_least(&run.manifest)
         };
-        assert_eq!(at_least("open, Poisson arrivals", 100.0, 101.0), "");
-        assert_eq!(at_least("open, Poisson arrivals", 100.0, 100.0), "");
-        assert_eq!(at_least("open, Poisson arrivals", 100.0, 90.0), "at least ");
-        assert_eq!(at_least("closed, 60 users", 100.0, 101.0), "at least ");
-        assert_eq!(at_least("closed, 60 users", 100.0, 0.0), "");
+        assert_eq!(bound("open, Poisson arrivals", 100.0, 101.0), "");
+        assert_eq!(bound("open, Poisson arrivals", 100.0, 100.0), "");
+        assert_eq!(bound("open, Poisson arrivals", 100.0, 90.0), "at least ");
+        assert_eq!(bound("closed, 60 users", 100.0, 101.0), "at least ");
+        assert_eq!(bound("closed, 60 users", 100.0, 0.0), "");
     }
 
     #[test]
@@ -318,7 +306,7 @@ mod tests {
             vec![(50_100, 10), (50_200, 20), (50_400, 3)],
         ] {
             let merged = merged(&values);
-            let bars = told_apart(bars(&merged));
+            let bars = told_apart(bins(&merged));
             let rows: Vec<String> =
                 bars.iter().map(|bar| format!("{} to {}", edge(bar.from_us), edge(bar.to_us))).collect();
             let unique: std::collections::BTreeSet<&String> = rows.iter().collect();
@@ -329,41 +317,5 @@ mod tests {
             );
             assert_eq!(bars.iter().map(|bar| bar.count).sum::<u64>(), merged.len());
         }
-    }
-
-    #[test]
-    fn bars_have_the_length_of_their_share() {
-        assert_eq!(drawn(0, 10, BAR_COLUMNS, false), "");
-        assert_eq!(length(&drawn(10, 10, BAR_COLUMNS, false)), BAR_COLUMNS);
-        assert_eq!(drawn(1, 1_000_000, BAR_COLUMNS, false), "▏");
-        assert_eq!(drawn(5, 10, BAR_COLUMNS, true), "#".repeat(BAR_COLUMNS / 2));
-    }
-
-    #[test]
-    fn it_fits_80_columns_and_says_which_loop_it_was() {
-        let (_dir, mut run) = test_run::airline();
-        let style = Style { width: 80, colour: false, ascii: false };
-        run.manifest.load = "closed, 60 users".into();
-        let quick = Quick { percentiles: true, kept: false };
-        let closed = summary(&run, style, quick).unwrap();
-        assert!(closed.contains("closed loop") && closed.contains("lock-step"), "{closed}");
-        assert!(closed.contains("Percentiles") && closed.contains("--save"), "{closed}");
-        run.manifest.load = "open, Poisson arrivals".into();
-        let open = summary(&run, style, Quick::default()).unwrap();
-        assert!(open.contains("open loop") && open.contains("Poisson arrivals"), "{open}");
-        for line in closed.lines().chain(open.lines()) {
-            assert!(length(line) <= 80, "{line}");
-        }
-        let narrow = Style { width: 45, ..style };
-        for text in
-            [summary(&run, narrow, quick).unwrap(), super::super::with_percentiles(&run, narrow).unwrap()]
-        {
-            assert!(text.contains("Percentiles"), "{text}");
-            // a path is there to be copied
-            let is_too_long = |line: &&str| length(line) > 45 && !line.starts_with("Run ");
-            assert_eq!(text.lines().find(is_too_long), None, "{text}");
-        }
-        let ascii = summary(&run, Style { ascii: true, ..style }, Quick::default()).unwrap();
-        assert!(ascii.is_ascii(), "{ascii}");
     }
 }

@@ -1,8 +1,9 @@
 //! The long table of percentiles.
 
-use tidemark_record::{Distribution, Merged, RecordError, new_merged};
+use tidemark_record::{Distribution, Merged, Outcome, RecordError, Run, new_merged};
 
-use super::*;
+use super::{Block, Table};
+use crate::units::{count, time};
 
 /// The percentiles of the long table.
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
@@ -31,20 +32,19 @@ impl Times {
 }
 
 /// As many as there are requests for.
-pub(super) fn table(text: &mut Text, times: &Times) {
-    text.heading("Percentiles");
+pub(super) fn table(times: &Times) -> [Block; 2] {
     let response = Distribution::new(&times.response, times.failed);
     let service = Distribution::new(&times.service, times.failed);
     let head = ["", "response time", "service time", "requests above"];
-    let mut table = Table::new(&head).dispensable(&["requests above"]);
+    let mut table = Table::new(head).dispensable(&["requests above"]);
     for percentile in PERCENTILES {
         let share = percentile / 100.0;
         if !response.supports(share) {
             break;
         }
         let above = response.due() as f64 * (1.0 - share);
-        let at = |of: Distribution<'_>| time(of.quantile(share).map(|us| us as f64));
-        table.row(vec![format!("p{percentile}"), at(response), at(service), count(above.round() as u64)]);
+        let at = |of: Distribution<'_>| time(of.quantile(share));
+        table.row(&format!("p{percentile}"), [at(response), at(service), count(above.round() as u64)]);
     }
-    text.table(&table);
+    [Block::heading("Percentiles"), Block::Table(table)]
 }

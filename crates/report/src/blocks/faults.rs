@@ -1,46 +1,26 @@
-//! What was broken on purpose, and the dips that it made, as rows of a table.
+//! What was broken on purpose, and the dips that it made.
 
 use tidemark_record::fault::{Dip, Fault, RECOVERED_S, RECOVERED_SHARE};
 use tidemark_record::summary::Summary;
 
+use super::run::under;
+use super::{Block, Level};
 use crate::units::{count, percent, seconds, three_digits};
 
-/// What stands above the rows.
-pub const HEAD: [&str; 8] = ["", "at", "before", "lowest", "back after", "after heal", "errors", "backlog"];
-
 /// A smaller share missing is none.
-pub(crate) const NO_DIP: f64 = 0.0005;
+pub(super) const NO_DIP: f64 = 0.0005;
 
-/// A row for each fault.
-pub fn rows(summary: &Summary) -> Vec<[String; 8]> {
-    summary.faults.iter().map(row).collect()
+/// Each fault, and what could not be carried out or put right.
+pub(super) fn faults(summary: &Summary) -> Vec<Block> {
+    let point = |fault: &Fault| Block::Point(Level::Plain, fault.fault.clone(), parts(fault));
+    let mistake =
+        |fault: &Fault| Some(Block::point(Level::Bad, format!("{}: {}", fault.fault, fault.error.as_ref()?)));
+    let mistakes = summary.faults.iter().filter_map(mistake);
+    under("Faults", summary.faults.iter().map(point).chain(mistakes))
 }
 
-fn row(fault: &Fault) -> [String; 8] {
-    let none = || "-".to_owned();
-    let at = fault.begin_us.map_or_else(|| "never".into(), |us| seconds(us as f64 / 1e6));
-    let Some(dip) = fault.dip else {
-        return [fault.fault.clone(), at, none(), none(), none(), none(), none(), none()];
-    };
-    [
-        fault.fault.clone(),
-        at,
-        format!("{}/s", three_digits(dip.before_per_s)),
-        lowest(&dip),
-        match dip.length_s {
-            Some(length_s) => seconds(length_s),
-            None if was_never_below(&dip) => "always".into(),
-            None if seen_too_short_s(fault, &dip).is_some() => "not known".into(),
-            None => format!("not in {}", seconds(dip.seen_s)),
-        },
-        dip.recovery_s.map_or_else(none, seconds),
-        count(dip.errors + dip.dropped),
-        count(dip.backlog_max),
-    ]
-}
-
-/// The same in words.
-pub fn parts(fault: &Fault) -> Vec<String> {
+/// When it was, and what dip it made.
+fn parts(fault: &Fault) -> Vec<String> {
     let Some(begin_us) = fault.begin_us else { return vec!["did not happen".into()] };
     let mut parts = vec![format!("at {}", seconds(begin_us as f64 / 1e6))];
     if fault.is_not_put_right() {
@@ -83,7 +63,7 @@ pub fn parts(fault: &Fault) -> Vec<String> {
 }
 
 /// Whether it was back all the time, though too few seconds of it were seen to say so.
-pub(crate) fn was_never_below(dip: &Dip) -> bool {
+pub(super) fn was_never_below(dip: &Dip) -> bool {
     dip.depth < 1.0 - RECOVERED_SHARE
 }
 
@@ -94,22 +74,6 @@ fn seen_too_short_s(fault: &Fault, dip: &Dip) -> Option<f64> {
     let left_s = ((seen_us - fault.right_us()? as f64) / 1e6).max(0.0);
     (left_s < RECOVERED_S as f64).then_some(left_s)
 }
-
-fn lowest(dip: &Dip) -> String {
-    match dip.depth {
-        depth if depth < NO_DIP => "no dip".into(),
-        depth => format!("{}/s (-{})", three_digits(dip.lowest_per_s), percent(depth)),
-    }
-}
-
-/// What could not be carried out, or put right.
-pub fn mistakes(summary: &Summary) -> impl Iterator<Item = String> + '_ {
-    summary.faults.iter().filter_map(|fault| Some(format!("{}: {}", fault.fault, fault.error.as_ref()?)))
-}
-
-/// How the columns are to be read.
-pub const LEGEND: &str = "requests that succeeded each second: before the fault, and fewest in its dip; how long after its \
-                          begin they were back at 90 % for 3 s, and how much of that after it was put right";
 
 #[cfg(test)]
 mod tests {
@@ -134,9 +98,6 @@ mod tests {
             dip: Some(dip),
             ..Fault::default()
         };
-        let wanted =
-            ["kill system, restart after 2s", "12s", "1,000/s", "0/s (-100%)", "3.5s", "1.5s", "15", "50"];
-        assert_eq!(row(&fault), wanted);
         let words = [
             "at 12s",
             "fewest 0/s instead of 1,000/s (-100%)",
@@ -158,11 +119,8 @@ mod tests {
         };
         let too_short = "not known whether it came back: seen for only 2s after it was put right";
         assert_eq!(parts(&undone_s(30))[2], too_short);
-        assert_eq!(row(&undone_s(30))[4], "not known");
         assert_eq!(parts(&undone_s(29))[2], "not back within 20s");
         let never_back = Dip { depth: 0.0, ..never_back };
-        let row_of = row(&Fault { dip: Some(never_back), ..fault.clone() });
-        assert_eq!((row_of[3].as_str(), row_of[4].as_str(), row_of[5].as_str()), ("no dip", "always", "-"));
         assert_eq!(
             parts(&Fault { dip: Some(never_back), ..fault.clone() })[1..3],
             ["no dip", "never below 90% in 20s"]
@@ -172,6 +130,5 @@ mod tests {
         assert_eq!(parts(&Fault { ready_us: Some(14_000_000), ..down }), ["at 12s"]);
         let never = Fault { fault: "x".into(), ..Fault::default() };
         assert_eq!(parts(&never), ["did not happen"]);
-        assert_eq!(row(&never)[1..3], ["never", "-"]);
     }
 }

@@ -1,15 +1,22 @@
-//! What stores did beside their work, and what the load felt of it, in words: a line each.
+//! What stores did beside their work, and what the load felt of it.
 
 use tidemark_record::Maintenance;
 use tidemark_record::summary::Summary;
 
-use crate::faults::{NO_DIP, was_never_below};
-use crate::units::seconds;
-use crate::units::{bytes, duration, percent};
+use super::faults::{NO_DIP, was_never_below};
+use super::run::under;
+use super::{Block, Level};
+use crate::units::{bytes, duration, more_than, percent, seconds};
+
+/// Most rewrites and snapshots that have a line.
+const MOST: usize = 20;
 
 /// A line for each.
-pub fn lines(summary: &Summary) -> impl Iterator<Item = String> + '_ {
-    summary.maintenance.iter().map(line)
+pub(super) fn maintenance(summary: &Summary) -> Vec<Block> {
+    let lines = summary.maintenance.iter().take(MOST).map(|one| Block::point(Level::Plain, line(one)));
+    let more = more_than(summary.maintenance.len(), MOST);
+    let more = more.map(|more| Block::Paragraph(Level::Plain, format!("and {more} more, in run.json")));
+    under("Rewrites and snapshots of stores", lines.chain(more))
 }
 
 fn line(one: &Maintenance) -> String {
@@ -63,11 +70,6 @@ fn latency(one: &Maintenance) -> Option<String> {
     };
     Some(format!("p99 {before} before, {highest}{length}"))
 }
-
-/// How the lines are to be read.
-pub const LEGEND: &str = "before is the mean of up to 10 s; fewer is of the requests that succeeded each second, until they \
-                          were back at 90 % for 3 s, and at least while the store was at it; p99 is of all requests that were due, at most in a second, and raised \
-                          while it was more than 1.5 times that before";
 
 #[cfg(test)]
 mod tests {
