@@ -36,7 +36,7 @@ type Definitions = Map<String, Value>;
 fn shape(shape: &Shape, definitions: &mut Definitions) -> Value {
     match shape {
         Shape::Scalar(kind) => scalar(*kind),
-        Shape::Record(of) => reference(of, definitions),
+        Shape::Record(of) => reference(of(), definitions),
         Shape::Step => {
             if !definitions.contains_key("step") {
                 // Present before its content is made, because steps stand in steps.

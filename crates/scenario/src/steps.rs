@@ -38,7 +38,6 @@ pub(crate) use request::{FOLLOW, HEADERS};
 use crate::compile::{Session, Whole};
 use crate::grammar::{Key, Record, Scalar, Shape};
 use crate::plan::Ask;
-use crate::source::step::Reading;
 use crate::yaml::Node;
 
 /// All kinds, in the order in which they are told.
@@ -84,8 +83,6 @@ pub(crate) static STEPS: Shape = Shape::List(&Shape::Step, 1);
 pub(crate) struct StepKind {
     /// Its verbs and keys: files are checked by them, and the JSON Schema is made from them.
     pub(crate) record: Record,
-    /// How it is read as source; none where its keys have no fields there.
-    source: Option<Reading>,
     /// Adds its operations to the session.
     compile: fn(&mut Session<'_, '_>, &Step<'_>),
     /// Reports what cannot stand beside such steps in a scenario.
@@ -107,11 +104,6 @@ pub(crate) struct Step<'n> {
 /// All kinds of steps.
 pub(crate) fn kinds() -> impl Iterator<Item = &'static StepKind> {
     KINDS.iter().copied()
-}
-
-/// How steps with this verb are read as source.
-pub(crate) fn reading(verb: &str) -> Option<&'static Reading> {
-    kinds().find(|kind| kind.record.verbs.iter().any(|known| known.name == verb))?.source.as_ref()
 }
 
 /// The keys that a step may have: those of its kind, and behind them those of all kinds, so that a step of which

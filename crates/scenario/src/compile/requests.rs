@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use super::Session;
 use super::targets::Aim;
+use crate::grammar::record::Kind;
+use crate::language::Defaults;
 use crate::plan::{
     Ask, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestPlan,
     SYSTEM_TARGET,
@@ -51,7 +53,8 @@ pub(crate) struct Requests {
 
 impl Requests {
     pub(super) fn new(defaults: Option<&Node>, reader: &Reader<'_>) -> Self {
-        let get = |key| defaults.and_then(|defaults| defaults.get(key));
+        let said = defaults.and_then(|node| Defaults::read(node, reader));
+        let said = said.as_ref();
         Requests {
             labels: Vec::new(),
             has_too_many: false,
@@ -61,10 +64,10 @@ impl Requests {
             places: Vec::new(),
             aims: Vec::new(),
             uses: Vec::new(),
-            default_headers: get("headers").map(Node::entries).unwrap_or_default().to_vec(),
-            default_auth: get("auth").cloned(),
-            default_follow: get("follow").cloned(),
-            default_timeout: get("timeout").and_then(|node| reader.duration(node)).unwrap_or(TIMEOUT),
+            default_headers: said.and_then(|said| said.headers.value).map_or(&[][..], Node::entries).to_vec(),
+            default_auth: said.and_then(|said| said.auth.value).cloned(),
+            default_follow: said.and_then(|said| said.follow.value).cloned(),
+            default_timeout: said.and_then(|said| said.timeout.value).unwrap_or(TIMEOUT),
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) fn check(node: &Node, shape: &Shape, what: &str, reader: &Reader<'_>)
     }
     match shape {
         Shape::Scalar(scalar) => reader.check(node, *scalar),
-        Shape::Record(record) => check_record(node, record, reader),
+        Shape::Record(record) => check_record(node, record(), reader),
         Shape::Step => check_step(node, reader),
         Shape::Map(keys, value) => {
             for (name, inner) in node.entries() {
@@ -109,7 +109,7 @@ pub(crate) fn mend_verbs(node: &mut Node, shape: &Shape, sink: &Sink<'_>) {
         mend_verb(node, sink);
     }
     let keys: Vec<_> = match shape {
-        Shape::Record(record) => record.all_keys().collect(),
+        Shape::Record(record) => record().all_keys().collect(),
         Shape::Step => steps::keys(node).collect(),
         _ => Vec::new(),
     };

@@ -90,14 +90,13 @@ pub(super) static KIND: StepKind = StepKind {
             EXTRACT,
             key(
                 "check",
-                Of(&CHECK),
+                Of(|| &CHECK),
                 "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not done, 500 for an error. The body \
                  is the value of one bin, or a JSON object of several; headers are `generation`, `expires` and `code`.",
             ),
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: Some(check_beside),
     example: "

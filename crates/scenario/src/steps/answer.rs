@@ -29,7 +29,7 @@ pub(super) const TIMEOUT: Key = key("timeout", Scalar(Duration), "Longest time f
 pub(super) const EXTRACT: Key =
     key("extract", Map(Keys::Variable, &SOURCE), "What is kept of the answer, by variable.");
 
-static SOURCE: Shape = Either(&[Scalar(Text), Of(&EXTRACTION)]);
+static SOURCE: Shape = Either(&[Scalar(Text), Of(|| &EXTRACTION)]);
 
 static EXTRACTION: Record = Record {
     what: "an extraction",
@@ -81,9 +81,9 @@ pub(super) const THAT: Key = key(
     Either(&[Scalar(Condition), List(&Scalar(Condition), 1)]),
     "Expressions over the variables, after the extractions.",
 );
-pub(super) const TEST: Shape = Either(&[Scalar(Template), Of(&TEXT_TEST)]);
+pub(super) const TEST: Shape = Either(&[Scalar(Template), Of(|| &TEXT_TEST)]);
 
-pub(super) static JSON_TEST: Shape = Either(&[Of(&VALUE_TEST), Tree]);
+pub(super) static JSON_TEST: Shape = Either(&[Of(|| &VALUE_TEST), Tree]);
 
 static VALUE_TEST: Record = Record {
     what: "a test of JSON",

@@ -19,7 +19,7 @@ pub(crate) const AUTH: Key = key(
     "Credentials, sent as `Authorization`: `basic` or `bearer`; `none` where the defaults say otherwise.",
 );
 
-static AUTH_AS: &[Shape] = &[Scalar(Word(&["none"])), Of(&KINDS)];
+static AUTH_AS: &[Shape] = &[Scalar(Word(&["none"])), Of(|| &KINDS)];
 
 static KINDS: Record = Record {
     what: "auth",
@@ -27,7 +27,7 @@ static KINDS: Record = Record {
     about: "The header `Authorization`. What stands here is secret, and written down nowhere.",
     verbs: &[],
     keys: &[
-        key("basic", Of(&BASIC), "User and password, in base64."),
+        key("basic", Of(|| &BASIC), "User and password, in base64."),
         key("bearer", Scalar(Template), "A token."),
     ],
     rule: Rule::OneOf(&["basic", "bearer"]),

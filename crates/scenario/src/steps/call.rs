@@ -36,13 +36,12 @@ pub(super) static KIND: StepKind = StepKind {
             MEASURE,
             key(
                 "check",
-                Of(&CHECK),
+                Of(|| &CHECK),
                 "What must hold of the answer: its status is 200, or the code of the failure, whose words are the body.",
             ),
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: Some(check_beside),
     example: "

@@ -6,7 +6,6 @@ use crate::grammar::Scalar::{Whole, Word};
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::{Record, Rule, key, required};
 use crate::plan::Op;
-use crate::source::{self, step::Reading};
 
 /// How the ways are chosen.
 const ORDERS: [&str; 2] = ["random", "in turn"];
@@ -16,7 +15,7 @@ pub(super) static KIND: StepKind = StepKind {
         what: "a choose step",
         schema: "choose",
         about: "Takes one of several branches, at random or in turn.",
-        verbs: &[key("choose", List(&Of(&WAY), 1), "The ways.")],
+        verbs: &[key("choose", List(&Of(|| &WAY), 1), "The ways.")],
         keys: &[key(
             "order",
             Scalar(Word(&ORDERS)),
@@ -24,7 +23,6 @@ pub(super) static KIND: StepKind = StepKind {
         )],
         rule: Rule::Free,
     },
-    source: Some(Reading::of::<source::Choose, Vec<source::Way>>()),
     compile,
     beside: None,
     example: "

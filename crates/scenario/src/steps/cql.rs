@@ -44,14 +44,13 @@ pub(super) static KIND: StepKind = StepKind {
             MEASURE,
             key(
                 "check",
-                Of(&CHECK),
+                Of(|| &CHECK),
                 "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. The body \
                  is a JSON array of objects.",
             ),
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: Some(check_beside),
     example: "

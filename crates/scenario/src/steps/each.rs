@@ -8,7 +8,6 @@ use crate::grammar::Scalar::{Each, Number};
 use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key, required};
 use crate::pieces;
-use crate::source::{self, step::Reading};
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
@@ -22,7 +21,6 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
-    source: Some(Reading::of::<source::Each, source::Scalar>()),
     compile,
     beside: None,
     example: "

@@ -16,7 +16,6 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: None,
     example: "

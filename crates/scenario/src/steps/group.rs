@@ -21,7 +21,6 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[required("steps", STEPS, "What is done.")],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: None,
     example: "

@@ -27,7 +27,7 @@ pub(super) const READ: Key = key(
     "Keys of which `number` is read: what is found must be of it, whole, and no older than what was acknowledged before.",
 );
 
-static READ_AS: &[Shape] = &[Scalar(Keys(&[])), Of(&READING)];
+static READ_AS: &[Shape] = &[Scalar(Keys(&[])), Of(|| &READING)];
 
 static READING: Record = Record {
     what: "a read",

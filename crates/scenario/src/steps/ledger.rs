@@ -12,7 +12,7 @@ use crate::yaml::Node;
 
 pub(super) const LEDGER: Key = key(
     "ledger",
-    Of(&ENTRY),
+    Of(|| &ENTRY),
     "Enters what is written in the ledger, so that it is looked for after the run.",
 );
 

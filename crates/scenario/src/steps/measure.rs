@@ -11,7 +11,7 @@ use crate::yaml::Node;
 /// Numbers by metric.
 const METRICS: Shape = Map(Keys::Name("own metrics"), &NUMBER);
 
-static NUMBER: Shape = Either(&[Scalar(Value), Of(&METRIC)]);
+static NUMBER: Shape = Either(&[Scalar(Value), Of(|| &METRIC)]);
 
 static METRIC: Record = Record {
     what: "a metric",
@@ -38,7 +38,6 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: None,
     example: "

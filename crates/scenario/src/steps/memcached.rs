@@ -112,14 +112,13 @@ pub(super) static KIND: StepKind = StepKind {
             MEASURE,
             key(
                 "check",
-                Of(&CHECK),
+                Of(|| &CHECK),
                 "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not stored, 500 for an error. \
                  The body is the value; headers are `flags` and `cas` of an item, or the letters that a meta command returns.",
             ),
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: Some(check_beside),
     example: "

@@ -67,19 +67,18 @@ pub(super) static KIND: StepKind = StepKind {
             MEASURE,
             key(
                 "wait",
-                Of(&WAIT),
+                Of(|| &WAIT),
                 "Redis' WAIT behind the command, on the same connection: answered only once so many replicas have it.",
             ),
             key(
                 "check",
-                Of(&CHECK),
+                Of(|| &CHECK),
                 "What must hold of the reply: its status is 200, 204 where it is nil, 500 where it is an error. The body is its \
                  text, JSON where it is an array or a map.",
             ),
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: Some(check_beside),
     example: "

@@ -6,7 +6,6 @@ use crate::grammar::Scalar::{Number, Variable};
 use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key, required};
 use crate::slot::Value;
-use crate::source::{self, step::Reading};
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
@@ -20,7 +19,6 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
-    source: Some(Reading::of::<source::Repeat, source::Scalar>()),
     compile,
     beside: None,
     example: "

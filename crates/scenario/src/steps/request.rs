@@ -15,7 +15,6 @@ use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key};
 use crate::plan::{Ask, HttpRequest, HttpVersion, TargetForm, UploadPiece};
 use crate::source::method_as_sent;
-use crate::source::step::Reading;
 use crate::template::{self, Encoding, Part};
 use crate::yaml::{Content, Node};
 
@@ -59,10 +58,10 @@ pub(super) static KIND: StepKind = StepKind {
             key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
             key(
                 "multipart",
-                Map(Keys::Text("fields"), &Either(&[Scalar(Template), Of(&PART)])),
+                Map(Keys::Text("fields"), &Either(&[Scalar(Template), Of(|| &PART)])),
                 "The body as a form of parts, of which some may be files.",
             ),
-            key("body", Either(&[Scalar(Template), Of(&FILE_BODY)]), "The body as it is, or from a file."),
+            key("body", Either(&[Scalar(Template), Of(|| &FILE_BODY)]), "The body as it is, or from a file."),
             LEDGER,
             INSERT,
             WRITE,
@@ -73,13 +72,12 @@ pub(super) static KIND: StepKind = StepKind {
             MEASURE,
             key(
                 "check",
-                Of(&CHECK),
+                Of(|| &CHECK),
                 "What must hold; without a status check, any status below 400 is right.",
             ),
         ],
         rule: Rule::AtMostOneOf(&["form", "json", "multipart", "body"]),
     },
-    source: Some(Reading::REQUEST),
     compile,
     beside: Some(check_beside),
     example: "

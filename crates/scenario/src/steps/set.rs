@@ -5,7 +5,6 @@ use crate::compile::Session;
 use crate::grammar::Scalar::Value;
 use crate::grammar::Shape::{Map, Scalar};
 use crate::grammar::{Keys, Record, Rule, key};
-use crate::source::{self, step::Reading};
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
@@ -16,7 +15,6 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[],
         rule: Rule::Free,
     },
-    source: Some(Reading::of::<source::Set, source::Map>()),
     compile,
     beside: None,
     example: "

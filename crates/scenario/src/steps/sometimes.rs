@@ -6,7 +6,6 @@ use crate::expr::{Expr, Node as Tree, PPB};
 use crate::grammar::Scalar::{Share, Word};
 use crate::grammar::Shape::Scalar;
 use crate::grammar::{Record, Rule, key, required};
-use crate::source::{self, step::Reading};
 
 pub(super) static KIND: StepKind = StepKind {
     record: Record {
@@ -24,7 +23,6 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
-    source: Some(Reading::of::<source::Sometimes, source::Scalar>()),
     compile,
     beside: None,
     example: "

@@ -68,14 +68,13 @@ pub(super) static KIND: StepKind = StepKind {
             MEASURE,
             key(
                 "check",
-                Of(&CHECK),
+                Of(|| &CHECK),
                 "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. The body \
                  is a JSON array of objects, or the command tag; headers are `rows` and `sqlstate`.",
             ),
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: Some(check_beside),
     example: "

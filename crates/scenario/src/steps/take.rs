@@ -7,7 +7,6 @@ use crate::grammar::Scalar::Feeder;
 use crate::grammar::Shape::{Either, List, Scalar};
 use crate::grammar::{Record, Rule, key};
 use crate::plan::Op;
-use crate::source::{self, step::Reading};
 use crate::yaml::one_or_many;
 
 pub(super) static KIND: StepKind = StepKind {
@@ -19,7 +18,6 @@ pub(super) static KIND: StepKind = StepKind {
         keys: &[],
         rule: Rule::Free,
     },
-    source: Some(Reading::of::<source::Take, source::Value>()),
     compile,
     beside: None,
     example: "

@@ -31,7 +31,6 @@ pub(super) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: None,
     example: "

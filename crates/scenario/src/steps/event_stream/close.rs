@@ -24,7 +24,6 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         keys: &[LABEL, TAGS, AT, TIMEOUT],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: None,
     example: "

@@ -32,11 +32,10 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
             TIMEOUT,
             EXTRACT,
             MEASURE,
-            key("check", Of(&CHECK), "What must hold of the answer's head, whose status is 200."),
+            key("check", Of(|| &CHECK), "What must hold of the answer's head, whose status is 200."),
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: Some(check_beside),
     example: "

@@ -17,13 +17,12 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         about: "Waits for an event that passes; those that came before and that no step took count, too.",
         verbs: &[key(
             "sse expect",
-            Either(&[Scalar(Word(&["any"])), Of(&EXPECTED_EVENT)]),
+            Either(&[Scalar(Word(&["any"])), Of(|| &EXPECTED_EVENT)]),
             "What must hold of it.",
         )],
         keys: &[LABEL, TAGS, AT, TIMEOUT, EXTRACT, MEASURE],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: None,
     example: "

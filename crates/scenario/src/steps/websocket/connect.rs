@@ -47,11 +47,10 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
             TIMEOUT,
             EXTRACT,
             MEASURE,
-            key("check", Of(&CHECK), "What must hold of the answer, whose status is 101."),
+            key("check", Of(|| &CHECK), "What must hold of the answer, whose status is 101."),
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: None,
     example: "

@@ -19,7 +19,6 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         keys: &[LABEL, TAGS, AT, TIMEOUT, EXTRACT, MEASURE],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: None,
     example: "
@@ -28,7 +27,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
 ",
 };
 
-pub(super) const EXPECTED: Shape = Either(&[Scalar(Word(&["any"])), Of(&EXPECTED_MESSAGE)]);
+pub(super) const EXPECTED: Shape = Either(&[Scalar(Word(&["any"])), Of(|| &EXPECTED_MESSAGE)]);
 
 static EXPECTED_MESSAGE: Record = Record {
     what: "an expected message",

@@ -31,7 +31,6 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: None,
     example: "

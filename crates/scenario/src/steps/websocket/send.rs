@@ -34,7 +34,6 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
         ],
         rule: Rule::Free,
     },
-    source: None,
     compile,
     beside: None,
     example: "
@@ -44,7 +43,7 @@ pub(in crate::steps) static KIND: StepKind = StepKind {
 ",
 };
 
-const MESSAGE: Shape = Either(&[Scalar(Template), Of(&KINDS_OF_MESSAGE)]);
+const MESSAGE: Shape = Either(&[Scalar(Template), Of(|| &KINDS_OF_MESSAGE)]);
 
 static KINDS_OF_MESSAGE: Record = Record {
     what: "a message",
