@@ -131,11 +131,6 @@ pub(crate) const fn key(name: &'static str, shape: Shape, about: &'static str) -
     Key { name, about, shape, required: false }
 }
 
-/// A key that must be there.
-pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static str) -> Key {
-    Key { name, about, shape, required: true }
-}
-
 impl Record {
     pub(crate) fn all_keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
         self.verbs.iter().chain(self.keys)

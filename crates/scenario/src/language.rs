@@ -131,7 +131,7 @@ record! {
     /// A bound that decides pass or fail, with more about it.
     pub(crate) struct Objective("objective", "an objective") {
         objective (required): kinds::Objective = "The bound, like `p99 < 50ms`.",
-        abort_early as "abort early": Bool =
+        abort_early: Bool as "abort early" =
             "End the run as failed as soon as this is unreachable; `false` by default.",
     }
 }
@@ -172,7 +172,7 @@ record! {
     /// What one virtual user does, from the first step to the last.
     pub(crate) struct Session("session", "a session") {
         weight: Whole<0> = "How often this kind is chosen, against the sum of all; 1 by default.",
-        keep_cookies as "keep cookies": Bool =
+        keep_cookies: Bool as "keep cookies" =
             "Whether a user of a closed load keeps cookies from one session to the next; false by default.",
         steps (required): Steps = "What is done, in order.",
     }
@@ -196,7 +196,7 @@ mod tests {
     fn visit_shape(shape: &'static Shape, seen: &mut Vec<&'static Record>) {
         match shape {
             Of(record) => visit(record(), seen),
-            Step => steps::kinds().for_each(|kind| visit(&kind.record, seen)),
+            Step => steps::kinds().for_each(|kind| visit(kind.record(), seen)),
             Map(_, inner) | List(inner, _) => visit_shape(inner, seen),
             Either(shapes) => shapes.iter().for_each(|shape| visit_shape(shape, seen)),
             Scalar(_) | Tree => {}

@@ -42,7 +42,7 @@ fn shape(shape: &Shape, definitions: &mut Definitions) -> Value {
                 // Present before its content is made, because steps stand in steps.
                 definitions.insert("step".into(), Value::Null);
                 let kinds: Vec<Value> =
-                    steps::kinds().map(|kind| reference(&kind.record, definitions)).collect();
+                    steps::kinds().map(|kind| reference(kind.record(), definitions)).collect();
                 definitions.insert("step".into(), json!({ "type": "object", "oneOf": kinds }));
             }
             json!({ "$ref": "#/$defs/step" })

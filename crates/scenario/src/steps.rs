@@ -82,7 +82,7 @@ pub(crate) static STEPS: Shape = Shape::List(&Shape::Step, 1);
 /// A kind of step.
 pub(crate) struct StepKind {
     /// Its verbs and keys: files are checked by them, and the JSON Schema is made from them.
-    pub(crate) record: Record,
+    record: fn() -> &'static Record,
     /// Adds its operations to the session.
     compile: fn(&mut Session<'_, '_>, &Step<'_>),
     /// Reports what cannot stand beside such steps in a scenario.
@@ -110,7 +110,7 @@ pub(crate) fn kinds() -> impl Iterator<Item = &'static StepKind> {
 /// nobody knows what it does is looked at as well.
 pub(crate) fn keys(step: &Node) -> impl Iterator<Item = &'static Key> {
     let kind = Step::of(step).map(|step| step.kind);
-    kind.into_iter().chain(kinds()).flat_map(|kind| kind.record.all_keys())
+    kind.into_iter().chain(kinds()).flat_map(|kind| kind.record().all_keys())
 }
 
 /// What is spoken where URLs begin so; none is HTTP.
@@ -133,7 +133,7 @@ pub(crate) fn has_values(key: &str) -> bool {
                 | Shape::Map(_, Shape::Either([Shape::Scalar(Scalar::Template), ..]))
         )
     };
-    kinds().flat_map(|kind| kind.record.all_keys()).any(|known| known.name == key && is_such(&known.shape))
+    kinds().flat_map(|kind| kind.record().all_keys()).any(|known| known.name == key && is_such(&known.shape))
 }
 
 /// Reports what cannot stand beside steps of each kind.
@@ -141,12 +141,19 @@ pub(crate) fn check_beside(whole: &Whole<'_>) {
     kinds().filter_map(|kind| kind.beside).for_each(|check| check(whole));
 }
 
+impl StepKind {
+    /// Its verbs and keys.
+    pub(crate) fn record(&self) -> &'static Record {
+        (self.record)()
+    }
+}
+
 impl<'n> Step<'n> {
     /// The step at a node; none if nobody knows what it does.
     pub(crate) fn of(node: &'n Node) -> Option<Self> {
         let mut steps = node.entries().iter().filter_map(|(verb, value)| {
             let name = verb.text()?;
-            let kind = kinds().find(|kind| kind.record.verbs.iter().any(|verb| verb.name == name))?;
+            let kind = kinds().find(|kind| kind.record().verbs.iter().any(|verb| verb.name == name))?;
             Some(Step { kind, node, verb, value })
         });
         let first = steps.next()?;
@@ -157,7 +164,7 @@ impl<'n> Step<'n> {
 
     /// Whether its kind has a key of this name.
     pub(crate) fn has_key(&self, name: &str) -> bool {
-        self.kind.record.keys.iter().any(|key| key.name == name)
+        self.kind.record().keys.iter().any(|key| key.name == name)
     }
 
     /// The value of a key.
@@ -186,8 +193,8 @@ impl Session<'_, '_> {
         }
         self.extractions(step.get("extract"));
         self.checks(step.get("check"));
-        self.inner(step, "steps", true);
-        self.inner(step, "else", true);
+        self.inner(step.get("steps"), true);
+        self.inner(step.get("else"), true);
     }
 }
 
@@ -215,7 +222,7 @@ mod tests {
     #[test]
     fn every_example_shows_its_kind_and_loads_without_a_warning() {
         for kind in kinds() {
-            let name = kind.record.schema;
+            let name = kind.record().schema;
             assert!(is_in(kind.example, kind), "{name}");
             let steps = kind.example.replace('\n', "\n      ");
             let feeders =
@@ -235,7 +242,7 @@ mod tests {
             reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
         for kind in kinds() {
             let is_shown = blocks.iter().any(|block| is_in(block, kind));
-            assert!(is_shown, "docs/scenario.md has no example with {}", kind.record.what);
+            assert!(is_shown, "docs/scenario.md has no example with {}", kind.record().what);
         }
     }
 }

@@ -57,6 +57,8 @@ plain! {
     Template: Template => &'n Node = |_, node| Some(node);
     /// A bound; what it is about is known later.
     Objective: Objective => &'n Node = |_, node| Some(node);
+    /// A value: an expression keeps its type.
+    Value: Value => &'n Node = |_, node| Some(node);
     /// The name of a variable, which is set here.
     Variable: Variable => &'n Node = |_, node| Some(node);
 }
@@ -177,6 +179,11 @@ macro_rules! words {
             }
         }
     };
+}
+
+nodes! {
+    /// Anything that JSON can express.
+    pub(crate) Tree = Shape::Tree;
 }
 
 pub(crate) use {nodes, words};

@@ -105,6 +105,29 @@ macro_rules! declared {
     (rule $rule:expr) => {
         $rule
     };
+    // a key that several records have
+    (described $shared:ident) => {
+        $shared
+    };
+    (entry $shared:tt) => {
+        $shared
+    };
+    (entry $name:tt $(($required:ident))?: $shape:expr, $about:expr) => {
+        $crate::grammar::Key {
+            name: $name,
+            about: $about,
+            shape: $shape,
+            required: $crate::grammar::record::declared!(is_required $($required)?),
+        }
+    };
+    (described $field:ident $(($required:ident))?: $(as $key:literal)? $shape:expr, $about:expr) => {
+        $crate::grammar::Key {
+            name: $crate::grammar::record::declared!(key $field $($key)?),
+            about: $about,
+            shape: $shape,
+            required: $crate::grammar::record::declared!(is_required $($required)?),
+        }
+    };
 }
 
 /// Declares a mapping: each key with what may stand there, and what it is about.
@@ -113,20 +136,25 @@ macro_rules! declared {
 ///
 /// ```text
 /// record! {
-///     /// Another rate for a while, at the end of every period.
-///     pub(crate) struct Spike("spike", "a spike") {
-///         rate (required): OneRate = "The rate of a spike.",
-///         length as "for" (required): Time = "Length of a spike.",
+///     /// Does its steps several times.
+///     struct Repeat("repeat", "a repeat step") [repeat: Number = "How often."] {
+///         LABEL,
+///         counter: Variable as "as" = "Variable that counts the rounds, from 0.",
+///         steps (required): Steps = "What is done.",
 ///     }
 /// }
 /// ```
 ///
-/// With shapes it is only the description: `static SPIKE(…) { "rate" (required): Scalar(Rate) = …, }`.
+/// In brackets stands the verb of a step. A name alone is a [key](super::Key) that other records have, too, and no field.
+///
+/// With shapes it is only the description: `static SPIKE(…) { "rate" (required): Scalar(Rate) => …, }`.
 macro_rules! record {
     (
         $(#[doc = $about:literal])+
-        $vis:vis struct $name:ident($schema:literal, $what:literal $(, $rule:expr)?) {
-            $( $field:ident $(as $key:literal)? $(($required:ident))?: $kind:ty = $key_about:expr, )*
+        $vis:vis struct $name:ident($schema:literal, $what:literal $(, $rule:expr)?)
+        $([ $verb:ident: $verb_kind:ty $(as $verb_key:literal)? = $verb_about:expr ])?
+        {
+            $( $field:ident $(($required:ident))? $(: $kind:ty $(as $key:literal)? = $key_about:expr)?, )*
         }
     ) => {
         $(#[doc = $about])+
@@ -134,36 +162,45 @@ macro_rules! record {
             /// All of it.
             #[allow(dead_code, reason = "not every record is pointed at as a whole")]
             pub(crate) node: &'n $crate::yaml::Node,
-            $( pub(crate) $field: $crate::grammar::record::At<'n, $kind>, )*
+            $( pub(crate) $verb: $crate::grammar::record::At<'n, $verb_kind>, )?
+            $( $( pub(crate) $field: $crate::grammar::record::At<'n, $kind>, )? )*
         }
 
         impl<'n> $crate::grammar::record::Kind<'n> for $name<'n> {
             const SHAPE: $crate::grammar::Shape = $crate::grammar::Shape::Record($name::record);
             type Value = Self;
 
+            #[allow(unused_variables, reason = "a record may have no fields")]
             fn read(node: &'n $crate::yaml::Node, reader: &$crate::reader::Reader<'_>) -> Option<Self> {
+                #[allow(unused_imports, reason = "the same")]
                 use $crate::grammar::record::{At, declared};
-                Some($name { node, $( $field: At::read(node, declared!(key $field $($key)?), reader), )* })
+                Some($name {
+                    node,
+                    $( $verb: At::read(node, declared!(key $verb $($verb_key)?), reader), )?
+                    $( $( $field: At::<$kind>::read(node, declared!(key $field $($key)?), reader), )? )*
+                })
             }
         }
 
         impl<'n> $name<'n> {
             /// Its description.
             $vis fn record() -> &'static $crate::grammar::Record {
+                #[allow(unused_imports, reason = "the same")]
                 use $crate::grammar::record::{Kind, declared, unindented};
-                use $crate::grammar::{Key, Record};
                 const {
-                    &Record {
+                    &$crate::grammar::Record {
                         what: $what,
                         schema: $schema,
                         about: unindented(concat!($($about),+)),
-                        verbs: &[],
-                        keys: &[ $( Key {
-                            name: declared!(key $field $($key)?),
-                            about: $key_about,
-                            shape: <$kind as Kind<'n>>::SHAPE,
-                            required: declared!(is_required $($required)?),
-                        }, )* ],
+                        verbs: &[ $(
+                            declared!(described $verb: $(as $verb_key)? <$verb_kind as Kind<'n>>::SHAPE, $verb_about),
+                        )? ],
+                        keys: &[ $(
+                            declared!(
+                                described $field $(($required))?
+                                $(: $(as $key)? <$kind as Kind<'n>>::SHAPE, $key_about)?
+                            ),
+                        )* ],
                         rule: declared!(rule $($rule)?),
                     }
                 }
@@ -172,8 +209,10 @@ macro_rules! record {
     };
     (
         $(#[doc = $about:literal])+
-        $vis:vis static $name:ident($schema:literal, $what:literal $(, $rule:expr)?) {
-            $( $key:tt $(($required:ident))?: $shape:expr => $key_about:expr, )*
+        $vis:vis static $name:ident($schema:literal, $what:literal $(, $rule:expr)?)
+        $([ $verb:tt: $verb_shape:expr => $verb_about:expr ])?
+        {
+            $( $key:tt $(($required:ident))? $(: $shape:expr => $key_about:expr)?, )*
         }
     ) => {
         $(#[doc = $about])+
@@ -181,13 +220,10 @@ macro_rules! record {
             what: $what,
             schema: $schema,
             about: $crate::grammar::record::unindented(concat!($($about),+)),
-            verbs: &[],
-            keys: &[ $( $crate::grammar::Key {
-                name: $key,
-                about: $key_about,
-                shape: $shape,
-                required: $crate::grammar::record::declared!(is_required $($required)?),
-            }, )* ],
+            verbs: &[ $( $crate::grammar::key($verb, $verb_shape, $verb_about), )? ],
+            keys: &[ $(
+                $crate::grammar::record::declared!(entry $key $(($required))? $(: $shape, $key_about)?),
+            )* ],
             rule: $crate::grammar::record::declared!(rule $($rule)?),
         };
     };

@@ -42,7 +42,7 @@ record! {
     /// A scenario, with settings of its own.
     pub(crate) struct Variant("variant", "a scenario to compare") {
         scenario (required): Text = "A file, relative to this one, or the name of a shipped scenario.",
-        if_installed as "if installed": Bool =
+        if_installed: Bool as "if installed" =
             "Whether it is left out, and told so, where a program of its stores is not installed; false by default.",
         set: ItsSettings = "Settings of that scenario: `NAME: VALUE`.",
     }

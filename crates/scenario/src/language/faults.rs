@@ -30,10 +30,10 @@ record! {
         bandwidth: Bandwidth = "Of `slow`: bytes each second that pass in each direction of a connection.",
         share: Share = "Of `cut`: only new connections are reset, and of them this share; those that there are stay.",
         disk: Size = "Of `fill`: size of that disk; 512 MiB by default.",
-        restart_after as "restart after": Time =
+        restart_after: Time as "restart after" =
             "After `kill` or `stop`: when it is started again, at the same address and with its data; else it stays \
              down.",
-        length as "for": Time = "How long a fault lasts whose processes go on.",
+        length: Time as "for" = "How long a fault lasts whose processes go on.",
         when: Bool = "Whether the fault happens; an expression over settings.",
     }
 }

@@ -16,15 +16,15 @@ record! {
         waiting: Whole<0> =
             "Sessions that may wait for a connection or another session's end; more are dropped. As many as 256 MiB \
              hold by default.",
-        in_flight as "in flight": Whole<1> =
+        in_flight: Whole<1> as "in flight" =
             "Arrived sessions in flight; without it, connections are the limit. Users are their own limit.",
-        at_limit as "at limit": AtLimit =
+        at_limit: AtLimit as "at limit" =
             "What an arrival does when that many sessions are in flight: `wait` (default; it counts) or `drop`.",
-        connect_timeout as "connect timeout": Time = "Longest time to make a connection; 5s by default.",
+        connect_timeout: Time as "connect timeout" = "Longest time to make a connection; 5s by default.",
         body: Size = "Largest answer body that is kept; 16MiB by default.",
         drain: Time = "Longest wait for requests under way at the end; 10s by default.",
         sessions: Whole<1> = "Sessions that begin, warm-up included; the load is over when they have ended.",
-        keep_alive as "keep alive": Bool = "Whether a connection carries one request after another; true by default.",
+        keep_alive: Bool as "keep alive" = "Whether a connection carries one request after another; true by default.",
         pipeline: Whole<1> =
             "Requests at once on a connection, of as many sessions (HTTP/1.1 pipelining); 1 by default, at most \
              1024.",

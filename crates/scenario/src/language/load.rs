@@ -17,7 +17,7 @@ record! {
         spacing: Spacing =
             "Open: time between arrivals, always the same (default), or Poisson, as from many independent users.",
         ramp: Time = "From nothing evenly up to the full level; not measured.",
-        warm_up as "warm-up": Time = "At the full level, not measured.",
+        warm_up: Time as "warm-up" = "At the full level, not measured.",
         hold: Time = "At the full level, measured.",
         phases: List<Phase<'n>> = "Instead of ramp, warm-up and hold: any phases, one after another.",
         sessions: Loads =
@@ -29,7 +29,7 @@ record! {
     /// A stretch of the load at one level, or evenly from one to another.
     pub(crate) struct Phase("phase", "a phase", Rule::AtMostOneOf(&["users", "rate"])) {
         name: Text = "Its name in results and objectives; made from its level by default, like `hold 500/s`.",
-        length as "for": Time = "How long it is; needed unless its rates come from a file.",
+        length: Time as "for" = "How long it is; needed unless its rates come from a file.",
         users: Users = "Closed: `50`, `10 to 100`, or `10 to 100 in 4 steps`.",
         rate: AnyRate<'n> = "Open: `50/s`, `10/s to 100/s`, `10/s to 100/s in 4 steps`, a sine, or a file of rates.",
         spike: Spike<'n> = "Open: what the rate jumps to, again and again.",
@@ -61,7 +61,7 @@ record! {
         sine: Sine<'n> = "Swings around a mean.",
         file: Text =
             "A CSV file, relative to the scenario, with the columns seconds and rate (sessions each second).",
-        between_rows as "between rows": BetweenRows =
+        between_rows: BetweenRows as "between rows" =
             "A file's rate stays until the next row (`hold`, the default), or changes evenly to it (`line`).",
     }
 }
@@ -80,6 +80,6 @@ record! {
     pub(crate) struct Spike("spike", "a spike") {
         rate (required): OneRate = "The rate of a spike.",
         every (required): Time = "From the end of one spike to the end of the next.",
-        length as "for" (required): Time = "Length of a spike.",
+        length (required): Time as "for" = "Length of a spike.",
     }
 }

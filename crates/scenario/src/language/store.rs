@@ -24,7 +24,7 @@ record! {
              servers, 1 to 16, each with a part of the keys. One by default, three for `cluster`.",
         cluster: Bool = "Redis, Valkey: whether its nodes, at least 3, are one Redis Cluster.",
         replicas: Whole<0> = "Of a `cluster`: replicas of each node, 0 (default) to 2.",
-        failover_after as "failover after": Time =
+        failover_after: Time as "failover after" =
             "Of a `cluster`: how long a node is silent before the others hold it for dead; 2s by default.",
         threads: Whole<1> =
             "Redis, Valkey: I/O threads. KeyDB, Dragonfly, memcached: threads that serve. Of each node; by default \
@@ -40,21 +40,21 @@ record! {
         url: Text = "All but Cassandra and Kafka: where it is; then nothing is started.",
         addresses: Texts = "Cassandra, Kafka: HOST:PORT of some of its nodes; then nothing is started.",
         when: Bool = "Whether it is there, with settings: `${store == 'cassandra'}`; else true.",
-        ready_within as "ready within": Time = "Longest time until all of it is ready; 3m by default.",
+        ready_within: Time as "ready within" = "Longest time until all of it is ready; 3m by default.",
     }
 }
 
 record! {
     /// How a store of Redis' kind keeps its data on disk.
     pub(crate) struct Persistence("persistence", "a persistence") {
-        append_only as "append only": AppendOnly =
+        append_only: AppendOnly as "append only" =
             "When its append-only file is synced: before each answer, every second, when the operating system wants \
              to (`no`); or there is none. By default as `durability` says.",
         snapshots: Text =
             "Pairs of seconds and changes after which a snapshot is written: `60 1000 300 10`; `off` by default.",
-        rewrite_at as "rewrite at": Size =
+        rewrite_at: Size as "rewrite at" =
             "Size from which the append-only file is rewritten; as the product has it by default, 64MiB.",
-        rewrite_growth as "rewrite growth": Text =
+        rewrite_growth: Text as "rewrite growth" =
             "How much it grows until it is rewritten again: `100%`, as is the default of the product, or `off`.",
     }
 }

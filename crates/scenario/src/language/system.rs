@@ -64,9 +64,9 @@ record! {
             "When the system answers a write: on disk, with the operating system, or in memory.",
         health: Text = "Path that answers 200 when the system is ready: short for `ready: {path: …}`.",
         ready: Ready<'n> = "Of `command`: what says that it is ready; by default that it accepts connections.",
-        ready_within as "ready within": Time = "Longest time until it is; 60s by default.",
+        ready_within: Time as "ready within" = "Longest time until it is; 60s by default.",
         resolve: Resolve = RESOLVE,
-        connect_to as "connect to": Text = CONNECT_TO,
+        connect_to: Text as "connect to" = CONNECT_TO,
         proxy: Text = PROXY,
         tls: Tls<'n> = "Options of TLS for an `https` URL.",
         http: HttpVersion = HTTP,
@@ -111,7 +111,7 @@ record! {
     pub(crate) struct Tls("tls", "a block of TLS settings") {
         insecure: Bool = "Accept any certificate; false by default.",
         ca: Text = "A PEM file, relative to the scenario, of the only authorities trusted; else the machine's.",
-        server_name as "server name": Text =
+        server_name: Text as "server name" =
             "The name that the certificate must have and that is asked for; the URL's host by default.",
         certificate: Text =
             "A PEM file, relative to the scenario, with the load generator's own certificate, for a server that \

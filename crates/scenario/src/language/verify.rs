@@ -58,7 +58,7 @@ record! {
 record! {
     /// A number within an answer.
     pub(crate) struct Count("count", "a count") {
-        path as "GET" (required): Template = "Path, begun with a slash.",
+        path (required): Template as "GET" = "Path, begun with a slash.",
         json: JsonPath = "Where the number stands; without it the answer is the number.",
     }
 }
@@ -66,16 +66,16 @@ record! {
 record! {
     /// Asked once, or for each row of a feeder, page by page.
     pub(crate) struct Contents("contents", "a question for contents") {
-        each as "for": Either<Text, Numbers<'n>> =
+        each: Either<Text, Numbers<'n>> as "for" =
             "A feeder: asked once for each different row, whose columns are variables; or numbers.",
-        paths as "GET" (required): Paths =
+        paths (required): Paths as "GET" =
             "Path, begun with a slash; or several, all of which are asked.",
         items (required): JsonPath = "Where contents stand in an answer, like $[*].payload.",
         copies: Regex =
             "What a system stores in several places: the first group of this in a content is how many; 1 where it is \
              not found.",
         next: Next<'n> = "Where an answer names the next page; the last one names none.",
-        parameter as "as": Text = "Query parameter that hands it back; without it, it is the next path itself.",
+        parameter: Text as "as" = "Query parameter that hands it back; without it, it is the next path itself.",
     }
 }
 

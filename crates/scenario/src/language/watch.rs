@@ -31,7 +31,7 @@ record! {
              words: `tidemark agent` is started there, and looks at that machine, and at a process of it where one \
              is named.",
         program: Text = "Of `agent`: what tidemark is called there; `tidemark` by default.",
-        called as "as": Text = "What it is called in reports and faults, `system` too where that is at a URL.",
+        called: Text as "as" = "What it is called in reports and faults, `system` too where that is at a URL.",
         faults: Bool =
             "Whether faults (`freeze`, `stop`, `kill`) may be aimed at it; its processes must be of the same user. \
              False by default.",

@@ -14,7 +14,7 @@ use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key};
+use crate::grammar::record::record;
 use crate::plan::{AerospikeRequest, Ask};
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
@@ -58,45 +58,30 @@ static REQUESTS: [(&str, Action, Takes); 11] = [
     ("delete", Action::Delete, Takes::Nothing),
 ];
 
+record! {
+    /// Asks Aerospike for something about one record, and waits for its reply (docs/aerospike.md).
+    static AEROSPIKE("aerospike", "a request to Aerospike") [
+        "aerospike": List(&Scalar(TemplateText), 1) =>
+            "What is done, the record's set and key, and its bins: `[get, people, \"k:${n}\"]`, `[put, people, KEY, \
+             BIN, VALUE]`."
+    ] {
+        LABEL, TAGS, AT, LEDGER,
+        "expires": Scalar(TemplateText) =>
+            "Of a write: in how many seconds the record expires; 0, the default, as the namespace has it, -1 never, \
+             -2 as before.",
+        "generation": Scalar(TemplateText) =>
+            "Of a write: the generation that the record must have, as `extract: {g: {header: generation}}` has it; \
+             else it is not done.",
+        INSERT, WRITE, READ, TIMEOUT, EXTRACT,
+        "check": Of(|| &CHECK) =>
+            "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not done, 500 for an \
+             error. The body is the value of one bin, or a JSON object of several; headers are `generation`, \
+             `expires` and `code`.",
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a request to Aerospike",
-        schema: "aerospike",
-        about: "Asks Aerospike for something about one record, and waits for its reply (docs/aerospike.md).",
-        verbs: &[key(
-            "aerospike",
-            List(&Scalar(TemplateText), 1),
-            "What is done, the record's set and key, and its bins: `[get, people, \"k:${n}\"]`, `[put, people, KEY, BIN, VALUE]`.",
-        )],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            LEDGER,
-            key(
-                "expires",
-                Scalar(TemplateText),
-                "Of a write: in how many seconds the record expires; 0, the default, as the namespace has it, -1 never, -2 as before.",
-            ),
-            key(
-                "generation",
-                Scalar(TemplateText),
-                "Of a write: the generation that the record must have, as `extract: {g: {header: generation}}` has it; else it is not done.",
-            ),
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            EXTRACT,
-            key(
-                "check",
-                Of(|| &CHECK),
-                "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not done, 500 for an error. The body \
-                 is the value of one bin, or a JSON object of several; headers are `generation`, `expires` and `code`.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
+    record: || &AEROSPIKE,
     compile,
     beside: Some(check_beside),
     example: "

@@ -9,39 +9,26 @@ use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::{Record as Of, Scalar, Tree};
-use crate::grammar::{Record, Rule, key};
+use crate::grammar::record::record;
 use crate::plan::{Ask, CALL, Call, HttpVersion};
 use crate::reader::Reader;
 use crate::template::Template;
 use crate::yaml::{Content, Node};
 
+record! {
+    /// Calls a method over a WebSocket that many sessions share, and waits for its answer (docs/rpc.md).
+    static CALL_STEP("call", "a call") ["CALL": Scalar(Text) => "The method: `service.method`."] {
+        LABEL, TAGS, AT,
+        "args": Tree =>
+            "Its arguments as JSON: a list has all of them, anything else is the only one; none by default.",
+        LEDGER, TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) =>
+            "What must hold of the answer: its status is 200, or the code of the failure, whose words are the body.",
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a call",
-        schema: "call",
-        about: "Calls a method over a WebSocket that many sessions share, and waits for its answer (docs/rpc.md).",
-        verbs: &[key("CALL", Scalar(Text), "The method: `service.method`.")],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            key(
-                "args",
-                Tree,
-                "Its arguments as JSON: a list has all of them, anything else is the only one; none by default.",
-            ),
-            LEDGER,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key(
-                "check",
-                Of(|| &CHECK),
-                "What must hold of the answer: its status is 200, or the code of the failure, whose words are the body.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
+    record: || &CALL_STEP,
     compile,
     beside: Some(check_beside),
     example: "

@@ -5,11 +5,12 @@ use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
+use super::statement::WITH;
 use super::{Step, StepKind, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key};
+use crate::grammar::record::record;
 use crate::plan::Ask;
 
 pub(super) static SPOKEN: Spoken = Spoken {
@@ -20,37 +21,21 @@ pub(super) static SPOKEN: Spoken = Spoken {
     step: "cql: …",
 };
 
+record! {
+    /// Has Cassandra execute a statement, which is prepared once for each connection, and waits for its rows
+    /// (docs/cql.md).
+    static CQL("cql", "a statement of CQL") [
+        "cql": Scalar(Template) => "The statement: `SELECT v FROM t WHERE k = ?`. No variable stands in it."
+    ] {
+        WITH, LABEL, TAGS, AT, LEDGER, INSERT, WRITE, READ, TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) =>
+            "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. \
+             The body is a JSON array of objects.",
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a statement of CQL",
-        schema: "cql",
-        about: "Has Cassandra execute a statement, which is prepared once for each connection, and waits for its rows (docs/cql.md).",
-        verbs: &[key(
-            "cql",
-            Scalar(Template),
-            "The statement: `SELECT v FROM t WHERE k = ?`. No variable stands in it.",
-        )],
-        keys: &[
-            statement::WITH,
-            LABEL,
-            TAGS,
-            AT,
-            LEDGER,
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key(
-                "check",
-                Of(|| &CHECK),
-                "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. The body \
-                 is a JSON array of objects.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
+    record: || &CQL,
     compile,
     beside: Some(check_beside),
     example: "

@@ -6,21 +6,21 @@ use crate::expr::parse::is_name;
 use crate::expr::{Expr, Node as Tree, function};
 use crate::grammar::Scalar::{Each, Number};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key, required};
+use crate::grammar::record::record;
 use crate::pieces;
 
+record! {
+    /// Does its steps for each item of a list.
+    static EACH("each", "an each step") [
+        "each": Scalar(Each) => "`NAME in LIST`: the variable that gets the item, and the list."
+    ] {
+        "limit": Scalar(Number) => "How many at most, from the first.",
+        "steps" (required): STEPS => "What is done.",
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "an each step",
-        schema: "each",
-        about: "Does its steps for each item of a list.",
-        verbs: &[key("each", Scalar(Each), "`NAME in LIST`: the variable that gets the item, and the list.")],
-        keys: &[
-            key("limit", Scalar(Number), "How many at most, from the first."),
-            required("steps", STEPS, "What is done."),
-        ],
-        rule: Rule::Free,
-    },
+    record: || &EACH,
     compile,
     beside: None,
     example: "
@@ -64,7 +64,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let value = Tree::Item(Box::new([Tree::Variable(list), Tree::Variable(index)]));
     session.counted(index, Expr::new(times), |session| {
         session.assign(item, Expr::new(value));
-        session.inner(step.node, "steps", true);
+        session.inner(step.get("steps"), true);
     });
 }
 

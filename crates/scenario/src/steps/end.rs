@@ -4,18 +4,17 @@ use super::{Step, StepKind};
 use crate::compile::Session;
 use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key};
+use crate::grammar::record::record;
 use crate::plan::Op;
 
+record! {
+    /// Ends the session here.
+    static END("end", "an end step") ["end": Scalar(Word(&["session"])) => "What ends."] {
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "an end step",
-        schema: "end",
-        about: "Ends the session here.",
-        verbs: &[key("end", Scalar(Word(&["session"])), "What ends.")],
-        keys: &[],
-        rule: Rule::Free,
-    },
+    record: || &END,
     compile,
     beside: None,
     example: "

@@ -4,23 +4,21 @@ use super::{STEPS, Step, StepKind};
 use crate::compile::Session;
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key, required};
+use crate::grammar::record::record;
 use crate::plan::{GROUPS_DEEP, Op};
 use crate::yaml::Node;
 
+record! {
+    /// Does its steps, and tells the time of all of them together.
+    static GROUP("group", "a group step") [
+        "group": Scalar(Text) => "Name in the report; groups of the same name are counted together."
+    ] {
+        "steps" (required): STEPS => "What is done.",
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a group step",
-        schema: "group",
-        about: "Does its steps, and tells the time of all of them together.",
-        verbs: &[key(
-            "group",
-            Scalar(Text),
-            "Name in the report; groups of the same name are counted together.",
-        )],
-        keys: &[required("steps", STEPS, "What is done.")],
-        rule: Rule::Free,
-    },
+    record: || &GROUP,
     compile,
     beside: None,
     example: "
@@ -44,7 +42,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         return;
     }
     let first = session.ops.len();
-    session.inner(step.node, "steps", true);
+    session.inner(step.get("steps"), true);
     if !session.ops[first..].iter().any(|op| matches!(op, Op::Request(_))) {
         session.reader.sink.error(step.node, "a group without a request has no time to tell");
     }

@@ -12,7 +12,7 @@ use crate::compile::{Session, Whole};
 use crate::diagnostic::did_you_mean;
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key};
+use crate::grammar::record::record;
 use crate::plan::{Ask, MemcachedCommand, MemcachedWord};
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
@@ -79,46 +79,29 @@ static COMMANDS: [(&str, &[Takes], &str, Form); 26] = [
     ("shutdown", &[], "", Form::Word),
 ];
 
+record! {
+    /// Sends a command to memcached, and waits for its reply (docs/memcached.md).
+    static MEMCACHED("memcached", "a command of memcached") [
+        "memcached": List(&Scalar(TemplateText), 1) =>
+            "The command and its words, without lengths: `[get, \"k:${n}\"]`, `[set, KEY, VALUE]`, `[mg, KEY, v, \
+             t]`."
+    ] {
+        LABEL, TAGS, AT, LEDGER,
+        "flags": Scalar(TemplateText) =>
+            "Number that is kept with what `set` and the other commands that store keep; 0 by default.",
+        "expires": Scalar(TemplateText) =>
+            "When what `set` and the other commands that store keep expires: seconds, or from 30 days on a Unix \
+             time; 0, the default, is never.",
+        INSERT, WRITE, READ, TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) =>
+            "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not stored, 500 for an \
+             error. The body is the value; headers are `flags` and `cas` of an item, or the letters that a meta \
+             command returns.",
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a command of memcached",
-        schema: "memcached",
-        about: "Sends a command to memcached, and waits for its reply (docs/memcached.md).",
-        verbs: &[key(
-            "memcached",
-            List(&Scalar(TemplateText), 1),
-            "The command and its words, without lengths: `[get, \"k:${n}\"]`, `[set, KEY, VALUE]`, `[mg, KEY, v, t]`.",
-        )],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            LEDGER,
-            key(
-                "flags",
-                Scalar(TemplateText),
-                "Number that is kept with what `set` and the other commands that store keep; 0 by default.",
-            ),
-            key(
-                "expires",
-                Scalar(TemplateText),
-                "When what `set` and the other commands that store keep expires: seconds, or from 30 days on a Unix time; 0, the default, is never.",
-            ),
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key(
-                "check",
-                Of(|| &CHECK),
-                "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not stored, 500 for an error. \
-                 The body is the value; headers are `flags` and `cas` of an item, or the letters that a meta command returns.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
+    record: || &MEMCACHED,
     compile,
     beside: Some(check_beside),
     example: "

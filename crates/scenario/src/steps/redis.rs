@@ -9,9 +9,10 @@ use super::ledger::LEDGER;
 use super::measure::MEASURE;
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
-use crate::grammar::Scalar::{Duration, Template, Whole as Number};
+use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key, required};
+use crate::grammar::kinds;
+use crate::grammar::record::{Kind, record};
 use crate::plan::{Ask, RedisCommand, System, SystemOrigin, Wait};
 use crate::reader::Reader;
 use crate::store_facts::store_facts;
@@ -44,41 +45,22 @@ const NOT_ONE_REPLY: [&str; 9] = [
 ];
 /// Commands after which a connection is another one than it was when it was made.
 const CHANGING: [&[&str]; 4] = [&["CLIENT", "REPLY"], &["HELLO"], &["RESET"], &["QUIT"]];
+record! {
+    /// Sends a command to a server that speaks Redis' protocol, and waits for its reply (docs/redis.md).
+    static REDIS("redis", "a command of Redis") [
+        "redis": List(&Scalar(Template), 1) => "The command and its arguments: `[SET, \"k:${n}\", \"${value}\"]`."
+    ] {
+        LABEL, TAGS, AT, LEDGER, INSERT, WRITE, READ, TIMEOUT, EXTRACT, MEASURE,
+        "wait": WaitFor::SHAPE =>
+            "Redis' WAIT behind the command, on the same connection: answered only once so many replicas have it.",
+        "check": Of(|| &CHECK) =>
+            "What must hold of the reply: its status is 200, 204 where it is nil, 500 where it is an error. The body \
+             is its text, JSON where it is an array or a map.",
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a command of Redis",
-        schema: "redis",
-        about: "Sends a command to a server that speaks Redis' protocol, and waits for its reply (docs/redis.md).",
-        verbs: &[key(
-            "redis",
-            List(&Scalar(Template), 1),
-            "The command and its arguments: `[SET, \"k:${n}\", \"${value}\"]`.",
-        )],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            LEDGER,
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key(
-                "wait",
-                Of(|| &WAIT),
-                "Redis' WAIT behind the command, on the same connection: answered only once so many replicas have it.",
-            ),
-            key(
-                "check",
-                Of(|| &CHECK),
-                "What must hold of the reply: its status is 200, 204 where it is nil, 500 where it is an error. The body is its \
-                 text, JSON where it is an array or a map.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
+    record: || &REDIS,
     compile,
     beside: Some(check_beside),
     example: "
@@ -87,22 +69,18 @@ pub(super) static KIND: StepKind = StepKind {
 ",
 };
 
-static WAIT: Record = Record {
-    what: "a wait for replicas",
-    schema: "wait",
-    about: "Replicas that must have a write before it counts as answered; one that fewer have has failed.",
-    verbs: &[],
-    keys: &[
-        required("replicas", Scalar(Number(0)), "How many; 0 is none."),
-        key("within", Scalar(Duration), "For how long the server waits for them; 1s by default."),
-    ],
-    rule: Rule::Free,
-};
+record! {
+    /// Replicas that must have a write before it counts as answered; one that fewer have has failed.
+    struct WaitFor("wait", "a wait for replicas") {
+        replicas (required): kinds::Whole<0> = "How many; 0 is none.",
+        within: kinds::Time = "For how long the server waits for them; 1s by default.",
+    }
+}
 
 fn wait(node: Option<&Node>, reader: &Reader<'_>) -> Option<Wait> {
-    let node = node?;
-    let replicas = node.get("replicas").and_then(|node| reader.whole(node, 0))?;
-    let within = node.get("within").and_then(|node| reader.duration(node)).unwrap_or(WAIT_WITHIN);
+    let said = WaitFor::read(node?, reader)?;
+    let replicas = said.replicas.value?;
+    let within = said.within.value.unwrap_or(WAIT_WITHIN);
     let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX).max(1);
     (replicas > 0).then(|| Wait { replicas: u32::try_from(replicas).unwrap_or(u32::MAX), within_ms })
 }

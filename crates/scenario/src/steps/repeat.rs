@@ -4,21 +4,19 @@ use super::{STEPS, Step, StepKind};
 use crate::compile::Session;
 use crate::grammar::Scalar::{Number, Variable};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key, required};
+use crate::grammar::record::record;
 use crate::slot::Value;
 
+record! {
+    /// Does its steps several times.
+    static REPEAT("repeat", "a repeat step") ["repeat": Scalar(Number) => "How often."] {
+        "as": Scalar(Variable) => "Variable that counts the rounds, from 0.",
+        "steps" (required): STEPS => "What is done.",
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a repeat step",
-        schema: "repeat",
-        about: "Does its steps several times.",
-        verbs: &[key("repeat", Scalar(Number), "How often.")],
-        keys: &[
-            key("as", Scalar(Variable), "Variable that counts the rounds, from 0."),
-            required("steps", STEPS, "What is done."),
-        ],
-        rule: Rule::Free,
-    },
+    record: || &REPEAT,
     compile,
     beside: None,
     example: "
@@ -36,5 +34,5 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         None => session.scope.hidden("round"),
     };
     let possible = !matches!(times.as_constant(), Some(Value::Int(times)) if times <= 0);
-    session.counted_or_refused(round, times, |session| session.inner(step.node, "steps", possible));
+    session.counted_or_refused(round, times, |session| session.inner(step.get("steps"), possible));
 }

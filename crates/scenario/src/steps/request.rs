@@ -7,11 +7,12 @@ use super::auth::AUTH;
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
-use super::upload::{FILE_BODY, OF_FILE, OF_PARTS, PART};
+use super::upload::{FILE_BODY, FormPart, OF_FILE, OF_PARTS};
 use super::{Step, StepKind};
 use crate::compile::{Session, Whole as Experiment, split_origin};
 use crate::grammar::Scalar::{Template, Text, Whole};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
+use crate::grammar::record::Kind as _;
 use crate::grammar::{Key, Keys, Record, Rule, Shape, key};
 use crate::plan::{Ask, HttpRequest, HttpVersion, TargetForm, UploadPiece};
 use crate::source::method_as_sent;
@@ -27,57 +28,55 @@ const OWN_HEADERS: [(&str, &str); 5] = [
     ("expect", "bodies are sent at once"),
 ];
 
+static REQUEST: Record = Record {
+    what: "a request",
+    schema: "request",
+    about: "Sends a request and waits for its answer. The path's holes are percent-encoded.",
+    verbs: &[
+        method("GET"),
+        method("POST"),
+        method("PUT"),
+        method("PATCH"),
+        method("DELETE"),
+        method("HEAD"),
+        method("OPTIONS"),
+        method(OWN_METHOD),
+    ],
+    keys: &[
+        LABEL,
+        TAGS,
+        AT,
+        key("method", Scalar(Text), "Of `REQUEST`: any method, like PURGE or PROPFIND."),
+        QUERY,
+        key(
+            "headers",
+            HEADERS,
+            "Headers; one with a list is sent once for each item, and not at all with none.",
+        ),
+        AUTH,
+        key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
+        key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
+        key(
+            "multipart",
+            Map(Keys::Text("fields"), &Either(&[Scalar(Template), FormPart::SHAPE])),
+            "The body as a form of parts, of which some may be files.",
+        ),
+        key("body", Either(&[Scalar(Template), Of(|| &FILE_BODY)]), "The body as it is, or from a file."),
+        LEDGER,
+        INSERT,
+        WRITE,
+        READ,
+        TIMEOUT,
+        FOLLOW,
+        EXTRACT,
+        MEASURE,
+        key("check", Of(|| &CHECK), "What must hold; without a status check, any status below 400 is right."),
+    ],
+    rule: Rule::AtMostOneOf(&["form", "json", "multipart", "body"]),
+};
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a request",
-        schema: "request",
-        about: "Sends a request and waits for its answer. The path's holes are percent-encoded.",
-        verbs: &[
-            method("GET"),
-            method("POST"),
-            method("PUT"),
-            method("PATCH"),
-            method("DELETE"),
-            method("HEAD"),
-            method("OPTIONS"),
-            method(OWN_METHOD),
-        ],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            key("method", Scalar(Text), "Of `REQUEST`: any method, like PURGE or PROPFIND."),
-            QUERY,
-            key(
-                "headers",
-                HEADERS,
-                "Headers; one with a list is sent once for each item, and not at all with none.",
-            ),
-            AUTH,
-            key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
-            key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
-            key(
-                "multipart",
-                Map(Keys::Text("fields"), &Either(&[Scalar(Template), Of(|| &PART)])),
-                "The body as a form of parts, of which some may be files.",
-            ),
-            key("body", Either(&[Scalar(Template), Of(|| &FILE_BODY)]), "The body as it is, or from a file."),
-            LEDGER,
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            FOLLOW,
-            EXTRACT,
-            MEASURE,
-            key(
-                "check",
-                Of(|| &CHECK),
-                "What must hold; without a status check, any status below 400 is right.",
-            ),
-        ],
-        rule: Rule::AtMostOneOf(&["form", "json", "multipart", "body"]),
-    },
+    record: || &REQUEST,
     compile,
     beside: Some(check_beside),
     example: "

@@ -2,19 +2,19 @@
 
 use super::{Step, StepKind};
 use crate::compile::Session;
+use crate::grammar::Keys;
 use crate::grammar::Scalar::Value;
 use crate::grammar::Shape::{Map, Scalar};
-use crate::grammar::{Keys, Record, Rule, key};
+use crate::grammar::record::record;
+
+record! {
+    /// Sets variables of the session.
+    static SET("set", "a set step") ["set": Map(Keys::Variable, &Scalar(Value)) => "Values by variable, in order."] {
+    }
+}
 
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a set step",
-        schema: "set",
-        about: "Sets variables of the session.",
-        verbs: &[key("set", Map(Keys::Variable, &Scalar(Value)), "Values by variable, in order.")],
-        keys: &[],
-        rule: Rule::Free,
-    },
+    record: || &SET,
     compile,
     beside: None,
     example: "

@@ -5,19 +5,18 @@ use crate::compile::Session;
 use crate::expr::{Expr, Node as Tree};
 use crate::grammar::Scalar::Feeder;
 use crate::grammar::Shape::{Either, List, Scalar};
-use crate::grammar::{Record, Rule, key};
+use crate::grammar::record::record;
 use crate::plan::Op;
 use crate::yaml::one_or_many;
 
+record! {
+    /// Draws the next row of a feeder and sets a variable for each of its columns.
+    static TAKE("take", "a take step") ["take": Either(&[Scalar(Feeder), List(&Scalar(Feeder), 1)]) => "Feeders."] {
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a take step",
-        schema: "take",
-        about: "Draws the next row of a feeder and sets a variable for each of its columns.",
-        verbs: &[key("take", Either(&[Scalar(Feeder), List(&Scalar(Feeder), 1)]), "Feeders.")],
-        keys: &[],
-        rule: Rule::Free,
-    },
+    record: || &TAKE,
     compile,
     beside: None,
     example: "

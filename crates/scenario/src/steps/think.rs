@@ -3,21 +3,20 @@
 use super::{Step, StepKind};
 use crate::compile::Session;
 use crate::expr::{Expr, Node as Tree};
+use crate::grammar::Rule;
 use crate::grammar::kinds::{Either, List, Or, Time};
 use crate::grammar::record::{Kind, record};
-use crate::grammar::{Record, Rule, key};
 use crate::plan::{Op, Pause};
 use crate::sink::Sink;
 
+record! {
+    /// Pauses, as a user does between two requests.
+    static THINK("think", "a think step") ["think": ThinkTime::SHAPE => "How long."] {
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a think step",
-        schema: "think",
-        about: "Pauses, as a user does between two requests.",
-        verbs: &[key("think", ThinkTime::SHAPE, "How long.")],
-        keys: &[],
-        rule: Rule::Free,
-    },
+    record: || &THINK,
     compile,
     beside: None,
     example: "

@@ -5,32 +5,29 @@ use super::{STEPS, Step, StepKind};
 use crate::compile::{Session, Transaction};
 use crate::grammar::Scalar::{Text, Word};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key, required};
+use crate::grammar::record::record;
 use crate::plan::{Ask, Check, Op, Statement, TextTest, TransactionPart};
 use crate::template::Template;
 
 /// Levels of isolation, as PostgreSQL has them.
 const LEVELS: [&str; 3] = ["read committed", "repeatable read", "serializable"];
 
+record! {
+    /// Does its steps in one transaction of PostgreSQL, on one connection: `BEGIN`, the steps, `COMMIT`. The first
+    /// one that fails leads to `ROLLBACK`, and the session goes on after the transaction (docs/sql.md).
+    static TRANSACTION("transaction", "a transaction step") [
+        "transaction": Scalar(Text) =>
+            "Name in the report, as of a group; its time is told from `BEGIN` to `COMMIT`."
+    ] {
+        AT,
+        "isolation": Scalar(Word(&LEVELS)) => "The level of isolation; else the server's.",
+        TIMEOUT,
+        "steps" (required): STEPS => "What is done.",
+    }
+}
+
 pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a transaction step",
-        schema: "transaction",
-        about: "Does its steps in one transaction of PostgreSQL, on one connection: `BEGIN`, the steps, `COMMIT`. The first one that \
-                fails leads to `ROLLBACK`, and the session goes on after the transaction (docs/sql.md).",
-        verbs: &[key(
-            "transaction",
-            Scalar(Text),
-            "Name in the report, as of a group; its time is told from `BEGIN` to `COMMIT`.",
-        )],
-        keys: &[
-            AT,
-            key("isolation", Scalar(Word(&LEVELS)), "The level of isolation; else the server's."),
-            TIMEOUT,
-            required("steps", STEPS, "What is done."),
-        ],
-        rule: Rule::Free,
-    },
+    record: || &TRANSACTION,
     compile,
     beside: None,
     example: "
@@ -64,7 +61,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let not_begun = jump(session, Op::JumpUnlessGood(0));
     let aim = session.last_aim();
     session.transaction = Some(Transaction { aim, failures: Vec::new() });
-    session.inner(step.node, "steps", true);
+    session.inner(step.get("steps"), true);
     let has_statement = session.ops[first + 2..].iter().any(|op| matches!(op, Op::Request(_)));
     if !has_statement {
         session.reader.sink.error(step.node, "a transaction without a request does nothing");

@@ -2,9 +2,10 @@
 
 use super::check_beside;
 use crate::compile::Session;
+use crate::grammar::Keys;
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Map, Record as Of, Scalar};
-use crate::grammar::{Keys, Record, Rule, key};
+use crate::grammar::record::record;
 use crate::plan::{Ask, Check, EventStreamStep, Source};
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use crate::steps::auth::AUTH;
@@ -16,26 +17,21 @@ use crate::template;
 /// What a browser asks with.
 const HEADERS: [(&str, &str); 2] = [("Accept", "text/event-stream"), ("Cache-Control", "no-cache")];
 
+record! {
+    /// Asks for server-sent events and holds the stream open, until it is closed or the session ends. Over when the
+    /// head of the answer is there.
+    static CONNECT("sseConnect", "an sse connect step") [
+        "sse connect": Scalar(Template) => "Path that is asked for, begun with a slash."
+    ] {
+        LABEL, TAGS, AT, QUERY,
+        "headers": Map(Keys::Text("header names"), &Scalar(Template)) => "Headers of the request.",
+        AUTH, TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) => "What must hold of the answer's head, whose status is 200.",
+    }
+}
+
 pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "an sse connect step",
-        schema: "sseConnect",
-        about: "Asks for server-sent events and holds the stream open, until it is closed or the session ends. Over when the head of the answer is there.",
-        verbs: &[key("sse connect", Scalar(Template), "Path that is asked for, begun with a slash.")],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            QUERY,
-            key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers of the request."),
-            AUTH,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key("check", Of(|| &CHECK), "What must hold of the answer's head, whose status is 200."),
-        ],
-        rule: Rule::Free,
-    },
+    record: || &CONNECT,
     compile,
     beside: Some(check_beside),
     example: "

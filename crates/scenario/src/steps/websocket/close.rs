@@ -6,7 +6,7 @@ use super::over;
 use crate::compile::Session;
 use crate::grammar::Scalar::{Template, Whole};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key};
+use crate::grammar::record::record;
 use crate::plan::WebSocketStep;
 use crate::reader::Reader;
 use crate::steps::answer::{AT, LABEL, TAGS, TIMEOUT};
@@ -14,21 +14,19 @@ use crate::steps::{Step, StepKind};
 use crate::template::Encoding;
 use crate::yaml::Node;
 
+record! {
+    /// Closes the session's WebSocket and waits until the other side has closed it, too.
+    static CLOSE("wsClose", "a ws close step") [
+        "ws close": Scalar(Whole(1000)) => "The close code; 1000 is a normal end."
+    ] {
+        LABEL, TAGS, AT,
+        "reason": Scalar(Template) => "Words for the other side, up to 123 bytes.",
+        TIMEOUT,
+    }
+}
+
 pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a ws close step",
-        schema: "wsClose",
-        about: "Closes the session's WebSocket and waits until the other side has closed it, too.",
-        verbs: &[key("ws close", Scalar(Whole(1000)), "The close code; 1000 is a normal end.")],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            key("reason", Scalar(Template), "Words for the other side, up to 123 bytes."),
-            TIMEOUT,
-        ],
-        rule: Rule::Free,
-    },
+    record: || &CLOSE,
     compile,
     beside: None,
     example: "

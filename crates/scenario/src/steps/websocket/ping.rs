@@ -4,21 +4,21 @@ use super::over;
 use crate::compile::Session;
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key};
+use crate::grammar::record::record;
 use crate::plan::WebSocketStep;
 use crate::steps::answer::{AT, LABEL, TAGS, TIMEOUT};
 use crate::steps::{Step, StepKind};
 use crate::template::Encoding;
 
+record! {
+    /// Sends a ping and waits for its pong.
+    static PING("wsPing", "a ws ping step") ["ws ping": Scalar(Template) => "What the ping holds: up to 125 bytes."] {
+        LABEL, TAGS, AT, TIMEOUT,
+    }
+}
+
 pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a ws ping step",
-        schema: "wsPing",
-        about: "Sends a ping and waits for its pong.",
-        verbs: &[key("ws ping", Scalar(Template), "What the ping holds: up to 125 bytes.")],
-        keys: &[LABEL, TAGS, AT, TIMEOUT],
-        rule: Rule::Free,
-    },
+    record: || &PING,
     compile,
     beside: None,
     example: "
