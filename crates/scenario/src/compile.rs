@@ -37,7 +37,7 @@ pub(crate) use self::system::READY_WITHIN;
 use self::targets::Aim;
 pub(crate) use self::targets::split_origin;
 use crate::grammar::record::Kind;
-use crate::language::{self, Prepare};
+use crate::language::{self, Parts, Prepare};
 use crate::objective::{self, Names};
 use crate::plan::{
     About, Ask, Objective, Op, Phase, Plan, Preparation, SessionKind, SlotIndex, Store, System, Target,
@@ -54,7 +54,8 @@ const PREPARING_MAX: usize = 100_000;
 pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>) -> Option<Plan> {
     let mut shared = feeder::read(root.get("feeders"), base, reader);
     shared.keys = keys::read(root.get("keys"), reader);
-    let mut requests = Requests::new(root.get("defaults"), reader);
+    let parts = Parts::read(root, reader)?;
+    let mut requests = Requests::new(&parts.defaults);
     let sessions = sessions(root, reader, &mut shared, &mut requests);
     let binds = requests.first(|ask| matches!(ask, Ask::WebSocket(_) | Ask::EventStream(_))).is_some();
     // After the sessions, so that their labels come first in the report.
@@ -81,14 +82,14 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let objectives = objectives(root.get("objectives"), &requests, phases, reader);
     requests.warn_of_unreachable(reader.sink);
     let name_given = root.get("name").and_then(|node| reader.text(node));
-    let system = system::read(root.get("system"), base, reader);
+    let system = root.get("system").and_then(|_| system::read(&parts.system, base, reader));
     let load = load?;
     let users = load.most_users();
     if let Some(node) = root.get("load").filter(|_| users > USERS_MAX) {
         reader.sink.error(node, format!("{users} users are too many; at most {USERS_MAX}"));
     }
     verify::warn_of_unentered(root, &requests, &objectives, reader);
-    let limits = limits::read(root.get("limits"), &load, binds, reader);
+    let limits = limits::read(&parts.limits, &load, binds, reader.sink);
     let mut system = system.unwrap_or_default();
     let mut targets = targets::read(root, base, reader);
     targets::assign(root, &system, &mut targets, &mut requests, reader);
@@ -98,7 +99,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         steps::bound::check_paths(&kind.ops, &requests.plans, uses, reader.sink);
     }
     let is_alone = targets.is_empty();
-    let whole = Whole { root, requests: &requests, system: &system, targets: &targets, reader, is_alone };
+    let whole = Whole { root, parts: &parts, requests: &requests, system: &system, targets: &targets, reader, is_alone };
     steps::check_beside(&whole);
     let stores = store::read(root.get("stores"), reader);
     stores.tell(root.get("system"), &mut system, reader);
@@ -247,6 +248,8 @@ fn objectives(
 /// A whole scenario, when its parts are known, for what has to fit together.
 pub(crate) struct Whole<'a> {
     pub(crate) root: &'a Node,
+    /// What stands in some parts of it.
+    pub(crate) parts: &'a Parts<'a>,
     pub(crate) requests: &'a Requests,
     pub(crate) system: &'a System,
     /// What is driven beside it.
@@ -257,6 +260,11 @@ pub(crate) struct Whole<'a> {
 }
 
 impl Whole<'_> {
+    /// Whether connections carry several requests at once.
+    pub(crate) fn is_pipelined(&self) -> bool {
+        self.parts.limits.pipeline.value.is_some_and(|depth| depth > 1)
+    }
+
     /// What the URL of the system begins with; where that is a store, what its product's does.
     pub(crate) fn scheme(&self) -> Option<&str> {
         targets::scheme(self.root, self.system)

@@ -5,7 +5,9 @@ use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
 use crate::grammar::kinds::{self, Bool, Text, Whole, nodes, words};
 use crate::grammar::record::{Kind, record};
 use crate::grammar::{Keys, Rule, Scalar as Plain, Shape};
+use crate::reader::Reader;
 use crate::steps::{AUTH, FOLLOW, HEADERS, STEPS};
+use crate::yaml::Node;
 
 pub(crate) mod comparison;
 mod faults;
@@ -107,6 +109,25 @@ record! {
             "What the run does not start and looks at all the same: processes, pages of metrics, other machines.",
         "faults": List(&Fault::SHAPE, 0) => "What is broken on purpose while the load is on.",
         "seed": Whole::<0>::SHAPE => "Fixes the random numbers; another run draws the same.",
+    }
+}
+
+/// Parts of a scenario that several others look at; one that is not there says nothing.
+pub(crate) struct Parts<'n> {
+    pub(crate) defaults: Defaults<'n>,
+    pub(crate) limits: Limits<'n>,
+    pub(crate) system: System<'n>,
+}
+
+impl<'n> Parts<'n> {
+    pub(crate) fn read(root: &'n Node, reader: &Reader<'_>) -> Option<Self> {
+        static NOTHING: Node = Node::nothing();
+        let part = |name| root.get(name).unwrap_or(&NOTHING);
+        Some(Parts {
+            defaults: Defaults::read(part("defaults"), reader)?,
+            limits: Limits::read(part("limits"), reader)?,
+            system: System::read(part("system"), reader)?,
+        })
     }
 }
 

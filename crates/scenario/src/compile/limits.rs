@@ -1,20 +1,14 @@
 //! Bounds of the driver.
 
-use crate::grammar::record::Kind;
 use crate::language;
 use crate::plan::{
     AtLimit, Limits, Load, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX, SessionLimit, USERS_MAX,
 };
-use crate::reader::Reader;
 use crate::sink::Sink;
-use crate::yaml::Node;
 
 /// Reads them; `binds`: whether sessions have WebSockets or event streams.
-pub(super) fn read(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) -> Limits {
-    let (usual, sink, users) = (Limits::default(), reader.sink, load.most_users());
-    let Some(said) = node.and_then(|node| language::Limits::read(node, reader)) else {
-        return Limits { connections: usual.connections.max(users), ..usual };
-    };
+pub(super) fn read(said: &language::Limits<'_>, load: &Load, binds: bool, sink: &Sink<'_>) -> Limits {
+    let (usual, users) = (Limits::default(), load.most_users());
     let keep_alive = said.keep_alive.value.unwrap_or(usual.keep_alive);
     let pipeline = said.pipeline.at_most(PIPELINE_MAX, sink).unwrap_or(usual.pipeline);
     if pipeline > 1 && binds {
@@ -58,7 +52,7 @@ pub(super) fn read(node: Option<&Node>, load: &Load, binds: bool, reader: &Reade
         connections_named: said.connections.is_there(),
         choose: said.choose.value.unwrap_or(usual.choose),
         waiting: said.waiting.at_most(SESSIONS_MAX, sink),
-        in_flight: session_limit(&said, load, sink),
+        in_flight: session_limit(said, load, sink),
         connect_timeout: said.connect_timeout.value.unwrap_or(usual.connect_timeout),
         body_bytes: said.body.value.map_or(usual.body_bytes, |bytes| bytes as usize),
         drain: said.drain.value.unwrap_or(usual.drain),

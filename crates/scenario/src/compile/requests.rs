@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use super::Session;
 use super::targets::Aim;
-use crate::grammar::record::Kind;
 use crate::language::Defaults;
 use crate::plan::{
     Ask, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestPlan,
     SYSTEM_TARGET,
 };
-use crate::reader::Reader;
 use crate::sink::Sink;
 use crate::steps::Step;
 use crate::units::Size;
@@ -52,9 +50,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(defaults: Option<&Node>, reader: &Reader<'_>) -> Self {
-        let said = defaults.and_then(|node| Defaults::read(node, reader));
-        let said = said.as_ref();
+    pub(super) fn new(defaults: &Defaults<'_>) -> Self {
         Requests {
             labels: Vec::new(),
             has_too_many: false,
@@ -64,10 +60,10 @@ impl Requests {
             places: Vec::new(),
             aims: Vec::new(),
             uses: Vec::new(),
-            default_headers: said.and_then(|said| said.headers.value).map_or(&[][..], Node::entries).to_vec(),
-            default_auth: said.and_then(|said| said.auth.value).cloned(),
-            default_follow: said.and_then(|said| said.follow.value).cloned(),
-            default_timeout: said.and_then(|said| said.timeout.value).unwrap_or(TIMEOUT),
+            default_headers: defaults.headers.value.map_or(&[][..], Node::entries).to_vec(),
+            default_auth: defaults.auth.value.cloned(),
+            default_follow: defaults.follow.value.cloned(),
+            default_timeout: defaults.timeout.value.unwrap_or(TIMEOUT),
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::grammar::kinds::Text;
-use crate::grammar::record::{At, Kind};
+use crate::grammar::record::At;
 use crate::language;
 use crate::plan::{HttpVersion, READY_STATUS, Ready, System, SystemOrigin, TlsSettings, check_proxy};
 use crate::reader::{Reader, WrongSetting};
@@ -23,9 +23,8 @@ const HEALTH: &str = "/health";
 /// Longest time until a system is ready where a scenario says nothing.
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Reads what is driven; nothing if the scenario does not say.
-pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Option<System> {
-    let said = language::System::read(node?, reader)?;
+/// Reads what is driven.
+pub(super) fn read(said: &language::System<'_>, base: &Path, reader: &Reader<'_>) -> Option<System> {
     let sink = reader.sink;
     let ready_within = said.ready_within.value.unwrap_or(READY_WITHIN);
     let mut system = System { ready_within, ..System::default() };
@@ -45,8 +44,8 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Opt
         system.origin = SystemOrigin::Url(store_fact(&name?, "url"));
     }
     let is_url = matches!(system.origin, SystemOrigin::Url(_));
-    check_has_settings(&said, &system.origin, sink);
-    launch::read(&said, base, &mut system, reader);
+    check_has_settings(said, &system.origin, sink);
+    launch::read(said, base, &mut system, reader);
     for (key, node) in said.settings.value.map(Node::entries).unwrap_or_default() {
         let Some((name, value)) = key.text().zip(reader.text(node)) else { continue };
         if let SystemOrigin::Shipped(system) = &system.origin {

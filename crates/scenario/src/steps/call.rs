@@ -10,6 +10,7 @@ use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::{Record as Of, Scalar, Tree};
 use crate::grammar::record::record;
+use crate::language::Parts;
 use crate::plan::{Ask, CALL, Call, HttpVersion};
 use crate::reader::Reader;
 use crate::template::Template;
@@ -80,11 +81,11 @@ fn arguments(session: &mut Session<'_, '_>, node: Option<&Node>) -> Template {
 }
 
 fn check_beside(whole: &Whole<'_>) {
-    let Whole { root, requests, system, reader, is_alone, .. } = *whole;
-    let get = |first: &str, second: &str| root.get(first)?.entry(second);
+    let Whole { requests, is_alone, parts: Parts { defaults, limits, system }, .. } = *whole;
+    let sink = whole.reader.sink;
     let Some(place_of_call) = requests.first(|ask| matches!(ask, Ask::Call(_))) else {
-        if let Some((key, _)) = get("system", "rpc") {
-            reader.sink.warn(key.position, "no step is a CALL, so nothing is called there".to_owned());
+        if let Some(key) = system.rpc.key() {
+            sink.warn(key.position, "no step is a CALL, so nothing is called there".to_owned());
         }
         return;
     };
@@ -94,24 +95,17 @@ fn check_beside(whole: &Whole<'_>) {
              the two",
             place_of_call.line
         );
-        reader.sink.error_at(position, message);
+        sink.error_at(position, message);
     }
-    if let Some((key, _)) = get("defaults", "headers").filter(|_| is_alone) {
-        reader.sink.error(key, "calls have no headers");
-    }
-    if let Some((key, _)) = get("limits", "pipeline").filter(|_| is_alone) {
+    if is_alone {
+        defaults.headers.refuse(sink, "calls have no headers");
         let message = "calls are not pipelined; `streams` says how many a connection carries at once";
-        reader.sink.error(key, message);
+        limits.pipeline.refuse(sink, message);
+        if limits.keep_alive.value == Some(false) {
+            limits.keep_alive.refuse(sink, "calls share connections, which stay open");
+        }
     }
-    if let Some((key, value)) = get("limits", "keep alive")
-        && is_alone
-        && reader.bool(value) == Some(false)
-    {
-        reader.sink.error(key, "calls share connections, which stay open");
-    }
-    if system.http == HttpVersion::Two
-        && let Some((key, _)) = get("system", "http")
-    {
-        reader.sink.error(key, "calls go over a WebSocket, which begins with HTTP/1.1; leave this out");
+    if whole.system.http == HttpVersion::Two {
+        system.http.refuse(sink, "calls go over a WebSocket, which begins with HTTP/1.1; leave this out");
     }
 }

@@ -53,12 +53,9 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
 
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);
-    let is_such = whole.scheme() == Some("cql");
-    if let Some((key, _)) =
-        whole.root.get("limits").and_then(|limits| limits.entry("pipeline")).filter(|_| is_such)
-    {
+    if whole.scheme() == Some("cql") {
         let message = "a node answers the requests of a connection in any order, so that each connection carries one at a time; \
                        write more `connections`";
-        whole.reader.sink.error(key, message);
+        whole.parts.limits.pipeline.refuse(whole.reader.sink, message);
     }
 }

@@ -151,15 +151,13 @@ fn has_several(whole: &Whole<'_>, system: &System) -> bool {
 
 fn check_beside(whole: &Whole<'_>) {
     let is_such = beside::check(whole, &SPOKEN);
-    let pipeline = whole.root.get("limits").and_then(|limits| limits.get("pipeline"));
-    let is_pipelined = pipeline.and_then(|node| whole.reader.whole(node, 1)).is_some_and(|depth| depth > 1);
     let tell = |position: Option<Position>, how: &str| {
         let why = "this command changes its connection, or holds it up, and users share connections";
         position
             .into_iter()
             .for_each(|position| whole.reader.sink.error_at(position, format!("{why} {how}")));
     };
-    if is_pipelined {
+    if whole.is_pipelined() {
         return tell(whole.requests.first_anywhere(is_for_one), "with `limits: pipeline`; leave that out");
     }
     let driven = std::iter::once((0, whole.system)).filter(|_| is_such);

@@ -133,9 +133,7 @@ fn check_beside(whole: &Experiment<'_>) {
     if let Some(position) = whole.requests.first(Ask::is_upload).filter(|_| is_two) {
         whole.reader.sink.error_at(position, why.to_owned());
     }
-    let pipeline = whole.root.get("limits").and_then(|limits| limits.get("pipeline"));
-    let is_pipelined = pipeline.and_then(|node| whole.reader.whole(node, 1)).is_some_and(|depth| depth > 1);
-    if let Some(position) = whole.requests.first_anywhere(Ask::is_upload).filter(|_| is_pipelined) {
+    if let Some(position) = whole.requests.first_anywhere(Ask::is_upload).filter(|_| whole.is_pipelined()) {
         let message = "a file of 1 MiB or more is read while it is sent, and others would wait behind it; leave out \
                        `limits: pipeline`";
         whole.reader.sink.error_at(position, message.to_owned());

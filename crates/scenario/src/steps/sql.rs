@@ -76,12 +76,9 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);
     let begins = |ask: &Ask| matches!(ask, Ask::Sql(statement) if statement.part == TransactionPart::Begin);
-    if let Some((key, value)) = whole.root.get("limits").and_then(|limits| limits.entry("pipeline"))
-        && whole.requests.first_anywhere(begins).is_some()
-        && whole.reader.whole(value, 1).is_some_and(|pipeline| pipeline > 1)
-    {
+    if whole.is_pipelined() && whole.requests.first_anywhere(begins).is_some() {
         let message =
             "a transaction has its connection to itself; leave out `pipeline`, and take more `connections`";
-        whole.reader.sink.error(key, message);
+        whole.parts.limits.pipeline.refuse(whole.reader.sink, message);
     }
 }
