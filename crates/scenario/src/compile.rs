@@ -99,7 +99,15 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         steps::bound::check_paths(&kind.ops, &requests.plans, uses, reader.sink);
     }
     let is_alone = targets.is_empty();
-    let whole = Whole { root, parts: &parts, requests: &requests, system: &system, targets: &targets, reader, is_alone };
+    let whole = Whole {
+        root,
+        parts: &parts,
+        requests: &requests,
+        system: &system,
+        targets: &targets,
+        reader,
+        is_alone,
+    };
     steps::check_beside(&whole);
     let stores = store::read(root.get("stores"), reader);
     stores.tell(root.get("system"), &mut system, reader);

@@ -1,6 +1,29 @@
 //! The kinds of steps. Each is a file beside this one, with its keys, what is compiled from it and an example, and a
 //! line in [`KINDS`]; nothing else knows its name.
 
+/// Declares a kind of step: its [record](crate::grammar::record::record), what may not stand beside it, and steps that show it.
+/// A function `compile` is what compiles it.
+macro_rules! step {
+    (
+        $(#[doc = $about:literal])+
+        KIND($schema:literal, $what:literal $(, $rule:expr)?) [ $($verb:tt)+ ] { $($keys:tt)* }
+        $(beside: $beside:expr,)?
+        example: $example:literal
+    ) => {
+        $crate::grammar::record::record! {
+            $(#[doc = $about])+
+            static RECORD($schema, $what $(, $rule)?) [ $($verb)+ ] { $($keys)* }
+        }
+
+        pub(in $crate::steps) static KIND: $crate::steps::StepKind = $crate::steps::StepKind {
+            record: || &RECORD,
+            compile,
+            beside: &[ $($beside)? ],
+            example: $example,
+        };
+    };
+}
+
 mod aerospike;
 mod answer;
 mod auth;
@@ -86,7 +109,7 @@ pub(crate) struct StepKind {
     /// Adds its operations to the session.
     compile: fn(&mut Session<'_, '_>, &Step<'_>),
     /// Reports what cannot stand beside such steps in a scenario.
-    beside: Option<fn(&Whole<'_>)>,
+    beside: &'static [fn(&Whole<'_>)],
     /// Steps that show it, in YAML; those of other kinds are there for its sake.
     #[cfg_attr(not(test), expect(dead_code, reason = "read by tests"))]
     pub(crate) example: &'static str,
@@ -138,7 +161,7 @@ pub(crate) fn has_values(key: &str) -> bool {
 
 /// Reports what cannot stand beside steps of each kind.
 pub(crate) fn check_beside(whole: &Whole<'_>) {
-    kinds().filter_map(|kind| kind.beside).for_each(|check| check(whole));
+    kinds().flat_map(|kind| kind.beside).for_each(|check| check(whole));
 }
 
 impl StepKind {

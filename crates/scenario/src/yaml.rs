@@ -38,7 +38,10 @@ pub(crate) enum Content {
 impl Node {
     /// A mapping without a key, which stands nowhere.
     pub(crate) const fn nothing() -> Node {
-        Node { position: Position { line: 0, column: 0, start: 0, end: 0 }, content: Content::Map(Vec::new()) }
+        Node {
+            position: Position { line: 0, column: 0, start: 0, end: 0 },
+            content: Content::Map(Vec::new()),
+        }
     }
 
     /// The text of a scalar.

@@ -210,7 +210,7 @@ macro_rules! record {
     (
         $(#[doc = $about:literal])+
         $vis:vis static $name:ident($schema:literal, $what:literal $(, $rule:expr)?)
-        $([ $verb:tt: $verb_shape:expr => $verb_about:expr ])?
+        $([ $($verb:tt: $verb_shape:expr => $verb_about:expr),+ ])?
         {
             $( $key:tt $(($required:ident))? $(: $shape:expr => $key_about:expr)?, )*
         }
@@ -220,7 +220,7 @@ macro_rules! record {
             what: $what,
             schema: $schema,
             about: $crate::grammar::record::unindented(concat!($($about),+)),
-            verbs: &[ $( $crate::grammar::key($verb, $verb_shape, $verb_about), )? ],
+            verbs: &[ $($( $crate::grammar::key($verb, $verb_shape, $verb_about), )+)? ],
             keys: &[ $(
                 $crate::grammar::record::declared!(entry $key $(($required))? $(: $shape, $key_about)?),
             )* ],

@@ -6,15 +6,14 @@ use tidemark_wire::aerospike::{
     Action, BIN_BYTES_MAX, EXPIRES_S, GENERATIONS, SET_BYTES_MAX, is_bin, is_set,
 };
 
+use super::Step;
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
-use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::grammar::record::record;
 use crate::plan::{AerospikeRequest, Ask};
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
@@ -58,9 +57,9 @@ static REQUESTS: [(&str, Action, Takes); 11] = [
     ("delete", Action::Delete, Takes::Nothing),
 ];
 
-record! {
+step! {
     /// Asks Aerospike for something about one record, and waits for its reply (docs/aerospike.md).
-    static AEROSPIKE("aerospike", "a request to Aerospike") [
+    KIND("aerospike", "a request to Aerospike") [
         "aerospike": List(&Scalar(TemplateText), 1) =>
             "What is done, the record's set and key, and its bins: `[get, people, \"k:${n}\"]`, `[put, people, KEY, \
              BIN, VALUE]`."
@@ -78,19 +77,14 @@ record! {
              error. The body is the value of one bin, or a JSON object of several; headers are `generation`, \
              `expires` and `code`.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &AEROSPIKE,
-    compile,
-    beside: Some(check_beside),
+    beside: check_beside,
     example: "
 - aerospike: [put, people, ann, name, Ann, city, Oslo]
   expires: 60
 - aerospike: [get, people, ann, name]
   check: {status: 200, body: Ann}
-",
-};
+"
+}
 
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);

@@ -2,23 +2,22 @@
 
 use tidemark_wire::rpc::NAME_BYTES_MAX;
 
+use super::Step;
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
-use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::{Record as Of, Scalar, Tree};
-use crate::grammar::record::record;
 use crate::language::Parts;
 use crate::plan::{Ask, CALL, Call, HttpVersion};
 use crate::reader::Reader;
 use crate::template::Template;
 use crate::yaml::{Content, Node};
 
-record! {
+step! {
     /// Calls a method over a WebSocket that many sessions share, and waits for its answer (docs/rpc.md).
-    static CALL_STEP("call", "a call") ["CALL": Scalar(Text) => "The method: `service.method`."] {
+    KIND("call", "a call") ["CALL": Scalar(Text) => "The method: `service.method`."] {
         LABEL, TAGS, AT,
         "args": Tree =>
             "Its arguments as JSON: a list has all of them, anything else is the only one; none by default.",
@@ -26,18 +25,13 @@ record! {
         "check": Of(|| &CHECK) =>
             "What must hold of the answer: its status is 200, or the code of the failure, whose words are the body.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &CALL_STEP,
-    compile,
-    beside: Some(check_beside),
+    beside: check_beside,
     example: "
 - CALL: trade.trade
   args: [{name: ibm, amount: 1}]
   check: {status: 200}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let method = method(step.value, session.reader);

@@ -1,6 +1,6 @@
 //! Steps of which one of several ways is gone.
 
-use super::{Step, StepKind};
+use super::Step;
 use crate::compile::Session;
 use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::{List, Scalar};
@@ -12,19 +12,13 @@ use crate::plan::Op;
 /// How the ways are chosen.
 const ORDERS: [&str; 2] = ["random", "in turn"];
 
-record! {
+step! {
     /// Takes one of several branches, at random or in turn.
-    static CHOOSE("choose", "a choose step") ["choose": List(&Way::SHAPE, 1) => "The ways."] {
+    KIND("choose", "a choose step") ["choose": List(&Way::SHAPE, 1) => "The ways."] {
         "order": Scalar(Word(&ORDERS)) =>
             "`random` (default), or `in turn`: one after the other, over all users; each as often in a round as its \
              weight says.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &CHOOSE,
-    compile,
-    beside: None,
     example: "
 - choose:
     - weight: 3
@@ -34,8 +28,8 @@ pub(super) static KIND: StepKind = StepKind {
     - steps: [{GET: /a}]
     - steps: [{GET: /b}]
   order: in turn
-",
-};
+"
+}
 
 record! {
     /// A branch of a choose step.

@@ -6,11 +6,10 @@ use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
 use super::statement::WITH;
-use super::{Step, StepKind, statement};
+use super::{Step, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Record as Of, Scalar};
-use crate::grammar::record::record;
 use crate::plan::Ask;
 
 pub(super) static SPOKEN: Spoken = Spoken {
@@ -21,10 +20,10 @@ pub(super) static SPOKEN: Spoken = Spoken {
     step: "cql: …",
 };
 
-record! {
+step! {
     /// Has Cassandra execute a statement, which is prepared once for each connection, and waits for its rows
     /// (docs/cql.md).
-    static CQL("cql", "a statement of CQL") [
+    KIND("cql", "a statement of CQL") [
         "cql": Scalar(Template) => "The statement: `SELECT v FROM t WHERE k = ?`. No variable stands in it."
     ] {
         WITH, LABEL, TAGS, AT, LEDGER, INSERT, WRITE, READ, TIMEOUT, EXTRACT, MEASURE,
@@ -32,18 +31,13 @@ record! {
             "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. \
              The body is a JSON array of objects.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &CQL,
-    compile,
-    beside: Some(check_beside),
+    beside: check_beside,
     example: "
 - cql: SELECT name FROM shop.people WHERE id = ?
   with: [7]
   check: {status: 200, json: {'$[0].name': ann}}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let why =

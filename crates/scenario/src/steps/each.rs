@@ -1,36 +1,29 @@
 //! Steps that are done for each item of a list.
 
-use super::{STEPS, Step, StepKind};
+use super::{STEPS, Step};
 use crate::compile::{Session, split_each};
 use crate::expr::parse::is_name;
 use crate::expr::{Expr, Node as Tree, function};
 use crate::grammar::Scalar::{Each, Number};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::record::record;
 use crate::pieces;
 
-record! {
+step! {
     /// Does its steps for each item of a list.
-    static EACH("each", "an each step") [
+    KIND("each", "an each step") [
         "each": Scalar(Each) => "`NAME in LIST`: the variable that gets the item, and the list."
     ] {
         "limit": Scalar(Number) => "How many at most, from the first.",
         "steps" (required): STEPS => "What is done.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &EACH,
-    compile,
-    beside: None,
     example: "
 - GET: /orders
   extract: {orders: {all: '$[*].id'}}
 - each: order in ${orders}
   steps:
     - GET: /orders/${order}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let header = step.value;

@@ -1,22 +1,14 @@
 //! Ending the session.
 
-use super::{Step, StepKind};
+use super::Step;
 use crate::compile::Session;
 use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::record::record;
 use crate::plan::Op;
 
-record! {
+step! {
     /// Ends the session here.
-    static END("end", "an end step") ["end": Scalar(Word(&["session"])) => "What ends."] {
-    }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &END,
-    compile,
-    beside: None,
+    KIND("end", "an end step") ["end": Scalar(Word(&["session"])) => "What ends."] {}
     example: "
 - GET: /cart
   extract: {items: $.count}
@@ -24,8 +16,8 @@ pub(super) static KIND: StepKind = StepKind {
   steps:
     - end: session
 - POST: /orders
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, _: &Step<'_>) {
     session.to_end.push(session.ops.len());

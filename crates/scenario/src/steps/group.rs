@@ -1,33 +1,26 @@
 //! Steps whose time is told together.
 
-use super::{STEPS, Step, StepKind};
+use super::{STEPS, Step};
 use crate::compile::Session;
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::record::record;
 use crate::plan::{GROUPS_DEEP, Op};
 use crate::yaml::Node;
 
-record! {
+step! {
     /// Does its steps, and tells the time of all of them together.
-    static GROUP("group", "a group step") [
+    KIND("group", "a group step") [
         "group": Scalar(Text) => "Name in the report; groups of the same name are counted together."
     ] {
         "steps" (required): STEPS => "What is done.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &GROUP,
-    compile,
-    beside: None,
     example: "
 - group: Buy
   steps:
     - POST: /cart
     - POST: /orders
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     if session.transaction.is_some() {

@@ -1,6 +1,6 @@
 //! Numbers that a scenario measures itself: a step, and a key of each step that waits for an answer.
 
-use super::{Step, StepKind};
+use super::Step;
 use crate::compile::Session;
 use crate::grammar::Scalar::Value;
 use crate::grammar::Shape::{Either, Map, Scalar};
@@ -27,23 +27,16 @@ record! {
 pub(super) const MEASURE: Key =
     key("measure", METRICS, "Numbers that are measured where the request ended well, by metric.");
 
-record! {
+step! {
     /// Measures numbers: metrics of the scenario's own.
-    static STEP("measure", "a measure step") ["measure": METRICS => "Numbers by metric."] {
-    }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &STEP,
-    compile,
-    beside: None,
+    KIND("measure", "a measure step") ["measure": METRICS => "Numbers by metric."] {}
     example: "
 - GET: /cart
   extract: {n: {count: '$.lines[*]'}, total: $.total}
   measure: {cart_items: '${n}'}
 - measure: {spent: {counter: '${total}', unit: EUR}}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     session.measure(step.value, false);

@@ -2,17 +2,16 @@
 
 use tidemark_wire::memcached::{Form, Meta, is_count, is_key, is_time, is_word};
 
+use super::Step;
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
-use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::diagnostic::did_you_mean;
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::grammar::record::record;
 use crate::plan::{Ask, MemcachedCommand, MemcachedWord};
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
@@ -79,9 +78,9 @@ static COMMANDS: [(&str, &[Takes], &str, Form); 26] = [
     ("shutdown", &[], "", Form::Word),
 ];
 
-record! {
+step! {
     /// Sends a command to memcached, and waits for its reply (docs/memcached.md).
-    static MEMCACHED("memcached", "a command of memcached") [
+    KIND("memcached", "a command of memcached") [
         "memcached": List(&Scalar(TemplateText), 1) =>
             "The command and its words, without lengths: `[get, \"k:${n}\"]`, `[set, KEY, VALUE]`, `[mg, KEY, v, \
              t]`."
@@ -98,19 +97,14 @@ record! {
              error. The body is the value; headers are `flags` and `cas` of an item, or the letters that a meta \
              command returns.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &MEMCACHED,
-    compile,
-    beside: Some(check_beside),
+    beside: check_beside,
     example: "
 - memcached: [set, greeting, hello]
   expires: 60
 - memcached: [get, greeting]
   check: {status: 200, body: hello}
-",
-};
+"
+}
 
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);

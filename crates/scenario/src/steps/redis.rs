@@ -2,12 +2,12 @@
 
 mod known;
 
+use super::Step;
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
-use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
@@ -45,9 +45,9 @@ const NOT_ONE_REPLY: [&str; 9] = [
 ];
 /// Commands after which a connection is another one than it was when it was made.
 const CHANGING: [&[&str]; 4] = [&["CLIENT", "REPLY"], &["HELLO"], &["RESET"], &["QUIT"]];
-record! {
+step! {
     /// Sends a command to a server that speaks Redis' protocol, and waits for its reply (docs/redis.md).
-    static REDIS("redis", "a command of Redis") [
+    KIND("redis", "a command of Redis") [
         "redis": List(&Scalar(Template), 1) => "The command and its arguments: `[SET, \"k:${n}\", \"${value}\"]`."
     ] {
         LABEL, TAGS, AT, LEDGER, INSERT, WRITE, READ, TIMEOUT, EXTRACT, MEASURE,
@@ -57,17 +57,12 @@ record! {
             "What must hold of the reply: its status is 200, 204 where it is nil, 500 where it is an error. The body \
              is its text, JSON where it is an array or a map.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &REDIS,
-    compile,
-    beside: Some(check_beside),
+    beside: check_beside,
     example: "
 - redis: [GET, greeting]
   check: {status: 200, body: hello}
-",
-};
+"
+}
 
 record! {
     /// Replicas that must have a write before it counts as answered; one that fewer have has failed.

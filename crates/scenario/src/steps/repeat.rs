@@ -1,31 +1,24 @@
 //! Steps that are done several times.
 
-use super::{STEPS, Step, StepKind};
+use super::{STEPS, Step};
 use crate::compile::Session;
 use crate::grammar::Scalar::{Number, Variable};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::record::record;
 use crate::slot::Value;
 
-record! {
+step! {
     /// Does its steps several times.
-    static REPEAT("repeat", "a repeat step") ["repeat": Scalar(Number) => "How often."] {
+    KIND("repeat", "a repeat step") ["repeat": Scalar(Number) => "How often."] {
         "as": Scalar(Variable) => "Variable that counts the rounds, from 0.",
         "steps" (required): STEPS => "What is done.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &REPEAT,
-    compile,
-    beside: None,
     example: "
 - repeat: 5
   as: page
   steps:
     - GET: /pages/${page}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let times = session.number(step.value);

@@ -1,27 +1,19 @@
 //! Setting variables.
 
-use super::{Step, StepKind};
+use super::Step;
 use crate::compile::Session;
 use crate::grammar::Keys;
 use crate::grammar::Scalar::Value;
 use crate::grammar::Shape::{Map, Scalar};
-use crate::grammar::record::record;
 
-record! {
+step! {
     /// Sets variables of the session.
-    static SET("set", "a set step") ["set": Map(Keys::Variable, &Scalar(Value)) => "Values by variable, in order."] {
-    }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &SET,
-    compile,
-    beside: None,
+    KIND("set", "a set step") ["set": Map(Keys::Variable, &Scalar(Value)) => "Values by variable, in order."] {}
     example: "
 - set: {customer: 'c${random(1, 9)}'}
 - GET: /customers/${customer}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     for (name, value) in step.value.entries() {

@@ -1,33 +1,26 @@
 //! Steps that are done in a share of all passes.
 
-use super::{STEPS, Step, StepKind};
+use super::{STEPS, Step};
 use crate::compile::Session;
 use crate::expr::{Expr, Node as Tree, PPB};
 use crate::grammar::Scalar::{Share, Word};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::record::record;
 
-record! {
+step! {
     /// Does its steps in a share of all passes.
-    static SOMETIMES("sometimes", "a sometimes step") [
+    KIND("sometimes", "a sometimes step") [
         "sometimes": Scalar(Share) => "The share of all passes, over all users."
     ] {
         "rhythm": Scalar(Word(&["shared", "random"])) =>
             "`shared` (default): evenly spread, 25% is the 3rd, 7th, 11th … pass overall; or by chance.",
         "steps" (required): STEPS => "What is done.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &SOMETIMES,
-    compile,
-    beside: None,
     example: "
 - sometimes: 25%
   steps:
     - GET: /news
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let share_ppb = session.reader.share(step.value).map_or(0, |share| (share * PPB as f64).round() as u64);

@@ -6,11 +6,10 @@ use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
 use super::statement::WITH;
-use super::{Step, StepKind, statement};
+use super::{Step, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Record as Of, Scalar};
-use crate::grammar::record::record;
 use crate::plan::{Ask, TransactionPart};
 
 pub(super) static SPOKEN: Spoken = Spoken {
@@ -45,10 +44,10 @@ const REFUSED: [&str; 18] = [
 const WHY: &str = "requests share connections, and each is a transaction of its own; this statement changes the connection for \
                    others, or has no reply of rows. Several statements are one transaction with `transaction: NAME` and `steps`";
 
-record! {
+step! {
     /// Has PostgreSQL execute a statement, which is prepared once for each connection, and waits for its rows
     /// (docs/sql.md).
-    static SQL("sql", "a statement of SQL") [
+    KIND("sql", "a statement of SQL") [
         "sql": Scalar(Template) => "The statement: `SELECT v FROM t WHERE k = $1`. No variable stands in it."
     ] {
         WITH, LABEL, TAGS, AT, LEDGER, INSERT, WRITE, READ, TIMEOUT, EXTRACT, MEASURE,
@@ -56,18 +55,13 @@ record! {
             "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. \
              The body is a JSON array of objects, or the command tag; headers are `rows` and `sqlstate`.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &SQL,
-    compile,
-    beside: Some(check_beside),
+    beside: check_beside,
     example: "
 - sql: SELECT name FROM people WHERE id = $1
   with: [7]
   check: {status: 200, json: {'$[0].name': ann}}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     statement::compile(session, step, Ask::Sql, &REFUSED, WHY);

@@ -1,6 +1,6 @@
 //! Waiting as a person would.
 
-use super::{Step, StepKind};
+use super::Step;
 use crate::compile::Session;
 use crate::expr::{Expr, Node as Tree};
 use crate::grammar::Rule;
@@ -9,22 +9,15 @@ use crate::grammar::record::{Kind, record};
 use crate::plan::{Op, Pause};
 use crate::sink::Sink;
 
-record! {
+step! {
     /// Pauses, as a user does between two requests.
-    static THINK("think", "a think step") ["think": ThinkTime::SHAPE => "How long."] {
-    }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &THINK,
-    compile,
-    beside: None,
+    KIND("think", "a think step") ["think": ThinkTime::SHAPE => "How long."] {}
     example: "
 - GET: /lamps
 - think: {between: [1s, 3s]}
 - GET: /chairs
-",
-};
+"
+}
 
 /// A think time: always the same, or one that varies.
 pub(crate) type ThinkTime<'n> = Either<Time, Varying<'n>>;

@@ -1,21 +1,20 @@
 //! Statements of SQL that are done together or not at all.
 
 use super::answer::{AT, TIMEOUT};
-use super::{STEPS, Step, StepKind};
+use super::{STEPS, Step};
 use crate::compile::{Session, Transaction};
 use crate::grammar::Scalar::{Text, Word};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::record::record;
 use crate::plan::{Ask, Check, Op, Statement, TextTest, TransactionPart};
 use crate::template::Template;
 
 /// Levels of isolation, as PostgreSQL has them.
 const LEVELS: [&str; 3] = ["read committed", "repeatable read", "serializable"];
 
-record! {
+step! {
     /// Does its steps in one transaction of PostgreSQL, on one connection: `BEGIN`, the steps, `COMMIT`. The first
     /// one that fails leads to `ROLLBACK`, and the session goes on after the transaction (docs/sql.md).
-    static TRANSACTION("transaction", "a transaction step") [
+    KIND("transaction", "a transaction step") [
         "transaction": Scalar(Text) =>
             "Name in the report, as of a group; its time is told from `BEGIN` to `COMMIT`."
     ] {
@@ -24,12 +23,6 @@ record! {
         TIMEOUT,
         "steps" (required): STEPS => "What is done.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &TRANSACTION,
-    compile,
-    beside: None,
     example: "
 - transaction: Transfer
   isolation: serializable
@@ -40,8 +33,8 @@ pub(super) static KIND: StepKind = StepKind {
     - sql: UPDATE accounts SET cents = cents + $2 WHERE id = $1
       with: [8, 100]
       check: {body: UPDATE 1}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     if session.transaction.is_some() {

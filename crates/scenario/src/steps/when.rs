@@ -1,28 +1,21 @@
 //! Steps that are done if a condition holds.
 
-use super::{STEPS, Step, StepKind};
+use super::{STEPS, Step};
 use crate::compile::Session;
 use crate::expr::Expr;
 use crate::grammar::Scalar::Condition;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::record::record;
 use crate::plan::Op;
 use crate::slot::Value;
 
-record! {
+step! {
     /// Does its steps if a condition holds.
-    static WHEN("when", "a when step") [
+    KIND("when", "a when step") [
         "when": Scalar(Condition) => "The condition; missing, false, 0 and empty do not hold."
     ] {
         "steps" (required): STEPS => "What is done if it holds.",
         "else": STEPS => "What is done if it does not.",
     }
-}
-
-pub(super) static KIND: StepKind = StepKind {
-    record: || &WHEN,
-    compile,
-    beside: None,
     example: "
 - GET: /cart
   extract: {items: $.count}
@@ -31,8 +24,8 @@ pub(super) static KIND: StepKind = StepKind {
     - POST: /orders
   else:
     - GET: /offers
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let condition = session.expression(step.value).unwrap_or_else(|| Expr::int(1));

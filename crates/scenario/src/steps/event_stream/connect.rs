@@ -5,22 +5,21 @@ use crate::compile::Session;
 use crate::grammar::Keys;
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Map, Record as Of, Scalar};
-use crate::grammar::record::record;
 use crate::plan::{Ask, Check, EventStreamStep, Source};
+use crate::steps::Step;
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use crate::steps::auth::AUTH;
 use crate::steps::measure::MEASURE;
 use crate::steps::request::QUERY;
-use crate::steps::{Step, StepKind};
 use crate::template;
 
 /// What a browser asks with.
 const HEADERS: [(&str, &str); 2] = [("Accept", "text/event-stream"), ("Cache-Control", "no-cache")];
 
-record! {
+step! {
     /// Asks for server-sent events and holds the stream open, until it is closed or the session ends. Over when the
     /// head of the answer is there.
-    static CONNECT("sseConnect", "an sse connect step") [
+    KIND("sseConnect", "an sse connect step") [
         "sse connect": Scalar(Template) => "Path that is asked for, begun with a slash."
     ] {
         LABEL, TAGS, AT, QUERY,
@@ -28,17 +27,12 @@ record! {
         AUTH, TIMEOUT, EXTRACT, MEASURE,
         "check": Of(|| &CHECK) => "What must hold of the answer's head, whose status is 200.",
     }
-}
-
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: || &CONNECT,
-    compile,
-    beside: Some(check_beside),
+    beside: check_beside,
     example: "
 - sse connect: /news/live
 - think: 10s
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let words = || format!("sse connect {}", step.value.text().unwrap_or_default());

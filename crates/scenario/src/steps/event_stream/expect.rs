@@ -7,29 +7,23 @@ use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::record::record;
 use crate::plan::{Check, EventStreamStep, Source};
+use crate::steps::Step;
 use crate::steps::answer::{AT, EXTRACT, JSON_TEST, LABEL, TAGS, TEST, THAT, TIMEOUT};
 use crate::steps::measure::MEASURE;
-use crate::steps::{Step, StepKind};
 
-record! {
+step! {
     /// Waits for an event that passes; those that came before and that no step took count, too.
-    static EXPECT("sseExpect", "an sse expect step") [
+    KIND("sseExpect", "an sse expect step") [
         "sse expect": Either(&[Scalar(Word(&["any"])), Of(|| &EXPECTED_EVENT)]) => "What must hold of it."
     ] {
         LABEL, TAGS, AT, TIMEOUT, EXTRACT, MEASURE,
     }
-}
-
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: || &EXPECT,
-    compile,
-    beside: None,
     example: "
 - sse connect: /news/live
 - sse expect: {event: post, json: {$.from: ann}}
   timeout: 2s
-",
-};
+"
+}
 
 record! {
     /// What must hold of an event; others are passed over.

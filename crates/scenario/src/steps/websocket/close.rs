@@ -6,34 +6,27 @@ use super::over;
 use crate::compile::Session;
 use crate::grammar::Scalar::{Template, Whole};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::record::record;
 use crate::plan::WebSocketStep;
 use crate::reader::Reader;
+use crate::steps::Step;
 use crate::steps::answer::{AT, LABEL, TAGS, TIMEOUT};
-use crate::steps::{Step, StepKind};
 use crate::template::Encoding;
 use crate::yaml::Node;
 
-record! {
+step! {
     /// Closes the session's WebSocket and waits until the other side has closed it, too.
-    static CLOSE("wsClose", "a ws close step") [
+    KIND("wsClose", "a ws close step") [
         "ws close": Scalar(Whole(1000)) => "The close code; 1000 is a normal end."
     ] {
         LABEL, TAGS, AT,
         "reason": Scalar(Template) => "Words for the other side, up to 123 bytes.",
         TIMEOUT,
     }
-}
-
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: || &CLOSE,
-    compile,
-    beside: None,
     example: "
 - ws connect: /chat
 - ws close: 1000
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let reason = step.get("reason").map(|reason| session.template(reason, Encoding::Raw));

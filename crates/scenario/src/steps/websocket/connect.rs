@@ -6,14 +6,13 @@ use crate::compile::Session;
 use crate::grammar::Keys;
 use crate::grammar::Scalar::{Template, Text};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
-use crate::grammar::record::record;
 use crate::plan::{Ask, HttpRequest, WebSocketStep};
 use crate::reader::Reader;
+use crate::steps::Step;
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use crate::steps::auth::AUTH;
 use crate::steps::measure::MEASURE;
 use crate::steps::request::QUERY;
-use crate::steps::{Step, StepKind};
 use crate::template;
 use crate::yaml::{Node, one_or_many};
 
@@ -27,9 +26,9 @@ const HANDSHAKE_HEADERS: [&str; 6] = [
     "sec-websocket-protocol",
 ];
 
-record! {
+step! {
     /// Turns the session's connection into a WebSocket, until it is closed or the session ends.
-    static CONNECT("wsConnect", "a ws connect step") [
+    KIND("wsConnect", "a ws connect step") [
         "ws connect": Scalar(Template) => "Path that is asked for, begun with a slash."
     ] {
         LABEL, TAGS, AT, QUERY,
@@ -40,17 +39,11 @@ record! {
         TIMEOUT, EXTRACT, MEASURE,
         "check": Of(|| &CHECK) => "What must hold of the answer, whose status is 101.",
     }
-}
-
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: || &CONNECT,
-    compile,
-    beside: None,
     example: "
 - ws connect: /chat
   subprotocol: chat.v2
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let words = || format!("ws connect {}", step.value.text().unwrap_or_default());

@@ -7,26 +7,20 @@ use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
 use crate::grammar::record::record;
 use crate::grammar::{Keys, Shape};
 use crate::plan::WebSocketStep;
+use crate::steps::Step;
 use crate::steps::answer::{AT, EXTRACT, JSON_TEST, LABEL, TAGS, TEST, THAT, TIMEOUT};
 use crate::steps::measure::MEASURE;
-use crate::steps::{Step, StepKind};
 
-record! {
+step! {
     /// Waits for a message that passes; those that came before and that no step took count, too.
-    static EXPECT("wsExpect", "a ws expect step") ["ws expect": EXPECTED => "What must hold of it."] {
+    KIND("wsExpect", "a ws expect step") ["ws expect": EXPECTED => "What must hold of it."] {
         LABEL, TAGS, AT, TIMEOUT, EXTRACT, MEASURE,
     }
-}
-
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: || &EXPECT,
-    compile,
-    beside: None,
     example: "
 - ws connect: /chat
 - ws expect: {body: {contains: hello}}
-",
-};
+"
+}
 
 pub(super) const EXPECTED: Shape = Either(&[Scalar(Word(&["any"])), Of(|| &EXPECTED_MESSAGE)]);
 

@@ -4,28 +4,21 @@ use super::over;
 use crate::compile::Session;
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::record::record;
 use crate::plan::WebSocketStep;
+use crate::steps::Step;
 use crate::steps::answer::{AT, LABEL, TAGS, TIMEOUT};
-use crate::steps::{Step, StepKind};
 use crate::template::Encoding;
 
-record! {
+step! {
     /// Sends a ping and waits for its pong.
-    static PING("wsPing", "a ws ping step") ["ws ping": Scalar(Template) => "What the ping holds: up to 125 bytes."] {
+    KIND("wsPing", "a ws ping step") ["ws ping": Scalar(Template) => "What the ping holds: up to 125 bytes."] {
         LABEL, TAGS, AT, TIMEOUT,
     }
-}
-
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: || &PING,
-    compile,
-    beside: None,
     example: "
 - ws connect: /chat
 - ws ping: are you there
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let ping = WebSocketStep::Ping(session.template(step.value, Encoding::Raw));

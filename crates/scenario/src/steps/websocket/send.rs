@@ -11,32 +11,26 @@ use crate::grammar::kinds;
 use crate::grammar::record::{Kind as _, record};
 use crate::grammar::{Rule, Shape};
 use crate::plan::WebSocketStep;
+use crate::steps::Step;
 use crate::steps::answer::{AT, EXTRACT, LABEL, TAGS, TIMEOUT};
 use crate::steps::ledger::LEDGER;
 use crate::steps::measure::MEASURE;
-use crate::steps::{Step, StepKind};
 use crate::template::{self, Encoding};
 use crate::yaml::Node;
 
-record! {
+step! {
     /// Sends a message over the session's WebSocket; with `expect`, waits for the one that answers it.
-    static SEND("wsSend", "a ws send step") ["ws send": MESSAGE => "The message: a text, or its kind."] {
+    KIND("wsSend", "a ws send step") ["ws send": MESSAGE => "The message: a text, or its kind."] {
         LABEL, TAGS, AT,
         "expect": EXPECTED => "Waits for a message that passes, of those that come after the sending.",
         LEDGER, TIMEOUT, EXTRACT, MEASURE,
     }
-}
-
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: || &SEND,
-    compile,
-    beside: None,
     example: "
 - ws connect: /chat
 - ws send: {json: {say: hello}}
   expect: {json: {$.say: hello}}
-",
-};
+"
+}
 
 const MESSAGE: Shape = Either(&[Scalar(Template), Message::SHAPE]);
 
