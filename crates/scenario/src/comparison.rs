@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::diagnostic::Diagnostics;
 use crate::grammar::Shape;
 use crate::grammar::check::check;
-use crate::language::comparison::{COMPARE, COMPARISON, is_comparison};
+use crate::grammar::record::Kind;
+use crate::language::comparison::{COMPARE, COMPARISON, Variant, is_comparison};
 use crate::load::{Source, folder_of, read_bounded, text_of, told, unknown_name};
 use crate::plan::{Op, Plan, SessionKind};
 use crate::reader::{Checker, Reader};
@@ -212,7 +213,7 @@ fn read(
         outside.iter().cloned().partition(|(name, _)| own_names.iter().any(|own| own == name));
     let settings = Settings::read(root.get("settings"), source.base_dir, &own, sink);
     let reader = Reader { sink, settings: &settings, checker };
-    check(root, &Shape::Record(&COMPARISON), "the comparison", &reader);
+    check(root, &Shape::Record(|| &COMPARISON), "the comparison", &reader);
     let mut sides = Vec::new();
     let mut reached = vec![Reached::default(); others.len()];
     let named = root.get(COMPARE).map(Node::entries).unwrap_or_default();
@@ -223,11 +224,8 @@ fn read(
         sink.error(&named[SIDES_MAX].0, format!("at most {SIDES_MAX} scenarios can be compared"));
     }
     for (name, node) in named.iter().take(SIDES_MAX) {
-        let (Some(name), Some(of)) =
-            (name.text(), node.get("scenario").or_else(|| node.text().map(|_| node)))
-        else {
-            continue;
-        };
+        let (Some(name), Some(said)) = (name.text(), Variant::read(node, &reader)) else { continue };
+        let of = said.scenario.node().unwrap_or(node);
         let Some(scenario) = reader.text(of) else { continue };
         let Some(text) = Text::find(&scenario, source.base_dir) else {
             sink.error(of, unknown_name(&scenario));
@@ -236,7 +234,7 @@ fn read(
         let known = settings::names_in(&text.text);
         let mut given: Vec<(String, String)> = Vec::new();
         for ((setting, value), reached) in others.iter().zip(&mut reached) {
-            if node.get("set").is_some_and(|set| set.get(setting).is_some()) {
+            if said.set.value.is_some_and(|set| set.get(setting).is_some()) {
                 reached.said.push((name, scenario.clone()));
             } else if known.iter().any(|known| known == setting) {
                 given.push((setting.clone(), value.clone()));
@@ -246,7 +244,7 @@ fn read(
             }
         }
         // what the comparison says of one scenario stands: it is what makes the difference
-        for (key, value) in node.get("set").map(Node::entries).unwrap_or_default() {
+        for (key, value) in said.set.value.map(Node::entries).unwrap_or_default() {
             let (Some(key_text), Some(value)) = (key.text(), reader.text(value)) else { continue };
             if !known.iter().any(|known| known == key_text) {
                 let hint = crate::diagnostic::did_you_mean(key_text, known.iter().map(String::as_str));
@@ -258,7 +256,7 @@ fn read(
         let (plan, diagnostics) = checker.text(&text.name, &text.text, &text.base_dir, &given);
         found.append(diagnostics);
         if let Some(plan) = plan {
-            let if_installed = node.get("if installed").and_then(|node| reader.bool(node)).unwrap_or(false);
+            let if_installed = said.if_installed.value.unwrap_or(false);
             sides.push(Side { name: name.to_owned(), plan, if_installed });
         }
     }

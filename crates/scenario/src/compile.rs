@@ -11,6 +11,7 @@ mod held;
 mod jump;
 mod keys;
 mod launch;
+mod limits;
 mod load;
 mod persistence;
 mod rates;
@@ -35,10 +36,11 @@ use self::scope::{Scope, SessionNames, SharedNames};
 pub(crate) use self::system::READY_WITHIN;
 use self::targets::Aim;
 pub(crate) use self::targets::split_origin;
+use crate::grammar::record::Kind;
+use crate::language::{self, Parts, Prepare};
 use crate::objective::{self, Names};
 use crate::plan::{
-    About, Ask, AtLimit, Choose, Limits, Load, Objective, Op, PIPELINE_MAX, PLACES_MAX, Phase, Plan,
-    Preparation, SESSIONS_MAX, STREAMS_MAX, SessionKind, SessionLimit, SlotIndex, Store, System, Target,
+    About, Ask, Objective, Op, Phase, Plan, Preparation, SessionKind, SlotIndex, Store, System, Target,
     USERS_MAX,
 };
 use crate::reader::Reader;
@@ -52,20 +54,22 @@ const PREPARING_MAX: usize = 100_000;
 pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>) -> Option<Plan> {
     let mut shared = feeder::read(root.get("feeders"), base, reader);
     shared.keys = keys::read(root.get("keys"), reader);
-    let mut requests = Requests::new(root.get("defaults"), reader);
+    let parts = Parts::read(root, reader)?;
+    let mut requests = Requests::new(&parts.defaults);
     let sessions = sessions(root, reader, &mut shared, &mut requests);
     let binds = requests.first(|ask| matches!(ask, Ask::WebSocket(_) | Ask::EventStream(_))).is_some();
     // After the sessions, so that their labels come first in the report.
-    let prepare = root.get("prepare").map(|node| {
-        let steps = node.get("steps").unwrap_or(node);
+    let said = root.get("prepare").and_then(|node| Prepare::read(node, reader));
+    let prepare = said.as_ref().map(|said| {
+        let steps = said.steps.value.unwrap_or(said.node);
         let mut kind = Session::new(reader, &mut shared, &mut requests).compile("prepare", steps, true);
         kind.weight = 1;
         kind
     });
-    let preparation = root.get("prepare").map_or(Preparation::default(), |node| preparation(node, reader));
+    let preparation = said.as_ref().map_or(Preparation::default(), |said| preparation(said, reader));
+    let enters = |op: &Op| matches!(op, Op::Request(at) if requests.plans.get(usize::from(*at)).is_some_and(|plan| plan.ledger.is_some()));
     if preparation != Preparation::default()
-        && let Some(kind) = &prepare
-        && kind.ops.iter().any(|op| matches!(op, Op::Request(at) if requests.plans.get(usize::from(*at)).is_some_and(|plan| plan.ledger.is_some())))
+        && prepare.as_ref().is_some_and(|kind| kind.ops.iter().any(enters))
         && let Some(node) = root.get("prepare")
     {
         let message = "what many users prepare cannot be entered in the ledger; leave out `ledger`, or `users` and `times`";
@@ -78,14 +82,14 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let objectives = objectives(root.get("objectives"), &requests, phases, reader);
     requests.warn_of_unreachable(reader.sink);
     let name_given = root.get("name").and_then(|node| reader.text(node));
-    let system = system::read(root.get("system"), base, reader);
+    let system = root.get("system").and_then(|_| system::read(&parts.system, base, reader));
     let load = load?;
     let users = load.most_users();
     if let Some(node) = root.get("load").filter(|_| users > USERS_MAX) {
         reader.sink.error(node, format!("{users} users are too many; at most {USERS_MAX}"));
     }
     verify::warn_of_unentered(root, &requests, &objectives, reader);
-    let limits = limits(root.get("limits"), &load, binds, reader);
+    let limits = limits::read(&parts.limits, &load, binds, reader.sink);
     let mut system = system.unwrap_or_default();
     let mut targets = targets::read(root, base, reader);
     targets::assign(root, &system, &mut targets, &mut requests, reader);
@@ -95,7 +99,15 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         steps::bound::check_paths(&kind.ops, &requests.plans, uses, reader.sink);
     }
     let is_alone = targets.is_empty();
-    let whole = Whole { root, requests: &requests, system: &system, targets: &targets, reader, is_alone };
+    let whole = Whole {
+        root,
+        parts: &parts,
+        requests: &requests,
+        system: &system,
+        targets: &targets,
+        reader,
+        is_alone,
+    };
     steps::check_beside(&whole);
     let stores = store::read(root.get("stores"), reader);
     stores.tell(root.get("system"), &mut system, reader);
@@ -153,14 +165,10 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
 }
 
 /// By how many users `prepare` is done, and how often.
-fn preparation(node: &Node, reader: &Reader<'_>) -> Preparation {
-    let get = |key| node.get(key).and_then(|node| reader.whole(node, 1));
-    let users = get("users").map_or(1, |users| usize::try_from(users).unwrap_or(usize::MAX));
-    if let Some(node) = node.get("users").filter(|_| users > PREPARING_MAX) {
-        reader.sink.error(node, format!("{users} is too large; at most {PREPARING_MAX}"));
-    }
-    let times = get("times").unwrap_or(users as u64);
-    Preparation { users: users.min(usize::try_from(times).unwrap_or(usize::MAX)), times }
+fn preparation(said: &Prepare<'_>, reader: &Reader<'_>) -> Preparation {
+    let count = said.users.at_most(PREPARING_MAX, reader.sink).unwrap_or(1);
+    let times = said.times.value.unwrap_or(count as u64);
+    Preparation { users: count.min(usize::try_from(times).unwrap_or(usize::MAX)), times }
 }
 
 fn stem(name: &str) -> String {
@@ -177,23 +185,23 @@ fn sessions(
     let Some(node) = root.get("sessions") else { return Vec::new() };
     let mut kinds = Vec::new();
     for (name, node) in node.entries() {
-        let (Some(name), Some(steps)) = (name.text(), node.get("steps")) else { continue };
-        let weight = node.get("weight").and_then(|weight| reader.whole(weight, 0)).unwrap_or(1);
+        let (Some(name), Some(said)) = (name.text(), language::Session::read(node, reader)) else { continue };
+        let Some(steps) = said.steps.value else { continue };
+        let weight = said.weight.value.unwrap_or(1);
         let Ok(weight) = u32::try_from(weight) else {
             reader.sink.error(node, "this weight is too large");
             continue;
         };
         // a setting may leave a session out
-        let by_setting = node.get("weight").and_then(Node::text).is_some_and(|text| text.contains("${"));
+        let by_setting = said.weight.node().and_then(Node::text).is_some_and(|text| text.contains("${"));
         let mut kind = Session::new(reader, shared, requests).compile(name, steps, weight > 0 || by_setting);
         if weight > 0 && !kind.ops.iter().any(|op| matches!(op, Op::Request(_))) && !reader.sink.has_errors()
         {
-            reader
-                .sink
-                .error(steps, format!("the session \"{name}\" sends nothing; it needs at least one request"));
+            let message = format!("the session \"{name}\" sends nothing; it needs at least one request");
+            reader.sink.error(steps, message);
         }
         kind.weight = weight;
-        kind.keep_cookies = node.get("keep cookies").and_then(|node| reader.bool(node)).unwrap_or(false);
+        kind.keep_cookies = said.keep_cookies.value.unwrap_or(false);
         kinds.push(kind);
     }
     let total: u64 = kinds.iter().map(|kind| u64::from(kind.weight)).sum();
@@ -218,9 +226,10 @@ fn objectives(
     let mut objectives = Vec::new();
     for node in node.map(Node::items).unwrap_or_default() {
         // a text, or a mapping with more about it
-        let Some(text) = node.get("objective").or_else(|| node.text().map(|_| node)) else { continue };
+        let Some(said) = language::Objective::read(node, reader) else { continue };
+        let Some(text) = said.objective.value.or(node.text().map(|_| node)) else { continue };
         let Some((mut objective, label)) = reader.objective(text, &requests.metrics) else { continue };
-        objective.abort_early = node.get("abort early").and_then(|node| reader.bool(node)).unwrap_or(false);
+        objective.abort_early = said.abort_early.value.unwrap_or(false);
         // what is wrong with the load is told already
         if let Some(label) = label.filter(|label| phases.is_some() || !label.contains(':')) {
             match objective::about(&label, &objective, &names) {
@@ -244,120 +253,11 @@ fn objectives(
     objectives
 }
 
-fn limits(node: Option<&Node>, load: &Load, binds: bool, reader: &Reader<'_>) -> Limits {
-    let get = |key: &str| node.and_then(|node| node.get(key));
-    let whole = |key, least, most| get(key).and_then(|node| bounded(node, least, most, reader));
-    let time = |key| get(key).and_then(|node| reader.duration(node));
-    let usual = Limits::default();
-    let keep_alive = get("keep alive").and_then(|node| reader.bool(node)).unwrap_or(usual.keep_alive);
-    let pipeline = get("pipeline").map_or(usual.pipeline, |node| pipeline(node, keep_alive, binds, reader));
-    let streams = whole("streams", 1, STREAMS_MAX).unwrap_or(usual.streams);
-    let needed = load.most_users().div_ceil(pipeline.max(streams));
-    let named = whole("connections", 1, USERS_MAX);
-    let connections = named.unwrap_or(usual.connections).max(needed);
-    if let Some((node, named)) = get("connections").zip(named).filter(|(_, named)| *named < needed) {
-        let users = load.most_users();
-        let each = match pipeline.max(streams) {
-            1 => "who hold one each".to_owned(),
-            depth => format!("{depth} to a connection"),
-        };
-        let message = format!(
-            "{named} connections are too few for {users} users, {each}: there will be {needed}; give that many, or fewer users"
-        );
-        reader.sink.warn(node.position, message);
-    }
-    if let Some(node) = get("pipeline").filter(|_| connections.saturating_mul(pipeline) > PLACES_MAX) {
-        let message = format!(
-            "{connections} connections with {pipeline} requests at once each are too many; at most {PLACES_MAX} together"
-        );
-        reader.sink.error(node, message);
-    }
-    Limits {
-        streams,
-        connections,
-        connections_named: get("connections").is_some(),
-        choose: get("choose").and_then(|node| choose(node, reader)).unwrap_or(usual.choose),
-        waiting: whole("waiting", 0, SESSIONS_MAX),
-        in_flight: session_limit(node, load, reader),
-        connect_timeout: time("connect timeout").unwrap_or(usual.connect_timeout),
-        body_bytes: get("body")
-            .and_then(|node| reader.size(node))
-            .map_or(usual.body_bytes, |bytes| bytes as usize),
-        drain: time("drain").unwrap_or(usual.drain),
-        sessions: get("sessions").and_then(|node| reader.whole(node, 1)),
-        keep_alive,
-        pipeline,
-        batch: get("batch").map_or(usual.batch, |node| batch(node, pipeline, reader)),
-    }
-}
-
-/// A count within bounds; what is too large is told, and as large as it may be.
-fn bounded(node: &Node, least: u64, most: usize, reader: &Reader<'_>) -> Option<usize> {
-    let count = reader.whole(node, least)?;
-    let within = usize::try_from(count).ok().filter(|count| *count <= most);
-    if within.is_none() {
-        reader.sink.error(node, format!("{count} is too large; at most {most}"));
-    }
-    Some(within.unwrap_or(most))
-}
-
-/// How many requests leave together over a connection whose answers are to come.
-fn batch(node: &Node, pipeline: usize, reader: &Reader<'_>) -> usize {
-    let Some(batch) = reader.whole(node, 1) else { return 1 };
-    let most = pipeline as u64;
-    if batch > most {
-        let message = format!("{batch} is too large; a connection carries {most} at once (\"pipeline\")");
-        reader.sink.error(node, message);
-    }
-    batch.min(most) as usize
-}
-
-/// Which of the free connections a session takes.
-fn choose(node: &Node, reader: &Reader<'_>) -> Option<Choose> {
-    match reader.word(node, &["in turn", "first free", "fill"])? {
-        "first free" => Some(Choose::FirstFree),
-        "fill" => Some(Choose::Fill),
-        _ => Some(Choose::InTurn),
-    }
-}
-
-/// How many requests a connection carries at once.
-fn pipeline(node: &Node, keep_alive: bool, binds: bool, reader: &Reader<'_>) -> usize {
-    let Some(depth) = bounded(node, 1, PIPELINE_MAX, reader) else { return 1 };
-    if depth > 1 && binds {
-        let reason = "sessions share connections where requests are pipelined, and a WebSocket has its own, as an event stream has; leave out";
-        reader.sink.error(node, format!("{reason} one of the two"));
-    }
-    if depth > 1 && !keep_alive {
-        let reason = "a connection that is closed after each request carries one at a time; leave out";
-        reader.sink.error(node, format!("{reason} \"keep alive: false\", or this"));
-    }
-    depth
-}
-
-fn session_limit(node: Option<&Node>, load: &Load, reader: &Reader<'_>) -> Option<SessionLimit> {
-    let node = node?;
-    let at_limit = node.get("at limit").and_then(|node| reader.word(node, &["wait", "drop"]));
-    let Some((key, sessions)) = node.entry("in flight") else {
-        if let Some((key, _)) = node.entry("at limit") {
-            reader.sink.error(key, "\"at limit\" needs a limit beside it: in flight");
-        }
-        return None;
-    };
-    if load.streams().iter().all(|stream| stream.model.is_closed()) {
-        reader.sink.error(
-            key,
-            "users are their own limit: sessions in flight are limited where they arrive at a rate",
-        );
-    }
-    let most = bounded(sessions, 1, SESSIONS_MAX, reader)?;
-    let at_limit = if at_limit == Some("drop") { AtLimit::Drop } else { AtLimit::Wait };
-    Some(SessionLimit { most, at_limit })
-}
-
 /// A whole scenario, when its parts are known, for what has to fit together.
 pub(crate) struct Whole<'a> {
     pub(crate) root: &'a Node,
+    /// What stands in some parts of it.
+    pub(crate) parts: &'a Parts<'a>,
     pub(crate) requests: &'a Requests,
     pub(crate) system: &'a System,
     /// What is driven beside it.
@@ -368,6 +268,11 @@ pub(crate) struct Whole<'a> {
 }
 
 impl Whole<'_> {
+    /// Whether connections carry several requests at once.
+    pub(crate) fn is_pipelined(&self) -> bool {
+        self.parts.limits.pipeline.value.is_some_and(|depth| depth > 1)
+    }
+
     /// What the URL of the system begins with; where that is a store, what its product's does.
     pub(crate) fn scheme(&self) -> Option<&str> {
         targets::scheme(self.root, self.system)

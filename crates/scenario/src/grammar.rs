@@ -4,6 +4,8 @@
 //! the checker cannot disagree.
 
 pub(crate) mod check;
+pub(crate) mod kinds;
+pub(crate) mod record;
 
 use crate::yaml::{Content, Node};
 
@@ -13,7 +15,7 @@ pub(crate) enum Shape {
     /// One plain value.
     Scalar(Scalar),
     /// A mapping with keys that the language knows.
-    Record(&'static Record),
+    Record(fn() -> &'static Record),
     /// A mapping that is told apart by the one key that is a verb: one of the [kinds of steps](crate::steps::kinds).
     Step,
     /// A mapping from names that the author chooses.
@@ -129,11 +131,6 @@ pub(crate) const fn key(name: &'static str, shape: Shape, about: &'static str) -
     Key { name, about, shape, required: false }
 }
 
-/// A key that must be there.
-pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static str) -> Key {
-    Key { name, about, shape, required: true }
-}
-
 impl Record {
     pub(crate) fn all_keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
         self.verbs.iter().chain(self.keys)
@@ -155,7 +152,7 @@ impl Shape {
     fn wanted(&self) -> String {
         match self {
             Shape::Scalar(scalar) => scalar.wanted(),
-            Shape::Record(record) => format!("a mapping: {}", record.what),
+            Shape::Record(record) => format!("a mapping: {}", record().what),
             Shape::Step => "a step".into(),
             Shape::Map(keys, _) => format!("a mapping from {} to values", keys.what()),
             Shape::List(..) => "a list".into(),

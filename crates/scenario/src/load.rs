@@ -110,11 +110,11 @@ impl Checker {
         settings: &[(String, String)],
         sink: &Sink<'_>,
     ) -> Option<Plan> {
-        mend_verbs(&mut root, &Shape::Record(&language::SCENARIO), sink);
+        mend_verbs(&mut root, &Shape::Record(|| &language::SCENARIO), sink);
         objective::mend(&mut root);
         let settings = Settings::read(root.get("settings"), source.base_dir, settings, sink);
         let reader = Reader { sink, settings: &settings, checker: self };
-        check(&root, &Shape::Record(&language::SCENARIO), "the scenario", &reader);
+        check(&root, &Shape::Record(|| &language::SCENARIO), "the scenario", &reader);
         settings.forget_who_asked();
         let plan = compile::scenario(&root, source.name, source.base_dir, &reader);
         settings.warn_of_unused(sink);

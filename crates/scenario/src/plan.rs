@@ -9,6 +9,7 @@ use std::time::Duration;
 use tidemark_wire::json;
 
 use crate::expr::Expr;
+use crate::grammar::kinds::words;
 use crate::secrets::Secrets;
 use crate::store_facts::store_facts;
 use crate::template::Template;
@@ -599,39 +600,25 @@ pub enum JsonTest {
     Empty,
 }
 
-/// A type of JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JsonType {
-    /// A text.
-    String,
-    /// A number.
-    Number,
-    /// True or false.
-    Boolean,
-    /// Null.
-    Null,
-    /// A list.
-    Array,
-    /// An object.
-    Object,
+words! {
+    /// A type of JSON.
+    pub enum JsonType {
+        /// A text.
+        String = "string",
+        /// A number.
+        Number = "number",
+        /// True or false.
+        Boolean = "boolean",
+        /// Null.
+        Null = "null",
+        /// A list.
+        Array = "array",
+        /// An object.
+        Object = "object",
+    }
 }
 
 impl JsonType {
-    /// The words that scenarios use: JSON's own.
-    pub const WORDS: [&'static str; 6] = ["string", "number", "boolean", "null", "array", "object"];
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        JsonType::WORDS[self as usize]
-    }
-
-    /// By its word.
-    pub fn from_word(word: &str) -> Option<JsonType> {
-        use JsonType::{Array, Boolean, Null, Number, Object, String};
-        let index = JsonType::WORDS.iter().position(|one| *one == word)?;
-        Some([String, Number, Boolean, Null, Array, Object][index])
-    }
-
     /// Of a raw token.
     pub fn of(token: &[u8]) -> Option<JsonType> {
         Some(match token.first()? {

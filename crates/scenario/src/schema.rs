@@ -36,13 +36,13 @@ type Definitions = Map<String, Value>;
 fn shape(shape: &Shape, definitions: &mut Definitions) -> Value {
     match shape {
         Shape::Scalar(kind) => scalar(*kind),
-        Shape::Record(of) => reference(of, definitions),
+        Shape::Record(of) => reference(of(), definitions),
         Shape::Step => {
             if !definitions.contains_key("step") {
                 // Present before its content is made, because steps stand in steps.
                 definitions.insert("step".into(), Value::Null);
                 let kinds: Vec<Value> =
-                    steps::kinds().map(|kind| reference(&kind.record, definitions)).collect();
+                    steps::kinds().map(|kind| reference(kind.record(), definitions)).collect();
                 definitions.insert("step".into(), json!({ "type": "object", "oneOf": kinds }));
             }
             json!({ "$ref": "#/$defs/step" })

@@ -1,9 +1,8 @@
 //! A scenario as source: what its file says, before it is checked and compiled.
 //!
 //! Whoever makes scenarios builds a [`Scenario`] and writes it with [`Scenario::to_yaml`], as a person would have
-//! written it: `tidemark hit` from its flags, an importer from another tool's file. [`Scenario::read`] takes any file
-//! back in. Fields are what such makers need; every other key stands in a record's `other`, as it is, so that nothing
-//! is lost between reading and writing but remarks.
+//! written it: `tidemark hit` from its flags, an importer from another tool's file. Fields are what such makers need;
+//! every other key goes into a record's `other`. [`Value::from_yaml`] takes any file back in, but for its remarks.
 //!
 //! The model does not judge: what a key must hold, the [checker](crate::check_text) knows. Texts may have `${…}` holes;
 //! what must not become one goes through [`verbatim`].
@@ -45,33 +44,24 @@
 //! objectives:
 //!   - p99 < 50ms
 //! "#);
-//! let read = Scenario::read("by-hand.yaml", &text)?;
-//! assert_eq!(read.sessions, scenario.sessions);
-//! # Ok::<(), tidemark_scenario::Diagnostics>(())
 //! ```
 
 mod parts;
 mod record;
 mod scalar;
-pub(crate) mod step;
+mod step;
 mod value;
 mod write;
 
 pub use parts::{Defaults, Feeder, Load, Phase, Session, System};
-pub use record::{KeyOrder, Named};
-pub use step::{
-    Choose, Each, Method, Repeat, Request, Set, Sometimes, Step, Take, Think, Way, When, method_as_sent,
-};
+pub use record::Named;
+pub use step::{Choose, Method, Request, Step, Think, Way, method_as_sent};
 pub use value::{Entry, Map, Scalar, Value};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use self::record::{Record, record};
-use crate::diagnostic::Diagnostics;
-use crate::sink::Sink;
-use crate::yaml;
-
 record! {
     /// A whole file. Its comment stands at the top.
     Scenario {
@@ -113,24 +103,12 @@ record! {
 }
 
 impl Scenario {
-    /// Reads any scenario file, also one that compares others; `name` is what messages call it.
-    ///
-    /// # Errors
-    /// Where the text is no YAML, with line and column. Whether it is a scenario that can run is another question:
-    /// [`crate::check_text`].
-    pub fn read(name: &str, text: &str) -> Result<Scenario, Diagnostics> {
-        let sink = Sink::new(name, text);
-        let root = yaml::read(&sink);
-        if let Some(root) = root.filter(|_| !sink.has_errors()) {
-            match Value::read(&root) {
-                Value::Map(map) => return Ok(Scenario::from_map(map)),
-                _ => sink.error(&root, format!("a scenario is a mapping, not {}", root.kind())),
-            }
-        }
-        Err(sink.into_diagnostics())
+    /// Its keys and values.
+    pub fn to_map(&self) -> Map {
+        Record::to_map(self)
     }
 
-    /// The file, as a person would have written it. What is read from it is this again, but for comments.
+    /// The file, as a person would have written it.
     pub fn to_yaml(&self) -> String {
         write::document(&self.comment, &self.to_map())
     }

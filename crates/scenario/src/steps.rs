@@ -1,6 +1,29 @@
 //! The kinds of steps. Each is a file beside this one, with its keys, what is compiled from it and an example, and a
 //! line in [`KINDS`]; nothing else knows its name.
 
+/// Declares a kind of step: its [record](crate::grammar::record::record), what may not stand beside it, and steps that show it.
+/// A function `compile` is what compiles it.
+macro_rules! step {
+    (
+        $(#[doc = $about:literal])+
+        KIND($schema:literal, $what:literal $(, $rule:expr)?) [ $($verb:tt)+ ] { $($keys:tt)* }
+        $(beside: $beside:expr,)?
+        example: $example:literal
+    ) => {
+        $crate::grammar::record::record! {
+            $(#[doc = $about])+
+            static RECORD($schema, $what $(, $rule)?) [ $($verb)+ ] { $($keys)* }
+        }
+
+        pub(in $crate::steps) static KIND: $crate::steps::StepKind = $crate::steps::StepKind {
+            record: || &RECORD,
+            compile,
+            beside: &[ $($beside)? ],
+            example: $example,
+        };
+    };
+}
+
 mod aerospike;
 mod answer;
 mod auth;
@@ -38,7 +61,6 @@ pub(crate) use request::{FOLLOW, HEADERS};
 use crate::compile::{Session, Whole};
 use crate::grammar::{Key, Record, Scalar, Shape};
 use crate::plan::Ask;
-use crate::source::step::Reading;
 use crate::yaml::Node;
 
 /// All kinds, in the order in which they are told.
@@ -83,13 +105,11 @@ pub(crate) static STEPS: Shape = Shape::List(&Shape::Step, 1);
 /// A kind of step.
 pub(crate) struct StepKind {
     /// Its verbs and keys: files are checked by them, and the JSON Schema is made from them.
-    pub(crate) record: Record,
-    /// How it is read as source; none where its keys have no fields there.
-    source: Option<Reading>,
+    record: fn() -> &'static Record,
     /// Adds its operations to the session.
     compile: fn(&mut Session<'_, '_>, &Step<'_>),
     /// Reports what cannot stand beside such steps in a scenario.
-    beside: Option<fn(&Whole<'_>)>,
+    beside: &'static [fn(&Whole<'_>)],
     /// Steps that show it, in YAML; those of other kinds are there for its sake.
     #[cfg_attr(not(test), expect(dead_code, reason = "read by tests"))]
     pub(crate) example: &'static str,
@@ -109,16 +129,11 @@ pub(crate) fn kinds() -> impl Iterator<Item = &'static StepKind> {
     KINDS.iter().copied()
 }
 
-/// How steps with this verb are read as source.
-pub(crate) fn reading(verb: &str) -> Option<&'static Reading> {
-    kinds().find(|kind| kind.record.verbs.iter().any(|known| known.name == verb))?.source.as_ref()
-}
-
 /// The keys that a step may have: those of its kind, and behind them those of all kinds, so that a step of which
 /// nobody knows what it does is looked at as well.
 pub(crate) fn keys(step: &Node) -> impl Iterator<Item = &'static Key> {
     let kind = Step::of(step).map(|step| step.kind);
-    kind.into_iter().chain(kinds()).flat_map(|kind| kind.record.all_keys())
+    kind.into_iter().chain(kinds()).flat_map(|kind| kind.record().all_keys())
 }
 
 /// What is spoken where URLs begin so; none is HTTP.
@@ -141,12 +156,19 @@ pub(crate) fn has_values(key: &str) -> bool {
                 | Shape::Map(_, Shape::Either([Shape::Scalar(Scalar::Template), ..]))
         )
     };
-    kinds().flat_map(|kind| kind.record.all_keys()).any(|known| known.name == key && is_such(&known.shape))
+    kinds().flat_map(|kind| kind.record().all_keys()).any(|known| known.name == key && is_such(&known.shape))
 }
 
 /// Reports what cannot stand beside steps of each kind.
 pub(crate) fn check_beside(whole: &Whole<'_>) {
-    kinds().filter_map(|kind| kind.beside).for_each(|check| check(whole));
+    kinds().flat_map(|kind| kind.beside).for_each(|check| check(whole));
+}
+
+impl StepKind {
+    /// Its verbs and keys.
+    pub(crate) fn record(&self) -> &'static Record {
+        (self.record)()
+    }
 }
 
 impl<'n> Step<'n> {
@@ -154,7 +176,7 @@ impl<'n> Step<'n> {
     pub(crate) fn of(node: &'n Node) -> Option<Self> {
         let mut steps = node.entries().iter().filter_map(|(verb, value)| {
             let name = verb.text()?;
-            let kind = kinds().find(|kind| kind.record.verbs.iter().any(|verb| verb.name == name))?;
+            let kind = kinds().find(|kind| kind.record().verbs.iter().any(|verb| verb.name == name))?;
             Some(Step { kind, node, verb, value })
         });
         let first = steps.next()?;
@@ -165,7 +187,7 @@ impl<'n> Step<'n> {
 
     /// Whether its kind has a key of this name.
     pub(crate) fn has_key(&self, name: &str) -> bool {
-        self.kind.record.keys.iter().any(|key| key.name == name)
+        self.kind.record().keys.iter().any(|key| key.name == name)
     }
 
     /// The value of a key.
@@ -194,8 +216,8 @@ impl Session<'_, '_> {
         }
         self.extractions(step.get("extract"));
         self.checks(step.get("check"));
-        self.inner(step, "steps", true);
-        self.inner(step, "else", true);
+        self.inner(step.get("steps"), true);
+        self.inner(step.get("else"), true);
     }
 }
 
@@ -223,7 +245,7 @@ mod tests {
     #[test]
     fn every_example_shows_its_kind_and_loads_without_a_warning() {
         for kind in kinds() {
-            let name = kind.record.schema;
+            let name = kind.record().schema;
             assert!(is_in(kind.example, kind), "{name}");
             let steps = kind.example.replace('\n', "\n      ");
             let feeders =
@@ -243,7 +265,7 @@ mod tests {
             reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
         for kind in kinds() {
             let is_shown = blocks.iter().any(|block| is_in(block, kind));
-            assert!(is_shown, "docs/scenario.md has no example with {}", kind.record.what);
+            assert!(is_shown, "docs/scenario.md has no example with {}", kind.record().what);
         }
     }
 }

@@ -36,6 +36,14 @@ pub(crate) enum Content {
 }
 
 impl Node {
+    /// A mapping without a key, which stands nowhere.
+    pub(crate) const fn nothing() -> Node {
+        Node {
+            position: Position { line: 0, column: 0, start: 0, end: 0 },
+            content: Content::Map(Vec::new()),
+        }
+    }
+
     /// The text of a scalar.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.content {

@@ -27,7 +27,7 @@ impl Session<'_, '_> {
             Shape::Scalar(Scalar::Keys(variables)) => {
                 variables.iter().for_each(|name| self.define(Some(name), node));
             }
-            Shape::Record(record) => self.define_keys(node, record.all_keys()),
+            Shape::Record(record) => self.define_keys(node, record().all_keys()),
             Shape::Step => self.define_keys(node, steps::keys(node)),
             Shape::Map(keys, of) => {
                 for (name, value) in node.entries() {

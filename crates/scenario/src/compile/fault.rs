@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use super::load::window;
 use crate::diagnostic::did_you_mean;
+use crate::grammar::kinds;
+use crate::grammar::record::{At, Kind};
+use crate::language;
 use crate::plan::{Fault, FaultKind, Load, System, SystemOrigin};
 use crate::reader::{Moment, Reader};
+use crate::sink::Sink;
 use crate::store_facts::store_facts;
 use crate::units::{Size, Time};
 use crate::yaml::Node;
@@ -41,13 +45,14 @@ pub(super) fn read(node: Option<&Node>, there: &There<'_>, load: &Load, reader: 
     let measured = window.unwrap_or(Duration::MAX);
     let mut faults: Vec<(Fault, &Node)> = Vec::new();
     for node in list.items() {
-        if node.get("when").is_some_and(|when| reader.bool(when) == Some(false)) {
+        let Some(said) = language::Fault::read(node, reader).filter(|said| said.when.value != Some(false))
+        else {
             continue;
-        }
-        let Some((target, fault)) = one(node, window, reader) else { continue };
+        };
+        let Some((target, fault)) = one(&said, window, reader) else { continue };
         let fault = Fault { target: meant(&fault, there.system), ..fault };
         check_target(target, &fault, there, reader);
-        check_time(node, &fault, measured, reader);
+        check_time(said.at.node().unwrap_or(node), &fault, measured, reader);
         if let Some((other, _)) = faults.iter().find(|(other, _)| fault.overlaps(other)) {
             let message = format!(
                 "this is at the same time as `{other}` at {}; let one be over before the other begins",
@@ -62,59 +67,71 @@ pub(super) fn read(node: Option<&Node>, there: &There<'_>, load: &Load, reader: 
 }
 
 /// A fault, and where its target stands.
-fn one<'n>(node: &'n Node, window: Option<Duration>, reader: &Reader<'_>) -> Option<(&'n Node, Fault)> {
-    let (slow, cut, fill) = (slow(node, reader), cut(node, reader), fill(node, reader));
-    let (rewrite, snapshot) = (FaultKind::Rewrite, FaultKind::Snapshot);
-    let kinds = [FaultKind::Kill, FaultKind::Stop, FaultKind::Freeze, slow, cut, fill, rewrite, snapshot];
-    let (kind, target) = kinds.into_iter().find_map(|kind| Some((kind, node.get(kind.word())?)))?;
-    for (key, of) in [("latency", "slow"), ("bandwidth", "slow"), ("share", "cut"), ("disk", "fill")] {
-        if let Some((key_node, _)) = node.entry(key).filter(|_| kind.word() != of) {
-            let message = format!("\"{}\" has no \"{key}\"; it belongs to \"{of}\"", kind.word());
-            reader.sink.error(key_node, message);
-        }
+fn one<'n>(
+    said: &language::Fault<'n>,
+    window: Option<Duration>,
+    reader: &Reader<'_>,
+) -> Option<(&'n Node, Fault)> {
+    let sink = reader.sink;
+    let slow =
+        FaultKind::Slow { latency: said.latency.value.unwrap_or_default(), bandwidth: said.bandwidth.value };
+    let cut = FaultKind::Cut { share: said.share.value.unwrap_or(1.0) };
+    let kinds = [
+        (FaultKind::Kill, &said.kill),
+        (FaultKind::Stop, &said.stop),
+        (FaultKind::Freeze, &said.freeze),
+        (slow, &said.slow),
+        (cut, &said.cut),
+        (fill(said, sink), &said.fill),
+        (FaultKind::Rewrite, &said.rewrite),
+        (FaultKind::Snapshot, &said.snapshot),
+    ];
+    let (kind, target) = kinds.into_iter().find(|(_, target)| target.is_there())?;
+    let word = target.name;
+    let parts = [
+        (said.latency.key(), "slow"),
+        (said.bandwidth.key(), "slow"),
+        (said.share.key(), "cut"),
+        (said.disk.key(), "fill"),
+    ];
+    for (key, of) in parts.into_iter().filter(|(_, of)| word != *of).filter_map(|(key, of)| Some((key?, of)))
+    {
+        let name = key.text().unwrap_or_default();
+        sink.error(key, format!("\"{word}\" has no \"{name}\"; it belongs to \"{of}\""));
     }
     if kind == (FaultKind::Slow { latency: Duration::ZERO, bandwidth: None }) {
-        reader.sink.error(node, "\"slow\" needs a latency or a bandwidth");
+        sink.error(said.node, "\"slow\" needs a latency or a bandwidth");
     }
     let (wanted, other) = match kind.ends_processes() {
-        true => ("restart after", "for"),
-        false => ("for", "restart after"),
+        true => (&said.restart_after, &said.length),
+        false => (&said.length, &said.restart_after),
     };
     if kind.is_maintenance() {
-        for (key, _) in ["for", "restart after"].iter().filter_map(|key| node.entry(key)) {
-            let message =
-                format!("a \"{}\" lasts as long as the store takes for it; leave this out", kind.word());
-            reader.sink.error(key, message);
+        for at in [wanted, other] {
+            at.refuse(sink, format!("a \"{word}\" lasts as long as the store takes for it; leave this out"));
         }
-        let (at, share) = at(node.get("at")?, window, reader)?;
-        return Some((target, Fault { at, share, target: reader.text(target)?, kind, lasts: None }));
+    } else {
+        other.refuse(sink, format!("\"{word}\" has no \"{}\"; write \"{}\"", other.name, wanted.name));
+        if !wanted.is_there() && !kind.ends_processes() {
+            sink.error(said.node, format!("\"{word}\" needs the key \"for\": how long it lasts"));
+        }
     }
-    if let Some((key, _)) = node.entry(other) {
-        let message = format!("\"{}\" has no \"{other}\"; write \"{wanted}\"", kind.word());
-        reader.sink.error(key, message);
-    }
-    let lasts = node.get(wanted);
-    if lasts.is_none() && !kind.ends_processes() {
-        let message = format!("\"{}\" needs the key \"for\": how long it lasts", kind.word());
-        reader.sink.error(node, message);
-    }
-    let (at, share) = at(node.get("at")?, window, reader)?;
-    let lasts = match lasts {
-        Some(lasts) => Some(reader.duration(lasts)?),
-        None => None,
-    };
-    Some((target, Fault { at, share, target: reader.text(target)?, kind, lasts }))
+    let (at, share) = at(&said.at, window, sink)?;
+    let lasts = if kind.is_maintenance() { None } else { wanted.given()?.copied() };
+    Some((target.node()?, Fault { at, share, target: target.value.clone()?, kind, lasts }))
 }
 
 /// When a fault is due, and the share of the measured window that this is where it is said so.
-fn at(node: &Node, window: Option<Duration>, reader: &Reader<'_>) -> Option<(Duration, Option<f64>)> {
-    match (reader.moment(node)?, window) {
+fn at(
+    said: &At<'_, kinds::Moment>,
+    window: Option<Duration>,
+    sink: &Sink<'_>,
+) -> Option<(Duration, Option<f64>)> {
+    match (said.value?, window) {
         (Moment::After(at), _) => Some((at, None)),
         (Moment::Share(share), Some(window)) => Some((window.mul_f64(share), Some(share))),
         (Moment::Share(_), None) => {
-            reader
-                .sink
-                .error(node, "nothing is measured of which this could be a share; give a time like 10s");
+            said.error(sink, "nothing is measured of which this could be a share; give a time like 10s");
             None
         }
     }
@@ -131,30 +148,16 @@ fn meant(fault: &Fault, system: &System) -> String {
     driven.map_or_else(|| fault.target.clone(), |fact| fact.store.to_owned())
 }
 
-fn slow(node: &Node, reader: &Reader<'_>) -> FaultKind {
-    let latency = node.get("latency").and_then(|latency| reader.duration(latency)).unwrap_or_default();
-    let bandwidth = node.get("bandwidth").and_then(|bandwidth| reader.bandwidth(bandwidth));
-    FaultKind::Slow { latency, bandwidth }
-}
-
-fn cut(node: &Node, reader: &Reader<'_>) -> FaultKind {
-    let share = node.get("share").and_then(|share| reader.share(share)).unwrap_or(1.0);
-    FaultKind::Cut { share }
-}
-
-fn fill(node: &Node, reader: &Reader<'_>) -> FaultKind {
-    let (least, whom) = match node.get("fill").and_then(|target| reader.text(target)) {
+fn fill(said: &language::Fault<'_>, sink: &Sink<'_>) -> FaultKind {
+    let (least, whom) = match said.fill.value.as_deref() {
         Some(target) if target != SYSTEM => (STORE_DISK_BYTES_MIN, "store"),
         _ => (SYSTEM_DISK_BYTES_MIN, "system"),
     };
-    let disk_bytes = node.get("disk").and_then(|disk| {
-        let bytes = reader.size(disk)?;
-        if bytes < least {
-            reader.sink.error(disk, format!("a disk of less than {} has no room for a {whom}", Size(least)));
-        }
-        Some(bytes)
-    });
-    FaultKind::Fill { disk_bytes: disk_bytes.unwrap_or(DISK_BYTES) }
+    let disk_bytes = said.disk.value.unwrap_or(DISK_BYTES);
+    if disk_bytes < least {
+        said.disk.error(sink, format!("a disk of less than {} has no room for a {whom}", Size(least)));
+    }
+    FaultKind::Fill { disk_bytes }
 }
 
 fn check_target(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reader<'_>) {
@@ -213,8 +216,7 @@ fn check_watched(node: &Node, fault: &Fault, reader: &Reader<'_>) {
     }
 }
 
-fn check_time(node: &Node, fault: &Fault, measured: Duration, reader: &Reader<'_>) {
-    let at = node.get("at").unwrap_or(node);
+fn check_time(at: &Node, fault: &Fault, measured: Duration, reader: &Reader<'_>) {
     if fault.at >= measured {
         let message = format!(
             "only {} are measured, and faults are due from the beginning of that; give an earlier time",

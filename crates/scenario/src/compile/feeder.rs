@@ -5,6 +5,8 @@ mod csv;
 use std::path::Path;
 
 use super::scope::SharedNames;
+use crate::grammar::record::Kind;
+use crate::language::{self, Order};
 use crate::plan::Feeder;
 use crate::reader::Reader;
 use crate::units::Size;
@@ -27,16 +29,18 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sha
     let mut room = ROWS_BYTES_MAX;
     for (name_node, node) in node.map(Node::entries).unwrap_or_default() {
         let Some(name) = name_node.text() else { continue };
-        let rows = if let Some(values) = node.get("values") {
-            Some((vec![name.to_owned()], from_values(values, reader)))
-        } else if let Some(rows) = node.get("rows") {
+        let Some(said) = language::Feeder::read(node, reader) else { continue };
+        let rows = if let Some(values) = said.values.value {
+            let cell = |value: &Node| Some(vec![reader.text(value)?.into_boxed_str()]);
+            Some((vec![name.to_owned()], values.items().iter().filter_map(cell).collect()))
+        } else if let Some(rows) = said.rows.value {
             from_rows(rows, reader)
-        } else if let Some(first) = node.get("from") {
-            from_numbers(node, first, room, reader).map(|rows| (vec![name.to_owned()], rows))
+        } else if said.from.is_there() {
+            from_numbers(&said, room, reader).map(|rows| (vec![name.to_owned()], rows))
         } else {
-            node.get("file").and_then(|file| csv::read(node, file, base, room, reader))
+            csv::read(&said, base, room, reader)
         };
-        csv::check_keys(node, reader);
+        csv::check_keys(&said, reader);
         let held: u64 = rows
             .iter()
             .flat_map(|(_, rows)| rows)
@@ -46,19 +50,17 @@ pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Sha
             reader.sink.error(name_node, too_many(held));
         }
         room = room.saturating_sub(held);
-        let order = node.get("order").and_then(|order| reader.word(order, &["in turn", "random"]));
-        let held = node.get("held").and_then(|held| reader.bool(held)) == Some(true);
-        if let Some(order) = node.get("order").filter(|_| held && order == Some("random")) {
-            reader.sink.error(
-                order,
-                "rows that are held are taken in turn; leave out \"order: random\", or \"held\"",
-            );
+        let is_random = said.order.value == Some(Order::Random);
+        let held = said.held.value == Some(true);
+        if held && is_random {
+            let message = "rows that are held are taken in turn; leave out \"order: random\", or \"held\"";
+            said.order.error(reader.sink, message);
         }
         // A feeder that could not be read is kept, so that its users are not reported, too; nor is a name that may be of a column.
         shared.lacks_columns |= rows.is_none();
         let (columns, rows) = rows.unwrap_or_else(|| (vec![name.to_owned()], vec![vec!["".into()]]));
         shared.feeders.push(Feeder { name: name.to_owned(), columns, rows, held });
-        shared.random.push(order == Some("random"));
+        shared.random.push(is_random);
     }
     shared
 }
@@ -78,34 +80,31 @@ fn too_many(held: u64) -> String {
     )
 }
 
-fn from_values(node: &Node, reader: &Reader<'_>) -> Rows {
-    node.items().iter().filter_map(|value| Some(vec![reader.text(value)?.into_boxed_str()])).collect()
-}
-
-fn from_numbers(node: &Node, first_node: &Node, room: u64, reader: &Reader<'_>) -> Option<Rows> {
-    let Some(last_node) = node.get("to") else {
-        reader.sink.error(first_node, "numbers need an end, too; add `to`");
+fn from_numbers(said: &language::Feeder<'_>, room: u64, reader: &Reader<'_>) -> Option<Rows> {
+    let sink = reader.sink;
+    if !said.to.is_there() {
+        said.from.error(sink, "numbers need an end, too; add `to`");
         return None;
-    };
-    let (first, last) = (reader.whole(first_node, 0)?, reader.whole(last_node, 0)?);
+    }
+    let (first, last) = said.from.value.zip(said.to.value)?;
     if last < first {
-        reader.sink.error(last_node, format!("numbers from {first} on cannot end at {last}"));
+        said.to.error(sink, format!("numbers from {first} on cannot end at {last}"));
         return None;
     }
     if last - first >= ROWS_MAX as u64 {
-        reader.sink.error(last_node, format!("these are more than {ROWS_MAX} numbers"));
+        said.to.error(sink, format!("these are more than {ROWS_MAX} numbers"));
         return None;
     }
-    let digits = node.get("digits").and_then(|digits| reader.whole(digits, 1)).unwrap_or(1);
-    if let Some(digits) = node.get("digits").filter(|_| digits > DIGITS_MAX) {
-        reader.sink.error(digits, format!("a number has at most {DIGITS_MAX} digits"));
+    let width = said.digits.value.unwrap_or(1);
+    if width > DIGITS_MAX {
+        said.digits.error(sink, format!("a number has at most {DIGITS_MAX} digits"));
         return None;
     }
-    let width = digits as usize;
+    let width = width as usize;
     let digits = last.checked_ilog10().map_or(1, |log| log as usize + 1);
     let held = (last - first + 1) * bytes_of([width.max(digits)].into_iter());
     if held > room {
-        reader.sink.error(last_node, too_many(held));
+        said.to.error(sink, too_many(held));
         return None;
     }
     Some((first..=last).map(|number| vec![format!("{number:0width$}").into_boxed_str()]).collect())

@@ -9,9 +9,9 @@ use crate::slot::Value;
 use crate::yaml::Node;
 
 impl Session<'_, '_> {
-    /// The steps under a key; `possible` is false where they can never be reached.
-    pub(crate) fn inner(&mut self, step: &Node, key: &str, possible: bool) {
-        let Some(steps) = step.get(key) else { return };
+    /// Steps within a step; `possible` is false where they can never be reached.
+    pub(crate) fn inner(&mut self, steps: Option<&Node>, possible: bool) {
+        let Some(steps) = steps else { return };
         let reachable = self.reachable;
         self.reachable = reachable && possible;
         self.steps(steps);
@@ -20,11 +20,11 @@ impl Session<'_, '_> {
 
     /// The same where `decided` says whether it is possible. Where settings have decided that it is not, as another run's may
     /// not, that is no mistake: it is compiled to see what is wrong with it, and left out.
-    pub(crate) fn inner_as_decided(&mut self, step: &Node, key: &str, possible: bool, decided: &Node) {
+    pub(crate) fn inner_as_decided(&mut self, steps: Option<&Node>, possible: bool, decided: &Node) {
         let text = decided.text().unwrap_or_default();
         let by_setting = !possible && self.reader.settings.names().any(|name| text.contains(name));
         let begin = self.ops.len();
-        self.inner(step, key, possible || by_setting);
+        self.inner(steps, possible || by_setting);
         if by_setting {
             self.ops.truncate(begin);
             self.to_end.retain(|at| *at < begin);

@@ -4,62 +4,63 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use super::system::check_path;
+use crate::grammar::record::Kind;
+use crate::language;
 use crate::plan::{Hook, Launch, PORT, READY_STATUS, Ready, System, SystemOrigin};
 use crate::reader::Reader;
+use crate::sink::Sink;
 use crate::yaml::{Node, one_or_many};
 
 /// Longest time until a command before or after the system is over, where a scenario says nothing.
 const HOOK_WITHIN: Duration = Duration::from_secs(60);
 /// Words that only a shell understands.
 const OF_SHELL: [&str; 10] = ["|", "||", "&&", ";", "&", ">", ">>", "<", "2>", "2>&1"];
-/// What only a command has.
-const OF_COMMAND: [&str; 6] = ["env", "cwd", "port", "before", "after", "ready"];
 
 /// Reads what a command has around it, into `system`, and tells of it where there is no command.
-pub(super) fn read(node: &Node, base: &Path, system: &mut System, reader: &Reader<'_>) {
-    let SystemOrigin::Command(_) = system.origin else {
-        for (key, _) in OF_COMMAND.iter().filter_map(|key| node.entry(key)) {
+pub(super) fn read(said: &language::System<'_>, base: &Path, system: &mut System, reader: &Reader<'_>) {
+    let sink = reader.sink;
+    let SystemOrigin::Command(words) = &system.origin else {
+        let of_command = [
+            said.env.key(),
+            said.cwd.key(),
+            said.port.key(),
+            said.before.key(),
+            said.after.key(),
+            said.ready.key(),
+        ];
+        for key in of_command.into_iter().flatten() {
             let name = key.text().unwrap_or_default();
-            reader.sink.error(key, format!("\"{name}\" belongs to a system that is a `command`"));
+            sink.error(key, format!("\"{name}\" belongs to a system that is a `command`"));
         }
         return;
     };
-    system.launch = Launch {
-        env: node.get("env").map_or_else(BTreeMap::new, |env| variables(env, reader)),
-        cwd: node.get("cwd").and_then(|cwd| {
-            let folder = base.join(reader.text(cwd)?);
-            if !folder.is_dir() {
-                reader.sink.error(cwd, format!("{} is not a folder", folder.display()));
-            }
-            Some(folder)
-        }),
-        port: node.get("port").and_then(|port| {
-            let number = reader.whole(port, 1)?;
-            let told = || {
-                reader.sink.error(port, format!("port out of range: {number}; ports are 1 to {}", u16::MAX))
-            };
-            u16::try_from(number).map_err(|_| told()).ok()
-        }),
-        before: hooks(node.get("before"), reader),
-        after: hooks(node.get("after"), reader),
-    };
-    if let Some((key, ready)) = node.entry("ready") {
-        if node.get("health").is_some() {
-            reader.sink.error(key, "a system has either \"health\" or \"ready\", not both");
-        }
-        system.ready = self::ready(ready, reader).unwrap_or_default();
+    let cwd = said.cwd.value.as_ref().map(|cwd| base.join(cwd));
+    if let Some(folder) = cwd.as_ref().filter(|folder| !folder.is_dir()) {
+        said.cwd.error(sink, format!("{} is not a folder", folder.display()));
     }
-    check_port(node, system, reader);
-}
-
-/// Whoever does not tell a command its port, and does not know it either, cannot find it.
-fn check_port(node: &Node, system: &System, reader: &Reader<'_>) {
-    let SystemOrigin::Command(words) = &system.origin else { return };
-    let is_told = words.iter().chain(system.launch.env.values()).any(|text| text.contains(PORT));
-    if let Some(command) = node.get("command").filter(|_| !is_told && node.get("port").is_none()) {
+    let port = said.port.value.and_then(|number| {
+        let port = u16::try_from(number).ok();
+        if port.is_none() {
+            said.port.error(sink, format!("port out of range: {number}; ports are 1 to {}", u16::MAX));
+        }
+        port
+    });
+    let env = said.env.value.map_or_else(BTreeMap::new, |env| variables(env, reader));
+    // whoever does not tell a command its port, and does not know it either, cannot find it
+    let is_told = words.iter().chain(env.values()).any(|text| text.contains(PORT));
+    if !is_told && !said.port.is_there() {
         let message = "nobody tells this command where to listen; write {port} into it or into `env`, or `port: 8080` if \
                        it always listens on that";
-        reader.sink.error(command, message);
+        said.command.error(sink, message);
+    }
+    let (before, after) = (hooks(said.before.value, reader), hooks(said.after.value, reader));
+    system.launch = Launch { env, cwd, port, before, after };
+    if let Some(ready) = &said.ready.value {
+        if said.health.is_there() {
+            said.ready.refuse(sink, "a system has either \"health\" or \"ready\", not both");
+        }
+        system.ready = self::ready(ready, sink).unwrap_or_default();
     }
 }
 
@@ -74,31 +75,24 @@ fn variables(env: &Node, reader: &Reader<'_>) -> BTreeMap<String, String> {
     env.entries().iter().filter_map(variable).collect()
 }
 
-fn ready(node: &Node, reader: &Reader<'_>) -> Option<Ready> {
-    if let Some(log) = node.get("log") {
-        if let Some((status, _)) = node.entry("status") {
-            reader.sink.error(status, "a status belongs to the answer of a `path`");
-        }
-        let text = reader.text(log)?;
+fn ready(said: &language::Ready<'_>, sink: &Sink<'_>) -> Option<Ready> {
+    if let Some(text) = said.log.given()? {
+        said.status.refuse(sink, "a status belongs to the answer of a `path`");
         if text.is_empty() || text.contains('\n') {
-            reader.sink.error(log, "a part of one line is looked for; this is none");
+            said.log.error(sink, "a part of one line is looked for; this is none");
         }
-        return Some(Ready::Prints(text));
+        return Some(Ready::Prints(text.clone()));
     }
-    let node_of_path = node.get("path")?;
-    let path = reader.text(node_of_path)?;
-    if !path.starts_with('/') {
-        reader.sink.error(node_of_path, "a path begins with a slash");
-    }
-    let status = node.get("status").and_then(|status| reader.status(status)).unwrap_or(READY_STATUS);
-    Some(Ready::Answers { path, status })
+    let path = said.path.value.clone()?;
+    check_path(&said.path, sink);
+    Some(Ready::Answers { path, status: said.status.value.unwrap_or(READY_STATUS) })
 }
 
 fn hooks(node: Option<&Node>, reader: &Reader<'_>) -> Vec<Hook> {
     let hook = |item: &Node| {
-        let command = item.get("command").unwrap_or(item);
-        let within = item.get("within").and_then(|within| reader.duration(within));
-        Some(Hook { command: words(command, reader)?, within: within.unwrap_or(HOOK_WITHIN) })
+        let said = language::Hook::read(item, reader)?;
+        let command = words(said.command.value.unwrap_or(item), reader)?;
+        Some(Hook { command, within: said.within.value.unwrap_or(HOOK_WITHIN) })
     };
     node.map(Node::items).unwrap_or_default().iter().filter_map(hook).collect()
 }

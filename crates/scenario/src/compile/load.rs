@@ -6,9 +6,14 @@ use std::time::Duration;
 
 use super::rates;
 use crate::diagnostic::did_you_mean;
+use crate::grammar::kinds::{self, Or};
+use crate::grammar::record::{At, Kind};
+use crate::language::{self, AnyRate, Spike};
 use crate::load::tell_apart;
-use crate::plan::{Curve, KindLoad, Load, LoadModel, PHASES_MAX, Pause, Phase, SessionKind, Spacing};
+use crate::plan::{Curve, KindLoad, Load, LoadModel, PHASES_MAX, Phase, SessionKind, Spacing};
 use crate::reader::Reader;
+use crate::sink::Sink;
+use crate::steps::think;
 use crate::units::Rate;
 use crate::yaml::Node;
 
@@ -19,20 +24,20 @@ const COMMON_MIN: Duration = Duration::from_millis(100);
 
 /// What a level counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+pub(super) enum Unit {
     Users,
     Rate,
 }
 
 /// A level over time.
 #[derive(Debug, Clone)]
-struct Level {
-    unit: Unit,
-    from: f64,
-    to: f64,
-    curve: Curve,
+pub(super) struct Level {
+    pub(super) unit: Unit,
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) curve: Curve,
     /// How long it is by itself.
-    length: Option<Duration>,
+    pub(super) length: Option<Duration>,
 }
 
 /// What a phase of this level is called whose author gives it no name.
@@ -61,25 +66,21 @@ pub(super) fn read(
     base: &Path,
     reader: &Reader<'_>,
 ) -> Option<Load> {
-    let node = node?;
-    match node.entry("sessions") {
-        Some((key, each)) => {
-            if let Some((other, _)) = node.entries().iter().find(|(other, _)| other.position != key.position)
-            {
-                let name = other.text().unwrap_or_default();
-                let message = format!("where kinds have loads of their own, \"{name}\" stands in those");
-                reader.sink.error(other, message);
-            }
-            by_kind(node, each, kinds, base, reader)
+    let said = language::Load::read(node?, reader)?;
+    if let (Some(key), Some(each)) = (said.sessions.key(), said.sessions.value) {
+        if let Some((other, _)) = said.node.entries().iter().find(|(other, _)| other.position != key.position)
+        {
+            let name = other.text().unwrap_or_default();
+            let message = format!("where kinds have loads of their own, \"{name}\" stands in those");
+            reader.sink.error(other, message);
         }
-        None => {
-            let (model, phases) = LoadReader { base, reader }.read(node)?;
-            if is_zero(&phases) {
-                reader.sink.error(node, ZERO);
-            }
-            Some(Load::new(model, phases))
-        }
+        return by_kind(said.node, each, kinds, base, reader);
     }
+    let (model, phases) = LoadReader { said: &said, base, sink: reader.sink }.read()?;
+    if is_zero(&phases) {
+        reader.sink.error(said.node, ZERO);
+    }
+    Some(Load::new(model, phases))
 }
 
 /// A load for each kind, and their common timetable.
@@ -98,11 +99,12 @@ fn by_kind(
             reader.sink.error(name, format!("there is no session \"{text}\"{hint}"));
             continue;
         };
-        if let Some((key, _)) = own.entry("sessions") {
-            reader.sink.error(key, "this is the load of one kind already");
+        let Some(said) = language::Load::read(own, reader) else { continue };
+        if said.sessions.is_there() {
+            said.sessions.refuse(reader.sink, "this is the load of one kind already");
             continue;
         }
-        let read = LoadReader { base, reader }.read(own);
+        let read = LoadReader { said: &said, base, sink: reader.sink }.read();
         loads.extend(read.map(|(model, phases)| KindLoad { kind, model, phases }));
     }
     // A kind whose load is 0 takes no part; that of all of them is a mistake.
@@ -156,26 +158,26 @@ fn common_window(loads: &[KindLoad]) -> Option<(Duration, Duration)> {
     Some(windows.fold(first, |(from, to), (other_from, other_to)| (from.max(other_from), to.min(other_to))))
 }
 
-struct LoadReader<'a, 's> {
+struct LoadReader<'a, 'n> {
+    said: &'a language::Load<'n>,
     base: &'a Path,
-    reader: &'a Reader<'s>,
+    sink: &'a Sink<'a>,
 }
 
 impl LoadReader<'_, '_> {
-    fn read(&self, node: &Node) -> Option<(LoadModel, Vec<Phase>)> {
-        if node.entries().is_empty() {
+    fn read(&self) -> Option<(LoadModel, Vec<Phase>)> {
+        let said = self.said;
+        if said.node.entries().is_empty() {
             return None;
         }
-        let own = self.level(node);
-        let mut phases = match node.get("phases") {
-            Some(list) => self.listed(node, list, own.as_ref()),
-            None => self.short(node, own.as_ref()),
+        let own = self.level(&said.users, &said.rate, &said.spike);
+        let mut phases = match &said.phases.value {
+            Some(list) => self.listed(list, own.as_ref()),
+            None => self.short(own.as_ref()),
         };
         let unit = own.map(|level| level.unit).or_else(|| phases.first().map(|(unit, _)| *unit))?;
-        if let Some(list) = node.get("phases")
-            && phases.iter().any(|(other, _)| *other != unit)
-        {
-            self.error(list, "all phases of a load have users, or all have a rate");
+        if phases.iter().any(|(other, _)| *other != unit) {
+            said.phases.error(self.sink, "all phases of a load have users, or all have a rate");
         }
         if phases.is_empty() {
             return None;
@@ -185,72 +187,51 @@ impl LoadReader<'_, '_> {
         let mut names: Vec<String> = phases.iter().map(|phase| phase.name.clone()).collect();
         tell_apart(&mut names);
         phases.iter_mut().zip(names).for_each(|(phase, name)| phase.name = name);
-        self.check(node, &phases);
+        self.check(&phases);
         let model = match unit {
-            Unit::Users => self.closed(node),
-            Unit::Rate => self.open(node),
+            Unit::Users => self.closed(),
+            Unit::Rate => self.open(),
         };
         Some((model, phases))
     }
 
-    fn error(&self, node: &Node, message: &str) {
-        self.reader.sink.error(node, message);
-    }
-
-    fn closed(&self, node: &Node) -> LoadModel {
-        if let Some(spacing) = node.get("spacing") {
-            self.error(spacing, "users do not arrive: spacing belongs to a load with a rate");
-        }
-        let pace = node.get("pace").and_then(|pace| self.reader.duration(pace).map(|time| (pace, time)));
-        match (pace, node.entry("think")) {
-            (Some(_), Some((think, _))) => {
-                self.error(think, "a load has either a pace or a think time between sessions, not both");
+    fn closed(&self) -> LoadModel {
+        let said = self.said;
+        said.spacing.error(self.sink, "users do not arrive: spacing belongs to a load with a rate");
+        match (said.pace.value, &said.think.value) {
+            (Some(_), _) if said.think.is_there() => {
+                let message = "a load has either a pace or a think time between sessions, not both";
+                said.think.refuse(self.sink, message);
                 LoadModel::Closed
             }
-            (Some((pace, time)), None) => {
+            (Some(time), _) => {
                 if time < PACE_MIN {
-                    self.error(pace, "this pace is too short; at least 1ms");
+                    said.pace.error(self.sink, "this pace is too short; at least 1ms");
                 }
                 LoadModel::Paced(time)
             }
-            (None, Some((_, think))) => self.pause(think).map_or(LoadModel::Closed, LoadModel::Thinking),
+            (None, Some(think)) => {
+                think::pause(think, self.sink).map_or(LoadModel::Closed, LoadModel::Thinking)
+            }
             (None, None) => LoadModel::Closed,
         }
     }
 
-    fn open(&self, node: &Node) -> LoadModel {
-        for key in ["think", "pace"] {
-            if let Some((key_node, _)) = node.entry(key) {
-                let message =
-                    format!("sessions arrive at a rate here; \"{key}\" belongs to a load with users");
-                self.error(key_node, &message);
-            }
+    fn open(&self) -> LoadModel {
+        for key in [self.said.think.key(), self.said.pace.key()].into_iter().flatten() {
+            let name = key.text().unwrap_or_default();
+            let message = format!("sessions arrive at a rate here; \"{name}\" belongs to a load with users");
+            self.sink.error(key, message);
         }
-        let word =
-            node.get("spacing").and_then(|spacing| self.reader.word(spacing, &["constant", "poisson"]));
-        LoadModel::Open(if word == Some("poisson") { Spacing::Poisson } else { Spacing::Constant })
+        LoadModel::Open(self.said.spacing.value.unwrap_or(Spacing::Constant))
     }
 
-    fn pause(&self, node: &Node) -> Option<Pause> {
-        if node.text().is_some() {
-            return self.reader.duration(node).map(Pause::Fixed);
-        }
-        if let Some(mean) = node.get("exponential") {
-            return self.reader.duration(mean).map(Pause::Exponential);
-        }
-        let bounds = node.get("between")?;
-        let [low, high] = bounds.items() else {
-            self.error(bounds, "between has two times: [1s, 3s]");
-            return None;
-        };
-        let (low, high) = self.reader.duration(low).zip(self.reader.duration(high))?;
-        if low > high {
-            self.error(bounds, "the first time is longer than the second");
-        }
-        Some(Pause::Between(low, high))
-    }
-
-    fn level(&self, node: &Node) -> Option<Level> {
+    fn level<'n>(
+        &self,
+        users: &At<'n, kinds::Users>,
+        rate: &At<'n, AnyRate<'n>>,
+        spike: &At<'n, Spike<'n>>,
+    ) -> Option<Level> {
         let plain = |unit, level: crate::reader::Level| Level {
             unit,
             from: level.from,
@@ -258,94 +239,78 @@ impl LoadReader<'_, '_> {
             curve: level.steps.map_or(Curve::Line, Curve::Steps),
             length: None,
         };
-        let level = if let Some(users) = node.get("users") {
-            self.reader.users(users).map(|level| plain(Unit::Users, level))
-        } else {
-            let rate = node.get("rate")?;
-            if rate.text().is_some() {
-                self.reader.rate(rate).map(|level| plain(Unit::Rate, level))
-            } else {
-                let rates = rates::read(rate, self.base, self.reader);
-                rates.map(|r| Level {
-                    unit: Unit::Rate,
-                    from: r.from,
-                    to: r.to,
-                    curve: r.curve,
-                    length: r.length,
-                })
-            }
+        let level = match &rate.value {
+            _ if users.is_there() => plain(Unit::Users, users.value?),
+            Some(Or::First(level)) => plain(Unit::Rate, *level),
+            Some(Or::Second(over_time)) => rates::read(over_time, self.base, self.sink)?,
+            None => return None,
         };
-        let Some((key, spike)) = node.entry("spike") else { return level };
-        let level = level?;
-        if level.unit == Unit::Users || level.curve != Curve::Line {
-            self.error(key, "spikes stand on a plain rate, like 50/s or 10/s to 100/s");
+        if !spike.is_there() {
             return Some(level);
         }
-        let curve = rates::spikes(spike, self.reader).unwrap_or(Curve::Line);
-        Some(Level { curve, ..level })
+        if level.unit == Unit::Users || level.curve != Curve::Line {
+            spike.refuse(self.sink, "spikes stand on a plain rate, like 50/s or 10/s to 100/s");
+            return Some(level);
+        }
+        let curve = spike.value.as_ref().and_then(|spike| rates::spikes(spike, self.sink));
+        Some(Level { curve: curve.unwrap_or(Curve::Line), ..level })
     }
 
     /// `ramp`, `warm-up` and `hold`.
-    fn short(&self, node: &Node, own: Option<&Level>) -> Vec<(Unit, Phase)> {
-        let is_said = node.get("users").is_some() || node.get("rate").is_some();
+    fn short(&self, own: Option<&Level>) -> Vec<(Unit, Phase)> {
+        let said = self.said;
+        let is_said = said.users.is_there() || said.rate.is_there();
         if !is_said {
-            self.error(node, "a load needs users, a rate, or phases");
-            if let Some((spike, _)) = node.entry("spike") {
-                self.error(spike, "spikes stand on a plain rate, like 50/s or 10/s to 100/s");
-            }
+            self.sink.error(said.node, "a load needs users, a rate, or phases");
+            said.spike.refuse(self.sink, "spikes stand on a plain rate, like 50/s or 10/s to 100/s");
         }
         let has_length = own.is_some_and(|level| level.length.is_some());
-        if node.get("hold").is_none() && !has_length && (own.is_some() || !is_said) {
-            self.error(node, "a load needs the key \"hold\" (how long is measured), or phases");
+        if !said.hold.is_there() && !has_length && (own.is_some() || !is_said) {
+            self.sink.error(said.node, "a load needs the key \"hold\" (how long is measured), or phases");
         }
         let Some(level) = own else { return Vec::new() };
-        let time = |key| node.get(key).and_then(|node| self.reader.duration(node));
         let flat = |name: &str, from: f64, duration: Duration| {
             let to = level.from;
             (level.unit, Phase { name: name.into(), duration, from, to, measured: false, curve: Curve::Line })
         };
-        let ramp = time("ramp").map(|duration| flat("ramp", 0.0, duration));
-        let warm_up = time("warm-up").map(|duration| flat("warm-up", level.from, duration));
-        let hold = if node.get("hold").is_some() { time("hold") } else { level.length };
-        let hold = hold.and_then(|duration| self.phase(node, "hold".into(), level, duration, true));
+        let ramp = said.ramp.value.map(|duration| flat("ramp", 0.0, duration));
+        let warm_up = said.warm_up.value.map(|duration| flat("warm-up", level.from, duration));
+        let hold = if said.hold.is_there() { said.hold.value } else { level.length };
+        let hold = hold.and_then(|duration| self.phase(said.node, "hold".into(), level, duration, true));
         [ramp, warm_up, hold].into_iter().flatten().collect()
     }
 
-    fn listed(&self, node: &Node, list: &Node, own: Option<&Level>) -> Vec<(Unit, Phase)> {
-        for key in ["ramp", "warm-up", "hold"] {
-            if let Some((key_node, _)) = node.entry(key) {
-                self.error(key_node, &format!("a load has either \"phases\" or \"{key}\", not both"));
-            }
+    fn listed(&self, list: &[language::Phase<'_>], own: Option<&Level>) -> Vec<(Unit, Phase)> {
+        for at in [&self.said.ramp, &self.said.warm_up, &self.said.hold] {
+            at.refuse(self.sink, format!("a load has either \"phases\" or \"{}\", not both", at.name));
         }
         let mut phases = Vec::new();
-        if list.items().len() > PHASES_MAX {
+        if list.len() > PHASES_MAX {
             let message =
                 format!("a load has at most {PHASES_MAX} phases; one phase can follow a file of rates");
-            self.error(list, &message);
+            self.said.phases.error(self.sink, message);
         }
-        for node in list.items() {
-            let has_own = node.get("users").is_some() || node.get("rate").is_some();
-            let level = if has_own { self.level(node) } else { own.cloned() };
-            if level.is_none() && !has_own && own.is_none() {
-                self.error(node, "this phase needs users or a rate, as the load has none of its own");
+        for said in list {
+            let has_own = said.users.is_there() || said.rate.is_there();
+            let level = if has_own { self.level(&said.users, &said.rate, &said.spike) } else { own.cloned() };
+            if !has_own {
+                if own.is_none() {
+                    let message = "this phase needs users or a rate, as the load has none of its own";
+                    self.sink.error(said.node, message);
+                }
+                said.spike.refuse(self.sink, "spikes stand on a plain rate of the same phase");
             }
-            if let Some((spike, _)) = node.entry("spike").filter(|_| !has_own) {
-                self.error(spike, "spikes stand on a plain rate of the same phase");
-            }
-            let name = node.get("name").and_then(|name| self.reader.text(name));
-            let measured = node.get("measured").and_then(|node| self.reader.bool(node));
-            let measured = measured.unwrap_or(!matches!(name.as_deref(), Some("warm-up" | "ramp")));
+            let name = said.name.value.clone();
+            let is_measured = !matches!(name.as_deref(), Some("warm-up" | "ramp"));
             let own_length = level.as_ref().and_then(|level| level.length);
-            let duration = match node.get("for") {
-                Some(time) => self.reader.duration(time),
-                None => own_length,
-            };
-            if node.get("for").is_none() && own_length.is_none() && (level.is_some() || !has_own) {
-                self.error(node, "a phase needs the key \"for\": How long it is.");
+            let duration = if said.length.is_there() { said.length.value } else { own_length };
+            if !said.length.is_there() && own_length.is_none() && (level.is_some() || !has_own) {
+                self.sink.error(said.node, "a phase needs the key \"for\": How long it is.");
             }
             let Some((level, duration)) = level.zip(duration) else { continue };
             let name = name.unwrap_or_else(|| level.to_string());
-            phases.extend(self.phase(node, name, &level, duration, measured));
+            let measured = said.measured.value.unwrap_or(is_measured);
+            phases.extend(self.phase(said.node, name, &level, duration, measured));
         }
         phases
     }
@@ -360,21 +325,22 @@ impl LoadReader<'_, '_> {
     ) -> Option<(Unit, Phase)> {
         let Level { unit, from, to, curve, .. } = level.clone();
         if !rates::are_few(&curve, duration) {
-            self.error(node, "this phase has too many spikes");
+            self.sink.error(node, "this phase has too many spikes");
             return None;
         }
         Some((unit, Phase { name, duration, from, to, measured, curve }))
     }
 
-    fn check(&self, node: &Node, phases: &[Phase]) {
+    fn check(&self, phases: &[Phase]) {
         let measured: Vec<usize> = (0..phases.len()).filter(|index| phases[*index].measured).collect();
-        match (measured.first(), measured.last()) {
+        let message = match (measured.first(), measured.last()) {
             (Some(first), Some(last)) if last - first + 1 != measured.len() => {
-                self.error(node, "the measured phases must follow each other without another between them");
+                "the measured phases must follow each other without another between them"
             }
-            (None, _) => self.error(node, "nothing is measured; a phase needs \"measured: true\" and a time"),
-            _ => {}
-        }
+            (None, _) => "nothing is measured; a phase needs \"measured: true\" and a time",
+            _ => return,
+        };
+        self.sink.error(self.said.node, message);
     }
 }
 

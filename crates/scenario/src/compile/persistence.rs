@@ -1,5 +1,6 @@
 //! How a store of Redis' kind keeps its data: read, and held against the store's durability.
 
+use crate::language;
 use crate::plan::{AppendOnly, Durability, Persistence, SnapshotAfter};
 use crate::reader::Reader;
 use crate::yaml::Node;
@@ -14,18 +15,17 @@ const SNAPSHOTS_MAX: usize = 10;
 /// Reads the key `persistence` of a store, whose durability the scenario may say, too. Returns the durability that
 /// follows.
 pub(super) fn read(
-    store: &Node,
+    store: &language::Store<'_>,
     said: Option<Durability>,
     usual: Durability,
     reader: &Reader<'_>,
 ) -> (Persistence, Durability) {
-    let Some(node) = store.get("persistence") else {
+    let Some(how) = &store.persistence.value else {
         return (Persistence::default(), said.unwrap_or(usual));
     };
-    let append = node.get("append only");
-    let append_only = append.and_then(|node| AppendOnly::from_word(reader.word(node, &AppendOnly::WORDS)?));
+    let append_only = how.append_only.value;
     let durability = append_only.map(AppendOnly::durability).or(said).unwrap_or(usual);
-    if let (Some(node), Some(append_only), Some(said)) = (append, append_only, said)
+    if let (Some(append_only), Some(said)) = (append_only, said)
         && durability != said
     {
         let message = format!(
@@ -34,21 +34,19 @@ pub(super) fn read(
             durability.word(),
             said.word()
         );
-        reader.sink.error(node, message);
+        how.append_only.error(reader.sink, message);
     }
-    let size = node.get("rewrite at");
-    let growth = node.get("rewrite growth");
     if durability == Durability::Memory
-        && let Some(node) = size.or(growth)
+        && let Some(node) = how.rewrite_at.node().or(how.rewrite_growth.node())
     {
-        let how = if append_only.is_some() { "append only: off" } else { "durability: memory" };
-        reader.sink.error(node, format!("with `{how}` there is no file that could be rewritten"));
+        let said = if append_only.is_some() { "append only: off" } else { "durability: memory" };
+        reader.sink.error(node, format!("with `{said}` there is no file that could be rewritten"));
     }
     let persistence = Persistence {
         append_only,
-        snapshots: node.get("snapshots").and_then(|node| snapshots(node, reader)).unwrap_or_default(),
-        rewrite_at_bytes: size.and_then(|node| reader.size(node)),
-        rewrite_growth_percent: growth.and_then(|node| growth_percent(node, reader)),
+        snapshots: how.snapshots.node().and_then(|node| snapshots(node, reader)).unwrap_or_default(),
+        rewrite_at_bytes: how.rewrite_at.value,
+        rewrite_growth_percent: how.rewrite_growth.node().and_then(|node| growth_percent(node, reader)),
     };
     (persistence, durability)
 }

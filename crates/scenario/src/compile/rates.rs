@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::load::{Level, Unit};
+use crate::language::{BetweenRows, RateOverTime, Sine, Spike};
 use crate::plan::{Curve, Series};
-use crate::reader::Reader;
-use crate::yaml::Node;
+use crate::sink::Sink;
 
 /// Most rows of a file of rates.
 const ROWS_MAX: usize = 100_000;
@@ -15,64 +16,46 @@ const SPIKES_MAX: u128 = 100_000;
 /// Longest time that a file of rates may cover, seconds: a year.
 const SECONDS_MAX: f64 = 366.0 * 86_400.0;
 
-/// A rate over time: its value at the begin and at the end, and what is in between.
-pub(super) struct Rates {
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) curve: Curve,
-    /// How long it is by itself.
-    pub(super) length: Option<Duration>,
-}
-
 /// Reads a `rate` that is a mapping.
-pub(super) fn read(node: &Node, base: &Path, reader: &Reader<'_>) -> Option<Rates> {
-    if let Some(sine) = node.get("sine") {
-        if let Some((key, _)) = node.entry("between rows") {
-            reader.sink.error(key, "a sine has no rows; \"between rows\" belongs to a file");
-        }
-        return self::sine(sine, reader);
+pub(super) fn read(said: &RateOverTime<'_>, base: &Path, sink: &Sink<'_>) -> Option<Level> {
+    if let Some(sine) = &said.sine.value {
+        said.between_rows.refuse(sink, "a sine has no rows; \"between rows\" belongs to a file");
+        return self::sine(sine, sink);
     }
-    let between = node.get("between rows").and_then(|node| reader.word(node, &["hold", "line"]));
-    let file = node.get("file")?;
-    let path = base.join(reader.text(file)?);
-    match read_csv(&path, between == Some("line")) {
+    let path = base.join(said.file.value.as_ref()?);
+    match read_csv(&path, said.between_rows.value == Some(BetweenRows::Line)) {
         Ok(series) => {
             let level = |point: Option<&(f64, f64)>| point.map_or(0.0, |(_, level)| *level);
             let (from, to) = (level(series.points.first()), level(series.points.last()));
             let length = Some(Duration::from_secs_f64(series.length_s));
-            Some(Rates { from, to, curve: Curve::Series(Arc::new(series)), length })
+            Some(Level { unit: Unit::Rate, from, to, curve: Curve::Series(Arc::new(series)), length })
         }
         Err(message) => {
-            reader.sink.error(file, format!("cannot read {}: {message}", path.display()));
+            said.file.error(sink, format!("cannot read {}: {message}", path.display()));
             None
         }
     }
 }
 
-fn sine(node: &Node, reader: &Reader<'_>) -> Option<Rates> {
-    let mean = node.get("mean").and_then(|node| reader.one_rate(node));
-    let amplitude = node.get("amplitude").and_then(|node| reader.one_rate(node));
-    let period = node.get("period").and_then(|node| reader.duration(node));
-    let ((mean, amplitude), period) = mean.zip(amplitude).zip(period)?;
+fn sine(said: &Sine<'_>, sink: &Sink<'_>) -> Option<Level> {
+    let (mean, amplitude, period) = (said.mean.value?, said.amplitude.value?, said.period.value?);
     if amplitude > mean {
-        reader.sink.error(node, "this sine falls below 0; its amplitude is at most its mean");
+        sink.error(said.node, "this sine falls below 0; its amplitude is at most its mean");
         return None;
     }
     if period.is_zero() {
-        reader.sink.error(node, "the period of a sine must be longer than 0");
+        sink.error(said.node, "the period of a sine must be longer than 0");
         return None;
     }
-    Some(Rates { from: mean, to: mean, curve: Curve::Sine { amplitude, period }, length: None })
+    let curve = Curve::Sine { amplitude, period };
+    Some(Level { unit: Unit::Rate, from: mean, to: mean, curve, length: None })
 }
 
 /// Reads a `spike`.
-pub(super) fn spikes(node: &Node, reader: &Reader<'_>) -> Option<Curve> {
-    let level = node.get("rate").and_then(|node| reader.one_rate(node));
-    let every = node.get("every").and_then(|node| reader.duration(node));
-    let length = node.get("for").and_then(|node| reader.duration(node));
-    let ((level, every), length) = level.zip(every).zip(length)?;
+pub(super) fn spikes(said: &Spike<'_>, sink: &Sink<'_>) -> Option<Curve> {
+    let (level, every, length) = (said.rate.value?, said.every.value?, said.length.value?);
     if length.is_zero() || length >= every {
-        reader.sink.error(node, "a spike must be longer than 0 and shorter than its period (every)");
+        sink.error(said.node, "a spike must be longer than 0 and shorter than its period (every)");
         return None;
     }
     Some(Curve::Spikes { level, every, length })

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::Session;
 use super::targets::Aim;
+use crate::language::Defaults;
 use crate::plan::{
     Ask, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestPlan,
     SYSTEM_TARGET,
 };
-use crate::reader::Reader;
 use crate::sink::Sink;
 use crate::steps::Step;
 use crate::units::Size;
@@ -50,8 +50,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(defaults: Option<&Node>, reader: &Reader<'_>) -> Self {
-        let get = |key| defaults.and_then(|defaults| defaults.get(key));
+    pub(super) fn new(defaults: &Defaults<'_>) -> Self {
         Requests {
             labels: Vec::new(),
             has_too_many: false,
@@ -61,10 +60,10 @@ impl Requests {
             places: Vec::new(),
             aims: Vec::new(),
             uses: Vec::new(),
-            default_headers: get("headers").map(Node::entries).unwrap_or_default().to_vec(),
-            default_auth: get("auth").cloned(),
-            default_follow: get("follow").cloned(),
-            default_timeout: get("timeout").and_then(|node| reader.duration(node)).unwrap_or(TIMEOUT),
+            default_headers: defaults.headers.value.map_or(&[][..], Node::entries).to_vec(),
+            default_auth: defaults.auth.value.cloned(),
+            default_follow: defaults.follow.value.cloned(),
+            default_timeout: defaults.timeout.value.unwrap_or(TIMEOUT),
         }
     }
 

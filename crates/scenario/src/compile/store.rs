@@ -1,11 +1,16 @@
 //! Stores of a run, and who is told of them.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::persistence;
 use crate::diagnostic::{did_you_mean, nearest};
+use crate::grammar::kinds::{Size, Whole};
+use crate::grammar::record::{At, Kind};
+use crate::language;
 use crate::plan::{Cluster, Durability, Product, Store, StoreOrigin, System, SystemOrigin};
 use crate::reader::{Reader, WrongSetting};
+use crate::sink::Sink;
 use crate::store_facts::{STORE_FACTS, StoreFact, store_fact, store_facts, store_servers};
 use crate::yaml::{Content, Node};
 
@@ -48,14 +53,14 @@ pub(super) fn read(node: Option<&Node>, reader: &Reader<'_>) -> Stores {
     let mut stores = Stores { wanted: Vec::new(), settings: Vec::new(), left_out: Vec::new() };
     for (key, node) in entries {
         let Some(name) = key.text() else { continue };
-        let ((is_wanted, store), asked) = reader.settings.of_store(|| {
-            let is_wanted = node.get("when").and_then(|node| reader.bool(node)).unwrap_or(true);
+        let (store, asked) = reader.settings.of_store(|| {
             // one that is not wanted is read nevertheless, for its mistakes
-            let product = product(name, key, node, reader);
-            (is_wanted, product.map(|product| store(name, product, node, reader)))
+            let said = language::Store::read(node, reader)?;
+            let product = product(name, key, &said, reader.sink)?;
+            Some((said.when.value.unwrap_or(true), store(name, product, &said, reader)))
         });
         match store {
-            Some(store) if is_wanted => {
+            Some((true, store)) => {
                 stores.settings.extend(asked.into_iter().map(|setting| (name.to_owned(), setting)));
                 stores.wanted.push(store);
             }
@@ -76,118 +81,100 @@ pub(super) fn scheme(stores: Option<&Node>, name: &str) -> Option<&'static str> 
 }
 
 /// What a store is: what its `product` says, or its name.
-fn product(name: &str, key: &Node, node: &Node, reader: &Reader<'_>) -> Option<Product> {
+fn product(name: &str, key: &Node, said: &language::Store<'_>, sink: &Sink<'_>) -> Option<Product> {
     let by_name = Product::from_word(name);
     if TAKEN.contains(&name) {
-        reader
-            .sink
-            .error(key, format!("\"{name}\" is another part of the run; give this store another name"));
+        sink.error(key, format!("\"{name}\" is another part of the run; give this store another name"));
     }
-    let Some(said) = node.get("product") else {
+    let Some(product) = said.product.given()?.copied() else {
         if by_name.is_none() {
             let hint = match nearest(name, Product::WORDS) {
                 Some(word) => format!("did you mean {word}? A name of its own needs"),
                 None => "it needs".to_owned(),
             };
             let words = Product::WORDS.join(", ");
-            let message = format!("what is the store \"{name}\"? {hint} `product:`, one of {words}");
-            reader.sink.error(key, message);
+            sink.error(key, format!("what is the store \"{name}\"? {hint} `product:`, one of {words}"));
         }
         return by_name;
     };
-    let product = Product::from_word(reader.word(said, &Product::WORDS)?)?;
     if let Some(other) = by_name.filter(|other| *other != product) {
         let message = format!(
             "a store called \"{name}\" is {}, this is {}; give it another name",
             other.title(),
             product.title()
         );
-        reader.sink.error(key, message);
+        sink.error(key, message);
     }
     Some(product)
 }
 
-fn store(name: &str, product: Product, node: &Node, reader: &Reader<'_>) -> Store {
-    check_keys(product, node, reader);
+fn store(name: &str, product: Product, said: &language::Store<'_>, reader: &Reader<'_>) -> Store {
+    let sink = reader.sink;
+    check_keys(product, said.node, reader);
     let usual = Store::new(name, product);
-    let size = |key: &str, range: std::ops::RangeInclusive<u64>, message: &str| {
-        let node = node.get(key)?;
-        let bytes = reader.size(node)?;
-        if !range.contains(&bytes) {
-            reader.sink.error(node, message);
+    let size = |said: &At<'_, Size>, range: RangeInclusive<u64>, message: &str| {
+        if said.value.is_some_and(|bytes| !range.contains(&bytes)) {
+            said.error(sink, message);
         }
-        Some(bytes)
+        said.value
     };
-    let version = node.get("version").filter(|_| !product.versions().is_empty());
+    let version = said.version.value.filter(|_| !product.versions().is_empty());
     let version = version.and_then(|node| reader.word(node, product.versions()));
     let heap = "a heap has at least 128MiB and at most 64GiB";
     let memory = "this has at least 8MiB and at most 64GiB";
-    let said = node.get("durability").and_then(|node| reader.word(node, product.durabilities()));
-    let said = said.and_then(Durability::from_word);
-    let (persistence, durability) = persistence::read(node, said, usual.durability, reader);
-    let cluster = cluster(node, reader);
-    let nodes = node.get("nodes").and_then(|node| whole(node, product.nodes_max(), "nodes", reader));
+    let durability = said.durability.node().and_then(|node| reader.word(node, product.durabilities()));
+    let durability = durability.and_then(Durability::from_word);
+    let (persistence, durability) = persistence::read(said, durability, usual.durability, reader);
+    let cluster = cluster(said, sink);
+    let nodes = few(&said.nodes, product.nodes_max(), "nodes", sink);
     if let (Some(_), Some(few)) = (cluster, nodes.filter(|count| *count < CLUSTER_NODES_MIN)) {
         let message = format!("a cluster has at least {CLUSTER_NODES_MIN} nodes (masters), not {few}");
-        reader.sink.error(node.get("nodes").unwrap_or(node), message);
+        said.nodes.error(sink, message);
     }
     let usual_nodes = if cluster.is_some() { CLUSTER_NODES_MIN } else { usual.nodes };
     Store {
-        origin: origin(product, node, reader),
+        origin: origin(product, said, reader),
         version: version.unwrap_or(usual.version),
         nodes: nodes.unwrap_or(usual_nodes),
         cluster,
-        threads: node.get("threads").and_then(|node| whole(node, THREADS_MAX, "threads", reader)),
-        heap_bytes: size("heap", HEAP_BYTES_MIN..=HEAP_BYTES_MAX, heap).unwrap_or(usual.heap_bytes),
-        memory_bytes: size("memory", MEMORY_BYTES_MIN..=HEAP_BYTES_MAX, memory),
+        threads: few(&said.threads, THREADS_MAX, "threads", sink),
+        heap_bytes: size(&said.heap, HEAP_BYTES_MIN..=HEAP_BYTES_MAX, heap).unwrap_or(usual.heap_bytes),
+        memory_bytes: size(&said.memory, MEMORY_BYTES_MIN..=HEAP_BYTES_MAX, memory),
         durability,
         persistence,
-        ready_within: ready_within(node, reader).unwrap_or(usual.ready_within),
+        ready_within: said.ready_within.value.unwrap_or(usual.ready_within),
         ..usual
     }
 }
 
-/// A number from 1 on.
-fn whole(node: &Node, most: usize, what: &str, reader: &Reader<'_>) -> Option<usize> {
-    let count = usize::try_from(reader.whole(node, 1)?).unwrap_or(usize::MAX);
+/// A number that is not too large.
+fn few<const LEAST: u64>(
+    said: &At<'_, Whole<LEAST>>,
+    most: usize,
+    what: &str,
+    sink: &Sink<'_>,
+) -> Option<usize> {
+    let count = usize::try_from(said.value?).unwrap_or(usize::MAX);
     if count > most {
-        reader.sink.error(node, format!("{count} is too many; at most {most} {what}"));
+        said.error(sink, format!("{count} is too many; at most {most} {what}"));
     }
     Some(count.min(most))
 }
 
-fn cluster(store: &Node, reader: &Reader<'_>) -> Option<Cluster> {
-    let is_one = store.get("cluster").and_then(|node| reader.bool(node)).unwrap_or(false);
-    for word in ["replicas", "failover after"] {
-        if let Some((key, _)) = store.entry(word).filter(|_| !is_one) {
-            reader.sink.error(key, format!("\"{word}\" belongs to a cluster; say `cluster: true`, too"));
+fn cluster(said: &language::Store<'_>, sink: &Sink<'_>) -> Option<Cluster> {
+    if said.cluster.value != Some(true) {
+        for key in [said.replicas.key(), said.failover_after.key()].into_iter().flatten() {
+            let word = key.text().unwrap_or_default();
+            sink.error(key, format!("\"{word}\" belongs to a cluster; say `cluster: true`, too"));
         }
-    }
-    if !is_one {
         return None;
     }
-    let replicas = store.get("replicas").and_then(|node| {
-        let count = usize::try_from(reader.whole(node, 0)?).unwrap_or(usize::MAX);
-        if count > REPLICAS_MAX {
-            reader.sink.error(node, format!("{count} is too many; at most {REPLICAS_MAX} replicas"));
-        }
-        Some(count.min(REPLICAS_MAX))
-    });
-    let failover_after = store.get("failover after").and_then(|node| {
-        let time = reader.duration(node)?;
-        if time < FAILOVER_AFTER_MIN {
-            reader.sink.error(node, "a node that is silent for less than 200ms may only be slow");
-        }
-        Some(time)
-    });
-    Some(Cluster {
-        replicas: replicas.unwrap_or_default(),
-        failover_after: failover_after.unwrap_or(FAILOVER_AFTER),
-    })
-}
-
-fn ready_within(node: &Node, reader: &Reader<'_>) -> Option<Duration> {
-    node.get("ready within").and_then(|node| reader.duration(node))
+    let replicas = few(&said.replicas, REPLICAS_MAX, "replicas", sink);
+    let failover_after = said.failover_after.value.unwrap_or(FAILOVER_AFTER);
+    if failover_after < FAILOVER_AFTER_MIN {
+        said.failover_after.error(sink, "a node that is silent for less than 200ms may only be slow");
+    }
+    Some(Cluster { replicas: replicas.unwrap_or_default(), failover_after })
 }
 
 /// Tells of keys that say nothing of this product, or nothing of what is there already.
@@ -213,26 +200,23 @@ fn check_keys(product: Product, node: &Node, reader: &Reader<'_>) {
     }
 }
 
-fn origin(product: Product, node: &Node, reader: &Reader<'_>) -> StoreOrigin {
-    if let Some(node) = node.get("url")
-        && let Some(text) = reader.text(node)
-    {
+fn origin(product: Product, said: &language::Store<'_>, reader: &Reader<'_>) -> StoreOrigin {
+    if let Some(text) = &said.url.value {
         let schemes = product.schemes();
         // of several servers, each
-        let is_right = store_servers(&text).iter().all(|text| {
+        let is_right = store_servers(text).iter().all(|text| {
             url::Url::parse(text).is_ok_and(|url| {
                 schemes.contains(&url.scheme()) && url.host_str().is_some_and(|host| !host.is_empty())
             })
         });
         if let Some(scheme) = schemes.first().filter(|_| !is_right) {
             // not the text, which may hold a password
-            reader
-                .sink
-                .error(node, format!("this is not a URL of {}; write {scheme}://HOST:PORT", product.title()));
+            let message = format!("this is not a URL of {}; write {scheme}://HOST:PORT", product.title());
+            said.url.error(reader.sink, message);
         }
-        return StoreOrigin::Url(text);
+        return StoreOrigin::Url(text.clone());
     }
-    let Some(list) = node.get("addresses") else { return StoreOrigin::Started };
+    let Some(list) = said.addresses.value else { return StoreOrigin::Started };
     let address = |node: &Node| {
         let text = reader.text(node)?;
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);

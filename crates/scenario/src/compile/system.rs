@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::plan::{
-    HttpVersion, READY_STATUS, Ready, Resolve, System, SystemOrigin, TlsSettings, check_proxy,
-};
+use crate::grammar::kinds::Text;
+use crate::grammar::record::At;
+use crate::language;
+use crate::plan::{HttpVersion, READY_STATUS, Ready, System, SystemOrigin, TlsSettings, check_proxy};
 use crate::reader::{Reader, WrongSetting};
 use crate::secrets::without_password;
+use crate::sink::Sink;
 use crate::store_facts::{store_fact, store_facts};
 use crate::system_url::SystemUrl;
 use crate::yaml::Node;
@@ -21,140 +23,118 @@ const HEALTH: &str = "/health";
 /// Longest time until a system is ready where a scenario says nothing.
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Reads what is driven; nothing if the scenario does not say.
-pub(super) fn read(node: Option<&Node>, base: &Path, reader: &Reader<'_>) -> Option<System> {
-    let node = node?;
-    let mut system = System { ready_within: READY_WITHIN, ..System::default() };
-    if let Some(name) = node.get("serve") {
+/// Reads what is driven.
+pub(super) fn read(said: &language::System<'_>, base: &Path, reader: &Reader<'_>) -> Option<System> {
+    let sink = reader.sink;
+    let ready_within = said.ready_within.value.unwrap_or(READY_WITHIN);
+    let mut system = System { ready_within, ..System::default() };
+    if let Some(name) = said.serve.node() {
         system.origin = SystemOrigin::Shipped(shipped(name, reader)?);
         system.ready = answers(HEALTH.into());
-    } else if let Some(command) = node.get("command") {
+    } else if let Some(command) = said.command.value {
         system.origin = SystemOrigin::Command(launch::words(command, reader)?);
-    } else if let Some(node) = node.get("url") {
-        let text = reader.text(node)?;
-        check_url(node, &text, reader);
-        system.origin = SystemOrigin::Url(text);
-    } else if let Some(node) = node.get("store") {
+    } else if let Some(url) = said.url.given()? {
+        if let Err(reason) = SystemUrl::read(url) {
+            said.url.error(sink, format!("\"{}\" cannot be driven: {reason}", without_password(url)));
+        }
+        system.origin = SystemOrigin::Url(url.clone());
+    } else if let Some(node) = said.store.value {
         // where it is, is known once it is started
         let (name, _) = reader.settings.of_store(|| reader.text(node));
         system.origin = SystemOrigin::Url(store_fact(&name?, "url"));
     }
-    check_has_settings(node, &system.origin, reader);
-    launch::read(node, base, &mut system, reader);
-    for (key, node) in node.get("settings").map(Node::entries).unwrap_or_default() {
+    let is_url = matches!(system.origin, SystemOrigin::Url(_));
+    check_has_settings(said, &system.origin, sink);
+    launch::read(said, base, &mut system, reader);
+    for (key, node) in said.settings.value.map(Node::entries).unwrap_or_default() {
         let Some((name, value)) = key.text().zip(reader.text(node)) else { continue };
         if let SystemOrigin::Shipped(system) = &system.origin {
             match (reader.checker.setting)(system, name, &value) {
                 Ok(()) => {}
-                Err(WrongSetting::Name(message)) => reader.sink.error(key, message),
+                Err(WrongSetting::Name(message)) => sink.error(key, message),
                 // one that is known only once a store is started is judged by the system then
                 Err(WrongSetting::Value(_)) if store_facts(&value).next().is_some() => {}
-                Err(WrongSetting::Value(message)) => reader.sink.error(node, message),
+                Err(WrongSetting::Value(message)) => sink.error(node, message),
             }
         }
         system.settings.insert(name.to_owned(), value);
     }
-    system.durability = node
-        .get("durability")
-        .and_then(|node| reader.word(node, &["synced", "buffered", "memory"]))
-        .map(str::to_owned);
-    let known = match &system.origin {
-        SystemOrigin::Shipped(name) => reader.shipped(name),
-        _ => None,
-    };
-    system.tells_operations = known.is_some_and(|shipped| shipped.tells_operations);
-    if let (SystemOrigin::Shipped(name), Some(false)) =
-        (&system.origin, known.map(|shipped| shipped.keeps_data))
+    system.durability = said.durability.value.map(|durability| durability.word().to_owned());
+    if let SystemOrigin::Shipped(name) = &system.origin
+        && let Some(known) = reader.shipped(name)
     {
-        system.keeps_nothing = true;
-        if let Some(node) = node.get("durability").filter(|node| node.text() != Some(MEMORY)) {
-            let message =
-                format!("{name} stores nothing, so that its durability is always memory; leave this out");
-            reader.sink.error(node, message);
+        system.tells_operations = known.tells_operations;
+        if !known.keeps_data {
+            if said.durability.node().and_then(Node::text) != Some(MEMORY) {
+                let message =
+                    format!("{name} stores nothing, so that its durability is always memory; leave this out");
+                said.durability.error(sink, message);
+            }
+            system.keeps_nothing = true;
+            system.durability = Some(MEMORY.to_owned());
         }
-        system.durability = Some(MEMORY.to_owned());
     }
-    if let Some(node) = node.get("durability").filter(|_| matches!(system.origin, SystemOrigin::Url(_))) {
-        reader
-            .sink
-            .error(node, "the durability of a system that runs already cannot be chosen; this belongs to one that is started");
+    if is_url {
+        let message = "the durability of a system that runs already cannot be chosen; this belongs to one that is started";
+        said.durability.error(sink, message);
     }
-    if let Some(health) = node.get("health") {
-        let path = reader.text(health)?;
-        if !path.starts_with('/') {
-            reader.sink.error(health, "a path begins with a slash");
-        }
-        system.ready = answers(path);
+    if let Some(path) = said.health.given()? {
+        check_path(&said.health, sink);
+        system.ready = answers(path.clone());
     }
-    if let Some(position) = node.get("connect to") {
-        let text = reader.text(position)?;
+    if let Some(text) = said.connect_to.given()? {
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
         let is_socket = text.strip_prefix("unix:").is_some_and(|path| !path.is_empty());
         if !is_socket && !port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)) {
             let message = format!("cannot connect to \"{text}\"; write HOST:PORT or unix:/PATH");
-            reader.sink.error(position, message);
+            said.connect_to.error(sink, message);
         }
-        if !matches!(system.origin, SystemOrigin::Url(_)) {
-            reader.sink.error(
-                position,
-                "a system that is started is reached where it listens; this belongs to a url",
-            );
+        if !is_url {
+            let message = "a system that is started is reached where it listens; this belongs to a url";
+            said.connect_to.error(sink, message);
         }
-        system.connect_to = Some(text);
+        system.connect_to = Some(text.clone());
     }
-    if let Some(position) = node.get("proxy") {
-        let text = reader.text(position)?;
-        match &system.origin {
-            SystemOrigin::Url(_) => {}
-            _ => reader.sink.error(position, "only a `url` is reached through a proxy"),
+    if let Some(text) = said.proxy.given()? {
+        if !is_url {
+            said.proxy.error(sink, "only a `url` is reached through a proxy");
         }
-        if let Err(reason) = check_proxy(&text) {
-            reader.sink.error(position, reason);
+        if let Err(reason) = check_proxy(text) {
+            said.proxy.error(sink, reason);
         }
-        system.proxy = Some(text);
+        system.proxy = Some(text.clone());
     }
-    if let Some(time) = node.get("ready within").and_then(|node| reader.duration(node)) {
-        system.ready_within = time;
-    }
-    if let Some(word) = node.get("resolve").and_then(|node| reader.word(node, &Resolve::WORDS)) {
-        system.resolve = Resolve::from_word(word).unwrap_or_default();
-    }
-    if let Some(node) = node.get("tls") {
-        match &system.origin {
-            SystemOrigin::Url(url)
-                if ["https:", "wss:", "rediss:", "rediss-cluster:", "memcacheds:"]
-                    .iter()
-                    .any(|scheme| url.starts_with(scheme)) => {}
-            _ => reader.sink.error(
-                node,
-                "TLS is spoken to a `url` that begins with https://, wss://, rediss:// or memcacheds:// only",
-            ),
+    system.resolve = said.resolve.value.unwrap_or_default();
+    if let Some(tls) = &said.tls.value {
+        let schemes = ["https:", "wss:", "rediss:", "rediss-cluster:", "memcacheds:"];
+        let is_secure = |url: &str| schemes.iter().any(|scheme| url.starts_with(scheme));
+        if !matches!(&system.origin, SystemOrigin::Url(url) if is_secure(url)) {
+            let message =
+                "TLS is spoken to a `url` that begins with https://, wss://, rediss:// or memcacheds:// only";
+            said.tls.error(sink, message);
         }
-        system.tls = tls(node, base, reader);
+        system.tls = self::tls(tls, base, sink);
     }
-    if let Some(node) = node.get("rpc") {
-        let path = reader.text(node)?;
-        if !path.starts_with('/') {
-            reader.sink.error(node, "a path begins with a slash");
-        }
-        system.rpc = Some(path);
+    system.rpc = said.rpc.given()?.cloned();
+    check_path(&said.rpc, sink);
+    system.http = said.http.value.unwrap_or_default();
+    if !is_url && system.http != HttpVersion::One {
+        let message = "a system that is started is driven over HTTP/1.1; another version belongs to a url";
+        said.http.error(sink, message);
     }
-    if let Some(node) = node.get("http") {
-        let word = reader.word(node, &HttpVersion::WORDS);
-        system.http = word.and_then(HttpVersion::from_word).unwrap_or_default();
-        if !matches!(system.origin, SystemOrigin::Url(_)) && system.http != HttpVersion::One {
-            reader.sink.error(
-                node,
-                "a system that is started is driven over HTTP/1.1; another version belongs to a url",
-            );
-        }
-    }
-    if let (Some(position), SystemOrigin::Url(url)) = (node.get("proxy"), &system.origin)
+    if let SystemOrigin::Url(url) = &system.origin
         && let Some(reason) = system.refuses_proxy(url)
     {
-        reader.sink.error(position, reason);
+        said.proxy.error(sink, reason);
     }
     Some(system)
+}
+
+/// Tells of a path that is none.
+pub(super) fn check_path(said: &At<'_, Text>, sink: &Sink<'_>) {
+    if said.value.as_ref().is_some_and(|path| !path.starts_with('/')) {
+        said.error(sink, "a path begins with a slash");
+    }
 }
 
 /// Ready once this path is answered with 200.
@@ -169,8 +149,7 @@ fn shipped(node: &Node, reader: &Reader<'_>) -> Option<String> {
 }
 
 /// Tells of settings that nobody would be handed.
-fn check_has_settings(node: &Node, origin: &SystemOrigin, reader: &Reader<'_>) {
-    let Some((key, _)) = node.entry("settings") else { return };
+fn check_has_settings(said: &language::System<'_>, origin: &SystemOrigin, sink: &Sink<'_>) {
     let message = match origin {
         SystemOrigin::Command(_) => {
             "only a system of `serve` has settings; write those of a command into the command itself, where `${NAME}` stands for a setting of the scenario"
@@ -180,30 +159,22 @@ fn check_has_settings(node: &Node, origin: &SystemOrigin, reader: &Reader<'_>) {
         }
         SystemOrigin::Shipped(_) | SystemOrigin::Unknown => return,
     };
-    reader.sink.error(key, message);
+    said.settings.refuse(sink, message);
 }
 
-fn tls(node: &Node, base: &Path, reader: &Reader<'_>) -> TlsSettings {
-    let default = TlsSettings::default();
-    let truth = |key: &str| node.get(key).and_then(|node| reader.bool(node));
-    let text = |key: &str| node.get(key).and_then(|node| reader.text(node));
-    if let (Some(key), None) = (node.get("key"), node.get("certificate")) {
-        reader.sink.error(key, "a key belongs to a certificate; name that with `certificate`");
+fn tls(said: &language::Tls<'_>, base: &Path, sink: &Sink<'_>) -> TlsSettings {
+    let usual = TlsSettings::default();
+    let file = |said: &At<'_, Text>| said.value.as_ref().map(|file| base.join(file));
+    if !said.certificate.is_there() {
+        said.key.error(sink, "a key belongs to a certificate; name that with `certificate`");
     }
     TlsSettings {
         any_name: false,
-        insecure: truth("insecure").unwrap_or(default.insecure),
-        ca: text("ca").map(|file| base.join(file)),
-        server_name: text("server name"),
-        certificate: text("certificate").map(|file| base.join(file)),
-        key: text("key").map(|file| base.join(file)),
-        resumption: truth("resumption").unwrap_or(default.resumption),
-    }
-}
-
-fn check_url(node: &Node, text: &str, reader: &Reader<'_>) {
-    if let Err(reason) = SystemUrl::read(text) {
-        let text = without_password(text);
-        reader.sink.error(node, format!("\"{text}\" cannot be driven: {reason}"));
+        insecure: said.insecure.value.unwrap_or(usual.insecure),
+        ca: file(&said.ca),
+        server_name: said.server_name.value.clone(),
+        certificate: file(&said.certificate),
+        key: file(&said.key),
+        resumption: said.resumption.value.unwrap_or(usual.resumption),
     }
 }

@@ -5,6 +5,8 @@ use std::path::Path;
 use super::requests::Requests;
 use super::{store, system};
 use crate::diagnostic::did_you_mean;
+use crate::grammar::record::Kind;
+use crate::language;
 use crate::plan::{Ask, HttpVersion, SYSTEM_TARGET, System, SystemOrigin, Target};
 use crate::reader::Reader;
 use crate::steps::{Spoken, spoken_at, spoken_by};
@@ -93,7 +95,8 @@ pub(super) fn read(root: &Node, base: &Path, reader: &Reader<'_>) -> Vec<Target>
             reader.sink.error(key, "\"system\" is what stands under `system`; give this target another name");
         }
         // one that cannot be read is known nevertheless, lest steps are told of it as well
-        let at = system::read(Some(node), base, reader).unwrap_or_default();
+        let said = language::System::read(node, reader);
+        let at = said.and_then(|said| system::read(&said, base, reader)).unwrap_or_default();
         targets.push(Target { name: name.to_owned(), at });
     }
     targets

@@ -7,6 +7,9 @@ use super::requests::Requests;
 use super::scope::SharedNames;
 use super::targets;
 use crate::diagnostic::did_you_mean;
+use crate::grammar::kinds::Or;
+use crate::grammar::record::{At, Kind};
+use crate::language::{self, Counted};
 use crate::plan::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, Objective, PARALLEL_MAX,
     Product, ReadFrom, SYSTEM_TARGET, Store, System, SystemOrigin, Target, Verify,
@@ -14,7 +17,7 @@ use crate::plan::{
 use crate::reader::{Reader, ShippedSystem};
 use crate::steps::{self, Spoken};
 use crate::template::Template;
-use crate::yaml::Node;
+use crate::yaml::{Node, one_or_many};
 
 /// Connections that ask at once where a scenario says nothing.
 const PARALLEL: usize = 4;
@@ -55,62 +58,61 @@ static DRIVEN: [Driven; 5] = [
 /// Longest time for all questions where a scenario says nothing.
 const WITHIN: Duration = Duration::from_secs(600);
 
+/// Reads how everything is read back.
 pub(super) fn read(
     node: &Node,
     reader: &Reader<'_>,
     shared: &mut SharedNames,
     requests: &mut Requests,
 ) -> Option<Verify> {
-    let time = |key| node.get(key).and_then(|node| reader.duration(node));
-    let parallel = node.get("parallel").and_then(|node| {
-        let parallel = reader.whole(node, 1)?;
-        if parallel > PARALLEL_MAX as u64 {
-            reader.sink.error(node, format!("{parallel} is too many; at most {PARALLEL_MAX}"));
-        }
-        usize::try_from(parallel).ok()
-    });
-    let headers = node.get("headers").map(Node::entries).unwrap_or_default();
+    let (said, sink) = (language::Verify::read(node, reader)?, reader.sink);
+    if let Some(parallel) = said.parallel.value.filter(|parallel| *parallel > PARALLEL_MAX as u64) {
+        said.parallel.error(sink, format!("{parallel} is too many; at most {PARALLEL_MAX}"));
+    }
+    let headers = said.headers.value.map(Node::entries).unwrap_or_default();
     let headers = headers.iter().filter_map(|(name, value)| {
         let (name, text) = (name.text()?.to_owned(), reader.text(value)?);
         if text.contains(['\r', '\n', '\0']) {
-            reader.sink.error(value, "a header's value is one line");
+            sink.error(value, "a header's value is one line");
         }
         Some((name, text))
     });
     let headers = headers.collect();
-    let mut number = |key| count_question(node.get(key)?, reader, shared, requests);
-    let (behind, count) = (number("behind"), number("count"));
-    let from = match node.get("contents") {
+    let mut number = |said| count_question(said, reader, shared, requests);
+    let (behind, count) = (number(&said.behind), number(&said.count));
+    let from = match &said.contents.value {
         Some(contents) => ReadFrom::Api(self::contents(contents, reader, shared, requests).map(Box::new)?),
-        None => direct(node, reader)?,
+        None => direct(&said, reader)?,
     };
     if let ReadFrom::Api(_) = from {
         for (key, _) in CassandraTable::SETTINGS.iter().filter_map(|name| node.entry(name)) {
-            reader.sink.error(key, "this belongs to \"store: cassandra\"");
+            sink.error(key, "this belongs to \"store: cassandra\"");
         }
         belongs(node, None, reader);
     }
     Some(Verify {
-        settle: time("settle").unwrap_or(Duration::ZERO),
+        settle: said.settle.value.unwrap_or(Duration::ZERO),
         at: 0,
         behind,
         count,
         from,
         headers,
-        parallel: parallel.unwrap_or(PARALLEL),
-        within: time("within").unwrap_or(WITHIN),
+        parallel: said.parallel.value.and_then(|parallel| usize::try_from(parallel).ok()).unwrap_or(PARALLEL),
+        within: said.within.value.unwrap_or(WITHIN),
     })
 }
 
 /// A path that answers with a number.
-fn count_question(
-    node: &Node,
+fn count_question<'n>(
+    said: &At<'n, Counted<'n>>,
     reader: &Reader<'_>,
     shared: &mut SharedNames,
     requests: &mut Requests,
 ) -> Option<CountQuestion> {
-    let path = node.get("GET").or_else(|| node.text().map(|_| node))?;
-    let json = node.get("json").and_then(|node| reader.json_path(node));
+    let (path, json) = match said.value.as_ref()? {
+        Or::First(path) => (*path, None),
+        Or::Second(count) => (count.path.value?, count.json.value.clone()),
+    };
     let question = Session::new(reader, shared, requests).question(path);
     if question.as_literal().is_none() && !reader.sink.has_errors() {
         reader.sink.error(path, "this is asked of the whole system: it can hold only settings");
@@ -120,59 +122,61 @@ fn count_question(
 }
 
 /// A store that is read past its system, or the server that is driven.
-fn direct(node: &Node, reader: &Reader<'_>) -> Option<ReadFrom> {
+fn direct(said: &language::Verify<'_>, reader: &Reader<'_>) -> Option<ReadFrom> {
+    let (node, sink) = (said.node, reader.sink);
     let word =
-        reader.word(node.get("store")?, &[EMBEDDED, CASSANDRA, REDIS, MEMCACHED, POSTGRES, AEROSPIKE])?;
-    let has_cql = word == CASSANDRA && node.entry("cql").is_some();
+        reader.word(said.store.value?, &[EMBEDDED, CASSANDRA, REDIS, MEMCACHED, POSTGRES, AEROSPIKE])?;
+    let has_cql = word == CASSANDRA && said.cql.is_there();
     let by_protocol = DRIVEN.iter().find(|of| of.store == word && (word != CASSANDRA || has_cql));
     if by_protocol.is_none()
         && let Err(message) = (reader.checker.store)(word)
     {
-        reader.sink.error(node.get("store")?, message);
+        said.store.error(sink, message);
     }
-    let is_waited_for = node.entry("behind").is_some();
-    let of_contents =
-        [("settle", word != EMBEDDED || is_waited_for), ("count", false), ("headers", is_waited_for)];
-    for (key, _) in of_contents.iter().filter(|of| !of.1).filter_map(|(name, _)| node.entry(name)) {
-        reader.sink.error(key, "this belongs to \"contents\": a store that is read directly is not asked");
+    let is_waited_for = said.behind.is_there();
+    let of_contents = [
+        said.settle.key().filter(|_| word == EMBEDDED && !is_waited_for),
+        said.count.key(),
+        said.headers.key().filter(|_| !is_waited_for),
+    ];
+    for key in of_contents.into_iter().flatten() {
+        sink.error(key, "this belongs to \"contents\": a store that is read directly is not asked");
     }
-    let text = |name: &str| node.get(name).and_then(|node| reader.text(node));
-    let own = by_protocol.map(|of| of.by);
-    belongs(node, own, reader);
+    belongs(node, by_protocol.map(|of| of.by), reader);
     if let Some(Driven { by, server, .. }) = by_protocol {
         for (key, _) in
             CassandraTable::SETTINGS.iter().chain(&["behind", "parallel"]).filter_map(|name| node.entry(name))
         {
-            reader
-                .sink
-                .error(key, format!("{server} is read over one connection, by `{by}` alone; leave this out"));
+            sink.error(key, format!("{server} is read over one connection, by `{by}` alone; leave this out"));
         }
+        let keys = || said.keys.value.clone().unwrap_or_else(|| "*".to_owned());
         return match word {
-            REDIS => Some(ReadFrom::Redis { keys: text(by).unwrap_or_else(|| "*".to_owned()) }),
-            MEMCACHED => Some(ReadFrom::Memcached { keys: text(by).unwrap_or_else(|| "*".to_owned()) }),
-            AEROSPIKE => Some(ReadFrom::Aerospike { set: text(by).unwrap_or_default() }),
-            _ => match text(by).filter(|statement| !statement.trim().is_empty()) {
-                Some(statement) => Some(ReadFrom::Rows { statement }),
-                None => {
-                    let message =
-                        format!("say with `{by}` which rows are read: `{by}: SELECT note FROM notes`");
-                    reader.sink.error(node.get("store")?, message);
-                    None
+            REDIS => Some(ReadFrom::Redis { keys: keys() }),
+            MEMCACHED => Some(ReadFrom::Memcached { keys: keys() }),
+            AEROSPIKE => Some(ReadFrom::Aerospike { set: said.set.value.clone().unwrap_or_default() }),
+            _ => {
+                let statement = if has_cql { &said.cql.value } else { &said.sql.value };
+                match statement.clone().filter(|statement| !statement.trim().is_empty()) {
+                    Some(statement) => Some(ReadFrom::Rows { statement }),
+                    None => {
+                        let message =
+                            format!("say with `{by}` which rows are read: `{by}: SELECT note FROM notes`");
+                        said.store.error(sink, message);
+                        None
+                    }
                 }
-            },
+            }
         };
     }
-    if let Some((key, _)) = node.entry("at") {
-        reader.sink.error(key, "the store behind the system is read; leave this out");
-    }
+    said.at.refuse(sink, "the store behind the system is read; leave this out");
     if word == EMBEDDED {
         return Some(ReadFrom::Embedded);
     }
     let consistency =
-        node.get("consistency").and_then(|node| reader.word(node, &CassandraTable::CONSISTENCIES));
+        said.consistency.value.and_then(|node| reader.word(node, &CassandraTable::CONSISTENCIES));
     Some(ReadFrom::Cassandra(CassandraTable {
-        contact: text("contact"),
-        keyspace: text("keyspace"),
+        contact: said.contact.value.clone(),
+        keyspace: said.keyspace.value.clone(),
         consistency: consistency.map(str::to_owned),
         ..CassandraTable::default()
     }))
@@ -359,57 +363,52 @@ impl Session<'_, '_> {
 }
 
 fn contents(
-    node: &Node,
+    said: &language::Contents<'_>,
     reader: &Reader<'_>,
     shared: &mut SharedNames,
     requests: &mut Requests,
 ) -> Option<ContentsQuestion> {
-    let numbers = node.get("for").filter(|node| node.get("number").is_some());
-    let to = numbers.and_then(|node| count_question(node.get("to")?, reader, shared, requests));
+    let sink = reader.sink;
+    let to = match &said.each.value {
+        Some(Or::Second(numbers)) => count_question(&numbers.to, reader, shared, requests),
+        _ => None,
+    };
     let mut session = Session::new(reader, shared, requests);
-    let each = node.get("for").and_then(|node| {
-        if numbers.is_some() {
-            let variable = node.get("number")?;
-            session.define(variable.text(), variable);
-            let from = node.get("from").map_or(Some(1), |from| reader.whole(from, 0))?;
-            return Some(Each::Number { from, to: to? });
+    let each = match &said.each.value {
+        None => None,
+        Some(Or::Second(numbers)) => {
+            numbers.number.value.into_iter().for_each(|variable| session.define(variable.text(), variable));
+            let from = numbers.from.given().map(|from| from.copied().unwrap_or(1));
+            from.zip(to).map(|(from, to)| Each::Number { from, to })
         }
-        let name = reader.text(node)?;
-        match session.shared.feeder(&name) {
+        Some(Or::First(name)) => match session.shared.feeder(name) {
             Ok(index) => {
-                session.define_row(index, node);
+                said.each.node().into_iter().for_each(|node| session.define_row(index, node));
                 Some(Each::Row(index))
             }
             Err(message) => {
-                reader.sink.error(node, message);
+                said.each.error(sink, message);
                 None
             }
-        }
-    });
-    let asked = node.get("GET")?;
-    let asked = if asked.text().is_some() { std::slice::from_ref(asked) } else { asked.items() };
-    let paths = asked.iter().map(|path| session.question(path)).collect();
-    let copies = node.get("copies").and_then(|node| {
-        if reader.regex(node)?.captures_len() < 2 {
-            reader
-                .sink
-                .error(node, "the number is a group of the expression: write it like 'to ([0-9]+) feeds'");
-        }
-        Some(node.text()?.to_owned())
-    });
-    let parameter = node.get("as").and_then(|node| reader.text(node));
-    if let (Some((key, _)), None) = (node.entry("as"), node.get("next")) {
-        reader.sink.error(key, "\"as\" hands the next page's name back; say with \"next\" where that stands");
+        },
+    };
+    let paths = one_or_many(said.paths.value?).iter().map(|path| session.question(path)).collect();
+    if said.copies.value.as_ref().is_some_and(|copies| copies.captures_len() < 2) {
+        let message = "the number is a group of the expression: write it like 'to ([0-9]+) feeds'";
+        said.copies.error(sink, message);
     }
-    let next = node.get("next").and_then(|node| {
-        let header = node.get("header").and_then(|node| reader.text(node));
-        let json = || node.get("json").and_then(|node| reader.json_path(node));
-        let source = match header {
+    let copies = said.copies.node().filter(|_| said.copies.value.is_some()).and_then(Node::text);
+    if !said.next.is_there() {
+        let message = "\"as\" hands the next page's name back; say with \"next\" where that stands";
+        said.parameter.refuse(sink, message);
+    }
+    let next = said.next.value.as_ref().and_then(|next| {
+        let source = match &next.header.value {
             Some(name) => NextSource::Header(name.to_ascii_lowercase()),
-            None => NextSource::Json(json()?),
+            None => NextSource::Json(next.json.value.clone()?),
         };
-        Some(NextPage { source, parameter })
+        Some(NextPage { source, parameter: said.parameter.value.clone() })
     });
-    let items = reader.json_path(node.get("items")?)?;
-    Some(ContentsQuestion { each, paths, items, next, copies })
+    let items = said.items.value.clone()?;
+    Some(ContentsQuestion { each, paths, items, next, copies: copies.map(str::to_owned) })
 }

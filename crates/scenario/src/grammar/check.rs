@@ -15,7 +15,7 @@ pub(crate) fn check(node: &Node, shape: &Shape, what: &str, reader: &Reader<'_>)
     }
     match shape {
         Shape::Scalar(scalar) => reader.check(node, *scalar),
-        Shape::Record(record) => check_record(node, record, reader),
+        Shape::Record(record) => check_record(node, record(), reader),
         Shape::Step => check_step(node, reader),
         Shape::Map(keys, value) => {
             for (name, inner) in node.entries() {
@@ -109,7 +109,7 @@ pub(crate) fn mend_verbs(node: &mut Node, shape: &Shape, sink: &Sink<'_>) {
         mend_verb(node, sink);
     }
     let keys: Vec<_> = match shape {
-        Shape::Record(record) => record.all_keys().collect(),
+        Shape::Record(record) => record().all_keys().collect(),
         Shape::Step => steps::keys(node).collect(),
         _ => Vec::new(),
     };
@@ -132,7 +132,7 @@ pub(crate) fn mend_verbs(node: &mut Node, shape: &Shape, sink: &Sink<'_>) {
 
 /// What steps begin with.
 fn verbs() -> impl Iterator<Item = &'static str> {
-    kinds().flat_map(|kind| kind.record.verbs).map(|verb| verb.name)
+    kinds().flat_map(|kind| kind.record().verbs).map(|verb| verb.name)
 }
 
 /// Tells of a verb that is misspelt, and puts the one that was meant in its place.
@@ -153,7 +153,7 @@ fn mend_verb(step: &mut Node, sink: &Sink<'_>) {
 /// What stands where a step's verb should. The verb is by custom the first key; one that is a key of some step is
 /// hardly a misspelt verb.
 fn unknown_verb(step: &Node) -> Option<(&Node, &str)> {
-    let is_key = |name: &str| kinds().any(|kind| kind.record.keys.iter().any(|key| key.name == name));
+    let is_key = |name: &str| kinds().any(|kind| kind.record().keys.iter().any(|key| key.name == name));
     let mut names = step.entries().iter().filter_map(|(key, _)| Some((key, key.text()?)));
     names.find(|(_, name)| !is_key(name))
 }
@@ -173,7 +173,7 @@ fn check_step(node: &Node, reader: &Reader<'_>) {
         );
         reader.sink.error(second, message);
     }
-    check_record(node, &step.kind.record, reader);
+    check_record(node, step.kind.record(), reader);
 }
 
 /// A step of which nobody knows what it does: its other keys are looked at nevertheless.
@@ -188,7 +188,7 @@ fn check_unknown(node: &Node, reader: &Reader<'_>) {
             reader.sink.error(node, format!("this step does not say what it does; it needs one of {all}"));
         }
     }
-    let keys = || kinds().flat_map(|kind| kind.record.keys);
+    let keys = || kinds().flat_map(|kind| kind.record().keys);
     for (name, inner) in node.entries() {
         let Some(text) = name.text().filter(|_| unknown.is_none_or(|(key, _)| key.position != name.position))
         else {

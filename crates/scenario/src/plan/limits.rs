@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::grammar::kinds::words;
+
 /// Bounds of the driver.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -77,18 +79,20 @@ pub const PLACES_MAX: usize = 10_000_000;
 /// Most sessions that wait, or are in flight.
 pub const SESSIONS_MAX: usize = 10_000_000;
 
-/// Which of the free connections a session takes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Choose {
-    /// The one that was taken least recently: all are used alike. Where their number is named, arrivals find all of them
-    /// made.
-    #[default]
-    InTurn,
-    /// The one that was made first; a further one is made only where none is free.
-    FirstFree,
-    /// Of the first connection that has room for another request: its pipeline fills before another's, so that requests
-    /// which are due together leave together, as from client libraries that pipeline by themselves.
-    Fill,
+words! {
+    /// Which of the free connections a session takes.
+    #[derive(Default)]
+    pub enum Choose {
+        /// The one that was taken least recently: all are used alike. Where their number is named, arrivals find all of them
+        /// made.
+        #[default]
+        InTurn = "in turn",
+        /// The one that was made first; a further one is made only where none is free.
+        FirstFree = "first free",
+        /// Of the first connection that has room for another request: its pipeline fills before another's, so that requests
+        /// which are due together leave together, as from client libraries that pipeline by themselves.
+        Fill = "fill",
+    }
 }
 
 /// The most sessions in flight.
@@ -100,11 +104,12 @@ pub struct SessionLimit {
     pub at_limit: AtLimit,
 }
 
-/// What an arrival does at the limit of sessions in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AtLimit {
-    /// It waits until one ends, and its wait counts in its response time; beyond [`Limits::waiting`] it is dropped.
-    Wait,
-    /// It is dropped and counted.
-    Drop,
+words! {
+    /// What an arrival does at the limit of sessions in flight.
+    pub enum AtLimit {
+        /// It waits until one ends, and its wait counts in its response time; beyond [`Limits::waiting`] it is dropped.
+        Wait = "wait",
+        /// It is dropped and counted.
+        Drop = "drop",
+    }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::grammar::kinds::words;
+
 /// Most phases of a load: each has its own figures.
 pub const PHASES_MAX: usize = 200;
 
@@ -96,13 +98,14 @@ impl LoadModel {
     }
 }
 
-/// The time between arrivals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spacing {
-    /// Always the same.
-    Constant,
-    /// Exponentially distributed, as from many independent people.
-    Poisson,
+words! {
+    /// The time between arrivals.
+    pub enum Spacing {
+        /// Always the same.
+        Constant = "constant",
+        /// Exponentially distributed, as from many independent people.
+        Poisson = "poisson",
+    }
 }
 
 /// The time between two sessions of a user.

@@ -1,6 +1,7 @@
 //! How a store of Redis' kind keeps its data on disk.
 
 use super::store::Durability;
+use crate::grammar::kinds::words;
 
 /// What a scenario says of it; what it does not say is as the store's durability wants it, or as the product has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,34 +25,21 @@ pub struct SnapshotAfter {
     pub changes: u32,
 }
 
-/// When an append-only file is synced to disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AppendOnly {
-    /// Before each answer.
-    Always,
-    /// Every second.
-    EverySecond,
-    /// When the operating system wants to.
-    Unsynced,
-    /// There is none.
-    Off,
+words! {
+    /// When an append-only file is synced to disk.
+    pub enum AppendOnly {
+        /// Before each answer.
+        Always = "always",
+        /// Every second.
+        EverySecond = "everysec",
+        /// When the operating system wants to.
+        Unsynced = "no",
+        /// There is none.
+        Off = "off",
+    }
 }
 
 impl AppendOnly {
-    /// The words of scenarios, in the order of the variants.
-    pub const WORDS: [&'static str; 4] = ["always", "everysec", "no", "off"];
-
-    /// The word of scenarios; all but `off` are those of Redis' `appendfsync`.
-    pub fn word(self) -> &'static str {
-        AppendOnly::WORDS[self as usize]
-    }
-
-    /// By its word.
-    pub fn from_word(word: &str) -> Option<AppendOnly> {
-        let all = [AppendOnly::Always, AppendOnly::EverySecond, AppendOnly::Unsynced, AppendOnly::Off];
-        all.into_iter().find(|append| append.word() == word)
-    }
-
     /// What it makes of an acknowledged write.
     pub fn durability(self) -> Durability {
         match self {

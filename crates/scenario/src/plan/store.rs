@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::persistence::{AppendOnly, Persistence};
+use crate::grammar::kinds::words;
 
 /// A store of other people's making, for the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,31 +54,15 @@ pub enum StoreOrigin {
     Addresses(Vec<String>),
 }
 
-/// When a store acknowledges a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// When it is on disk.
-    Synced,
-    /// Before that; it is written and comes to the disk later.
-    Buffered,
-    /// It is kept in memory only.
-    Memory,
-}
-
-impl Durability {
-    /// By its word.
-    pub fn from_word(word: &str) -> Option<Durability> {
-        let all = [Durability::Synced, Durability::Buffered, Durability::Memory];
-        all.into_iter().find(|durability| durability.word() == word)
-    }
-
-    /// The word of scenarios.
-    pub fn word(self) -> &'static str {
-        match self {
-            Durability::Synced => "synced",
-            Durability::Buffered => "buffered",
-            Durability::Memory => "memory",
-        }
+words! {
+    /// When a store acknowledges a write.
+    pub enum Durability {
+        /// When it is on disk.
+        Synced = "synced",
+        /// Before that; it is written and comes to the disk later.
+        Buffered = "buffered",
+        /// It is kept in memory only.
+        Memory = "memory",
     }
 }
 
@@ -129,73 +114,35 @@ impl Store {
     }
 }
 
-/// A product that the lab can start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Product {
-    /// Apache Cassandra.
-    Cassandra,
-    /// Apache Kafka.
-    Kafka,
-    /// Redis.
-    Redis,
-    /// PostgreSQL.
-    Postgres,
-    /// MariaDB.
-    Mariadb,
-    /// OpenSearch.
-    Opensearch,
-    /// Valkey.
-    Valkey,
-    /// KeyDB.
-    Keydb,
-    /// Dragonfly.
-    Dragonfly,
-    /// Garnet.
-    Garnet,
-    /// memcached.
-    Memcached,
+words! {
+    /// A product that the lab can start.
+    pub enum Product {
+        /// Apache Cassandra.
+        Cassandra = "cassandra",
+        /// Apache Kafka.
+        Kafka = "kafka",
+        /// Redis.
+        Redis = "redis",
+        /// PostgreSQL.
+        Postgres = "postgres",
+        /// MariaDB.
+        Mariadb = "mariadb",
+        /// OpenSearch.
+        Opensearch = "opensearch",
+        /// Valkey.
+        Valkey = "valkey",
+        /// KeyDB.
+        Keydb = "keydb",
+        /// Dragonfly.
+        Dragonfly = "dragonfly",
+        /// Garnet.
+        Garnet = "garnet",
+        /// memcached.
+        Memcached = "memcached",
+    }
 }
 
 impl Product {
-    /// All of them.
-    pub const ALL: [Product; 11] = [
-        Product::Cassandra,
-        Product::Kafka,
-        Product::Redis,
-        Product::Postgres,
-        Product::Mariadb,
-        Product::Opensearch,
-        Product::Valkey,
-        Product::Keydb,
-        Product::Dragonfly,
-        Product::Garnet,
-        Product::Memcached,
-    ];
-    /// Their words, in the same order.
-    pub const WORDS: [&'static str; 11] = [
-        "cassandra",
-        "kafka",
-        "redis",
-        "postgres",
-        "mariadb",
-        "opensearch",
-        "valkey",
-        "keydb",
-        "dragonfly",
-        "garnet",
-        "memcached",
-    ];
-
-    /// What scenarios call it.
-    pub fn word(self) -> &'static str {
-        Product::WORDS[self as usize]
-    }
-
-    /// By its word.
-    pub fn from_word(word: &str) -> Option<Product> {
-        Product::ALL.into_iter().find(|product| product.word() == word)
-    }
-
     /// Its name, for people.
     pub fn title(self) -> &'static str {
         match self {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::launch::{Launch, Ready};
 #[cfg(doc)]
 use super::{PROXY_OF_ENVIRONMENT, RPC_PATH};
+use crate::grammar::kinds::words;
 
 /// Something that runs already, to which requests go beside the system.
 #[derive(Debug, Clone, Default)]
@@ -53,31 +54,17 @@ pub struct System {
     pub rpc: Option<String>,
 }
 
-/// A version of HTTP.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum HttpVersion {
-    /// HTTP/1.1.
-    #[default]
-    One,
-    /// HTTP/2: over TLS by ALPN, without it by prior knowledge.
-    Two,
-    /// Over TLS what the server prefers, without it HTTP/1.1.
-    Auto,
-}
-
-impl HttpVersion {
-    /// The words that scenarios and the command line use.
-    pub const WORDS: [&'static str; 3] = ["1.1", "2", "auto"];
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        HttpVersion::WORDS[self as usize]
-    }
-
-    /// By its word.
-    pub fn from_word(word: &str) -> Option<HttpVersion> {
-        let index = HttpVersion::WORDS.iter().position(|one| *one == word)?;
-        Some([HttpVersion::One, HttpVersion::Two, HttpVersion::Auto][index])
+words! {
+    /// A version of HTTP.
+    #[derive(Default)]
+    pub enum HttpVersion {
+        /// HTTP/1.1.
+        #[default]
+        One = "1.1",
+        /// HTTP/2: over TLS by ALPN, without it by prior knowledge.
+        Two = "2",
+        /// Over TLS what the server prefers, without it HTTP/1.1.
+        Auto = "auto",
     }
 }
 
@@ -115,32 +102,18 @@ impl Default for TlsSettings {
     }
 }
 
-/// Which of a name's addresses is driven. It is chosen once, before the load.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Resolve {
-    /// The first IPv4 address, or the first of any kind: servers of `localhost` often listen on it only.
-    #[default]
-    Ipv4,
-    /// The first IPv6 address, or the first of any kind.
-    Ipv6,
-    /// The first that the system's resolver names.
-    First,
-}
-
-impl Resolve {
-    /// The words that scenarios and the command line use.
-    pub const WORDS: [&'static str; 3] = ["ipv4", "ipv6", "first"];
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        Resolve::WORDS[self as usize]
-    }
-
-    /// By its word.
-    pub fn from_word(word: &str) -> Option<Resolve> {
-        let index = Resolve::WORDS.iter().position(|one| *one == word)?;
-        Some([Resolve::Ipv4, Resolve::Ipv6, Resolve::First][index])
+words! {
+    /// Which of a name's addresses is driven. It is chosen once, before the load.
+    #[derive(Default, serde::Serialize, serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Resolve {
+        /// The first IPv4 address, or the first of any kind: servers of `localhost` often listen on it only.
+        #[default]
+        Ipv4 = "ipv4",
+        /// The first IPv6 address, or the first of any kind.
+        Ipv6 = "ipv6",
+        /// The first that the system's resolver names.
+        First = "first",
     }
 }
 

@@ -1,10 +1,9 @@
-//! Steps: requests and control steps with fields, all other kinds as they stand in the file.
+//! Steps: those that makers need often with fields, all other kinds as they stand in the file.
 
 use tidemark_wire::http1::is_token;
 
-use super::record::{Field, Record, record};
+use super::record::{Record, record};
 use super::value::{Map, Scalar, Value};
-use crate::steps::reading;
 
 /// A step of a session.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,22 +11,10 @@ use crate::steps::reading;
 pub enum Step {
     /// An HTTP request.
     Request(Request),
-    /// Steps that are done in a share of all passes.
-    Sometimes(Sometimes),
-    /// Steps that are done several times.
-    Repeat(Repeat),
     /// One of several ways, by chance.
     Choose(Choose),
-    /// Steps that are done if a condition holds.
-    When(When),
-    /// Steps that are done for each item of a list.
-    Each(Each),
     /// A wait.
     Think(Think),
-    /// Variables that are set.
-    Set(Set),
-    /// A row of a feeder that is drawn.
-    Take(Take),
     /// Any other: a call, a command of Redis, a message over a WebSocket, the end of the session. Its first key is its
     /// verb, by custom, and has the step's comment.
     Other(Map),
@@ -74,11 +61,6 @@ impl Method {
             Method::Own => "REQUEST",
         }
     }
-
-    /// The method of this verb, in capitals.
-    pub fn from_name(name: &str) -> Option<Method> {
-        Method::ALL.into_iter().chain([Method::Own]).find(|method| method.as_str() == name)
-    }
 }
 
 /// Longest name of a method, bytes.
@@ -100,9 +82,6 @@ pub fn method_as_sent(name: &str) -> Option<&str> {
         is_token(name.as_bytes()) && name.len() <= METHOD_BYTES_MAX && !name.eq_ignore_ascii_case("CONNECT");
     is_one.then_some(name)
 }
-
-/// Stands for the method among the keys of a request.
-const METHOD: &str = "GET";
 
 record! {
     /// An HTTP request. Of `form`, `json`, `multipart` and `body` it has at most one.
@@ -136,30 +115,6 @@ record! {
 }
 
 record! {
-    /// Steps that are done in a share of all passes.
-    Sometimes {
-        /// The share, like `25%`.
-        share: Scalar = "sometimes",
-        /// Spread evenly, or by chance.
-        rhythm: Option<Scalar> = "rhythm",
-        /// What is done.
-        steps: Vec<Step> = "steps",
-    }
-}
-
-record! {
-    /// Steps that are done several times.
-    Repeat {
-        /// How often.
-        times: Scalar = "repeat",
-        /// The variable that counts the rounds, from 0.
-        counter: Option<Scalar> = "as",
-        /// What is done.
-        steps: Vec<Step> = "steps",
-    }
-}
-
-record! {
     /// One of several ways.
     Choose {
         /// The ways.
@@ -180,50 +135,10 @@ record! {
 }
 
 record! {
-    /// Steps that are done if a condition holds.
-    When {
-        /// The condition, an expression.
-        condition: Scalar = "when",
-        /// What is done if it holds.
-        steps: Vec<Step> = "steps",
-        /// What is done if it does not.
-        otherwise: Vec<Step> = "else",
-    }
-}
-
-record! {
-    /// Steps that are done for each item of a list.
-    Each {
-        /// `NAME in ${LIST}`.
-        binding: Scalar = "each",
-        /// How many items at most.
-        limit: Option<Scalar> = "limit",
-        /// What is done.
-        steps: Vec<Step> = "steps",
-    }
-}
-
-record! {
     /// A wait.
     Think {
         /// A time like `2s`, or a mapping with `between` or `exponential`.
         time: Value = "think",
-    }
-}
-
-record! {
-    /// Variables that are set, in order.
-    Set {
-        /// Values by variable.
-        values: Map = "set",
-    }
-}
-
-record! {
-    /// A row of a feeder that is drawn, or of several.
-    Take {
-        /// The feeder, or a list of some.
-        feeders: Value = "take",
     }
 }
 
@@ -244,19 +159,6 @@ impl Request {
             }
         }
     }
-
-    fn read(method: Method, map: Map) -> Request {
-        Request { method, ..Request::from_map(renamed(map, method.as_str(), METHOD)) }
-    }
-}
-
-/// A mapping with another key in the place of one.
-fn renamed(map: Map, from: &str, to: &str) -> Map {
-    let mut entries = map.into_entries();
-    if let Some(entry) = entries.iter_mut().find(|entry| entry.key == from) {
-        entry.key = to.to_owned();
-    }
-    Map::of(entries)
 }
 
 macro_rules! steps {
@@ -269,56 +171,21 @@ macro_rules! steps {
     )*};
 }
 
-steps!(Request, Sometimes, Repeat, Choose, When, Each, Think, Set, Take);
-
-/// How a kind of step is read.
-pub(crate) struct Reading {
-    /// Whether the value of its verb is what the verb's field takes.
-    fits: fn(&Value) -> bool,
-    /// Takes the verb and the whole step.
-    read: fn(&str, Map) -> Step,
-}
-
-impl Reading {
-    /// Of requests: their verbs are methods.
-    pub(crate) const REQUEST: Reading = Reading {
-        fits: Scalar::fits,
-        read: |verb, map| match Method::from_name(verb) {
-            Some(method) => Request::read(method, map).into(),
-            None => Step::Other(map),
-        },
-    };
-
-    /// Of a record whose verb has a field of this type.
-    pub(crate) const fn of<Kind: Record + Into<Step>, Verb: Field>() -> Reading {
-        Reading { fits: Verb::fits, read: |_, map| Kind::from_map(map).into() }
-    }
-}
+steps!(Request, Choose, Think);
 
 impl Record for Step {
-    /// What is not clearly one of the kinds with fields stays as it is.
-    fn from_map(map: Map) -> Step {
-        let mut verbs = map.entries().iter().filter_map(|entry| Some((entry, reading(&entry.key)?)));
-        match (verbs.next(), verbs.next()) {
-            (Some((verb, reading)), None) if (reading.fits)(&verb.value) => {
-                let verb = verb.key.clone();
-                (reading.read)(&verb, map)
-            }
-            _ => Step::Other(map),
-        }
-    }
-
     fn to_map(&self) -> Map {
         match self {
-            Step::Request(step) => renamed(step.to_map(), METHOD, step.method.as_str()),
-            Step::Sometimes(step) => step.to_map(),
-            Step::Repeat(step) => step.to_map(),
+            Step::Request(step) => {
+                let mut entries = step.to_map().into_entries();
+                // the path, which is always there
+                if let Some(verb) = entries.first_mut() {
+                    step.method.as_str().clone_into(&mut verb.key);
+                }
+                Map::of(entries)
+            }
             Step::Choose(step) => step.to_map(),
-            Step::When(step) => step.to_map(),
-            Step::Each(step) => step.to_map(),
             Step::Think(step) => step.to_map(),
-            Step::Set(step) => step.to_map(),
-            Step::Take(step) => step.to_map(),
             Step::Other(map) => map.clone(),
         }
     }
@@ -326,14 +193,8 @@ impl Record for Step {
     fn comment(&self) -> &str {
         match self {
             Step::Request(step) => &step.comment,
-            Step::Sometimes(step) => &step.comment,
-            Step::Repeat(step) => &step.comment,
             Step::Choose(step) => &step.comment,
-            Step::When(step) => &step.comment,
-            Step::Each(step) => &step.comment,
             Step::Think(step) => &step.comment,
-            Step::Set(step) => &step.comment,
-            Step::Take(step) => &step.comment,
             Step::Other(_) => "",
         }
     }

@@ -1,5 +1,6 @@
 //! Plain values, lists and ordered mappings: what a scenario file is made of.
 
+use super::write;
 use crate::diagnostic::Diagnostics;
 use crate::expr;
 use crate::settings::literal;
@@ -209,6 +210,11 @@ impl Map {
     /// An empty one.
     pub fn new() -> Map {
         Map::default()
+    }
+
+    /// A file of it, as a person would have written it.
+    pub fn to_yaml(&self) -> String {
+        write::document("", self)
     }
 
     /// Puts a key at the end, or another value in its place.

@@ -6,15 +6,14 @@ use tidemark_wire::aerospike::{
     Action, BIN_BYTES_MAX, EXPIRES_S, GENERATIONS, SET_BYTES_MAX, is_bin, is_set,
 };
 
+use super::Step;
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
-use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key};
 use crate::plan::{AerospikeRequest, Ask};
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
@@ -58,55 +57,34 @@ static REQUESTS: [(&str, Action, Takes); 11] = [
     ("delete", Action::Delete, Takes::Nothing),
 ];
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a request to Aerospike",
-        schema: "aerospike",
-        about: "Asks Aerospike for something about one record, and waits for its reply (docs/aerospike.md).",
-        verbs: &[key(
-            "aerospike",
-            List(&Scalar(TemplateText), 1),
-            "What is done, the record's set and key, and its bins: `[get, people, \"k:${n}\"]`, `[put, people, KEY, BIN, VALUE]`.",
-        )],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            LEDGER,
-            key(
-                "expires",
-                Scalar(TemplateText),
-                "Of a write: in how many seconds the record expires; 0, the default, as the namespace has it, -1 never, -2 as before.",
-            ),
-            key(
-                "generation",
-                Scalar(TemplateText),
-                "Of a write: the generation that the record must have, as `extract: {g: {header: generation}}` has it; else it is not done.",
-            ),
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            EXTRACT,
-            key(
-                "check",
-                Of(&CHECK),
-                "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not done, 500 for an error. The body \
-                 is the value of one bin, or a JSON object of several; headers are `generation`, `expires` and `code`.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: Some(check_beside),
+step! {
+    /// Asks Aerospike for something about one record, and waits for its reply (docs/aerospike.md).
+    KIND("aerospike", "a request to Aerospike") [
+        "aerospike": List(&Scalar(TemplateText), 1) =>
+            "What is done, the record's set and key, and its bins: `[get, people, \"k:${n}\"]`, `[put, people, KEY, \
+             BIN, VALUE]`."
+    ] {
+        LABEL, TAGS, AT, LEDGER,
+        "expires": Scalar(TemplateText) =>
+            "Of a write: in how many seconds the record expires; 0, the default, as the namespace has it, -1 never, \
+             -2 as before.",
+        "generation": Scalar(TemplateText) =>
+            "Of a write: the generation that the record must have, as `extract: {g: {header: generation}}` has it; \
+             else it is not done.",
+        INSERT, WRITE, READ, TIMEOUT, EXTRACT,
+        "check": Of(|| &CHECK) =>
+            "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not done, 500 for an \
+             error. The body is the value of one bin, or a JSON object of several; headers are `generation`, \
+             `expires` and `code`.",
+    }
+    beside: check_beside,
     example: "
 - aerospike: [put, people, ann, name, Ann, city, Oslo]
   expires: 60
 - aerospike: [get, people, ann, name]
   check: {status: 200, body: Ann}
-",
-};
+"
+}
 
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);

@@ -4,11 +4,11 @@ use tidemark_wire::json;
 
 use super::Step;
 use crate::compile::Session;
-use crate::grammar::Scalar::{
-    Bool, Condition, Duration, JsonPath, Regex, Status, Template, Text, Whole, Word,
-};
+use crate::grammar::Scalar::{Bool, Condition, Duration, Regex, Status, Template, Text, Word};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
-use crate::grammar::{Key, Keys, Record, Rule, Shape, key};
+use crate::grammar::kinds::{self, words};
+use crate::grammar::record::{Kind, record};
+use crate::grammar::{Key, Keys, Rule, Shape, key};
 use crate::plan::{Check, Extraction, JsonTest, JsonType, RequestPlan, Source, TextTest, WhenMissing};
 use crate::template::{self, Encoding};
 use crate::yaml::{Content, Node, one_or_many};
@@ -29,91 +29,78 @@ pub(super) const TIMEOUT: Key = key("timeout", Scalar(Duration), "Longest time f
 pub(super) const EXTRACT: Key =
     key("extract", Map(Keys::Variable, &SOURCE), "What is kept of the answer, by variable.");
 
-static SOURCE: Shape = Either(&[Scalar(Text), Of(&EXTRACTION)]);
+static SOURCE: Shape = Either(&[Scalar(Text), Extracted::SHAPE]);
 
-static EXTRACTION: Record = Record {
-    what: "an extraction",
-    schema: "extraction",
-    about: "Where a value comes from. Short: a JSON path for its first value, or `status` or `body`.",
-    verbs: &[],
-    keys: &[
-        key("json", Scalar(JsonPath), "The first value at a JSON path; null counts as nothing."),
-        key("all", Scalar(JsonPath), "All values at a JSON path, as a list."),
-        key("count", Scalar(JsonPath), "How many values are at a JSON path."),
-        key("header", Scalar(Text), "A header of the answer."),
-        key("cookie", Scalar(Text), "A cookie that the answer sets."),
-        key("regex", Scalar(Regex), "A group of the first match in the body."),
-        key("group", Scalar(Whole(0)), "Which group; by default the first if there is one, else the match."),
-        key(
-            "when missing",
-            Scalar(Word(&["clear", "keep", "fail"])),
-            "The variable becomes missing, stays as it was, or the request counts as failed. Where nothing is said it becomes missing, and the run's notes say how often.",
-        ),
-    ],
-    rule: Rule::OneOf(&["json", "all", "count", "header", "cookie", "regex"]),
-};
+words! {
+    /// What becomes of a variable for which an answer has nothing.
+    enum MissingWord {
+        /// It is missing, too.
+        Clear = "clear",
+        /// It stays as it was.
+        Keep = "keep",
+        /// The request has failed.
+        Fail = "fail",
+    }
+}
 
-pub(super) static CHECK: Record = Record {
-    what: "a check",
-    schema: "check",
-    about: "What must hold of an answer.",
-    verbs: &[],
-    keys: &[
-        key(
-            "status",
-            Either(&[Scalar(Status), List(&Scalar(Status), 1)]),
-            "Right statuses: 200, 2xx, 200-204.",
-        ),
-        key("body", TEST, "The body: just this text, or a test."),
-        key("header", Map(Keys::Text("header names"), &TEST), "Headers: just this text, or a test."),
-        key(
-            "json",
-            Map(Keys::JsonPath, &JSON_TEST),
+record! {
+    /// Where a value comes from. Short: a JSON path for its first value, or `status` or `body`.
+    struct Extracted("extraction", "an extraction", Rule::OneOf(&["json", "all", "count", "header", "cookie", "regex"])) {
+        json: kinds::JsonPath = "The first value at a JSON path; null counts as nothing.",
+        all: kinds::JsonPath = "All values at a JSON path, as a list.",
+        count: kinds::JsonPath = "How many values are at a JSON path.",
+        header: kinds::Text = "A header of the answer.",
+        cookie: kinds::Text = "A cookie that the answer sets.",
+        regex: kinds::Regex = "A group of the first match in the body.",
+        group: kinds::Whole<0> = "Which group; by default the first if there is one, else the match.",
+        when_missing: MissingWord as "when missing" =
+            "The variable becomes missing, stays as it was, or the request counts as failed. Where nothing is said \
+             it becomes missing, and the run's notes say how often.",
+    }
+}
+
+record! {
+    /// What must hold of an answer.
+    pub(super) static CHECK("check", "a check") {
+        "status": Either(&[Scalar(Status), List(&Scalar(Status), 1)]) => "Right statuses: 200, 2xx, 200-204.",
+        "body": TEST => "The body: just this text, or a test.",
+        "header": Map(Keys::Text("header names"), &TEST) => "Headers: just this text, or a test.",
+        "json": Map(Keys::JsonPath, &JSON_TEST) =>
             "Values by JSON path: this value (`3` is a number, `\"3\"` a text or what is written so), or a test.",
-        ),
         THAT,
-    ],
-    rule: Rule::Free,
-};
+    }
+}
 
 pub(super) const THAT: Key = key(
     "that",
     Either(&[Scalar(Condition), List(&Scalar(Condition), 1)]),
     "Expressions over the variables, after the extractions.",
 );
-pub(super) const TEST: Shape = Either(&[Scalar(Template), Of(&TEXT_TEST)]);
+pub(super) const TEST: Shape = Either(&[Scalar(Template), Of(|| &TEXT_TEST)]);
 
-pub(super) static JSON_TEST: Shape = Either(&[Of(&VALUE_TEST), Tree]);
+pub(super) static JSON_TEST: Shape = Either(&[Of(|| &VALUE_TEST), Tree]);
 
-static VALUE_TEST: Record = Record {
-    what: "a test of JSON",
-    schema: "json_test",
-    about: "What must hold of a value of JSON.",
-    verbs: &[],
-    keys: &[
-        key("equals", Tree, "It is this value: numbers by their size, lists in order, members in any order."),
-        key("contains", Scalar(Template), "This is somewhere in it, as a text."),
-        key("matches", Scalar(Regex), "This regular expression matches somewhere in it, as a text."),
-        key("exists", Scalar(Bool), "Whether it is there, and not null."),
-        key("absent", Scalar(Word(&["true"])), "Nothing is there, not even null."),
-        key("type", Scalar(Word(&JsonType::WORDS)), "Its type, in JSON's words."),
-    ],
-    rule: Rule::OneOf(&["equals", "contains", "matches", "exists", "absent", "type"]),
-};
+record! {
+    /// What must hold of a value of JSON.
+    static VALUE_TEST("json_test", "a test of JSON", Rule::OneOf(&["equals", "contains", "matches", "exists", "absent", "type"])) {
+        "equals": Tree => "It is this value: numbers by their size, lists in order, members in any order.",
+        "contains": Scalar(Template) => "This is somewhere in it, as a text.",
+        "matches": Scalar(Regex) => "This regular expression matches somewhere in it, as a text.",
+        "exists": Scalar(Bool) => "Whether it is there, and not null.",
+        "absent": Scalar(Word(&["true"])) => "Nothing is there, not even null.",
+        "type": Scalar(Word(&JsonType::WORDS)) => "Its type, in JSON's words.",
+    }
+}
 
-static TEXT_TEST: Record = Record {
-    what: "a test",
-    schema: "test",
-    about: "What must hold of a text.",
-    verbs: &[],
-    keys: &[
-        key("equals", Scalar(Template), "It is just this."),
-        key("contains", Scalar(Template), "This is somewhere in it."),
-        key("matches", Scalar(Regex), "This regular expression matches somewhere in it."),
-        key("exists", Scalar(Word(&["true"])), "It is there at all."),
-    ],
-    rule: Rule::OneOf(&["equals", "contains", "matches", "exists"]),
-};
+record! {
+    /// What must hold of a text.
+    static TEXT_TEST("test", "a test", Rule::OneOf(&["equals", "contains", "matches", "exists"])) {
+        "equals": Scalar(Template) => "It is just this.",
+        "contains": Scalar(Template) => "This is somewhere in it.",
+        "matches": Scalar(Regex) => "This regular expression matches somewhere in it.",
+        "exists": Scalar(Word(&["true"])) => "It is there at all.",
+    }
+}
 
 impl Session<'_, '_> {
     /// Reports what looks at headers, where an answer has a status and a body and nothing else.
@@ -144,65 +131,48 @@ impl Session<'_, '_> {
         let mut extractions = Vec::new();
         for (name, node) in node.map(Node::entries).unwrap_or_default() {
             let Some(slot) = name.text().and_then(|name| self.scope.slot(name)) else { continue };
-            let Some(source) = self.source(node) else { continue };
-            let word = node.get("when missing");
-            let when_missing = match word.and_then(|node| self.reader.word(node, &["clear", "keep", "fail"]))
-            {
-                Some("keep") => WhenMissing::Keep,
-                Some("fail") => WhenMissing::Fail,
-                Some("clear") => WhenMissing::Clear,
-                _ => WhenMissing::Tell,
+            let Some(said) = Extracted::read(node, self.reader) else { continue };
+            let when_missing = match said.when_missing.value {
+                None => WhenMissing::Tell,
+                Some(MissingWord::Clear) => WhenMissing::Clear,
+                Some(MissingWord::Keep) => WhenMissing::Keep,
+                Some(MissingWord::Fail) => WhenMissing::Fail,
             };
+            let Some(source) = self.source(said) else { continue };
             extractions.push(Extraction { slot, source, when_missing });
         }
         extractions
     }
 
-    fn source(&self, node: &Node) -> Option<Source> {
+    fn source(&self, said: Extracted<'_>) -> Option<Source> {
         let reader = self.reader;
-        if node.text().is_some() {
-            let text = reader.text(node)?;
+        if said.node.text().is_some() {
+            let text = reader.text(said.node)?;
             return match text.as_str() {
                 "status" => Some(Source::Status),
                 "body" => Some(Source::Body),
-                _ if text.starts_with('$') => reader.json_path(node).map(Source::Json),
+                _ if text.starts_with('$') => reader.json_path(said.node).map(Source::Json),
                 _ => {
                     let message =
                         format!("\"{text}\" is neither a JSON path begun with $, nor status, nor body");
-                    reader.sink.error(node, message);
+                    reader.sink.error(said.node, message);
                     None
                 }
             };
         }
-        if let Some(node) = node.get("json") {
-            reader.json_path(node).map(Source::Json)
-        } else if let Some(node) = node.get("all") {
-            reader.json_path(node).map(Source::JsonAll)
-        } else if let Some(node) = node.get("count") {
-            reader.json_path(node).map(Source::JsonCount)
-        } else if let Some(node) = node.get("header") {
-            reader.text(node).map(|name| Source::Header(name.to_ascii_lowercase()))
-        } else if let Some(node) = node.get("cookie") {
-            reader.text(node).map(Source::Cookie)
-        } else {
-            self.regex_source(node)
-        }
-    }
-
-    fn regex_source(&self, node: &Node) -> Option<Source> {
-        let regex = self.reader.regex(node.get("regex")?)?;
-        let groups = regex.captures_len() - 1;
-        let group = match node.get("group") {
-            Some(group_node) => {
-                let group = self.reader.whole(group_node, 0)? as usize;
-                if group > groups {
-                    self.reader.sink.error(group_node, format!("the expression has only {groups} groups"));
-                }
-                group
+        let Extracted { json, all, count, header, cookie, regex, group, .. } = said;
+        let of_json = json.value.map(Source::Json).or(all.value.map(Source::JsonAll));
+        let of_head = header.value.map(|name| Source::Header(name.to_ascii_lowercase()));
+        let source = of_json.or(count.value.map(Source::JsonCount)).or(of_head);
+        source.or(cookie.value.map(Source::Cookie)).or_else(|| {
+            let regex = regex.value?;
+            let groups = regex.captures_len() - 1;
+            let number = group.given()?.map_or(groups.min(1), |number| *number as usize);
+            if number > groups {
+                group.error(reader.sink, format!("the expression has only {groups} groups"));
             }
-            None => groups.min(1),
-        };
-        Some(Source::Regex(regex, group))
+            Some(Source::Regex(regex, number))
+        })
     }
 
     pub(crate) fn checks(&mut self, node: Option<&Node>) -> Vec<Check> {

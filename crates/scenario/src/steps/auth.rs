@@ -4,7 +4,9 @@ use crate::compile::Session;
 use crate::expr::{self, Expr, function};
 use crate::grammar::Scalar::{Template, Word};
 use crate::grammar::Shape::{Either, Record as Of, Scalar};
-use crate::grammar::{Key, Record, Rule, Shape, key, required};
+use crate::grammar::kinds;
+use crate::grammar::record::{Kind, record};
+use crate::grammar::{Key, Rule, Shape, key};
 use crate::steps::Step;
 use crate::template::{self, Encoding};
 use crate::yaml::Node;
@@ -19,31 +21,23 @@ pub(crate) const AUTH: Key = key(
     "Credentials, sent as `Authorization`: `basic` or `bearer`; `none` where the defaults say otherwise.",
 );
 
-static AUTH_AS: &[Shape] = &[Scalar(Word(&["none"])), Of(&KINDS)];
+static AUTH_AS: &[Shape] = &[Scalar(Word(&["none"])), Of(|| &KINDS)];
 
-static KINDS: Record = Record {
-    what: "auth",
-    schema: "auth",
-    about: "The header `Authorization`. What stands here is secret, and written down nowhere.",
-    verbs: &[],
-    keys: &[
-        key("basic", Of(&BASIC), "User and password, in base64."),
-        key("bearer", Scalar(Template), "A token."),
-    ],
-    rule: Rule::OneOf(&["basic", "bearer"]),
-};
+record! {
+    /// The header `Authorization`. What stands here is secret, and written down nowhere.
+    static KINDS("auth", "auth", Rule::OneOf(&["basic", "bearer"])) {
+        "basic": Basic::SHAPE => "User and password, in base64.",
+        "bearer": Scalar(Template) => "A token.",
+    }
+}
 
-static BASIC: Record = Record {
-    what: "basic auth",
-    schema: "basicAuth",
-    about: "User name and password.",
-    verbs: &[],
-    keys: &[
-        required("user", Scalar(Template), "User name, without a colon."),
-        required("password", Scalar(Template), "The password."),
-    ],
-    rule: Rule::Free,
-};
+record! {
+    /// User name and password.
+    struct Basic("basicAuth", "basic auth") {
+        user (required): kinds::Template = "User name, without a colon.",
+        password (required): kinds::Template = "The password.",
+    }
+}
 
 impl Session<'_, '_> {
     /// Adds the `Authorization` that a step asks for, or the defaults do, to its headers.
@@ -90,7 +84,8 @@ impl Session<'_, '_> {
 
     /// User and password as they are sent.
     fn login(&mut self, basic: &Node) -> Option<Expr> {
-        let (user, password) = (basic.get("user")?, basic.get("password")?);
+        let said = Basic::read(basic, self.reader)?;
+        let (user, password) = (said.user.value?, said.password.value?);
         if user.text().is_some_and(|text| !text.contains("${") && text.contains(':')) {
             self.reader.sink.error(user, "a user with a colon in it cannot be told from the password");
         }

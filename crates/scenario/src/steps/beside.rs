@@ -1,6 +1,7 @@
 //! Protocols that are not HTTP: their servers' URLs, and what cannot go to the same server as their steps.
 
 use crate::compile::Whole;
+use crate::language::Parts;
 use crate::plan::{Ask, SystemOrigin};
 
 /// A protocol, in the words that mistakes are told with.
@@ -20,7 +21,7 @@ pub(crate) struct Spoken {
 /// Reports what does not fit together: requests and another server, another step and this server. Whether it is one of the
 /// protocol.
 pub(super) fn check(whole: &Whole<'_>, spoken: &Spoken) -> bool {
-    let Whole { root, requests, system, reader, is_alone, .. } = *whole;
+    let Whole { requests, system, reader, is_alone, .. } = *whole;
     let first = requests.first(spoken.is_ask);
     let is_such = match &system.origin {
         SystemOrigin::Url(_) => match whole.scheme() {
@@ -51,29 +52,18 @@ pub(super) fn check(whole: &Whole<'_>, spoken: &Spoken) -> bool {
         );
         reader.sink.error_at(position, message);
     }
-    for (first, second, message) in [
-        ("defaults", "headers", format!("{what} have no headers")),
-        (
-            "limits",
-            "streams",
-            "`limits: pipeline` says how many requests a connection carries at once".into(),
-        ),
-        ("system", "http", format!("{server} speaks no HTTP")),
-        ("system", "rpc", format!("{server} takes no remote calls")),
-        ("system", "health", format!("{server} has no path; it is asked by its own protocol")),
-    ] {
-        // beside other targets these may be about them
-        let is_about_it = is_alone || first == "system";
-        let entry = root.get(first).and_then(|node| node.entry(second));
-        if let Some((key, _)) = entry.filter(|_| is_about_it) {
-            reader.sink.error(key, message);
+    let (Parts { defaults, limits, system }, sink) = (whole.parts, reader.sink);
+    system.http.refuse(sink, format!("{server} speaks no HTTP"));
+    system.rpc.refuse(sink, format!("{server} takes no remote calls"));
+    system.health.refuse(sink, format!("{server} has no path; it is asked by its own protocol"));
+    // beside other targets these may be about them
+    if is_alone {
+        defaults.headers.refuse(sink, format!("{what} have no headers"));
+        let message = "`limits: pipeline` says how many requests a connection carries at once";
+        limits.streams.refuse(sink, message);
+        if limits.keep_alive.value == Some(false) {
+            limits.keep_alive.refuse(sink, format!("connections to {server} stay open"));
         }
-    }
-    if let Some((key, value)) = root.get("limits").and_then(|node| node.entry("keep alive"))
-        && is_alone
-        && reader.bool(value) == Some(false)
-    {
-        reader.sink.error(key, format!("connections to {server} stay open"));
     }
     true
 }

@@ -2,55 +2,36 @@
 
 use tidemark_wire::rpc::NAME_BYTES_MAX;
 
+use super::Step;
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
-use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::{Record as Of, Scalar, Tree};
-use crate::grammar::{Record, Rule, key};
+use crate::language::Parts;
 use crate::plan::{Ask, CALL, Call, HttpVersion};
 use crate::reader::Reader;
 use crate::template::Template;
 use crate::yaml::{Content, Node};
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a call",
-        schema: "call",
-        about: "Calls a method over a WebSocket that many sessions share, and waits for its answer (docs/rpc.md).",
-        verbs: &[key("CALL", Scalar(Text), "The method: `service.method`.")],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            key(
-                "args",
-                Tree,
-                "Its arguments as JSON: a list has all of them, anything else is the only one; none by default.",
-            ),
-            LEDGER,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key(
-                "check",
-                Of(&CHECK),
-                "What must hold of the answer: its status is 200, or the code of the failure, whose words are the body.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: Some(check_beside),
+step! {
+    /// Calls a method over a WebSocket that many sessions share, and waits for its answer (docs/rpc.md).
+    KIND("call", "a call") ["CALL": Scalar(Text) => "The method: `service.method`."] {
+        LABEL, TAGS, AT,
+        "args": Tree =>
+            "Its arguments as JSON: a list has all of them, anything else is the only one; none by default.",
+        LEDGER, TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) =>
+            "What must hold of the answer: its status is 200, or the code of the failure, whose words are the body.",
+    }
+    beside: check_beside,
     example: "
 - CALL: trade.trade
   args: [{name: ibm, amount: 1}]
   check: {status: 200}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let method = method(step.value, session.reader);
@@ -94,11 +75,11 @@ fn arguments(session: &mut Session<'_, '_>, node: Option<&Node>) -> Template {
 }
 
 fn check_beside(whole: &Whole<'_>) {
-    let Whole { root, requests, system, reader, is_alone, .. } = *whole;
-    let get = |first: &str, second: &str| root.get(first)?.entry(second);
+    let Whole { requests, is_alone, parts: Parts { defaults, limits, system }, .. } = *whole;
+    let sink = whole.reader.sink;
     let Some(place_of_call) = requests.first(|ask| matches!(ask, Ask::Call(_))) else {
-        if let Some((key, _)) = get("system", "rpc") {
-            reader.sink.warn(key.position, "no step is a CALL, so nothing is called there".to_owned());
+        if let Some(key) = system.rpc.key() {
+            sink.warn(key.position, "no step is a CALL, so nothing is called there".to_owned());
         }
         return;
     };
@@ -108,24 +89,17 @@ fn check_beside(whole: &Whole<'_>) {
              the two",
             place_of_call.line
         );
-        reader.sink.error_at(position, message);
+        sink.error_at(position, message);
     }
-    if let Some((key, _)) = get("defaults", "headers").filter(|_| is_alone) {
-        reader.sink.error(key, "calls have no headers");
-    }
-    if let Some((key, _)) = get("limits", "pipeline").filter(|_| is_alone) {
+    if is_alone {
+        defaults.headers.refuse(sink, "calls have no headers");
         let message = "calls are not pipelined; `streams` says how many a connection carries at once";
-        reader.sink.error(key, message);
+        limits.pipeline.refuse(sink, message);
+        if limits.keep_alive.value == Some(false) {
+            limits.keep_alive.refuse(sink, "calls share connections, which stay open");
+        }
     }
-    if let Some((key, value)) = get("limits", "keep alive")
-        && is_alone
-        && reader.bool(value) == Some(false)
-    {
-        reader.sink.error(key, "calls share connections, which stay open");
-    }
-    if system.http == HttpVersion::Two
-        && let Some((key, _)) = get("system", "http")
-    {
-        reader.sink.error(key, "calls go over a WebSocket, which begins with HTTP/1.1; leave this out");
+    if whole.system.http == HttpVersion::Two {
+        system.http.refuse(sink, "calls go over a WebSocket, which begins with HTTP/1.1; leave this out");
     }
 }

@@ -1,32 +1,24 @@
 //! Steps of which one of several ways is gone.
 
-use super::{STEPS, Step, StepKind};
+use super::Step;
 use crate::compile::Session;
-use crate::grammar::Scalar::{Whole, Word};
-use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key, required};
+use crate::grammar::Scalar::Word;
+use crate::grammar::Shape::{List, Scalar};
+use crate::grammar::kinds;
+use crate::grammar::record::{Kind, record};
+use crate::language::Steps;
 use crate::plan::Op;
-use crate::source::{self, step::Reading};
 
 /// How the ways are chosen.
 const ORDERS: [&str; 2] = ["random", "in turn"];
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a choose step",
-        schema: "choose",
-        about: "Takes one of several branches, at random or in turn.",
-        verbs: &[key("choose", List(&Of(&WAY), 1), "The ways.")],
-        keys: &[key(
-            "order",
-            Scalar(Word(&ORDERS)),
-            "`random` (default), or `in turn`: one after the other, over all users; each as often in a round as its weight says.",
-        )],
-        rule: Rule::Free,
-    },
-    source: Some(Reading::of::<source::Choose, Vec<source::Way>>()),
-    compile,
-    beside: None,
+step! {
+    /// Takes one of several branches, at random or in turn.
+    KIND("choose", "a choose step") ["choose": List(&Way::SHAPE, 1) => "The ways."] {
+        "order": Scalar(Word(&ORDERS)) =>
+            "`random` (default), or `in turn`: one after the other, over all users; each as often in a round as its \
+             weight says.",
+    }
     example: "
 - choose:
     - weight: 3
@@ -36,32 +28,29 @@ pub(super) static KIND: StepKind = StepKind {
     - steps: [{GET: /a}]
     - steps: [{GET: /b}]
   order: in turn
-",
-};
+"
+}
 
-static WAY: Record = Record {
-    what: "a way",
-    schema: "way",
-    about: "A branch of a choose step.",
-    verbs: &[],
-    keys: &[
-        key("weight", Scalar(Whole(0)), "Its weight, against the sum of all; 1 by default."),
-        required("steps", STEPS, "What is done."),
-    ],
-    rule: Rule::Free,
-};
+record! {
+    /// A branch of a choose step.
+    struct Way("way", "a way") {
+        weight: kinds::Whole<0> = "Its weight, against the sum of all; 1 by default.",
+        steps (required): Steps = "What is done.",
+    }
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let choice = session.ops.len();
     session.ops.push(Op::Choose { ways: Vec::new(), total: 0, counter: None });
     let (mut bounds, mut ends, mut total) = (Vec::new(), Vec::new(), 0u64);
     for way in step.value.items() {
-        let weight = way.get("weight").and_then(|node| session.reader.whole(node, 0)).unwrap_or(1);
+        let Some(said) = Way::read(way, session.reader) else { continue };
+        let weight = said.weight.value.unwrap_or(1);
         total = total.saturating_add(weight);
         if weight > 0 {
             bounds.push((u32::try_from(total).unwrap_or(u32::MAX), session.here()));
         }
-        session.inner_as_decided(way, "steps", weight > 0, way.get("weight").unwrap_or(way));
+        session.inner_as_decided(said.steps.value, weight > 0, said.weight.node().unwrap_or(way));
         ends.push(session.ops.len());
         session.ops.push(Op::Jump(0));
     }

@@ -5,11 +5,11 @@ use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
-use super::{Step, StepKind, statement};
+use super::statement::WITH;
+use super::{Step, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key};
 use crate::plan::Ask;
 
 pub(super) static SPOKEN: Spoken = Spoken {
@@ -20,46 +20,24 @@ pub(super) static SPOKEN: Spoken = Spoken {
     step: "cql: …",
 };
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a statement of CQL",
-        schema: "cql",
-        about: "Has Cassandra execute a statement, which is prepared once for each connection, and waits for its rows (docs/cql.md).",
-        verbs: &[key(
-            "cql",
-            Scalar(Template),
-            "The statement: `SELECT v FROM t WHERE k = ?`. No variable stands in it.",
-        )],
-        keys: &[
-            statement::WITH,
-            LABEL,
-            TAGS,
-            AT,
-            LEDGER,
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key(
-                "check",
-                Of(&CHECK),
-                "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. The body \
-                 is a JSON array of objects.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: Some(check_beside),
+step! {
+    /// Has Cassandra execute a statement, which is prepared once for each connection, and waits for its rows
+    /// (docs/cql.md).
+    KIND("cql", "a statement of CQL") [
+        "cql": Scalar(Template) => "The statement: `SELECT v FROM t WHERE k = ?`. No variable stands in it."
+    ] {
+        WITH, LABEL, TAGS, AT, LEDGER, INSERT, WRITE, READ, TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) =>
+            "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. \
+             The body is a JSON array of objects.",
+    }
+    beside: check_beside,
     example: "
 - cql: SELECT name FROM shop.people WHERE id = ?
   with: [7]
   check: {status: 200, json: {'$[0].name': ann}}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let why =
@@ -69,12 +47,9 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
 
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);
-    let is_such = whole.scheme() == Some("cql");
-    if let Some((key, _)) =
-        whole.root.get("limits").and_then(|limits| limits.entry("pipeline")).filter(|_| is_such)
-    {
+    if whole.scheme() == Some("cql") {
         let message = "a node answers the requests of a connection in any order, so that each connection carries one at a time; \
                        write more `connections`";
-        whole.reader.sink.error(key, message);
+        whole.parts.limits.pipeline.refuse(whole.reader.sink, message);
     }
 }

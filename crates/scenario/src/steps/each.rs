@@ -1,38 +1,29 @@
 //! Steps that are done for each item of a list.
 
-use super::{STEPS, Step, StepKind};
+use super::{STEPS, Step};
 use crate::compile::{Session, split_each};
 use crate::expr::parse::is_name;
 use crate::expr::{Expr, Node as Tree, function};
 use crate::grammar::Scalar::{Each, Number};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key, required};
 use crate::pieces;
-use crate::source::{self, step::Reading};
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "an each step",
-        schema: "each",
-        about: "Does its steps for each item of a list.",
-        verbs: &[key("each", Scalar(Each), "`NAME in LIST`: the variable that gets the item, and the list.")],
-        keys: &[
-            key("limit", Scalar(Number), "How many at most, from the first."),
-            required("steps", STEPS, "What is done."),
-        ],
-        rule: Rule::Free,
-    },
-    source: Some(Reading::of::<source::Each, source::Scalar>()),
-    compile,
-    beside: None,
+step! {
+    /// Does its steps for each item of a list.
+    KIND("each", "an each step") [
+        "each": Scalar(Each) => "`NAME in LIST`: the variable that gets the item, and the list."
+    ] {
+        "limit": Scalar(Number) => "How many at most, from the first.",
+        "steps" (required): STEPS => "What is done.",
+    }
     example: "
 - GET: /orders
   extract: {orders: {all: '$[*].id'}}
 - each: order in ${orders}
   steps:
     - GET: /orders/${order}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let header = step.value;
@@ -66,7 +57,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let value = Tree::Item(Box::new([Tree::Variable(list), Tree::Variable(index)]));
     session.counted(index, Expr::new(times), |session| {
         session.assign(item, Expr::new(value));
-        session.inner(step.node, "steps", true);
+        session.inner(step.get("steps"), true);
     });
 }
 

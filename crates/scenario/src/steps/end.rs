@@ -1,24 +1,14 @@
 //! Ending the session.
 
-use super::{Step, StepKind};
+use super::Step;
 use crate::compile::Session;
 use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key};
 use crate::plan::Op;
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "an end step",
-        schema: "end",
-        about: "Ends the session here.",
-        verbs: &[key("end", Scalar(Word(&["session"])), "What ends.")],
-        keys: &[],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: None,
+step! {
+    /// Ends the session here.
+    KIND("end", "an end step") ["end": Scalar(Word(&["session"])) => "What ends."] {}
     example: "
 - GET: /cart
   extract: {items: $.count}
@@ -26,8 +16,8 @@ pub(super) static KIND: StepKind = StepKind {
   steps:
     - end: session
 - POST: /orders
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, _: &Step<'_>) {
     session.to_end.push(session.ops.len());

@@ -1,36 +1,26 @@
 //! Steps whose time is told together.
 
-use super::{STEPS, Step, StepKind};
+use super::{STEPS, Step};
 use crate::compile::Session;
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key, required};
 use crate::plan::{GROUPS_DEEP, Op};
 use crate::yaml::Node;
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a group step",
-        schema: "group",
-        about: "Does its steps, and tells the time of all of them together.",
-        verbs: &[key(
-            "group",
-            Scalar(Text),
-            "Name in the report; groups of the same name are counted together.",
-        )],
-        keys: &[required("steps", STEPS, "What is done.")],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: None,
+step! {
+    /// Does its steps, and tells the time of all of them together.
+    KIND("group", "a group step") [
+        "group": Scalar(Text) => "Name in the report; groups of the same name are counted together."
+    ] {
+        "steps" (required): STEPS => "What is done.",
+    }
     example: "
 - group: Buy
   steps:
     - POST: /cart
     - POST: /orders
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     if session.transaction.is_some() {
@@ -45,7 +35,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         return;
     }
     let first = session.ops.len();
-    session.inner(step.node, "steps", true);
+    session.inner(step.get("steps"), true);
     if !session.ops[first..].iter().any(|op| matches!(op, Op::Request(_))) {
         session.reader.sink.error(step.node, "a group without a request has no time to tell");
     }

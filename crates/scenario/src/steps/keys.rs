@@ -2,9 +2,11 @@
 
 use super::Step;
 use crate::compile::Session;
-use crate::grammar::Scalar::{Keys, Whole};
-use crate::grammar::Shape::{Either, Record as Of, Scalar};
-use crate::grammar::{Key, Record, Rule, Shape, key, required};
+use crate::grammar::Scalar::Keys;
+use crate::grammar::Shape::{Either, Scalar};
+use crate::grammar::kinds::{self, nodes};
+use crate::grammar::record::{Kind, record};
+use crate::grammar::{Key, Shape, key};
 use crate::plan::{Check, KeyStep, KeyUse};
 
 /// The variable with the number, and the one that gets the version of a write.
@@ -27,19 +29,20 @@ pub(super) const READ: Key = key(
     "Keys of which `number` is read: what is found must be of it, whole, and no older than what was acknowledged before.",
 );
 
-static READ_AS: &[Shape] = &[Scalar(Keys(&[])), Of(&READING)];
+static READ_AS: &[Shape] = &[Scalar(Keys(&[])), Reading::SHAPE];
 
-static READING: Record = Record {
-    what: "a read",
-    schema: "read",
-    about: "What an answer must hold of a number.",
-    verbs: &[],
-    keys: &[
-        required("of", Scalar(Keys(&[])), "The keys."),
-        key("values", Scalar(Whole(1)), "How many values an answer holds that is not empty; 1 by default."),
-    ],
-    rule: Rule::Free,
-};
+nodes! {
+    /// The name of some keys.
+    KeysName = Scalar(Keys(&[]));
+}
+
+record! {
+    /// What an answer must hold of a number.
+    struct Reading("read", "a read") {
+        of (required): KeysName = "The keys.",
+        values: kinds::Whole<1> = "How many values an answer holds that is not empty; 1 by default.",
+    }
+}
 
 impl Session<'_, '_> {
     /// What a step does with a number, and what must hold of its answer for it.
@@ -50,7 +53,8 @@ impl Session<'_, '_> {
         if let Some((other, _, node)) = given.next() {
             self.reader.sink.error(node, format!("a step has either \"{name}\" or \"{other}\", not both"));
         }
-        let named = node.get("of").unwrap_or(node);
+        let said = Reading::read(node, self.reader)?;
+        let named = said.of.value.unwrap_or(node);
         let keys = match self.shared.keys(&self.reader.text(named)?) {
             Ok(keys) => keys,
             Err(message) => {
@@ -68,7 +72,7 @@ impl Session<'_, '_> {
             KeyUse::Read => self.scope.hidden("least version"),
             KeyUse::Insert | KeyUse::Write => self.scope.read(VERSION)?,
         };
-        let values = node.get("values").and_then(|node| self.reader.whole(node, 1)).unwrap_or(1);
+        let values = said.values.value.unwrap_or(1);
         let check = (does == KeyUse::Read).then_some(Check::Value {
             number,
             least: version,

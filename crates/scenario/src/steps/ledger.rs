@@ -2,9 +2,9 @@
 
 use super::Step;
 use crate::compile::Session;
-use crate::grammar::Scalar::{Template, Variable};
-use crate::grammar::Shape::{Record as Of, Scalar};
-use crate::grammar::{Key, Record, Rule, key, required};
+use crate::grammar::kinds;
+use crate::grammar::record::{Kind, record};
+use crate::grammar::{Key, key};
 use crate::pieces::{self, Piece};
 use crate::plan::{LedgerPlan, SlotIndex};
 use crate::template::{self, Encoding, Part};
@@ -12,25 +12,19 @@ use crate::yaml::Node;
 
 pub(super) const LEDGER: Key = key(
     "ledger",
-    Of(&ENTRY),
+    Entry::SHAPE,
     "Enters what is written in the ledger, so that it is looked for after the run.",
 );
 
-static ENTRY: Record = Record {
-    what: "an entry in the ledger",
-    schema: "ledger",
-    about: "The content of a write, made for each anew, so that it can be looked for and known again after the run.",
-    verbs: &[],
-    keys: &[
-        required(
-            "content",
-            Scalar(Template),
-            "What is written, with `${entry}` and `${check}` each once: 16 digits by which it is found, 12 that check it.",
-        ),
-        required("as", Scalar(Variable), "Variable that gets the content; the step sends it."),
-    ],
-    rule: Rule::Free,
-};
+record! {
+    /// The content of a write, made for each anew, so that it can be looked for and known again after the run.
+    struct Entry("ledger", "an entry in the ledger") {
+        content (required): kinds::Template =
+            "What is written, with `${entry}` and `${check}` each once: 16 digits by which it is found, 12 that \
+             check it.",
+        variable (required): kinds::Variable as "as" = "Variable that gets the content; the step sends it.",
+    }
+}
 
 /// What stands for the entry and the checksum in a content, and what each is for.
 const MARKS: [(&str, &str); 2] = [
@@ -51,7 +45,8 @@ impl Session<'_, '_> {
         step: &Step<'_>,
         sending: impl FnOnce(&mut Self) -> T,
     ) -> (T, Option<LedgerPlan>) {
-        let plan = step.get("ledger").and_then(|node| self.ledger(node));
+        let said = step.get("ledger").and_then(|node| Entry::read(node, self.reader));
+        let plan = said.as_ref().and_then(|said| self.ledger(said));
         let slot = plan.as_ref().map(|plan| plan.slot);
         // Whether what is sent reads the variable shows where nothing has read it before.
         if let Some(slot) = slot {
@@ -59,7 +54,7 @@ impl Session<'_, '_> {
         }
         let sent = sending(self);
         let unsent = slot.is_some_and(|slot| !self.scope.replace_read(slot, true));
-        if let Some(name) = step.get("ledger").and_then(|node| node.get("as")).filter(|_| unsent) {
+        if let Some(name) = said.and_then(|said| said.variable.value).filter(|_| unsent) {
             let message = format!(
                 "this step does not send the content that it enters; put ${{{0}}} where it belongs, like query: {{c: \
                  \"${{{0}}}\"}}",
@@ -70,8 +65,8 @@ impl Session<'_, '_> {
         (sent, plan)
     }
 
-    fn ledger(&mut self, node: &Node) -> Option<LedgerPlan> {
-        let (content, name) = (node.get("content")?, node.get("as")?);
+    fn ledger(&mut self, said: &Entry<'_>) -> Option<LedgerPlan> {
+        let (content, name) = (said.content.value?, said.variable.value?);
         let slot: SlotIndex = self.scope.slot(name.text()?)?;
         let pieces = match pieces::split(content.text()?) {
             Ok(pieces) => pieces,

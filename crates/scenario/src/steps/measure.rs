@@ -1,53 +1,42 @@
 //! Numbers that a scenario measures itself: a step, and a key of each step that waits for an answer.
 
-use super::{Step, StepKind};
+use super::Step;
 use crate::compile::Session;
-use crate::grammar::Scalar::{Text, Value};
-use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
-use crate::grammar::{Key, Keys, Record, Rule, Shape, key};
+use crate::grammar::Scalar::Value;
+use crate::grammar::Shape::{Either, Map, Scalar};
+use crate::grammar::kinds;
+use crate::grammar::record::{Kind, record};
+use crate::grammar::{Key, Keys, Rule, Shape, key};
 use crate::plan::{MetricKind, Op};
 use crate::yaml::Node;
 
 /// Numbers by metric.
 const METRICS: Shape = Map(Keys::Name("own metrics"), &NUMBER);
 
-static NUMBER: Shape = Either(&[Scalar(Value), Of(&METRIC)]);
+static NUMBER: Shape = Either(&[Scalar(Value), Metric::SHAPE]);
 
-static METRIC: Record = Record {
-    what: "a metric",
-    schema: "metric",
-    about: "What is measured, and what becomes of it. Short: the number of a histogram.",
-    verbs: &[],
-    keys: &[
-        key("histogram", Scalar(Value), "A number whose distribution is told: mean, percentiles, largest."),
-        key("counter", Scalar(Value), "A number that is added to the others."),
-        key("unit", Scalar(Text), "What it is in, for the report."),
-    ],
-    rule: Rule::OneOf(&["histogram", "counter"]),
-};
+record! {
+    /// What is measured, and what becomes of it. Short: the number of a histogram.
+    struct Metric("metric", "a metric", Rule::OneOf(&["histogram", "counter"])) {
+        histogram: kinds::Value = "A number whose distribution is told: mean, percentiles, largest.",
+        counter: kinds::Value = "A number that is added to the others.",
+        unit: kinds::Text = "What it is in, for the report.",
+    }
+}
 
 pub(super) const MEASURE: Key =
     key("measure", METRICS, "Numbers that are measured where the request ended well, by metric.");
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a measure step",
-        schema: "measure",
-        about: "Measures numbers: metrics of the scenario's own.",
-        verbs: &[key("measure", METRICS, "Numbers by metric.")],
-        keys: &[],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: None,
+step! {
+    /// Measures numbers: metrics of the scenario's own.
+    KIND("measure", "a measure step") ["measure": METRICS => "Numbers by metric."] {}
     example: "
 - GET: /cart
   extract: {n: {count: '$.lines[*]'}, total: $.total}
   measure: {cart_items: '${n}'}
 - measure: {spent: {counter: '${total}', unit: EUR}}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     session.measure(step.value, false);
@@ -60,10 +49,11 @@ impl Session<'_, '_> {
             self.reader.sink.error(metrics, "nothing is measured here; write it like {cart_items: \"${n}\"}");
         }
         for (name, node) in metrics.entries() {
-            let counted = node.get("counter");
-            let written = counted.or_else(|| node.get("histogram")).unwrap_or(node);
+            let Some(said) = Metric::read(node, self.reader) else { continue };
+            let counted = said.counter.value;
+            let written = counted.or(said.histogram.value).unwrap_or(node);
             let kind = if counted.is_some() { MetricKind::Counter } else { MetricKind::Histogram };
-            let unit = node.get("unit").and_then(|unit| self.reader.text(unit)).unwrap_or_default();
+            let unit = said.unit.value.unwrap_or_default();
             let metric = self.requests.metric(name.text().unwrap_or_default(), kind, &unit);
             let value = self.value(written);
             let metric = match metric {

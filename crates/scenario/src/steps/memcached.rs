@@ -2,17 +2,16 @@
 
 use tidemark_wire::memcached::{Form, Meta, is_count, is_key, is_time, is_word};
 
+use super::Step;
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
-use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
 use crate::diagnostic::did_you_mean;
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key};
 use crate::plan::{Ask, MemcachedCommand, MemcachedWord};
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
@@ -79,56 +78,33 @@ static COMMANDS: [(&str, &[Takes], &str, Form); 26] = [
     ("shutdown", &[], "", Form::Word),
 ];
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a command of memcached",
-        schema: "memcached",
-        about: "Sends a command to memcached, and waits for its reply (docs/memcached.md).",
-        verbs: &[key(
-            "memcached",
-            List(&Scalar(TemplateText), 1),
-            "The command and its words, without lengths: `[get, \"k:${n}\"]`, `[set, KEY, VALUE]`, `[mg, KEY, v, t]`.",
-        )],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            LEDGER,
-            key(
-                "flags",
-                Scalar(TemplateText),
-                "Number that is kept with what `set` and the other commands that store keep; 0 by default.",
-            ),
-            key(
-                "expires",
-                Scalar(TemplateText),
-                "When what `set` and the other commands that store keep expires: seconds, or from 30 days on a Unix time; 0, the default, is never.",
-            ),
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key(
-                "check",
-                Of(&CHECK),
-                "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not stored, 500 for an error. \
-                 The body is the value; headers are `flags` and `cas` of an item, or the letters that a meta command returns.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: Some(check_beside),
+step! {
+    /// Sends a command to memcached, and waits for its reply (docs/memcached.md).
+    KIND("memcached", "a command of memcached") [
+        "memcached": List(&Scalar(TemplateText), 1) =>
+            "The command and its words, without lengths: `[get, \"k:${n}\"]`, `[set, KEY, VALUE]`, `[mg, KEY, v, \
+             t]`."
+    ] {
+        LABEL, TAGS, AT, LEDGER,
+        "flags": Scalar(TemplateText) =>
+            "Number that is kept with what `set` and the other commands that store keep; 0 by default.",
+        "expires": Scalar(TemplateText) =>
+            "When what `set` and the other commands that store keep expires: seconds, or from 30 days on a Unix \
+             time; 0, the default, is never.",
+        INSERT, WRITE, READ, TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) =>
+            "What must hold of the reply: its status is 200, 204 for a miss, 409 where it was not stored, 500 for an \
+             error. The body is the value; headers are `flags` and `cas` of an item, or the letters that a meta \
+             command returns.",
+    }
+    beside: check_beside,
     example: "
 - memcached: [set, greeting, hello]
   expires: 60
 - memcached: [get, greeting]
   check: {status: 200, body: hello}
-",
-};
+"
+}
 
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);

@@ -2,16 +2,17 @@
 
 mod known;
 
+use super::Step;
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
-use super::{Step, StepKind};
 use crate::compile::{Session, Whole};
-use crate::grammar::Scalar::{Duration, Template, Whole as Number};
+use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key, required};
+use crate::grammar::kinds;
+use crate::grammar::record::{Kind, record};
 use crate::plan::{Ask, RedisCommand, System, SystemOrigin, Wait};
 use crate::reader::Reader;
 use crate::store_facts::store_facts;
@@ -44,66 +45,37 @@ const NOT_ONE_REPLY: [&str; 9] = [
 ];
 /// Commands after which a connection is another one than it was when it was made.
 const CHANGING: [&[&str]; 4] = [&["CLIENT", "REPLY"], &["HELLO"], &["RESET"], &["QUIT"]];
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a command of Redis",
-        schema: "redis",
-        about: "Sends a command to a server that speaks Redis' protocol, and waits for its reply (docs/redis.md).",
-        verbs: &[key(
-            "redis",
-            List(&Scalar(Template), 1),
-            "The command and its arguments: `[SET, \"k:${n}\", \"${value}\"]`.",
-        )],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            LEDGER,
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key(
-                "wait",
-                Of(&WAIT),
-                "Redis' WAIT behind the command, on the same connection: answered only once so many replicas have it.",
-            ),
-            key(
-                "check",
-                Of(&CHECK),
-                "What must hold of the reply: its status is 200, 204 where it is nil, 500 where it is an error. The body is its \
-                 text, JSON where it is an array or a map.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: Some(check_beside),
+step! {
+    /// Sends a command to a server that speaks Redis' protocol, and waits for its reply (docs/redis.md).
+    KIND("redis", "a command of Redis") [
+        "redis": List(&Scalar(Template), 1) => "The command and its arguments: `[SET, \"k:${n}\", \"${value}\"]`."
+    ] {
+        LABEL, TAGS, AT, LEDGER, INSERT, WRITE, READ, TIMEOUT, EXTRACT, MEASURE,
+        "wait": WaitFor::SHAPE =>
+            "Redis' WAIT behind the command, on the same connection: answered only once so many replicas have it.",
+        "check": Of(|| &CHECK) =>
+            "What must hold of the reply: its status is 200, 204 where it is nil, 500 where it is an error. The body \
+             is its text, JSON where it is an array or a map.",
+    }
+    beside: check_beside,
     example: "
 - redis: [GET, greeting]
   check: {status: 200, body: hello}
-",
-};
+"
+}
 
-static WAIT: Record = Record {
-    what: "a wait for replicas",
-    schema: "wait",
-    about: "Replicas that must have a write before it counts as answered; one that fewer have has failed.",
-    verbs: &[],
-    keys: &[
-        required("replicas", Scalar(Number(0)), "How many; 0 is none."),
-        key("within", Scalar(Duration), "For how long the server waits for them; 1s by default."),
-    ],
-    rule: Rule::Free,
-};
+record! {
+    /// Replicas that must have a write before it counts as answered; one that fewer have has failed.
+    struct WaitFor("wait", "a wait for replicas") {
+        replicas (required): kinds::Whole<0> = "How many; 0 is none.",
+        within: kinds::Time = "For how long the server waits for them; 1s by default.",
+    }
+}
 
 fn wait(node: Option<&Node>, reader: &Reader<'_>) -> Option<Wait> {
-    let node = node?;
-    let replicas = node.get("replicas").and_then(|node| reader.whole(node, 0))?;
-    let within = node.get("within").and_then(|node| reader.duration(node)).unwrap_or(WAIT_WITHIN);
+    let said = WaitFor::read(node?, reader)?;
+    let replicas = said.replicas.value?;
+    let within = said.within.value.unwrap_or(WAIT_WITHIN);
     let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX).max(1);
     (replicas > 0).then(|| Wait { replicas: u32::try_from(replicas).unwrap_or(u32::MAX), within_ms })
 }
@@ -174,15 +146,13 @@ fn has_several(whole: &Whole<'_>, system: &System) -> bool {
 
 fn check_beside(whole: &Whole<'_>) {
     let is_such = beside::check(whole, &SPOKEN);
-    let pipeline = whole.root.get("limits").and_then(|limits| limits.get("pipeline"));
-    let is_pipelined = pipeline.and_then(|node| whole.reader.whole(node, 1)).is_some_and(|depth| depth > 1);
     let tell = |position: Option<Position>, how: &str| {
         let why = "this command changes its connection, or holds it up, and users share connections";
         position
             .into_iter()
             .for_each(|position| whole.reader.sink.error_at(position, format!("{why} {how}")));
     };
-    if is_pipelined {
+    if whole.is_pipelined() {
         return tell(whole.requests.first_anywhere(is_for_one), "with `limits: pipeline`; leave that out");
     }
     let driven = std::iter::once((0, whole.system)).filter(|_| is_such);

@@ -1,35 +1,24 @@
 //! Steps that are done several times.
 
-use super::{STEPS, Step, StepKind};
+use super::{STEPS, Step};
 use crate::compile::Session;
 use crate::grammar::Scalar::{Number, Variable};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key, required};
 use crate::slot::Value;
-use crate::source::{self, step::Reading};
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a repeat step",
-        schema: "repeat",
-        about: "Does its steps several times.",
-        verbs: &[key("repeat", Scalar(Number), "How often.")],
-        keys: &[
-            key("as", Scalar(Variable), "Variable that counts the rounds, from 0."),
-            required("steps", STEPS, "What is done."),
-        ],
-        rule: Rule::Free,
-    },
-    source: Some(Reading::of::<source::Repeat, source::Scalar>()),
-    compile,
-    beside: None,
+step! {
+    /// Does its steps several times.
+    KIND("repeat", "a repeat step") ["repeat": Scalar(Number) => "How often."] {
+        "as": Scalar(Variable) => "Variable that counts the rounds, from 0.",
+        "steps" (required): STEPS => "What is done.",
+    }
     example: "
 - repeat: 5
   as: page
   steps:
     - GET: /pages/${page}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let times = session.number(step.value);
@@ -38,5 +27,5 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         None => session.scope.hidden("round"),
     };
     let possible = !matches!(times.as_constant(), Some(Value::Int(times)) if times <= 0);
-    session.counted_or_refused(round, times, |session| session.inner(step.node, "steps", possible));
+    session.counted_or_refused(round, times, |session| session.inner(step.get("steps"), possible));
 }

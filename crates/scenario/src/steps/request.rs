@@ -2,20 +2,20 @@
 
 use tidemark_wire::http1::is_token;
 
+use super::Step;
 use super::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use super::auth::AUTH;
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
-use super::upload::{FILE_BODY, OF_FILE, OF_PARTS, PART};
-use super::{Step, StepKind};
+use super::upload::{FILE_BODY, FormPart, OF_FILE, OF_PARTS};
 use crate::compile::{Session, Whole as Experiment, split_origin};
 use crate::grammar::Scalar::{Template, Text, Whole};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
-use crate::grammar::{Key, Keys, Record, Rule, Shape, key};
+use crate::grammar::record::Kind as _;
+use crate::grammar::{Key, Keys, Rule, Shape, key};
 use crate::plan::{Ask, HttpRequest, HttpVersion, TargetForm, UploadPiece};
 use crate::source::method_as_sent;
-use crate::source::step::Reading;
 use crate::template::{self, Encoding, Part};
 use crate::yaml::{Content, Node};
 
@@ -28,60 +28,33 @@ const OWN_HEADERS: [(&str, &str); 5] = [
     ("expect", "bodies are sent at once"),
 ];
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a request",
-        schema: "request",
-        about: "Sends a request and waits for its answer. The path's holes are percent-encoded.",
-        verbs: &[
-            method("GET"),
-            method("POST"),
-            method("PUT"),
-            method("PATCH"),
-            method("DELETE"),
-            method("HEAD"),
-            method("OPTIONS"),
-            method(OWN_METHOD),
-        ],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            key("method", Scalar(Text), "Of `REQUEST`: any method, like PURGE or PROPFIND."),
-            QUERY,
-            key(
-                "headers",
-                HEADERS,
-                "Headers; one with a list is sent once for each item, and not at all with none.",
-            ),
-            AUTH,
-            key("form", Map(Keys::Text("fields"), &Scalar(Template)), "The body as an encoded form."),
-            key("json", Tree, "The body as JSON; a text that is one `${…}` keeps the value's type."),
-            key(
-                "multipart",
-                Map(Keys::Text("fields"), &Either(&[Scalar(Template), Of(&PART)])),
-                "The body as a form of parts, of which some may be files.",
-            ),
-            key("body", Either(&[Scalar(Template), Of(&FILE_BODY)]), "The body as it is, or from a file."),
-            LEDGER,
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            FOLLOW,
-            EXTRACT,
-            MEASURE,
-            key(
-                "check",
-                Of(&CHECK),
-                "What must hold; without a status check, any status below 400 is right.",
-            ),
-        ],
-        rule: Rule::AtMostOneOf(&["form", "json", "multipart", "body"]),
-    },
-    source: Some(Reading::REQUEST),
-    compile,
-    beside: Some(check_beside),
+step! {
+    /// Sends a request and waits for its answer. The path's holes are percent-encoded.
+    KIND("request", "a request", Rule::AtMostOneOf(&["form", "json", "multipart", "body"])) [
+        "GET": Scalar(Template) => PATH,
+        "POST": Scalar(Template) => PATH,
+        "PUT": Scalar(Template) => PATH,
+        "PATCH": Scalar(Template) => PATH,
+        "DELETE": Scalar(Template) => PATH,
+        "HEAD": Scalar(Template) => PATH,
+        "OPTIONS": Scalar(Template) => PATH,
+        OWN_METHOD: Scalar(Template) => PATH
+    ] {
+        LABEL, TAGS, AT,
+        "method": Scalar(Text) => "Of `REQUEST`: any method, like PURGE or PROPFIND.",
+        QUERY,
+        "headers": HEADERS =>
+            "Headers; one with a list is sent once for each item, and not at all with none.",
+        AUTH,
+        "form": Map(Keys::Text("fields"), &Scalar(Template)) => "The body as an encoded form.",
+        "json": Tree => "The body as JSON; a text that is one `${…}` keeps the value's type.",
+        "multipart": Map(Keys::Text("fields"), &Either(&[Scalar(Template), FormPart::SHAPE])) =>
+            "The body as a form of parts, of which some may be files.",
+        "body": Either(&[Scalar(Template), Of(|| &FILE_BODY)]) => "The body as it is, or from a file.",
+        LEDGER, INSERT, WRITE, READ, TIMEOUT, FOLLOW, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) => "What must hold; without a status check, any status below 400 is right.",
+    }
+    beside: check_beside,
     example: "
 - POST: /orders
   label: Order
@@ -89,9 +62,11 @@ pub(super) static KIND: StepKind = StepKind {
   check: {status: 201}
   extract: {order: $.id}
 - GET: /orders/${order}
-",
-};
+"
+}
 
+const PATH: &str = "Path of the request, begun with a slash, or a URL whose scheme and host do not vary; or a `Location` that was \
+                    extracted: `${location}`.";
 /// The verb of all methods that have none.
 const OWN_METHOD: &str = "REQUEST";
 /// Headers by name; a list is a header that is sent several times. Also of the defaults.
@@ -107,14 +82,6 @@ pub(crate) const FOLLOW: Key = key(
 
 pub(super) const QUERY: Key =
     key("query", Map(Keys::Text("parameters"), &Scalar(Template)), "Put behind the path, encoded.");
-
-const fn method(name: &'static str) -> Key {
-    key(
-        name,
-        Scalar(Template),
-        "Path of the request, begun with a slash, or a URL whose scheme and host do not vary; or a `Location` that was extracted: `${location}`.",
-    )
-}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let Some(method) = session.method(step) else { return };
@@ -136,9 +103,7 @@ fn check_beside(whole: &Experiment<'_>) {
     if let Some(position) = whole.requests.first(Ask::is_upload).filter(|_| is_two) {
         whole.reader.sink.error_at(position, why.to_owned());
     }
-    let pipeline = whole.root.get("limits").and_then(|limits| limits.get("pipeline"));
-    let is_pipelined = pipeline.and_then(|node| whole.reader.whole(node, 1)).is_some_and(|depth| depth > 1);
-    if let Some(position) = whole.requests.first_anywhere(Ask::is_upload).filter(|_| is_pipelined) {
+    if let Some(position) = whole.requests.first_anywhere(Ask::is_upload).filter(|_| whole.is_pipelined()) {
         let message = "a file of 1 MiB or more is read while it is sent, and others would wait behind it; leave out \
                        `limits: pipeline`";
         whole.reader.sink.error_at(position, message.to_owned());

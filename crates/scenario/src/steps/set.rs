@@ -1,29 +1,19 @@
 //! Setting variables.
 
-use super::{Step, StepKind};
+use super::Step;
 use crate::compile::Session;
+use crate::grammar::Keys;
 use crate::grammar::Scalar::Value;
 use crate::grammar::Shape::{Map, Scalar};
-use crate::grammar::{Keys, Record, Rule, key};
-use crate::source::{self, step::Reading};
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a set step",
-        schema: "set",
-        about: "Sets variables of the session.",
-        verbs: &[key("set", Map(Keys::Variable, &Scalar(Value)), "Values by variable, in order.")],
-        keys: &[],
-        rule: Rule::Free,
-    },
-    source: Some(Reading::of::<source::Set, source::Map>()),
-    compile,
-    beside: None,
+step! {
+    /// Sets variables of the session.
+    KIND("set", "a set step") ["set": Map(Keys::Variable, &Scalar(Value)) => "Values by variable, in order."] {}
     example: "
 - set: {customer: 'c${random(1, 9)}'}
 - GET: /customers/${customer}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     for (name, value) in step.value.entries() {

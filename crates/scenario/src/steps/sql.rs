@@ -5,11 +5,11 @@ use super::beside::{self, Spoken};
 use super::keys::{INSERT, READ, WRITE};
 use super::ledger::LEDGER;
 use super::measure::MEASURE;
-use super::{Step, StepKind, statement};
+use super::statement::WITH;
+use super::{Step, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Record as Of, Scalar};
-use crate::grammar::{Record, Rule, key};
 use crate::plan::{Ask, TransactionPart};
 
 pub(super) static SPOKEN: Spoken = Spoken {
@@ -44,46 +44,24 @@ const REFUSED: [&str; 18] = [
 const WHY: &str = "requests share connections, and each is a transaction of its own; this statement changes the connection for \
                    others, or has no reply of rows. Several statements are one transaction with `transaction: NAME` and `steps`";
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a statement of SQL",
-        schema: "sql",
-        about: "Has PostgreSQL execute a statement, which is prepared once for each connection, and waits for its rows (docs/sql.md).",
-        verbs: &[key(
-            "sql",
-            Scalar(Template),
-            "The statement: `SELECT v FROM t WHERE k = $1`. No variable stands in it.",
-        )],
-        keys: &[
-            statement::WITH,
-            LABEL,
-            TAGS,
-            AT,
-            LEDGER,
-            INSERT,
-            WRITE,
-            READ,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key(
-                "check",
-                Of(&CHECK),
-                "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. The body \
-                 is a JSON array of objects, or the command tag; headers are `rows` and `sqlstate`.",
-            ),
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: Some(check_beside),
+step! {
+    /// Has PostgreSQL execute a statement, which is prepared once for each connection, and waits for its rows
+    /// (docs/sql.md).
+    KIND("sql", "a statement of SQL") [
+        "sql": Scalar(Template) => "The statement: `SELECT v FROM t WHERE k = $1`. No variable stands in it."
+    ] {
+        WITH, LABEL, TAGS, AT, LEDGER, INSERT, WRITE, READ, TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) =>
+            "What must hold of the reply: its status is 200, 204 where there are no rows, 500 where it is an error. \
+             The body is a JSON array of objects, or the command tag; headers are `rows` and `sqlstate`.",
+    }
+    beside: check_beside,
     example: "
 - sql: SELECT name FROM people WHERE id = $1
   with: [7]
   check: {status: 200, json: {'$[0].name': ann}}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     statement::compile(session, step, Ask::Sql, &REFUSED, WHY);
@@ -92,12 +70,9 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);
     let begins = |ask: &Ask| matches!(ask, Ask::Sql(statement) if statement.part == TransactionPart::Begin);
-    if let Some((key, value)) = whole.root.get("limits").and_then(|limits| limits.entry("pipeline"))
-        && whole.requests.first_anywhere(begins).is_some()
-        && whole.reader.whole(value, 1).is_some_and(|pipeline| pipeline > 1)
-    {
+    if whole.is_pipelined() && whole.requests.first_anywhere(begins).is_some() {
         let message =
             "a transaction has its connection to itself; leave out `pipeline`, and take more `connections`";
-        whole.reader.sink.error(key, message);
+        whole.parts.limits.pipeline.refuse(whole.reader.sink, message);
     }
 }

@@ -1,32 +1,21 @@
 //! Drawing a row of a feeder.
 
-use super::{Step, StepKind};
+use super::Step;
 use crate::compile::Session;
 use crate::expr::{Expr, Node as Tree};
 use crate::grammar::Scalar::Feeder;
 use crate::grammar::Shape::{Either, List, Scalar};
-use crate::grammar::{Record, Rule, key};
 use crate::plan::Op;
-use crate::source::{self, step::Reading};
 use crate::yaml::one_or_many;
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a take step",
-        schema: "take",
-        about: "Draws the next row of a feeder and sets a variable for each of its columns.",
-        verbs: &[key("take", Either(&[Scalar(Feeder), List(&Scalar(Feeder), 1)]), "Feeders.")],
-        keys: &[],
-        rule: Rule::Free,
-    },
-    source: Some(Reading::of::<source::Take, source::Value>()),
-    compile,
-    beside: None,
+step! {
+    /// Draws the next row of a feeder and sets a variable for each of its columns.
+    KIND("take", "a take step") ["take": Either(&[Scalar(Feeder), List(&Scalar(Feeder), 1)]) => "Feeders."] {}
     example: "
 - take: people
 - GET: /people/${name}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     for node in one_or_many(step.value) {

@@ -1,69 +1,63 @@
 //! Waiting as a person would.
 
-use super::{Step, StepKind};
+use super::Step;
 use crate::compile::Session;
 use crate::expr::{Expr, Node as Tree};
-use crate::grammar::Scalar::Duration;
-use crate::grammar::Shape::{Either, List, Record as Of, Scalar};
-use crate::grammar::{Record, Rule, Shape, key};
-use crate::plan::Op;
-use crate::source::{self, step::Reading};
-use crate::yaml::Node;
+use crate::grammar::Rule;
+use crate::grammar::kinds::{Either, List, Or, Time};
+use crate::grammar::record::{Kind, record};
+use crate::plan::{Op, Pause};
+use crate::sink::Sink;
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a think step",
-        schema: "think",
-        about: "Pauses, as a user does between two requests.",
-        verbs: &[key("think", TIME, "How long.")],
-        keys: &[],
-        rule: Rule::Free,
-    },
-    source: Some(Reading::of::<source::Think, source::Value>()),
-    compile,
-    beside: None,
+step! {
+    /// Pauses, as a user does between two requests.
+    KIND("think", "a think step") ["think": ThinkTime::SHAPE => "How long."] {}
     example: "
 - GET: /lamps
 - think: {between: [1s, 3s]}
 - GET: /chairs
-",
-};
+"
+}
 
 /// A think time: always the same, or one that varies.
-pub(crate) const TIME: Shape = Either(&[Scalar(Duration), Of(&VARYING)]);
+pub(crate) type ThinkTime<'n> = Either<Time, Varying<'n>>;
 
-static VARYING: Record = Record {
-    what: "a think time",
-    schema: "thinkTime",
-    about: "A think time that varies.",
-    verbs: &[],
-    keys: &[
-        key("between", List(&Scalar(Duration), 2), "Two times: uniform between them."),
-        key("exponential", Scalar(Duration), "The mean of an exponential distribution."),
-    ],
-    rule: Rule::OneOf(&["between", "exponential"]),
-};
+record! {
+    /// A think time that varies.
+    pub(crate) struct Varying("thinkTime", "a think time", Rule::OneOf(&["between", "exponential"])) {
+        between: List<Time, 2> = "Two times: uniform between them.",
+        exponential: Time = "The mean of an exponential distribution.",
+    }
+}
+
+/// A think time that was read.
+pub(crate) fn pause(said: &Or<std::time::Duration, Varying<'_>>, sink: &Sink<'_>) -> Option<Pause> {
+    let said = match said {
+        Or::First(time) => return Some(Pause::Fixed(*time)),
+        Or::Second(varying) => varying,
+    };
+    if said.exponential.is_there() {
+        return said.exponential.value.map(Pause::Exponential);
+    }
+    if said.between.node().is_some_and(|bounds| bounds.items().len() != 2) {
+        said.between.error(sink, "between has two times: [1s, 3s]");
+    }
+    let [low, high] = said.between.value.as_deref()? else { return None };
+    if low > high {
+        said.between.error(sink, "the first time is longer than the second");
+    }
+    Some(Pause::Between(*low, *high))
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
-    let (reader, node) = (session.reader, step.value);
-    let micros = |node: &Node| reader.duration(node).map(|time| time.as_micros() as i64);
-    let time = if node.text().is_some() {
-        micros(node).map(Tree::Int)
-    } else if let Some(mean) = node.get("exponential") {
-        micros(mean).map(|mean| Tree::Exponential { mean: mean as f64 })
-    } else {
-        node.get("between").and_then(|bounds| match bounds.items() {
-            [low, high] => micros(low).zip(micros(high)).map(|(low, high)| {
-                if low > high {
-                    reader.sink.error(bounds, "the first time is longer than the second");
-                }
-                Tree::Uniform { low: low.min(high), high }
-            }),
-            _ => {
-                reader.sink.error(bounds, "between has two times: [1s, 3s]");
-                None
-            }
-        })
+    let reader = session.reader;
+    let time = ThinkTime::read(step.value, reader).and_then(|said| pause(&said, reader.sink));
+    let micros = |time: std::time::Duration| time.as_micros() as i64;
+    let time = match time {
+        None => Tree::Int(0),
+        Some(Pause::Fixed(time)) => Tree::Int(micros(time)),
+        Some(Pause::Exponential(mean)) => Tree::Exponential { mean: micros(mean) as f64 },
+        Some(Pause::Between(low, high)) => Tree::Uniform { low: micros(low.min(high)), high: micros(high) },
     };
-    session.ops.push(Op::Think(time.map_or_else(|| Expr::int(0), Expr::new)));
+    session.ops.push(Op::Think(Expr::new(time)));
 }

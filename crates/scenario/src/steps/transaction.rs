@@ -1,39 +1,28 @@
 //! Statements of SQL that are done together or not at all.
 
 use super::answer::{AT, TIMEOUT};
-use super::{STEPS, Step, StepKind};
+use super::{STEPS, Step};
 use crate::compile::{Session, Transaction};
 use crate::grammar::Scalar::{Text, Word};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key, required};
 use crate::plan::{Ask, Check, Op, Statement, TextTest, TransactionPart};
 use crate::template::Template;
 
 /// Levels of isolation, as PostgreSQL has them.
 const LEVELS: [&str; 3] = ["read committed", "repeatable read", "serializable"];
 
-pub(super) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a transaction step",
-        schema: "transaction",
-        about: "Does its steps in one transaction of PostgreSQL, on one connection: `BEGIN`, the steps, `COMMIT`. The first one that \
-                fails leads to `ROLLBACK`, and the session goes on after the transaction (docs/sql.md).",
-        verbs: &[key(
-            "transaction",
-            Scalar(Text),
-            "Name in the report, as of a group; its time is told from `BEGIN` to `COMMIT`.",
-        )],
-        keys: &[
-            AT,
-            key("isolation", Scalar(Word(&LEVELS)), "The level of isolation; else the server's."),
-            TIMEOUT,
-            required("steps", STEPS, "What is done."),
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: None,
+step! {
+    /// Does its steps in one transaction of PostgreSQL, on one connection: `BEGIN`, the steps, `COMMIT`. The first
+    /// one that fails leads to `ROLLBACK`, and the session goes on after the transaction (docs/sql.md).
+    KIND("transaction", "a transaction step") [
+        "transaction": Scalar(Text) =>
+            "Name in the report, as of a group; its time is told from `BEGIN` to `COMMIT`."
+    ] {
+        AT,
+        "isolation": Scalar(Word(&LEVELS)) => "The level of isolation; else the server's.",
+        TIMEOUT,
+        "steps" (required): STEPS => "What is done.",
+    }
     example: "
 - transaction: Transfer
   isolation: serializable
@@ -44,8 +33,8 @@ pub(super) static KIND: StepKind = StepKind {
     - sql: UPDATE accounts SET cents = cents + $2 WHERE id = $1
       with: [8, 100]
       check: {body: UPDATE 1}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     if session.transaction.is_some() {
@@ -65,7 +54,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let not_begun = jump(session, Op::JumpUnlessGood(0));
     let aim = session.last_aim();
     session.transaction = Some(Transaction { aim, failures: Vec::new() });
-    session.inner(step.node, "steps", true);
+    session.inner(step.get("steps"), true);
     let has_statement = session.ops[first + 2..].iter().any(|op| matches!(op, Op::Request(_)));
     if !has_statement {
         session.reader.sink.error(step.node, "a transaction without a request does nothing");

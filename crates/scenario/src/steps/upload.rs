@@ -1,9 +1,11 @@
 //! Bodies from files, and forms of several parts (RFC 7578).
 
 use crate::compile::Session;
-use crate::grammar::Scalar::{Template, Text};
+use crate::grammar::Rule;
+use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key, required};
+use crate::grammar::kinds;
+use crate::grammar::record::{Kind, record};
 use crate::plan::{FileBody, UploadPiece};
 use crate::template::{self, Encoding};
 use crate::yaml::Node;
@@ -18,36 +20,22 @@ const BOUNDARY: &str = "------------------------tidemark-b3f1d07c52e94a68";
 pub(super) const OF_PARTS: &str =
     "multipart/form-data; boundary=------------------------tidemark-b3f1d07c52e94a68";
 
-pub(super) static FILE_BODY: Record = Record {
-    what: "a body from a file",
-    schema: "fileBody",
-    about: "What a file holds. One of 1 MiB or more is read while it is sent, and never in memory as a whole.",
-    verbs: &[],
-    keys: &[required("file", Scalar(Text), "The file, relative to the scenario.")],
-    rule: Rule::Free,
-};
+record! {
+    /// What a file holds. One of 1 MiB or more is read while it is sent, and never in memory as a whole.
+    pub(super) static FILE_BODY("fileBody", "a body from a file") {
+        "file" (required): Scalar(Text) => "The file, relative to the scenario.",
+    }
+}
 
-pub(super) static PART: Record = Record {
-    what: "a part of a form",
-    schema: "part",
-    about: "A part of a form: a file or a text. Short: the text.",
-    verbs: &[],
-    keys: &[
-        key(
-            "file",
-            Scalar(Text),
-            "A file, relative to the scenario; large ones are read while they are sent.",
-        ),
-        key("text", Scalar(Template), "A text."),
-        key("name", Scalar(Text), "The file's name as the server is told it; its own where nothing is said."),
-        key(
-            "type",
-            Scalar(Text),
-            "Its content type; of a file application/octet-stream where nothing is said.",
-        ),
-    ],
-    rule: Rule::OneOf(&["file", "text"]),
-};
+record! {
+    /// A part of a form: a file or a text. Short: the text.
+    pub(super) struct FormPart("part", "a part of a form", Rule::OneOf(&["file", "text"])) {
+        file: kinds::Text = "A file, relative to the scenario; large ones are read while they are sent.",
+        text: kinds::Template = "A text.",
+        name: kinds::Text = "The file's name as the server is told it; its own where nothing is said.",
+        of_type: kinds::Text as "type" = "Its content type; of a file application/octet-stream where nothing is said.",
+    }
+}
 
 /// A body in the making: texts and files, one behind the other.
 #[derive(Default)]
@@ -95,19 +83,15 @@ impl Session<'_, '_> {
         let mut pieces = Pieces::default();
         for (field, value) in fields.entries() {
             let Some(field) = self.reader.text(field) else { continue };
-            let get = |key: &str| value.get(key);
-            let file = get("file");
-            let text = |node: Option<&Node>| node.and_then(|node| self.reader.text(node));
-            let own_name =
-                || text(file).map(|path| path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned());
-            let name = text(get("name")).or_else(own_name);
-            let content_type = text(get("type")).or_else(|| file.map(|_| OF_FILE.to_owned()));
-            let head = part_head(&field, name.as_deref(), content_type.as_deref());
-            pieces.text.push_literal(&head);
-            match file {
+            let Some(said) = FormPart::read(value, self.reader) else { continue };
+            let own_name = said.file.value.as_deref().and_then(|path| path.rsplit(['/', '\\']).next());
+            let name = said.name.value.as_deref().or(own_name);
+            let content_type = said.of_type.value.as_deref().or(said.file.node().map(|_| OF_FILE));
+            pieces.text.push_literal(&part_head(&field, name, content_type));
+            match said.file.node() {
                 Some(file) => self.push_file(file, &mut pieces),
                 None => {
-                    let text = self.template(get("text").unwrap_or(value), Encoding::Raw);
+                    let text = self.template(said.text.value.unwrap_or(value), Encoding::Raw);
                     pieces.text.append(text);
                 }
             }

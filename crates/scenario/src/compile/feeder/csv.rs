@@ -7,24 +7,14 @@ use csv::{ErrorKind, ReaderBuilder, Trim};
 
 use super::{ROWS_MAX, Rows, bytes_of, too_many};
 use crate::expr::parse::is_name;
+use crate::language::{Encoding, Feeder};
 use crate::reader::Reader;
 use crate::yaml::Node;
 
 /// Largest file, bytes.
 const FILE_BYTES_MAX: u64 = 1 << 30;
-/// Keys that say how a file is read.
-const OF_FILES: [&str; 3] = ["delimiter", "encoding", "header"];
 /// What a delimiter may be called that is hard to type.
 const TAB: &str = "tab";
-
-/// How a file's text is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Encoding {
-    Utf8,
-    Latin1,
-    Windows1252,
-    Utf16,
-}
 
 /// What windows-1252 has in place of the 32 control characters of Latin-1 from 0x80 on; those five that it does not use stay.
 const WINDOWS_1252: [char; 32] = [
@@ -50,9 +40,9 @@ fn delimiter(text: &str) -> Result<u8, String> {
 }
 
 /// Refuses keys that belong to a file where there is none.
-pub(super) fn check_keys(node: &Node, reader: &Reader<'_>) {
-    let keys = OF_FILES.into_iter().filter(|_| node.get("file").is_none());
-    for (key, _) in keys.filter_map(|key| node.entry(key)) {
+pub(super) fn check_keys(said: &Feeder<'_>, reader: &Reader<'_>) {
+    let of_files = [said.delimiter.key(), said.encoding.key(), said.header.key()];
+    for key in of_files.into_iter().flatten().filter(|_| !said.file.is_there()) {
         let name = key.text().unwrap_or_default();
         reader.sink.error(key, format!("\"{name}\" says how a CSV file is read; this feeder has no file"));
     }
@@ -60,55 +50,39 @@ pub(super) fn check_keys(node: &Node, reader: &Reader<'_>) {
 
 /// Reads a feeder's file; what is wrong is reported.
 pub(super) fn read(
-    node: &Node,
-    file: &Node,
+    said: &Feeder<'_>,
     base: &Path,
     room: u64,
     reader: &Reader<'_>,
 ) -> Option<(Vec<String>, Rows)> {
-    let path = base.join(reader.text(file)?);
-    let form = form(node, reader)?;
+    let path = base.join(said.file.value.as_ref()?);
+    let form = form(said, reader)?;
     match rows(&path, &form, room) {
         Ok(read) => Some(read),
         Err(message) => {
-            reader.sink.error(file, format!("cannot read {}: {message}", path.display()));
+            said.file.error(reader.sink, format!("cannot read {}: {message}", path.display()));
             None
         }
     }
 }
 
-fn form(node: &Node, reader: &Reader<'_>) -> Option<Form> {
-    let delimiter = match node.get("delimiter") {
+fn form(said: &Feeder<'_>, reader: &Reader<'_>) -> Option<Form> {
+    let delimiter = match said.delimiter.node() {
         None => None,
         Some(node) => Some(reader.parsed(node, delimiter)?),
     };
-    let encoding = match node.get("encoding") {
-        None => Encoding::Utf8,
-        Some(node) => match reader.word(node, &["utf-8", "latin-1", "windows-1252", "utf-16"])? {
-            "latin-1" => Encoding::Latin1,
-            "windows-1252" => Encoding::Windows1252,
-            "utf-16" => Encoding::Utf16,
-            _ => Encoding::Utf8,
-        },
-    };
-    let header = match node.get("header") {
-        None => None,
-        Some(list) => {
-            if list.items().is_empty() {
-                reader.sink.error(
-                    list,
-                    "`header` is a list of names: `header: [user, password]`; leave it out where the file's first line has them",
-                );
-                return None;
-            }
-            let names: Vec<String> = list.items().iter().filter_map(|name| reader.text(name)).collect();
-            if let Err(message) = check_header(&names, b',') {
-                reader.sink.error(list, message);
-                return None;
-            }
-            Some(names)
-        }
-    };
+    let encoding = said.encoding.given()?.copied().unwrap_or(Encoding::Utf8);
+    let names = |list: &Node| list.items().iter().filter_map(|name| reader.text(name)).collect::<Vec<_>>();
+    let header = said.header.value.map(names);
+    if header.as_ref().is_some_and(Vec::is_empty) {
+        return None; // which is told
+    }
+    if let Some(names) = &header
+        && let Err(message) = check_header(names, b',')
+    {
+        said.header.error(reader.sink, message);
+        return None;
+    }
     Some(Form { delimiter, encoding, header })
 }
 

@@ -2,48 +2,37 @@
 
 use super::check_beside;
 use crate::compile::Session;
+use crate::grammar::Keys;
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Map, Record as Of, Scalar};
-use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Ask, Check, EventStreamStep, Source};
+use crate::steps::Step;
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use crate::steps::auth::AUTH;
 use crate::steps::measure::MEASURE;
 use crate::steps::request::QUERY;
-use crate::steps::{Step, StepKind};
 use crate::template;
 
 /// What a browser asks with.
 const HEADERS: [(&str, &str); 2] = [("Accept", "text/event-stream"), ("Cache-Control", "no-cache")];
 
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "an sse connect step",
-        schema: "sseConnect",
-        about: "Asks for server-sent events and holds the stream open, until it is closed or the session ends. Over when the head of the answer is there.",
-        verbs: &[key("sse connect", Scalar(Template), "Path that is asked for, begun with a slash.")],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            QUERY,
-            key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers of the request."),
-            AUTH,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key("check", Of(&CHECK), "What must hold of the answer's head, whose status is 200."),
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: Some(check_beside),
+step! {
+    /// Asks for server-sent events and holds the stream open, until it is closed or the session ends. Over when the
+    /// head of the answer is there.
+    KIND("sseConnect", "an sse connect step") [
+        "sse connect": Scalar(Template) => "Path that is asked for, begun with a slash."
+    ] {
+        LABEL, TAGS, AT, QUERY,
+        "headers": Map(Keys::Text("header names"), &Scalar(Template)) => "Headers of the request.",
+        AUTH, TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) => "What must hold of the answer's head, whose status is 200.",
+    }
+    beside: check_beside,
     example: "
 - sse connect: /news/live
 - think: 10s
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let words = || format!("sse connect {}", step.value.text().unwrap_or_default());

@@ -2,54 +2,38 @@
 
 use super::with;
 use crate::compile::Session;
+use crate::grammar::Keys;
 use crate::grammar::Scalar::Word;
 use crate::grammar::Shape::{Either, Map, Record as Of, Scalar};
-use crate::grammar::{Keys, Record, Rule, key};
+use crate::grammar::record::record;
 use crate::plan::{Check, EventStreamStep, Source};
+use crate::steps::Step;
 use crate::steps::answer::{AT, EXTRACT, JSON_TEST, LABEL, TAGS, TEST, THAT, TIMEOUT};
 use crate::steps::measure::MEASURE;
-use crate::steps::{Step, StepKind};
 
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "an sse expect step",
-        schema: "sseExpect",
-        about: "Waits for an event that passes; those that came before and that no step took count, too.",
-        verbs: &[key(
-            "sse expect",
-            Either(&[Scalar(Word(&["any"])), Of(&EXPECTED_EVENT)]),
-            "What must hold of it.",
-        )],
-        keys: &[LABEL, TAGS, AT, TIMEOUT, EXTRACT, MEASURE],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: None,
+step! {
+    /// Waits for an event that passes; those that came before and that no step took count, too.
+    KIND("sseExpect", "an sse expect step") [
+        "sse expect": Either(&[Scalar(Word(&["any"])), Of(|| &EXPECTED_EVENT)]) => "What must hold of it."
+    ] {
+        LABEL, TAGS, AT, TIMEOUT, EXTRACT, MEASURE,
+    }
     example: "
 - sse connect: /news/live
 - sse expect: {event: post, json: {$.from: ann}}
   timeout: 2s
-",
-};
+"
+}
 
-static EXPECTED_EVENT: Record = Record {
-    what: "an expected event",
-    schema: "sseExpected",
-    about: "What must hold of an event; others are passed over.",
-    verbs: &[],
-    keys: &[
-        key("event", TEST, "Its name, `message` where the server gives it none: just this text, or a test."),
-        key("body", TEST, "All of its data: just this text, or a test."),
-        key(
-            "json",
-            Map(Keys::JsonPath, &JSON_TEST),
-            "Values in its data by JSON path: just this text, or a test.",
-        ),
+record! {
+    /// What must hold of an event; others are passed over.
+    static EXPECTED_EVENT("sseExpected", "an expected event") {
+        "event": TEST => "Its name, `message` where the server gives it none: just this text, or a test.",
+        "body": TEST => "All of its data: just this text, or a test.",
+        "json": Map(Keys::JsonPath, &JSON_TEST) => "Values in its data by JSON path: just this text, or a test.",
         THAT,
-    ],
-    rule: Rule::Free,
-};
+    }
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let Some(mut plan) = with(session, step, EventStreamStep::Expect) else { return };

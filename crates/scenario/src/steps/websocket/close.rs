@@ -6,37 +6,27 @@ use super::over;
 use crate::compile::Session;
 use crate::grammar::Scalar::{Template, Whole};
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key};
 use crate::plan::WebSocketStep;
 use crate::reader::Reader;
+use crate::steps::Step;
 use crate::steps::answer::{AT, LABEL, TAGS, TIMEOUT};
-use crate::steps::{Step, StepKind};
 use crate::template::Encoding;
 use crate::yaml::Node;
 
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a ws close step",
-        schema: "wsClose",
-        about: "Closes the session's WebSocket and waits until the other side has closed it, too.",
-        verbs: &[key("ws close", Scalar(Whole(1000)), "The close code; 1000 is a normal end.")],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            key("reason", Scalar(Template), "Words for the other side, up to 123 bytes."),
-            TIMEOUT,
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: None,
+step! {
+    /// Closes the session's WebSocket and waits until the other side has closed it, too.
+    KIND("wsClose", "a ws close step") [
+        "ws close": Scalar(Whole(1000)) => "The close code; 1000 is a normal end."
+    ] {
+        LABEL, TAGS, AT,
+        "reason": Scalar(Template) => "Words for the other side, up to 123 bytes.",
+        TIMEOUT,
+    }
     example: "
 - ws connect: /chat
 - ws close: 1000
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let reason = step.get("reason").map(|reason| session.template(reason, Encoding::Raw));

@@ -3,16 +3,16 @@
 use tidemark_wire::http1::is_token;
 
 use crate::compile::Session;
+use crate::grammar::Keys;
 use crate::grammar::Scalar::{Template, Text};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
-use crate::grammar::{Keys, Record, Rule, key};
 use crate::plan::{Ask, HttpRequest, WebSocketStep};
 use crate::reader::Reader;
+use crate::steps::Step;
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use crate::steps::auth::AUTH;
 use crate::steps::measure::MEASURE;
 use crate::steps::request::QUERY;
-use crate::steps::{Step, StepKind};
 use crate::template;
 use crate::yaml::{Node, one_or_many};
 
@@ -26,39 +26,24 @@ const HANDSHAKE_HEADERS: [&str; 6] = [
     "sec-websocket-protocol",
 ];
 
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a ws connect step",
-        schema: "wsConnect",
-        about: "Turns the session's connection into a WebSocket, until it is closed or the session ends.",
-        verbs: &[key("ws connect", Scalar(Template), "Path that is asked for, begun with a slash.")],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            QUERY,
-            key("headers", Map(Keys::Text("header names"), &Scalar(Template)), "Headers of the handshake."),
-            AUTH,
-            key(
-                "subprotocol",
-                Either(&[Scalar(Text), List(&Scalar(Text), 1)]),
-                "What is spoken over it; of several, the server chooses one.",
-            ),
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-            key("check", Of(&CHECK), "What must hold of the answer, whose status is 101."),
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: None,
+step! {
+    /// Turns the session's connection into a WebSocket, until it is closed or the session ends.
+    KIND("wsConnect", "a ws connect step") [
+        "ws connect": Scalar(Template) => "Path that is asked for, begun with a slash."
+    ] {
+        LABEL, TAGS, AT, QUERY,
+        "headers": Map(Keys::Text("header names"), &Scalar(Template)) => "Headers of the handshake.",
+        AUTH,
+        "subprotocol": Either(&[Scalar(Text), List(&Scalar(Text), 1)]) =>
+            "What is spoken over it; of several, the server chooses one.",
+        TIMEOUT, EXTRACT, MEASURE,
+        "check": Of(|| &CHECK) => "What must hold of the answer, whose status is 101.",
+    }
     example: "
 - ws connect: /chat
   subprotocol: chat.v2
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let words = || format!("ws connect {}", step.value.text().unwrap_or_default());

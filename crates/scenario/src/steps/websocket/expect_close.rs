@@ -3,44 +3,32 @@
 use crate::compile::Session;
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::{Either, List, Scalar};
-use crate::grammar::{Record, Rule, key};
 use crate::plan::{Ask, Check, WebSocketStep};
 use crate::reader::Reader;
+use crate::steps::Step;
 use crate::steps::answer::{AT, LABEL, TEST, TIMEOUT};
-use crate::steps::{Step, StepKind};
 use crate::yaml::{Node, one_or_many};
 
 /// Codes that a close may have, 1005 where it has none.
 const CODES: std::ops::RangeInclusive<u16> = 1000..=4999;
 
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a ws expect close step",
-        schema: "wsExpectClose",
-        about: "Waits until the other side closes the session's WebSocket; a close that came before counts, too.",
-        verbs: &[key(
-            "ws expect close",
-            Either(&[Scalar(Text), List(&Scalar(Text), 1)]),
-            "The code that it closes with, or several; 1005 is a close without a code; `any` is each.",
-        )],
-        keys: &[
-            LABEL,
-            AT,
-            key("reason", TEST, "What must hold of its reason: just this text, or a test."),
-            TIMEOUT,
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: None,
+step! {
+    /// Waits until the other side closes the session's WebSocket; a close that came before counts, too.
+    KIND("wsExpectClose", "a ws expect close step") [
+        "ws expect close": Either(&[Scalar(Text), List(&Scalar(Text), 1)]) =>
+            "The code that it closes with, or several; 1005 is a close without a code; `any` is each."
+    ] {
+        LABEL, AT,
+        "reason": TEST => "What must hold of its reason: just this text, or a test.",
+        TIMEOUT,
+    }
     example: "
 - ws connect: /chat
 - ws send: bye
 - ws expect close: 1000
   reason: {contains: bye}
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let codes = one_or_many(step.value).iter().filter_map(|node| code(node, session.reader)).collect();

@@ -4,29 +4,21 @@ use super::over;
 use crate::compile::Session;
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::Scalar;
-use crate::grammar::{Record, Rule, key};
 use crate::plan::WebSocketStep;
+use crate::steps::Step;
 use crate::steps::answer::{AT, LABEL, TAGS, TIMEOUT};
-use crate::steps::{Step, StepKind};
 use crate::template::Encoding;
 
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a ws ping step",
-        schema: "wsPing",
-        about: "Sends a ping and waits for its pong.",
-        verbs: &[key("ws ping", Scalar(Template), "What the ping holds: up to 125 bytes.")],
-        keys: &[LABEL, TAGS, AT, TIMEOUT],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: None,
+step! {
+    /// Sends a ping and waits for its pong.
+    KIND("wsPing", "a ws ping step") ["ws ping": Scalar(Template) => "What the ping holds: up to 125 bytes."] {
+        LABEL, TAGS, AT, TIMEOUT,
+    }
     example: "
 - ws connect: /chat
 - ws ping: are you there
-",
-};
+"
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let ping = WebSocketStep::Ping(session.template(step.value, Encoding::Raw));

@@ -6,58 +6,42 @@ use super::expect::EXPECTED;
 use super::over;
 use crate::compile::Session;
 use crate::grammar::Scalar::Template;
-use crate::grammar::Shape::{Either, Record as Of, Scalar, Tree};
-use crate::grammar::{Record, Rule, Shape, key};
+use crate::grammar::Shape::{Either, Scalar};
+use crate::grammar::kinds;
+use crate::grammar::record::{Kind as _, record};
+use crate::grammar::{Rule, Shape};
 use crate::plan::WebSocketStep;
+use crate::steps::Step;
 use crate::steps::answer::{AT, EXTRACT, LABEL, TAGS, TIMEOUT};
 use crate::steps::ledger::LEDGER;
 use crate::steps::measure::MEASURE;
-use crate::steps::{Step, StepKind};
 use crate::template::{self, Encoding};
 use crate::yaml::Node;
 
-pub(in crate::steps) static KIND: StepKind = StepKind {
-    record: Record {
-        what: "a ws send step",
-        schema: "wsSend",
-        about: "Sends a message over the session's WebSocket; with `expect`, waits for the one that answers it.",
-        verbs: &[key("ws send", MESSAGE, "The message: a text, or its kind.")],
-        keys: &[
-            LABEL,
-            TAGS,
-            AT,
-            key("expect", EXPECTED, "Waits for a message that passes, of those that come after the sending."),
-            LEDGER,
-            TIMEOUT,
-            EXTRACT,
-            MEASURE,
-        ],
-        rule: Rule::Free,
-    },
-    source: None,
-    compile,
-    beside: None,
+step! {
+    /// Sends a message over the session's WebSocket; with `expect`, waits for the one that answers it.
+    KIND("wsSend", "a ws send step") ["ws send": MESSAGE => "The message: a text, or its kind."] {
+        LABEL, TAGS, AT,
+        "expect": EXPECTED => "Waits for a message that passes, of those that come after the sending.",
+        LEDGER, TIMEOUT, EXTRACT, MEASURE,
+    }
     example: "
 - ws connect: /chat
 - ws send: {json: {say: hello}}
   expect: {json: {$.say: hello}}
-",
-};
+"
+}
 
-const MESSAGE: Shape = Either(&[Scalar(Template), Of(&KINDS_OF_MESSAGE)]);
+const MESSAGE: Shape = Either(&[Scalar(Template), Message::SHAPE]);
 
-static KINDS_OF_MESSAGE: Record = Record {
-    what: "a message",
-    schema: "wsMessage",
-    about: "A message by its kind.",
-    verbs: &[],
-    keys: &[
-        key("text", Scalar(Template), "A text as it is."),
-        key("json", Tree, "A text in JSON; a text that is one `${…}` keeps the value's type."),
-        key("binary", Scalar(Template), "This text's bytes as a binary message."),
-    ],
-    rule: Rule::OneOf(&["text", "json", "binary"]),
-};
+record! {
+    /// A message by its kind.
+    struct Message("wsMessage", "a message", Rule::OneOf(&["text", "json", "binary"])) {
+        text: kinds::Template = "A text as it is.",
+        json: kinds::Tree = "A text in JSON; a text that is one `${…}` keeps the value's type.",
+        binary: kinds::Template = "This text's bytes as a binary message.",
+    }
+}
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let ((kind, message), ledger) = session.entered(step, |session| message(session, step.value));
@@ -71,17 +55,13 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
 }
 
 fn message(session: &mut Session<'_, '_>, value: &Node) -> (Kind, template::Template) {
-    if value.text().is_some() {
-        return (Kind::Text, session.template(value, Encoding::Raw));
-    }
-    if let Some(tree) = value.get("json") {
+    let Some(said) = Message::read(value, session.reader) else { return (Kind::Text, Default::default()) };
+    if let Some(tree) = said.json.value {
         let mut message = template::Template::default();
         session.json(tree, &mut message);
         return (Kind::Text, message);
     }
-    let (kind, node) = match value.get("binary") {
-        Some(node) => (Kind::Binary, Some(node)),
-        None => (Kind::Text, value.get("text")),
-    };
-    (kind, node.map(|node| session.template(node, Encoding::Raw)).unwrap_or_default())
+    let kind = if said.binary.is_there() { Kind::Binary } else { Kind::Text };
+    let text = said.binary.value.or(said.text.value).unwrap_or(value);
+    (kind, session.template(text, Encoding::Raw))
 }
