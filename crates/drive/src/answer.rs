@@ -23,7 +23,7 @@ use crate::told::{self, Checked, Extracted};
 /// Bytes of a body that an example of a failure shows.
 const EXAMPLE_BODY_BYTES: usize = 120;
 /// First status that is wrong where the step does not say which are right.
-const FIRST_WRONG_STATUS: u16 = 400;
+pub(crate) const FIRST_WRONG_STATUS: u16 = 400;
 
 /// What is wrong with an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub(crate) enum Flaw {
     NoRoom(usize),
     /// It is good, but says that what was to be inserted was not.
     NotInserted,
+    /// A program finds it wrong.
+    Objection,
 }
 
 /// What an answer says of what was to be written.
@@ -61,7 +63,9 @@ impl Flaw {
         match self {
             Flaw::Status => Outcome::Status,
             Flaw::Unreadable => Outcome::Protocol,
-            Flaw::Check(_) | Flaw::Unmet(_) | Flaw::Extraction(_) | Flaw::NotInserted => Outcome::Check,
+            Flaw::Check(_) | Flaw::Unmet(_) | Flaw::Extraction(_) | Flaw::NotInserted | Flaw::Objection => {
+                Outcome::Check
+            }
             Flaw::NoRoom(_) => Outcome::Variable,
         }
     }
@@ -174,6 +178,8 @@ pub(crate) struct Scratch {
     expected: Vec<u8>,
     /// What the last check lacked.
     unmet: Option<Unmet>,
+    /// What a program finds wrong with the last answer, where it does.
+    pub objection: String,
     /// Why the last body is not JSON, where it is not and something looks into it.
     not_json: Option<json::JsonError>,
 }
@@ -206,6 +212,23 @@ impl Probe {
                 || request.checks.iter().any(is_of_json),
             judges_status: request.checks.iter().any(|check| matches!(check, Check::Status(_))),
             follows: request.follow.is_some(),
+            unfollowed: 0,
+        }
+    }
+
+    /// Of requests whose answers a program judges.
+    pub fn of_program() -> Self {
+        Probe {
+            extractions: Vec::new(),
+            checks: Vec::new(),
+            groups: Vec::new(),
+            finds: Vec::new(),
+            needs_body: true,
+            looks: false,
+            looks_at_body: false,
+            looks_at_json: false,
+            judges_status: true,
+            follows: true,
             unfollowed: 0,
         }
     }
@@ -377,7 +400,7 @@ impl Probe {
         let checked = self.checks.iter().enumerate().map(|(index, check)| {
             let held = match (check, flaw) {
                 (Check::Status(ranges), Some(Flaw::Status)) => Some(is_in(ranges, answer.status())),
-                (Check::Status(_), _) | (_, None | Some(Flaw::NotInserted)) => Some(true),
+                (Check::Status(_), _) | (_, None | Some(Flaw::NotInserted | Flaw::Objection)) => Some(true),
                 (_, Some(Flaw::Status | Flaw::Unreadable | Flaw::Extraction(_) | Flaw::NoRoom(_))) => None,
                 (_, Some(Flaw::Check(wrong) | Flaw::Unmet(wrong))) => match index.cmp(&wrong) {
                     Ordering::Less => Some(true),
@@ -452,6 +475,7 @@ impl Probe {
                 let name = variables.names.get(slot).map_or("a variable", String::as_str);
                 format!("{name} was not kept: {}", no_room())
             }
+            Flaw::Objection => format!("{}: {}", answer.status_words(), scratch.objection),
             Flaw::NotInserted => {
                 format!(
                     "{}: nothing was inserted: the key exists already (begin with an empty store), or the command writes only \

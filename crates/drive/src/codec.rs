@@ -15,6 +15,7 @@ use crate::io::pipeline::PipelineIo;
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
 use crate::prefetch::prefetch;
+use crate::program::ProgramRequest;
 use crate::transport::{Event, Refusal, Sent, Setup, Transport};
 use crate::upload::Upload;
 
@@ -80,6 +81,16 @@ pub(crate) trait Codec {
         out: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
     ) -> Result<(), Unmet>;
+    /// Appends a request that a program has made, with the cookies of this time; `frame` is the last of the requests.
+    fn write_made(
+        &mut self,
+        _frame: &Self::Request,
+        _request: &ProgramRequest,
+        _cookies: (&Jar, i64),
+        _out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        Err(Fault::Unsendable("a program's requests go over HTTP".into()))
+    }
     /// What is to be sent behind what was written, where that is read from files.
     fn upload(&mut self) -> Option<Upload> {
         None
@@ -154,6 +165,15 @@ pub(crate) fn byte_transport<I: Io + 'static, C: Codec + 'static>(
             let io = PipelineIo::new(io, setup.sockets, depth, setup.plan.limits.batch);
             Box::new(ByteTransport::<_, C>::new(io, requests, body_bytes))
         }
+    }
+}
+
+/// Keeps what was written, where somebody wants to know.
+#[inline]
+fn keep(written: &mut Option<Vec<u8>>, bytes: &[u8]) {
+    if let Some(written) = written {
+        written.clear();
+        written.extend_from_slice(bytes);
     }
 }
 
@@ -323,10 +343,17 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         if upload.is_some() {
             self.cold[c].upload = upload;
         }
-        if let Some(written) = &mut self.written {
-            written.clear();
-            written.extend_from_slice(&out[begin..]);
-        }
+        keep(&mut self.written, &out[begin..]);
+        Ok(())
+    }
+
+    fn write_made(&mut self, c: usize, request: &ProgramRequest, jar: &Jar, now_s: i64) -> Result<(), Fault> {
+        let Some(frame) = self.requests.last() else { return Ok(()) };
+        let (connection, out) = (&mut self.connections[c], self.io.output(c));
+        let begin = out.len();
+        connection.codec.write_made(frame, request, (jar, now_s), out)?;
+        (connection.has_upload, connection.is_begun) = (false, false);
+        keep(&mut self.written, &out[begin..]);
         Ok(())
     }
 

@@ -21,6 +21,7 @@ use crate::error::{DriveError, OnceError};
 use crate::io::{Handshakes, Io, IoChoice, Poller, Timestamps, Waker};
 use crate::ledger::ONCE_THREAD;
 use crate::machine;
+use crate::program;
 use crate::record::{Exchange, Recorder, emptied};
 use crate::request::Prepared;
 use crate::room::Bound;
@@ -348,7 +349,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         (0..options.threads).map(|thread| allotments.iter().map(|to| to.shares[thread]).sum()).collect();
     let (io, pollers) = Poller::all(options.io, &shares).map_err(no_poller(options.io))?;
     for poller in pollers {
-        parts.push((poller, Prepared::all(&plan, &options.targets)));
+        parts.push((poller, Prepared::all(&plan, &plan.sessions, &options.targets)));
     }
     let control = Arc::new(Control::default());
     let wakers = parts.iter().map(|(poller, ..)| poller.waker()).collect();
@@ -388,6 +389,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (allotments, threads) = (allotments.clone(), options.threads);
+        let programs = options.programs.clone();
         let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, &plan, (index, threads)));
         // Users who wait for answers make as many requests as the driver's CPU allows, of which it is the less the better;
         // arrivals come when they come.
@@ -418,6 +420,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                 flow: Flow {
                     slots: most_slots(&plan.sessions),
                     secrets: SecretVariables::of(&plan, &plan.sessions),
+                    labels: plan.labels.len(),
                     binds: prepared.iter().any(|request| request.is_of_binding),
                     open: vec![0; places.len()],
                     ..Flow::default()
@@ -434,6 +437,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                     .map(|to| Ahead::new(if ahead { to.shares[index] } else { 0 }))
                     .collect(),
                 witness,
+                program: programs.map(|programs| programs.make(index)),
                 bounds: bounds(&plan, index, threads),
                 random,
                 ledger_seed: options.ledger_seed,
@@ -529,11 +533,12 @@ fn once<'a>(
     io: impl Io + 'static,
 ) -> Result<Thread<'a>, DriveError> {
     check_ops(plan, kind)?;
+    program::check(plan, [kind], options.programs.as_ref(), &options.targets)?;
     let clock = Clock::new(options.epoch, options.wall_epoch);
     let now_ns = clock.now_ns();
     let kinds = std::slice::from_ref(kind);
     let mut random = fastrand::Rng::with_seed(options.seed);
-    let prepared = Prepared::all(plan, &options.targets);
+    let prepared = Prepared::all(plan, kinds, &options.targets);
     Ok(Thread {
         clock,
         transport: transport(io, plan, places, &mut random),
@@ -544,6 +549,7 @@ fn once<'a>(
         flow: Flow {
             slots: kind.slots,
             secrets: SecretVariables::of(plan, kinds),
+            labels: plan.labels.len(),
             binds: prepared.iter().any(|request| request.is_of_binding),
             open: vec![0; places.len()],
             ..Flow::default()
@@ -558,6 +564,7 @@ fn once<'a>(
         pools: pools(places, &plan.limits),
         ahead: Vec::new(),
         witness: None,
+        program: options.programs.as_ref().map(|programs| programs.make(number.into())),
         bounds: bounds(plan, 0, 1),
         random,
         ledger_seed: options.ledger_seed,

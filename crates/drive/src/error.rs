@@ -53,6 +53,14 @@ pub enum DriveError {
         /// Index of the operation.
         op: usize,
     },
+    /// A program's sessions cannot be carried out.
+    #[error("session {kind}: {why}")]
+    Program {
+        /// The session kind.
+        kind: String,
+        /// Why not.
+        why: &'static str,
+    },
     /// A request goes where nothing is.
     #[error("a request goes to target {0}, which there is not")]
     Target(u16),

@@ -11,6 +11,7 @@ use crate::clock::MILLISECOND_NS;
 use crate::connection::ConnectionState;
 use crate::fault::Fault;
 use crate::prefetch::prefetch;
+use crate::program::Asked;
 use crate::record::Recorder;
 use crate::request::Prepared;
 use crate::session::{Environment, OPS_PER_TURN, OPS_UNTIMED, Session, SessionState, Turn};
@@ -154,10 +155,7 @@ impl Thread<'_> {
                     }
                 }
                 Turn::Think(time_us) => {
-                    session.due_ns = session.due_ns.saturating_add(time_us.saturating_mul(1_000));
-                    if session.due_ns > now_ns {
-                        session.state = SessionState::Thinking;
-                        self.timers.set(s, Alarm::Wake, session.due_ns);
+                    if self.think(s, time_us, now_ns) {
                         return;
                     }
                 }
@@ -172,6 +170,26 @@ impl Thread<'_> {
                 }
                 Turn::Measure(op) => {
                     self.measure(s, op, now_ns);
+                    steps_done += 1;
+                    if steps_done == STEPS_PER_TURN {
+                        self.timers.set(s, Alarm::Wake, now_ns);
+                        return;
+                    }
+                }
+                Turn::Program { begins } => {
+                    match self.ask_program(s, begins) {
+                        Asked::Placed(placed) => {
+                            if !self.settle(s, placed, now_ns) {
+                                return;
+                            }
+                        }
+                        Asked::Think(time_us) => {
+                            if self.think(s, time_us, now_ns) {
+                                return;
+                            }
+                        }
+                        Asked::End => self.flow.sessions[s].leave_program(),
+                    }
                     steps_done += 1;
                     if steps_done == STEPS_PER_TURN {
                         self.timers.set(s, Alarm::Wake, now_ns);
@@ -194,6 +212,18 @@ impl Thread<'_> {
         }
     }
 
+    /// What a session does next is due so much later; whether that is yet to come.
+    fn think(&mut self, s: usize, time_us: u64, now_ns: u64) -> bool {
+        let session = &mut self.flow.sessions[s];
+        session.due_ns = session.due_ns.saturating_add(time_us.saturating_mul(1_000));
+        let waits = session.due_ns > now_ns;
+        if waits {
+            session.state = SessionState::Thinking;
+            self.timers.set(s, Alarm::Wake, session.due_ns);
+        }
+        waits
+    }
+
     /// Whether a request with what a connection is bound to never is: what it needs is lost, which has been counted and ends the session; or it only closes
     /// the connection, which is done.
     fn passes_over(&mut self, s: usize, request: u16) -> bool {
@@ -214,7 +244,7 @@ impl Thread<'_> {
         left.is_some()
     }
 
-    fn fall_due(&mut self, s: usize, request: u16, timeout_ns: u64, now_ns: u64) {
+    pub fn fall_due(&mut self, s: usize, request: u16, timeout_ns: u64, now_ns: u64) {
         let session = &mut self.flow.sessions[s];
         session.fall_due(request, now_ns);
         session.deadline_ns = session.due_ns.saturating_add(timeout_ns);
@@ -227,7 +257,7 @@ impl Thread<'_> {
 
     /// Gets a session's request on its way, with a connection if there is a free one.
     #[inline(always)]
-    fn place(&mut self, s: usize, now_ns: u64) -> Placed {
+    pub fn place(&mut self, s: usize, now_ns: u64) -> Placed {
         let session = &self.flow.sessions[s];
         if session.deadline_ns <= now_ns {
             // it came too late for an answer in time, and never leaves
@@ -237,6 +267,7 @@ impl Thread<'_> {
             return Placed::failed(Fault::Timeout);
         }
         if self.flow.binds
+            && session.of_program().is_none()
             && let Some(refusal) = self.transport.refusal(session.connection, session.sends.into())
         {
             if refusal.ends_session {
@@ -352,7 +383,11 @@ impl Thread<'_> {
             epoch_ms: self.clock.wall_ms(now_ns),
         };
         let mut cx = environment.context(&session.slots);
-        if let Err(fault) = self.transport.write(c, session.sends.into(), &mut cx, session.jar()) {
+        let written = match session.of_program() {
+            None => self.transport.write(c, session.sends.into(), &mut cx, session.jar()),
+            Some(made) => self.transport.write_made(c, made, session.jar(), cx.epoch_ms / 1_000),
+        };
+        if let Err(fault) = written {
             self.withdraw(s, was_entered);
             return Placed::failed(fault);
         }

@@ -7,7 +7,7 @@ use tidemark_scenario::{Template, Unmet};
 /// Most headers of an answer.
 pub(crate) const HEADERS: usize = 128;
 /// Methods whose requests say that they have no body.
-const BODY_METHODS: [&str; 3] = ["POST", "PUT", "PATCH"];
+pub(crate) const BODY_METHODS: [&str; 3] = ["POST", "PUT", "PATCH"];
 
 /// Whether a request has a header of this name.
 pub(crate) fn has_header(request: &HttpRequest, name: &str) -> bool {

@@ -48,7 +48,8 @@ impl Client for Http1 {
             let looked_at = (body_use, request.needs_target());
             request.http().map(|http| Request::new(http, looked_at, protocols, &setup))
         });
-        let requests = requests.collect();
+        // what the requests of programs are put into
+        let requests = requests.chain([Some(Request::frame(&setup))]).collect();
         // The connections of sessions with WebSockets or event streams are not pipelined: a scenario that wants both is
         // refused.
         let (sockets, streams) = (setup.plan.has_websockets(), setup.plan.has_event_streams());

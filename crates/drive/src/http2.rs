@@ -37,7 +37,7 @@ use bell::{Rung, bells};
 use greet::greet;
 use link::{CONNECTION_WINDOW_BYTES, Link, LinkState};
 use pipe::{OUTPUT_BYTES, Pipe};
-use request::Prepared;
+use request::{Frame, Prepared};
 use stream::{Exchange, Stream, Unanswered};
 
 /// Unread bytes of a connection that are never too many.
@@ -92,6 +92,8 @@ struct Streams<I> {
     inner: I,
     /// The plan's; in words why one cannot be sent.
     requests: Vec<Result<Prepared, String>>,
+    /// What the requests of programs are put into; in words why none can be sent.
+    frame: Result<Frame, String>,
     scratch: Vec<u8>,
     /// Most bytes of an answer's body.
     body_bytes: usize,
@@ -132,6 +134,7 @@ impl<I: Io> Streams<I> {
         Streams {
             inner,
             requests: requests.collect(),
+            frame: Frame::new(origin),
             scratch: Vec::new(),
             body_bytes: plan.limits.body_bytes,
             keep_alive: plan.limits.keep_alive,

@@ -8,6 +8,7 @@ use crate::fault::Fault;
 use crate::held_values::no_room;
 use crate::io::Timestamps;
 use crate::keys;
+use crate::program;
 use crate::record::Times;
 use crate::session::{Environment, SessionState};
 use crate::thread::Thread;
@@ -129,6 +130,11 @@ impl Thread<'_> {
             let begun_ns = if is_work { self.clock.now_ns() } else { 0 };
             let scratch = &mut self.flow.scratch;
             judged = probe.judge((answer, status), &mut session.slots, &mut environment, scratch);
+            if let Some(program) = &mut self.program
+                && session.of_program().is_some()
+            {
+                judged = program::judge(&mut **program, s, answer, scratch);
+            }
             let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
             if wrote != Wrote::Yes {
                 // perhaps good, and yet no acknowledgement
@@ -257,6 +263,12 @@ impl Thread<'_> {
                 let detail = self.flow.secrets.masked(detail, variables);
                 self.recorder.example(now_ns, request.label, outcome, detail);
             }
+        }
+        if let Some(program) = &mut self.program
+            && session.of_program().is_some()
+            && !matches!(fault, Fault::Flawed(_))
+        {
+            program.failed(s as u32, outcome);
         }
         request.probe.clear(&mut session.slots, &mut self.flow.scratch.held, self.shared);
         if session.lacked_a_connection(outcome, now_ns) {

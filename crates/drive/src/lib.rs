@@ -44,6 +44,7 @@
 //!         proxy: None,
 //!     }],
 //!     trace: None,
+//!     programs: None,
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
 //! };
@@ -137,6 +138,7 @@ mod parts;
 mod phases;
 mod postgres;
 mod prefetch;
+mod program;
 mod protocol;
 mod proxy;
 mod record;
@@ -181,6 +183,7 @@ pub use ledger::{ONCE_THREAD, forms};
 pub use memcached::Memcached;
 pub use parts::Parts;
 pub use postgres::Postgres;
+pub use program::{AnswerView, Next, Program, ProgramRequest, Programs, Verdict};
 pub use protocol::Protocol;
 pub use proxy::{Proxy, Tunnel};
 pub use redis::Redis;
@@ -218,6 +221,8 @@ pub struct DriveOptions {
     pub targets: Vec<Target>,
     /// What is traced, if that is wanted.
     pub trace: Option<Tracing>,
+    /// What sessions do at [`Op::Program`](tidemark_scenario::plan::Op::Program), where a plan has that.
+    pub programs: Option<Programs>,
     /// The run's zero on the monotonic clock, shared with whoever watches.
     pub epoch: Instant,
     /// The same moment on the wall clock: the one anchor.

@@ -1,10 +1,11 @@
 //! Requests made ready: what the loop knows of each.
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, Follow, KeyStep, LedgerPlan, RequestPlan, TransactionPart};
+use tidemark_scenario::plan::{Ask, Follow, KeyStep, LedgerPlan, RequestPlan, SessionKind, TransactionPart};
 
 use crate::answer::Probe;
 use crate::clock::nanoseconds;
+use crate::program::has_program;
 use crate::target::Target;
 
 /// A request as one thread makes it; how it is written is its transport's affair.
@@ -40,12 +41,33 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares all requests of a plan for its targets.
-    pub fn all(plan: &Plan, targets: &[Target]) -> Vec<Self> {
+    /// Prepares all requests of a plan for its targets; behind them, where sessions of these kinds ask a program, one for
+    /// each label, as which its requests are counted.
+    pub fn all(plan: &Plan, kinds: &[SessionKind], targets: &[Target]) -> Vec<Self> {
         let base_path = |request: &RequestPlan| {
             targets.get(usize::from(request.target)).map_or("", |target| target.base_path.as_str())
         };
-        plan.requests.iter().map(|request| Prepared::new(request, base_path(request))).collect()
+        let planned = plan.requests.iter().map(|request| Prepared::new(request, base_path(request)));
+        let labels = if kinds.iter().any(has_program) { plan.labels.len() as u16 } else { 0 };
+        planned.chain((0..labels).map(Prepared::of_program)).collect()
+    }
+
+    fn of_program(label: u16) -> Self {
+        Prepared {
+            label,
+            target: 0,
+            timeout_ns: 0,
+            is_of_binding: false,
+            is_wait: false,
+            probe: Probe::of_program(),
+            ledger: None,
+            key: None,
+            is_entered: false,
+            follow: None,
+            sets_cookies: true,
+            cookie_path: None,
+            hops: 0,
+        }
     }
 
     fn new(request: &RequestPlan, base_path: &str) -> Self {

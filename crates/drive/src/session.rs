@@ -13,6 +13,7 @@ use crate::groups::Groups;
 use crate::held_rows::HeldRows;
 use crate::held_values::HeldValues;
 use crate::jar::Jar;
+use crate::program::ProgramRequest;
 
 /// Most operations without a request or a pause that a session does in one turn; then others have theirs. It
 /// bounds how long a scenario's endless loop keeps a thread from its connections.
@@ -170,6 +171,10 @@ pub(crate) struct Cold {
     pub connecting: Option<Connecting>,
     /// How long its request waited until a connection was free; 0 where it did not.
     pub queued_ns: u64,
+    /// Whether a program says what it does.
+    is_in_program: bool,
+    /// Its request, where a program has made it.
+    pub of_program: Option<Box<ProgramRequest>>,
 }
 
 /// The most that a session takes, without what its variables, groups, rows and cookies hold.
@@ -183,8 +188,9 @@ impl Cold {
     fn begin_request(&mut self) -> bool {
         (self.hops, self.goes_as_get, self.resends) = (0, false, 0);
         (self.entered, self.write, self.connecting, self.queued_ns) = (None, None, None, 0);
+        self.of_program = None;
         let holds_nothing = self.groups.is_empty() && self.rows.is_empty() && self.elsewhere.is_empty();
-        holds_nothing && self.jars.iter().all(Jar::is_empty)
+        holds_nothing && !self.is_in_program && self.jars.iter().all(Jar::is_empty)
     }
 }
 
@@ -202,6 +208,11 @@ pub(crate) enum Turn {
     /// To be told that the operation of this index failed, for this reason; for want of room where none is said. The session
     /// goes on behind it.
     Failed(usize, Option<&'static str>),
+    /// To be told by a program, with which it begins or goes on.
+    Program {
+        /// Whether it begins.
+        begins: bool,
+    },
     /// Nothing, but it has had its turn.
     Spent,
     /// It is over.
@@ -230,6 +241,7 @@ impl Session {
         self.slots.iter_mut().for_each(|slot| held.clear(shared, slot));
         if let Some(cold) = self.cold_mut() {
             cold.groups.clear();
+            cold.is_in_program = false;
             if !(keep_cookies && kind.keep_cookies) {
                 cold.jars.iter_mut().for_each(Jar::clear);
             }
@@ -411,6 +423,18 @@ impl Session {
         now_ns.saturating_sub(self.due_ns.max(self.ready_ns))
     }
 
+    /// Its request, where a program has made it.
+    #[inline]
+    pub fn of_program(&self) -> Option<&ProgramRequest> {
+        self.cold().and_then(|cold| cold.of_program.as_deref())
+    }
+
+    /// The program has nothing more to do.
+    pub fn leave_program(&mut self) {
+        self.cold_or_new().is_in_program = false;
+        self.next_op += 1;
+    }
+
     /// Nothing more is to be done.
     pub fn finish(&mut self) {
         self.next_op = u32::MAX;
@@ -509,6 +533,12 @@ impl Session {
                 Op::Refuse { reason, .. } => return Turn::Failed(self.next_op as usize - 1, Some(reason)),
                 Op::Measure { if_good: true, .. } if !self.went_well => {}
                 Op::Measure { .. } => return Turn::Measure(self.next_op as usize - 1),
+                Op::Program => {
+                    // until it leaves that
+                    self.next_op -= 1;
+                    let was_within = std::mem::replace(&mut self.cold_or_new().is_in_program, true);
+                    return Turn::Program { begins: !was_within };
+                }
                 Op::End => return Turn::End,
             }
         }

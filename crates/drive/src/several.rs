@@ -14,6 +14,7 @@ use crate::fault::Fault;
 use crate::io::shared::SharedIo;
 use crate::io::{Handshakes, Io};
 use crate::jar::Jar;
+use crate::program::ProgramRequest;
 use crate::target::Target;
 use crate::transport::{Event, EventCounts, Redirects, Refusal, Sent, Setup, Transport};
 
@@ -152,6 +153,17 @@ impl<I: Io + 'static> Transport for Several<I> {
         let written = transport.write(own, request, cx, jar);
         debug_assert_eq!(self.last, target, "a request goes over a connection to its target");
         written
+    }
+
+    fn write_made(
+        &mut self,
+        connection: usize,
+        request: &ProgramRequest,
+        jar: &Jar,
+        now_s: i64,
+    ) -> Result<(), Fault> {
+        let (transport, own) = self.at_mut(connection);
+        transport.write_made(own, request, jar, now_s)
     }
 
     fn keep_written(&mut self) {

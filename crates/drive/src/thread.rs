@@ -20,6 +20,7 @@ use crate::clock::{Clock, MILLISECOND_NS};
 use crate::connection::Pools;
 use crate::cookies::{CookieCounts, Site};
 use crate::io::{Handshakes, Timestamps};
+use crate::program::Program;
 use crate::record::{Gauges, Recorder};
 use crate::redirect::KnownOrigin;
 use crate::request::Prepared;
@@ -177,6 +178,8 @@ pub(crate) struct Thread<'a> {
     pub ahead: Vec<Ahead>,
     /// Who sees requests as they were, if anybody does.
     pub witness: Option<Box<Witness>>,
+    /// What sessions do at [`Op::Program`](tidemark_scenario::plan::Op::Program).
+    pub program: Option<Box<dyn Program>>,
     pub flow: Flow,
 }
 
@@ -193,6 +196,8 @@ pub(crate) struct Flow {
     pub secrets: SecretVariables,
     /// Variables of the kind that has most.
     pub slots: usize,
+    /// Labels of the plan.
+    pub labels: usize,
     /// Whether any request may bind a connection to its session; where none does, nothing is asked about that.
     pub binds: bool,
     /// Open connections, by target.

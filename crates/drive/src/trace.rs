@@ -145,7 +145,8 @@ impl Tracer {
 
     /// A session's request of this index is about to be sent so, or a hop of it.
     pub fn sent(&mut self, s: usize, request: u16, bytes: &[u8], variables: Variables<'_>) {
-        if !self.is_http.get(usize::from(request)).is_some_and(|is_http| *is_http) {
+        // behind the plan's requests are those of programs, which are of HTTP
+        if self.is_http.get(usize::from(request)).is_some_and(|is_http| !is_http) {
             return;
         }
         if self.under_way.len() <= s {

@@ -15,6 +15,7 @@ use crate::error::DriveError;
 use crate::fault::Fault;
 use crate::io::{Handshakes, Io};
 use crate::jar::Jar;
+use crate::program::ProgramRequest;
 use crate::proxy::Proxy;
 use crate::spread::Spread;
 use crate::tls_request::TlsRequest;
@@ -134,6 +135,16 @@ pub(crate) trait Transport {
         cx: &mut Context<'_>,
         jar: &Jar,
     ) -> Result<(), Fault>;
+    /// Writes a request that a program has made, with the cookies of this time.
+    fn write_made(
+        &mut self,
+        _connection: usize,
+        _request: &ProgramRequest,
+        _jar: &Jar,
+        _now_s: i64,
+    ) -> Result<(), Fault> {
+        Err(Fault::Unsendable("a program's requests go over HTTP".into()))
+    }
     /// From now on keeps what is written.
     fn keep_written(&mut self) {}
     /// What was written last, for this connection, where it is kept and the protocol is one of bytes.

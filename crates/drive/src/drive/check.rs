@@ -7,6 +7,7 @@ use super::allotment::plans;
 use crate::DriveOptions;
 use crate::arrivals::{MOST_PIECES, pieces_of};
 use crate::error::{DriveError, MOST_THREADS};
+use crate::program;
 use crate::session::Weights;
 
 /// Whether a drive can begin.
@@ -33,6 +34,7 @@ pub(super) fn check(plan: &Plan, options: &DriveOptions) -> Result<(), DriveErro
     if let Some(request) = plan.requests.iter().find(|one| usize::from(one.target) >= options.targets.len()) {
         return Err(DriveError::Target(request.target));
     }
+    program::check(plan, &plan.sessions, options.programs.as_ref(), &options.targets)?;
     let plans = plans(plan, &options.targets);
     plans.iter().zip(&options.targets).try_for_each(|(plan, target)| target.protocol.check(plan))
 }
@@ -92,7 +94,7 @@ pub(super) fn check_ops(plan: &Plan, kind: &SessionKind) -> Result<(), DriveErro
             Op::Choose { ways, .. } => ways.iter().all(|(_, to)| jumps(*to)),
             Op::BeginGroup(group) => usize::from(*group) < plan.groups.len(),
             Op::Measure { metric, .. } => usize::from(*metric) < plan.metrics.len(),
-            Op::Think(_) | Op::EndGroup | Op::Refuse { .. } | Op::End => true,
+            Op::Think(_) | Op::EndGroup | Op::Refuse { .. } | Op::Program | Op::End => true,
         };
         if !right {
             return Err(DriveError::Op { kind: kind.name.clone(), op: index });

@@ -92,6 +92,7 @@ fn held_up(held_up: Duration) -> Option<ErrorExample> {
         timestamps: Timestamps::Read,
         targets: vec![target],
         trace: None,
+        programs: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };

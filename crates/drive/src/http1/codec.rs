@@ -13,8 +13,9 @@ use crate::answer::Answer;
 use crate::codec::{Closed, Codec, Decoded};
 use crate::content::{Content, ENCODING};
 use crate::fault::{Fault, Violation};
-use crate::http::{HEADERS, has_header, says_no_body, unmet};
+use crate::http::{BODY_METHODS, HEADERS, has_header, says_no_body, unmet};
 use crate::jar::Jar;
+use crate::program::ProgramRequest;
 use crate::proxy::Proxy;
 use crate::redirect::locate;
 use crate::transport::{Origin, Setup};
@@ -89,6 +90,24 @@ impl Codec for Answers {
             BodyUse::Shown(most) => self.decoder.start_keeping(request.is_head, most),
             used => self.decoder.start(request.is_head, used == BodyUse::Kept),
         }
+        Ok(())
+    }
+
+    fn write_made(
+        &mut self,
+        frame: &Option<Request>,
+        request: &ProgramRequest,
+        cookies: (&Jar, i64),
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let Some(frame) = frame else { return Ok(()) };
+        let begin = out.len();
+        frame.write_made(request, cookies, out);
+        self.asked.clear();
+        self.asked.extend_from_slice(&out[target(out, begin, frame.server_bytes)]);
+        (self.handshake, self.asks_upgrade, self.is_streamed, self.is_kept) = (None, false, false, true);
+        self.content.forget();
+        self.decoder.start(request.method == "HEAD", true);
         Ok(())
     }
 
@@ -276,6 +295,8 @@ pub(super) struct Request {
     location: Option<Location>,
     /// Whether the head has its own cookies, which stand in place of the session's.
     own_cookies: bool,
+    /// What stands in front of a path: the server where that is named to a proxy, and the base path.
+    below: String,
     /// Bytes by which a target names its server to a proxy.
     server_bytes: usize,
     body: Option<Template>,
@@ -361,6 +382,7 @@ impl Request {
             head,
             location,
             own_cookies: has_header(request, "cookie"),
+            below: format!("{server}{base_path}"),
             server_bytes: server.len(),
             body: request.body.clone(),
             upload: request.upload.clone().into_boxed_slice(),
@@ -371,6 +393,32 @@ impl Request {
             is_head: request.method == "HEAD",
             needs_target,
             body_use,
+        }
+    }
+
+    /// What the requests of programs are put into: all of a head but its first line and the headers of its own.
+    pub fn frame(setup: &Setup<'_>) -> Self {
+        let request = HttpRequest { form: TargetForm::Location, ..HttpRequest::default() };
+        Request::new(&request, (BodyUse::Kept, true), None, setup)
+    }
+
+    /// Appends a request that a program has made, as the [frame](Request::frame) has it.
+    fn write_made(&self, request: &ProgramRequest, (jar, now_s): (&Jar, i64), out: &mut Vec<u8>) {
+        let begin = out.len();
+        let mut put = |text: &str| out.extend_from_slice(text.as_bytes());
+        [&request.method, " ", &self.below, &request.path].into_iter().for_each(&mut put);
+        out.extend_from_slice(self.head.as_literal().unwrap_or_default());
+        for (name, value) in &request.headers {
+            [name, ": ", value, "\r\n"].iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
+        }
+        if !jar.is_empty() && !request.has_header("cookie") {
+            let target = target(out, begin, self.server_bytes);
+            append_cookies(out, target, jar, now_s);
+        }
+        match &request.body {
+            None if BODY_METHODS.contains(&request.method.as_str()) => append_body(out, b""),
+            None => out.extend_from_slice(b"\r\n"),
+            Some(body) => append_body(out, body),
         }
     }
 

@@ -8,8 +8,9 @@ use tidemark_scenario::plan::{HttpRequest, TargetForm};
 use tidemark_scenario::{Context, Template};
 
 use crate::fault::Fault;
-use crate::http::{has_header, says_no_body, unmet};
+use crate::http::{BODY_METHODS, has_header, says_no_body, unmet};
 use crate::jar::Jar;
+use crate::program::ProgramRequest;
 use crate::redirect::locate;
 use crate::transport::Origin;
 
@@ -47,6 +48,49 @@ pub(super) struct Prepared {
     pub needs_body: bool,
     /// Bytes of it that are kept to be seen where it is not.
     pub shown_bytes: usize,
+}
+
+/// What the requests of programs are put into.
+#[derive(Debug)]
+pub(super) struct Frame {
+    scheme: Scheme,
+    authority: Authority,
+    base_path: String,
+}
+
+impl Frame {
+    /// For this server; in words why nothing can be sent.
+    pub fn new(origin: Origin<'_>) -> Result<Frame, String> {
+        Ok(Frame {
+            scheme: if origin.is_secured { Scheme::HTTPS } else { Scheme::HTTP },
+            authority: Authority::try_from(origin.authority).map_err(|_| unsendable("its host"))?,
+            base_path: origin.base_path.to_owned(),
+        })
+    }
+
+    /// A request that a program has made, or in words why it cannot be sent. `scratch` is room.
+    pub fn make(
+        &self,
+        made: &ProgramRequest,
+        (jar, now_s): (&Jar, i64),
+        scratch: &mut Vec<u8>,
+    ) -> Result<Message, String> {
+        let path = path_and_query(format!("{}{}", self.base_path, made.path).as_bytes())?;
+        let method = Method::from_bytes(made.method.as_bytes()).map_err(|_| unsendable("its method"))?;
+        let mut request = begin(method, &self.scheme, &self.authority, path)?;
+        let headers = request.headers_mut();
+        for (name, value) in &made.headers {
+            let name =
+                HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("the name of a header"))?;
+            headers.append(name, header_value(value.as_bytes())?);
+        }
+        if !made.has_header("cookie") {
+            append_cookies(&mut request, (jar, now_s), scratch)?;
+        }
+        let body = made.body.as_ref().map(|body| Bytes::copy_from_slice(body));
+        let says_no_body = BODY_METHODS.contains(&made.method.as_str());
+        Ok(end(request, body, says_no_body))
+    }
 }
 
 impl Prepared {
@@ -91,12 +135,12 @@ impl Prepared {
             Some(Part::Fixed(body)) => Some(body.clone()),
             Some(Part::Varying(_)) => return None,
         };
-        let mut request = self.begin(path.clone()).ok()?;
+        let mut request = begin(self.method.clone(), &self.scheme, &self.authority, path.clone()).ok()?;
         for (name, value) in &self.headers {
             let Part::Fixed(value) = value else { return None };
             request.headers_mut().append(name.clone(), value.clone());
         }
-        Some(self.end(request, body))
+        Some(end(request, body, self.says_no_body))
     }
 
     /// The request with what varies in it, or why it cannot be sent. `scratch` is room.
@@ -108,23 +152,17 @@ impl Prepared {
             Part::Varying(path) if self.is_location => self.locate(path, cx, scratch)?,
             path => made(path, cx, scratch, path_and_query)?,
         };
-        let mut request = self.begin(path).map_err(Fault::Unsendable)?;
+        let mut request =
+            begin(self.method.clone(), &self.scheme, &self.authority, path).map_err(Fault::Unsendable)?;
         for (name, value) in &self.headers {
             let value = made(value, cx, scratch, header_value)?;
             request.headers_mut().append(name.clone(), value);
         }
-        if !self.own_cookies && !jar.is_empty() {
-            scratch.clear();
-            let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
-            scratch.extend_from_slice(path.as_bytes());
-            let length = scratch.len();
-            if jar.write(scratch, 0..length, cx.epoch_ms / 1_000) {
-                let cookies = header_value(&scratch[length..]).map_err(Fault::Unsendable)?;
-                request.headers_mut().append(COOKIE, cookies);
-            }
+        if !self.own_cookies {
+            append_cookies(&mut request, (jar, cx.epoch_ms / 1_000), scratch).map_err(Fault::Unsendable)?;
         }
         let body = self.body.as_ref().map(|body| made(body, cx, scratch, to_bytes)).transpose()?;
-        Ok(self.end(request, body))
+        Ok(end(request, body, self.says_no_body))
     }
 
     fn locate(
@@ -141,23 +179,48 @@ impl Prepared {
             .map_err(|reason| Fault::Unmet(unmet(path, reason)))?;
         path_and_query(&target).map_err(Fault::Unsendable)
     }
+}
 
-    fn begin(&self, path: PathAndQuery) -> Result<Request<()>, String> {
-        let uri = Uri::builder().scheme(self.scheme.clone()).authority(self.authority.clone());
-        let mut request = Request::new(());
-        *request.uri_mut() = uri.path_and_query(path).build().map_err(|_| unsendable("its path"))?;
-        *request.method_mut() = self.method.clone();
-        *request.version_mut() = Version::HTTP_2;
-        Ok(request)
-    }
+fn begin(
+    method: Method,
+    scheme: &Scheme,
+    authority: &Authority,
+    path: PathAndQuery,
+) -> Result<Request<()>, String> {
+    let uri = Uri::builder().scheme(scheme.clone()).authority(authority.clone());
+    let mut request = Request::new(());
+    *request.uri_mut() = uri.path_and_query(path).build().map_err(|_| unsendable("its path"))?;
+    *request.method_mut() = method;
+    *request.version_mut() = Version::HTTP_2;
+    Ok(request)
+}
 
-    fn end(&self, mut request: Request<()>, body: Option<Bytes>) -> Message {
-        if body.is_some() || self.says_no_body {
-            let length = body.as_ref().map_or(0, Bytes::len);
-            request.headers_mut().append(CONTENT_LENGTH, length.into());
-        }
-        (request, body.unwrap_or_default())
+/// Appends the cookies for a request, if there are any.
+fn append_cookies(
+    request: &mut Request<()>,
+    (jar, now_s): (&Jar, i64),
+    scratch: &mut Vec<u8>,
+) -> Result<(), String> {
+    if jar.is_empty() {
+        return Ok(());
     }
+    scratch.clear();
+    let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+    scratch.extend_from_slice(path.as_bytes());
+    let length = scratch.len();
+    if jar.write(scratch, 0..length, now_s) {
+        let cookies = header_value(&scratch[length..])?;
+        request.headers_mut().append(COOKIE, cookies);
+    }
+    Ok(())
+}
+
+fn end(mut request: Request<()>, body: Option<Bytes>, says_no_body: bool) -> Message {
+    if body.is_some() || says_no_body {
+        let length = body.as_ref().map_or(0, Bytes::len);
+        request.headers_mut().append(CONTENT_LENGTH, length.into());
+    }
+    (request, body.unwrap_or_default())
 }
 
 fn part<T>(template: &Template, form: impl Fn(&[u8]) -> Result<T, String>) -> Result<Part<T>, String> {

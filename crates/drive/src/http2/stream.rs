@@ -41,6 +41,16 @@ pub(super) struct Stream {
     pub begun: Option<Instant>,
 }
 
+impl Stream {
+    /// Takes a request that is sent next. The body of its answer is kept, or so many bytes of it.
+    pub fn ask(&mut self, message: Message, needs_body: bool, shown_bytes: usize) {
+        self.reply.begin(message.0.method(), needs_body, shown_bytes);
+        let asked = message.0.uri().path_and_query();
+        self.reply.take_target(asked.map_or("/", |asked| asked.as_str()));
+        self.request = Some(message);
+    }
+}
+
 /// Why a stream has no answer.
 pub(super) enum Unanswered {
     /// As the library says it.

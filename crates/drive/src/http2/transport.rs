@@ -11,6 +11,7 @@ use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::io::Io;
 use crate::jar::Jar;
+use crate::program::ProgramRequest;
 use crate::stream_fault;
 use crate::transport::{Event, Sent, Transport};
 
@@ -23,11 +24,17 @@ impl<I: Io + 'static> Transport for Streams<I> {
     fn write(&mut self, s: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
         let prepared = self.requests[request].as_ref().map_err(|words| Fault::Unsendable(words.clone()))?;
         let message = prepared.make(cx, jar, &mut self.scratch)?;
-        let stream = &mut self.streams[s];
-        stream.reply.begin(message.0.method(), prepared.needs_body, prepared.shown_bytes);
-        let asked = message.0.uri().path_and_query();
-        stream.reply.take_target(asked.map_or("/", |asked| asked.as_str()));
-        stream.request = Some(message);
+        let (needs_body, shown_bytes) = (prepared.needs_body, prepared.shown_bytes);
+        self.streams[s].ask(message, needs_body, shown_bytes);
+        Ok(())
+    }
+
+    fn write_made(&mut self, s: usize, request: &ProgramRequest, jar: &Jar, now_s: i64) -> Result<(), Fault> {
+        let message = match &self.frame {
+            Ok(frame) => frame.make(request, (jar, now_s), &mut self.scratch),
+            Err(words) => Err(words.clone()),
+        };
+        self.streams[s].ask(message.map_err(Fault::Unsendable)?, true, 0);
         Ok(())
     }
 

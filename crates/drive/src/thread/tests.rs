@@ -209,7 +209,7 @@ fn drive_over(io: impl Io + 'static, model: LoadModel, level: f64, spin: bool) -
         shared: &Shared::new(0, Vec::new()),
         kinds: &plan.sessions,
         weights: Weights::new(&plan.sessions),
-        prepared: Prepared::all(&plan, std::slice::from_ref(&target)),
+        prepared: Prepared::all(&plan, &plan.sessions, std::slice::from_ref(&target)),
         schedule: Schedule::new(&plan.load, &plan.limits, 0, 0, 1, &mut random),
         timers: Timers::default(),
         recorder: Recorder::new(0, 1, 0, window, Some(Exchange { sink, returned })),
@@ -223,6 +223,7 @@ fn drive_over(io: impl Io + 'static, model: LoadModel, level: f64, spin: bool) -
         timestamps: Timestamps::Read,
         ahead: Vec::new(),
         witness: None,
+        program: None,
         flow: Flow { slots: 1, open: vec![0], ..Flow::default() },
     };
     while thread.clock.now_ns() < thread.schedule.end_ns() {

@@ -281,6 +281,7 @@ impl Experiment {
             timestamps: self.options.timestamps,
             targets: std::iter::once(system).chain(others).map(|one| one.target.clone()).collect(),
             trace: None,
+            programs: None,
             epoch: Instant::now(),
             wall_epoch: SystemTime::now(),
         }

@@ -1,0 +1,281 @@
+//! Sessions whose requests come from code: the seam for scripts.
+//!
+//! At [`Op::Program`](tidemark_scenario::plan::Op::Program) a session asks its thread's [`Program`] what comes next, and
+//! hands it the answer. Load models, due times, connections, cookies, outcomes and histograms are those of every session.
+//!
+//! A program runs in turn with its driving thread. What [`Program::next`] takes makes its request late, as operations of
+//! a plan do; what [`Program::answered`] takes is in no figure, as checks are, and what follows is due after it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidemark_record::Outcome;
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{Op, SessionKind};
+use tidemark_wire::http1::is_token;
+
+use crate::answer::{Answer, FIRST_WRONG_STATUS, Flaw, Scratch};
+use crate::clock::nanoseconds;
+use crate::error::DriveError;
+use crate::exchange::Placed;
+use crate::fault::Fault;
+use crate::protocol::Protocol;
+use crate::target::Target;
+use crate::thread::Thread;
+
+/// Headers that the driver writes itself, or that say how a body is sent.
+const OWN_HEADERS: [&str; 5] = ["host", "content-length", "transfer-encoding", "connection", "upgrade"];
+
+/// Says what the sessions of one thread do. A session has a number, which the next one has after it.
+pub trait Program {
+    /// A session of the plan's kind with this index begins.
+    fn begin(&mut self, session: u32, kind: usize);
+    /// What a session does next, so long after the run's zero.
+    fn next(&mut self, session: u32, now: Duration) -> Next;
+    /// The answer to a session's request came in time; whether it is good.
+    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> Verdict;
+    /// A session's request failed without an answer.
+    fn failed(&mut self, session: u32, outcome: Outcome);
+}
+
+/// What a session does next.
+#[derive(Debug)]
+pub enum Next {
+    /// It makes a request, which is due at once.
+    Request(ProgramRequest),
+    /// It waits for so long; from when the answer came.
+    Think(Duration),
+    /// It leaves the program, and goes on with the plan's next operation.
+    End,
+}
+
+/// A request of HTTP. The driver adds `Host`, `Content-Length` and the session's cookies.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramRequest {
+    /// Index into the plan's labels. One that is not there counts as the last label.
+    pub label: u16,
+    /// Where it goes: 0 is the system, what follows are the plan's targets.
+    pub target: u16,
+    /// Longest time from due to the last byte.
+    pub timeout: Duration,
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// Path and query, begun with a slash; the target's base path is put in front.
+    pub path: String,
+    /// Names and values, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body, if any.
+    pub body: Option<Vec<u8>>,
+}
+
+impl ProgramRequest {
+    /// In words why it cannot be sent, if so.
+    fn flaw(&self) -> Option<String> {
+        let is_value = |value: &str| !value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t');
+        if !is_token(self.method.as_bytes()) {
+            return Some(format!("a program's request cannot be sent: its method is {:?}", self.method));
+        }
+        if !self.path.starts_with('/') || self.path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+            return Some(format!("a program's request cannot be sent: its path is {:?}", self.path));
+        }
+        let is_wrong = |(name, value): &&(String, String)| {
+            let is_own = OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
+            is_own || !is_token(name.as_bytes()) || !is_value(value)
+        };
+        let (name, value) = self.headers.iter().find(is_wrong)?;
+        Some(format!("a program's request cannot be sent: it has the header {name:?}: {value:?}"))
+    }
+
+    /// Whether it has a header of this name.
+    pub(crate) fn has_header(&self, name: &str) -> bool {
+        self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+    }
+}
+
+/// What a program finds of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is good if its status is below 400.
+    ByStatus,
+    /// It is good, whatever its status.
+    Good,
+    /// It fails a check, in these words.
+    Wrong(String),
+}
+
+/// An answer, as a program sees it.
+pub struct AnswerView<'a> {
+    answer: &'a dyn Answer,
+}
+
+impl fmt::Debug for AnswerView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerView").field("status", &self.status()).finish_non_exhaustive()
+    }
+}
+
+impl AnswerView<'_> {
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.answer.status()
+    }
+
+    /// A header by its lower-case name.
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        self.answer.header(name)
+    }
+
+    /// Its headers, one after the other, by name and value.
+    pub fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.answer.each_header(tell);
+    }
+
+    /// The body, decoded if it came encoded.
+    pub fn body(&self) -> &[u8] {
+        self.answer.body()
+    }
+}
+
+/// Makes the program of each thread.
+#[derive(Clone)]
+pub struct Programs(Arc<dyn Fn(usize) -> Box<dyn Program> + Send + Sync>);
+
+impl fmt::Debug for Programs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Programs")
+    }
+}
+
+impl Programs {
+    /// By a function that is called with a thread's number, on that thread.
+    pub fn new(make: impl Fn(usize) -> Box<dyn Program> + Send + Sync + 'static) -> Programs {
+        Programs(Arc::new(make))
+    }
+
+    /// The program of a thread.
+    pub(crate) fn make(&self, thread: usize) -> Box<dyn Program> {
+        (self.0)(thread)
+    }
+}
+
+/// Whether sessions of a kind ask a program.
+pub(crate) fn has_program(kind: &SessionKind) -> bool {
+    kind.ops.iter().any(|op| matches!(op, Op::Program))
+}
+
+/// Whether the programs of these kinds can be carried out.
+pub(crate) fn check<'k>(
+    plan: &Plan,
+    kinds: impl IntoIterator<Item = &'k SessionKind>,
+    programs: Option<&Programs>,
+    targets: &[Target],
+) -> Result<(), DriveError> {
+    let mut kinds = kinds.into_iter();
+    let Some(kind) = kinds.find(|kind| has_program(kind)) else { return Ok(()) };
+    let is_http = |target: &Target| matches!(target.protocol, Protocol::Http1 | Protocol::Http2(_));
+    let why = if programs.is_none() {
+        "there is no program"
+    } else if plan.labels.is_empty() {
+        "the plan has no label for its requests"
+    } else if plan.requests.len() + plan.labels.len() > usize::from(u16::MAX) {
+        "the plan has too many requests and labels"
+    } else if plan.has_websockets() || plan.has_event_streams() || !targets.iter().all(is_http) {
+        "programs speak HTTP, without steps over WebSockets or event streams beside them"
+    } else {
+        return Ok(());
+    };
+    Err(DriveError::Program { kind: kind.name.clone(), why })
+}
+
+/// Has a program judge an answer.
+pub(crate) fn judge(
+    program: &mut dyn Program,
+    session: usize,
+    answer: &dyn Answer,
+    scratch: &mut Scratch,
+) -> Result<(), Flaw> {
+    match program.answered(session as u32, &AnswerView { answer }) {
+        Verdict::ByStatus if answer.status() >= FIRST_WRONG_STATUS => Err(Flaw::Status),
+        Verdict::ByStatus | Verdict::Good => Ok(()),
+        Verdict::Wrong(words) => {
+            scratch.objection = words;
+            Err(Flaw::Objection)
+        }
+    }
+}
+
+/// What came of asking a program.
+pub(crate) enum Asked {
+    /// A request, and what came of that.
+    Placed(Placed),
+    /// A pause, microseconds.
+    Think(u64),
+    /// Nothing more.
+    End,
+}
+
+impl Thread<'_> {
+    /// Asks the program what a session does next, and gets its request on its way.
+    pub fn ask_program(&mut self, s: usize, begins: bool) -> Asked {
+        let Some(program) = &mut self.program else { return Asked::End };
+        let session = &self.flow.sessions[s];
+        if begins {
+            program.begin(s as u32, session.kind());
+        }
+        match program.next(s as u32, Duration::from_nanos(self.clock.now_ns())) {
+            Next::Request(request) => Asked::Placed(self.place_of_program(s, request)),
+            Next::Think(time) => Asked::Think(nanoseconds(time) / 1_000),
+            Next::End => Asked::End,
+        }
+    }
+
+    fn place_of_program(&mut self, s: usize, request: ProgramRequest) -> Placed {
+        let now_ns = self.clock.now_ns();
+        // behind the plan's own are those of programs, one for each label
+        let label = usize::from(request.label).min(self.flow.labels - 1);
+        let index = self.prepared.len() - self.flow.labels + label;
+        let target = usize::from(request.target);
+        let flaw = match target < self.origins.len() {
+            true => request.flaw(),
+            false => Some(format!("a program's request goes to target {target}, which there is not")),
+        };
+        let session = &mut self.flow.sessions[s];
+        if flaw.is_none() {
+            session.turn_to(request.target);
+        }
+        self.fall_due(s, index as u16, nanoseconds(request.timeout), now_ns);
+        self.flow.sessions[s].cold_or_new().of_program = Some(request.into());
+        match flaw {
+            Some(words) => Placed::failed(Fault::Unsendable(words)),
+            None => self.place(s, now_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_sent_is_told() {
+        let request = |method: &str, path: &str, headers: &[(&str, &str)]| ProgramRequest {
+            method: method.into(),
+            path: path.into(),
+            headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            ..ProgramRequest::default()
+        };
+        assert_eq!(request("GET", "/a?b=c", &[("X-A", "a b"), ("Cookie", "a=b")]).flaw(), None);
+        for (request, what) in [
+            (request("", "/", &[]), "method"),
+            (request("GET /", "/", &[]), "method"),
+            (request("GET", "a", &[]), "path"),
+            (request("GET", "/ HTTP/1.1\r\nX: y", &[]), "path"),
+            (request("GET", "/", &[("x y", "")]), "header"),
+            (request("GET", "/", &[("x", "a\r\nb: c")]), "header"),
+            (request("GET", "/", &[("content-Length", "3")]), "header"),
+        ] {
+            assert!(request.flaw().is_some_and(|words| words.contains(what)), "{request:?}");
+        }
+    }
+}
