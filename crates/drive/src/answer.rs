@@ -128,6 +128,10 @@ pub(crate) trait Answer {
     fn asked(&self) -> &[u8] {
         b"/"
     }
+    /// A header behind the body, by its lower-case name.
+    fn trailer(&self, _name: &str) -> Option<&[u8]> {
+        None
+    }
     /// What its `Set-Cookie` headers say, one after the other.
     fn each_set_cookie(&self, _take: &mut dyn FnMut(&[u8])) {}
     /// The body, or the message.

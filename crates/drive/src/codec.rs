@@ -15,7 +15,7 @@ use crate::io::pipeline::PipelineIo;
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
 use crate::prefetch::prefetch;
-use crate::program::ProgramRequest;
+use crate::program::{Outgoing, ProgramRequest};
 use crate::transport::{Event, Refusal, Sent, Setup, Transport};
 use crate::upload::Upload;
 
@@ -347,8 +347,11 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         Ok(())
     }
 
-    fn write_made(&mut self, c: usize, request: &ProgramRequest, jar: &Jar, now_s: i64) -> Result<(), Fault> {
+    fn write_made(&mut self, c: usize, outgoing: &Outgoing, jar: &Jar, now_s: i64) -> Result<(), Fault> {
         let Some(frame) = self.requests.last() else { return Ok(()) };
+        let Outgoing::Request(request @ ProgramRequest { stays_open: false, .. }) = outgoing else {
+            return Err(Fault::Unsendable("a stream that stays open needs HTTP/2".into()));
+        };
         let (connection, out) = (&mut self.connections[c], self.io.output(c));
         let begin = out.len();
         connection.codec.write_made(frame, request, (jar, now_s), out)?;

@@ -390,6 +390,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
         let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
         let (allotments, threads) = (allotments.clone(), options.threads);
         let programs = options.programs.clone();
+        let may_bind = program::may_bind(&plan.sessions, &options.targets);
         let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, &plan, (index, threads)));
         // Users who wait for answers make as many requests as the driver's CPU allows, of which it is the less the better;
         // arrivals come when they come.
@@ -421,7 +422,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
                     slots: most_slots(&plan.sessions),
                     secrets: SecretVariables::of(&plan, &plan.sessions),
                     labels: plan.labels.len(),
-                    binds: prepared.iter().any(|request| request.is_of_binding),
+                    binds: prepared.iter().any(|request| request.is_of_binding) || may_bind,
                     open: vec![0; places.len()],
                     ..Flow::default()
                 },
@@ -550,7 +551,8 @@ fn once<'a>(
             slots: kind.slots,
             secrets: SecretVariables::of(plan, kinds),
             labels: plan.labels.len(),
-            binds: prepared.iter().any(|request| request.is_of_binding),
+            binds: prepared.iter().any(|request| request.is_of_binding)
+                || program::may_bind(kinds, &options.targets),
             open: vec![0; places.len()],
             ..Flow::default()
         },

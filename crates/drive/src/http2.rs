@@ -32,13 +32,13 @@ use crate::error::DriveError;
 use crate::fault::Fault;
 use crate::io::{self as back_end, Io};
 use crate::stream_fault;
-use crate::transport::{Client, Event, Setup, Transport};
+use crate::transport::{Client, Event, Sent, Setup, Transport};
 use bell::{Rung, bells};
 use greet::greet;
 use link::{CONNECTION_WINDOW_BYTES, Link, LinkState};
 use pipe::{OUTPUT_BYTES, Pipe};
 use request::{Frame, Prepared};
-use stream::{Exchange, Stream, Unanswered};
+use stream::{Came, Exchange, Piece, Stream, Unanswered};
 
 /// Unread bytes of a connection that are never too many.
 const UNREAD_BYTES: usize = 1 << 20;
@@ -207,14 +207,18 @@ impl<I: Io> Streams<I> {
         };
         // A copy does not insist that the one before has left already.
         let mut sender = client.sender.clone();
-        let sent = sender.send_request(request, body.is_empty()).and_then(|(head, mut upload)| {
+        let stays_open = std::mem::take(&mut stream.stays_open);
+        let is_whole = body.is_empty() && !stays_open;
+        let sent = sender.send_request(request, is_whole).and_then(|(head, mut upload)| {
             // Flow control is the library's; what it cannot send yet it keeps.
-            if body.is_empty() { Ok(head) } else { upload.send_data(body, true).map(|()| head) }
+            if !body.is_empty() {
+                upload.send_data(body, !stays_open)?;
+            }
+            Ok((head, stays_open.then_some(upload)))
         });
         match sent {
-            Ok(head) => {
-                let receptions_before = link.receptions;
-                stream.exchange = Some(Exchange::new(head, receptions_before));
+            Ok((head, upload)) => {
+                stream.exchange = Some(Exchange::new(head, upload, link.receptions));
                 stream.begun = None;
                 link.active += 1;
                 // Looked at once, so that it can ring.
@@ -231,6 +235,30 @@ impl<I: Io> Streams<I> {
         self.dirty.push(l as u32);
     }
 
+    /// Says what was written on a stream that is open.
+    fn say(&mut self, s: usize, l: usize, piece: Piece) -> io::Result<Sent> {
+        let stream = &mut self.streams[s];
+        let Some(exchange) = &mut stream.exchange else { return Err(ErrorKind::NotConnected.into()) };
+        if let Some(upload) = exchange.upload.as_mut().filter(|_| piece.ends || !piece.data.is_empty()) {
+            upload.send_data(piece.data, piece.ends).map_err(fault::told)?;
+        }
+        if piece.ends {
+            exchange.upload = None;
+        }
+        exchange.is_awaited = piece.awaits;
+        stream.begun = None;
+        self.dirty.push(l as u32);
+        if self.each == 1 {
+            self.flush(l);
+        }
+        if !piece.awaits {
+            return Ok(Sent::Whole);
+        }
+        // something may have come before
+        self.woken.push_back(s as u32);
+        Ok(Sent::Awaiting)
+    }
+
     /// A request is over: one that was held may go.
     fn over(&mut self, l: usize) {
         self.links[l].active -= 1;
@@ -244,7 +272,7 @@ impl<I: Io> Streams<I> {
     fn look(&mut self, s: usize) -> Option<Event> {
         let stream = &mut self.streams[s];
         let l = stream.link? as usize;
-        let exchange = stream.exchange.as_mut()?;
+        let exchange = stream.exchange.as_mut().filter(|exchange| exchange.is_awaited)?;
         let cx = &mut Context::from_waker(&self.stream_bells[s]);
         let link = &self.links[l];
         let event = match exchange.poll(cx, &mut stream.reply, self.body_bytes) {
@@ -269,7 +297,8 @@ impl<I: Io> Streams<I> {
             }
             Poll::Ready(Err(Unanswered::Error(_))) if link.loss.is_some() => Event::Failed(link.lost()),
             Poll::Ready(Err(Unanswered::Error(error))) => Event::Failed(fault::told(error)),
-            Poll::Ready(Ok(())) => Event::Answered { keeps_open: link.state == LinkState::Open },
+            Poll::Ready(Ok(Came::Part)) => return Some(Event::Offered),
+            Poll::Ready(Ok(Came::Whole)) => Event::Answered { keeps_open: link.state == LinkState::Open },
         };
         stream.exchange = None;
         self.over(l);

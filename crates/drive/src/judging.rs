@@ -34,6 +34,14 @@ impl Thread<'_> {
 
     /// Looks for the answer among what is offered; what came of the request, if it is there.
     pub fn judge_offered(&mut self, s: usize, c: usize) -> Option<Result<(), Flaw>> {
+        if let Some(program) = &mut self.program
+            && self.flow.sessions[s].of_program().is_some()
+        {
+            let offered = (self.transport.answer(c), false);
+            let judged = program::judge(&mut **program, s, offered, &mut self.flow.scratch)?;
+            self.tell_answer(s, c, judged.err());
+            return Some(judged);
+        }
         let epoch_ms = self.clock.wall_ms(self.clock.now_ns());
         let session = &mut self.flow.sessions[s];
         let probe = &mut self.prepared[session.request as usize].probe;
@@ -133,7 +141,7 @@ impl Thread<'_> {
             if let Some(program) = &mut self.program
                 && session.of_program().is_some()
             {
-                judged = program::judge(&mut **program, s, answer, scratch);
+                judged = program::judge(&mut **program, s, (answer, true), scratch).unwrap_or(judged);
             }
             let wrote = if session.is_writing() { answer.wrote() } else { Wrote::Yes };
             if wrote != Wrote::Yes {

@@ -183,7 +183,7 @@ pub use ledger::{ONCE_THREAD, forms};
 pub use memcached::Memcached;
 pub use parts::Parts;
 pub use postgres::Postgres;
-pub use program::{AnswerView, Next, Program, ProgramRequest, Programs, Verdict};
+pub use program::{AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs, Verdict};
 pub use protocol::Protocol;
 pub use proxy::{Proxy, Tunnel};
 pub use redis::Redis;

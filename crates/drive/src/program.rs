@@ -44,6 +44,8 @@ pub trait Program {
 pub enum Next {
     /// It makes a request, which is due at once.
     Request(ProgramRequest),
+    /// It says more on the stream that its last request left open, which is due at once.
+    Message(ProgramMessage),
     /// It waits for so long; from when the answer came.
     Think(Duration),
     /// It leaves the program, and goes on with the plan's next operation.
@@ -67,6 +69,31 @@ pub struct ProgramRequest {
     pub headers: Vec<(String, String)>,
     /// The body, if any.
     pub body: Option<Vec<u8>>,
+    /// Whether messages follow, either way, over the same stream of HTTP/2. The request is over with the first part of its
+    /// answer that the program takes.
+    pub stays_open: bool,
+}
+
+/// A message on an open stream.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramMessage {
+    /// Index into the plan's labels, as of a [request](ProgramRequest::label).
+    pub label: u16,
+    /// Longest time from due to the last byte.
+    pub timeout: Duration,
+    /// What is said; nothing to wait for more of the answer.
+    pub data: Vec<u8>,
+    /// Whether it is the last: the session's side of the stream is closed, and the rest of the answer is waited for.
+    pub ends: bool,
+    /// Whether a part of the answer is waited for. Otherwise it is over once sent, and no answer is looked at.
+    pub awaits: bool,
+}
+
+/// What a program has a session send.
+#[derive(Debug)]
+pub(crate) enum Outgoing {
+    Request(ProgramRequest),
+    Message(ProgramMessage),
 }
 
 impl ProgramRequest {
@@ -102,11 +129,14 @@ pub enum Verdict {
     Good,
     /// It fails a check, in these words.
     Wrong(String),
+    /// More of it is to come, over a stream that is open; what is there is shown again, with that.
+    More,
 }
 
 /// An answer, as a program sees it.
 pub struct AnswerView<'a> {
     answer: &'a dyn Answer,
+    is_whole: bool,
 }
 
 impl fmt::Debug for AnswerView<'_> {
@@ -131,9 +161,19 @@ impl AnswerView<'_> {
         self.answer.each_header(tell);
     }
 
-    /// The body, decoded if it came encoded.
+    /// The body, decoded if it came encoded; of an answer over an open stream what came since the last part was taken.
     pub fn body(&self) -> &[u8] {
         self.answer.body()
+    }
+
+    /// A header behind the body, by its lower-case name.
+    pub fn trailer(&self, name: &str) -> Option<&[u8]> {
+        self.answer.trailer(name)
+    }
+
+    /// Whether it is at its end; over an open stream parts of it come before.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 }
 
@@ -164,6 +204,12 @@ pub(crate) fn has_program(kind: &SessionKind) -> bool {
     kind.ops.iter().any(|op| matches!(op, Op::Program))
 }
 
+/// Whether a program may bind a connection to a session, by a stream that it leaves open.
+pub(crate) fn may_bind(kinds: &[SessionKind], targets: &[Target]) -> bool {
+    let is_http_2 = |target: &Target| matches!(target.protocol, Protocol::Http2(_));
+    kinds.iter().any(has_program) && targets.iter().any(is_http_2)
+}
+
 /// Whether the programs of these kinds can be carried out.
 pub(crate) fn check<'k>(
     plan: &Plan,
@@ -188,21 +234,22 @@ pub(crate) fn check<'k>(
     Err(DriveError::Program { kind: kind.name.clone(), why })
 }
 
-/// Has a program judge an answer.
+/// Has a program judge an answer, or a part of one; none where it waits for more.
 pub(crate) fn judge(
     program: &mut dyn Program,
     session: usize,
-    answer: &dyn Answer,
+    (answer, is_whole): (&dyn Answer, bool),
     scratch: &mut Scratch,
-) -> Result<(), Flaw> {
-    match program.answered(session as u32, &AnswerView { answer }) {
-        Verdict::ByStatus if answer.status() >= FIRST_WRONG_STATUS => Err(Flaw::Status),
-        Verdict::ByStatus | Verdict::Good => Ok(()),
-        Verdict::Wrong(words) => {
-            scratch.objection = words;
-            Err(Flaw::Objection)
-        }
-    }
+) -> Option<Result<(), Flaw>> {
+    let words = match program.answered(session as u32, &AnswerView { answer, is_whole }) {
+        Verdict::ByStatus if answer.status() >= FIRST_WRONG_STATUS => return Some(Err(Flaw::Status)),
+        Verdict::ByStatus | Verdict::Good => return Some(Ok(())),
+        Verdict::More if !is_whole => return None,
+        Verdict::More => "it ended before the program had all of it".into(),
+        Verdict::Wrong(words) => words,
+    };
+    scratch.objection = words;
+    Some(Err(Flaw::Objection))
 }
 
 /// What came of asking a program.
@@ -224,28 +271,40 @@ impl Thread<'_> {
             program.begin(s as u32, session.kind());
         }
         match program.next(s as u32, Duration::from_nanos(self.clock.now_ns())) {
-            Next::Request(request) => Asked::Placed(self.place_of_program(s, request)),
+            Next::Request(request) => {
+                let target = usize::from(request.target);
+                let flaw = match target < self.origins.len() {
+                    true => request.flaw(),
+                    false => Some(format!("a program's request goes to target {target}, which there is not")),
+                };
+                if flaw.is_none() {
+                    self.flow.sessions[s].turn_to(request.target);
+                }
+                let counted = (request.label, request.timeout);
+                Asked::Placed(self.place_of_program(s, counted, Outgoing::Request(request), flaw))
+            }
+            Next::Message(message) => {
+                let counted = (message.label, message.timeout);
+                Asked::Placed(self.place_of_program(s, counted, Outgoing::Message(message), None))
+            }
             Next::Think(time) => Asked::Think(nanoseconds(time) / 1_000),
             Next::End => Asked::End,
         }
     }
 
-    fn place_of_program(&mut self, s: usize, request: ProgramRequest) -> Placed {
+    fn place_of_program(
+        &mut self,
+        s: usize,
+        (label, timeout): (u16, Duration),
+        outgoing: Outgoing,
+        flaw: Option<String>,
+    ) -> Placed {
         let now_ns = self.clock.now_ns();
         // behind the plan's own are those of programs, one for each label
-        let label = usize::from(request.label).min(self.flow.labels - 1);
+        let label = usize::from(label).min(self.flow.labels - 1);
         let index = self.prepared.len() - self.flow.labels + label;
-        let target = usize::from(request.target);
-        let flaw = match target < self.origins.len() {
-            true => request.flaw(),
-            false => Some(format!("a program's request goes to target {target}, which there is not")),
-        };
-        let session = &mut self.flow.sessions[s];
-        if flaw.is_none() {
-            session.turn_to(request.target);
-        }
-        self.fall_due(s, index as u16, nanoseconds(request.timeout), now_ns);
-        self.flow.sessions[s].cold_or_new().of_program = Some(request.into());
+        self.fall_due(s, index as u16, nanoseconds(timeout), now_ns);
+        self.flow.sessions[s].cold_or_new().of_program = Some(outgoing.into());
         match flaw {
             Some(words) => Placed::failed(Fault::Unsendable(words)),
             None => self.place(s, now_ns),

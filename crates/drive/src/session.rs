@@ -13,7 +13,7 @@ use crate::groups::Groups;
 use crate::held_rows::HeldRows;
 use crate::held_values::HeldValues;
 use crate::jar::Jar;
-use crate::program::ProgramRequest;
+use crate::program::Outgoing;
 
 /// Most operations without a request or a pause that a session does in one turn; then others have theirs. It
 /// bounds how long a scenario's endless loop keeps a thread from its connections.
@@ -174,7 +174,7 @@ pub(crate) struct Cold {
     /// Whether a program says what it does.
     is_in_program: bool,
     /// Its request, where a program has made it.
-    pub of_program: Option<Box<ProgramRequest>>,
+    pub of_program: Option<Box<Outgoing>>,
 }
 
 /// The most that a session takes, without what its variables, groups, rows and cookies hold.
@@ -425,7 +425,7 @@ impl Session {
 
     /// Its request, where a program has made it.
     #[inline]
-    pub fn of_program(&self) -> Option<&ProgramRequest> {
+    pub fn of_program(&self) -> Option<&Outgoing> {
         self.cold().and_then(|cold| cold.of_program.as_deref())
     }
 

@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::io::shared::SharedIo;
 use crate::io::{Handshakes, Io};
 use crate::jar::Jar;
-use crate::program::ProgramRequest;
+use crate::program::Outgoing;
 use crate::target::Target;
 use crate::transport::{Event, EventCounts, Redirects, Refusal, Sent, Setup, Transport};
 
@@ -158,7 +158,7 @@ impl<I: Io + 'static> Transport for Several<I> {
     fn write_made(
         &mut self,
         connection: usize,
-        request: &ProgramRequest,
+        request: &Outgoing,
         jar: &Jar,
         now_s: i64,
     ) -> Result<(), Fault> {

@@ -15,7 +15,7 @@ use crate::error::DriveError;
 use crate::fault::Fault;
 use crate::io::{Handshakes, Io};
 use crate::jar::Jar;
-use crate::program::ProgramRequest;
+use crate::program::Outgoing;
 use crate::proxy::Proxy;
 use crate::spread::Spread;
 use crate::tls_request::TlsRequest;
@@ -135,11 +135,11 @@ pub(crate) trait Transport {
         cx: &mut Context<'_>,
         jar: &Jar,
     ) -> Result<(), Fault>;
-    /// Writes a request that a program has made, with the cookies of this time.
+    /// Writes what a program has made, with the cookies of this time.
     fn write_made(
         &mut self,
         _connection: usize,
-        _request: &ProgramRequest,
+        _request: &Outgoing,
         _jar: &Jar,
         _now_s: i64,
     ) -> Result<(), Fault> {

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use hdrhistogram::Histogram;
-use http::{Request, Response};
+use http::{HeaderMap, HeaderName, Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -27,7 +27,8 @@ use crate::truth::{thread_waited_us, times};
 /// How a server of HTTP/2 behaves. The default answers everything at once.
 ///
 /// `/bytes/N` is answered with N bytes and no length, `/status/S` with that status, `/echo` with the request's body,
-/// its method in `x-method` and its cookie in `x-cookie`, everything else with `ok` and a cookie `seen=1`.
+/// its method in `x-method` and its cookie in `x-cookie`, `/stream` with each piece of that as it comes and how many there
+/// were in the trailer `x-pieces`, everything else with `ok` and a cookie `seen=1`.
 #[derive(Debug, Clone, Default)]
 pub struct Http2Behaviour {
     /// How long a request is kept.
@@ -282,6 +283,9 @@ async fn right_answer(
 ) -> Result<(), h2::Error> {
     let (head, mut received) = request.into_parts();
     let path = head.uri.path();
+    if path == "/stream" {
+        return echo_pieces(received, respond).await;
+    }
     let answer = Response::builder();
     let (answer, body) = if let Some(count) = path.strip_prefix("/bytes/") {
         (answer, vec![b'x'; count.parse().unwrap_or(0)])
@@ -306,4 +310,16 @@ async fn right_answer(
         stream.send_data(body.into(), true)?;
     }
     Ok(())
+}
+
+async fn echo_pieces(mut received: RecvStream, mut respond: SendResponse<Bytes>) -> Result<(), h2::Error> {
+    let mut stream = respond.send_response(Response::new(()), false)?;
+    let mut pieces = 0u64;
+    while let Some(piece) = received.data().await {
+        let piece = piece?;
+        received.flow_control().release_capacity(piece.len())?;
+        pieces += u64::from(!piece.is_empty());
+        stream.send_data(piece, false)?;
+    }
+    stream.send_trailers(HeaderMap::from_iter([(HeaderName::from_static("x-pieces"), pieces.into())]))
 }

@@ -20,6 +20,8 @@ pub(super) struct Reply {
     status: StatusCode,
     headers: HeaderMap,
     body: Vec<u8>,
+    /// The headers behind the body, where that is kept.
+    trailers: HeaderMap,
     /// The body, where it is kept.
     content: Content,
     /// Bytes of the body, also where it is not kept.
@@ -37,13 +39,33 @@ impl Reply {
     /// A body that nobody needs is kept up to `shown_bytes`.
     pub fn begin(&mut self, method: &Method, needs_body: bool, shown_bytes: usize) {
         self.headers.clear();
+        self.trailers.clear();
         self.content.forget();
-        self.body.clear();
-        self.body.shrink_to(RETAINED_BYTES);
-        self.length_bytes = 0;
+        self.begin_part();
         self.is_kept = needs_body;
         self.shown_bytes = shown_bytes.max(SEEN_BYTES);
         self.is_head = method == Method::HEAD;
+    }
+
+    /// What came of the body so far has been looked at: what comes now is counted and kept anew.
+    pub fn begin_part(&mut self) {
+        self.body.clear();
+        self.body.shrink_to(RETAINED_BYTES);
+        self.length_bytes = 0;
+    }
+
+    /// Whether the headers behind the body are wanted: where that is.
+    pub fn wants_trailers(&self) -> bool {
+        self.is_kept
+    }
+
+    /// The headers behind the body came.
+    pub fn take_trailers(&mut self, trailers: HeaderMap) -> Result<(), Violation> {
+        if trailers.len() > HEADERS {
+            return Err(HttpError::TooManyHeaders { limit: HEADERS }.into());
+        }
+        self.trailers = trailers;
+        Ok(())
     }
 
     /// Path and query of the request.
@@ -115,6 +137,10 @@ impl Answer for Reply {
 
     fn asked(&self) -> &[u8] {
         &self.asked
+    }
+
+    fn trailer(&self, name: &str) -> Option<&[u8]> {
+        self.trailers.get(name).map(|value| value.as_bytes())
     }
 
     fn each_set_cookie(&self, take: &mut dyn FnMut(&[u8])) {

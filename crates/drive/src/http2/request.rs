@@ -88,6 +88,10 @@ impl Frame {
             append_cookies(&mut request, (jar, now_s), scratch)?;
         }
         let body = made.body.as_ref().map(|body| Bytes::copy_from_slice(body));
+        if made.stays_open {
+            // how long it will be is not known
+            return Ok((request, body.unwrap_or_default()));
+        }
         let says_no_body = BODY_METHODS.contains(&made.method.as_str());
         Ok(end(request, body, says_no_body))
     }

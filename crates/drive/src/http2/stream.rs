@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use h2::RecvStream;
+use bytes::Bytes;
 use h2::client::ResponseFuture;
+use h2::{RecvStream, SendStream};
 
 use super::answer::Reply;
 use super::request::Message;
@@ -18,10 +19,34 @@ pub(super) struct Exchange {
     head: Option<ResponseFuture>,
     /// There from then on.
     body: Option<RecvStream>,
+    /// This side of the stream, while more may be sent.
+    pub upload: Option<SendStream<Bytes>>,
+    /// Whether the stream was left open for messages, so that its answer is taken in parts.
+    pub stays_open: bool,
+    /// Whether a part of the answer, or the rest of it, is waited for.
+    pub is_awaited: bool,
+    /// Whether something came that has not been shown.
+    has_news: bool,
     /// Whether an interim answer (1xx) has come before the head.
     has_interim: bool,
     /// How often bytes had come on its connection when it began.
     pub receptions_before: u64,
+}
+
+/// A message on an open stream.
+pub(super) struct Piece {
+    pub data: Bytes,
+    pub ends: bool,
+    pub awaits: bool,
+}
+
+/// How much of an answer has come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Came {
+    /// More than was there before.
+    Part,
+    /// All of it.
+    Whole,
 }
 
 /// What stands above takes it for a connection.
@@ -33,6 +58,10 @@ pub(super) struct Stream {
     pub is_first: bool,
     /// Its request, until that is begun.
     pub request: Option<Message>,
+    /// Whether that leaves it open.
+    pub stays_open: bool,
+    /// What is said next on it, where it is open.
+    pub piece: Option<Piece>,
     /// Its request under way.
     pub exchange: Option<Exchange>,
     /// The answer to its last request.
@@ -73,8 +102,17 @@ impl From<Violation> for Unanswered {
 
 impl Exchange {
     /// Of a request that was begun.
-    pub fn new(head: ResponseFuture, receptions_before: u64) -> Self {
-        Exchange { head: Some(head), body: None, has_interim: false, receptions_before }
+    pub fn new(head: ResponseFuture, upload: Option<SendStream<Bytes>>, receptions_before: u64) -> Self {
+        Exchange {
+            head: Some(head),
+            body: None,
+            stays_open: upload.is_some(),
+            upload,
+            is_awaited: true,
+            has_news: false,
+            has_interim: false,
+            receptions_before,
+        }
     }
 
     /// Whether the head has come.
@@ -87,13 +125,13 @@ impl Exchange {
         self.has_head() || self.has_interim
     }
 
-    /// Takes what has come of the answer, whose body may have so many bytes.
+    /// Takes what has come of the answer, in parts where the stream was left open. The body, or each part of it, may have so many bytes.
     pub fn poll(
         &mut self,
         cx: &mut Context<'_>,
         reply: &mut Reply,
         body_bytes: usize,
-    ) -> Poll<Result<(), Unanswered>> {
+    ) -> Poll<Result<Came, Unanswered>> {
         if let Some(head) = self.head.as_mut() {
             while let Poll::Ready(Some(Ok(_))) = head.poll_informational(cx) {
                 self.has_interim = true;
@@ -104,21 +142,31 @@ impl Exchange {
             };
             self.head = None;
             self.body = Some(reply.take_head(answer, body_bytes)?);
+            self.has_news = true;
         }
-        let Some(body) = self.body.as_mut() else { return Poll::Ready(Ok(())) };
+        let Some(body) = self.body.as_mut() else { return Poll::Ready(Ok(Came::Whole)) };
         loop {
             match body.poll_data(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => {
-                    reply.end(body_bytes);
-                    return Poll::Ready(Ok(()));
+                Poll::Pending if self.stays_open && std::mem::take(&mut self.has_news) => {
+                    return Poll::Ready(Ok(Came::Part));
                 }
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => break,
                 Poll::Ready(Some(piece)) => {
                     let piece = piece?;
                     body.flow_control().release_capacity(piece.len())?;
                     reply.take_body(&piece, body_bytes)?;
+                    self.has_news = true;
                 }
             }
         }
+        if reply.wants_trailers() {
+            match body.poll_trailers(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(trailers) => reply.take_trailers(trailers?.unwrap_or_default())?,
+            }
+        }
+        reply.end(body_bytes);
+        Poll::Ready(Ok(Came::Whole))
     }
 }

@@ -3,15 +3,18 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use tidemark_record::Outcome;
 use tidemark_scenario::Context;
 
 use super::link::LinkState;
+use super::stream::Piece;
 use super::{Streams, bell, fault};
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::io::Io;
 use crate::jar::Jar;
-use crate::program::ProgramRequest;
+use crate::program::{Outgoing, ProgramMessage};
 use crate::stream_fault;
 use crate::transport::{Event, Sent, Transport};
 
@@ -29,7 +32,20 @@ impl<I: Io + 'static> Transport for Streams<I> {
         Ok(())
     }
 
-    fn write_made(&mut self, s: usize, request: &ProgramRequest, jar: &Jar, now_s: i64) -> Result<(), Fault> {
+    fn write_made(&mut self, s: usize, outgoing: &Outgoing, jar: &Jar, now_s: i64) -> Result<(), Fault> {
+        let stream = &mut self.streams[s];
+        let request = match outgoing {
+            Outgoing::Request(request) => request,
+            Outgoing::Message(ProgramMessage { data, ends, awaits, .. }) => {
+                if !stream.exchange.as_ref().is_some_and(|exchange| exchange.stays_open) {
+                    return Err(Fault::Other(Outcome::Reset, "the session has no open stream".into()));
+                }
+                let data = Bytes::copy_from_slice(data);
+                stream.piece = Some(Piece { data, ends: *ends, awaits: *awaits || *ends });
+                return Ok(());
+            }
+        };
+        stream.stays_open = request.stays_open;
         let message = match &self.frame {
             Ok(frame) => frame.make(request, (jar, now_s), &mut self.scratch),
             Err(words) => Err(words.clone()),
@@ -59,6 +75,9 @@ impl<I: Io + 'static> Transport for Streams<I> {
 
     fn send(&mut self, s: usize) -> io::Result<Sent> {
         let l = self.streams[s].link.ok_or(ErrorKind::NotConnected)? as usize;
+        if let Some(piece) = self.streams[s].piece.take() {
+            return self.say(s, l, piece);
+        }
         match self.links[l].state {
             LinkState::Open => {}
             LinkState::Retired => return Err(fault::unsent()),
@@ -83,6 +102,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
         let stream = &mut self.streams[s];
         stream.is_first = false;
         stream.request = None;
+        stream.piece = None;
         let Some(l) = stream.link.take().map(|l| l as usize) else {
             self.waiting.retain(|waiting| *waiting != number);
             return;
@@ -91,7 +111,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
         let given_up = stream.exchange.take();
         self.links[l].detach(number);
         if let Some(exchange) = given_up {
-            let silent = exchange.receptions_before == self.links[l].receptions;
+            let silent = exchange.is_awaited && exchange.receptions_before == self.links[l].receptions;
             drop(exchange);
             self.dirty.push(l as u32);
             self.over(l);
@@ -148,6 +168,24 @@ impl<I: Io + 'static> Transport for Streams<I> {
                 return None;
             }
         }
+    }
+
+    fn is_bound(&self, s: usize) -> bool {
+        self.streams[s].exchange.as_ref().is_some_and(|exchange| exchange.stays_open)
+    }
+
+    /// A stream that was left open is cancelled.
+    fn leave(&mut self, s: usize) -> bool {
+        !self.is_bound(s)
+    }
+
+    fn accept(&mut self, s: usize) -> bool {
+        let stream = &mut self.streams[s];
+        stream.reply.begin_part();
+        if let Some(exchange) = &mut stream.exchange {
+            exchange.is_awaited = false;
+        }
+        true
     }
 
     fn answer_begun(&self, s: usize) -> Option<Instant> {
