@@ -16,7 +16,7 @@ use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
 use crate::prefetch::prefetch;
 use crate::program::{Outgoing, ProgramRequest};
-use crate::transport::{Event, Refusal, Sent, Setup, Transport};
+use crate::transport::{Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Transport};
 use crate::upload::Upload;
 
 /// What a call to [`Codec::decode`] did.
@@ -147,7 +147,7 @@ pub(crate) struct ByteTransport<I, C: Codec> {
     /// Answers that came before the body of their request, which is sent in pieces, was sent whole.
     uploads_cut: u64,
     /// Answers that came and that nobody had asked for.
-    unasked: u64,
+    unsolicited: u64,
     /// What was written last, where somebody wants to know.
     written: Option<Vec<u8>>,
 }
@@ -196,7 +196,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             answer_of: 0,
             scratch: Vec::new(),
             uploads_cut: 0,
-            unasked: 0,
+            unsolicited: 0,
             written: None,
         }
     }
@@ -234,7 +234,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             back_end::Event::Taken => return self.go_on(c),
             back_end::Event::Ended if is_awaited => self.finish(c),
             back_end::Event::Received { .. } => {
-                self.unasked += 1;
+                self.unsolicited += 1;
                 Event::Ended { within: false }
             }
             back_end::Event::Ended => Event::Ended { within: false },
@@ -291,7 +291,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
         let is_sent = !had_upload && !self.io.is_sending(c);
         self.uploads_cut += u64::from((is_begun || had_upload) && !is_sent);
         let is_last = self.io.answered(c, decoded.consumed);
-        self.unasked += u64::from(!is_last);
+        self.unsolicited += u64::from(!is_last);
         Ok(Some(is_last && is_sent && !closing && keeps_open))
     }
 
@@ -360,14 +360,6 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         Ok(())
     }
 
-    fn keep_written(&mut self) {
-        self.written = Some(Vec::new());
-    }
-
-    fn written(&mut self, _: usize) -> &[u8] {
-        self.written.as_deref().unwrap_or_default()
-    }
-
     fn send(&mut self, c: usize) -> io::Result<Sent> {
         self.io.send(c)?;
         let connection = &mut self.connections[c];
@@ -420,6 +412,41 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         self.connections[c].codec.answer()
     }
 
+    fn is_first(&self, c: usize) -> bool {
+        self.io.is_first(c)
+    }
+
+    fn socket_of(&self, c: usize) -> usize {
+        self.io.socket_of(c)
+    }
+
+    fn sockets(&self) -> &dyn Io {
+        &self.io
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            handshakes: self.io.handshakes(),
+            uploads_cut: self.uploads_cut,
+            unsolicited: self.unsolicited + self.io.unsolicited(),
+            ..Counts::default()
+        }
+    }
+
+    fn conversations(&self) -> Option<&dyn Conversations> {
+        Some(self)
+    }
+
+    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
+        Some(self)
+    }
+
+    fn copies(&mut self) -> Option<&mut dyn Copies> {
+        Some(self)
+    }
+}
+
+impl<I: Io + 'static, C: Codec> Readings for ByteTransport<I, C> {
     fn received(&self) -> &[u8] {
         let all = self.io.received();
         // behind its end stand other users' answers
@@ -440,20 +467,14 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         if self.connections[c].is_partial { self.cold[c].begun } else { None }
     }
 
-    fn is_first(&self, c: usize) -> bool {
-        self.io.is_first(c)
-    }
-
     fn leaves_over(&self, c: usize) -> Option<usize> {
         Some(self.io.socket_of(c))
     }
+}
 
-    fn socket_of(&self, c: usize) -> usize {
-        self.io.socket_of(c)
-    }
-
-    fn sockets(&self) -> &dyn Io {
-        &self.io
+impl<I: Io + 'static, C: Codec> Conversations for ByteTransport<I, C> {
+    fn is_bound(&self, _: usize) -> bool {
+        false
     }
 
     fn refusal(&self, c: Option<u32>, request: usize) -> Option<Refusal> {
@@ -473,12 +494,14 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
     fn leave(&mut self, c: usize) -> bool {
         !self.connections.get(c).is_some_and(|connection| connection.codec.is_held())
     }
+}
 
-    fn uploads_cut(&self) -> u64 {
-        self.uploads_cut
+impl<I: Io + 'static, C: Codec> Copies for ByteTransport<I, C> {
+    fn keep_written(&mut self) {
+        self.written = Some(Vec::new());
     }
 
-    fn unasked(&self) -> u64 {
-        self.unasked + self.io.unasked()
+    fn written(&mut self, _: usize) -> &[u8] {
+        self.written.as_deref().unwrap_or_default()
     }
 }

@@ -53,8 +53,8 @@ impl Thread<'_> {
     pub fn lend(&mut self, s: usize, now_ns: u64) {
         for target in 0..self.flow.sessions[s].elsewhere().len() {
             let held = self.flow.sessions[s].elsewhere()[target];
-            let lent =
-                held.filter(|c| self.pools.to(target).pool.lends && !self.transport.is_bound(*c as usize));
+            let lends = self.pools.to(target).pool.lends;
+            let lent = held.filter(|c| lends && !self.is_bound(*c as usize));
             if let Some(connection) = lent {
                 self.flow.sessions[s].elsewhere()[target] = None;
                 self.release(connection, now_ns);
@@ -66,7 +66,8 @@ impl Thread<'_> {
     fn give_back(&mut self, s: usize, connection: u32, now_ns: u64) {
         if self.flow.binds {
             self.lose(s, connection as usize, now_ns);
-            if !self.transport.leave(connection as usize) {
+            let conversations = self.transport.conversations_mut();
+            if conversations.is_some_and(|conversations| !conversations.leave(connection as usize)) {
                 self.close(connection as usize);
             }
         }

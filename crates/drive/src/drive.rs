@@ -32,7 +32,7 @@ use crate::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::timers::Timers;
 use crate::told::{Teller, ToldStep};
 use crate::trace::{TraceCounts, Tracer};
-use crate::transport::{EventCounts, Redirects};
+use crate::transport::{Counts, EventCounts, Redirects, Transport};
 use crate::waiting::{most_slots, most_waiting};
 use crate::witness::Witness;
 pub use allotment::Raised;
@@ -105,7 +105,7 @@ pub struct DriveEnd {
     /// Answers that came before the body of their request, a file's, was sent whole; the rest was not sent.
     pub uploads_cut: u64,
     /// Answers that came and that nobody had asked for, over the whole run; their connections were closed.
-    pub unasked: u64,
+    pub unsolicited: u64,
     /// TLS handshakes.
     pub handshakes: Handshakes,
     /// Sessions that had to wait because as many as allowed were in flight.
@@ -247,6 +247,7 @@ impl Drive {
             places: self.places,
             ..DriveEnd::default()
         };
+        let mut counts = Counts::default();
         for (index, thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
             let one = thread.join().map_err(|_| DriveError::Thread(index))?;
             if let Some(error) = one.broken {
@@ -260,15 +261,9 @@ impl Drive {
             end.spent_turns += one.spent_turns;
             end.values_not_kept += one.values_not_kept;
             end.sent_again += one.sent_again;
-            end.uploads_cut += one.uploads_cut;
-            end.unasked += one.unasked;
-            end.handshakes.add(one.handshakes);
+            counts += one.counts;
             end.sessions_waited += one.limited.0;
             end.sessions_dropped += one.limited.1;
-            end.unexpected_messages += one.unexpected_messages;
-            end.events += one.events;
-            end.redirects += one.redirects;
-            end.held += one.held;
             end.connections_used += one.connections_used;
             end.connections_made += one.connections_made;
             end.rows_not_alone += one.rows_not_alone;
@@ -281,6 +276,10 @@ impl Drive {
                 add_not_found(&self.plan, request, told, &mut end.not_found);
             }
         }
+        let Counts { handshakes, held, unclaimed, unsolicited, uploads_cut, events, redirects } = counts;
+        (end.handshakes, end.held, end.unexpected_messages) = (handshakes, held, unclaimed);
+        (end.unsolicited, end.uploads_cut, end.events, end.redirects) =
+            (unsolicited, uploads_cut, events, redirects);
         end.not_found.retain(|told| told.answers > 0);
         end.phases = std::mem::take(&mut self.phases);
         end.stopped_us = self.stopper.control.stopped_ns().map(|at_ns| at_ns / 1_000);
@@ -409,7 +408,7 @@ pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Res
             let mut transport = transport(io, &plan, &places, &mut random);
             let witness = Witness::of(None, tracer);
             if witness.is_some() {
-                transport.keep_written();
+                keep_written(&mut *transport);
             }
             let thread = Thread {
                 clock,
@@ -504,7 +503,7 @@ fn one_session(
     let witness = Witness::of(teller, tracer);
     let mut thread = Thread { witness, ..once(plan, kind, shared, options, &places, number, io)? };
     if thread.witness.is_some() {
-        thread.transport.keep_written();
+        keep_written(&mut *thread.transport);
     }
     begun(Stopper { control: thread.control.clone(), wakers });
     let end_ns = thread.schedule.end_ns();
@@ -573,6 +572,13 @@ fn once<'a>(
         spin: false,
         timestamps: Timestamps::Read,
     })
+}
+
+/// From now on a thread's witness sees what is sent.
+fn keep_written(transport: &mut dyn Transport) {
+    if let Some(copies) = transport.copies() {
+        copies.keep_written();
+    }
 }
 
 /// What becomes of the numbers of each metric of the scenario's own.

@@ -228,16 +228,17 @@ impl Thread<'_> {
     /// the connection, which is done.
     fn passes_over(&mut self, s: usize, request: u16) -> bool {
         let session = &mut self.flow.sessions[s];
-        let refusal = || self.transport.refusal(session.connection, request.into());
+        let Some(conversations) = self.transport.conversations() else { return false };
+        let refusal = || conversations.refusal(session.connection, request.into());
         if session.has_lost && refusal().is_some_and(|refusal| refusal.ends_session) {
             session.finish();
             return true;
         }
-        if self.transport.is_needless(session.connection, request.into()) {
+        if conversations.is_needless(session.connection, request.into()) {
             return true;
         }
-        let left =
-            session.connection.map(|c| c as usize).filter(|c| self.transport.leaves(*c, request.into()));
+        let left = session.connection.map(|c| c as usize);
+        let left = left.filter(|c| conversations.leaves(*c, request.into()));
         if let Some(c) = left {
             self.close(c);
         }
@@ -268,7 +269,8 @@ impl Thread<'_> {
         }
         if self.flow.binds
             && session.of_program().is_none()
-            && let Some(refusal) = self.transport.refusal(session.connection, session.sends.into())
+            && let Some(conversations) = self.transport.conversations()
+            && let Some(refusal) = conversations.refusal(session.connection, session.sends.into())
         {
             if refusal.ends_session {
                 self.flow.sessions[s].finish();
@@ -394,7 +396,8 @@ impl Thread<'_> {
         if let Some(witness) = &mut self.witness {
             let variables =
                 Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };
-            witness.sent(s, session.request, self.transport.written(c), variables);
+            let written = self.transport.copies().map_or(&[][..], |copies| copies.written(c));
+            witness.sent(s, session.request, written, variables);
         }
         let connection = self.pools.get(c);
         let socket = self.transport.leaves_over(c);
@@ -435,7 +438,7 @@ impl Thread<'_> {
         };
         let Some(judged) = judged else { return Placed::UnderWay };
         self.pools.get(c).exchanging = false;
-        if sent == Sent::Offered && !self.transport.accept(c) {
+        if sent == Sent::Offered && !self.accept(c) {
             self.close(c);
         }
         match judged {
@@ -447,7 +450,7 @@ impl Thread<'_> {
     /// Whether a request that was not taken by a connection may go over a new one: where that was new, too, only if the server
     /// says that it did nothing about it, and not for ever.
     fn may_go_again(&mut self, s: usize, c: usize, error: &std::io::Error) -> bool {
-        if self.transport.is_bound(c) {
+        if self.is_bound(c) {
             return false;
         }
         if !stream_fault::is_untaken(error) {
@@ -639,7 +642,8 @@ impl Thread<'_> {
 
     /// That no answer came to what was sent, and what did.
     fn timed_out(&self, s: usize) -> Fault {
-        let instead = self.flow.sessions[s].connection.and_then(|c| self.transport.instead(c as usize));
+        let connection = self.flow.sessions[s].connection;
+        let instead = connection.and_then(|c| self.transport.conversations()?.instead(c as usize));
         instead.map_or(Fault::Timeout, |came| Fault::Other(Outcome::Timeout, came.into()))
     }
 

@@ -111,7 +111,7 @@ pub(crate) trait Io {
         bytes == self.received().len()
     }
     /// Answers that came with nobody in line for them, where that is known here.
-    fn unasked(&self) -> u64 {
+    fn unsolicited(&self) -> u64 {
         0
     }
     /// The number of the reading that brought what the last event is about, where several events may come of one reading.

@@ -56,8 +56,12 @@ impl Thread<'_> {
                 Err(flaw) => Err(flaw),
             };
             match judged {
-                Err(Flaw::Check(_) | Flaw::Status) if self.transport.decline(c) => {}
-                Err(Flaw::Check(_) | Flaw::Status) => return None,
+                Err(Flaw::Check(_) | Flaw::Status) => {
+                    let conversations = self.transport.conversations_mut();
+                    if !conversations.is_some_and(|conversations| conversations.decline(c)) {
+                        return None;
+                    }
+                }
                 judged => {
                     self.tell_answer(s, c, judged.err());
                     return Some(judged);
@@ -89,8 +93,14 @@ impl Thread<'_> {
     }
 
     /// Whether a connection is bound to the session that holds it.
-    fn is_bound(&self, c: usize) -> bool {
-        self.flow.binds && self.transport.is_bound(c)
+    pub fn is_bound(&self, c: usize) -> bool {
+        let conversations = || self.transport.conversations();
+        self.flow.binds && conversations().is_some_and(|conversations| conversations.is_bound(c))
+    }
+
+    /// What was offered is the answer: whether the connection can carry another request.
+    pub fn accept(&mut self, c: usize) -> bool {
+        self.transport.conversations_mut().is_none_or(|conversations| conversations.accept(c))
     }
 
     /// A body that was decoded counts, whatever becomes of its answer. How long that took, nanoseconds.
@@ -222,7 +232,7 @@ impl Thread<'_> {
         self.pools.get(c).exchanging = false;
         let end_ns = self.read(s, now_ns);
         self.conclude(s, c, judged, end_ns);
-        if !self.transport.accept(c) {
+        if !self.accept(c) {
             self.close(c);
         }
         self.go_on_after(s, work_ns, now_ns);
@@ -314,7 +324,8 @@ impl Thread<'_> {
     /// What a session's connection was bound to broke off while no request was under way. It is a failure of what began
     /// it, at this time, as a request by itself.
     pub fn lose(&mut self, s: usize, c: usize, now_ns: u64) {
-        let Some((request, fault)) = self.transport.lost(c) else { return };
+        let lost = self.transport.conversations().and_then(|conversations| conversations.lost(c));
+        let Some((request, fault)) = lost else { return };
         self.cut(now_ns);
         let (label, outcome) = (self.prepared[request].label, fault.outcome());
         self.recorder.offered(label, now_ns);
@@ -355,7 +366,9 @@ impl Thread<'_> {
         let session = &mut self.flow.sessions[s];
         let request = &self.prepared[session.request as usize];
         if request.is_of_binding {
-            let is_bound = session.connection.is_some_and(|c| self.transport.is_bound(c as usize));
+            let conversations = self.transport.conversations();
+            let is_bound = |c| conversations.is_some_and(|conversations| conversations.is_bound(c as usize));
+            let is_bound = session.connection.is_some_and(is_bound);
             session.has_lost = outcome != Outcome::Ok && !is_bound;
         }
         let times =

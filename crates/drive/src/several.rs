@@ -11,12 +11,12 @@ use tidemark_scenario::{Context, Plan};
 
 use crate::answer::Answer;
 use crate::fault::Fault;
+use crate::io::Io;
 use crate::io::shared::SharedIo;
-use crate::io::{Handshakes, Io};
 use crate::jar::Jar;
 use crate::program::Outgoing;
 use crate::target::Target;
-use crate::transport::{Event, EventCounts, Redirects, Refusal, Sent, Setup, Transport};
+use crate::transport::{Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Transport};
 
 /// What one of several targets is given of a thread.
 #[derive(Debug, Clone)]
@@ -130,8 +130,16 @@ impl<I: Io + 'static> Several<I> {
         self.members[1..].iter().take_while(|member| member.first_socket <= socket).count()
     }
 
-    fn sum<T>(&self, of: impl Fn(&dyn Transport) -> T, mut add: impl FnMut(T)) {
-        self.members.iter().for_each(|member| add(of(&*member.transport)));
+    /// What binds connections to the target of a request, the session's connection and the request's number there.
+    fn about(
+        &self,
+        connection: Option<u32>,
+        request: usize,
+    ) -> Option<(&dyn Conversations, Option<u32>, usize)> {
+        let (target, own) = self.requests[request];
+        let member = &self.members[target];
+        let connection = connection.map(|connection| connection - member.first_connection as u32);
+        Some((member.transport.conversations()?, connection, own))
     }
 }
 
@@ -164,15 +172,6 @@ impl<I: Io + 'static> Transport for Several<I> {
     ) -> Result<(), Fault> {
         let (transport, own) = self.at_mut(connection);
         transport.write_made(own, request, jar, now_s)
-    }
-
-    fn keep_written(&mut self) {
-        self.members.iter_mut().for_each(|member| member.transport.keep_written());
-    }
-
-    fn written(&mut self, connection: usize) -> &[u8] {
-        let (transport, own) = self.at_mut(connection);
-        transport.written(own)
     }
 
     fn send(&mut self, connection: usize) -> io::Result<Sent> {
@@ -228,10 +227,6 @@ impl<I: Io + 'static> Transport for Several<I> {
         self.members[index].transport.answer(own)
     }
 
-    fn received(&self) -> &[u8] {
-        self.members[self.last].transport.received()
-    }
-
     fn is_first(&self, connection: usize) -> bool {
         let (transport, own) = self.at(connection);
         transport.is_first(own)
@@ -243,24 +238,13 @@ impl<I: Io + 'static> Transport for Several<I> {
         member.first_socket + member.transport.socket_of(own)
     }
 
-    fn socket_made(&self, connection: usize) -> Option<Instant> {
-        let (transport, own) = self.at(connection);
-        transport.socket_made(own)
-    }
-
-    fn answer_begun(&self, connection: usize) -> Option<Instant> {
-        let (transport, own) = self.at(connection);
-        transport.answer_begun(own)
-    }
-
     fn sockets(&self) -> &dyn Io {
         self.members[self.last].transport.sockets()
     }
 
-    fn handshakes(&self) -> Handshakes {
-        let mut all = Handshakes::default();
-        self.sum(|transport| transport.handshakes(), |more| all.add(more));
-        all
+    fn socket_made(&self, connection: usize) -> Option<Instant> {
+        let (transport, own) = self.at(connection);
+        transport.socket_made(own)
     }
 
     fn connections(&self, opened: &[u64]) -> u64 {
@@ -268,86 +252,100 @@ impl<I: Io + 'static> Transport for Several<I> {
         each.map(|(member, opened)| member.transport.connections(&[*opened])).sum()
     }
 
-    fn held(&self) -> u64 {
-        self.members.iter().map(|member| member.transport.held()).sum()
+    fn counts(&self) -> Counts {
+        let mut all = Counts::default();
+        self.members.iter().for_each(|member| all += member.transport.counts());
+        all
     }
 
+    fn conversations(&self) -> Option<&dyn Conversations> {
+        Some(self)
+    }
+
+    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
+        Some(self)
+    }
+
+    fn copies(&mut self) -> Option<&mut dyn Copies> {
+        Some(self)
+    }
+}
+
+impl<I: Io + 'static> Readings for Several<I> {
+    fn received(&self) -> &[u8] {
+        self.members[self.last].transport.received()
+    }
+
+    fn answer_begun(&self, connection: usize) -> Option<Instant> {
+        let (transport, own) = self.at(connection);
+        transport.answer_begun(own)
+    }
+}
+
+impl<I: Io + 'static> Conversations for Several<I> {
     fn refusal(&self, connection: Option<u32>, request: usize) -> Option<Refusal> {
-        let (target, own) = self.requests[request];
-        let member = &self.members[target];
-        let connection = connection.map(|connection| connection - member.first_connection as u32);
-        member.transport.refusal(connection, own)
+        let (conversations, connection, own) = self.about(connection, request)?;
+        conversations.refusal(connection, own)
     }
 
     fn is_bound(&self, connection: usize) -> bool {
         let (transport, own) = self.at(connection);
-        transport.is_bound(own)
+        transport.conversations().is_some_and(|conversations| conversations.is_bound(own))
     }
 
     fn is_needless(&self, connection: Option<u32>, request: usize) -> bool {
-        let (target, own) = self.requests[request];
-        let member = &self.members[target];
-        let connection = connection.map(|connection| connection - member.first_connection as u32);
-        member.transport.is_needless(connection, own)
+        let about = self.about(connection, request);
+        about.is_some_and(|(conversations, connection, own)| conversations.is_needless(connection, own))
     }
 
     fn leaves(&self, connection: usize, request: usize) -> bool {
         let (transport, own) = self.at(connection);
-        transport.leaves(own, self.requests[request].1)
+        let request = self.requests[request].1;
+        transport.conversations().is_some_and(|conversations| conversations.leaves(own, request))
     }
 
     fn lost(&self, connection: usize) -> Option<(usize, Fault)> {
         let (index, own) = self.find(connection);
         let member = &self.members[index];
-        let (request, fault) = member.transport.lost(own)?;
+        let (request, fault) = member.transport.conversations()?.lost(own)?;
         Some((member.requests[request], fault))
     }
 
     fn leave(&mut self, connection: usize) -> bool {
         let (index, own) = self.find(connection);
-        self.members[index].transport.leave(own)
+        let conversations = self.members[index].transport.conversations_mut();
+        conversations.is_none_or(|conversations| conversations.leave(own))
     }
 
     fn accept(&mut self, connection: usize) -> bool {
         let (transport, own) = self.at_mut(connection);
-        transport.accept(own)
+        transport.conversations_mut().is_none_or(|conversations| conversations.accept(own))
     }
 
     fn decline(&mut self, connection: usize) -> bool {
         let (transport, own) = self.at_mut(connection);
-        transport.decline(own)
-    }
-
-    fn unasked(&self) -> u64 {
-        self.members.iter().map(|member| member.transport.unasked()).sum()
-    }
-
-    fn uploads_cut(&self) -> u64 {
-        self.members.iter().map(|member| member.transport.uploads_cut()).sum()
-    }
-
-    fn unclaimed(&self) -> u64 {
-        self.members.iter().map(|member| member.transport.unclaimed()).sum()
+        transport.conversations_mut().is_some_and(|conversations| conversations.decline(own))
     }
 
     fn instead(&self, connection: usize) -> Option<String> {
         let (transport, own) = self.at(connection);
-        transport.instead(own)
+        transport.conversations()?.instead(own)
     }
 
     fn heard(&self) -> u64 {
-        self.members.iter().map(|member| member.transport.heard()).sum()
+        let all = self.members.iter().filter_map(|member| member.transport.conversations());
+        all.map(|conversations| conversations.heard()).sum()
+    }
+}
+
+impl<I: Io + 'static> Copies for Several<I> {
+    fn keep_written(&mut self) {
+        let all = self.members.iter_mut().filter_map(|member| member.transport.copies());
+        all.for_each(|copies| copies.keep_written());
     }
 
-    fn events(&self) -> EventCounts {
-        let mut all = EventCounts::default();
-        self.sum(|transport| transport.events(), |more| all += more);
-        all
-    }
-
-    fn redirects(&self) -> Redirects {
-        let mut all = Redirects::default();
-        self.sum(|transport| transport.redirects(), |more| all += more);
-        all
+    fn written(&mut self, connection: usize) -> &[u8] {
+        let (transport, own) = self.at_mut(connection);
+        transport.copies().map_or(&[], |copies| copies.written(own))
     }
 }

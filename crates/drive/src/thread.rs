@@ -19,7 +19,7 @@ use crate::arrivals::{Arrival, Due, Origin, Schedule};
 use crate::clock::{Clock, MILLISECOND_NS};
 use crate::connection::Pools;
 use crate::cookies::{CookieCounts, Site};
-use crate::io::{Handshakes, Timestamps};
+use crate::io::Timestamps;
 use crate::program::Program;
 use crate::record::{Gauges, Recorder};
 use crate::redirect::KnownOrigin;
@@ -28,7 +28,7 @@ use crate::secret_variables::SecretVariables;
 use crate::session::{Session, SessionState, Weights};
 use crate::timers::{Alarm, Timers};
 use crate::trace::TraceCounts;
-use crate::transport::{Event, EventCounts, Redirects, Transport};
+use crate::transport::{Counts, Event, Transport};
 use crate::waiting::Queue;
 use crate::witness::Witness;
 
@@ -101,28 +101,16 @@ pub(crate) struct ThreadEnd {
     pub values_not_kept: u64,
     /// How often requests were sent again that a GOAWAY or REFUSED_STREAM left untaken.
     pub sent_again: u64,
-    /// Answers that came before the body of their request was sent whole.
-    pub uploads_cut: u64,
-    /// Answers that nobody had asked for.
-    pub unasked: u64,
-    /// Handshakes of its connections.
-    pub handshakes: Handshakes,
+    /// What its transport counted.
+    pub counts: Counts,
     /// Arrivals that the limit of sessions in flight let wait, and those that it dropped.
     pub limited: (u64, u64),
-    /// Messages that no step took.
-    pub unexpected_messages: u64,
-    /// What came over event streams.
-    pub events: EventCounts,
-    /// What came of there being several servers.
-    pub redirects: Redirects,
     /// Rows that sessions were given though others held them, because all were held.
     pub rows_not_alone: u64,
     /// Cookies that are not sent back.
     pub cookies: CookieCounts,
     /// Requests that the trace lacks.
     pub trace: TraceCounts,
-    /// Requests that waited in the driver, because the server took fewer streams than was thought.
-    pub held: u64,
     /// Connections that carried requests which were due in the measured window.
     pub connections_used: u64,
     /// Connections that were made.
@@ -293,16 +281,10 @@ impl Thread<'_> {
         end.spent_turns = self.flow.spent_turns;
         end.values_not_kept = self.flow.scratch.held.refused;
         end.sent_again = self.flow.sent_again;
-        end.uploads_cut = self.transport.uploads_cut();
-        end.unasked = self.transport.unasked();
-        end.handshakes = self.transport.handshakes();
-        end.held = self.transport.held();
+        end.counts = self.transport.counts();
         end.limited = self.schedule.limited();
         end.connections_used = self.recorder.sockets_used();
         end.connections_made = self.recorder.connects();
-        end.unexpected_messages = self.transport.unclaimed();
-        end.events = self.transport.events();
-        end.redirects = self.transport.redirects();
         end.cookies = self.flow.cookies;
         end.trace = self.witness.as_ref().map(|witness| witness.trace_counts()).unwrap_or_default();
         (end, self.recorder)
@@ -376,10 +358,12 @@ impl Thread<'_> {
         }
         let now_ns = self.clock.now_ns();
         self.depart(now_ns);
-        let heard = self.transport.heard();
-        if std::mem::replace(&mut self.flow.heard, heard) != heard {
-            self.cut(now_ns);
-            self.recorder.heard(now_ns);
+        if self.flow.binds {
+            let heard = self.transport.conversations().map_or(0, |conversations| conversations.heard());
+            if std::mem::replace(&mut self.flow.heard, heard) != heard {
+                self.cut(now_ns);
+                self.recorder.heard(now_ns);
+            }
         }
         for _ in 0..ALARMS_PER_TURN {
             let Some((session, alarm)) = self.timers.pop(now_ns) else { break };

@@ -33,7 +33,7 @@ pub(crate) enum Event {
     /// All of the request is sent, which nothing answers.
     Sent,
     /// Something came that may be the answer: [`Transport::answer`] has it, and it is to be
-    /// [accepted](Transport::accept) or [declined](Transport::decline).
+    /// [accepted](Conversations::accept) or [declined](Conversations::decline).
     Offered,
     /// The answer is whole and refuses what was asked for; its connection is of no more use.
     Refused(Fault),
@@ -48,7 +48,7 @@ pub(crate) enum Event {
     Unsent(io::Error),
     /// It could not be made, or broke.
     Failed(io::Error),
-    /// What it is bound to broke off while no request was under way; [`Transport::lost`] says more.
+    /// What it is bound to broke off while no request was under way; [`Conversations::lost`] says more.
     Lost,
 }
 
@@ -122,8 +122,42 @@ impl std::ops::AddAssign for Redirects {
     }
 }
 
+/// What a transport has counted so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Handshakes, where there are any.
+    pub handshakes: Handshakes,
+    /// How often a request had to wait here, because the server takes fewer at once than was thought.
+    pub held: u64,
+    /// What came and no request took as its answer, where that is no mistake.
+    pub unclaimed: u64,
+    /// Answers that nobody had asked for; their connections were closed.
+    pub unsolicited: u64,
+    /// Answers that came before the body of their request was sent whole; the rest was not sent.
+    pub uploads_cut: u64,
+    /// What came over event streams.
+    pub events: EventCounts,
+    /// What came of there being several servers.
+    pub redirects: Redirects,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, more: Counts) {
+        self.handshakes.add(more.handshakes);
+        self.held += more.held;
+        self.unclaimed += more.unclaimed;
+        self.unsolicited += more.unsolicited;
+        self.uploads_cut += more.uploads_cut;
+        self.events += more.events;
+        self.redirects += more.redirects;
+    }
+}
+
 /// Carries the requests of one thread over connections that have numbers: to one target, or to [several](crate::several).
-pub(crate) trait Transport {
+///
+/// This is what each protocol says. What one may say beside it has a trait of its own: [`Readings`], which may be left
+/// empty, [`Conversations`] and [`Copies`].
+pub(crate) trait Transport: Readings {
     /// Begins to make a connection: `Opened` or `Failed` follows, or the error at once.
     fn open(&mut self, connection: usize) -> io::Result<()>;
     /// Writes the request of this index in the plan; nothing of it where something that it needs is not there, or the
@@ -139,17 +173,11 @@ pub(crate) trait Transport {
     fn write_made(
         &mut self,
         _connection: usize,
-        _request: &Outgoing,
+        _outgoing: &Outgoing,
         _jar: &Jar,
         _now_s: i64,
     ) -> Result<(), Fault> {
         Err(Fault::Unsendable("a program's requests go over HTTP".into()))
-    }
-    /// From now on keeps what is written.
-    fn keep_written(&mut self) {}
-    /// What was written last, for this connection, where it is kept and the protocol is one of bytes.
-    fn written(&mut self, _connection: usize) -> &[u8] {
-        &[]
     }
     /// Sends what was written, now or as soon as there is room. An error means that nothing was taken.
     fn send(&mut self, connection: usize) -> io::Result<Sent>;
@@ -163,6 +191,40 @@ pub(crate) trait Transport {
     fn next(&mut self) -> Option<(usize, Event)>;
     /// A connection's answer.
     fn answer(&self, connection: usize) -> &dyn Answer;
+    /// Whether a connection is the first of those that share its socket; where none does, it is.
+    fn is_first(&self, connection: usize) -> bool;
+    /// Which socket carries a connection's requests.
+    fn socket_of(&self, connection: usize) -> usize;
+    /// The back end below, for what it counts and when bytes came.
+    fn sockets(&self) -> &dyn Io;
+    /// When the socket of a connection was there, where more was spoken over it before the connection was open.
+    fn socket_made(&self, connection: usize) -> Option<Instant> {
+        self.sockets().socket_made(self.socket_of(connection))
+    }
+    /// How many sockets are open, where `opened` have been opened and not closed, by target.
+    fn connections(&self, opened: &[u64]) -> u64 {
+        opened.iter().sum()
+    }
+    /// What it has counted so far.
+    fn counts(&self) -> Counts {
+        Counts { handshakes: self.sockets().handshakes(), ..Counts::default() }
+    }
+    /// What binds connections to sessions, where the protocol has that.
+    fn conversations(&self) -> Option<&dyn Conversations> {
+        None
+    }
+    /// The same, to be gone on with.
+    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
+        None
+    }
+    /// Copies of what is sent, where they can be had.
+    fn copies(&mut self) -> Option<&mut dyn Copies> {
+        None
+    }
+}
+
+/// What a transport knows of the bytes that it reads, and of who is next: hints for the hot path.
+pub(crate) trait Readings {
     /// The bytes that came last, up to the end of the answer, where the protocol is one of bytes.
     fn received(&self) -> &[u8] {
         &[]
@@ -176,37 +238,23 @@ pub(crate) trait Transport {
     fn prefetch_upcoming(&self, _nth: usize) -> Option<usize> {
         None
     }
-    /// Whether a connection is the first of those that share its socket; where none does, it is.
-    fn is_first(&self, connection: usize) -> bool;
     /// Over which socket a connection's request will leave, where that is known before it is sent.
     fn leaves_over(&self, _connection: usize) -> Option<usize> {
         None
-    }
-    /// Which socket carries a connection's requests.
-    fn socket_of(&self, connection: usize) -> usize;
-    /// When the socket of a connection was there, where more was spoken over it before the connection was open.
-    fn socket_made(&self, connection: usize) -> Option<Instant> {
-        self.sockets().socket_made(self.socket_of(connection))
     }
     /// When the first bytes of a connection's answer came, where it was not whole by them.
     fn answer_begun(&self, _connection: usize) -> Option<Instant> {
         None
     }
-    /// The back end below, for what it counts and when bytes came.
-    fn sockets(&self) -> &dyn Io;
-    /// Handshakes so far, where there are any.
-    fn handshakes(&self) -> Handshakes {
-        self.sockets().handshakes()
-    }
-    /// How many sockets are open, where `opened` have been opened and not closed, by target.
-    fn connections(&self, opened: &[u64]) -> u64 {
-        opened.iter().sum()
-    }
-    /// How often a request had to wait here, because the server takes fewer at once than was thought.
-    fn held(&self) -> u64 {
-        0
-    }
+}
 
+/// What goes over a connection and builds on what went before, so that the connection is bound to its session: a WebSocket,
+/// an event stream, a stream that stays open, a transaction.
+pub(crate) trait Conversations {
+    /// Whether a connection is bound to the session that holds it: no request of it goes once more over another one.
+    fn is_bound(&self, connection: usize) -> bool;
+    /// The session that holds a connection is over: whether another one may have it.
+    fn leave(&mut self, connection: usize) -> bool;
     /// Why the request of this index cannot follow what its session has done so far, on the connection that it holds.
     fn refusal(&self, _connection: Option<u32>, _request: usize) -> Option<Refusal> {
         None
@@ -214,11 +262,6 @@ pub(crate) trait Transport {
     /// Whether the request of this index has nothing to do any more, after what its session did over the connection that it
     /// holds.
     fn is_needless(&self, _connection: Option<u32>, _request: usize) -> bool {
-        false
-    }
-    /// Whether a connection is bound to the session that holds it: what goes over it builds on what went before, so that
-    /// no request goes once more over another one.
-    fn is_bound(&self, _connection: usize) -> bool {
         false
     }
     /// Whether the request of this index only closes the connection, without a word, and nothing is wrong with that.
@@ -230,10 +273,6 @@ pub(crate) trait Transport {
     fn lost(&self, _connection: usize) -> Option<(usize, Fault)> {
         None
     }
-    /// The session that holds a connection is over: whether another one may have it.
-    fn leave(&mut self, _connection: usize) -> bool {
-        true
-    }
     /// What was offered is the answer: whether the connection can carry another request.
     fn accept(&mut self, _connection: usize) -> bool {
         true
@@ -241,18 +280,6 @@ pub(crate) trait Transport {
     /// What was offered is not the answer: whether something else is offered at once.
     fn decline(&mut self, _connection: usize) -> bool {
         false
-    }
-    /// How much came so far that no request took as its answer, where that is no mistake.
-    fn unclaimed(&self) -> u64 {
-        0
-    }
-    /// Answers that came and that nobody had asked for; their connections were closed.
-    fn unasked(&self) -> u64 {
-        0
-    }
-    /// How many answers came so far before the body of their request was sent whole; the rest was not sent.
-    fn uploads_cut(&self) -> u64 {
-        0
     }
     /// What came for the request under way that was not its answer, in words, where the protocol tells.
     fn instead(&self, _connection: usize) -> Option<String> {
@@ -262,14 +289,14 @@ pub(crate) trait Transport {
     fn heard(&self) -> u64 {
         0
     }
-    /// What came over event streams so far.
-    fn events(&self) -> EventCounts {
-        EventCounts::default()
-    }
-    /// What came of there being several servers so far.
-    fn redirects(&self) -> Redirects {
-        Redirects::default()
-    }
+}
+
+/// Copies of what is sent, for whoever looks at single requests.
+pub(crate) trait Copies {
+    /// From now on keeps what is written.
+    fn keep_written(&mut self);
+    /// What was written last, for this connection, where it is kept.
+    fn written(&mut self, connection: usize) -> &[u8];
 }
 
 /// What a protocol brings: which requests it carries, how many at once, and what carries them.

@@ -18,7 +18,7 @@ use crate::codec::ByteTransport;
 use crate::fault::Fault;
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
-use crate::transport::{Event, Refusal, Sent, Setup, Transport};
+use crate::transport::{Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Transport};
 
 /// While frames wait for the connection to have sent what is before them, it is looked at this often.
 const SENDING_LOOK: Duration = Duration::from_micros(100);
@@ -291,15 +291,6 @@ impl<I: Io + 'static> Transport for Messages<I> {
         }
     }
 
-    fn keep_written(&mut self) {
-        self.http.keep_written();
-    }
-
-    /// Of a message what is in it.
-    fn written(&mut self, c: usize) -> &[u8] {
-        if self.socket(c).is_some() { &self.payload } else { self.http.written(c) }
-    }
-
     fn send(&mut self, c: usize) -> io::Result<Sent> {
         let Some(socket) = self.socket(c) else { return self.http.send(c) };
         if socket.offer_kept() {
@@ -372,10 +363,6 @@ impl<I: Io + 'static> Transport for Messages<I> {
         }
     }
 
-    fn received(&self) -> &[u8] {
-        self.http.received()
-    }
-
     fn is_first(&self, c: usize) -> bool {
         self.http.is_first(c)
     }
@@ -384,15 +371,39 @@ impl<I: Io + 'static> Transport for Messages<I> {
         self.http.socket_of(c)
     }
 
-    fn answer_begun(&self, c: usize) -> Option<Instant> {
-        // what comes over one that is bound is no answer in pieces
-        if self.is_bound(c) { None } else { self.http.answer_begun(c) }
-    }
-
     fn sockets(&self) -> &dyn Io {
         self.http.sockets()
     }
 
+    fn counts(&self) -> Counts {
+        Counts { unclaimed: self.unclaimed, ..self.http.counts() }
+    }
+
+    fn conversations(&self) -> Option<&dyn Conversations> {
+        Some(self)
+    }
+
+    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
+        Some(self)
+    }
+
+    fn copies(&mut self) -> Option<&mut dyn Copies> {
+        Some(self)
+    }
+}
+
+impl<I: Io + 'static> Readings for Messages<I> {
+    fn received(&self) -> &[u8] {
+        self.http.received()
+    }
+
+    fn answer_begun(&self, c: usize) -> Option<Instant> {
+        // what comes over one that is bound is no answer in pieces
+        if self.is_bound(c) { None } else { self.http.answer_begun(c) }
+    }
+}
+
+impl<I: Io + 'static> Conversations for Messages<I> {
     /// A message needs a WebSocket, and nothing else goes over one.
     fn refusal(&self, c: Option<u32>, request: usize) -> Option<Refusal> {
         let is_open = c.is_some_and(|c| self.is_bound(c as usize));
@@ -438,16 +449,15 @@ impl<I: Io + 'static> Transport for Messages<I> {
         }
         is_offered
     }
+}
 
-    fn unasked(&self) -> u64 {
-        self.http.unasked()
+impl<I: Io + 'static> Copies for Messages<I> {
+    fn keep_written(&mut self) {
+        self.http.keep_written();
     }
 
-    fn uploads_cut(&self) -> u64 {
-        self.http.uploads_cut()
-    }
-
-    fn unclaimed(&self) -> u64 {
-        self.unclaimed
+    /// Of a message what is in it.
+    fn written(&mut self, c: usize) -> &[u8] {
+        if self.socket(c).is_some() { &self.payload } else { self.http.written(c) }
     }
 }

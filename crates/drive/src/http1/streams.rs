@@ -19,7 +19,9 @@ use crate::codec::ByteTransport;
 use crate::fault::{Fault, Violation};
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
-use crate::transport::{Event, EventCounts, Refusal, Sent, Setup, Transport};
+use crate::transport::{
+    Conversations, Copies, Counts, Event, EventCounts, Readings, Refusal, Sent, Setup, Transport,
+};
 
 /// The status of an answer that is an event stream.
 const STREAMING: u16 = 200;
@@ -207,14 +209,6 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         Ok(())
     }
 
-    fn keep_written(&mut self) {
-        self.http.keep_written();
-    }
-
-    fn written(&mut self, c: usize) -> &[u8] {
-        if self.stream(c).is_some() { &[] } else { self.http.written(c) }
-    }
-
     fn send(&mut self, c: usize) -> io::Result<Sent> {
         let Some(stream) = self.stream(c) else { return self.http.send(c) };
         if stream.offer_kept() {
@@ -268,10 +262,6 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         }
     }
 
-    fn received(&self) -> &[u8] {
-        self.http.received()
-    }
-
     fn is_first(&self, c: usize) -> bool {
         self.http.is_first(c)
     }
@@ -280,15 +270,41 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         self.http.socket_of(c)
     }
 
-    fn answer_begun(&self, c: usize) -> Option<Instant> {
-        // what comes over one that is bound is no answer in pieces
-        if self.is_bound(c) { None } else { self.http.answer_begun(c) }
-    }
-
     fn sockets(&self) -> &dyn Io {
         self.http.sockets()
     }
 
+    fn counts(&self) -> Counts {
+        let unseen = self.streams.iter().flatten().filter(|stream| stream.is_ended_unseen()).count() as u64;
+        let events = EventCounts { ended: self.events.ended + unseen, ..self.events };
+        Counts { events, ..self.http.counts() }
+    }
+
+    fn conversations(&self) -> Option<&dyn Conversations> {
+        Some(self)
+    }
+
+    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
+        Some(self)
+    }
+
+    fn copies(&mut self) -> Option<&mut dyn Copies> {
+        Some(self)
+    }
+}
+
+impl<I: Io + 'static> Readings for EventStreams<I> {
+    fn received(&self) -> &[u8] {
+        self.http.received()
+    }
+
+    fn answer_begun(&self, c: usize) -> Option<Instant> {
+        // what comes over one that is bound is no answer in pieces
+        if self.is_bound(c) { None } else { self.http.answer_begun(c) }
+    }
+}
+
+impl<I: Io + 'static> Conversations for EventStreams<I> {
     /// What is about events needs a stream, and nothing else goes over its connection.
     fn refusal(&self, c: Option<u32>, request: usize) -> Option<Refusal> {
         let is_open = c.is_some_and(|c| self.is_bound(c as usize));
@@ -348,17 +364,14 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
     fn heard(&self) -> u64 {
         self.events.received
     }
+}
 
-    fn unasked(&self) -> u64 {
-        self.http.unasked()
+impl<I: Io + 'static> Copies for EventStreams<I> {
+    fn keep_written(&mut self) {
+        self.http.keep_written();
     }
 
-    fn uploads_cut(&self) -> u64 {
-        self.http.uploads_cut()
-    }
-
-    fn events(&self) -> EventCounts {
-        let unseen = self.streams.iter().flatten().filter(|stream| stream.is_ended_unseen()).count() as u64;
-        EventCounts { ended: self.events.ended + unseen, ..self.events }
+    fn written(&mut self, c: usize) -> &[u8] {
+        if self.stream(c).is_some() { &[] } else { self.http.written(c) }
     }
 }

@@ -16,7 +16,7 @@ use crate::io::Io;
 use crate::jar::Jar;
 use crate::program::{Outgoing, ProgramMessage};
 use crate::stream_fault;
-use crate::transport::{Event, Sent, Transport};
+use crate::transport::{Conversations, Copies, Counts, Event, Readings, Sent, Transport};
 
 impl<I: Io + 'static> Transport for Streams<I> {
     fn open(&mut self, s: usize) -> io::Result<()> {
@@ -52,25 +52,6 @@ impl<I: Io + 'static> Transport for Streams<I> {
         };
         self.streams[s].ask(message.map_err(Fault::Unsendable)?, true, 0);
         Ok(())
-    }
-
-    /// As HTTP/1.1 would say it.
-    fn written(&mut self, s: usize) -> &[u8] {
-        self.scratch.clear();
-        if let Some((head, body)) = &self.streams[s].request {
-            let (method, path) =
-                (head.method(), head.uri().path_and_query().map_or("/", |path| path.as_str()));
-            let authority = head.uri().authority().map_or("", |authority| authority.as_str());
-            let begin = format!("{method} {path} HTTP/2\r\nhost: {authority}\r\n");
-            self.scratch.extend_from_slice(begin.as_bytes());
-            for (name, value) in head.headers() {
-                let parts = [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"];
-                parts.iter().for_each(|part| self.scratch.extend_from_slice(part));
-            }
-            self.scratch.extend_from_slice(b"\r\n");
-            self.scratch.extend_from_slice(body);
-        }
-        &self.scratch
     }
 
     fn send(&mut self, s: usize) -> io::Result<Sent> {
@@ -170,28 +151,6 @@ impl<I: Io + 'static> Transport for Streams<I> {
         }
     }
 
-    fn is_bound(&self, s: usize) -> bool {
-        self.streams[s].exchange.as_ref().is_some_and(|exchange| exchange.stays_open)
-    }
-
-    /// A stream that was left open is cancelled.
-    fn leave(&mut self, s: usize) -> bool {
-        !self.is_bound(s)
-    }
-
-    fn accept(&mut self, s: usize) -> bool {
-        let stream = &mut self.streams[s];
-        stream.reply.begin_part();
-        if let Some(exchange) = &mut stream.exchange {
-            exchange.is_awaited = false;
-        }
-        true
-    }
-
-    fn answer_begun(&self, s: usize) -> Option<Instant> {
-        self.streams[s].begun
-    }
-
     fn answer(&self, s: usize) -> &dyn Answer {
         &self.streams[s].reply
     }
@@ -212,7 +171,69 @@ impl<I: Io + 'static> Transport for Streams<I> {
         self.open
     }
 
-    fn held(&self) -> u64 {
-        self.held
+    fn counts(&self) -> Counts {
+        Counts { handshakes: self.inner.handshakes(), held: self.held, ..Counts::default() }
+    }
+
+    fn conversations(&self) -> Option<&dyn Conversations> {
+        Some(self)
+    }
+
+    fn conversations_mut(&mut self) -> Option<&mut dyn Conversations> {
+        Some(self)
+    }
+
+    fn copies(&mut self) -> Option<&mut dyn Copies> {
+        Some(self)
+    }
+}
+
+impl<I: Io + 'static> Readings for Streams<I> {
+    fn answer_begun(&self, s: usize) -> Option<Instant> {
+        self.streams[s].begun
+    }
+}
+
+impl<I: Io + 'static> Conversations for Streams<I> {
+    fn is_bound(&self, s: usize) -> bool {
+        self.streams[s].exchange.as_ref().is_some_and(|exchange| exchange.stays_open)
+    }
+
+    /// A stream that was left open is cancelled.
+    fn leave(&mut self, s: usize) -> bool {
+        !self.is_bound(s)
+    }
+
+    fn accept(&mut self, s: usize) -> bool {
+        let stream = &mut self.streams[s];
+        stream.reply.begin_part();
+        if let Some(exchange) = &mut stream.exchange {
+            exchange.is_awaited = false;
+        }
+        true
+    }
+}
+
+impl<I: Io + 'static> Copies for Streams<I> {
+    /// It is put together when it is asked for.
+    fn keep_written(&mut self) {}
+
+    /// As HTTP/1.1 would say it.
+    fn written(&mut self, s: usize) -> &[u8] {
+        self.scratch.clear();
+        if let Some((head, body)) = &self.streams[s].request {
+            let (method, path) =
+                (head.method(), head.uri().path_and_query().map_or("/", |path| path.as_str()));
+            let authority = head.uri().authority().map_or("", |authority| authority.as_str());
+            let begin = format!("{method} {path} HTTP/2\r\nhost: {authority}\r\n");
+            self.scratch.extend_from_slice(begin.as_bytes());
+            for (name, value) in head.headers() {
+                let parts = [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"];
+                parts.iter().for_each(|part| self.scratch.extend_from_slice(part));
+            }
+            self.scratch.extend_from_slice(b"\r\n");
+            self.scratch.extend_from_slice(body);
+        }
+        &self.scratch
     }
 }

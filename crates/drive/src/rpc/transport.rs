@@ -10,7 +10,7 @@ use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::io::Io;
 use crate::jar::Jar;
-use crate::transport::{Event, Sent, Transport};
+use crate::transport::{Counts, Event, Readings, Sent, Transport};
 
 impl<I: Io + 'static> Transport for CallStreams<I> {
     fn open(&mut self, s: usize) -> io::Result<()> {
@@ -131,7 +131,9 @@ impl<I: Io + 'static> Transport for CallStreams<I> {
         self.open
     }
 
-    fn held(&self) -> u64 {
-        self.held
+    fn counts(&self) -> Counts {
+        Counts { handshakes: self.inner.handshakes(), held: self.held, ..Counts::default() }
     }
 }
+
+impl<I: Io + 'static> Readings for CallStreams<I> {}

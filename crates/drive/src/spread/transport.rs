@@ -29,7 +29,7 @@ use crate::io::Io;
 use crate::io::pipeline::PipelineIo;
 use crate::jar::Jar;
 use crate::prefetch::prefetch;
-use crate::transport::{Event, Redirects, Sent, Setup, Transport};
+use crate::transport::{Counts, Event, Readings, Redirects, Sent, Setup, Transport};
 
 /// Between attempts to reach a server: the first, doubled up to the longest.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(1);
@@ -530,20 +530,6 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         Ok(Sent::Awaiting)
     }
 
-    fn reading(&self) -> Option<u64> {
-        self.inner.reading().filter(|_| !self.is_notice)
-    }
-
-    fn prefetch_upcoming(&self, nth: usize) -> Option<usize> {
-        match self.places[self.inner.prefetch_upcoming(nth)?].owner {
-            Owner::Lane(lane) => {
-                prefetch(&self.lanes[lane as usize]);
-                Some(lane as usize)
-            }
-            Owner::Nobody | Owner::Map => None,
-        }
-    }
-
     fn close(&mut self, lane: usize) {
         let closed = &mut self.lanes[lane];
         closed.closings = closed.closings.wrapping_add(1);
@@ -613,10 +599,6 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         self.inner.answer(self.lanes[lane].place)
     }
 
-    fn received(&self) -> &[u8] {
-        self.inner.received()
-    }
-
     fn is_first(&self, lane: usize) -> bool {
         lane < self.sockets
     }
@@ -633,8 +615,28 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         self.open
     }
 
-    fn redirects(&self) -> Redirects {
-        self.redirects
+    fn counts(&self) -> Counts {
+        Counts { redirects: self.redirects, ..self.inner.counts() }
+    }
+}
+
+impl<I: Io + 'static, C: Keyed> Readings for SpreadTransport<I, C> {
+    fn reading(&self) -> Option<u64> {
+        self.inner.reading().filter(|_| !self.is_notice)
+    }
+
+    fn prefetch_upcoming(&self, nth: usize) -> Option<usize> {
+        match self.places[self.inner.prefetch_upcoming(nth)?].owner {
+            Owner::Lane(lane) => {
+                prefetch(&self.lanes[lane as usize]);
+                Some(lane as usize)
+            }
+            Owner::Nobody | Owner::Map => None,
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        self.inner.received()
     }
 }
 
