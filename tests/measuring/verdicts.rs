@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use tidemark_truth::{Behaviour, Down, Fault, Freeze, Refusing, Server};
+use tidemark_truth::{Behaviour, Down, Misbehaviour, Freeze, Refusing, Server};
 
 /// Runs at the same time; each is idle most of the time.
 const AT_ONCE: usize = 4;
@@ -50,22 +50,22 @@ struct Row {
     failing: Option<f64>,
 }
 
-fn kinds() -> [Fault; 10] {
+fn kinds() -> [Misbehaviour; 10] {
     [
-        Fault::Status(500),
-        Fault::Status(404),
-        Fault::Silence,
-        Fault::HalfClose,
-        Fault::Reset,
-        Fault::ResetMidway,
-        Fault::Close,
-        Fault::HalfAnswer,
-        Fault::LengthTooLong,
-        Fault::NotHttp,
+        Misbehaviour::Status(500),
+        Misbehaviour::Status(404),
+        Misbehaviour::Silence,
+        Misbehaviour::HalfClose,
+        Misbehaviour::Reset,
+        Misbehaviour::ResetMidway,
+        Misbehaviour::Close,
+        Misbehaviour::HalfAnswer,
+        Misbehaviour::LengthTooLong,
+        Misbehaviour::NotHttp,
     ]
 }
 
-fn failing(fault: Fault, of: u32) -> Serving {
+fn failing(fault: Misbehaviour, of: u32) -> Serving {
     Serving::Behaves(Behaviour { faults: fault.of_every(1, of), ..Behaviour::default() })
 }
 
@@ -93,7 +93,7 @@ fn table() -> Vec<Row> {
         rows.push(Row { name: name.into(), serving, load, objectives, says, failing: None });
     };
     let right = || Serving::Behaves(Behaviour::default());
-    let late = || failing(Fault::Late(Duration::from_millis(60)), 1);
+    let late = || failing(Misbehaviour::Late(Duration::from_millis(60)), 1);
     for (model, load) in loads {
         other(&format!("all is well, {model}"), right(), load, &[], Pass);
         other(
@@ -151,9 +151,9 @@ fn table() -> Vec<Row> {
     other("silent over a second's edge", silent(2_300, ms(1_750)), patient, &[], Fail);
     let to_the_end: &[_] = &["-c", "4", "--for", "3s", "-T", "3s"];
     other("silent from the last moments on", silent(3_600, ever), to_the_end, &[], Fail);
-    let slow = failing(Fault::Late(Duration::from_millis(2_500)), 1);
+    let slow = failing(Misbehaviour::Late(Duration::from_millis(2_500)), 1);
     other("slower than the window is long", slow, &["-r", "40/s", "-c", "200", "-T", "30s"], &[], Invalid);
-    let slow = || failing(Fault::Late(Duration::from_millis(1_500)), 1);
+    let slow = || failing(Misbehaviour::Late(Duration::from_millis(1_500)), 1);
     let lasting: &[_] = &["-r", "40/s", "-c", "200", "-T", "30s", "--for", "6s"];
     other("slower than a half of a window is long", slow(), lasting, &["errors = 0"], Pass);
     let few: &[_] = &["-r", "20/s"];
@@ -161,11 +161,11 @@ fn table() -> Vec<Row> {
     other("too few, and slower than the bound", late(), few, &["p99.9 < 20ms"], Fail);
     other("few, by its slowest", right(), few, &["max < 10s"], Pass);
     let allowed: &[_] = &["errors < 50%", "p50 < 10s"];
-    other("allowed to fail, and so not achieved", failing(Fault::Silence, 4), OPEN, allowed, Pass);
+    other("allowed to fail, and so not achieved", failing(Misbehaviour::Silence, 4), OPEN, allowed, Pass);
     // users of whom all but those of a few requests hang
     let hung: &[_] = &["-c", "8", "-T", "6s", "--for", "5s"];
-    other(HANG, failing(Fault::Silence, 400), hung, &[], Fail);
-    other(NOTHING_DUE, failing(Fault::Silence, 1), &["-c", "2", "-T", "3s"], &[], Fail);
+    other(HANG, failing(Misbehaviour::Silence, 400), hung, &[], Fail);
+    other(NOTHING_DUE, failing(Misbehaviour::Silence, 1), &["-c", "2", "-T", "3s"], &[], Fail);
     rows
 }
 

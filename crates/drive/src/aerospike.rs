@@ -16,7 +16,7 @@ use tidemark_wire::aerospike::{
 
 use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded, byte_transport};
-use crate::fault::Violation;
+use crate::failure::Violation;
 use crate::io::Io;
 use crate::jar::Jar;
 use crate::store_status::{CONFLICT, NO_CONTENT, OK, SERVER_ERROR};

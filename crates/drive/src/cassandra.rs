@@ -14,7 +14,7 @@ use tidemark_wire::cql::{Columns, CqlError, Kind, ReplyDecoder, ReplyLimits, Typ
 use self::beginning::Beginning;
 use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded, byte_transport};
-use crate::fault::Violation;
+use crate::failure::Violation;
 use crate::greeted::{GreetedIo, converse};
 use crate::io::Io;
 use crate::jar::Jar;

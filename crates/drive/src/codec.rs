@@ -10,7 +10,7 @@ use tidemark_record::Outcome;
 use tidemark_scenario::{Context, Unmet};
 
 use crate::answer::Answer;
-use crate::fault::{Fault, Violation};
+use crate::failure::{Failure, Violation};
 use crate::io::pipeline::PipelineIo;
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
@@ -88,8 +88,8 @@ pub(crate) trait Codec {
         _request: &ProgramRequest,
         _cookies: (&Jar, i64),
         _out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
-        Err(Fault::Unsendable("a program's requests go over HTTP".into()))
+    ) -> Result<(), Failure> {
+        Err(Failure::Unsendable("a program's requests go over HTTP".into()))
     }
     /// What is to be sent behind what was written, where that is read from files.
     fn upload(&mut self) -> Option<Upload> {
@@ -229,7 +229,7 @@ impl<I: Io, C: Codec> ByteTransport<I, C> {
             back_end::Event::Opened => Event::Opened,
             back_end::Event::Received { closing } if is_awaited => match self.read(c, closing) {
                 Ok(keeps_open) => Event::Answered { keeps_open: keeps_open? },
-                Err(violation) => Event::Wrong(Fault::Protocol(violation)),
+                Err(violation) => Event::Wrong(Failure::Protocol(violation)),
             },
             back_end::Event::Taken => return self.go_on(c),
             back_end::Event::Ended if is_awaited => self.finish(c),
@@ -333,11 +333,11 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         self.io.open(c)
     }
 
-    fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
+    fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Failure> {
         let (request, out) = (&self.requests[request], self.io.output(c));
         let begin = out.len();
         let connection = &mut self.connections[c];
-        connection.codec.write(request, cx, jar, out, &mut self.scratch).map_err(Fault::Unmet)?;
+        connection.codec.write(request, cx, jar, out, &mut self.scratch).map_err(Failure::Unmet)?;
         let upload = connection.codec.upload().filter(|upload| !upload.is_over());
         (connection.has_upload, connection.is_begun) = (upload.is_some(), false);
         if upload.is_some() {
@@ -347,10 +347,10 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
         Ok(())
     }
 
-    fn write_made(&mut self, c: usize, outgoing: &Outgoing, jar: &Jar, now_s: i64) -> Result<(), Fault> {
+    fn write_made(&mut self, c: usize, outgoing: &Outgoing, jar: &Jar, now_s: i64) -> Result<(), Failure> {
         let Some(frame) = self.requests.last() else { return Ok(()) };
         let Outgoing::Request(request @ ProgramRequest { stays_open: false, .. }) = outgoing else {
-            return Err(Fault::Unsendable("a stream that stays open needs HTTP/2".into()));
+            return Err(Failure::Unsendable("a stream that stays open needs HTTP/2".into()));
         };
         let (connection, out) = (&mut self.connections[c], self.io.output(c));
         let begin = out.len();
@@ -396,7 +396,7 @@ impl<I: Io + 'static, C: Codec> Transport for ByteTransport<I, C> {
                     match self.read(c, closing) {
                         Ok(Some(keeps_open)) => return Some((c, Event::Answered { keeps_open })),
                         Ok(None) => {}
-                        Err(violation) => return Some((c, Event::Wrong(Fault::Protocol(violation)))),
+                        Err(violation) => return Some((c, Event::Wrong(Failure::Protocol(violation)))),
                     }
                 }
                 event => {
@@ -480,7 +480,7 @@ impl<I: Io + 'static, C: Codec> Conversations for ByteTransport<I, C> {
     fn refusal(&self, c: Option<u32>, request: usize) -> Option<Refusal> {
         match self.lacks(c, request)? {
             Lost::Refused(words) => {
-                Some(Refusal { fault: Fault::Other(Outcome::Reset, words.into()), ends_session: false })
+                Some(Refusal { failure: Failure::Other(Outcome::Reset, words.into()), ends_session: false })
             }
             Lost::Needless => None,
         }

@@ -2,7 +2,7 @@
 
 use crate::connection::ConnectionState;
 use crate::exchange::Placed;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::request::Prepared;
 use crate::session::SessionState;
 use crate::thread::Thread;
@@ -24,7 +24,7 @@ impl Thread<'_> {
             Err(error) => {
                 self.close(c);
                 self.pools.get(c).refused(now_ns);
-                Placed::failed(Fault::Connect(error))
+                Placed::failed(Failure::Connect(error))
             }
         }
     }
@@ -143,7 +143,7 @@ impl Thread<'_> {
 
     fn make_ahead_to(&mut self, target: usize, now_ns: u64) {
         while let Some(c) = self.ahead[target].overdue(now_ns) {
-            self.not_made(c, &Fault::ConnectTimeout, now_ns);
+            self.not_made(c, &Failure::ConnectTimeout, now_ns);
         }
         while let Some(c) = self.ahead[target].next(self.pools.to(target), now_ns) {
             match self.transport.open(c) {
@@ -151,7 +151,7 @@ impl Thread<'_> {
                     self.pools.get(c).state = ConnectionState::Connecting;
                     self.ahead[target].began(c, now_ns.saturating_add(self.bounds.connect_timeout_ns));
                 }
-                Err(error) => return self.not_made(c, &Fault::Connect(error), now_ns),
+                Err(error) => return self.not_made(c, &Failure::Connect(error), now_ns),
             }
         }
     }
@@ -178,16 +178,16 @@ impl Thread<'_> {
     }
 
     /// One could not be made. No request has failed by that: it is an example, and tried again later.
-    pub fn not_made(&mut self, c: usize, fault: &Fault, now_ns: u64) {
+    pub fn not_made(&mut self, c: usize, failure: &Failure, now_ns: u64) {
         self.over_ahead(c);
         self.close(c);
-        match fault {
-            Fault::ConnectTimeout => self.pools.get(c).timed_out(now_ns),
+        match failure {
+            Failure::ConnectTimeout => self.pools.get(c).timed_out(now_ns),
             _ => self.pools.get(c).refused(now_ns),
         }
-        let (label, outcome) = (self.label_to(self.pools.target_of(c)), fault.outcome());
+        let (label, outcome) = (self.label_to(self.pools.target_of(c)), failure.outcome());
         if self.recorder.wants_example(label, outcome) {
-            let detail = format!("{fault} (a connection that was to be there before it was needed)");
+            let detail = format!("{failure} (a connection that was to be there before it was needed)");
             self.recorder.example(now_ns, label, outcome, detail);
         }
         self.release(c as u32, now_ns);

@@ -9,7 +9,7 @@ use crate::answer::Variables;
 use crate::arrivals::{Again, Ended};
 use crate::clock::MILLISECOND_NS;
 use crate::connection::ConnectionState;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::prefetch::prefetch;
 use crate::program::Asked;
 use crate::record::Recorder;
@@ -18,7 +18,7 @@ use crate::session::{Environment, OPS_PER_TURN, OPS_UNTIMED, Session, SessionSta
 use crate::thread::{Flow, Thread};
 use crate::timers::Alarm;
 use crate::transport::{Event, Sent};
-use crate::{keys, ledger, stream_fault};
+use crate::{keys, ledger, stream_failure};
 
 /// A closed user whose session made no request begins the next one not before this; it must not keep the thread busy
 /// with nothing.
@@ -53,20 +53,20 @@ pub(crate) enum Placed {
         work_ns: u64,
     },
     /// In a box: what nearly always is something else is so returned in registers.
-    Failed(Box<Fault>),
+    Failed(Box<Failure>),
     Dropped,
 }
 
 impl Placed {
-    pub fn failed(fault: Fault) -> Placed {
-        Placed::Failed(fault.into())
+    pub fn failed(failure: Failure) -> Placed {
+        Placed::Failed(failure.into())
     }
 
     /// Whether it is over already, without anything that bounds how soon the next one is.
     fn is_over_unsent(&self) -> bool {
         match self {
             Placed::Done { .. } => true,
-            Placed::Failed(fault) => fault.is_of_writing(),
+            Placed::Failed(failure) => failure.is_of_writing(),
             Placed::UnderWay | Placed::Dropped => false,
         }
     }
@@ -265,7 +265,7 @@ impl Thread<'_> {
             if !session.is_hop {
                 self.left(s, now_ns);
             }
-            return Placed::failed(Fault::Timeout);
+            return Placed::failed(Failure::Timeout);
         }
         if self.flow.binds
             && session.of_program().is_none()
@@ -275,7 +275,7 @@ impl Thread<'_> {
             if refusal.ends_session {
                 self.flow.sessions[s].finish();
             }
-            return Placed::failed(refusal.fault);
+            return Placed::failed(refusal.failure);
         }
         if session.connection.is_none() {
             let session = &mut self.flow.sessions[s];
@@ -310,7 +310,7 @@ impl Thread<'_> {
     }
 
     /// Makes ready what a session's request does with a number, and enters its write, where that is one that is entered.
-    pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Fault> {
+    pub fn enter(&mut self, s: usize, now_ns: u64) -> Result<(), Failure> {
         let session = &mut self.flow.sessions[s];
         if let Some(step) = &self.prepared[session.request as usize].key {
             keys::begin(step, self.shared, session)?;
@@ -332,7 +332,7 @@ impl Thread<'_> {
             let held = &mut self.flow.scratch.held;
             if !held.write(self.shared, &mut session.slots[usize::from(*slot)], |slot| slot.set_text(text)).1
             {
-                return Err(Fault::NoRoom);
+                return Err(Failure::NoRoom);
             }
         }
         Ok(())
@@ -373,10 +373,10 @@ impl Thread<'_> {
         let is_hop = session.is_hop;
         if self.prepared[session.request as usize].is_entered
             && !is_hop
-            && let Err(fault) = self.enter(s, now_ns)
+            && let Err(failure) = self.enter(s, now_ns)
         {
             self.withdraw(s, was_entered);
-            return Placed::failed(fault);
+            return Placed::failed(failure);
         }
         let session = &mut self.flow.sessions[s];
         let mut environment = Environment {
@@ -389,9 +389,9 @@ impl Thread<'_> {
             None => self.transport.write(c, session.sends.into(), &mut cx, session.jar()),
             Some(made) => self.transport.write_made(c, made, session.jar(), cx.epoch_ms / 1_000),
         };
-        if let Err(fault) = written {
+        if let Err(failure) = written {
             self.withdraw(s, was_entered);
-            return Placed::failed(fault);
+            return Placed::failed(failure);
         }
         if let Some(witness) = &mut self.witness {
             let variables =
@@ -412,7 +412,7 @@ impl Thread<'_> {
             }
             Err(error) => {
                 self.close(c);
-                return Placed::failed(Fault::Broken(error));
+                return Placed::failed(Failure::Broken(error));
             }
         };
         connection.exchanging = true;
@@ -443,7 +443,7 @@ impl Thread<'_> {
         }
         match judged {
             Ok(()) => Placed::Done { end_ns, work_ns },
-            Err(flaw) => Placed::failed(Fault::Flawed(flaw)),
+            Err(flaw) => Placed::failed(Failure::Flawed(flaw)),
         }
     }
 
@@ -453,7 +453,7 @@ impl Thread<'_> {
         if self.is_bound(c) {
             return false;
         }
-        if !stream_fault::is_untaken(error) {
+        if !stream_failure::is_untaken(error) {
             return !self.pools.get(c).fresh;
         }
         let resends = &mut self.flow.sessions[s].cold_or_new().resends;
@@ -493,7 +493,7 @@ impl Thread<'_> {
     /// The same of what is over already.
     fn settle_at_once(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
         // what was never sent keeps nobody from beginning again and again
-        self.flow.sessions[s].requested |= !matches!(&placed, Placed::Failed(fault) if fault.is_of_writing());
+        self.flow.sessions[s].requested |= !matches!(&placed, Placed::Failed(failure) if failure.is_of_writing());
         match placed {
             Placed::UnderWay => false,
             Placed::Done { end_ns, work_ns } => {
@@ -501,8 +501,8 @@ impl Thread<'_> {
                 self.flow.sessions[s].worked(work_ns);
                 true
             }
-            Placed::Failed(fault) => {
-                self.fail(s, *fault, now_ns);
+            Placed::Failed(failure) => {
+                self.fail(s, *failure, now_ns);
                 true
             }
             Placed::Dropped => {
@@ -606,11 +606,11 @@ impl Thread<'_> {
 
     /// A request has had its time, or its connection has.
     pub fn on_timeout(&mut self, s: usize, now_ns: u64) {
-        let fault = match self.flow.sessions[s].state {
+        let failure = match self.flow.sessions[s].state {
             SessionState::Waiting => {
                 self.flow.queue.leave(s, &mut self.flow.sessions);
                 self.flow.sessions[s].queued_until(now_ns);
-                Fault::NoConnection(Outcome::Timeout)
+                Failure::NoConnection(Outcome::Timeout)
             }
             SessionState::BackingOff => {
                 self.timers.clear(s, Alarm::Wake);
@@ -618,46 +618,46 @@ impl Thread<'_> {
                 let was_untaken = session.cold_mut().is_some_and(|cold| cold.resends > 0);
                 let connection = session.connection.map(|c| c as usize);
                 match connection.is_some_and(|c| self.pools.get(c).was_refused) {
-                    _ if was_untaken => Fault::Other(Outcome::Reset, UNTAKEN.into()),
-                    true => Fault::BackingOff,
-                    false => Fault::ConnectTimeout,
+                    _ if was_untaken => Failure::Other(Outcome::Reset, UNTAKEN.into()),
+                    true => Failure::BackingOff,
+                    false => Failure::ConnectTimeout,
                 }
             }
             SessionState::Connecting => {
                 self.drop_connection(s, now_ns);
-                Fault::ConnectTimeout
+                Failure::ConnectTimeout
             }
             SessionState::Exchanging => {
-                let fault = self.timed_out(s);
+                let failure = self.timed_out(s);
                 self.drop_connection(s, now_ns);
-                fault
+                failure
             }
             SessionState::Free | SessionState::Parked | SessionState::Thinking | SessionState::Granted => {
                 return;
             }
         };
-        self.fail(s, fault, now_ns);
+        self.fail(s, failure, now_ns);
         self.run_session(s, now_ns);
     }
 
     /// That no answer came to what was sent, and what did.
-    fn timed_out(&self, s: usize) -> Fault {
+    fn timed_out(&self, s: usize) -> Failure {
         let connection = self.flow.sessions[s].connection;
         let instead = connection.and_then(|c| self.transport.conversations()?.instead(c as usize));
-        instead.map_or(Fault::Timeout, |came| Fault::Other(Outcome::Timeout, came.into()))
+        instead.map_or(Failure::Timeout, |came| Failure::Other(Outcome::Timeout, came.into()))
     }
 
     /// The run is over and the request is not.
     pub fn give_up(&mut self, s: usize, now_ns: u64) {
-        let fault = if self.flow.sessions[s].state == SessionState::Waiting {
+        let failure = if self.flow.sessions[s].state == SessionState::Waiting {
             self.flow.queue.leave(s, &mut self.flow.sessions);
             self.flow.sessions[s].queued_until(now_ns);
-            Fault::NoConnection(Outcome::Unfinished)
+            Failure::NoConnection(Outcome::Unfinished)
         } else {
             self.drop_connection(s, now_ns);
-            Fault::CutOff
+            Failure::CutOff
         };
-        self.fail(s, fault, now_ns);
+        self.fail(s, failure, now_ns);
     }
 
     /// A connection has brought an answer: what happens most, and is not moved about as [other events](Self::on_event) are.
@@ -695,28 +695,28 @@ impl Thread<'_> {
                 self.conclude(s, c, Ok(()), now_ns);
                 self.run_session(s, now_ns);
             }
-            (Event::Refused(fault), Some(s)) if connection.exchanging => self.refused(s, c, fault, now_ns),
-            (Event::Wrong(fault), Some(s)) if connection.exchanging => self.broke(s, c, fault, now_ns),
+            (Event::Refused(failure), Some(s)) if connection.exchanging => self.refused(s, c, failure, now_ns),
+            (Event::Wrong(failure), Some(s)) if connection.exchanging => self.broke(s, c, failure, now_ns),
             (Event::Ended { within }, Some(s)) if connection.exchanging => {
-                let fault = if within { Fault::ClosedWithin } else { Fault::ClosedBefore };
-                self.broke(s, c, fault, now_ns);
+                let failure = if within { Failure::ClosedWithin } else { Failure::ClosedBefore };
+                self.broke(s, c, failure, now_ns);
             }
             (Event::Unsent(error), Some(s)) if connection.exchanging => self.unsent(s, c, error, now_ns),
             (Event::Failed(error), Some(s)) if connection.state == ConnectionState::Connecting => {
                 connection.refused(now_ns);
-                self.broke(s, c, Fault::Connect(error), now_ns);
+                self.broke(s, c, Failure::Connect(error), now_ns);
             }
             (Event::Failed(error), Some(s)) if connection.exchanging => {
-                self.broke(s, c, Fault::Broken(error), now_ns);
+                self.broke(s, c, Failure::Broken(error), now_ns);
             }
             (Event::Opened, None) if connection.state == ConnectionState::Connecting => {
                 self.made_ahead(c, now_ns)
             }
             (Event::Failed(error), None) if connection.state == ConnectionState::Connecting => {
-                self.not_made(c, &Fault::Connect(error), now_ns);
+                self.not_made(c, &Failure::Connect(error), now_ns);
             }
             (_, None) if connection.state == ConnectionState::Connecting => {
-                self.not_made(c, &Fault::ClosedBefore, now_ns);
+                self.not_made(c, &Failure::ClosedBefore, now_ns);
             }
             (Event::Lost, Some(s)) => self.lose(s, c, now_ns),
             // Closed while nothing was under way, or bytes that nobody asked for: it is of no more use.
@@ -789,9 +789,9 @@ impl Thread<'_> {
     /// As where [`Transport::send`](crate::transport::Transport::send) itself says that nothing was taken.
     fn unsent(&mut self, s: usize, c: usize, error: std::io::Error, now_ns: u64) {
         if !self.may_go_again(s, c, &error) {
-            return self.broke(s, c, Fault::Broken(error), now_ns);
+            return self.broke(s, c, Failure::Broken(error), now_ns);
         }
-        self.flow.sent_again += u64::from(stream_fault::is_untaken(&error));
+        self.flow.sent_again += u64::from(stream_failure::is_untaken(&error));
         if !self.flow.sessions[s].is_hop {
             self.flow.sessions[s].set_sent(None);
         }
@@ -801,9 +801,9 @@ impl Thread<'_> {
         }
     }
 
-    fn broke(&mut self, s: usize, c: usize, fault: Fault, now_ns: u64) {
+    fn broke(&mut self, s: usize, c: usize, failure: Failure, now_ns: u64) {
         self.close(c);
-        self.fail(s, fault, now_ns);
+        self.fail(s, failure, now_ns);
         self.run_session(s, now_ns);
     }
 }

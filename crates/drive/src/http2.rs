@@ -11,7 +11,7 @@
 
 mod answer;
 mod bell;
-mod fault;
+mod failure;
 mod greet;
 mod link;
 mod pipe;
@@ -29,9 +29,9 @@ use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Ask, Limits};
 
 use crate::error::DriveError;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::io::{self as back_end, Io};
-use crate::stream_fault;
+use crate::stream_failure;
 use crate::transport::{Client, Event, Sent, Setup, Transport};
 use bell::{Rung, bells};
 use greet::greet;
@@ -225,9 +225,9 @@ impl<I: Io> Streams<I> {
                 self.woken.push_back(s as u32);
             }
             Err(error) => {
-                let event = match fault::was_not_taken(&error) {
-                    true => Event::Unsent(fault::untaken(&error)),
-                    false => Event::Failed(fault::told(error)),
+                let event = match failure::was_not_taken(&error) {
+                    true => Event::Unsent(failure::untaken(&error)),
+                    false => Event::Failed(failure::told(error)),
                 };
                 self.notices.push_back((s as u32, event, false));
             }
@@ -240,7 +240,7 @@ impl<I: Io> Streams<I> {
         let stream = &mut self.streams[s];
         let Some(exchange) = &mut stream.exchange else { return Err(ErrorKind::NotConnected.into()) };
         if let Some(upload) = exchange.upload.as_mut().filter(|_| piece.ends || !piece.data.is_empty()) {
-            upload.send_data(piece.data, piece.ends).map_err(fault::told)?;
+            upload.send_data(piece.data, piece.ends).map_err(failure::told)?;
         }
         if piece.ends {
             exchange.upload = None;
@@ -286,17 +286,17 @@ impl<I: Io> Streams<I> {
             }
             // The stream goes on until it is closed, which cancels it.
             Poll::Ready(Err(Unanswered::Violation(violation))) => {
-                return Some(Event::Wrong(Fault::Protocol(violation)));
+                return Some(Event::Wrong(Failure::Protocol(violation)));
             }
-            Poll::Ready(Err(Unanswered::Error(error))) if fault::was_not_taken(&error) => {
+            Poll::Ready(Err(Unanswered::Error(error))) if failure::was_not_taken(&error) => {
                 match exchange.is_taken() {
                     // It was taken, whatever the server says now: sent again, it would be done twice.
-                    true => Event::Failed(fault::left_within(&error)),
-                    false => Event::Unsent(fault::untaken(&error)),
+                    true => Event::Failed(failure::left_within(&error)),
+                    false => Event::Unsent(failure::untaken(&error)),
                 }
             }
             Poll::Ready(Err(Unanswered::Error(_))) if link.loss.is_some() => Event::Failed(link.lost()),
-            Poll::Ready(Err(Unanswered::Error(error))) => Event::Failed(fault::told(error)),
+            Poll::Ready(Err(Unanswered::Error(error))) => Event::Failed(failure::told(error)),
             Poll::Ready(Ok(Came::Part)) => return Some(Event::Offered),
             Poll::Ready(Ok(Came::Whole)) => Event::Answered { keeps_open: link.state == LinkState::Open },
         };
@@ -311,7 +311,7 @@ impl<I: Io> Streams<I> {
             back_end::Event::Opened => {
                 let cx = &mut Context::from_waker(&self.link_bells[l]);
                 if let Err(error) = self.links[l].begin(self.each, cx) {
-                    return self.lose(l, fault::told(error));
+                    return self.lose(l, failure::told(error));
                 }
                 self.open += 1;
                 let attached = self.links[l].attached.iter().enumerate();
@@ -323,7 +323,7 @@ impl<I: Io> Streams<I> {
                 link.receptions += 1;
                 if !link.watch.look(self.inner.received()) {
                     let words = "the answer has a pseudo-header that only requests have";
-                    return self.lose(l, stream_fault::violation(words));
+                    return self.lose(l, stream_failure::violation(words));
                 }
                 link.pipe.0.borrow_mut().feed(self.inner.received());
                 self.poll(l);
@@ -352,7 +352,7 @@ impl<I: Io> Streams<I> {
         let all: usize = self.links.iter().map(unread).sum();
         if own > UNREAD_BYTES_EACH || all > UNREAD_BYTES_ALL {
             let words = "the server sends on and on, and does not read what it is sent";
-            self.lose(l, stream_fault::violation(words));
+            self.lose(l, stream_failure::violation(words));
         }
     }
 
@@ -365,9 +365,9 @@ impl<I: Io> Streams<I> {
             Some(Err(error)) if error.is_io() => {
                 self.lose(l, error.into_io().unwrap_or_else(ended));
             }
-            Some(Err(error)) => self.lose(l, fault::told(error)),
+            Some(Err(error)) => self.lose(l, failure::told(error)),
             None if link.state == LinkState::Open && link.is_going_away(cx) => {
-                self.retire(l, &fault::unsent());
+                self.retire(l, &failure::unsent());
             }
             None => {}
         }
@@ -387,7 +387,7 @@ impl<I: Io> Streams<I> {
             }
         }
         for s in std::mem::take(&mut link.held) {
-            self.notices.push_back((s, Event::Unsent(stream_fault::again(why)), false));
+            self.notices.push_back((s, Event::Unsent(stream_failure::again(why)), false));
         }
     }
 
@@ -406,8 +406,8 @@ impl<I: Io> Streams<I> {
                     continue;
                 }
                 // nothing of it was sent
-                None if held.contains(s) => Event::Unsent(stream_fault::again(&why)),
-                None if was == LinkState::Connecting => Event::Failed(stream_fault::again(&why)),
+                None if held.contains(s) => Event::Unsent(stream_failure::again(&why)),
+                None if was == LinkState::Connecting => Event::Failed(stream_failure::again(&why)),
                 None => Event::Ended { within: false },
             };
             self.notices.push_back((*s, event, false));
@@ -480,7 +480,7 @@ impl<I: Io> Streams<I> {
         let cx = &mut Context::from_waker(&self.link_bells[l]);
         match self.links[l].poll(cx) {
             Some(Ok(())) => self.lose(l, ended()),
-            Some(Err(error)) => self.lose(l, fault::told(error)),
+            Some(Err(error)) => self.lose(l, failure::told(error)),
             None => {}
         }
     }

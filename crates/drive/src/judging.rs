@@ -4,7 +4,7 @@ use tidemark_record::Outcome;
 use tidemark_scenario::plan::{Follow, Op};
 
 use crate::answer::{Flaw, Variables, Wrote};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::held_values::no_room;
 use crate::io::Timestamps;
 use crate::keys;
@@ -185,7 +185,7 @@ impl Thread<'_> {
     }
 
     /// The answer says where else to ask: the step's next request goes there, if it can be followed.
-    fn hop(&mut self, s: usize, c: usize, keep: bool, followed: Result<(), Fault>, now_ns: u64) {
+    fn hop(&mut self, s: usize, c: usize, keep: bool, followed: Result<(), Failure>, now_ns: u64) {
         match &mut self.witness {
             Some(witness) if followed.is_ok() => {
                 let answer = self.transport.answer(c);
@@ -199,17 +199,17 @@ impl Thread<'_> {
         }
         match followed {
             Ok(()) => self.go_on(s, now_ns),
-            Err(fault) => {
+            Err(failure) => {
                 let session = &self.flow.sessions[s];
                 self.recorder.answered(self.transport.answer(c).status(), session.due_ns);
-                self.fail(s, fault, now_ns);
+                self.fail(s, failure, now_ns);
                 self.run_session(s, now_ns);
             }
         }
     }
 
     /// The answer is whole, and refuses what the connection was to become.
-    pub fn refused(&mut self, s: usize, c: usize, fault: Fault, now_ns: u64) {
+    pub fn refused(&mut self, s: usize, c: usize, failure: Failure, now_ns: u64) {
         self.count_decoded(s, c);
         let end_ns = self.read(s, now_ns);
         let is_late = end_ns > self.flow.sessions[s].deadline_ns;
@@ -220,7 +220,7 @@ impl Thread<'_> {
             self.tell_answer(s, c, Some(Flaw::Status));
         }
         self.close(c);
-        self.fail(s, if is_late { Fault::Timeout } else { fault }, end_ns);
+        self.fail(s, if is_late { Failure::Timeout } else { failure }, end_ns);
         self.run_session(s, now_ns);
     }
 
@@ -247,31 +247,31 @@ impl Thread<'_> {
             self.close(c);
         }
         match judged {
-            _ if is_late => self.fail(s, Fault::Timeout, end_ns),
+            _ if is_late => self.fail(s, Failure::Timeout, end_ns),
             Ok(()) => self.write_down(s, Outcome::Ok, end_ns),
-            Err(flaw) => self.fail(s, Fault::Flawed(flaw), end_ns),
+            Err(flaw) => self.fail(s, Failure::Flawed(flaw), end_ns),
         }
     }
 
     /// A request failed: it is written down, and what it should have brought is missing.
-    pub fn fail(&mut self, s: usize, fault: Fault, now_ns: u64) {
+    pub fn fail(&mut self, s: usize, failure: Failure, now_ns: u64) {
         self.cut(now_ns);
         let session = &mut self.flow.sessions[s];
         let request = &self.prepared[session.request as usize];
-        let outcome = fault.outcome();
+        let outcome = failure.outcome();
         let wants_example = self.recorder.wants_example(request.label, outcome);
         let is_seen = self.witness.as_ref().is_some_and(|witness| witness.wants_words(s));
         if wants_example || is_seen {
             let names = &self.kinds[session.kind()].slot_names;
-            let detail = match (&fault, session.connection) {
-                (Fault::Flawed(flaw), Some(c)) => {
+            let detail = match (&failure, session.connection) {
+                (Failure::Flawed(flaw), Some(c)) => {
                     let answer = self.transport.answer(c as usize);
                     let variables = Variables { slots: &session.slots, names };
                     let scratch = &self.flow.scratch;
                     request.probe.describe(*flaw, answer, self.transport.received(), variables, scratch)
                 }
-                (Fault::Unmet(unmet), _) => unmet.describe(names),
-                _ => fault.to_string(),
+                (Failure::Unmet(unmet), _) => unmet.describe(names),
+                _ => failure.to_string(),
             };
             if let Some(witness) = &mut self.witness {
                 witness.failed(s, &detail);
@@ -284,7 +284,7 @@ impl Thread<'_> {
         }
         if let Some(program) = &mut self.program
             && session.of_program().is_some()
-            && !matches!(fault, Fault::Flawed(_))
+            && !matches!(failure, Failure::Flawed(_))
         {
             program.failed(s as u32, outcome);
         }
@@ -325,15 +325,15 @@ impl Thread<'_> {
     /// it, at this time, as a request by itself.
     pub fn lose(&mut self, s: usize, c: usize, now_ns: u64) {
         let lost = self.transport.conversations().and_then(|conversations| conversations.lost(c));
-        let Some((request, fault)) = lost else { return };
+        let Some((request, failure)) = lost else { return };
         self.cut(now_ns);
-        let (label, outcome) = (self.prepared[request].label, fault.outcome());
+        let (label, outcome) = (self.prepared[request].label, failure.outcome());
         self.recorder.offered(label, now_ns);
         if self.recorder.wants_example(label, outcome) {
             let session = &self.flow.sessions[s];
             let variables =
                 Variables { slots: &session.slots, names: &self.kinds[session.kind()].slot_names };
-            let detail = self.flow.secrets.masked(fault.to_string(), variables);
+            let detail = self.flow.secrets.masked(failure.to_string(), variables);
             self.recorder.example(now_ns, label, outcome, detail);
         }
         let times = Times { due_ns: now_ns, sent_ns: None, end_ns: now_ns, own_ns: 0 };

@@ -6,7 +6,7 @@ use tidemark_scenario::template::Part;
 use tidemark_scenario::{Context, Plan, Template, Unmet};
 
 use crate::answer::Scratch;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::record::Recorder;
 use crate::session::{Environment, Session};
 
@@ -69,7 +69,7 @@ pub(crate) fn enter(
     session: &mut Session,
     environment: &mut Environment<'_>,
     scratch: &mut Scratch,
-) -> Result<(), Fault> {
+) -> Result<(), Failure> {
     if session.entered().is_some() {
         return Ok(());
     }
@@ -82,7 +82,7 @@ pub(crate) fn enter(
     }
     session.cold_or_new().entered = Some(entry.number);
     let slot = &mut session.slots[ledger.slot as usize];
-    if held.put(environment.shared, slot, content) { Ok(()) } else { Err(Fault::NoRoom) }
+    if held.put(environment.shared, slot, content) { Ok(()) } else { Err(Failure::NoRoom) }
 }
 
 #[cfg(test)]
@@ -137,8 +137,8 @@ mod tests {
         let mut recorder = Recorder::new(0, 1, 0, (0, 1_000), None);
         let ledger = plan.entered().next().unwrap().1;
         let entered = enter(ledger, 1, &mut recorder, &mut session, &mut environment, &mut scratch);
-        assert!(matches!(entered, Err(Fault::NoRoom)), "{entered:?}");
-        let told = Fault::NoRoom.to_string();
+        assert!(matches!(entered, Err(Failure::NoRoom)), "{entered:?}");
+        let told = Failure::NoRoom.to_string();
         assert!(
             told.starts_with("no room for its value: the variables of all users hold 2GiB already"),
             "{told}"

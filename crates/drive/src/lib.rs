@@ -118,7 +118,7 @@ mod cookies;
 mod drive;
 mod error;
 mod exchange;
-mod fault;
+mod failure;
 mod greeted;
 mod groups;
 mod held_rows;
@@ -154,7 +154,7 @@ mod several;
 mod slowest;
 mod spread;
 mod store_status;
-mod stream_fault;
+mod stream_failure;
 mod target;
 #[cfg(test)]
 mod testing;

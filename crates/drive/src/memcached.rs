@@ -11,7 +11,7 @@ use tidemark_wire::memcached::{
 
 use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded, byte_transport};
-use crate::fault::Violation;
+use crate::failure::Violation;
 use crate::io::Io;
 use crate::jar::Jar;
 use crate::spread::{Keyed, Spread, spread_transport};

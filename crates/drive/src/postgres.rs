@@ -15,7 +15,7 @@ use tidemark_wire::postgres::{Columns, Kind, PostgresError, ReplyDecoder, ReplyL
 use self::beginning::Beginning;
 use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded, Lost, byte_transport};
-use crate::fault::Violation;
+use crate::failure::Violation;
 use crate::greeted::{GreetedIo, converse};
 use crate::io::Io;
 use crate::jar::Jar;

@@ -19,7 +19,7 @@ use crate::answer::{Answer, FIRST_WRONG_STATUS, Flaw, Scratch};
 use crate::clock::nanoseconds;
 use crate::error::DriveError;
 use crate::exchange::Placed;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::protocol::Protocol;
 use crate::target::Target;
 use crate::thread::Thread;
@@ -306,7 +306,7 @@ impl Thread<'_> {
         self.fall_due(s, index as u16, nanoseconds(timeout), now_ns);
         self.flow.sessions[s].cold_or_new().of_program = Some(outgoing.into());
         match flaw {
-            Some(words) => Placed::failed(Fault::Unsendable(words)),
+            Some(words) => Placed::failed(Failure::Unsendable(words)),
             None => self.place(s, now_ns),
         }
     }

@@ -8,7 +8,7 @@ use tidemark_scenario::plan::Follow;
 use tidemark_wire::http1::{Origin, is_relative, resolve_location};
 
 use crate::answer::{Answer, shown};
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::thread::Thread;
 
 /// The status that makes a GET of whatever was asked.
@@ -78,7 +78,7 @@ pub(crate) fn locate(
 impl Thread<'_> {
     /// Makes a session's answer, where it is a redirect that its step follows, into the step's next request, which is to
     /// go; why it cannot be followed, if so. None where the answer is the last.
-    pub fn follow(&mut self, s: usize, c: usize) -> Option<Result<(), Fault>> {
+    pub fn follow(&mut self, s: usize, c: usize) -> Option<Result<(), Failure>> {
         let session = &mut self.flow.sessions[s];
         let follow = self.prepared[session.request as usize].follow.as_ref()?;
         let answer = self.transport.answer(c);
@@ -88,7 +88,7 @@ impl Thread<'_> {
         let location = answer.header(Follow::LOCATION_HEADER).filter(leads)?;
         let fail = |why: &str| {
             let words = format!("status {status}: {}: {why}", shown(location));
-            Some(Err(Fault::Other(Outcome::Status, words.into())))
+            Some(Err(Failure::Other(Outcome::Status, words.into())))
         };
         if session.hops() == follow.most {
             return fail(&format!("one redirect more than `follow: {}` allows", follow.most));
@@ -116,7 +116,7 @@ impl Thread<'_> {
         (session.sends, session.is_hop) = (sends, true);
         let slot = &mut session.slots[usize::from(follow.location)];
         if !self.flow.scratch.held.write(self.shared, slot, |slot| slot.set_text(path)).1 {
-            return Some(Err(Fault::NoRoom));
+            return Some(Err(Failure::NoRoom));
         }
         session.turn_to(hops.target);
         self.prepared[session.request as usize].hops += 1;

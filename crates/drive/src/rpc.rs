@@ -22,7 +22,7 @@ use std::io;
 use tidemark_scenario::plan::{Ask, Limits};
 
 use crate::io::{self as back_end, Io};
-use crate::stream_fault::{self, broken, violation};
+use crate::stream_failure::{self, broken, violation};
 use crate::transport::{Client, Event, Setup, Transport};
 use call::{Call, Calls, Reply};
 pub(crate) use greet::greet;
@@ -302,7 +302,7 @@ impl<I: Io> CallStreams<I> {
                 StreamState::Idle => Event::Ended { within: false },
                 StreamState::Held => {
                     let words = "another call of its connection timed out, and nothing came meanwhile";
-                    Event::Failed(stream_fault::timed_out(words))
+                    Event::Failed(stream_failure::timed_out(words))
                 }
                 StreamState::Closed | StreamState::Opening | StreamState::Calling { .. } => continue,
             };
@@ -318,7 +318,7 @@ impl<I: Io> CallStreams<I> {
                 StreamState::Closed => continue,
                 StreamState::Idle => Event::Ended { within: false },
                 StreamState::Opening | StreamState::Held | StreamState::Calling { .. } => {
-                    Event::Failed(stream_fault::again(&loss.error))
+                    Event::Failed(stream_failure::again(&loss.error))
                 }
             };
             self.tell(s, event, false);

@@ -10,7 +10,7 @@ use tidemark_scenario::plan::RequestPlan;
 use tidemark_scenario::{Context, Plan};
 
 use crate::answer::Answer;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::io::Io;
 use crate::io::shared::SharedIo;
 use crate::jar::Jar;
@@ -155,7 +155,7 @@ impl<I: Io + 'static> Transport for Several<I> {
         request: usize,
         cx: &mut Context<'_>,
         jar: &Jar,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         let (target, request) = self.requests[request];
         let (transport, own) = self.at_mut(connection);
         let written = transport.write(own, request, cx, jar);
@@ -169,7 +169,7 @@ impl<I: Io + 'static> Transport for Several<I> {
         request: &Outgoing,
         jar: &Jar,
         now_s: i64,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         let (transport, own) = self.at_mut(connection);
         transport.write_made(own, request, jar, now_s)
     }
@@ -304,11 +304,11 @@ impl<I: Io + 'static> Conversations for Several<I> {
         transport.conversations().is_some_and(|conversations| conversations.leaves(own, request))
     }
 
-    fn lost(&self, connection: usize) -> Option<(usize, Fault)> {
+    fn lost(&self, connection: usize) -> Option<(usize, Failure)> {
         let (index, own) = self.find(connection);
         let member = &self.members[index];
-        let (request, fault) = member.transport.conversations()?.lost(own)?;
-        Some((member.requests[request], fault))
+        let (request, failure) = member.transport.conversations()?.lost(own)?;
+        Some((member.requests[request], failure))
     }
 
     fn leave(&mut self, connection: usize) -> bool {

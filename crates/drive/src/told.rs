@@ -33,7 +33,7 @@ pub struct ToldStep {
     /// Cookies that are not sent back, by name, and why.
     pub cookies: Vec<(String, &'static str)>,
     /// Why it failed, if it did.
-    pub fault: Option<String>,
+    pub failure: Option<String>,
     /// Whether it was still under way when the session was aborted.
     pub is_unfinished: bool,
     /// From its first byte to the end of the answer, microseconds; none if it was never sent.
@@ -153,8 +153,8 @@ impl Teller {
     }
 
     /// It failed.
-    pub fn failed(&mut self, fault: &str) {
-        self.current.fault = Some(fault.to_owned());
+    pub fn failed(&mut self, failure: &str) {
+        self.current.failure = Some(failure.to_owned());
     }
 
     /// It is over.

@@ -70,7 +70,7 @@ pub struct Traced {
     /// How it ended.
     pub outcome: Outcome,
     /// Why it failed, if it did.
-    pub fault: Option<String>,
+    pub failure: Option<String>,
     /// The session's variables that are secrets, as they were when it was sent and when it was over: names and values.
     pub secrets: Vec<(String, String)>,
     /// Where its time went.
@@ -105,7 +105,7 @@ struct UnderWay {
     secrets: Vec<(String, String)>,
     hops: Vec<(u16, String)>,
     answer: Option<ToldAnswer>,
-    fault: Option<String>,
+    failure: Option<String>,
 }
 
 /// Traces the requests of one thread.
@@ -187,9 +187,9 @@ impl Tracer {
     }
 
     /// A session's request failed.
-    pub fn failed(&mut self, s: usize, fault: &str) {
+    pub fn failed(&mut self, s: usize, failure: &str) {
         if let Some(one) = self.under_way.get_mut(s).filter(|one| one.is_sent) {
-            one.fault = Some(fault.to_owned());
+            one.failure = Some(failure.to_owned());
         }
     }
 
@@ -197,7 +197,7 @@ impl Tracer {
     pub fn over(&mut self, s: usize, end: &Ending, variables: Variables<'_>) {
         let Some(one) = self.under_way.get_mut(s).filter(|one| one.is_sent) else { return };
         one.is_sent = false;
-        let (answer, fault, hops) = (one.answer.take(), one.fault.take(), std::mem::take(&mut one.hops));
+        let (answer, failure, hops) = (one.answer.take(), one.failure.take(), std::mem::take(&mut one.hops));
         let (left, beyond) = match end.outcome.is_error() {
             true => (&mut self.failed_left, &mut self.counts.failed_beyond),
             false if one.is_sampled => (&mut self.sampled_left, &mut self.counts.sampled_beyond),
@@ -219,7 +219,7 @@ impl Tracer {
             hops,
             answer,
             outcome: end.outcome,
-            fault,
+            failure,
             secrets,
             parts: Parts::of(&end.times, end.connecting, end.begun_ns),
             connection: (self.thread, end.socket),
@@ -278,7 +278,7 @@ mod tests {
         }
         let told: Vec<(String, bool)> = traced
             .try_iter()
-            .map(|one| (String::from_utf8(one.sent).unwrap(), one.fault.as_deref() == Some("why")))
+            .map(|one| (String::from_utf8(one.sent).unwrap(), one.failure.as_deref() == Some("why")))
             .collect();
         let wanted =
             [("GET /0", false), ("GET /1", true), ("GET /4", false), ("GET /6", true), ("GET /8", false)];

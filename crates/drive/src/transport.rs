@@ -12,7 +12,7 @@ use tidemark_scenario::{Context, Plan};
 
 use crate::answer::Answer;
 use crate::error::DriveError;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::io::{Handshakes, Io};
 use crate::jar::Jar;
 use crate::program::Outgoing;
@@ -36,9 +36,9 @@ pub(crate) enum Event {
     /// [accepted](Conversations::accept) or [declined](Conversations::decline).
     Offered,
     /// The answer is whole and refuses what was asked for; its connection is of no more use.
-    Refused(Fault),
+    Refused(Failure),
     /// What came is no answer; its connection is of no more use.
-    Wrong(Fault),
+    Wrong(Failure),
     /// The peer closed it in order, or said something that nobody had asked for.
     Ended {
         /// Whether a part of an answer had come.
@@ -67,7 +67,7 @@ pub(crate) enum Sent {
 #[derive(Debug)]
 pub(crate) struct Refusal {
     /// In words.
-    pub fault: Fault,
+    pub failure: Failure,
     /// Whether the session has nothing more to do, lest it fails as fast as it can.
     pub ends_session: bool,
 }
@@ -168,7 +168,7 @@ pub(crate) trait Transport: Readings {
         request: usize,
         cx: &mut Context<'_>,
         jar: &Jar,
-    ) -> Result<(), Fault>;
+    ) -> Result<(), Failure>;
     /// Writes what a program has made, with the cookies of this time.
     fn write_made(
         &mut self,
@@ -176,8 +176,8 @@ pub(crate) trait Transport: Readings {
         _outgoing: &Outgoing,
         _jar: &Jar,
         _now_s: i64,
-    ) -> Result<(), Fault> {
-        Err(Fault::Unsendable("a program's requests go over HTTP".into()))
+    ) -> Result<(), Failure> {
+        Err(Failure::Unsendable("a program's requests go over HTTP".into()))
     }
     /// Sends what was written, now or as soon as there is room. An error means that nothing was taken.
     fn send(&mut self, connection: usize) -> io::Result<Sent>;
@@ -270,7 +270,7 @@ pub(crate) trait Conversations {
     }
     /// Whether what a connection is bound to broke off without any request's having known of it: the request that began
     /// it, and why.
-    fn lost(&self, _connection: usize) -> Option<(usize, Fault)> {
+    fn lost(&self, _connection: usize) -> Option<(usize, Failure)> {
         None
     }
     /// What was offered is the answer: whether the connection can carry another request.

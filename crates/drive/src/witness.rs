@@ -76,12 +76,12 @@ impl Witness {
     }
 
     /// It failed.
-    pub fn failed(&mut self, s: usize, fault: &str) {
+    pub fn failed(&mut self, s: usize, failure: &str) {
         if let Some(teller) = &mut self.teller {
-            teller.failed(fault);
+            teller.failed(failure);
         }
         if let Some(tracer) = &mut self.tracer {
-            tracer.failed(s, fault);
+            tracer.failed(s, failure);
         }
     }
 

@@ -12,7 +12,7 @@ use tidemark_drive::{
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{LoadModel, Op};
 use tidemark_scenario::{Plan, Shared};
-use tidemark_truth::{Http2Behaviour, Http2Fault, Http2Server};
+use tidemark_truth::{Http2Behaviour, Http2Misbehaviour, Http2Server};
 
 const LOGIN: u16 = 0;
 const CART: u16 = 1;
@@ -418,7 +418,7 @@ fn a_message_without_a_stream_fails() {
             self.0.lock().unwrap().push(outcome);
         }
     }
-    let faults = vec![Http2Fault::Reset, Http2Fault::None];
+    let faults = vec![Http2Misbehaviour::Reset, Http2Misbehaviour::None];
     let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
     let failures = Arc::new(Mutex::new(Vec::new()));
     let noted = failures.clone();

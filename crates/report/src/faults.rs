@@ -1,6 +1,6 @@
 //! What was broken on purpose, and the dips that it made, as rows of a table.
 
-use tidemark_record::fault::{Dip, Fault, RECOVERED_S, RECOVERED_SHARE};
+use tidemark_record::fault::{Dip, FaultEvent, RECOVERED_S, RECOVERED_SHARE};
 use tidemark_record::summary::Summary;
 
 use crate::units::{count, percent, seconds, three_digits};
@@ -16,7 +16,7 @@ pub fn rows(summary: &Summary) -> Vec<[String; 8]> {
     summary.faults.iter().map(row).collect()
 }
 
-fn row(fault: &Fault) -> [String; 8] {
+fn row(fault: &FaultEvent) -> [String; 8] {
     let none = || "-".to_owned();
     let at = fault.begin_us.map_or_else(|| "never".into(), |us| seconds(us as f64 / 1e6));
     let Some(dip) = fault.dip else {
@@ -40,7 +40,7 @@ fn row(fault: &Fault) -> [String; 8] {
 }
 
 /// The same in words.
-pub fn parts(fault: &Fault) -> Vec<String> {
+pub fn parts(fault: &FaultEvent) -> Vec<String> {
     let Some(begin_us) = fault.begin_us else { return vec!["did not happen".into()] };
     let mut parts = vec![format!("at {}", seconds(begin_us as f64 / 1e6))];
     if fault.is_not_put_right() {
@@ -89,7 +89,7 @@ pub(crate) fn was_never_below(dip: &Dip) -> bool {
 
 /// How long it was seen after it was put right, where that is too short to tell whether it was back: the load ended, or the
 /// next fault began.
-fn seen_too_short_s(fault: &Fault, dip: &Dip) -> Option<f64> {
+fn seen_too_short_s(fault: &FaultEvent, dip: &Dip) -> Option<f64> {
     let seen_us = fault.begin_us? as f64 + dip.seen_s * 1e6;
     let left_s = ((seen_us - fault.right_us()? as f64) / 1e6).max(0.0);
     (left_s < RECOVERED_S as f64).then_some(left_s)
@@ -128,11 +128,11 @@ mod tests {
             backlog_max: 50,
             seen_s: 20.0,
         };
-        let fault = Fault {
+        let fault = FaultEvent {
             fault: "kill system, restart after 2s".into(),
             begin_us: Some(12_000_000),
             dip: Some(dip),
-            ..Fault::default()
+            ..FaultEvent::default()
         };
         let wanted =
             ["kill system, restart after 2s", "12s", "1,000/s", "0/s (-100%)", "3.5s", "1.5s", "15", "50"];
@@ -148,9 +148,9 @@ mod tests {
         assert_eq!(parts(&fault), words);
         let never_back = Dip { length_s: None, recovery_s: None, ..dip };
         assert!(
-            parts(&Fault { dip: Some(never_back), ..fault.clone() }).contains(&"not back within 20s".into())
+            parts(&FaultEvent { dip: Some(never_back), ..fault.clone() }).contains(&"not back within 20s".into())
         );
-        let undone_s = |s: u64| Fault {
+        let undone_s = |s: u64| FaultEvent {
             kind: "freeze".into(),
             healed_us: Some(s * 1_000_000),
             dip: Some(never_back),
@@ -161,16 +161,16 @@ mod tests {
         assert_eq!(row(&undone_s(30))[4], "not known");
         assert_eq!(parts(&undone_s(29))[2], "not back within 20s");
         let never_back = Dip { depth: 0.0, ..never_back };
-        let row_of = row(&Fault { dip: Some(never_back), ..fault.clone() });
+        let row_of = row(&FaultEvent { dip: Some(never_back), ..fault.clone() });
         assert_eq!((row_of[3].as_str(), row_of[4].as_str(), row_of[5].as_str()), ("no dip", "always", "-"));
         assert_eq!(
-            parts(&Fault { dip: Some(never_back), ..fault.clone() })[1..3],
+            parts(&FaultEvent { dip: Some(never_back), ..fault.clone() })[1..3],
             ["no dip", "never below 90% in 20s"]
         );
-        let down = Fault { kind: "kill".into(), dip: None, ..fault.clone() };
+        let down = FaultEvent { kind: "kill".into(), dip: None, ..fault.clone() };
         assert_eq!(parts(&down), ["at 12s", "not ready again by the end of the load"]);
-        assert_eq!(parts(&Fault { ready_us: Some(14_000_000), ..down }), ["at 12s"]);
-        let never = Fault { fault: "x".into(), ..Fault::default() };
+        assert_eq!(parts(&FaultEvent { ready_us: Some(14_000_000), ..down }), ["at 12s"]);
+        let never = FaultEvent { fault: "x".into(), ..FaultEvent::default() };
         assert_eq!(parts(&never), ["did not happen"]);
         assert_eq!(row(&never)[1..3], ["never", "-"]);
     }

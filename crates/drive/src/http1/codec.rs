@@ -12,7 +12,7 @@ use tidemark_wire::websocket::handshake::{self, HandshakeError, Key};
 use crate::answer::Answer;
 use crate::codec::{Closed, Codec, Decoded};
 use crate::content::{Content, ENCODING};
-use crate::fault::{Fault, Violation};
+use crate::failure::{Failure, Violation};
 use crate::http::{BODY_METHODS, HEADERS, has_header, says_no_body, unmet};
 use crate::jar::Jar;
 use crate::program::ProgramRequest;
@@ -99,7 +99,7 @@ impl Codec for Answers {
         request: &ProgramRequest,
         cookies: (&Jar, i64),
         out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         let Some(frame) = frame else { return Ok(()) };
         let begin = out.len();
         frame.write_made(request, cookies, out);
@@ -187,13 +187,13 @@ impl Answers {
     }
 
     /// Whether the connection is a WebSocket from this answer on, or why it is none, where the request asked for one.
-    pub fn upgraded(&self) -> Option<Result<(), Fault>> {
+    pub fn upgraded(&self) -> Option<Result<(), Failure>> {
         let (key, protocols) = self.handshake.as_ref()?;
         let checked = handshake::check_answer(&self.decoder, key, protocols);
         Some(checked.map(|_| ()).map_err(|error| {
             let outcome =
                 if matches!(error, HandshakeError::Status(_)) { Outcome::Status } else { Outcome::Protocol };
-            Fault::Other(outcome, error.to_string().into())
+            Failure::Other(outcome, error.to_string().into())
         }))
     }
 }

@@ -6,7 +6,7 @@ use tidemark_wire::events::EventDecoder;
 
 use super::inbox::{INBOX_MESSAGES, Inbox, Offer};
 use crate::answer::Answer;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::transport::Event;
 
 /// What the step under way waits for.
@@ -127,10 +127,10 @@ impl EventStream {
     }
 
     /// It broke, and no step knows of it: the request that began it, and why.
-    pub fn loss(&self) -> Option<(usize, Fault)> {
+    pub fn loss(&self) -> Option<(usize, Failure)> {
         match (self.awaiting, &self.ending) {
             (Awaiting::Nothing, Some(Ending::Broken(words))) => {
-                Some((self.request, Fault::Other(Outcome::Reset, words.to_string().into())))
+                Some((self.request, Failure::Other(Outcome::Reset, words.to_string().into())))
             }
             _ => None,
         }
@@ -157,7 +157,7 @@ impl EventStream {
                     Awaiting::Event => format!("{words}; {}", self.instead()),
                     _ => words.to_owned(),
                 };
-                Some(Event::Wrong(Fault::Other(Outcome::Reset, words.into())))
+                Some(Event::Wrong(Failure::Other(Outcome::Reset, words.into())))
             }
         }
     }

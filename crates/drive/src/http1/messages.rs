@@ -15,7 +15,7 @@ use super::codec::Answers;
 use super::websocket::{Awaiting, WebSocket};
 use crate::answer::Answer;
 use crate::codec::ByteTransport;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
 use crate::transport::{Conversations, Copies, Counts, Event, Readings, Refusal, Sent, Setup, Transport};
@@ -86,7 +86,7 @@ impl<I: Io + 'static> Messages<I> {
                         self.go(c, words.to_owned());
                         return None;
                     }
-                    Some(Event::Wrong(Fault::Other(Outcome::Reset, words.into())))
+                    Some(Event::Wrong(Failure::Other(Outcome::Reset, words.into())))
                 }
                 back_end::Event::Unsent(error) | back_end::Event::Failed(error) if self.is_idle(c) => {
                     self.go(c, format!("the connection of the WebSocket broke: {error}"));
@@ -101,7 +101,7 @@ impl<I: Io + 'static> Messages<I> {
         }
         match self.http.codec(c).upgraded() {
             None => Some(event),
-            Some(Err(fault)) => Some(Event::Refused(fault)),
+            Some(Err(failure)) => Some(Event::Refused(failure)),
             Some(Ok(())) => {
                 if self.sockets.len() <= c {
                     self.sockets.resize_with(c + 1, || None);
@@ -118,9 +118,9 @@ impl<I: Io + 'static> Messages<I> {
     fn read(&mut self, c: usize, mut at: usize) -> Option<Event> {
         self.reading = None;
         let mut is_answered = false;
-        let over = |is_answered, fault| match is_answered {
+        let over = |is_answered, failure| match is_answered {
             true => Event::Answered { keeps_open: false },
-            false => Event::Wrong(fault),
+            false => Event::Wrong(failure),
         };
         loop {
             let socket = self.sockets.get_mut(c)?.as_mut()?;
@@ -130,7 +130,7 @@ impl<I: Io + 'static> Messages<I> {
                     self.part(c, error.close_code());
                     return Some(over(
                         is_answered,
-                        Fault::Other(Outcome::Protocol, error.to_string().into()),
+                        Failure::Other(Outcome::Protocol, error.to_string().into()),
                     ));
                 }
             };
@@ -167,7 +167,7 @@ impl<I: Io + 'static> Messages<I> {
                         }
                         _ => {}
                     }
-                    return Some(over(is_answered, Fault::Other(Outcome::Reset, words.into())));
+                    return Some(over(is_answered, Failure::Other(Outcome::Reset, words.into())));
                 }
             }
         }
@@ -207,7 +207,7 @@ impl<I: Io + 'static> Messages<I> {
             return Some(match socket.awaiting {
                 Awaiting::Nothing => continue,
                 Awaiting::PeerClose if socket.is_closed => (c, Event::Answered { keeps_open: false }),
-                _ => (c, Event::Wrong(Fault::Other(Outcome::Reset, words.to_string().into()))),
+                _ => (c, Event::Wrong(Failure::Other(Outcome::Reset, words.to_string().into()))),
             });
         }
         None
@@ -282,7 +282,7 @@ impl<I: Io + 'static> Transport for Messages<I> {
         self.http.open(c)
     }
 
-    fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
+    fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Failure> {
         let key = self.key();
         self.closed.take_if(|(closed, _)| *closed == c);
         match (&self.steps[request], self.sockets.get_mut(c).and_then(Option::as_mut)) {
@@ -414,7 +414,7 @@ impl<I: Io + 'static> Conversations for Messages<I> {
             (true, Some(_)) | (false, None | Some(WebSocketStep::Connect { .. })) => return None,
             (false, Some(_)) => (Outcome::Reset, "there is no WebSocket any more, or ws connect failed"),
         };
-        Some(Refusal { fault: Fault::Other(outcome, words.into()), ends_session: !is_open })
+        Some(Refusal { failure: Failure::Other(outcome, words.into()), ends_session: !is_open })
     }
 
     fn is_bound(&self, c: usize) -> bool {

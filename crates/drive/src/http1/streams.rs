@@ -16,7 +16,7 @@ use super::codec::Answers;
 use super::event_stream::{Ending, EventStream};
 use crate::answer::{Answer, shown};
 use crate::codec::ByteTransport;
-use crate::fault::{Fault, Violation};
+use crate::failure::{Failure, Violation};
 use crate::io::{self as back_end, Io};
 use crate::jar::Jar;
 use crate::transport::{
@@ -96,8 +96,8 @@ impl<I: Io + 'static> EventStreams<I> {
         if !matches!(event, Event::Answered { .. }) || !self.http.codec(c).is_streamed() {
             return Some(event);
         }
-        if let Some(fault) = no_stream(self.http.answer(c)) {
-            return Some(Event::Refused(fault));
+        if let Some(failure) = no_stream(self.http.answer(c)) {
+            return Some(Event::Refused(failure));
         }
         if self.streams.len() <= c {
             self.streams.resize_with(c + 1, || None);
@@ -169,12 +169,12 @@ impl<I: Io + 'static> EventStreams<I> {
 }
 
 /// Why an answer is no event stream, if it is none.
-fn no_stream(answer: &dyn Answer) -> Option<Fault> {
+fn no_stream(answer: &dyn Answer) -> Option<Failure> {
     if answer.status() != STREAMING {
         let words = format!("status {}, where an event stream begins with {STREAMING}", answer.status());
-        return Some(Fault::Other(Outcome::Status, words.into()));
+        return Some(Failure::Other(Outcome::Status, words.into()));
     }
-    let refused = |words: String| Some(Fault::Other(Outcome::Protocol, words.into()));
+    let refused = |words: String| Some(Failure::Other(Outcome::Protocol, words.into()));
     let kind = answer.header("content-type").unwrap_or_default();
     let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     if !essence.eq_ignore_ascii_case(b"text/event-stream") {
@@ -195,7 +195,7 @@ impl<I: Io + 'static> Transport for EventStreams<I> {
         self.http.open(c)
     }
 
-    fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
+    fn write(&mut self, c: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Failure> {
         match (&self.steps[request], self.streams.get_mut(c).and_then(Option::as_mut)) {
             (Some(step), Some(stream)) => self.events.dropped += stream.begin(step),
             _ => {
@@ -315,7 +315,7 @@ impl<I: Io + 'static> Conversations for EventStreams<I> {
             (true, Some(_)) | (false, None | Some(EventStreamStep::Connect(_))) => return None,
             (false, Some(_)) => (Outcome::Reset, "there is no event stream any more, or sse connect failed"),
         };
-        Some(Refusal { fault: Fault::Other(outcome, words.into()), ends_session: !is_open })
+        Some(Refusal { failure: Failure::Other(outcome, words.into()), ends_session: !is_open })
     }
 
     fn is_bound(&self, c: usize) -> bool {
@@ -328,7 +328,7 @@ impl<I: Io + 'static> Conversations for EventStreams<I> {
             && self.streams.get(c).and_then(Option::as_deref).is_some_and(is_open)
     }
 
-    fn lost(&self, c: usize) -> Option<(usize, Fault)> {
+    fn lost(&self, c: usize) -> Option<(usize, Failure)> {
         self.streams.get(c)?.as_deref()?.loss()
     }
 

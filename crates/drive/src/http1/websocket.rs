@@ -11,7 +11,7 @@ use tidemark_wire::websocket::{
 
 use super::inbox::{Inbox, Offer};
 use crate::answer::Answer;
-use crate::fault::Fault;
+use crate::failure::Failure;
 
 /// Most bytes of pongs that wait until the connection has sent what is before them; further pings go unanswered.
 const PENDING_BYTES: usize = 64 << 10;
@@ -122,16 +122,16 @@ impl WebSocket {
         cx: &mut Context<'_>,
         payload: &mut Vec<u8>,
         key: [u8; 4],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         payload.clear();
-        let mut render = |template: &Template| template.render(cx, payload).map_err(Fault::Unmet);
+        let mut render = |template: &Template| template.render(cx, payload).map_err(Failure::Unmet);
         let (out, key) = (&mut self.pending, Some(key));
         self.awaiting = match step {
             WebSocketStep::Connect { .. } | WebSocketStep::Expect => Awaiting::AnyMessage,
             WebSocketStep::Send { message, kind, expects } => {
                 render(message)?;
                 if *kind == websocket::Kind::Text && std::str::from_utf8(payload).is_err() {
-                    return Err(Fault::Unsendable("the text to be sent is not valid UTF-8".into()));
+                    return Err(Failure::Unsendable("the text to be sent is not valid UTF-8".into()));
                 }
                 write_message(out, *kind, payload, key);
                 if *expects { Awaiting::Message } else { Awaiting::Sent }

@@ -6,7 +6,7 @@ use tidemark_wire::http1::{HttpError, cookie};
 
 use crate::answer::Answer;
 use crate::content::Content;
-use crate::fault::Violation;
+use crate::failure::Violation;
 use crate::http::HEADERS;
 
 /// Bytes of a body that nobody looks at which are kept for an example of a failure.

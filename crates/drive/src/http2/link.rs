@@ -11,7 +11,7 @@ use h2::client::{Builder, Connection, SendRequest};
 
 use super::pipe::Pipe;
 use super::pseudo::Watch;
-use crate::stream_fault;
+use crate::stream_failure;
 
 /// What a server may send on a stream before more is granted.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -127,6 +127,6 @@ impl Link {
 
     /// The error of its loss, for one of those on it.
     pub fn lost(&self) -> io::Error {
-        self.loss.as_ref().map_or_else(|| ErrorKind::ConnectionReset.into(), stream_fault::again)
+        self.loss.as_ref().map_or_else(|| ErrorKind::ConnectionReset.into(), stream_failure::again)
     }
 }

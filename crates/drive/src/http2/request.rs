@@ -7,7 +7,7 @@ use http::{HeaderValue, Method, Request, Uri, Version};
 use tidemark_scenario::plan::{HttpRequest, TargetForm};
 use tidemark_scenario::{Context, Template};
 
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::http::{BODY_METHODS, has_header, says_no_body, unmet};
 use crate::jar::Jar;
 use crate::program::ProgramRequest;
@@ -148,7 +148,7 @@ impl Prepared {
     }
 
     /// The request with what varies in it, or why it cannot be sent. `scratch` is room.
-    pub fn make(&self, cx: &mut Context<'_>, jar: &Jar, scratch: &mut Vec<u8>) -> Result<Message, Fault> {
+    pub fn make(&self, cx: &mut Context<'_>, jar: &Jar, scratch: &mut Vec<u8>) -> Result<Message, Failure> {
         if let (Some(whole), true) = (&self.whole, jar.is_empty() || self.own_cookies) {
             return Ok(whole.clone());
         }
@@ -157,13 +157,13 @@ impl Prepared {
             path => made(path, cx, scratch, path_and_query)?,
         };
         let mut request =
-            begin(self.method.clone(), &self.scheme, &self.authority, path).map_err(Fault::Unsendable)?;
+            begin(self.method.clone(), &self.scheme, &self.authority, path).map_err(Failure::Unsendable)?;
         for (name, value) in &self.headers {
             let value = made(value, cx, scratch, header_value)?;
             request.headers_mut().append(name.clone(), value);
         }
         if !self.own_cookies {
-            append_cookies(&mut request, (jar, cx.epoch_ms / 1_000), scratch).map_err(Fault::Unsendable)?;
+            append_cookies(&mut request, (jar, cx.epoch_ms / 1_000), scratch).map_err(Failure::Unsendable)?;
         }
         let body = self.body.as_ref().map(|body| made(body, cx, scratch, to_bytes)).transpose()?;
         Ok(end(request, body, self.says_no_body))
@@ -174,14 +174,14 @@ impl Prepared {
         path: &Template,
         cx: &mut Context<'_>,
         scratch: &mut Vec<u8>,
-    ) -> Result<PathAndQuery, Fault> {
+    ) -> Result<PathAndQuery, Failure> {
         scratch.clear();
-        path.render(cx, scratch).map_err(Fault::Unmet)?;
+        path.render(cx, scratch).map_err(Failure::Unmet)?;
         let mut target = Vec::with_capacity(scratch.len());
         let is_secured = self.scheme == Scheme::HTTPS;
         locate(is_secured, self.authority.as_str().as_bytes(), scratch, &mut target)
-            .map_err(|reason| Fault::Unmet(unmet(path, reason)))?;
-        path_and_query(&target).map_err(Fault::Unsendable)
+            .map_err(|reason| Failure::Unmet(unmet(path, reason)))?;
+        path_and_query(&target).map_err(Failure::Unsendable)
     }
 }
 
@@ -239,13 +239,13 @@ fn made<T: Clone>(
     cx: &mut Context<'_>,
     scratch: &mut Vec<u8>,
     form: impl Fn(&[u8]) -> Result<T, String>,
-) -> Result<T, Fault> {
+) -> Result<T, Failure> {
     match part {
         Part::Fixed(fixed) => Ok(fixed.clone()),
         Part::Varying(template) => {
             scratch.clear();
-            template.render(cx, scratch).map_err(Fault::Unmet)?;
-            form(scratch).map_err(Fault::Unsendable)
+            template.render(cx, scratch).map_err(Failure::Unmet)?;
+            form(scratch).map_err(Failure::Unsendable)
         }
     }
 }
@@ -284,7 +284,7 @@ mod tests {
         let slots = [slot];
         let mut random = fastrand::Rng::with_seed(1);
         let mut cx = Context { slots: &slots, shared: &shared, random: &mut random, epoch_ms: 0 };
-        prepared.make(&mut cx, jar, &mut Vec::new()).map_err(|fault| fault.to_string())
+        prepared.make(&mut cx, jar, &mut Vec::new()).map_err(|failure| failure.to_string())
     }
 
     fn hole(before: &str) -> Template {

@@ -11,7 +11,7 @@ use h2::{RecvStream, SendStream};
 
 use super::answer::Reply;
 use super::request::Message;
-use crate::fault::Violation;
+use crate::failure::Violation;
 
 /// A request under way.
 pub(super) struct Exchange {

@@ -9,13 +9,13 @@ use tidemark_scenario::Context;
 
 use super::link::LinkState;
 use super::stream::Piece;
-use super::{Streams, bell, fault};
+use super::{Streams, bell, failure};
 use crate::answer::Answer;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::io::Io;
 use crate::jar::Jar;
 use crate::program::{Outgoing, ProgramMessage};
-use crate::stream_fault;
+use crate::stream_failure;
 use crate::transport::{Conversations, Copies, Counts, Event, Readings, Sent, Transport};
 
 impl<I: Io + 'static> Transport for Streams<I> {
@@ -24,21 +24,21 @@ impl<I: Io + 'static> Transport for Streams<I> {
         self.attach(s)
     }
 
-    fn write(&mut self, s: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Fault> {
-        let prepared = self.requests[request].as_ref().map_err(|words| Fault::Unsendable(words.clone()))?;
+    fn write(&mut self, s: usize, request: usize, cx: &mut Context<'_>, jar: &Jar) -> Result<(), Failure> {
+        let prepared = self.requests[request].as_ref().map_err(|words| Failure::Unsendable(words.clone()))?;
         let message = prepared.make(cx, jar, &mut self.scratch)?;
         let (needs_body, shown_bytes) = (prepared.needs_body, prepared.shown_bytes);
         self.streams[s].ask(message, needs_body, shown_bytes);
         Ok(())
     }
 
-    fn write_made(&mut self, s: usize, outgoing: &Outgoing, jar: &Jar, now_s: i64) -> Result<(), Fault> {
+    fn write_made(&mut self, s: usize, outgoing: &Outgoing, jar: &Jar, now_s: i64) -> Result<(), Failure> {
         let stream = &mut self.streams[s];
         let request = match outgoing {
             Outgoing::Request(request) => request,
             Outgoing::Message(ProgramMessage { data, ends, awaits, .. }) => {
                 if !stream.exchange.as_ref().is_some_and(|exchange| exchange.stays_open) {
-                    return Err(Fault::Other(Outcome::Reset, "the session has no open stream".into()));
+                    return Err(Failure::Other(Outcome::Reset, "the session has no open stream".into()));
                 }
                 let data = Bytes::copy_from_slice(data);
                 stream.piece = Some(Piece { data, ends: *ends, awaits: *awaits || *ends });
@@ -50,7 +50,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
             Ok(frame) => frame.make(request, (jar, now_s), &mut self.scratch),
             Err(words) => Err(words.clone()),
         };
-        self.streams[s].ask(message.map_err(Fault::Unsendable)?, true, 0);
+        self.streams[s].ask(message.map_err(Failure::Unsendable)?, true, 0);
         Ok(())
     }
 
@@ -61,7 +61,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
         }
         match self.links[l].state {
             LinkState::Open => {}
-            LinkState::Retired => return Err(fault::unsent()),
+            LinkState::Retired => return Err(failure::unsent()),
             _ => return Err(ErrorKind::NotConnected.into()),
         }
         if !self.links[l].has_room() {
@@ -98,7 +98,7 @@ impl<I: Io + 'static> Transport for Streams<I> {
             self.over(l);
             if silent && self.links[l].state == LinkState::Open {
                 let words = "another request of its connection timed out, and nothing came meanwhile";
-                self.retire(l, &stream_fault::timed_out(words));
+                self.retire(l, &stream_failure::timed_out(words));
             }
         }
         self.free_if_left(l);

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use super::{Event, Handshakes, Io};
 use crate::prefetch::prefetch;
-use crate::stream_fault;
+use crate::stream_failure;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LaneState {
@@ -377,7 +377,7 @@ fn answered_wrongly() -> Event {
 
 /// The same where its time ran out.
 fn timed_out() -> Event {
-    Event::Failed(stream_fault::timed_out("another request of its pipeline timed out"))
+    Event::Failed(stream_failure::timed_out("another request of its pipeline timed out"))
 }
 
 impl<I: Io> Io for PipelineIo<I> {

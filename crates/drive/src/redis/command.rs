@@ -11,7 +11,7 @@ use super::written::Written;
 use super::{GREETING_BYTES, MAP_BYTES, cluster};
 use crate::answer::{Answer, Wrote};
 use crate::codec::{Closed, Codec, Decoded};
-use crate::fault::Violation;
+use crate::failure::Violation;
 use crate::jar::Jar;
 use crate::spread::{self, Keyed, Redirect, Spread};
 use crate::store_status::{NO_CONTENT, OK, SERVER_ERROR};

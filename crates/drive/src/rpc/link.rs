@@ -12,7 +12,7 @@ use tidemark_wire::websocket::{
 };
 
 use super::call::{Call, Calls, Reply};
-use crate::stream_fault::{broken, unsendable, violation};
+use crate::stream_failure::{broken, unsendable, violation};
 
 /// Calls are sent in frames of at most this size, where the server does not want smaller ones; a larger call is a
 /// frame of its own.

@@ -7,7 +7,7 @@ use tidemark_scenario::Context;
 
 use super::{CallStreams, LinkState, Notice, StreamState};
 use crate::answer::Answer;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::io::Io;
 use crate::jar::Jar;
 use crate::transport::{Counts, Event, Readings, Sent, Transport};
@@ -31,8 +31,8 @@ impl<I: Io + 'static> Transport for CallStreams<I> {
         Ok(())
     }
 
-    fn write(&mut self, _: usize, request: usize, cx: &mut Context<'_>, _: &Jar) -> Result<(), Fault> {
-        self.calls.write(request, cx, &mut self.written).map_err(Fault::Unmet)
+    fn write(&mut self, _: usize, request: usize, cx: &mut Context<'_>, _: &Jar) -> Result<(), Failure> {
+        self.calls.write(request, cx, &mut self.written).map_err(Failure::Unmet)
     }
 
     fn send(&mut self, s: usize) -> io::Result<Sent> {

@@ -3,7 +3,7 @@
 use super::keyed::Keyed;
 use super::slots::slot;
 use super::{Ring, Sharding, Slots, Spread};
-use crate::fault::Fault;
+use crate::failure::Failure;
 
 /// Who has a key.
 pub(super) enum Router {
@@ -38,7 +38,7 @@ impl Router {
         request: &C::Request,
         rendered: &[u8],
         is_refused_there: bool,
-    ) -> Result<Option<(usize, u16)>, Fault> {
+    ) -> Result<Option<(usize, u16)>, Failure> {
         let (mut first, mut apart) = (None, None);
         C::keys(request, rendered, &mut |key| {
             let found = match self {
@@ -58,7 +58,7 @@ impl Router {
         });
         if let Some((one, other)) = apart {
             let text = |key| String::from_utf8_lossy(key).into_owned();
-            return Err(Fault::Unsendable(format!(
+            return Err(Failure::Unsendable(format!(
                 "its keys are on different servers: \"{}\" and \"{}\"; ask for each alone, or give them the same {{tag}}",
                 text(one),
                 text(other)

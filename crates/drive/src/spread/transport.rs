@@ -24,7 +24,7 @@ use super::router::Router;
 use super::{Server, Sharding, Spread};
 use crate::answer::Answer;
 use crate::codec::ByteTransport;
-use crate::fault::Fault;
+use crate::failure::Failure;
 use crate::io::Io;
 use crate::io::pipeline::PipelineIo;
 use crate::jar::Jar;
@@ -309,7 +309,7 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         for lane in std::mem::take(&mut unreachable.held) {
             self.lanes[lane as usize].state = LaneState::Idle;
             let error = io::Error::new(error.kind(), format!("{name}: {error}"));
-            self.tell(lane as usize, Event::Wrong(Fault::Connect(error)));
+            self.tell(lane as usize, Event::Wrong(Failure::Connect(error)));
         }
     }
 
@@ -502,12 +502,12 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
         Ok(())
     }
 
-    fn write(&mut self, lane: usize, request: usize, cx: &mut Context<'_>, _: &Jar) -> Result<(), Fault> {
+    fn write(&mut self, lane: usize, request: usize, cx: &mut Context<'_>, _: &Jar) -> Result<(), Failure> {
         let mut rendered = std::mem::take(&mut self.lanes[lane].rendered);
         rendered.clear();
         let written = C::render(&self.requests[request], cx, &mut rendered, &mut self.scratch);
         let found = written
-            .map_err(Fault::Unmet)
+            .map_err(Failure::Unmet)
             .and_then(|()| self.router.route::<C>(&self.requests[request], &rendered, self.map.is_some()));
         self.lanes[lane].rendered = rendered;
         let (server, slot) = match found? {

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 
 use h2::Reason;
 
-use crate::stream_fault::{self, broken, violation};
+use crate::stream_failure::{self, broken, violation};
 
 pub(super) fn told(error: h2::Error) -> io::Error {
     let reason = error.reason().map_or_else(|| "no reason".to_owned(), |reason| format!("{reason:?}"));
@@ -31,7 +31,7 @@ pub(super) fn was_not_taken(error: &h2::Error) -> bool {
 
 /// Of a request that was [not taken](was_not_taken).
 pub(super) fn untaken(error: &h2::Error) -> io::Error {
-    stream_fault::untaken(match error.is_reset() {
+    stream_failure::untaken(match error.is_reset() {
         true => "the server refused the stream (REFUSED_STREAM) and did not take the request",
         false => "the server is going away (NO_ERROR) and did not take the request",
     })
@@ -39,7 +39,7 @@ pub(super) fn untaken(error: &h2::Error) -> io::Error {
 
 /// Of a request that was not sent, since its connection takes no more of them.
 pub(super) fn unsent() -> io::Error {
-    stream_fault::untaken("the server is going away, and the connection takes no further request")
+    stream_failure::untaken("the server is going away, and the connection takes no further request")
 }
 
 /// Of a request whose answer had begun when the server said that it had [not taken](was_not_taken) it.

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 /// What went wrong.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{words}")]
-pub(crate) struct StreamFault {
+pub(crate) struct StreamFailure {
     /// Whether it is against the protocol.
     pub is_violation: bool,
     /// Whether the request was sent and the server said that it did nothing about it.
@@ -13,8 +13,8 @@ pub(crate) struct StreamFault {
     words: String,
 }
 
-/// The fault in an I/O error, where it is one of ours.
-pub(crate) fn of(error: &io::Error) -> Option<&StreamFault> {
+/// The failure in an I/O error, where it is one of ours.
+pub(crate) fn of(error: &io::Error) -> Option<&StreamFailure> {
     error.get_ref()?.downcast_ref()
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn of(error: &io::Error) -> Option<&StreamFault> {
 pub(crate) fn violation(words: impl Into<String>) -> io::Error {
     io::Error::new(
         ErrorKind::InvalidData,
-        StreamFault { is_violation: true, is_untaken: false, words: words.into() },
+        StreamFailure { is_violation: true, is_untaken: false, words: words.into() },
     )
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn violation(words: impl Into<String>) -> io::Error {
 pub(crate) fn unsendable(words: impl Into<String>) -> io::Error {
     io::Error::new(
         ErrorKind::InvalidInput,
-        StreamFault { is_violation: true, is_untaken: false, words: words.into() },
+        StreamFailure { is_violation: true, is_untaken: false, words: words.into() },
     )
 }
 
@@ -38,20 +38,20 @@ pub(crate) fn unsendable(words: impl Into<String>) -> io::Error {
 pub(crate) fn broken(words: impl Into<String>) -> io::Error {
     io::Error::new(
         ErrorKind::ConnectionReset,
-        StreamFault { is_violation: false, is_untaken: false, words: words.into() },
+        StreamFailure { is_violation: false, is_untaken: false, words: words.into() },
     )
 }
 
 /// A request that was sent, and about which the server did nothing as it says.
 pub(crate) fn untaken(words: impl Into<String>) -> io::Error {
-    let fault = StreamFault { is_violation: false, is_untaken: true, words: words.into() };
-    io::Error::new(ErrorKind::ConnectionReset, fault)
+    let failure = StreamFailure { is_violation: false, is_untaken: true, words: words.into() };
+    io::Error::new(ErrorKind::ConnectionReset, failure)
 }
 
 /// A request that is given up because another one of its connection timed out: the server said nothing.
 pub(crate) fn timed_out(words: impl Into<String>) -> io::Error {
-    let fault = StreamFault { is_violation: false, is_untaken: false, words: words.into() };
-    io::Error::new(ErrorKind::TimedOut, fault)
+    let failure = StreamFailure { is_violation: false, is_untaken: false, words: words.into() };
+    io::Error::new(ErrorKind::TimedOut, failure)
 }
 
 /// Whether an error is of a request that is given up as [another timed out](timed_out).
@@ -61,13 +61,13 @@ pub(crate) fn is_time_out(error: &io::Error) -> bool {
 
 /// Whether an error is of an [untaken] request.
 pub(crate) fn is_untaken(error: &io::Error) -> bool {
-    of(error).is_some_and(|fault| fault.is_untaken)
+    of(error).is_some_and(|failure| failure.is_untaken)
 }
 
 /// The same error for one more of those whom it concerns.
 pub(crate) fn again(error: &io::Error) -> io::Error {
     match of(error) {
         None => io::Error::new(error.kind(), error.to_string()),
-        Some(fault) => io::Error::new(error.kind(), fault.clone()),
+        Some(failure) => io::Error::new(error.kind(), failure.clone()),
     }
 }

@@ -10,7 +10,7 @@ use tidemark_wire::http1::HttpError;
 
 use crate::answer::Flaw;
 use crate::held_values::no_room;
-use crate::stream_fault;
+use crate::stream_failure;
 
 /// Why what came is no answer, in words.
 #[derive(Debug)]
@@ -30,9 +30,9 @@ impl Violation {
     }
 }
 
-impl From<Unmet> for Fault {
+impl From<Unmet> for Failure {
     fn from(unmet: Unmet) -> Self {
-        Fault::Unmet(unmet)
+        Failure::Unmet(unmet)
     }
 }
 
@@ -44,7 +44,7 @@ impl From<HttpError> for Violation {
 
 /// Why a request failed.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum Failure {
     /// No connection could be made.
     Connect(io::Error),
     /// No connection was made in time: nobody said anything.
@@ -77,55 +77,55 @@ pub(crate) enum Fault {
     Other(Outcome, Cow<'static, str>),
 }
 
-impl Fault {
+impl Failure {
     /// Whether the request could not even be written.
     pub fn is_of_writing(&self) -> bool {
-        matches!(self, Fault::Unmet(_) | Fault::NoRoom | Fault::Unsendable(_))
+        matches!(self, Failure::Unmet(_) | Failure::NoRoom | Failure::Unsendable(_))
     }
 
     /// How it is counted.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Fault::Connect(_) | Fault::BackingOff => Outcome::Connect,
-            Fault::Timeout | Fault::ConnectTimeout => Outcome::Timeout,
-            Fault::CutOff => Outcome::Unfinished,
-            Fault::Broken(error) if stream_fault::of(error).is_some_and(|fault| fault.is_violation) => {
+            Failure::Connect(_) | Failure::BackingOff => Outcome::Connect,
+            Failure::Timeout | Failure::ConnectTimeout => Outcome::Timeout,
+            Failure::CutOff => Outcome::Unfinished,
+            Failure::Broken(error) if stream_failure::of(error).is_some_and(|failure| failure.is_violation) => {
                 Outcome::Protocol
             }
-            Fault::Broken(error) if stream_fault::is_time_out(error) => Outcome::Timeout,
-            Fault::Broken(_) | Fault::ClosedBefore | Fault::ClosedWithin => Outcome::Reset,
-            Fault::Protocol(_) | Fault::Unsendable(_) => Outcome::Protocol,
-            Fault::Flawed(flaw) => flaw.outcome(),
-            Fault::Unmet(_) | Fault::NoRoom => Outcome::Variable,
-            Fault::Other(outcome, _) | Fault::NoConnection(outcome) => *outcome,
+            Failure::Broken(error) if stream_failure::is_time_out(error) => Outcome::Timeout,
+            Failure::Broken(_) | Failure::ClosedBefore | Failure::ClosedWithin => Outcome::Reset,
+            Failure::Protocol(_) | Failure::Unsendable(_) => Outcome::Protocol,
+            Failure::Flawed(flaw) => flaw.outcome(),
+            Failure::Unmet(_) | Failure::NoRoom => Outcome::Variable,
+            Failure::Other(outcome, _) | Failure::NoConnection(outcome) => *outcome,
         }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Connect(error) if error.kind() == io::ErrorKind::AddrNotAvailable => write!(
+            Failure::Connect(error) if error.kind() == io::ErrorKind::AddrNotAvailable => write!(
                 f,
                 "could not connect: {error}; all local ports to it are taken, or wait after a close: keep connections \
                  alive, use fewer, or widen net.ipv4.ip_local_port_range"
             ),
-            Fault::Connect(error) => write!(f, "could not connect: {error}"),
-            Fault::ConnectTimeout => f.write_str("no connection was made in time"),
-            Fault::BackingOff => f.write_str("could not connect in time: the last try was refused or broke"),
-            Fault::Timeout => f.write_str("no whole answer in time"),
-            Fault::CutOff => f.write_str("no whole answer when the run ended"),
-            Fault::Broken(error) if stream_fault::of(error).is_some() => write!(f, "{error}"),
-            Fault::Broken(error) => write!(f, "the connection broke: {error}"),
-            Fault::ClosedBefore => f.write_str("the connection was closed before any byte of the answer"),
-            Fault::ClosedWithin => f.write_str("the connection was closed before the answer was whole"),
-            Fault::Protocol(violation) => write!(f, "{violation}"),
-            Fault::Flawed(flaw) => write!(f, "{flaw:?}"),
-            Fault::Unmet(unmet) => f.write_str(&unmet.describe(&[])),
-            Fault::NoRoom => write!(f, "no room for its value: {}", no_room()),
-            Fault::NoConnection(_) => f.write_str("not sent: no connection was free (`limits: connections`)"),
-            Fault::Unsendable(words) => f.write_str(words),
-            Fault::Other(_, words) => f.write_str(words),
+            Failure::Connect(error) => write!(f, "could not connect: {error}"),
+            Failure::ConnectTimeout => f.write_str("no connection was made in time"),
+            Failure::BackingOff => f.write_str("could not connect in time: the last try was refused or broke"),
+            Failure::Timeout => f.write_str("no whole answer in time"),
+            Failure::CutOff => f.write_str("no whole answer when the run ended"),
+            Failure::Broken(error) if stream_failure::of(error).is_some() => write!(f, "{error}"),
+            Failure::Broken(error) => write!(f, "the connection broke: {error}"),
+            Failure::ClosedBefore => f.write_str("the connection was closed before any byte of the answer"),
+            Failure::ClosedWithin => f.write_str("the connection was closed before the answer was whole"),
+            Failure::Protocol(violation) => write!(f, "{violation}"),
+            Failure::Flawed(flaw) => write!(f, "{flaw:?}"),
+            Failure::Unmet(unmet) => f.write_str(&unmet.describe(&[])),
+            Failure::NoRoom => write!(f, "no room for its value: {}", no_room()),
+            Failure::NoConnection(_) => f.write_str("not sent: no connection was free (`limits: connections`)"),
+            Failure::Unsendable(words) => f.write_str(words),
+            Failure::Other(_, words) => f.write_str(words),
         }
     }
 }
