@@ -52,7 +52,8 @@ fn setting(name: &str, otherwise: f64) -> f64 {
 /// 17 good answers in 20; each of the three others ends its connection.
 fn faults() -> Vec<Misbehaviour> {
     let mut faults = vec![Misbehaviour::None; 20];
-    (faults[5], faults[11], faults[17]) = (Misbehaviour::Reset, Misbehaviour::HalfAnswer, Misbehaviour::Close);
+    (faults[5], faults[11], faults[17]) =
+        (Misbehaviour::Reset, Misbehaviour::HalfAnswer, Misbehaviour::Close);
     faults
 }
 
@@ -115,8 +116,10 @@ fn accounted_for(name: &str, summary: &Value, truth: &Truth) {
     let (requests, dropped) = (count(&summary["requests"]), count(&summary["dropped"]));
     let offered =
         summary["offered_per_s"].as_f64().expect("offered") * summary["measured_s"].as_f64().expect("s");
-    let broken: u64 =
-        [Misbehaviour::Reset, Misbehaviour::HalfAnswer, Misbehaviour::Close].map(|fault| truth.count(fault)).iter().sum();
+    let broken: u64 = [Misbehaviour::Reset, Misbehaviour::HalfAnswer, Misbehaviour::Close]
+        .map(|fault| truth.count(fault))
+        .iter()
+        .sum();
     let errors = summary["errors"].as_object().expect("errors");
     let failed: u64 = errors.values().map(count).sum();
     say(&format!(

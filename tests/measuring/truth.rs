@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use crate::watch::{Machine, Watched};
 use serde_json::{Value, json};
-use tidemark_truth::{Behaviour, Delay, Misbehaviour, Freeze, Http2Behaviour, Http2Server, Server, Truth};
+use tidemark_truth::{Behaviour, Delay, Freeze, Http2Behaviour, Http2Server, Misbehaviour, Server, Truth};
 
 /// Accepted always: this share of a time, or this time, whichever is more.
 const SHARE: f64 = 0.03;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use tidemark_truth::{Behaviour, Down, Misbehaviour, Freeze, Refusing, Server};
+use tidemark_truth::{Behaviour, Down, Freeze, Misbehaviour, Refusing, Server};
 
 /// Runs at the same time; each is idle most of the time.
 const AT_ONCE: usize = 4;

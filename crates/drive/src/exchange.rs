@@ -493,7 +493,8 @@ impl Thread<'_> {
     /// The same of what is over already.
     fn settle_at_once(&mut self, s: usize, placed: Placed, now_ns: u64) -> bool {
         // what was never sent keeps nobody from beginning again and again
-        self.flow.sessions[s].requested |= !matches!(&placed, Placed::Failed(failure) if failure.is_of_writing());
+        self.flow.sessions[s].requested |=
+            !matches!(&placed, Placed::Failed(failure) if failure.is_of_writing());
         match placed {
             Placed::UnderWay => false,
             Placed::Done { end_ns, work_ns } => {
@@ -695,7 +696,9 @@ impl Thread<'_> {
                 self.conclude(s, c, Ok(()), now_ns);
                 self.run_session(s, now_ns);
             }
-            (Event::Refused(failure), Some(s)) if connection.exchanging => self.refused(s, c, failure, now_ns),
+            (Event::Refused(failure), Some(s)) if connection.exchanging => {
+                self.refused(s, c, failure, now_ns)
+            }
             (Event::Wrong(failure), Some(s)) if connection.exchanging => self.broke(s, c, failure, now_ns),
             (Event::Ended { within }, Some(s)) if connection.exchanging => {
                 let failure = if within { Failure::ClosedWithin } else { Failure::ClosedBefore };

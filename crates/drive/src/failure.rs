@@ -89,7 +89,9 @@ impl Failure {
             Failure::Connect(_) | Failure::BackingOff => Outcome::Connect,
             Failure::Timeout | Failure::ConnectTimeout => Outcome::Timeout,
             Failure::CutOff => Outcome::Unfinished,
-            Failure::Broken(error) if stream_failure::of(error).is_some_and(|failure| failure.is_violation) => {
+            Failure::Broken(error)
+                if stream_failure::of(error).is_some_and(|failure| failure.is_violation) =>
+            {
                 Outcome::Protocol
             }
             Failure::Broken(error) if stream_failure::is_time_out(error) => Outcome::Timeout,
@@ -112,7 +114,9 @@ impl fmt::Display for Failure {
             ),
             Failure::Connect(error) => write!(f, "could not connect: {error}"),
             Failure::ConnectTimeout => f.write_str("no connection was made in time"),
-            Failure::BackingOff => f.write_str("could not connect in time: the last try was refused or broke"),
+            Failure::BackingOff => {
+                f.write_str("could not connect in time: the last try was refused or broke")
+            }
             Failure::Timeout => f.write_str("no whole answer in time"),
             Failure::CutOff => f.write_str("no whole answer when the run ended"),
             Failure::Broken(error) if stream_failure::of(error).is_some() => write!(f, "{error}"),
@@ -123,7 +127,9 @@ impl fmt::Display for Failure {
             Failure::Flawed(flaw) => write!(f, "{flaw:?}"),
             Failure::Unmet(unmet) => f.write_str(&unmet.describe(&[])),
             Failure::NoRoom => write!(f, "no room for its value: {}", no_room()),
-            Failure::NoConnection(_) => f.write_str("not sent: no connection was free (`limits: connections`)"),
+            Failure::NoConnection(_) => {
+                f.write_str("not sent: no connection was free (`limits: connections`)")
+            }
             Failure::Unsendable(words) => f.write_str(words),
             Failure::Other(_, words) => f.write_str(words),
         }

@@ -210,8 +210,9 @@ impl Faults {
 
     /// What could not be brought back.
     pub fn gone(&self) -> Option<String> {
-        let lost =
-            |record: &&FaultEvent| record.begin_us.is_some() && record.error.is_some() && !is_kind(&record.kind);
+        let lost = |record: &&FaultEvent| {
+            record.begin_us.is_some() && record.error.is_some() && !is_kind(&record.kind)
+        };
         let record = self.records.iter().find(lost)?;
         let reason = record.error.as_deref().unwrap_or_default();
         Some(format!("`{}` did not come back after `{}`: {reason}", record.target, record.fault))

@@ -262,9 +262,11 @@ mod tests {
 
     #[test]
     fn what_is_started_again_is_put_right_once_it_is_ready() {
-        let kind = |kind: &str| FaultEvent { kind: kind.into(), ready_us: Some(14_500_000), ..fault(12.0, 13.0) };
-        let recovery_s =
-            |fault: FaultEvent| found(&[100, 100, 0, 0, 0, 100, 100, 100], vec![fault])[0].unwrap().recovery_s;
+        let kind =
+            |kind: &str| FaultEvent { kind: kind.into(), ready_us: Some(14_500_000), ..fault(12.0, 13.0) };
+        let recovery_s = |fault: FaultEvent| {
+            found(&[100, 100, 0, 0, 0, 100, 100, 100], vec![fault])[0].unwrap().recovery_s
+        };
         assert_eq!(recovery_s(kind("kill")), Some(0.5));
         assert_eq!(recovery_s(FaultEvent { ready_us: None, ..kind("stop") }), None, "it never was");
         assert_eq!(recovery_s(FaultEvent { ready_us: None, ..kind("freeze") }), Some(2.0));

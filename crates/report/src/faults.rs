@@ -148,7 +148,8 @@ mod tests {
         assert_eq!(parts(&fault), words);
         let never_back = Dip { length_s: None, recovery_s: None, ..dip };
         assert!(
-            parts(&FaultEvent { dip: Some(never_back), ..fault.clone() }).contains(&"not back within 20s".into())
+            parts(&FaultEvent { dip: Some(never_back), ..fault.clone() })
+                .contains(&"not back within 20s".into())
         );
         let undone_s = |s: u64| FaultEvent {
             kind: "freeze".into(),

@@ -212,7 +212,8 @@ async fn answer(
     let read = Instant::now();
     let (fault, first) = shared.with(|truth, under_way| {
         let faults = &shared.behaviour.faults;
-        let fault = *faults.get(truth.requests as usize % faults.len().max(1)).unwrap_or(&Http2Misbehaviour::None);
+        let fault =
+            *faults.get(truth.requests as usize % faults.len().max(1)).unwrap_or(&Http2Misbehaviour::None);
         truth.requests += 1;
         *truth.faults.entry(fault).or_default() += 1;
         *under_way += 1;
@@ -265,7 +266,9 @@ async fn send(
             tokio::time::sleep(Duration::from_millis(5)).await;
             stream.send_reset(Reason::CANCEL);
         }
-        Http2Misbehaviour::LengthTooLong => body(&mut respond, "100")?.send_data(Bytes::from_static(b"ok"), true)?,
+        Http2Misbehaviour::LengthTooLong => {
+            body(&mut respond, "100")?.send_data(Bytes::from_static(b"ok"), true)?
+        }
         Http2Misbehaviour::Close => drop(orders.send(Order::Close)),
         Http2Misbehaviour::None | Http2Misbehaviour::GoAway => {
             right_answer(request, respond).await?;

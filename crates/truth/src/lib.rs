@@ -47,9 +47,9 @@
 
 mod behaviour;
 mod delay;
-mod misbehaviour;
 mod http2;
 mod line;
+mod misbehaviour;
 mod peer;
 mod refusing;
 mod server;
@@ -60,9 +60,9 @@ mod truth;
 
 pub use behaviour::{Behaviour, Down, Freeze};
 pub use delay::Delay;
-pub use misbehaviour::{Misbehaviour, Misbehaviours};
 pub use http2::{Http2Behaviour, Http2Misbehaviour, Http2Server, Http2Truth};
 pub use line::Pauses;
+pub use misbehaviour::{Misbehaviour, Misbehaviours};
 pub use refusing::Refusing;
 pub use server::Server;
 pub use truth::Truth;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
-use tidemark_truth::{Behaviour, Delay, Down, Misbehaviours, Freeze, Pauses, Server};
+use tidemark_truth::{Behaviour, Delay, Down, Freeze, Misbehaviours, Pauses, Server};
 
 /// Answers HTTP/1.1 in a known way until its standard input ends, then prints what it did as JSON.
 #[derive(Debug, Parser)]

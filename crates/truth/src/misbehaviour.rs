@@ -88,8 +88,14 @@ impl Misbehaviour {
     pub(crate) fn bytes(self) -> Cow<'static, [u8]> {
         Cow::Borrowed(match self {
             Misbehaviour::None | Misbehaviour::Late(_) | Misbehaviour::Drip(_) => RIGHT,
-            Misbehaviour::Silence | Misbehaviour::HalfOpen | Misbehaviour::HalfClose | Misbehaviour::Reset | Misbehaviour::Close => b"",
-            Misbehaviour::HalfAnswer | Misbehaviour::ResetMidway => b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf",
+            Misbehaviour::Silence
+            | Misbehaviour::HalfOpen
+            | Misbehaviour::HalfClose
+            | Misbehaviour::Reset
+            | Misbehaviour::Close => b"",
+            Misbehaviour::HalfAnswer | Misbehaviour::ResetMidway => {
+                b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"
+            }
             Misbehaviour::LengthTooLong => b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nok",
             Misbehaviour::LengthTooShort => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more",
             Misbehaviour::NotHttp => b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
@@ -100,7 +106,10 @@ impl Misbehaviour {
 
     /// Whether the connection is closed behind it.
     pub(crate) fn closes(self) -> bool {
-        matches!(self, Misbehaviour::Reset | Misbehaviour::ResetMidway | Misbehaviour::Close | Misbehaviour::HalfAnswer)
+        matches!(
+            self,
+            Misbehaviour::Reset | Misbehaviour::ResetMidway | Misbehaviour::Close | Misbehaviour::HalfAnswer
+        )
     }
 
     /// Whether that is done by a reset.
@@ -172,7 +181,9 @@ impl FromStr for Misbehaviours {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Misbehaviours, String> {
-        let Some((fault, share)) = text.split_once('@') else { return Ok(Misbehaviours(vec![text.parse()?])) };
+        let Some((fault, share)) = text.split_once('@') else {
+            return Ok(Misbehaviours(vec![text.parse()?]));
+        };
         let fault: Misbehaviour = fault.parse()?;
         let numbers = share.split_once('/').and_then(|(failing, of)| {
             let (failing, of): (u32, u32) = (failing.parse().ok()?, of.parse().ok()?);

@@ -8,8 +8,7 @@ use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{
-    Ask, Fault, HttpVersion, Preparation, Product, RPC_PATH, RequestPlan, System,
-    SystemOrigin, Target,
+    Ask, Fault, HttpVersion, Preparation, Product, RPC_PATH, RequestPlan, System, SystemOrigin, Target,
 };
 
 use super::{Experiment, Record, driven, written};

@@ -273,7 +273,7 @@ mod tests {
             hops: vec![(302, "/there?token=abcdefgh".into())],
             answer,
             outcome: Outcome::Status,
-            fault: Some("status 500: password=hunter22".into()),
+            failure: Some("status 500: password=hunter22".into()),
             secrets: Vec::new(),
             parts: Parts {
                 wait_us: 1_500,
