@@ -4,6 +4,13 @@
 //! reports what came of it as [`Event`]s. A back end that only hears of readiness ([`Readiness`], over epoll or what
 //! a library offers elsewhere) does the reads and writes itself, so the loop does not know the difference.
 
+pub(crate) mod address;
+pub(crate) mod greeted;
+pub(crate) mod machine;
+pub(crate) mod prefetch;
+pub(crate) mod room;
+pub(crate) mod stream_failure;
+
 #[cfg(target_os = "linux")]
 pub(crate) mod epoll;
 pub(crate) mod pipeline;
@@ -22,7 +29,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::address::Dialer;
+use crate::io::address::Dialer;
 pub use tls::Handshakes;
 
 pub(crate) use system::Poller;

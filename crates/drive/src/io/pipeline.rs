@@ -17,8 +17,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::{Event, Handshakes, Io};
-use crate::prefetch::prefetch;
-use crate::stream_failure;
+use crate::io::prefetch::prefetch;
+use crate::io::stream_failure;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LaneState {
