@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tidemark_truth::{Behaviour, Delay, Fault, Server, Truth};
+use tidemark_truth::{Behaviour, Delay, Misbehaviour, Server, Truth};
 
 /// Time between two looks at the driver.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -50,9 +50,10 @@ fn setting(name: &str, otherwise: f64) -> f64 {
 }
 
 /// 17 good answers in 20; each of the three others ends its connection.
-fn faults() -> Vec<Fault> {
-    let mut faults = vec![Fault::None; 20];
-    (faults[5], faults[11], faults[17]) = (Fault::Reset, Fault::HalfAnswer, Fault::Close);
+fn faults() -> Vec<Misbehaviour> {
+    let mut faults = vec![Misbehaviour::None; 20];
+    (faults[5], faults[11], faults[17]) =
+        (Misbehaviour::Reset, Misbehaviour::HalfAnswer, Misbehaviour::Close);
     faults
 }
 
@@ -115,8 +116,10 @@ fn accounted_for(name: &str, summary: &Value, truth: &Truth) {
     let (requests, dropped) = (count(&summary["requests"]), count(&summary["dropped"]));
     let offered =
         summary["offered_per_s"].as_f64().expect("offered") * summary["measured_s"].as_f64().expect("s");
-    let broken: u64 =
-        [Fault::Reset, Fault::HalfAnswer, Fault::Close].map(|fault| truth.count(fault)).iter().sum();
+    let broken: u64 = [Misbehaviour::Reset, Misbehaviour::HalfAnswer, Misbehaviour::Close]
+        .map(|fault| truth.count(fault))
+        .iter()
+        .sum();
     let errors = summary["errors"].as_object().expect("errors");
     let failed: u64 = errors.values().map(count).sum();
     say(&format!(

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use crate::watch::{Machine, Watched};
 use serde_json::{Value, json};
-use tidemark_truth::{Behaviour, Delay, Fault, Freeze, Http2Behaviour, Http2Server, Server, Truth};
+use tidemark_truth::{Behaviour, Delay, Freeze, Http2Behaviour, Http2Server, Misbehaviour, Server, Truth};
 
 /// Accepted always: this share of a time, or this time, whichever is more.
 const SHARE: f64 = 0.03;
@@ -317,7 +317,7 @@ fn slow_accepting() {
 #[test]
 fn every_fault_is_counted_once_by_its_kind() {
     let _alone = alone();
-    use Fault::*;
+    use Misbehaviour::*;
     let faults = vec![None, Reset, None, HalfAnswer, LengthTooLong, NotHttp, Close, LengthTooShort];
     let server = Server::start(Behaviour { faults, ..Behaviour::default() }).unwrap();
     let rest = "limits: {connections: 512, drain: 20s}\ndefaults: {timeout: 5s}";
@@ -325,7 +325,7 @@ fn every_fault_is_counted_once_by_its_kind() {
     let truth = server.stop().unwrap();
     assert_eq!((truth.requests, truth.left), (800, 0));
     // By the length that it names an answer is whole, so that one that says too little is no failure.
-    let of = |faults: &[Fault]| faults.iter().map(|fault| truth.count(*fault)).sum::<u64>();
+    let of = |faults: &[Misbehaviour]| faults.iter().map(|fault| truth.count(*fault)).sum::<u64>();
     assert_eq!(run.summary["requests"], truth.faults.values().sum::<u64>());
     let expected = json!({
         "timeout": of(&[LengthTooLong]),

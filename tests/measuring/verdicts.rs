@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use tidemark_truth::{Behaviour, Down, Fault, Freeze, Refusing, Server};
+use tidemark_truth::{Behaviour, Down, Freeze, Misbehaviour, Refusing, Server};
 
 /// Runs at the same time; each is idle most of the time.
 const AT_ONCE: usize = 4;
@@ -50,22 +50,22 @@ struct Row {
     failing: Option<f64>,
 }
 
-fn kinds() -> [Fault; 10] {
+fn kinds() -> [Misbehaviour; 10] {
     [
-        Fault::Status(500),
-        Fault::Status(404),
-        Fault::Silence,
-        Fault::HalfClose,
-        Fault::Reset,
-        Fault::ResetMidway,
-        Fault::Close,
-        Fault::HalfAnswer,
-        Fault::LengthTooLong,
-        Fault::NotHttp,
+        Misbehaviour::Status(500),
+        Misbehaviour::Status(404),
+        Misbehaviour::Silence,
+        Misbehaviour::HalfClose,
+        Misbehaviour::Reset,
+        Misbehaviour::ResetMidway,
+        Misbehaviour::Close,
+        Misbehaviour::HalfAnswer,
+        Misbehaviour::LengthTooLong,
+        Misbehaviour::NotHttp,
     ]
 }
 
-fn failing(fault: Fault, of: u32) -> Serving {
+fn failing(fault: Misbehaviour, of: u32) -> Serving {
     Serving::Behaves(Behaviour { faults: fault.of_every(1, of), ..Behaviour::default() })
 }
 
@@ -88,11 +88,11 @@ fn table() -> Vec<Row> {
         rows.push(Row { name: name.into(), serving, load, objectives, says, failing: None });
     };
     let right = || Serving::Behaves(Behaviour::default());
-    let late = || failing(Fault::Late(Duration::from_millis(60)), 1);
+    let late = || failing(Misbehaviour::Late(Duration::from_millis(60)), 1);
     for (model, load) in [("open", OPEN), ("closed", CLOSED)] {
         other(&format!("all is well, {model}"), right(), load, &["max < 10s", "errors = 0"], Pass);
         let allowed = &["p50 < 10s", "errors < 90%", "rate > 1/s"];
-        other(&format!("allowed to fail, {model}"), failing(Fault::Status(500), 4), load, allowed, Pass);
+        other(&format!("allowed to fail, {model}"), failing(Misbehaviour::Status(500), 4), load, allowed, Pass);
         other(&format!("late, {model}, and it matters"), late(), load, &["p50 < 20ms"], Fail);
     }
     other("refused", Serving::Refuses, OPEN, &[], Fail);
@@ -114,12 +114,12 @@ fn table() -> Vec<Row> {
     let freeze = Some(Freeze { after, length: Duration::from_secs(3_600) });
     let silent = Serving::Behaves(Behaviour { freeze, ..Behaviour::default() });
     other("silent for good", silent, &["-c", "2", "--for", "4s", "-T", "6s"], &[], Fail);
-    let slow = failing(Fault::Late(Duration::from_millis(2_500)), 1);
+    let slow = failing(Misbehaviour::Late(Duration::from_millis(2_500)), 1);
     other("slower than the window is long", slow, &["-r", "40/s", "-c", "200", "-T", "30s"], &[], Invalid);
     // users of whom all but those of a few requests hang
     let hung: &[_] = &["-c", "8", "-T", "6s", "--for", "5s"];
-    other(HANG, failing(Fault::Silence, 400), hung, &[], Fail);
-    other(NOTHING_DUE, failing(Fault::Silence, 1), &["-c", "2", "-T", "3s"], &[], Fail);
+    other(HANG, failing(Misbehaviour::Silence, 400), hung, &[], Fail);
+    other(NOTHING_DUE, failing(Misbehaviour::Silence, 1), &["-c", "2", "-T", "3s"], &[], Fail);
     rows
 }
 

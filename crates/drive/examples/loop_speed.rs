@@ -230,6 +230,7 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
             proxy: None,
         }],
         trace: None,
+        programs: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     };

@@ -1,8 +1,10 @@
 //! Why a drive could not begin, or did not end well.
 
 use crate::io::IoChoice;
-use crate::ledger::ONCE_THREAD;
-use crate::room::Bound;
+use crate::io::room::Bound;
+
+/// The thread whose entries in the ledger are those of a session that is run once; driving threads are below it.
+pub const ONCE_THREAD: u16 = 999;
 
 /// Most threads: an entry in the ledger has three digits for its thread, and a session that is run once has the last.
 pub(crate) const MOST_THREADS: usize = ONCE_THREAD as usize;
@@ -52,6 +54,14 @@ pub enum DriveError {
         kind: String,
         /// Index of the operation.
         op: usize,
+    },
+    /// A program's sessions cannot be carried out.
+    #[error("session {kind}: {why}")]
+    Program {
+        /// The session kind.
+        kind: String,
+        /// Why not.
+        why: &'static str,
     },
     /// A request goes where nothing is.
     #[error("a request goes to target {0}, which there is not")]

@@ -4,6 +4,13 @@
 //! reports what came of it as [`Event`]s. A back end that only hears of readiness ([`Readiness`], over epoll or what
 //! a library offers elsewhere) does the reads and writes itself, so the loop does not know the difference.
 
+pub(crate) mod address;
+pub(crate) mod greeted;
+pub(crate) mod machine;
+pub(crate) mod prefetch;
+pub(crate) mod room;
+pub(crate) mod stream_failure;
+
 #[cfg(target_os = "linux")]
 pub(crate) mod epoll;
 pub(crate) mod pipeline;
@@ -22,7 +29,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::address::Dialer;
+use crate::io::address::Dialer;
 pub use tls::Handshakes;
 
 pub(crate) use system::Poller;
@@ -111,7 +118,7 @@ pub(crate) trait Io {
         bytes == self.received().len()
     }
     /// Answers that came with nobody in line for them, where that is known here.
-    fn unasked(&self) -> u64 {
+    fn unsolicited(&self) -> u64 {
         0
     }
     /// The number of the reading that brought what the last event is about, where several events may come of one reading.

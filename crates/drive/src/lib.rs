@@ -44,6 +44,7 @@
 //!         proxy: None,
 //!     }],
 //!     trace: None,
+//!     programs: None,
 //!     epoch: Instant::now(),
 //!     wall_epoch: SystemTime::now(),
 //! };
@@ -101,97 +102,43 @@
 //!   whenever it cuts an interval (`run_queue`); what belongs to the next one goes there. Nor is a stop: a thread
 //!   looks at the clock every 50 ms, and what neither sleep nor work nor a wait explains is absence (`absence`).
 
-mod absence;
-mod address;
-mod aerospike;
-mod ahead;
-mod answer;
-mod arrivals;
-mod cassandra;
 mod clock;
-mod codec;
-mod connecting;
-mod connection;
-mod content;
-mod cookies;
-mod drive;
+mod engine;
 mod error;
-mod exchange;
-mod fault;
-mod greeted;
-mod groups;
-mod held_rows;
-mod held_values;
-mod http;
-mod http1;
-mod http2;
 mod io;
-mod jar;
-mod judging;
-mod keys;
-mod ledger;
-mod machine;
-mod measuring;
-mod memcached;
-mod parts;
-mod phases;
-mod postgres;
-mod prefetch;
-mod protocol;
-mod proxy;
-mod record;
-mod redirect;
-mod redis;
-mod request;
-mod room;
-mod rpc;
-mod run_queue;
-mod secret_variables;
+mod observation;
+mod protocols;
 mod session;
-mod several;
-mod slowest;
-mod spread;
-mod store_status;
-mod stream_fault;
-mod target;
 #[cfg(test)]
 mod testing;
-mod thread;
-mod timers;
-mod tls;
-mod tls_request;
-mod told;
-mod trace;
-mod transport;
-mod upload;
-mod waiting;
-mod witness;
 
 use std::time::{Instant, SystemTime};
 
-pub use address::Address;
-pub use aerospike::Aerospike;
-pub use cassandra::Cassandra;
-pub use cookies::CookieCounts;
-pub use drive::{Drive, DriveEnd, PhaseTimes, Raised, Stopper, run_once, run_told, start};
-pub use error::{DriveError, OnceError};
-pub use http2::Http2;
+pub use engine::drive::{Drive, DriveEnd, PhaseTimes, Raised, Stopper, run_once, run_told, start};
+pub use engine::ledger::forms;
+pub use error::{DriveError, ONCE_THREAD, OnceError};
+pub use io::address::Address;
+pub use io::room::Bound;
 pub use io::{Handshakes, IoChoice, Timestamps};
-pub use ledger::{ONCE_THREAD, forms};
-pub use memcached::Memcached;
-pub use parts::Parts;
-pub use postgres::Postgres;
-pub use protocol::Protocol;
-pub use proxy::{Proxy, Tunnel};
-pub use redis::Redis;
-pub use room::Bound;
-pub use rpc::Rpc;
-pub use spread::{Server, Sharding, Spread};
-pub use target::{Stream, Target};
-pub use tls::{Tls, TlsError};
-pub use told::{Checked, Extracted, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
-pub use trace::{TRACED_BYTES, TraceCounts, Traced, Tracing};
-pub use transport::{EventCounts, Redirects};
+pub use observation::parts::Parts;
+pub use observation::told::{ToldAnswer, ToldStep, text_of};
+pub use observation::trace::{TRACED_BYTES, TraceCounts, Traced, Tracing};
+pub use protocols::Protocol;
+pub use protocols::aerospike::Aerospike;
+pub use protocols::cassandra::Cassandra;
+pub use protocols::http2::Http2;
+pub use protocols::memcached::Memcached;
+pub use protocols::postgres::Postgres;
+pub use protocols::proxy::{Proxy, Tunnel};
+pub use protocols::redis::Redis;
+pub use protocols::rpc::Rpc;
+pub use protocols::spread::{Server, Sharding, Spread};
+pub use protocols::target::{Stream, Target};
+pub use protocols::tls::{Tls, TlsError};
+pub use protocols::transport::{EventCounts, Redirects};
+pub use session::cookies::CookieCounts;
+pub use session::findings::{Checked, Extracted, TOLD_BYTES};
+pub use session::program::{AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs, Verdict};
 // Named in the prose above.
 #[cfg(doc)]
 use {tidemark_record::ThreadInterval, tidemark_scenario::Plan};
@@ -218,6 +165,8 @@ pub struct DriveOptions {
     pub targets: Vec<Target>,
     /// What is traced, if that is wanted.
     pub trace: Option<Tracing>,
+    /// What sessions do at [`Op::Program`](tidemark_scenario::plan::Op::Program), where a plan has that.
+    pub programs: Option<Programs>,
     /// The run's zero on the monotonic clock, shared with whoever watches.
     pub epoch: Instant,
     /// The same moment on the wall clock: the one anchor.

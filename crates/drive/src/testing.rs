@@ -4,10 +4,10 @@ use tidemark_scenario::plan::{Ask, HttpRequest, Limits, Load, LoadModel, Op, Req
 use tidemark_scenario::{Plan, Template};
 use tidemark_wire::http1::cookie;
 
-use crate::address::Address;
-use crate::jar::{Jar, Place};
-use crate::protocol::Protocol;
-use crate::target::Target;
+use crate::io::address::Address;
+use crate::protocols::Protocol;
+use crate::protocols::target::Target;
+use crate::session::jar::{Jar, Place};
 
 /// A place where nobody is.
 pub(crate) fn target() -> Target {

@@ -13,7 +13,7 @@ use tidemark_drive::{DriveOptions, Http2, Protocol, Tls};
 use tidemark_record::Outcome;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::HttpVersion;
-use tidemark_truth::{Freeze, Http2Behaviour, Http2Fault, Http2Server};
+use tidemark_truth::{Freeze, Http2Behaviour, Http2Misbehaviour, Http2Server};
 
 const ONE_GET: &str = "- GET: /";
 
@@ -113,7 +113,7 @@ fn a_body_larger_than_the_bound_is_given_up_and_the_connection_goes_on() {
 
 #[test]
 fn faults_of_streams_end_one_request_each() {
-    use Http2Fault::{HalfAnswer, LengthTooLong, None, Reset};
+    use Http2Misbehaviour::{HalfAnswer, LengthTooLong, None, Reset};
     let faults = vec![None, Reset, None, None, HalfAnswer, LengthTooLong];
     let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
     let sum = run(plan(ONE_GET, 120, "users: 6", "connections: 2, streams: 3"), server.address());
@@ -132,8 +132,8 @@ fn faults_of_streams_end_one_request_each() {
 
 #[test]
 fn after_a_goaway_requests_take_another_connection() {
-    let mut faults = vec![Http2Fault::None; 9];
-    faults.push(Http2Fault::GoAway);
+    let mut faults = vec![Http2Misbehaviour::None; 9];
+    faults.push(Http2Misbehaviour::GoAway);
     let behaviour = Http2Behaviour { faults, delay: Duration::from_millis(3), ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
     let sum = run(plan(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
@@ -149,7 +149,7 @@ fn after_a_goaway_requests_take_another_connection() {
 
 #[test]
 fn a_refused_stream_is_sent_again() {
-    use Http2Fault::{None, Refuse};
+    use Http2Misbehaviour::{None, Refuse};
     let faults = vec![None, Refuse, Refuse, Refuse];
     let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
     let sum = run(plan(ONE_GET, 60, "users: 6", "connections: 2, streams: 3"), server.address());
@@ -160,7 +160,7 @@ fn a_refused_stream_is_sent_again() {
 
 #[test]
 fn who_refuses_each_stream_is_not_asked_for_ever() {
-    let faults = vec![Http2Fault::Refuse];
+    let faults = vec![Http2Misbehaviour::Refuse];
     let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
     let one = "- GET: /\n  timeout: 400ms";
     let sum = run(plan(one, 3, "users: 1", "connections: 1, streams: 1"), server.address());
@@ -173,15 +173,15 @@ fn who_refuses_each_stream_is_not_asked_for_ever() {
 
 #[test]
 fn a_lost_connection_ends_all_on_it_and_is_made_again() {
-    let mut faults = vec![Http2Fault::None; 7];
-    faults.push(Http2Fault::Close);
+    let mut faults = vec![Http2Misbehaviour::None; 7];
+    faults.push(Http2Misbehaviour::Close);
     let behaviour = Http2Behaviour { faults, delay: Duration::from_millis(3), ..Http2Behaviour::default() };
     let server = Http2Server::start(behaviour).unwrap();
     let sum = run(plan(ONE_GET, 200, "users: 4", "connections: 1, streams: 4"), server.address());
     let truth = server.stop().unwrap();
     let (well, lost) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
     assert_eq!(well + lost, 200, "{}", details(&sum));
-    assert!(lost >= truth.faults[&Http2Fault::Close] && well > 0, "{lost} lost: {:?}", truth.faults);
+    assert!(lost >= truth.faults[&Http2Misbehaviour::Close] && well > 0, "{lost} lost: {:?}", truth.faults);
     assert_eq!(truth.connections, sum.connects());
 }
 

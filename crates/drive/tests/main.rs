@@ -14,6 +14,7 @@ mod lying;
 mod models;
 mod outcomes;
 mod pipeline;
+mod programs;
 mod redirects;
 mod rpc;
 mod server_log;

@@ -214,7 +214,7 @@ impl Account {
                 "answers came before the body of their request was sent whole, and the rest of it was not sent; over the whole run",
             ),
             (
-                end.unasked,
+                end.unsolicited,
                 "answers came that nobody had asked for; their connections were closed; over the whole run",
             ),
             (

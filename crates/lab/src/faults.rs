@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tidemark_record::Event;
-use tidemark_record::fault::Fault as Record;
+use tidemark_record::FaultEvent;
 use tidemark_record::maintenance::is_kind;
 use tidemark_scenario::plan::{Fault, FaultKind};
 
@@ -97,7 +97,7 @@ pub struct Injectors {
 pub struct Faults {
     epoch: Instant,
     plan: Vec<Fault>,
-    records: Vec<Record>,
+    records: Vec<FaultEvent>,
     started: Vec<Handle>,
     _injectors: Injectors,
     told: Receiver<TimedNews>,
@@ -210,8 +210,9 @@ impl Faults {
 
     /// What could not be brought back.
     pub fn gone(&self) -> Option<String> {
-        let lost =
-            |record: &&Record| record.begin_us.is_some() && record.error.is_some() && !is_kind(&record.kind);
+        let lost = |record: &&FaultEvent| {
+            record.begin_us.is_some() && record.error.is_some() && !is_kind(&record.kind)
+        };
         let record = self.records.iter().find(lost)?;
         let reason = record.error.as_deref().unwrap_or_default();
         Some(format!("`{}` did not come back after `{}`: {reason}", record.target, record.fault))
@@ -219,10 +220,10 @@ impl Faults {
 
     /// What was killed or stopped and is not ready again, once all is over.
     pub fn still_down(&self) -> Vec<String> {
-        let is_down = |record: &&Record| {
+        let is_down = |record: &&FaultEvent| {
             record.is_not_put_right() && self.records.iter().all(|other| !record.is_raised_by(other))
         };
-        let say = |record: &Record| {
+        let say = |record: &FaultEvent| {
             format!("{} was not ready again when the load ended, after `{}`", record.target, record.fault)
         };
         self.records.iter().filter(is_down).map(say).collect()
@@ -302,7 +303,7 @@ impl Faults {
     }
 
     /// What became of them.
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[FaultEvent] {
         &self.records
     }
 }
@@ -336,17 +337,17 @@ fn asked(injectors: &Injectors, fault: &Fault) -> Vec<Endpoint> {
     meant.filter(has_kind).cloned().collect()
 }
 
-fn record(fault: &Fault) -> Record {
-    Record {
+fn record(fault: &Fault) -> FaultEvent {
+    FaultEvent {
         fault: fault.to_string(),
         kind: fault.kind.word().into(),
         target: fault.target.clone(),
-        ..Record::default()
+        ..FaultEvent::default()
     }
 }
 
 /// Whether what healed it is only the begin of a start.
-fn restarts(record: &Record) -> bool {
+fn restarts(record: &FaultEvent) -> bool {
     record.kind == FaultKind::Kill.word() || record.kind == FaultKind::Stop.word()
 }
 

@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tidemark_record::fault::Fault;
+use tidemark_record::fault::FaultEvent;
 use tidemark_record::{Event, Maintenance, StoreLook};
 
 pub use self::endpoint::{Connection, Endpoint, driven, endpoint, endpoints, is_of};
@@ -165,7 +165,7 @@ impl Figures {
     }
 
     /// What the stores did beside their work, with the faults that asked for it.
-    pub fn maintenance(&self, faults: &[Fault]) -> Vec<Maintenance> {
+    pub fn maintenance(&self, faults: &[FaultEvent]) -> Vec<Maintenance> {
         let mut all = self.maintenance.clone();
         for fault in faults {
             let Some(begin_us) = fault.begin_us else { continue };

@@ -25,7 +25,8 @@ pub const RECOVERED_FAILED: f64 = 0.001;
 
 /// Something that was broken on purpose. Times are microseconds since the run began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Fault {
+#[schemars(rename = "Fault")]
+pub struct FaultEvent {
     /// As the scenario says it: `kill system, restart after 2s`.
     pub fault: String,
     /// How: `kill`, `stop`, `freeze`; `rewrite` and `snapshot` break nothing.
@@ -34,7 +35,7 @@ pub struct Fault {
     pub target: String,
     /// When it began; null where it never did.
     pub begin_us: Option<u64>,
-    /// When it was undone: thawed, started again (which is not [ready](Fault::right_us) yet). Null where it was not.
+    /// When it was undone: thawed, started again (which is not [ready](FaultEvent::right_us) yet). Null where it was not.
     pub healed_us: Option<u64>,
     /// When what was started again was ready. Null where nothing was started again, or it was not ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +58,7 @@ pub struct Dip {
     pub depth: f64,
     /// From the fault's beginning until the rate was back, seconds; null where it was not within `seen_s`.
     pub length_s: Option<f64>,
-    /// From when it was [put right](Fault::right_us) until the rate was back, seconds; null where it was not, or either
+    /// From when it was [put right](FaultEvent::right_us) until the rate was back, seconds; null where it was not, or either
     /// is unknown.
     pub recovery_s: Option<f64>,
     /// Requests that failed in the seconds of it.
@@ -70,7 +71,7 @@ pub struct Dip {
     pub seen_s: f64,
 }
 
-impl Fault {
+impl FaultEvent {
     /// Whether it took something down that was not ready again by the end of the load.
     pub fn is_not_put_right(&self) -> bool {
         let takes_down = matches!(self.kind.as_str(), "kill" | "stop");
@@ -78,7 +79,7 @@ impl Fault {
     }
 
     /// Whether what it took down was ready again with another one.
-    pub fn is_raised_by(&self, other: &Fault) -> bool {
+    pub fn is_raised_by(&self, other: &FaultEvent) -> bool {
         other.target == self.target && other.ready_us > self.begin_us
     }
 
@@ -100,7 +101,7 @@ impl Fault {
 }
 
 /// Finds the dip of each fault in the whole seconds of the measured window.
-pub fn find_dips(faults: &mut [Fault], seconds: &[Second]) {
+pub fn find_dips(faults: &mut [FaultEvent], seconds: &[Second]) {
     let mut order: Vec<usize> = (0..faults.len()).filter(|i| faults[*i].begin_us.is_some()).collect();
     order.sort_by_key(|i| faults[*i].begin_us);
     let mut earlier: Vec<(u64, u64)> = Vec::new();
@@ -216,12 +217,12 @@ mod tests {
         ok.iter().enumerate().map(second).collect()
     }
 
-    fn fault(begin_s: f64, healed_s: f64) -> Fault {
+    fn fault(begin_s: f64, healed_s: f64) -> FaultEvent {
         let us = |s: f64| Some((s * 1e6) as u64);
-        Fault { begin_us: us(begin_s), healed_us: us(healed_s), ..Fault::default() }
+        FaultEvent { begin_us: us(begin_s), healed_us: us(healed_s), ..FaultEvent::default() }
     }
 
-    fn found(ok: &[u32], mut faults: Vec<Fault>) -> Vec<Option<Dip>> {
+    fn found(ok: &[u32], mut faults: Vec<FaultEvent>) -> Vec<Option<Dip>> {
         find_dips(&mut faults, &seconds(ok));
         faults.into_iter().map(|fault| fault.dip).collect()
     }
@@ -238,7 +239,7 @@ mod tests {
     /// only some kinds of requests fail, the rate of the others says nothing.
     #[test]
     fn it_is_over_when_no_more_fails_than_before() {
-        let errors = |errors: [u64; 10], faults: Vec<Fault>| {
+        let errors = |errors: [u64; 10], faults: Vec<FaultEvent>| {
             let mut series = seconds(&[100, 100, 100, 0, 95, 100, 100, 100, 100, 100]);
             series.iter_mut().zip(errors).for_each(|(second, errors)| second.errors = errors);
             let mut faults = faults;
@@ -261,12 +262,14 @@ mod tests {
 
     #[test]
     fn what_is_started_again_is_put_right_once_it_is_ready() {
-        let kind = |kind: &str| Fault { kind: kind.into(), ready_us: Some(14_500_000), ..fault(12.0, 13.0) };
-        let recovery_s =
-            |fault: Fault| found(&[100, 100, 0, 0, 0, 100, 100, 100], vec![fault])[0].unwrap().recovery_s;
+        let kind =
+            |kind: &str| FaultEvent { kind: kind.into(), ready_us: Some(14_500_000), ..fault(12.0, 13.0) };
+        let recovery_s = |fault: FaultEvent| {
+            found(&[100, 100, 0, 0, 0, 100, 100, 100], vec![fault])[0].unwrap().recovery_s
+        };
         assert_eq!(recovery_s(kind("kill")), Some(0.5));
-        assert_eq!(recovery_s(Fault { ready_us: None, ..kind("stop") }), None, "it never was");
-        assert_eq!(recovery_s(Fault { ready_us: None, ..kind("freeze") }), Some(2.0));
+        assert_eq!(recovery_s(FaultEvent { ready_us: None, ..kind("stop") }), None, "it never was");
+        assert_eq!(recovery_s(FaultEvent { ready_us: None, ..kind("freeze") }), Some(2.0));
     }
 
     /// A stall and what was made up for behind it, both before the fault.
@@ -319,6 +322,6 @@ mod tests {
         assert_eq!(found(&[100, 100], vec![fault(10.5, 11.0)]), [None], "nothing before");
         assert_eq!(found(&[100, 100], vec![fault(12.5, 13.0)]), [None], "nothing after");
         assert_eq!(found(&[0, 0, 0, 0, 0], vec![fault(12.0, 13.0)]), [None], "nothing ever succeeded");
-        assert_eq!(found(&[100, 100], vec![Fault::default()]), [None], "it never began");
+        assert_eq!(found(&[100, 100], vec![FaultEvent::default()]), [None], "it never began");
     }
 }

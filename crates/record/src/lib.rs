@@ -130,7 +130,7 @@ pub use directory::{
 pub use distribution::{Distribution, latency, least, rank, supports};
 pub use error::RecordError;
 pub use event::Event;
-pub use fault::Fault;
+pub use fault::FaultEvent;
 pub use figures::{FigureSeries, StoreLook};
 pub use files::LOGS as LOGS_DIR;
 pub use files::OPERATIONS_TOLD;

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Distribution;
-use crate::fault::{Before, Dip, Fault, RECOVERED_S, dip, undisturbed};
+use crate::fault::{Before, Dip, FaultEvent, RECOVERED_S, dip, undisturbed};
 use crate::histogram::{Merged, merge_merged, new_merged};
 use crate::interval::SECOND_US;
 use crate::live::{Kept, Second};
@@ -93,11 +93,11 @@ impl Maintenance {
 
 /// Finds what the load felt of each, in the whole seconds of the measured window. `kept`: the distributions of seconds
 /// before them. The faults have their own dips by now.
-pub(crate) fn find(all: &mut [Maintenance], faults: &[Fault], seconds: &[Second], kept: &[&Kept]) {
+pub(crate) fn find(all: &mut [Maintenance], faults: &[FaultEvent], seconds: &[Second], kept: &[&Kept]) {
     all.sort_by_key(|one| one.begin_us);
     // what broke something; what only asked for maintenance is that itself
     let broken = || faults.iter().filter(|fault| !is_kind(&fault.kind));
-    let mut earlier: Vec<(u64, u64)> = broken().filter_map(Fault::dip_us).collect();
+    let mut earlier: Vec<(u64, u64)> = broken().filter_map(FaultEvent::dip_us).collect();
     let (mut before, mut p99_before) = (None, None);
     for index in 0..all.len() {
         let (begin_us, end_us) = (all[index].begin_us, all[index].end_us.unwrap_or(u64::MAX));
@@ -197,7 +197,7 @@ mod tests {
         Maintenance { begin_us: us(begin_s), end_us: end_s.map(us), ..Maintenance::default() }
     }
 
-    fn found(of: &[(u32, u64)], mut all: Vec<Maintenance>, faults: &[Fault]) -> Vec<Maintenance> {
+    fn found(of: &[(u32, u64)], mut all: Vec<Maintenance>, faults: &[FaultEvent]) -> Vec<Maintenance> {
         let (seconds, kept) = seconds(of);
         find(&mut all, faults, &seconds, &kept.iter().collect::<Vec<_>>());
         all
@@ -266,7 +266,7 @@ mod tests {
         let load = [QUIET, QUIET, QUIET, (90, 400), (0, 0), (0, 0), QUIET, QUIET];
         let fault = |kind: &str| {
             let begin_us = Some(14 * SECOND_US);
-            Fault { kind: kind.into(), begin_us, ..Fault::default() }
+            FaultEvent { kind: kind.into(), begin_us, ..FaultEvent::default() }
         };
         let all = |kind| found(&load, vec![work(13.0, Some(13.9))], &[fault(kind)])[0].clone();
         assert_eq!(all("kill").dip.unwrap().seen_s, 1.0);

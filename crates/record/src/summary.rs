@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::OwnKind;
 pub use crate::distribution::Latency;
-use crate::fault::Fault;
+use crate::fault::FaultEvent;
 use crate::maintenance::Maintenance;
 use crate::reason::{Of, Reason};
 
@@ -690,7 +690,7 @@ pub struct Summary {
     pub ledger: Option<Ledger>,
     /// What was broken on purpose, in order of time; absent where nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<Fault>,
+    pub faults: Vec<FaultEvent>,
     /// What stores did beside their work, in order of time: rewrites of append-only files, snapshots. Absent where nothing
     /// was seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

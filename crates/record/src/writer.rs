@@ -19,7 +19,7 @@ use crate::merge::{MergedInterval, Pending};
 use crate::sink::{Facts, Sink};
 use crate::tables::Tables;
 use crate::totals::{Entered, Totals};
-use crate::{Event, Fault, Maintenance, Manifest, OwnMetric, Sample, StoreLook, maintenance};
+use crate::{Event, FaultEvent, Maintenance, Manifest, OwnMetric, Sample, StoreLook, maintenance};
 
 /// Writes a run directory, and hands what happens to further [sinks](Sink). Memory stays bounded however long the run is: an interval is encoded as soon as all
 /// threads have reported it.
@@ -248,7 +248,7 @@ impl<'s> RunWriter<'s> {
 
     /// Finds what the load felt of what stores did beside their work, as far as their begins were
     /// [marked](RunWriter::mark), and puts it in order of time. The faults have their dips by now.
-    pub fn find_bumps(&self, all: &mut [Maintenance], faults: &[Fault]) {
+    pub fn find_bumps(&self, all: &mut [Maintenance], faults: &[FaultEvent]) {
         maintenance::find(all, faults, self.live.seconds(), &self.live.kept());
     }
 

@@ -415,6 +415,8 @@ pub enum Op {
         /// Whether only where the last request ended well.
         if_good: bool,
     },
+    /// Make the requests of a program, until that has no more; whoever drives the plan brings it.
+    Program,
     /// The session's end.
     End,
 }

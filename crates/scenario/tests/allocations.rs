@@ -78,6 +78,7 @@ fn pass(
             | Op::BeginGroup(_)
             | Op::EndGroup
             | Op::Refuse { .. }
+            | Op::Program
             | Op::End => {}
         }
     }

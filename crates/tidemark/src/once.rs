@@ -121,7 +121,7 @@ impl Told {
             out += &format!("{}session {}\n", if self.steps == 0 { "" } else { "\n" }, clean(kind));
         }
         self.steps += 1;
-        let fault = step.fault.as_ref().filter(|_| !step.is_unfinished);
+        let fault = step.failure.as_ref().filter(|_| !step.is_unfinished);
         self.failed += usize::from(fault.is_some());
         let verdict = match fault {
             _ if step.is_unfinished => "stopped",
@@ -132,7 +132,7 @@ impl Told {
         if let Some(fault) = fault {
             out += &self.line("!", &self.masked_text(fault));
         }
-        for hint in step.answer.iter().flat_map(|answer| hints(answer, step.fault.is_none())) {
+        for hint in step.answer.iter().flat_map(|answer| hints(answer, step.failure.is_none())) {
             out += &self.line("!", &self.masked_text(&hint));
         }
         for (name, why) in &step.cookies {
@@ -280,7 +280,7 @@ fn clean_lines(text: &str) -> String {
 fn came(step: &ToldStep) -> String {
     let said = match &step.answer {
         Some(answer) => answer.status_words.clone(),
-        None if step.fault.is_none() => return "sent".to_owned(),
+        None if step.failure.is_none() => return "sent".to_owned(),
         None if step.took_us.is_none() => return "not sent".to_owned(),
         None => "no answer".to_owned(),
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Delay, Fault, Pauses};
+use crate::{Delay, Misbehaviour, Pauses};
 
 /// How a server behaves. The default answers everything at once.
 #[derive(Debug, Clone, Default)]
@@ -11,8 +11,8 @@ pub struct Behaviour {
     /// (a path without one is of shard 0). None: no delay, one shard.
     pub delays: Vec<Delay>,
     /// How requests are answered, in turn: request `n` by `faults[n % len]`. None: all as they should.
-    /// [`Fault::of_every`] makes an exact share.
-    pub faults: Vec<Fault>,
+    /// [`Misbehaviour::of_every`] makes an exact share.
+    pub faults: Vec<Misbehaviour>,
     /// Time between two accepted connections; the first waits for it too. None: at once.
     pub accept_every: Option<Duration>,
     /// Requests that it is able to serve in a second, one after the other in the order in which they came.

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use hdrhistogram::Histogram;
-use http::{Request, Response};
+use http::{HeaderMap, HeaderName, Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -27,13 +27,14 @@ use crate::truth::{thread_waited_us, times};
 /// How a server of HTTP/2 behaves. The default answers everything at once.
 ///
 /// `/bytes/N` is answered with N bytes and no length, `/status/S` with that status, `/echo` with the request's body,
-/// its method in `x-method` and its cookie in `x-cookie`, everything else with `ok` and a cookie `seen=1`.
+/// its method in `x-method` and its cookie in `x-cookie`, `/stream` with each piece of that as it comes and how many there
+/// were in the trailer `x-pieces`, everything else with `ok` and a cookie `seen=1`.
 #[derive(Debug, Clone, Default)]
 pub struct Http2Behaviour {
     /// How long a request is kept.
     pub delay: Duration,
     /// How requests are answered, in turn: request `n` by `faults[n % len]`. None: all as they should.
-    pub faults: Vec<Http2Fault>,
+    pub faults: Vec<Http2Misbehaviour>,
     /// A time in which nothing is answered.
     pub freeze: Option<Freeze>,
     /// Streams that it takes at once on a connection.
@@ -44,7 +45,7 @@ pub struct Http2Behaviour {
 
 /// What is done in place of an answer, or with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Http2Fault {
+pub enum Http2Misbehaviour {
     /// Nothing.
     None,
     /// The stream is reset in place of an answer.
@@ -75,7 +76,7 @@ pub struct Http2Truth {
     /// Most streams under way at once, over all connections.
     pub most_at_once: u64,
     /// What was done, by kind.
-    pub faults: BTreeMap<Http2Fault, u64>,
+    pub faults: BTreeMap<Http2Misbehaviour, u64>,
     /// When the first request was read.
     pub first_request: Option<Instant>,
     /// How long the server's thread was ready to run but had no core, microseconds.
@@ -211,7 +212,8 @@ async fn answer(
     let read = Instant::now();
     let (fault, first) = shared.with(|truth, under_way| {
         let faults = &shared.behaviour.faults;
-        let fault = *faults.get(truth.requests as usize % faults.len().max(1)).unwrap_or(&Http2Fault::None);
+        let fault =
+            *faults.get(truth.requests as usize % faults.len().max(1)).unwrap_or(&Http2Misbehaviour::None);
         truth.requests += 1;
         *truth.faults.entry(fault).or_default() += 1;
         *under_way += 1;
@@ -234,7 +236,7 @@ async fn answer(
     shared.with(|truth, under_way| {
         *under_way -= 1;
         truth.cancelled += u64::from(cancelled);
-        if !cancelled && matches!(fault, Http2Fault::None | Http2Fault::GoAway) {
+        if !cancelled && matches!(fault, Http2Misbehaviour::None | Http2Misbehaviour::GoAway) {
             let _ = truth.kept_us.record(read.elapsed().as_micros().max(1) as u64);
         }
     });
@@ -246,7 +248,7 @@ async fn answer(
 async fn send(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    fault: Http2Fault,
+    fault: Http2Misbehaviour,
     orders: &mpsc::UnboundedSender<Order>,
 ) -> Result<(), h2::Error> {
     let with_length = |length: &str| {
@@ -256,19 +258,21 @@ async fn send(
     let body =
         |respond: &mut SendResponse<Bytes>, length: &str| respond.send_response(with_length(length), false);
     match fault {
-        Http2Fault::Reset => respond.send_reset(Reason::INTERNAL_ERROR),
-        Http2Fault::Refuse => respond.send_reset(Reason::REFUSED_STREAM),
-        Http2Fault::HalfAnswer => {
+        Http2Misbehaviour::Reset => respond.send_reset(Reason::INTERNAL_ERROR),
+        Http2Misbehaviour::Refuse => respond.send_reset(Reason::REFUSED_STREAM),
+        Http2Misbehaviour::HalfAnswer => {
             let mut stream = body(&mut respond, "8")?;
             stream.send_data(Bytes::from_static(b"half"), false)?;
             tokio::time::sleep(Duration::from_millis(5)).await;
             stream.send_reset(Reason::CANCEL);
         }
-        Http2Fault::LengthTooLong => body(&mut respond, "100")?.send_data(Bytes::from_static(b"ok"), true)?,
-        Http2Fault::Close => drop(orders.send(Order::Close)),
-        Http2Fault::None | Http2Fault::GoAway => {
+        Http2Misbehaviour::LengthTooLong => {
+            body(&mut respond, "100")?.send_data(Bytes::from_static(b"ok"), true)?
+        }
+        Http2Misbehaviour::Close => drop(orders.send(Order::Close)),
+        Http2Misbehaviour::None | Http2Misbehaviour::GoAway => {
             right_answer(request, respond).await?;
-            if fault == Http2Fault::GoAway {
+            if fault == Http2Misbehaviour::GoAway {
                 let _ = orders.send(Order::GoAway);
             }
         }
@@ -282,6 +286,9 @@ async fn right_answer(
 ) -> Result<(), h2::Error> {
     let (head, mut received) = request.into_parts();
     let path = head.uri.path();
+    if path == "/stream" {
+        return echo_pieces(received, respond).await;
+    }
     let answer = Response::builder();
     let (answer, body) = if let Some(count) = path.strip_prefix("/bytes/") {
         (answer, vec![b'x'; count.parse().unwrap_or(0)])
@@ -306,4 +313,16 @@ async fn right_answer(
         stream.send_data(body.into(), true)?;
     }
     Ok(())
+}
+
+async fn echo_pieces(mut received: RecvStream, mut respond: SendResponse<Bytes>) -> Result<(), h2::Error> {
+    let mut stream = respond.send_response(Response::new(()), false)?;
+    let mut pieces = 0u64;
+    while let Some(piece) = received.data().await {
+        let piece = piece?;
+        received.flow_control().release_capacity(piece.len())?;
+        pieces += u64::from(!piece.is_empty());
+        stream.send_data(piece, false)?;
+    }
+    stream.send_trailers(HeaderMap::from_iter([(HeaderName::from_static("x-pieces"), pieces.into())]))
 }

@@ -9,11 +9,11 @@
 //!
 //! Each by an exact count, never by chance, and [`Truth::faults`] says how often it came to pass:
 //!
-//! - **By request**: [`Behaviour::faults`] is a list that is gone through in turn, and [`Fault::of_every`] makes one in
+//! - **By request**: [`Behaviour::faults`] is a list that is gone through in turn, and [`Misbehaviour::of_every`] makes one in
 //!   which so many of so many fail: no answer, a late one, one byte by byte, another status, another content, a reset
 //!   before or within it, an end of the connection, bytes that are no HTTP, a peer that vanishes.
 //! - **By URL**: `/any/path?fault=status:500@1/20` is answered 500 once in twenty requests with this text, whatever the
-//!   list says; [`Faults`] has the form. A text that is none is 400.
+//!   list says; [`Misbehaviours`] has the form. A text that is none is 400.
 //! - **By connection**: [`Behaviour::reset_every`].
 //! - **By time**: [`Behaviour::freeze`] answers nothing for a while; with [`Behaviour::down`] there is no server for a
 //!   while, connections are reset and new ones refused. [`Refusing`] is an address at which nobody ever is.
@@ -47,9 +47,9 @@
 
 mod behaviour;
 mod delay;
-mod fault;
 mod http2;
 mod line;
+mod misbehaviour;
 mod peer;
 mod refusing;
 mod server;
@@ -60,9 +60,9 @@ mod truth;
 
 pub use behaviour::{Behaviour, Down, Freeze};
 pub use delay::Delay;
-pub use fault::{Fault, Faults};
-pub use http2::{Http2Behaviour, Http2Fault, Http2Server, Http2Truth};
+pub use http2::{Http2Behaviour, Http2Misbehaviour, Http2Server, Http2Truth};
 pub use line::Pauses;
+pub use misbehaviour::{Misbehaviour, Misbehaviours};
 pub use refusing::Refusing;
 pub use server::Server;
 pub use truth::Truth;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
-use tidemark_truth::{Behaviour, Delay, Down, Faults, Freeze, Pauses, Server};
+use tidemark_truth::{Behaviour, Delay, Down, Freeze, Misbehaviours, Pauses, Server};
 
 /// Answers HTTP/1.1 in a known way until its standard input ends, then prints what it did as JSON.
 #[derive(Debug, Parser)]
@@ -35,7 +35,7 @@ struct Arguments {
     /// What is wrong with which answers: silence, half-open, half-close, reset, reset-midway, close, half-answer, too-long,
     /// too-short, not-http, wrong-body, status:500, late:300ms or drip:2s; status:500@1/20 for one of twenty
     #[arg(long)]
-    fault: Option<Faults>,
+    fault: Option<Misbehaviours>,
     /// No server for so many milliseconds
     #[arg(long, requires = "down_after_ms")]
     down_ms: Option<u64>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use mio::net::TcpStream;
 use rustls::ServerConnection;
 
-use crate::Fault;
+use crate::Misbehaviour;
 
 /// Most bytes of a request's head.
 const HEAD_BYTES: usize = 64 << 10;
@@ -107,15 +107,15 @@ impl Peer {
     }
 
     /// Answers with a part of what a fault writes, or with all of it; false when the connection is of no more use.
-    pub fn answer(&mut self, fault: Fault, part: Range<usize>) -> bool {
+    pub fn answer(&mut self, fault: Misbehaviour, part: Range<usize>) -> bool {
         let bytes = fault.bytes();
         let whole = part.is_empty() || self.write(&bytes[part]).is_ok();
         if fault.resets() {
             self.reset_on_close();
         }
         match fault {
-            Fault::HalfOpen => self.is_forgotten = true,
-            Fault::HalfClose => return self.stream.shutdown(Shutdown::Write).is_ok(),
+            Misbehaviour::HalfOpen => self.is_forgotten = true,
+            Misbehaviour::HalfClose => return self.stream.shutdown(Shutdown::Write).is_ok(),
             _ => {}
         }
         whole && !fault.closes()

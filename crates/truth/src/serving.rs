@@ -18,7 +18,7 @@ use crate::refusing::Refusing;
 use crate::server::Shared;
 use crate::timer::{Clock, Timer, nanoseconds};
 use crate::truth::thread_waited_us;
-use crate::{Behaviour, Delay, Fault, Faults, Truth, tls};
+use crate::{Behaviour, Delay, Misbehaviour, Misbehaviours, Truth, tls};
 
 const LISTENER: Token = Token(usize::MAX - 1);
 const WAKER: Token = Token(usize::MAX - 2);
@@ -43,7 +43,7 @@ struct Planned {
     shard: usize,
     peer: usize,
     peer_number: u64,
-    fault: Fault,
+    fault: Misbehaviour,
     /// How much of it has left.
     sent_bytes: usize,
 }
@@ -51,7 +51,7 @@ struct Planned {
 /// The faults that a URL asks for, and how many requests have.
 #[derive(Debug)]
 struct ByUrl {
-    faults: Vec<Fault>,
+    faults: Vec<Misbehaviour>,
     requests: usize,
 }
 
@@ -99,7 +99,7 @@ impl Loop {
             behaviour.delays = vec![Delay::NONE];
         }
         if behaviour.faults.is_empty() {
-            behaviour.faults = vec![Fault::None];
+            behaviour.faults = vec![Misbehaviour::None];
         }
         let server = Loop {
             clock: Clock::new(),
@@ -306,7 +306,7 @@ impl Loop {
                 }
             };
             let fault = self.fault_of(self.truth.requests, fault);
-            let later_ns = if let Fault::Late(by) = fault { nanoseconds(by) } else { 0 };
+            let later_ns = if let Misbehaviour::Late(by) = fault { nanoseconds(by) } else { 0 };
             let service_ns = self.behaviour.delays[shard].draw_ns(&mut self.random);
             let first_ns = self.truth.first_request_ns.unwrap_or(received_ns);
             let served_ns = match &mut self.line {
@@ -334,16 +334,16 @@ impl Loop {
     }
 
     /// How a request is answered: what its URL asks for comes before what the server was told.
-    fn fault_of(&mut self, request: u64, by_url: Option<String>) -> Fault {
+    fn fault_of(&mut self, request: u64, by_url: Option<String>) -> Misbehaviour {
         let Some(text) = by_url else {
             return self.behaviour.faults[(request % self.behaviour.faults.len() as u64) as usize];
         };
         if !self.by_url.contains_key(&text) {
             let faults = text.parse().ok().filter(|_| self.by_url.len() < URLS_MAX);
-            let Some(Faults(faults)) = faults else { return Fault::Status(400) };
+            let Some(Misbehaviours(faults)) = faults else { return Misbehaviour::Status(400) };
             self.by_url.insert(text.clone(), ByUrl { faults, requests: 0 });
         }
-        let Some(by_url) = self.by_url.get_mut(&text) else { return Fault::Status(400) };
+        let Some(by_url) = self.by_url.get_mut(&text) else { return Misbehaviour::Status(400) };
         by_url.requests += 1;
         by_url.faults[(by_url.requests - 1) % by_url.faults.len()]
     }
@@ -357,14 +357,14 @@ impl Loop {
                 continue;
             };
             if peer.is_forgotten() {
-                *self.truth.faults.entry(Fault::HalfOpen).or_default() += 1;
+                *self.truth.faults.entry(Misbehaviour::HalfOpen).or_default() += 1;
                 continue;
             }
             let fault = planned.fault;
             // before it is written: nobody can have it earlier
             let now_ns = self.clock.now_ns();
             let whole = fault.bytes().len();
-            if let Fault::Drip(over) = fault
+            if let Misbehaviour::Drip(over) = fault
                 && planned.sent_bytes + 1 < whole
             {
                 if peer.answer(fault, planned.sent_bytes..planned.sent_bytes + 1) {

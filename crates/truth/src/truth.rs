@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use crate::Fault;
+use crate::Misbehaviour;
 
 /// Longest time that is told apart, microseconds: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
@@ -22,7 +22,7 @@ pub struct Truth {
     /// Requests answered as they should, late or drop by drop as it may be.
     pub answered: u64,
     /// What was done in place of an answer or with it, for each request whose turn came.
-    pub faults: BTreeMap<Fault, u64>,
+    pub faults: BTreeMap<Misbehaviour, u64>,
     /// Requests whose connection was gone before their answer was whole: the peer's doing, or a time without a server.
     pub left: u64,
     /// Connections accepted.
@@ -72,7 +72,7 @@ impl Truth {
     }
 
     /// How often something was done.
-    pub fn count(&self, fault: Fault) -> u64 {
+    pub fn count(&self, fault: Misbehaviour) -> u64 {
         self.faults.get(&fault).copied().unwrap_or(0)
     }
 }

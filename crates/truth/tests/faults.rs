@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use tidemark_truth::{Behaviour, Down, Fault, Refusing, Server, Truth};
+use tidemark_truth::{Behaviour, Down, Misbehaviour, Refusing, Server, Truth};
 
 /// Longer than any answer takes on a busy machine; what does not come within it does not come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -58,7 +58,7 @@ fn once(address: SocketAddr, target: &str, most: usize, patience: Duration) -> E
     hear(&mut stream, most, patience)
 }
 
-fn with(faults: Vec<Fault>) -> Server {
+fn with(faults: Vec<Misbehaviour>) -> Server {
     Server::start(Behaviour { faults, ..Behaviour::default() }).expect("a server")
 }
 
@@ -66,8 +66,8 @@ fn right(address: SocketAddr) -> bool {
     once(address, "/", RIGHT.len(), PATIENCE) == Open(RIGHT.to_owned())
 }
 
-fn counted(truth: &Truth, fault: Fault) -> (u64, u64) {
-    (truth.count(Fault::None), truth.count(fault))
+fn counted(truth: &Truth, fault: Misbehaviour) -> (u64, u64) {
+    (truth.count(Misbehaviour::None), truth.count(fault))
 }
 
 #[test]
@@ -80,19 +80,19 @@ fn each_fault_is_what_it_says_in_the_share_that_it_says() {
     let short = format!("{RIGHT} and more");
     // the fault, what is seen of it, and for how long it is looked at
     let cases = [
-        (Fault::Silence, Open(String::new()), SILENCE),
-        (Fault::HalfOpen, Open(String::new()), SILENCE),
-        (Fault::HalfClose, Closed(String::new()), PATIENCE),
-        (Fault::Reset, Reset(String::new()), PATIENCE),
-        (Fault::ResetMidway, Reset(half.clone()), PATIENCE),
-        (Fault::Close, Closed(String::new()), PATIENCE),
-        (Fault::HalfAnswer, Closed(half), PATIENCE),
-        (Fault::LengthTooLong, Open(long), SILENCE),
-        (Fault::LengthTooShort, Open(short.clone()), SILENCE),
-        (Fault::NotHttp, Open("SSH-2.0-OpenSSH_9.2\r\n\r\n".to_owned()), SILENCE),
-        (Fault::WrongBody, Open(answer("200 OK", "no")), SILENCE),
-        (Fault::Status(500), Open(answer("500 Internal Server Error", "no")), SILENCE),
-        (Fault::Status(204), Open("HTTP/1.1 204 No Content\r\n\r\n".to_owned()), SILENCE),
+        (Misbehaviour::Silence, Open(String::new()), SILENCE),
+        (Misbehaviour::HalfOpen, Open(String::new()), SILENCE),
+        (Misbehaviour::HalfClose, Closed(String::new()), PATIENCE),
+        (Misbehaviour::Reset, Reset(String::new()), PATIENCE),
+        (Misbehaviour::ResetMidway, Reset(half.clone()), PATIENCE),
+        (Misbehaviour::Close, Closed(String::new()), PATIENCE),
+        (Misbehaviour::HalfAnswer, Closed(half), PATIENCE),
+        (Misbehaviour::LengthTooLong, Open(long), SILENCE),
+        (Misbehaviour::LengthTooShort, Open(short.clone()), SILENCE),
+        (Misbehaviour::NotHttp, Open("SSH-2.0-OpenSSH_9.2\r\n\r\n".to_owned()), SILENCE),
+        (Misbehaviour::WrongBody, Open(answer("200 OK", "no")), SILENCE),
+        (Misbehaviour::Status(500), Open(answer("500 Internal Server Error", "no")), SILENCE),
+        (Misbehaviour::Status(204), Open("HTTP/1.1 204 No Content\r\n\r\n".to_owned()), SILENCE),
     ];
     for (fault, seen, patience) in cases {
         let server = with(fault.of_every(2, 5));
@@ -112,8 +112,8 @@ fn each_fault_is_what_it_says_in_the_share_that_it_says() {
 
 #[test]
 fn after_silence_a_connection_is_served_and_after_half_open_it_is_not() {
-    for (fault, served) in [(Fault::Silence, true), (Fault::HalfOpen, false)] {
-        let server = with(vec![fault, Fault::None]);
+    for (fault, served) in [(Misbehaviour::Silence, true), (Misbehaviour::HalfOpen, false)] {
+        let server = with(vec![fault, Misbehaviour::None]);
         let mut stream = connect(server.address());
         ask(&mut stream, "/");
         assert_eq!(hear(&mut stream, 1_000, SILENCE), Open(String::new()));
@@ -129,8 +129,8 @@ fn after_silence_a_connection_is_served_and_after_half_open_it_is_not() {
 #[test]
 fn late_and_dripping_answers_are_right_and_take_their_time() {
     let (late, over) = (Duration::from_millis(200), Duration::from_millis(400));
-    for (fault, least) in [(Fault::Late(late), late), (Fault::Drip(over), over)] {
-        let server = with(vec![Fault::None, fault]);
+    for (fault, least) in [(Misbehaviour::Late(late), late), (Misbehaviour::Drip(over), over)] {
+        let server = with(vec![Misbehaviour::None, fault]);
         assert!(right(server.address()));
         let mut stream = connect(server.address());
         let began = Instant::now();
@@ -153,7 +153,7 @@ fn late_and_dripping_answers_are_right_and_take_their_time() {
 #[test]
 fn a_dripping_answer_that_nobody_waits_for_has_no_count_but_left() {
     // long enough that the client has gone before its end, on a busy machine, too
-    let server = with(vec![Fault::Drip(Duration::from_secs(5)), Fault::None]);
+    let server = with(vec![Misbehaviour::Drip(Duration::from_secs(5)), Misbehaviour::None]);
     let mut stream = connect(server.address());
     ask(&mut stream, "/");
     assert!(matches!(hear(&mut stream, 1, PATIENCE), Open(text) if !text.is_empty()));
@@ -166,7 +166,7 @@ fn a_dripping_answer_that_nobody_waits_for_has_no_count_but_left() {
 
 #[test]
 fn a_url_says_its_own_faults() {
-    let server = with(vec![Fault::None]);
+    let server = with(vec![Misbehaviour::None]);
     let address = server.address();
     let status = |target: &str| match once(address, target, RIGHT.len(), PATIENCE) {
         Open(text) => text[9..12].to_owned(),
@@ -180,7 +180,7 @@ fn a_url_says_its_own_faults() {
     }
     assert_eq!(status("/a?fault=whatever"), "400");
     let truth = server.stop().expect("the truth");
-    let count = |code| truth.count(Fault::Status(code));
+    let count = |code| truth.count(Misbehaviour::Status(code));
     assert_eq!((count(503), count(404), count(400), truth.answered), (2, 6, 1, 10));
 }
 

@@ -15,7 +15,7 @@
 //! A window of less than [`SEGMENTS_MIN`] seconds is too short to tell, and a load that itself changes has no steady
 //! state to look for.
 
-use tidemark_record::fault::Fault;
+use tidemark_record::fault::FaultEvent;
 use tidemark_record::summary::SteadyState;
 use tidemark_record::{SECOND_US, Second};
 use tidemark_scenario::plan::{Curve, Load, Phase, Stream};
@@ -37,8 +37,8 @@ const P50_US: f64 = 100.0;
 
 /// Tests the whole seconds of the measured window, without those in the dips of faults: what we broke ourselves is no
 /// drift.
-pub fn test(load: &Load, seconds: &[Second], faults: &[Fault]) -> SteadyState {
-    let dips: Vec<(u64, u64)> = faults.iter().filter_map(Fault::dip_us).collect();
+pub fn test(load: &Load, seconds: &[Second], faults: &[FaultEvent]) -> SteadyState {
+    let dips: Vec<(u64, u64)> = faults.iter().filter_map(FaultEvent::dip_us).collect();
     let undisturbed = |second: &&Second| {
         !dips.iter().any(|(from, to)| *from < second.start_us + SECOND_US && second.start_us < *to)
     };
@@ -344,7 +344,7 @@ mod tests {
     fn a_dip_that_we_made_is_no_drift() {
         let falls = seconds(20, |i| (if i < 12.0 { 1_000.0 } else { 12.0 - i + 500.0 }, 5_000));
         assert_eq!(test(&load(1.0, 1.0), &falls, &[]).steady, Some(false));
-        let never_back = Fault { begin_us: Some(12_000_000), ..Fault::default() };
+        let never_back = FaultEvent { begin_us: Some(12_000_000), ..FaultEvent::default() };
         let state = test(&load(1.0, 1.0), &falls, &[never_back]);
         assert_eq!(state.steady, Some(true), "{}", state.reason);
         assert!(state.reason.ends_with("over 12 s; without the dips of the faults"), "{}", state.reason);

@@ -618,7 +618,7 @@ fn what_faults_did_is_left_out_of_what_nobody_asked_for() {
     assert_eq!(judged(&summary, None).status, Status::Fail);
     assert_eq!(judged(&summary, Some(&undisturbed)).status, Status::Pass);
     assert_eq!(judged(&summary, Some(&nothing)).status, Status::Fail, "nothing else to judge by");
-    summary.faults = vec![tidemark_record::fault::Fault {
+    summary.faults = vec![tidemark_record::FaultEvent {
         fault: "freeze system for 1s".into(),
         error: Some("it cannot be frozen".into()),
         ..Default::default()
@@ -649,7 +649,7 @@ fn a_run_that_ends_before_what_was_killed_is_ready_again_says_nothing() {
     let mut status = |ready_us| {
         let fault = "kill cassandra, restart after 1s".into();
         let (kind, target) = ("kill".into(), "cassandra".into());
-        let begun = tidemark_record::fault::Fault {
+        let begun = tidemark_record::FaultEvent {
             fault,
             kind,
             target,

@@ -17,8 +17,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::{Event, Handshakes, Io};
-use crate::prefetch::prefetch;
-use crate::stream_fault;
+use crate::io::prefetch::prefetch;
+use crate::io::stream_failure;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum LaneState {
@@ -114,7 +114,7 @@ pub(crate) struct PipelineIo<I> {
     is_of_reading: bool,
     following: VecDeque<(usize, Event)>,
     /// Answers that came with nobody in line for them.
-    unasked: u64,
+    unsolicited: u64,
 }
 
 impl<I: Io> PipelineIo<I> {
@@ -135,7 +135,7 @@ impl<I: Io> PipelineIo<I> {
             readings: 0,
             is_of_reading: false,
             following: VecDeque::new(),
-            unasked: 0,
+            unsolicited: 0,
         }
     }
 
@@ -314,12 +314,12 @@ impl<I: Io> PipelineIo<I> {
             Some(front) if line.len() > *unsent => Some(*front as usize),
             // those in line have not even left: whatever this answers, it is none of their requests
             Some(_) => {
-                self.unasked += 1;
-                self.end(pipe, &unasked);
+                self.unsolicited += 1;
+                self.end(pipe, &unsolicited);
                 None
             }
             None => {
-                self.unasked += 1;
+                self.unsolicited += 1;
                 self.end(pipe, &|| Event::Ended);
                 None
             }
@@ -364,7 +364,7 @@ fn again(error: &io::Error) -> io::Error {
 }
 
 /// What lanes are told that are in line with requests which have not left, where an answer came all the same.
-fn unasked() -> Event {
+fn unsolicited() -> Event {
     let text = "more answers came than requests had left";
     Event::Failed(io::Error::new(ErrorKind::InvalidData, text))
 }
@@ -377,7 +377,7 @@ fn answered_wrongly() -> Event {
 
 /// The same where its time ran out.
 fn timed_out() -> Event {
-    Event::Failed(stream_fault::timed_out("another request of its pipeline timed out"))
+    Event::Failed(stream_failure::timed_out("another request of its pipeline timed out"))
 }
 
 impl<I: Io> Io for PipelineIo<I> {
@@ -541,8 +541,8 @@ impl<I: Io> Io for PipelineIo<I> {
         !pipe.line.is_empty() || reading.taken == reading.bytes
     }
 
-    fn unasked(&self) -> u64 {
-        self.unasked
+    fn unsolicited(&self) -> u64 {
+        self.unsolicited
     }
 
     fn reading(&self) -> Option<u64> {

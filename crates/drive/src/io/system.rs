@@ -11,7 +11,7 @@ use super::stamps::Stamps;
 use super::{Event, Io, Readiness, Waker, portable};
 #[cfg(target_os = "linux")]
 use super::{epoll, uring};
-use crate::address::Dialer;
+use crate::io::address::Dialer;
 
 /// A back end for sockets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use socket2::Socket;
 
 use super::*;
-use crate::address::Address;
+use crate::io::address::Address;
 
 const LONG: Duration = Duration::from_secs(10);
 

@@ -27,7 +27,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::stamps::{self, CONTROL_BYTES, Stamps};
 use super::{Event, Io, OUTPUT_KEPT_BYTES, Waker};
-use crate::address::Dialer;
+use crate::io::address::Dialer;
 use buffers::Buffers;
 use orders::{enter, is_passing, length};
 use slot::{CONNECT, GENERATIONS, Memory, SEND, Sending, SocketSlot, TAKEN, token};

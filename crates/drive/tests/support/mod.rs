@@ -253,6 +253,7 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
             proxy: None,
         }],
         trace: None,
+        programs: None,
         epoch: Instant::now(),
         wall_epoch: SystemTime::now(),
     }

@@ -8,8 +8,7 @@ use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{
-    Ask, Fault as PlannedFault, HttpVersion, Preparation, Product, RPC_PATH, RequestPlan, System,
-    SystemOrigin, Target,
+    Ask, Fault, HttpVersion, Preparation, Product, RPC_PATH, RequestPlan, System, SystemOrigin, Target,
 };
 
 use super::{Experiment, Record, driven, written};
@@ -170,7 +169,7 @@ impl Experiment {
         let Some(fault) = faults.iter().find(|fault| fault.kind.disk_bytes().is_some()) else {
             return Ok(Disks::default());
         };
-        let of_system = |fault: &&PlannedFault| fault.kind.disk_bytes().is_some() && fault.is_about(SYSTEM);
+        let of_system = |fault: &&Fault| fault.kind.disk_bytes().is_some() && fault.is_about(SYSTEM);
         if let Some(fault) = faults.iter().find(of_system)
             && !matches!(self.plan.system.origin, SystemOrigin::Shipped(_))
         {
@@ -281,6 +280,7 @@ impl Experiment {
             timestamps: self.options.timestamps,
             targets: std::iter::once(system).chain(others).map(|one| one.target.clone()).collect(),
             trace: None,
+            programs: None,
             epoch: Instant::now(),
             wall_epoch: SystemTime::now(),
         }

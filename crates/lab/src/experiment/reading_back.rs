@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidemark_record::Maintenance;
-use tidemark_record::fault::Fault;
+use tidemark_record::fault::FaultEvent;
 use tidemark_record::summary::Ledger;
 use tidemark_scenario::plan::Durability;
 
@@ -23,7 +23,7 @@ const STOPPED_BEFORE: &str = "stopped by the user before its load was over";
 /// What the system was found to hold, with everything stopped.
 pub struct Verified {
     pub load: Load,
-    pub faults: Vec<Fault>,
+    pub faults: Vec<FaultEvent>,
     pub maintenance: Vec<Maintenance>,
     /// None where nothing was entered and nobody asked.
     pub ledger: Option<Ledger>,

@@ -82,7 +82,7 @@ pub(super) fn entry(traced: &Traced, plan: &Plan, place: Option<&Place>, learned
     if let Some(ip) = place.and_then(|place| place.ip.as_deref()) {
         entry["serverIPAddress"] = ip.into();
     }
-    if let Some(fault) = &traced.fault {
+    if let Some(fault) = &traced.failure {
         entry["_error"] = learned.masked(fault).into();
     }
     if !traced.hops.is_empty() {
@@ -273,7 +273,7 @@ mod tests {
             hops: vec![(302, "/there?token=abcdefgh".into())],
             answer,
             outcome: Outcome::Status,
-            fault: Some("status 500: password=hunter22".into()),
+            failure: Some("status 500: password=hunter22".into()),
             secrets: Vec::new(),
             parts: Parts {
                 wait_us: 1_500,
@@ -316,7 +316,7 @@ mod tests {
         let body = b"new-c00kie follows sent-c00kie of t0ken-of-ann";
         let mut one = traced(sent, Some(answer(&headers, body, body.len() as u64)));
         one.secrets.push(("mine".into(), "t0ken-of-ann".into()));
-        one.fault = Some("saw new-c00kie".into());
+        one.failure = Some("saw new-c00kie".into());
         let text = entry_of(&one, Some(&place())).to_string();
         for secret in ["t0ken-of-ann", "sent-c00kie", "new-c00kie"] {
             assert!(!text.contains(secret), "{secret} in {text}");

@@ -1,6 +1,6 @@
 //! What was broken on purpose, and the dips that it made.
 
-use tidemark_record::fault::{Dip, Fault, RECOVERED_S, RECOVERED_SHARE};
+use tidemark_record::fault::{Dip, FaultEvent, RECOVERED_S, RECOVERED_SHARE};
 use tidemark_record::summary::Summary;
 
 use super::run::under;
@@ -12,15 +12,15 @@ pub(super) const NO_DIP: f64 = 0.0005;
 
 /// Each fault, and what could not be carried out or put right.
 pub(super) fn faults(summary: &Summary) -> Vec<Block> {
-    let point = |fault: &Fault| Block::Point(Level::Plain, fault.fault.clone(), parts(fault));
+    let point = |fault: &FaultEvent| Block::Point(Level::Plain, fault.fault.clone(), parts(fault));
     let mistake =
-        |fault: &Fault| Some(Block::point(Level::Bad, format!("{}: {}", fault.fault, fault.error.as_ref()?)));
+        |fault: &FaultEvent| Some(Block::point(Level::Bad, format!("{}: {}", fault.fault, fault.error.as_ref()?)));
     let mistakes = summary.faults.iter().filter_map(mistake);
     under("Faults", summary.faults.iter().map(point).chain(mistakes))
 }
 
 /// When it was, and what dip it made.
-fn parts(fault: &Fault) -> Vec<String> {
+fn parts(fault: &FaultEvent) -> Vec<String> {
     let Some(begin_us) = fault.begin_us else { return vec!["did not happen".into()] };
     let mut parts = vec![format!("at {}", seconds(begin_us as f64 / 1e6))];
     if fault.is_not_put_right() {
@@ -69,7 +69,7 @@ pub(super) fn was_never_below(dip: &Dip) -> bool {
 
 /// How long it was seen after it was put right, where that is too short to tell whether it was back: the load ended, or the
 /// next fault began.
-fn seen_too_short_s(fault: &Fault, dip: &Dip) -> Option<f64> {
+fn seen_too_short_s(fault: &FaultEvent, dip: &Dip) -> Option<f64> {
     let seen_us = fault.begin_us? as f64 + dip.seen_s * 1e6;
     let left_s = ((seen_us - fault.right_us()? as f64) / 1e6).max(0.0);
     (left_s < RECOVERED_S as f64).then_some(left_s)
@@ -92,11 +92,11 @@ mod tests {
             backlog_max: 50,
             seen_s: 20.0,
         };
-        let fault = Fault {
+        let fault = FaultEvent {
             fault: "kill system, restart after 2s".into(),
             begin_us: Some(12_000_000),
             dip: Some(dip),
-            ..Fault::default()
+            ..FaultEvent::default()
         };
         let words = [
             "at 12s",
@@ -109,9 +109,10 @@ mod tests {
         assert_eq!(parts(&fault), words);
         let never_back = Dip { length_s: None, recovery_s: None, ..dip };
         assert!(
-            parts(&Fault { dip: Some(never_back), ..fault.clone() }).contains(&"not back within 20s".into())
+            parts(&FaultEvent { dip: Some(never_back), ..fault.clone() })
+                .contains(&"not back within 20s".into())
         );
-        let undone_s = |s: u64| Fault {
+        let undone_s = |s: u64| FaultEvent {
             kind: "freeze".into(),
             healed_us: Some(s * 1_000_000),
             dip: Some(never_back),
@@ -122,13 +123,13 @@ mod tests {
         assert_eq!(parts(&undone_s(29))[2], "not back within 20s");
         let never_back = Dip { depth: 0.0, ..never_back };
         assert_eq!(
-            parts(&Fault { dip: Some(never_back), ..fault.clone() })[1..3],
+            parts(&FaultEvent { dip: Some(never_back), ..fault.clone() })[1..3],
             ["no dip", "never below 90% in 20s"]
         );
-        let down = Fault { kind: "kill".into(), dip: None, ..fault.clone() };
+        let down = FaultEvent { kind: "kill".into(), dip: None, ..fault.clone() };
         assert_eq!(parts(&down), ["at 12s", "not ready again by the end of the load"]);
-        assert_eq!(parts(&Fault { ready_us: Some(14_000_000), ..down }), ["at 12s"]);
-        let never = Fault { fault: "x".into(), ..Fault::default() };
+        assert_eq!(parts(&FaultEvent { ready_us: Some(14_000_000), ..down }), ["at 12s"]);
+        let never = FaultEvent { fault: "x".into(), ..FaultEvent::default() };
         assert_eq!(parts(&never), ["did not happen"]);
     }
 }

@@ -126,7 +126,8 @@ fn states_before(ops: &[Op], steps: &[Option<(Use, &Binding)>]) -> Vec<u8> {
             | Op::BeginGroup(_)
             | Op::EndGroup
             | Op::Refuse { .. }
-            | Op::Measure { .. } => {
+            | Op::Measure { .. }
+            | Op::Program => {
                 let after = match steps[index] {
                     Some((Use::Begin, _)) => BOUND,
                     Some((Use::End, _)) => FREE,

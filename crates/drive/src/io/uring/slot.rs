@@ -4,7 +4,7 @@ use socket2::Socket;
 
 use super::CONTROL_BYTES;
 use super::buffers::Buffers;
-use crate::address::Dialer;
+use crate::io::address::Dialer;
 
 /// What a completion answers; in the upper bits of its token.
 pub(super) const CONNECT: u64 = 0;

@@ -1,0 +1,635 @@
+//! Starting, stopping and ending a drive.
+
+mod allotment;
+mod check;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use tidemark_record::ledger::Part;
+use tidemark_record::{NotFound, OwnKind, SlowRequest, ThreadInterval};
+use tidemark_scenario::plan::{Choose, Limits, MetricKind, Op, SessionKind, SlotIndex};
+use tidemark_scenario::{Plan, Shared};
+
+use crate::DriveOptions;
+use crate::clock::{Clock, MILLISECOND_NS, SECOND_NS, nanoseconds};
+use crate::engine::ahead::Ahead;
+use crate::engine::programs;
+use crate::engine::request::Prepared;
+use crate::engine::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
+use crate::engine::timers::Timers;
+use crate::engine::waiting::{most_slots, most_waiting};
+use crate::error::{DriveError, ONCE_THREAD, OnceError};
+use crate::io::machine;
+use crate::io::room::Bound;
+use crate::io::{Handshakes, Io, IoChoice, Poller, Timestamps, Waker};
+use crate::observation::record::{Exchange, Recorder, emptied};
+use crate::observation::secret_variables::SecretVariables;
+use crate::observation::told::{Teller, ToldStep};
+use crate::observation::trace::{TraceCounts, Tracer};
+use crate::observation::witness::Witness;
+use crate::protocols::several::Place;
+use crate::protocols::transport::{Counts, EventCounts, Redirects, Transport};
+use crate::session::Weights;
+use crate::session::arrivals::{Schedule, phase_ends, share, span};
+use crate::session::cookies::CookieCounts;
+pub use allotment::Raised;
+use allotment::{Allotment, allot, dialer, origins, plans, pools, single, sites, transport};
+use check::{check, check_ops};
+
+/// Intervals that may lie untaken, for each thread: two minutes.
+const UNTAKEN_INTERVALS: usize = 128;
+/// Between the start of the threads and the first phase, so that all are there when it begins.
+const START_DELAY_NS: u64 = 10 * MILLISECOND_NS;
+/// Time for each connection that is made before a load that is measured from its begin on, and for all of them at most.
+const AHEAD_EACH_NS: u64 = MILLISECOND_NS / 10;
+const LONGEST_AHEAD_NS: u64 = 2 * SECOND_NS;
+/// Longest time that a session run once may take.
+const LONGEST_ONCE_NS: u64 = 3_600 * SECOND_NS;
+
+/// When a phase was, in microseconds since the run began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseTimes {
+    /// Its name.
+    pub name: String,
+    /// Begin.
+    pub start_us: u64,
+    /// End; for the phase in which the drive was stopped or ran out of sessions, when that was: what was under way then had
+    /// its end later.
+    pub end_us: u64,
+    /// Whether it belongs to the measured window.
+    pub measured: bool,
+}
+
+/// How a drive ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriveEnd {
+    /// The phases that came to pass.
+    pub phases: Vec<PhaseTimes>,
+    /// When the last thread ended, microseconds since the run began.
+    pub ended_us: u64,
+    /// Whether it was stopped before its time.
+    pub interrupted: bool,
+    /// When it was, microseconds since the run began: the measured window ends there at the latest. None where nothing more was
+    /// to become due, or where it was aborted.
+    pub stopped_us: Option<u64>,
+    /// Requests that were due and without an answer when the run ended, be it that the drain was over or that it was
+    /// aborted; they count as [`Outcome::Unfinished`](tidemark_record::Outcome::Unfinished).
+    pub unfinished: u64,
+    /// Intervals that nobody took in time; figures lack them.
+    pub lost_intervals: u64,
+    /// What belongs into the ledger and went with no interval.
+    pub untaken: Vec<Part>,
+    /// Turns of sessions that were ended because they only computed: a sign of an endless loop in the scenario.
+    pub spent_turns: u64,
+    /// Values that variables could not keep: too long, or too much for all sessions together.
+    pub values_not_kept: u64,
+    /// How often requests were sent again, because the server said that it had not taken them: it ended their connection in
+    /// order (GOAWAY of HTTP/2), or refused the stream (REFUSED_STREAM).
+    pub sent_again: u64,
+    /// Answers that came before the body of their request, a file's, was sent whole; the rest was not sent.
+    pub uploads_cut: u64,
+    /// Answers that came and that nobody had asked for, over the whole run; their connections were closed.
+    pub unsolicited: u64,
+    /// TLS handshakes.
+    pub handshakes: Handshakes,
+    /// Sessions that had to wait because as many as allowed were in flight.
+    pub sessions_waited: u64,
+    /// Sessions that were dropped because as many as allowed were in flight.
+    pub sessions_dropped: u64,
+    /// Messages that came over WebSockets and that no step took.
+    pub unexpected_messages: u64,
+    /// What came over event streams.
+    pub events: EventCounts,
+    /// What came of there being several servers.
+    pub redirects: Redirects,
+    /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
+    pub rows_not_alone: u64,
+    /// Cookies that servers set and that are not sent back to them.
+    pub cookies: CookieCounts,
+    /// Requests that the trace lacks.
+    pub trace: TraceCounts,
+    /// The slowest requests that were answered: of each label the first few of each thread.
+    pub slowest: Vec<SlowRequest>,
+    /// Extractions that found nothing.
+    pub not_found: Vec<NotFound>,
+    /// Redirects that were followed, by label.
+    pub hops: Vec<(String, u64)>,
+    /// Good answers that were redirects which nobody follows and no check is about, by label.
+    pub unfollowed: Vec<(String, u64)>,
+    /// The back end that was used.
+    pub io: IoChoice,
+    /// Requests that waited in the driver for a stream, because the server lowered their number while it ran.
+    pub held: u64,
+    /// Connections that there was room for, where that is fewer than the scenario allows, and what bounded them.
+    pub connections_capped_to: Option<(usize, Bound)>,
+    /// Users, and the requests of theirs that have room at once, where that is fewer because the server takes fewer on a
+    /// connection than the scenario wants.
+    pub places: Option<(usize, usize)>,
+    /// Connections that were allowed, where that is more than the scenario allows, and why.
+    pub connections_raised_to: Option<(usize, Raised)>,
+    /// Connections that carried requests which were due in the measured window.
+    pub connections_used: u64,
+    /// Connections that were made while the load was on, the warm-up included.
+    pub connections_made: u64,
+    /// Connections that were made before they were needed, as the scenario names their number.
+    pub connections_ahead: Option<usize>,
+}
+
+/// Stops a drive from any thread.
+#[derive(Clone)]
+pub struct Stopper {
+    control: Arc<Control>,
+    wakers: Arc<[Waker]>,
+}
+
+impl std::fmt::Debug for Stopper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stopper").field("control", &self.control).finish_non_exhaustive()
+    }
+}
+
+impl Stopper {
+    /// As [`Drive::stop`].
+    pub fn stop(&self) {
+        self.control.stop();
+        self.wakers.iter().for_each(|wake| wake());
+    }
+
+    /// As [`Drive::abort`].
+    pub fn abort(&self) {
+        self.control.abort();
+        self.wakers.iter().for_each(|wake| wake());
+    }
+}
+
+/// A drive on its way. Dropping it ends it at once.
+#[derive(Debug)]
+pub struct Drive {
+    intervals: Receiver<ThreadInterval>,
+    back: Vec<SyncSender<ThreadInterval>>,
+    stopper: Stopper,
+    threads: Vec<JoinHandle<ThreadEnd>>,
+    plan: Arc<Plan>,
+    phases: Vec<PhaseTimes>,
+    io: IoChoice,
+    connections_capped_to: Option<(usize, Bound)>,
+    connections_raised_to: Option<(usize, Raised)>,
+    connections_ahead: Option<usize>,
+    places: Option<(usize, usize)>,
+}
+
+impl Drive {
+    /// What the threads hand over, each once a second and at the edges of phases. It disconnects when
+    /// all threads have ended. At most two minutes of it are kept for a reader that is late.
+    pub fn intervals(&self) -> &Receiver<ThreadInterval> {
+        &self.intervals
+    }
+
+    /// Gives an interval's histograms back for use again.
+    pub fn recycle(&self, interval: ThreadInterval) {
+        if let Some(back) = self.back.get(interval.thread as usize) {
+            // Where there is no room, or the thread has ended, they are simply freed.
+            let _ = back.try_send(emptied(interval));
+        }
+    }
+
+    /// When the phases are planned to be, on the run's clock.
+    pub fn phases(&self) -> &[PhaseTimes] {
+        &self.phases
+    }
+
+    /// The back end that it uses; never `Auto`.
+    pub fn io(&self) -> IoChoice {
+        self.io
+    }
+
+    /// Something that can stop this drive from another thread.
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Ends it well: nothing new becomes due, requests under way are waited for (no longer than the plan's drain).
+    pub fn stop(&self) {
+        self.stopper.stop();
+    }
+
+    /// Ends it at once. Requests under way count as unfinished.
+    pub fn abort(&self) {
+        self.stopper.abort();
+    }
+
+    /// Waits for the end. Intervals that have not been taken before are given up.
+    ///
+    /// # Errors
+    /// If a thread broke down.
+    pub fn join(mut self) -> Result<DriveEnd, DriveError> {
+        let mut end = DriveEnd {
+            io: self.io,
+            connections_capped_to: self.connections_capped_to,
+            connections_raised_to: self.connections_raised_to,
+            connections_ahead: self.connections_ahead,
+            places: self.places,
+            ..DriveEnd::default()
+        };
+        let mut counts = Counts::default();
+        for (index, thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
+            let one = thread.join().map_err(|_| DriveError::Thread(index))?;
+            if let Some(error) = one.broken {
+                return Err(system("waiting for sockets")(error));
+            }
+            end.ended_us = end.ended_us.max(one.ended_ns / 1_000);
+            end.interrupted |= one.interrupted;
+            end.unfinished += one.unfinished;
+            end.lost_intervals += one.lost_intervals;
+            end.untaken.extend(one.untaken);
+            end.spent_turns += one.spent_turns;
+            end.values_not_kept += one.values_not_kept;
+            end.sent_again += one.sent_again;
+            counts += one.counts;
+            end.sessions_waited += one.limited.0;
+            end.sessions_dropped += one.limited.1;
+            end.connections_used += one.connections_used;
+            end.connections_made += one.connections_made;
+            end.rows_not_alone += one.rows_not_alone;
+            end.cookies += one.cookies;
+            end.trace += one.trace;
+            one.hops.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.hops));
+            one.unfollowed.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.unfollowed));
+            end.slowest.extend(one.slowest);
+            for (request, told) in one.not_found {
+                add_not_found(&self.plan, request, told, &mut end.not_found);
+            }
+        }
+        let Counts { handshakes, held, unclaimed, unsolicited, uploads_cut, events, redirects } = counts;
+        (end.handshakes, end.held, end.unexpected_messages) = (handshakes, held, unclaimed);
+        (end.unsolicited, end.uploads_cut, end.events, end.redirects) =
+            (unsolicited, uploads_cut, events, redirects);
+        end.not_found.retain(|told| told.answers > 0);
+        end.phases = std::mem::take(&mut self.phases);
+        end.stopped_us = self.stopper.control.stopped_ns().map(|at_ns| at_ns / 1_000);
+        // stopped, or out of sessions
+        let over_us = end.stopped_us.unwrap_or(end.ended_us);
+        end.phases.retain(|phase| phase.start_us < over_us);
+        for phase in &mut end.phases {
+            phase.end_us = phase.end_us.min(over_us);
+        }
+        Ok(end)
+    }
+}
+
+/// Adds what is told of a request to its label.
+fn add_to_label(plan: &Plan, (request, count): (usize, u64), all: &mut Vec<(String, u64)>) {
+    let label = plan.requests.get(request).and_then(|request| plan.labels.get(usize::from(request.label)));
+    let label = label.cloned().unwrap_or_default();
+    match all.iter_mut().find(|(known, _)| *known == label) {
+        Some((_, known)) => *known += count,
+        None => all.push((label, count)),
+    }
+}
+
+fn add_not_found(
+    plan: &Plan,
+    request: usize,
+    (slot, answers, found): (SlotIndex, u64, u64),
+    all: &mut Vec<NotFound>,
+) {
+    let makes = |op: &Op| match op {
+        Op::Request(made) => usize::from(*made) == request,
+        _ => false,
+    };
+    let kind = plan.sessions.iter().find(|kind| kind.ops.iter().any(makes));
+    let variable = kind.and_then(|kind| kind.slot_names.get(usize::from(slot))).cloned().unwrap_or_default();
+    let label = plan.requests.get(request).and_then(|request| plan.labels.get(usize::from(request.label)));
+    let label = label.cloned().unwrap_or_default();
+    match all.iter_mut().find(|known| known.label == label && known.variable == variable) {
+        Some(known) => {
+            known.answers += answers;
+            known.found += found;
+        }
+        None => all.push(NotFound { label, variable, answers, found }),
+    }
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            self.stopper.abort();
+        }
+    }
+}
+
+/// Begins a drive: the plan's load, on the options' threads.
+///
+/// # Errors
+/// If the plan leaves nothing to do or cannot be sent, or the system does not give what is needed. No request has
+/// been made then.
+pub fn start(plan: Arc<Plan>, shared: Arc<Shared>, options: DriveOptions) -> Result<Drive, DriveError> {
+    check(&plan, &options)?;
+    let allotments = allot(&plan, &options)?;
+    let clock = Clock::new(options.epoch, options.wall_epoch);
+    let mut parts = Vec::with_capacity(options.threads);
+    let shares: Vec<usize> =
+        (0..options.threads).map(|thread| allotments.iter().map(|to| to.shares[thread]).sum()).collect();
+    let (io, pollers) = Poller::all(options.io, &shares).map_err(no_poller(options.io))?;
+    for poller in pollers {
+        parts.push((poller, Prepared::all(&plan, &plan.sessions, &options.targets)));
+    }
+    let control = Arc::new(Control::default());
+    let wakers = parts.iter().map(|(poller, ..)| poller.waker()).collect();
+    let stopper = Stopper { control: control.clone(), wakers };
+    let (sink, intervals) = sync_channel(UNTAKEN_INTERVALS * options.threads);
+    let ahead = makes_ahead(&plan);
+    let all_ahead = allotments.iter().map(Allotment::allowed).sum();
+    let begin_ns = clock.now_ns() + START_DELAY_NS + if ahead { time_ahead_ns(&plan, all_ahead) } else { 0 };
+    let (window, _) = span(&plan.load, begin_ns);
+    let mut drive = Drive {
+        intervals,
+        back: Vec::new(),
+        stopper,
+        threads: Vec::new(),
+        plan: plan.clone(),
+        phases: phase_times(&plan, begin_ns),
+        io,
+        connections_capped_to: allotments.iter().find_map(|to| to.capped_to),
+        connections_raised_to: allotments.iter().find_map(|to| to.raised_to),
+        connections_ahead: ahead.then_some(all_ahead),
+        places: allotments.iter().find_map(|to| to.places),
+    };
+    let limits = Limits { waiting: Some(most_waiting(&plan)), ..plan.limits.clone() };
+    let allotments = Arc::new(allotments);
+    for (index, (poller, prepared)) in parts.into_iter().enumerate() {
+        let (back, returned) = sync_channel(UNTAKEN_INTERVALS);
+        drive.back.push(back);
+        let mut random = fastrand::Rng::with_seed(stream_seed(options.seed, index));
+        let schedule = Schedule::new(&plan.load, &limits, begin_ns, index, options.threads, &mut random);
+        let exchange = Some(Exchange { sink: sink.clone(), returned });
+        let recorder = Recorder::new(index, plan.labels.len(), begin_ns, window, exchange);
+        let recorder = recorder
+            .with_groups(plan.groups.len())
+            .with_kinds(plan.sessions.len())
+            .with_metrics(own_kinds(&plan));
+        let recorder = recorder.with_phases(phase_ends(&plan.load, begin_ns));
+        let (plan, shared, control) = (plan.clone(), shared.clone(), control.clone());
+        let core = (!options.cores.is_empty()).then(|| options.cores[index % options.cores.len()]);
+        let (allotments, threads) = (allotments.clone(), options.threads);
+        let programs = options.programs.clone();
+        let may_bind = programs::may_bind(&plan.sessions, &options.targets);
+        let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, &plan, (index, threads)));
+        // Users who wait for answers make as many requests as the driver's CPU allows, of which it is the less the better;
+        // arrivals come when they come.
+        let is_open = plan.load.streams().iter().all(|stream| !stream.model.is_closed());
+        let all_stamped = is_open || options.timestamps == Timestamps::Kernel;
+        let spawned = std::thread::Builder::new().name(format!("drive-{index}")).spawn(move || {
+            machine::settle_in(core);
+            let places: Vec<Place<'_>> = allotments.iter().map(|to| to.place(index)).collect();
+            let sockets = places.iter().map(|place| place.sockets).sum();
+            let sources = allotments.iter().map(|to| to.sources).max().unwrap_or(1);
+            let io = dialer(&places, sources).and_then(|dialer| poller.into_io(dialer, sockets, all_stamped));
+            let io = match io {
+                Ok(io) => io,
+                Err(error) => return ThreadEnd { broken: Some(error), ..ThreadEnd::default() },
+            };
+            let mut transport = transport(io, &plan, &places, &mut random);
+            let witness = Witness::of(None, tracer);
+            if witness.is_some() {
+                keep_written(&mut *transport);
+            }
+            let thread = Thread {
+                clock,
+                transport,
+                control,
+                shared: &shared,
+                kinds: &plan.sessions,
+                weights: Weights::new(&plan.sessions),
+                flow: Flow {
+                    slots: most_slots(&plan.sessions),
+                    secrets: SecretVariables::of(&plan, &plan.sessions),
+                    labels: plan.labels.len(),
+                    binds: prepared.iter().any(|request| request.is_of_binding) || may_bind,
+                    open: vec![0; places.len()],
+                    ..Flow::default()
+                },
+                prepared,
+                schedule,
+                timers: Timers::default(),
+                recorder,
+                origins: origins(&places),
+                sites: sites(&places),
+                pools: pools(&places, &plan.limits),
+                ahead: allotments
+                    .iter()
+                    .map(|to| Ahead::new(if ahead { to.shares[index] } else { 0 }))
+                    .collect(),
+                witness,
+                program: programs.map(|programs| programs.make(index)),
+                bounds: bounds(&plan, index, threads),
+                random,
+                ledger_seed: options.ledger_seed,
+                spin: options.spin,
+                timestamps: options.timestamps,
+            };
+            thread.run().0
+        });
+        drive.threads.push(spawned.map_err(system("starting a driving thread"))?);
+    }
+    Ok(drive)
+}
+
+/// One user does one session of a kind, once, on this thread; nothing is recorded but what it entered in the ledger,
+/// which is handed back. Used before the load, to prepare the system.
+///
+/// # Errors
+/// The first request that failed.
+pub fn run_once(
+    plan: &Plan,
+    kind: &SessionKind,
+    shared: &Shared,
+    options: &DriveOptions,
+) -> Result<Part, OnceError> {
+    one_session(plan, kind, shared, options, (ONCE_THREAD, None), |_| {})
+}
+
+/// The same, and each step is told as it ends. `number` tells several such sessions apart: what they enter in the ledger has
+/// it as the number of its thread. `begun` is handed what can abort the session from another thread; the step that is under
+/// way then is told as unfinished.
+///
+/// # Errors
+/// The first request that failed.
+pub fn run_told(
+    plan: &Plan,
+    kind: &SessionKind,
+    shared: &Shared,
+    options: &DriveOptions,
+    number: u16,
+    steps: Sender<ToldStep>,
+    begun: impl FnOnce(Stopper),
+) -> Result<Part, OnceError> {
+    let teller = Some(Teller::new(steps, &plan.labels));
+    one_session(plan, kind, shared, options, (number % ONCE_THREAD, teller), begun)
+}
+
+fn one_session(
+    plan: &Plan,
+    kind: &SessionKind,
+    shared: &Shared,
+    options: &DriveOptions,
+    (number, teller): (u16, Option<Teller>),
+    begun: impl FnOnce(Stopper),
+) -> Result<Part, OnceError> {
+    let plans = plans(plan, &options.targets);
+    let places = single(&plans, &options.targets);
+    let sockets = places.iter().map(|place| place.sockets).sum();
+    let poller = Poller::new(options.io, sockets).map_err(no_poller(options.io))?;
+    let wakers = Arc::from([poller.waker()]);
+    let io = dialer(&places, 1).and_then(|dialer| poller.into_io(dialer, sockets, false));
+    let io = io.map_err(no_poller(options.io))?;
+    let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, plan, (number.into(), 1)));
+    let witness = Witness::of(teller, tracer);
+    let mut thread = Thread { witness, ..once(plan, kind, shared, options, &places, number, io)? };
+    if thread.witness.is_some() {
+        keep_written(&mut *thread.transport);
+    }
+    begun(Stopper { control: thread.control.clone(), wakers });
+    let end_ns = thread.schedule.end_ns();
+    let (end, mut recorder) = thread.run();
+    if let Some(error) = end.broken {
+        return Err(system("waiting for sockets")(error).into());
+    }
+    match recorder.first_failure() {
+        None if end.ended_ns >= end_ns => Err(OnceError::TooLong),
+        None => Ok(recorder.take_ledger()),
+        Some(failure) => Err(OnceError::Request {
+            label: plan.labels.get(failure.label as usize).cloned().unwrap_or_default(),
+            outcome: failure.outcome,
+            detail: failure.detail.clone(),
+        }),
+    }
+}
+
+/// A thread on which one user does one session of a kind, once.
+fn once<'a>(
+    plan: &Plan,
+    kind: &'a SessionKind,
+    shared: &'a Shared,
+    options: &DriveOptions,
+    places: &[Place<'_>],
+    number: u16,
+    io: impl Io + 'static,
+) -> Result<Thread<'a>, DriveError> {
+    check_ops(plan, kind)?;
+    programs::check(plan, [kind], options.programs.as_ref(), &options.targets)?;
+    let clock = Clock::new(options.epoch, options.wall_epoch);
+    let now_ns = clock.now_ns();
+    let kinds = std::slice::from_ref(kind);
+    let mut random = fastrand::Rng::with_seed(options.seed);
+    let prepared = Prepared::all(plan, kinds, &options.targets);
+    Ok(Thread {
+        clock,
+        transport: transport(io, plan, places, &mut random),
+        control: Arc::new(Control::default()),
+        shared,
+        kinds,
+        weights: Weights::new(kinds),
+        flow: Flow {
+            slots: kind.slots,
+            secrets: SecretVariables::of(plan, kinds),
+            labels: plan.labels.len(),
+            binds: prepared.iter().any(|request| request.is_of_binding)
+                || programs::may_bind(kinds, &options.targets),
+            open: vec![0; places.len()],
+            ..Flow::default()
+        },
+        prepared,
+        schedule: Schedule::once(now_ns, now_ns + LONGEST_ONCE_NS),
+        timers: Timers::default(),
+        recorder: Recorder::new(number.into(), plan.labels.len(), now_ns, (u64::MAX, u64::MAX), None)
+            .with_groups(plan.groups.len()),
+        origins: origins(places),
+        sites: sites(places),
+        pools: pools(places, &plan.limits),
+        ahead: Vec::new(),
+        witness: None,
+        program: options.programs.as_ref().map(|programs| programs.make(number.into())),
+        bounds: bounds(plan, 0, 1),
+        random,
+        ledger_seed: options.ledger_seed,
+        spin: false,
+        timestamps: Timestamps::Read,
+    })
+}
+
+/// From now on a thread's witness sees what is sent.
+fn keep_written(transport: &mut dyn Transport) {
+    if let Some(copies) = transport.copies() {
+        copies.keep_written();
+    }
+}
+
+/// What becomes of the numbers of each metric of the scenario's own.
+fn own_kinds(plan: &Plan) -> impl Iterator<Item = OwnKind> + '_ {
+    plan.metrics.iter().map(|metric| match metric.kind {
+        MetricKind::Histogram => OwnKind::Histogram,
+        MetricKind::Counter => OwnKind::Counter,
+    })
+}
+
+fn no_poller(io: IoChoice) -> impl Fn(std::io::Error) -> DriveError {
+    move |error| DriveError::Io { io, error }
+}
+
+fn system(what: &'static str) -> impl Fn(std::io::Error) -> DriveError {
+    move |error| DriveError::System { what, error }
+}
+
+/// Each thread draws from its own stream: neighbouring seeds, spread over the whole range.
+fn stream_seed(seed: u64, thread: usize) -> u64 {
+    let spread = (thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (seed ^ spread).rotate_left(31).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
+fn bounds(plan: &Plan, thread: usize, threads: usize) -> Bounds {
+    Bounds {
+        // Users are never dropped; those who find no place wait.
+        waiting: share(most_waiting(plan).max(plan.load.most_users()), thread, threads),
+        connect_timeout_ns: nanoseconds(plan.limits.connect_timeout),
+        drain_ns: nanoseconds(plan.limits.drain),
+    }
+}
+
+/// Whether connections are made before they are needed. Each user of a closed load brings its own.
+fn makes_ahead(plan: &Plan) -> bool {
+    let limits = &plan.limits;
+    let arrives = plan.load.streams().iter().any(|stream| !stream.model.is_closed());
+    arrives && limits.connections_named && limits.keep_alive && limits.choose != Choose::FirstFree
+}
+
+/// How long the load's begin waits for connections that are made ahead: where there is no warm-up in which they are.
+fn time_ahead_ns(plan: &Plan, connections: usize) -> u64 {
+    match plan.load.phases.first() {
+        Some(phase) if phase.measured => {
+            (connections as u64).saturating_mul(AHEAD_EACH_NS).min(LONGEST_AHEAD_NS)
+        }
+        _ => 0,
+    }
+}
+
+fn phase_times(plan: &Plan, begin_ns: u64) -> Vec<PhaseTimes> {
+    let mut start_ns = begin_ns;
+    let times = plan.load.phases.iter().map(|phase| {
+        let end_ns = start_ns.saturating_add(nanoseconds(phase.duration));
+        let times = PhaseTimes {
+            name: phase.name.clone(),
+            start_us: start_ns / 1_000,
+            end_us: end_ns / 1_000,
+            measured: phase.measured,
+        };
+        start_ns = end_ns;
+        times
+    });
+    times.collect()
+}
+
+#[cfg(test)]
+mod tests;

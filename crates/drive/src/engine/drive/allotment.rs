@@ -1,0 +1,192 @@
+//! What each target is given: connections, sockets, its part of the plan.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::Limits;
+
+use crate::DriveOptions;
+use crate::engine::connection::{Pool, Pools};
+use crate::engine::redirect::KnownOrigin;
+use crate::error::DriveError;
+use crate::io::Io;
+use crate::io::address::Dialer;
+use crate::io::room::{Bound, Room};
+use crate::protocols::Protocol;
+use crate::protocols::several::{Place, Several, plan_of};
+use crate::protocols::spread::Spread;
+use crate::protocols::target::Target;
+use crate::protocols::transport::{Origin, Setup, Transport};
+use crate::session::arrivals::share;
+use crate::session::cookies::Site;
+
+/// Why there are more connections than a scenario allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Raised {
+    /// Each thread has whole connections for its share of the users.
+    Users,
+    /// Each thread has equally many to each of so many servers.
+    Servers(usize),
+}
+
+/// What a target is given by all threads.
+#[derive(Debug)]
+pub(super) struct Allotment {
+    target: Target,
+    plan: Arc<Plan>,
+    depth: usize,
+    /// Connections, by thread.
+    pub shares: Vec<usize>,
+    /// Addresses that they are made from.
+    pub sources: usize,
+    /// Connections that there was room for, where that is fewer than the plan allows, and what bounded them.
+    pub capped_to: Option<(usize, Bound)>,
+    /// Connections that are allowed, where that is more than the plan says, and why.
+    pub raised_to: Option<(usize, Raised)>,
+    /// Users, and the requests of theirs that have room at once, where that is fewer.
+    pub places: Option<(usize, usize)>,
+}
+
+impl Allotment {
+    /// Connections that are allowed.
+    pub fn allowed(&self) -> usize {
+        self.shares.iter().sum()
+    }
+
+    /// One thread's part of it.
+    pub fn place(&self, thread: usize) -> Place<'_> {
+        let connections = self.shares[thread];
+        // Of several servers, each has room for its own; not all of them may be in use.
+        let sockets = self.target.protocol.spread().map_or(connections, |s| s.room() * s.each(connections));
+        Place { target: &self.target, plan: &self.plan, sockets, depth: self.depth, connections }
+    }
+}
+
+/// Shares connections out: as many as the plan allows to each target.
+pub(super) fn allot(plan: &Arc<Plan>, options: &DriveOptions) -> Result<Vec<Allotment>, DriveError> {
+    let users = plan.load.most_users();
+    let wanted = plan.limits.connections.max(options.threads);
+    let all = wanted.saturating_mul(options.targets.len());
+    let allot_to = |(index, target): (usize, &Target)| {
+        let spread = target.protocol.spread();
+        let depth = target.protocol.depth(&plan.limits);
+        // Where a server takes fewer at once than was planned, users wait for each other: the limit holds.
+        let carriers = users.div_ceil(depth);
+        let fits = carriers <= plan.limits.connections;
+        let carriers = carriers.min(plan.limits.connections);
+        let room = Room::make(wanted, all, &target.address);
+        if carriers > room.connections {
+            let Room { connections: room, bound, .. } = room;
+            return Err(DriveError::Room { users, needed: carriers, room, bound });
+        }
+        let connections = wanted.min(room.connections.max(options.threads));
+        let shares: Vec<usize> = (0..options.threads)
+            .map(|thread| {
+                let share_of = |total| share(total, thread, options.threads);
+                // Where several users share a connection, a thread has one for its last few, too.
+                share_of(connections).max(if fits { share_of(users).div_ceil(depth) } else { 0 })
+            })
+            .collect();
+        let by_users: usize = shares.iter().sum();
+        let shares: Vec<usize> =
+            shares.into_iter().map(|share| spread.map_or(share, |spread| spread.share(share))).collect();
+        let allowed: usize = shares.iter().sum();
+        let why = match spread {
+            Some(spread) if by_users <= plan.limits.connections => Raised::Servers(spread.active()),
+            _ => Raised::Users,
+        };
+        Ok(Allotment {
+            target: target.clone(),
+            plan: match options.targets.len() {
+                1 => plan.clone(),
+                _ => Arc::new(plan_of(plan, index)),
+            },
+            depth,
+            shares,
+            sources: room.sources,
+            capped_to: (connections < plan.limits.connections).then_some((connections, room.bound)),
+            raised_to: (allowed > plan.limits.connections).then_some((allowed, why)),
+            places: (!fits).then_some((users, allowed * depth)),
+        })
+    };
+    options.targets.iter().enumerate().map(allot_to).collect()
+}
+
+/// The part of a plan that each target has.
+pub(super) fn plans<'p>(plan: &'p Plan, targets: &[Target]) -> Vec<Cow<'p, Plan>> {
+    match targets.len() {
+        1 => vec![Cow::Borrowed(plan)],
+        several => (0..several).map(|target| Cow::Owned(plan_of(plan, target))).collect(),
+    }
+}
+
+/// A single connection to each.
+pub(super) fn single<'a>(plans: &'a [Cow<'_, Plan>], targets: &'a [Target]) -> Vec<Place<'a>> {
+    let place = |(plan, target): (&'a Cow<'_, Plan>, &'a Target)| {
+        let sockets = target.protocol.spread().map_or(1, Spread::room);
+        Place { target, plan, sockets, depth: 1, connections: 1 }
+    };
+    plans.iter().zip(targets).map(place).collect()
+}
+
+/// Dials each target for its sockets.
+pub(super) fn dialer(places: &[Place<'_>], sources: usize) -> io::Result<Dialer> {
+    let mut dialer = Dialer::new(&places[0].target.address, sources);
+    let mut first = places[0].sockets;
+    for place in &places[1..] {
+        dialer.point_all(first..first + place.sockets, &place.target.address)?;
+        first += place.sockets;
+    }
+    Ok(dialer)
+}
+
+/// What carries a thread's requests.
+pub(super) fn transport<I: Io + 'static>(
+    io: I,
+    plan: &Plan,
+    places: &[Place<'_>],
+    random: &mut fastrand::Rng,
+) -> Box<dyn Transport> {
+    match places {
+        [only] => {
+            let origin = only.target.origin();
+            let setup = Setup { plan, origin, sockets: only.sockets, depth: only.depth, random };
+            only.target.transport(io, setup)
+        }
+        _ => Box::new(Several::new(io, plan, places, random)),
+    }
+}
+
+/// Where the targets of a thread are.
+pub(super) fn origins(places: &[Place<'_>]) -> Vec<KnownOrigin> {
+    let origin = |place: &Place<'_>| {
+        let Origin { authority, is_secured, .. } = place.target.origin();
+        KnownOrigin { is_secured, authority: authority.to_owned() }
+    };
+    places.iter().map(origin).collect()
+}
+
+/// What cookies look at in the targets of a thread.
+pub(super) fn sites(places: &[Place<'_>]) -> Vec<Site> {
+    let site = |place: &Place<'_>| {
+        let Origin { authority, is_secured, .. } = place.target.origin();
+        Site::new(authority, is_secured)
+    };
+    places.iter().map(site).collect()
+}
+
+/// The connections of a thread.
+pub(super) fn pools(places: &[Place<'_>], limits: &Limits) -> Pools {
+    let pool = |place: &Place<'_>| {
+        let mut pool = Pool::new(place.connections * place.depth, place.connections, limits.choose);
+        // these keep what a connection has begun: a transaction, what is watched
+        pool.lends = !matches!(place.target.protocol, Protocol::Redis(_) | Protocol::Postgres(_));
+        // connections are closed after each request of HTTP only
+        pool.keep_alive =
+            limits.keep_alive || !matches!(place.target.protocol, Protocol::Http1 | Protocol::Http2(_));
+        pool
+    };
+    Pools::new(places.iter().map(pool).collect())
+}

@@ -1,0 +1,110 @@
+//! Sessions that a program carries out: asked for their next request, which then goes as any other does.
+
+use std::time::Duration;
+
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{Op, SessionKind};
+
+use crate::clock::nanoseconds;
+use crate::engine::exchange::Placed;
+use crate::engine::thread::Thread;
+use crate::error::DriveError;
+use crate::protocols::Protocol;
+use crate::protocols::target::Target;
+use crate::session::failure::Failure;
+use crate::session::program::{Next, Outgoing, Programs};
+
+/// Whether sessions of a kind ask a program.
+pub(crate) fn has_program(kind: &SessionKind) -> bool {
+    kind.ops.iter().any(|op| matches!(op, Op::Program))
+}
+
+/// Whether a program may bind a connection to a session, by a stream that it leaves open.
+pub(crate) fn may_bind(kinds: &[SessionKind], targets: &[Target]) -> bool {
+    let is_http_2 = |target: &Target| matches!(target.protocol, Protocol::Http2(_));
+    kinds.iter().any(has_program) && targets.iter().any(is_http_2)
+}
+
+/// Whether the programs of these kinds can be carried out.
+pub(crate) fn check<'k>(
+    plan: &Plan,
+    kinds: impl IntoIterator<Item = &'k SessionKind>,
+    programs: Option<&Programs>,
+    targets: &[Target],
+) -> Result<(), DriveError> {
+    let mut kinds = kinds.into_iter();
+    let Some(kind) = kinds.find(|kind| has_program(kind)) else { return Ok(()) };
+    let is_http = |target: &Target| matches!(target.protocol, Protocol::Http1 | Protocol::Http2(_));
+    let why = if programs.is_none() {
+        "there is no program"
+    } else if plan.labels.is_empty() {
+        "the plan has no label for its requests"
+    } else if plan.requests.len() + plan.labels.len() > usize::from(u16::MAX) {
+        "the plan has too many requests and labels"
+    } else if plan.has_websockets() || plan.has_event_streams() || !targets.iter().all(is_http) {
+        "programs speak HTTP, without steps over WebSockets or event streams beside them"
+    } else {
+        return Ok(());
+    };
+    Err(DriveError::Program { kind: kind.name.clone(), why })
+}
+
+/// What came of asking a program.
+pub(crate) enum Asked {
+    /// A request, and what came of that.
+    Placed(Placed),
+    /// A pause, microseconds.
+    Think(u64),
+    /// Nothing more.
+    End,
+}
+
+impl Thread<'_> {
+    /// Asks the program what a session does next, and gets its request on its way.
+    pub fn ask_program(&mut self, s: usize, begins: bool) -> Asked {
+        let Some(program) = &mut self.program else { return Asked::End };
+        let session = &self.flow.sessions[s];
+        if begins {
+            program.begin(s as u32, session.kind());
+        }
+        match program.next(s as u32, Duration::from_nanos(self.clock.now_ns())) {
+            Next::Request(request) => {
+                let target = usize::from(request.target);
+                let flaw = match target < self.origins.len() {
+                    true => request.flaw(),
+                    false => Some(format!("a program's request goes to target {target}, which there is not")),
+                };
+                if flaw.is_none() {
+                    self.flow.sessions[s].turn_to(request.target);
+                }
+                let counted = (request.label, request.timeout);
+                Asked::Placed(self.place_of_program(s, counted, Outgoing::Request(request), flaw))
+            }
+            Next::Message(message) => {
+                let counted = (message.label, message.timeout);
+                Asked::Placed(self.place_of_program(s, counted, Outgoing::Message(message), None))
+            }
+            Next::Think(time) => Asked::Think(nanoseconds(time) / 1_000),
+            Next::End => Asked::End,
+        }
+    }
+
+    fn place_of_program(
+        &mut self,
+        s: usize,
+        (label, timeout): (u16, Duration),
+        outgoing: Outgoing,
+        flaw: Option<String>,
+    ) -> Placed {
+        let now_ns = self.clock.now_ns();
+        // behind the plan's own are those of programs, one for each label
+        let label = usize::from(label).min(self.flow.labels - 1);
+        let index = self.prepared.len() - self.flow.labels + label;
+        self.fall_due(s, index as u16, nanoseconds(timeout), now_ns);
+        self.flow.sessions[s].cold_or_new().of_program = Some(outgoing.into());
+        match flaw {
+            Some(words) => Placed::failed(Failure::Unsendable(words)),
+            None => self.place(s, now_ns),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A session that is told of step by step, for whoever looks for a mistake in a scenario.
+//!
+//! Only a session that is run once is ([`run_told`](crate::run_told)): each step is copied as it ends, up to a bound, and
+//! handed over. No load pays for it with more than a look at an empty place.
+
+use std::sync::mpsc::Sender;
+
+use crate::session::answer::{Answer, Flaw, Probe, Scratch, Variables};
+use crate::session::findings::{Checked, Extracted, TOLD_BYTES, text};
+
+/// What came of one step.
+#[derive(Debug, Clone, Default)]
+pub struct ToldStep {
+    /// Its label.
+    pub label: String,
+    /// What was sent, where the protocol is one of bytes; no more than [`TOLD_BYTES`] of it.
+    pub sent: Vec<u8>,
+    /// Bytes of all of it.
+    pub sent_bytes: usize,
+    /// The redirects that were followed before that: status and location of each.
+    pub hops: Vec<(u16, String)>,
+    /// What came, if an answer did.
+    pub answer: Option<ToldAnswer>,
+    /// What was kept from the answer.
+    pub extracted: Vec<Extracted>,
+    /// What was looked at in the answer.
+    pub checks: Vec<Checked>,
+    /// Cookies that are not sent back, by name, and why.
+    pub cookies: Vec<(String, &'static str)>,
+    /// Why it failed, if it did.
+    pub failure: Option<String>,
+    /// Whether it was still under way when the session was aborted.
+    pub is_unfinished: bool,
+    /// From its first byte to the end of the answer, microseconds; none if it was never sent.
+    pub took_us: Option<u64>,
+    /// The session's variables afterwards, and their values; none of one that is not set.
+    pub variables: Vec<(String, Option<String>)>,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct ToldAnswer {
+    /// The status, or what stands for it; 0 where there is none.
+    pub status: u16,
+    /// The same in words.
+    pub status_words: String,
+    /// Whether it is a redirect that nobody follows and no check is about.
+    pub is_unfollowed: bool,
+    /// The headers, where there are any.
+    pub headers: Vec<(String, String)>,
+    /// The body, or the message; no more than [`TOLD_BYTES`] of it, in a trace [`TRACED_BYTES`](crate::TRACED_BYTES).
+    pub body: Vec<u8>,
+    /// Bytes of all of it.
+    pub body_bytes: usize,
+    /// Bytes of the body as it came, encoded or not.
+    pub received_bytes: u64,
+    /// Whether `body` is what it was before it was encoded, where it is.
+    pub is_decoded: bool,
+    /// Why it cannot be read, where it cannot; it is empty then.
+    pub unreadable: Option<String>,
+}
+
+impl ToldAnswer {
+    /// With so many bytes of its body at most.
+    pub(crate) fn of(answer: &dyn Answer, probe: &Probe, body_bytes_max: usize) -> ToldAnswer {
+        let mut headers = Vec::new();
+        let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        answer.each_header(&mut |name, value| headers.push((lossy(name), lossy(value))));
+        ToldAnswer {
+            status: answer.status(),
+            status_words: answer.status_words(),
+            is_unfollowed: probe.is_unfollowed(answer),
+            headers,
+            body: start(answer.body(), body_bytes_max),
+            body_bytes: answer.body().len(),
+            received_bytes: answer.received_bytes(),
+            is_decoded: probe.needs_body,
+            unreadable: answer.unreadable().map(str::to_owned),
+        }
+    }
+}
+
+/// Hands over what a thread's one session does.
+#[derive(Debug)]
+pub(crate) struct Teller {
+    steps: Sender<ToldStep>,
+    labels: Vec<String>,
+    current: ToldStep,
+}
+
+impl Teller {
+    /// For a plan with these labels.
+    pub fn new(steps: Sender<ToldStep>, labels: &[String]) -> Teller {
+        Teller { steps, labels: labels.to_vec(), current: ToldStep::default() }
+    }
+
+    /// This is about to be sent; what was before was not, or it was a redirect.
+    pub fn sent(&mut self, bytes: &[u8]) {
+        let ToldStep { hops, cookies, .. } = std::mem::take(&mut self.current);
+        let (sent, sent_bytes) = (start(bytes, TOLD_BYTES), bytes.len());
+        self.current = ToldStep { sent, sent_bytes, hops, cookies, ..ToldStep::default() };
+    }
+
+    /// The answer was a redirect, which is followed.
+    pub fn redirected(&mut self, status: u16, location: &[u8]) {
+        let location = String::from_utf8_lossy(&start(location, TOLD_BYTES)).into_owned();
+        self.current.hops.push((status, location));
+    }
+
+    /// A cookie that an answer sets is not sent back.
+    pub fn cookie_not_kept(&mut self, name: &[u8], why: &'static str) {
+        self.current.cookies.push((String::from_utf8_lossy(&start(name, TOLD_BYTES)).into_owned(), why));
+    }
+
+    /// This was the answer.
+    pub fn answered(
+        &mut self,
+        answer: &dyn Answer,
+        probe: &Probe,
+        variables: Variables<'_>,
+        (flaw, scratch): (Option<Flaw>, &Scratch),
+    ) {
+        self.current.answer = Some(ToldAnswer::of(answer, probe, TOLD_BYTES));
+        self.current.extracted = probe.extracted(variables, flaw);
+        self.current.checks = probe.checked(answer, variables, flaw, scratch);
+    }
+
+    /// It failed.
+    pub fn failed(&mut self, failure: &str) {
+        self.current.failure = Some(failure.to_owned());
+    }
+
+    /// It is over.
+    pub fn over(&mut self, label: u16, took_ns: Option<u64>, is_unfinished: bool, variables: Variables<'_>) {
+        let mut step = std::mem::take(&mut self.current);
+        step.is_unfinished = is_unfinished;
+        step.label = self.labels.get(usize::from(label)).cloned().unwrap_or_default();
+        step.took_us = took_ns.map(|took_ns| took_ns / 1_000);
+        // what no expression can name is none of the scenario's
+        let all = variables.names.iter().zip(variables.slots).filter(|(name, _)| !name.starts_with('('));
+        step.variables = all.map(|(name, slot)| (name.clone(), text(slot.value()))).collect();
+        // whoever does not listen any more does not want to know
+        let _ = self.steps.send(step);
+    }
+}
+
+/// The beginning; what is cut off is marked, so that what is secret is also known by its beginning.
+pub(crate) fn start(bytes: &[u8], most: usize) -> Vec<u8> {
+    if bytes.len() <= most {
+        return bytes.to_vec();
+    }
+    let beginning = &bytes[..most];
+    let whole = text_of(beginning).map_or(beginning, str::as_bytes);
+    [whole, "…".as_bytes()].concat()
+}
+
+/// Bytes as text, less a character at their end that a cut has parted; none where they are no text.
+pub fn text_of(bytes: &[u8]) -> Option<&str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok(),
+        Err(_) => None,
+    }
+}

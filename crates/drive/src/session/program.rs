@@ -1,0 +1,236 @@
+//! Sessions whose requests come from code: the seam for scripts.
+//!
+//! At [`Op::Program`](tidemark_scenario::plan::Op::Program) a session asks its thread's [`Program`] what comes next, and
+//! hands it the answer. Load models, due times, connections, cookies, outcomes and histograms are those of every session.
+//!
+//! A program runs in turn with its driving thread. What [`Program::next`] takes makes its request late, as operations of
+//! a plan do; what [`Program::answered`] takes is in no figure, as checks are, and what follows is due after it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidemark_record::Outcome;
+use tidemark_wire::http1::is_token;
+
+use crate::session::answer::{Answer, FIRST_WRONG_STATUS, Flaw, Scratch};
+
+/// Headers that the driver writes itself, or that say how a body is sent.
+const OWN_HEADERS: [&str; 5] = ["host", "content-length", "transfer-encoding", "connection", "upgrade"];
+
+/// Says what the sessions of one thread do. A session has a number, which the next one has after it.
+pub trait Program {
+    /// A session of the plan's kind with this index begins.
+    fn begin(&mut self, session: u32, kind: usize);
+    /// What a session does next, so long after the run's zero.
+    fn next(&mut self, session: u32, now: Duration) -> Next;
+    /// The answer to a session's request came in time; whether it is good.
+    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> Verdict;
+    /// A session's request failed without an answer.
+    fn failed(&mut self, session: u32, outcome: Outcome);
+}
+
+/// What a session does next.
+#[derive(Debug)]
+pub enum Next {
+    /// It makes a request, which is due at once.
+    Request(ProgramRequest),
+    /// It says more on the stream that its last request left open, which is due at once.
+    Message(ProgramMessage),
+    /// It waits for so long; from when the answer came.
+    Think(Duration),
+    /// It leaves the program, and goes on with the plan's next operation.
+    End,
+}
+
+/// A request of HTTP. The driver adds `Host`, `Content-Length` and the session's cookies.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramRequest {
+    /// Index into the plan's labels. One that is not there counts as the last label.
+    pub label: u16,
+    /// Where it goes: 0 is the system, what follows are the plan's targets.
+    pub target: u16,
+    /// Longest time from due to the last byte.
+    pub timeout: Duration,
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// Path and query, begun with a slash; the target's base path is put in front.
+    pub path: String,
+    /// Names and values, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body, if any.
+    pub body: Option<Vec<u8>>,
+    /// Whether messages follow, either way, over the same stream of HTTP/2. The request is over with the first part of its
+    /// answer that the program takes.
+    pub stays_open: bool,
+}
+
+/// A message on an open stream.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramMessage {
+    /// Index into the plan's labels, as of a [request](ProgramRequest::label).
+    pub label: u16,
+    /// Longest time from due to the last byte.
+    pub timeout: Duration,
+    /// What is said; nothing to wait for more of the answer.
+    pub data: Vec<u8>,
+    /// Whether it is the last: the session's side of the stream is closed, and the rest of the answer is waited for.
+    pub ends: bool,
+    /// Whether a part of the answer is waited for. Otherwise it is over once sent, and no answer is looked at.
+    pub awaits: bool,
+}
+
+/// What a program has a session send.
+#[derive(Debug)]
+pub(crate) enum Outgoing {
+    Request(ProgramRequest),
+    Message(ProgramMessage),
+}
+
+impl ProgramRequest {
+    /// In words why it cannot be sent, if so.
+    pub(crate) fn flaw(&self) -> Option<String> {
+        let is_value = |value: &str| !value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t');
+        if !is_token(self.method.as_bytes()) {
+            return Some(format!("a program's request cannot be sent: its method is {:?}", self.method));
+        }
+        if !self.path.starts_with('/') || self.path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+            return Some(format!("a program's request cannot be sent: its path is {:?}", self.path));
+        }
+        let is_wrong = |(name, value): &&(String, String)| {
+            let is_own = OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
+            is_own || !is_token(name.as_bytes()) || !is_value(value)
+        };
+        let (name, value) = self.headers.iter().find(is_wrong)?;
+        Some(format!("a program's request cannot be sent: it has the header {name:?}: {value:?}"))
+    }
+
+    /// Whether it has a header of this name.
+    pub(crate) fn has_header(&self, name: &str) -> bool {
+        self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+    }
+}
+
+/// What a program finds of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is good if its status is below 400.
+    ByStatus,
+    /// It is good, whatever its status.
+    Good,
+    /// It fails a check, in these words.
+    Wrong(String),
+    /// More of it is to come, over a stream that is open; what is there is shown again, with that.
+    More,
+}
+
+/// An answer, as a program sees it.
+pub struct AnswerView<'a> {
+    answer: &'a dyn Answer,
+    is_whole: bool,
+}
+
+impl fmt::Debug for AnswerView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerView").field("status", &self.status()).finish_non_exhaustive()
+    }
+}
+
+impl AnswerView<'_> {
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.answer.status()
+    }
+
+    /// A header by its lower-case name.
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        self.answer.header(name)
+    }
+
+    /// Its headers, one after the other, by name and value.
+    pub fn each_header(&self, tell: &mut dyn FnMut(&[u8], &[u8])) {
+        self.answer.each_header(tell);
+    }
+
+    /// The body, decoded if it came encoded; of an answer over an open stream what came since the last part was taken.
+    pub fn body(&self) -> &[u8] {
+        self.answer.body()
+    }
+
+    /// A header behind the body, by its lower-case name.
+    pub fn trailer(&self, name: &str) -> Option<&[u8]> {
+        self.answer.trailer(name)
+    }
+
+    /// Whether it is at its end; over an open stream parts of it come before.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+}
+
+/// Makes the program of each thread.
+#[derive(Clone)]
+pub struct Programs(Arc<dyn Fn(usize) -> Box<dyn Program> + Send + Sync>);
+
+impl fmt::Debug for Programs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Programs")
+    }
+}
+
+impl Programs {
+    /// By a function that is called with a thread's number, on that thread.
+    pub fn new(make: impl Fn(usize) -> Box<dyn Program> + Send + Sync + 'static) -> Programs {
+        Programs(Arc::new(make))
+    }
+
+    /// The program of a thread.
+    pub(crate) fn make(&self, thread: usize) -> Box<dyn Program> {
+        (self.0)(thread)
+    }
+}
+
+/// Has a program judge an answer, or a part of one; none where it waits for more.
+pub(crate) fn judge(
+    program: &mut dyn Program,
+    session: usize,
+    (answer, is_whole): (&dyn Answer, bool),
+    scratch: &mut Scratch,
+) -> Option<Result<(), Flaw>> {
+    let words = match program.answered(session as u32, &AnswerView { answer, is_whole }) {
+        Verdict::ByStatus if answer.status() >= FIRST_WRONG_STATUS => return Some(Err(Flaw::Status)),
+        Verdict::ByStatus | Verdict::Good => return Some(Ok(())),
+        Verdict::More if !is_whole => return None,
+        Verdict::More => "it ended before the program had all of it".into(),
+        Verdict::Wrong(words) => words,
+    };
+    scratch.objection = words;
+    Some(Err(Flaw::Objection))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_sent_is_told() {
+        let request = |method: &str, path: &str, headers: &[(&str, &str)]| ProgramRequest {
+            method: method.into(),
+            path: path.into(),
+            headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            ..ProgramRequest::default()
+        };
+        assert_eq!(request("GET", "/a?b=c", &[("X-A", "a b"), ("Cookie", "a=b")]).flaw(), None);
+        for (request, what) in [
+            (request("", "/", &[]), "method"),
+            (request("GET /", "/", &[]), "method"),
+            (request("GET", "a", &[]), "path"),
+            (request("GET", "/ HTTP/1.1\r\nX: y", &[]), "path"),
+            (request("GET", "/", &[("x y", "")]), "header"),
+            (request("GET", "/", &[("x", "a\r\nb: c")]), "header"),
+            (request("GET", "/", &[("content-Length", "3")]), "header"),
+        ] {
+            assert!(request.flaw().is_some_and(|words| words.contains(what)), "{request:?}");
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! Sessions whose requests come from code.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::support::{Next as Then, Server, Sum, answer, begin, finish, get, kind, options, whole_sessions};
+use tidemark_drive::{
+    AnswerView, DriveError, DriveOptions, Http2, Next, Program, ProgramMessage, ProgramRequest, Programs,
+    Protocol, Verdict, start,
+};
+use tidemark_record::Outcome;
+use tidemark_scenario::plan::{LoadModel, Op};
+use tidemark_scenario::{Plan, Shared};
+use tidemark_truth::{Http2Behaviour, Http2Misbehaviour, Http2Server};
+
+const LOGIN: u16 = 0;
+const CART: u16 = 1;
+
+/// So many sessions that a program carries out, of requests with these labels.
+fn of_program(labels: &[&str], sessions: u64) -> Plan {
+    let mut plan = whole_sessions(Vec::new(), sessions);
+    plan.labels = labels.iter().map(|label| (*label).to_owned()).collect();
+    plan.sessions = vec![kind(vec![Op::Program, Op::End])];
+    plan
+}
+
+fn run(plan: Plan, options: DriveOptions, make: fn() -> Box<dyn Program>) -> Sum {
+    let programs = Some(Programs::new(move |_| make()));
+    finish(begin(plan, DriveOptions { programs, ..options }))
+}
+
+fn request(label: u16, method: &str, path: &str) -> ProgramRequest {
+    ProgramRequest {
+        label,
+        method: method.into(),
+        path: path.into(),
+        timeout: Duration::from_secs(10),
+        ..ProgramRequest::default()
+    }
+}
+
+/// Logs in, and looks at a cart three times by the token that it got.
+#[derive(Default)]
+struct Shopper {
+    users: Vec<User>,
+}
+
+#[derive(Default)]
+struct User {
+    token: Option<String>,
+    looks: u32,
+    thought: bool,
+}
+
+impl Program for Shopper {
+    fn begin(&mut self, session: u32, _: usize) {
+        let session = session as usize;
+        if self.users.len() <= session {
+            self.users.resize_with(session + 1, User::default);
+        }
+        self.users[session] = User::default();
+    }
+
+    fn next(&mut self, session: u32, _: Duration) -> Next {
+        let user = &mut self.users[session as usize];
+        let Some(token) = &user.token else {
+            let login = request(LOGIN, "POST", "/login");
+            return Next::Request(ProgramRequest { body: Some(format!("user {session}").into()), ..login });
+        };
+        if !std::mem::replace(&mut user.thought, true) {
+            return Next::Think(Duration::from_millis(2));
+        }
+        user.looks += 1;
+        match user.looks {
+            1..=3 => {
+                let headers = vec![("Authorization".into(), format!("Bearer {token}"))];
+                Next::Request(ProgramRequest { headers, ..request(CART, "GET", "/cart") })
+            }
+            _ => Next::End,
+        }
+    }
+
+    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> Verdict {
+        let body = std::str::from_utf8(answer.body()).unwrap();
+        if let Some(token) = body.strip_prefix("token ") {
+            self.users[session as usize].token = Some(token.to_owned());
+        }
+        Verdict::ByStatus
+    }
+
+    fn failed(&mut self, _: u32, outcome: Outcome) {
+        panic!("{outcome:?}");
+    }
+}
+
+#[test]
+fn a_token_of_one_answer_goes_into_the_next_request() {
+    let cookies = Arc::new(Mutex::new(Vec::new()));
+    let seen = cookies.clone();
+    let server = Server::start(move |request, stream| match request.target() {
+        "/base/login" => {
+            let user = String::from_utf8_lossy(&request.body).replace("user ", "");
+            answer(stream, "200 OK", "Set-Cookie: id=7\r\n", &format!("token t{user}"))
+        }
+        "/base/cart" if request.head.contains("Authorization: Bearer t") => {
+            let cookie = request.head.lines().find_map(|line| line.strip_prefix("Cookie: "));
+            seen.lock().unwrap().push(cookie.unwrap_or_default().to_owned());
+            answer(stream, "200 OK", "", "nothing")
+        }
+        _ => answer(stream, "401 Unauthorized", "", ""),
+    });
+    let mut options = options(server.address, 2);
+    options.targets[0].base_path = "/base".into();
+    let sum = run(of_program(&["login", "cart"], 20), options, || Box::<Shopper>::default());
+    assert_eq!(sum.count(|label, outcome, _| (label, outcome) == (LOGIN, Outcome::Ok)), 20);
+    assert_eq!(sum.count(|label, outcome, _| (label, outcome) == (CART, Outcome::Ok)), 60);
+    assert_eq!((sum.ended(), server.requests()), (80, 80), "{:?}", sum.examples());
+    assert!(cookies.lock().unwrap().iter().all(|cookie| cookie == "id=7"), "cookies are the driver's affair");
+}
+
+/// Asks once for each of these; what comes of it is noted.
+struct Asking {
+    requests: Vec<ProgramRequest>,
+    verdict: Verdict,
+    failures: Arc<Mutex<Vec<Outcome>>>,
+    /// By session.
+    next: HashMap<u32, usize>,
+}
+
+impl Program for Asking {
+    fn begin(&mut self, session: u32, kind: usize) {
+        assert_eq!(kind, 0);
+        self.next.insert(session, 0);
+    }
+
+    fn next(&mut self, session: u32, _: Duration) -> Next {
+        let next = self.next.get_mut(&session).unwrap();
+        *next += 1;
+        self.requests.get(*next - 1).cloned().map_or(Next::End, Next::Request)
+    }
+
+    fn answered(&mut self, _: u32, _: &AnswerView<'_>) -> Verdict {
+        self.verdict.clone()
+    }
+
+    fn failed(&mut self, _: u32, outcome: Outcome) {
+        self.failures.lock().unwrap().push(outcome);
+    }
+}
+
+fn ask(
+    plan: Plan,
+    options: DriveOptions,
+    requests: Vec<ProgramRequest>,
+    verdict: Verdict,
+) -> (Sum, Vec<Outcome>) {
+    let failures = Arc::new(Mutex::new(Vec::new()));
+    let noted = failures.clone();
+    let programs = Programs::new(move |_| {
+        let (requests, verdict, failures) = (requests.clone(), verdict.clone(), noted.clone());
+        Box::new(Asking { requests, verdict, failures, next: HashMap::new() })
+    });
+    let sum = finish(begin(plan, DriveOptions { programs: Some(programs), ..options }));
+    let failures = failures.lock().unwrap().clone();
+    (sum, failures)
+}
+
+#[test]
+fn a_program_is_told_how_its_requests_end_and_judges_their_answers() {
+    let server = Server::start(|request, stream| match request.target() {
+        "/gone" => Then::Reset,
+        "/slow" => {
+            std::thread::sleep(Duration::from_millis(300));
+            answer(stream, "200 OK", "", "")
+        }
+        _ => answer(stream, "404 Not Found", "", "nobody"),
+    });
+    let slow = ProgramRequest { timeout: Duration::from_millis(50), ..request(0, "GET", "/slow") };
+    let all = vec![
+        request(0, "GET", "/there"),
+        request(0, "GET", "/gone"),
+        slow,
+        request(0, "GET", "/a b"),
+        ProgramRequest { target: 1, ..request(0, "GET", "/") },
+    ];
+    let by_outcome = |sum: &Sum, outcome| sum.count(|label, ended, _| (label, ended) == (0, outcome));
+    for (verdict, found) in [
+        (Verdict::ByStatus, Outcome::Status),
+        (Verdict::Good, Outcome::Ok),
+        (Verdict::Wrong("nobody is there".into()), Outcome::Check),
+    ] {
+        let plan = of_program(&["all"], 2);
+        let (sum, failures) = ask(plan, options(server.address, 1), all.clone(), verdict);
+        assert_eq!((by_outcome(&sum, found), sum.ended()), (2, 10), "{:?}", sum.examples());
+        let outcomes = [Outcome::Reset, Outcome::Timeout, Outcome::Protocol];
+        assert_eq!(outcomes.map(|outcome| by_outcome(&sum, outcome)), [2, 2, 4]);
+        let [reset, timeout, protocol] = outcomes;
+        let told = |outcome| failures.iter().filter(|told| **told == outcome).count();
+        assert_eq!([reset, timeout, protocol].map(told), [2, 2, 4]);
+        let told = sum.examples().iter().any(|example| example.detail == "status 404: nobody is there");
+        assert_eq!(told, found == Outcome::Check, "{:?}", sum.examples());
+    }
+}
+
+/// What no label is left for counts as the last one; beside a program others make the plan's requests.
+#[test]
+fn programs_stand_beside_a_plans_own_requests_and_labels_are_bounded() {
+    let server = Server::plain(Duration::ZERO);
+    let mut plan = whole_sessions(vec![get(0, "/own")], 10);
+    plan.labels = vec!["own".into(), "other".into()];
+    plan.sessions[0].ops = vec![Op::Request(0), Op::BeginGroup(0), Op::Program, Op::EndGroup, Op::Request(0)];
+    plan.groups = vec!["program".into()];
+    let all = vec![request(0, "GET", "/"), request(9, "HEAD", "/"), request(1, "PUT", "/")];
+    let (sum, failures) = ask(plan, options(server.address, 1), all, Verdict::ByStatus);
+    let count = |label| sum.count(|one, outcome, _| (one, outcome) == (label, Outcome::Ok));
+    assert_eq!((count(0), count(1), failures.len()), (30, 20, 0), "{:?}", sum.examples());
+    assert_eq!(sum.groups(0, Outcome::Ok).len(), 10);
+}
+
+/// Thinks for no time, for ever: it must not keep its thread.
+#[test]
+fn a_program_that_only_thinks_gives_way() {
+    struct Thinking;
+    impl Program for Thinking {
+        fn begin(&mut self, _: u32, _: usize) {}
+        fn next(&mut self, _: u32, _: Duration) -> Next {
+            Next::Think(Duration::ZERO)
+        }
+        fn answered(&mut self, _: u32, _: &AnswerView<'_>) -> Verdict {
+            Verdict::Good
+        }
+        fn failed(&mut self, _: u32, _: Outcome) {}
+    }
+    let server = Server::plain(Duration::ZERO);
+    let mut plan = of_program(&["all"], 1);
+    plan.load.phases[0].duration = Duration::from_millis(200);
+    plan.load.model = LoadModel::Closed;
+    plan.load.phases[0].from = 1.0;
+    plan.load.phases[0].to = 1.0;
+    plan.limits.drain = Duration::from_millis(100);
+    let sum = run(plan, options(server.address, 1), || Box::new(Thinking));
+    assert_eq!((sum.ended(), server.requests()), (0, 0));
+}
+
+#[test]
+fn over_http_2_too() {
+    let server = Http2Server::start(Http2Behaviour::default()).unwrap();
+    let options = over_http_2(&server);
+    let sum = run(of_program(&["echo", "status"], 20), options, || Box::<Echoing>::default());
+    assert_eq!(server.stop().unwrap().requests, 40);
+    assert_eq!(sum.count(|label, outcome, _| (label, outcome) == (0, Outcome::Ok)), 20);
+    assert_eq!(
+        sum.count(|label, outcome, _| (label, outcome) == (1, Outcome::Ok)),
+        20,
+        "{:?}",
+        sum.examples()
+    );
+}
+
+/// What is echoed is the path of the next request.
+#[derive(Default)]
+struct Echoing {
+    /// By session.
+    paths: Vec<(bool, Option<String>)>,
+}
+
+impl Program for Echoing {
+    fn begin(&mut self, session: u32, _: usize) {
+        self.paths.resize(self.paths.len().max(session as usize + 1), (false, None));
+        self.paths[session as usize] = (false, None);
+    }
+
+    fn next(&mut self, session: u32, _: Duration) -> Next {
+        let (has_begun, path) = &mut self.paths[session as usize];
+        if !std::mem::replace(has_begun, true) {
+            let body = Some(b"/status/208".to_vec());
+            return Next::Request(ProgramRequest { body, ..request(0, "POST", "/echo") });
+        }
+        path.take().map_or(Next::End, |path| Next::Request(request(1, "GET", &path)))
+    }
+
+    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> Verdict {
+        match (answer.status(), answer.header("x-method")) {
+            (200, Some(b"POST")) => {
+                self.paths[session as usize].1 = Some(String::from_utf8(answer.body().to_vec()).unwrap());
+                Verdict::Good
+            }
+            (208, None) => Verdict::Good,
+            (status, _) => Verdict::Wrong(format!("{status}")),
+        }
+    }
+
+    fn failed(&mut self, _: u32, outcome: Outcome) {
+        panic!("{outcome:?}");
+    }
+}
+
+#[test]
+fn what_no_program_can_do_is_refused() {
+    let server = Server::plain(Duration::ZERO);
+    let refused = |plan: Plan, options: DriveOptions| {
+        let shared = Arc::new(Shared::of(&plan));
+        let error = start(Arc::new(plan), shared, options).unwrap_err();
+        assert!(matches!(error, DriveError::Program { .. }), "{error}");
+        error.to_string()
+    };
+    let plan = of_program(&["all"], 1);
+    assert!(refused(plan.clone(), options(server.address, 1)).contains("there is no program"));
+    let mut own = options(server.address, 1);
+    own.programs = Some(Programs::new(|_| Box::<Shopper>::default()));
+    assert!(refused(of_program(&[], 1), own.clone()).contains("label"));
+    own.targets[0].protocol = Protocol::Memcached(tidemark_drive::Memcached::default());
+    assert!(refused(plan, own).contains("HTTP"));
+}
+
+/// Leaves a stream open, says so many messages on it and has each back before the next, then closes its side.
+#[derive(Default)]
+struct Conversing {
+    /// By session: messages so far.
+    said: HashMap<u32, u32>,
+}
+
+const OPEN: u16 = 0;
+const SAY: u16 = 1;
+const CLOSE: u16 = 2;
+const MESSAGES: u32 = 5;
+
+fn message(label: u16, data: &str) -> ProgramMessage {
+    let timeout = Duration::from_secs(10);
+    ProgramMessage { label, timeout, data: data.into(), awaits: true, ends: false }
+}
+
+impl Program for Conversing {
+    fn begin(&mut self, session: u32, _: usize) {
+        self.said.insert(session, 0);
+    }
+
+    fn next(&mut self, session: u32, _: Duration) -> Next {
+        let said = self.said.get_mut(&session).unwrap();
+        *said += 1;
+        let data = format!("message {said} of {session}");
+        match *said {
+            1 => {
+                let open = request(OPEN, "POST", "/stream");
+                Next::Request(ProgramRequest { stays_open: true, body: Some(data.into()), ..open })
+            }
+            2 => Next::Message(ProgramMessage { awaits: false, ..message(SAY, "message ") }),
+            3..=MESSAGES => Next::Message(message(SAY, &data)),
+            6 => Next::Message(ProgramMessage { ends: true, ..message(CLOSE, "") }),
+            _ => Next::End,
+        }
+    }
+
+    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> Verdict {
+        let said = self.said[&session];
+        let body = std::str::from_utf8(answer.body()).unwrap();
+        let wanted = match said {
+            // the second message, too, which nobody waited for
+            3 => format!("message message 3 of {session}"),
+            1..=MESSAGES => format!("message {said} of {session}"),
+            _ => String::new(),
+        };
+        match (answer.is_whole(), answer.trailer("x-pieces")) {
+            (true, Some(b"5")) if said == 6 && body.is_empty() => Verdict::ByStatus,
+            (false, None) if body == wanted => Verdict::ByStatus,
+            (false, None) if wanted.starts_with(body) => Verdict::More,
+            (is_whole, trailer) => Verdict::Wrong(format!("{said}: {is_whole}, {trailer:?}, {body:?}")),
+        }
+    }
+
+    fn failed(&mut self, _: u32, outcome: Outcome) {
+        panic!("{outcome:?}");
+    }
+}
+
+fn over_http_2(server: &Http2Server) -> DriveOptions {
+    let mut options = options(server.address(), 1);
+    options.targets[0].protocol = Protocol::Http2(Http2 { most_streams: usize::MAX });
+    options
+}
+
+#[test]
+fn messages_go_either_way_over_one_stream_until_its_end_with_trailers() {
+    let server = Http2Server::start(Http2Behaviour::default()).unwrap();
+    let mut plan = of_program(&["open", "say", "close"], 20);
+    plan.limits.connections = 2;
+    plan.limits.streams = 10;
+    let sum = run(plan, over_http_2(&server), || Box::<Conversing>::default());
+    let counts =
+        [OPEN, SAY, CLOSE].map(|of| sum.count(|label, outcome, _| (label, outcome) == (of, Outcome::Ok)));
+    assert_eq!((counts, sum.ended()), ([20, 80, 20], 120), "{:?}", sum.examples());
+    let truth = server.stop().unwrap();
+    assert_eq!((truth.requests, truth.connections), (20, sum.connects()), "a stream for each session");
+}
+
+/// A stream that breaks, or is no more, fails what goes over it; one that is left open is cancelled with its session.
+#[test]
+fn a_message_without_a_stream_fails() {
+    struct Leaving(Arc<Mutex<Vec<Outcome>>>, u32);
+    impl Program for Leaving {
+        fn begin(&mut self, _: u32, _: usize) {
+            self.1 = 0;
+        }
+        fn next(&mut self, _: u32, _: Duration) -> Next {
+            self.1 += 1;
+            let open = request(0, "POST", "/stream");
+            match self.1 {
+                1 => Next::Request(ProgramRequest { stays_open: true, body: Some("a".into()), ..open }),
+                2 => Next::Message(message(0, "b")),
+                _ => Next::End,
+            }
+        }
+        fn answered(&mut self, _: u32, answer: &AnswerView<'_>) -> Verdict {
+            if answer.body().is_empty() { Verdict::More } else { Verdict::Good }
+        }
+        fn failed(&mut self, _: u32, outcome: Outcome) {
+            self.0.lock().unwrap().push(outcome);
+        }
+    }
+    let faults = vec![Http2Misbehaviour::Reset, Http2Misbehaviour::None];
+    let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
+    let failures = Arc::new(Mutex::new(Vec::new()));
+    let noted = failures.clone();
+    let programs = Programs::new(move |_| Box::new(Leaving(noted.clone(), 0)));
+    let mut plan = of_program(&["all"], 2);
+    (plan.load.model, plan.load.phases[0].from, plan.load.phases[0].to) = (LoadModel::Closed, 1.0, 1.0);
+    let sum = finish(begin(plan, DriveOptions { programs: Some(programs), ..over_http_2(&server) }));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (2, 4), "{:?}", sum.examples());
+    assert_eq!(*failures.lock().unwrap(), [Outcome::Reset; 2]);
+    assert_eq!(server.stop().unwrap().requests, 2);
+    let server = Server::plain(Duration::ZERO);
+    let open = ProgramRequest { stays_open: true, ..request(0, "POST", "/") };
+    let (sum, failures) = ask(of_program(&["all"], 1), options(server.address, 1), vec![open], Verdict::Good);
+    assert_eq!((sum.outcome(Outcome::Protocol), failures.len()), (1, 1), "{:?}", sum.examples());
+}
