@@ -1,8 +1,9 @@
 //! Why a drive could not begin, or did not end well.
 
+use tidemark_record::Bound;
+
 use crate::io::IoChoice;
 use crate::ledger::ONCE_THREAD;
-use crate::room::Bound;
 
 /// Most threads: an entry in the ledger has three digits for its thread, and a session that is run once has the last.
 pub(crate) const MOST_THREADS: usize = ONCE_THREAD as usize;

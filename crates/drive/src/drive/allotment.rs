@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
+use tidemark_record::{Bound, Raised};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Limits;
 
@@ -16,20 +17,11 @@ use crate::error::DriveError;
 use crate::io::Io;
 use crate::protocol::Protocol;
 use crate::redirect::KnownOrigin;
-use crate::room::{Bound, Room};
+use crate::room::Room;
 use crate::several::{Place, Several, plan_of};
 use crate::spread::Spread;
 use crate::target::Target;
 use crate::transport::{Origin, Setup, Transport};
-
-/// Why there are more connections than a scenario allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Raised {
-    /// Each thread has whole connections for its share of the users.
-    Users,
-    /// Each thread has equally many to each of so many servers.
-    Servers(usize),
-}
 
 /// What a target is given by all threads.
 #[derive(Debug)]
