@@ -92,7 +92,13 @@ fn table() -> Vec<Row> {
     for (model, load) in [("open", OPEN), ("closed", CLOSED)] {
         other(&format!("all is well, {model}"), right(), load, &["max < 10s", "errors = 0"], Pass);
         let allowed = &["p50 < 10s", "errors < 90%", "rate > 1/s"];
-        other(&format!("allowed to fail, {model}"), failing(Misbehaviour::Status(500), 4), load, allowed, Pass);
+        other(
+            &format!("allowed to fail, {model}"),
+            failing(Misbehaviour::Status(500), 4),
+            load,
+            allowed,
+            Pass,
+        );
         other(&format!("late, {model}, and it matters"), late(), load, &["p50 < 20ms"], Fail);
     }
     other("refused", Serving::Refuses, OPEN, &[], Fail);

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_drive::{Address, DriveOptions, Protocol, Target, Timestamps, Tls, start};
 use tidemark_record::ledger::LedgerWriter;
-use tidemark_record::new_histogram;
+use tidemark_record::{Counter, new_histogram};
 use tidemark_scenario::plan::{
     Ask, Check, Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind,
     Source, Spacing, TextTest, TlsSettings, WhenMissing,
@@ -287,7 +287,9 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
         println!("{name:>8}: p50 {p50} µs, p99 {p99} µs, p99.9 {p999} µs, max {most} µs");
     }
     if secure {
-        println!("{} full handshakes, {} resumed", end.handshakes.full, end.handshakes.resumed);
+        let [full, resumed] =
+            [Counter::FullHandshakes, Counter::ResumedHandshakes].map(|of| end.counters[of]);
+        println!("{full} full handshakes, {resumed} resumed");
     }
     if ledger.is_some() {
         let files = std::fs::read_dir(kept.join("ledger"))?.map(|file| Ok(file?.metadata()?.len()));

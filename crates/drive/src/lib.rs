@@ -114,15 +114,13 @@ mod testing;
 
 use std::time::{Instant, SystemTime};
 
-pub use engine::drive::{Drive, DriveEnd, PhaseTimes, Raised, Stopper, run_once, run_told, start};
+pub use engine::drive::{Drive, Stopper, run_once, run_told, start};
 pub use engine::ledger::forms;
 pub use error::{DriveError, ONCE_THREAD, OnceError};
 pub use io::address::Address;
-pub use io::room::Bound;
-pub use io::{Handshakes, IoChoice, Timestamps};
-pub use observation::parts::Parts;
-pub use observation::told::{ToldAnswer, ToldStep, text_of};
-pub use observation::trace::{TRACED_BYTES, TraceCounts, Traced, Tracing};
+pub use io::{IoChoice, Timestamps};
+pub use observation::told::{ToldStep, text_of};
+pub use observation::trace::{TRACED_BYTES, Tracing};
 pub use protocols::Protocol;
 pub use protocols::aerospike::Aerospike;
 pub use protocols::cassandra::Cassandra;
@@ -135,10 +133,9 @@ pub use protocols::rpc::Rpc;
 pub use protocols::spread::{Server, Sharding, Spread};
 pub use protocols::target::{Stream, Target};
 pub use protocols::tls::{Tls, TlsError};
-pub use protocols::transport::{EventCounts, Redirects};
-pub use session::cookies::CookieCounts;
 pub use session::findings::{Checked, Extracted, TOLD_BYTES};
 pub use session::program::{AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs, Verdict};
+pub use tidemark_record::{Bound, DriveEnd, NotFound, PhaseTimes, Raised, RequestParts, ToldAnswer, Traced};
 // Named in the prose above.
 #[cfg(doc)]
 use {tidemark_record::ThreadInterval, tidemark_scenario::Plan};

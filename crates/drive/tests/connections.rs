@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::support::{Next, Server, answer, begin, finish, get, options, phase, plan, run};
-use tidemark_record::Outcome;
+use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{Choose, LoadModel, Pause, Phase, Spacing};
 
@@ -42,7 +42,7 @@ fn a_slow_eighth_of_the_connections_is_slow_for_an_eighth_of_the_requests() {
     let sum = finish(begin(named(Choose::InTurn), options(server.address, 2)));
     assert_eq!((sum.outcome(Outcome::Ok), sum.dropped()), (420, 0));
     assert_eq!(server.connections(), 32);
-    assert_eq!((sum.end.connections_used, sum.end.connections_ahead), (32, Some(32)));
+    assert_eq!((sum.counted(Counter::ConnectionsUsed), sum.end.connections_ahead), (32, Some(32)));
     let response = sum.response();
     let slow = response.len() - response.count_between(0, 149_000);
     // of 320 in 10 rounds; a busy machine makes others slow, too
@@ -58,7 +58,7 @@ fn the_first_free_is_taken_if_so_wanted_and_nothing_is_made_ahead() {
     let sum = run(named(Choose::FirstFree), server.address);
     assert_eq!(sum.outcome(Outcome::Ok), 420);
     assert_eq!(sum.end.connections_ahead, None);
-    assert!(sum.end.connections_used <= server.connections() as u64);
+    assert!(sum.counted(Counter::ConnectionsUsed) <= server.connections() as u64);
 }
 
 #[test]
@@ -70,7 +70,11 @@ fn each_user_brings_a_connection_and_no_more_are_made() {
         plan.limits.connections_named = true;
         let sum = finish(begin(plan, options(server.address, 2)));
         assert_eq!((server.connections(), sum.connects()), (6, 6), "{model:?}");
-        assert_eq!((sum.end.connections_used, sum.end.connections_ahead), (6, None), "{model:?}");
+        assert_eq!(
+            (sum.counted(Counter::ConnectionsUsed), sum.end.connections_ahead),
+            (6, None),
+            "{model:?}"
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use crate::support::{Next, Server, Sum, begin, finish, options};
-use tidemark_record::Outcome;
+use tidemark_record::{Counter, Outcome};
 
 /// `{"id": "lamp"}` in each encoding, as their own programs write it.
 const GZIP: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\x56\xca\x4c\x51\xb2\x52\x50\xca\x49\xcc\x2d\x50\xaa\x05\x00\
@@ -61,8 +61,7 @@ fn ten(server: &Server, steps: &str) -> Sum {
 
 /// Bytes of bodies that were decoded, as they came and after.
 fn bodies(sum: &Sum) -> (u64, u64) {
-    let each = sum.intervals.iter().map(|of| (of.encoded_bytes, of.decoded_bytes));
-    each.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
+    (sum.in_intervals(Counter::EncodedBytes), sum.in_intervals(Counter::DecodedBytes))
 }
 
 /// Bytes of the bodies of good answers.
@@ -94,7 +93,7 @@ fn what_is_looked_at_is_read_whatever_its_encoding() {
     let came = [GZIP, DEFLATE, BROTLI, ZSTD, GZIP_ZSTD, BROTLI].map(<[u8]>::len).iter().sum::<usize>() as u64;
     let lamp = r#"{"id": "lamp"}"#.len() as u64;
     assert_eq!(bodies(&sum), (10 * came, 10 * 6 * lamp), "the plain one is none of them");
-    assert!(sum.intervals.iter().map(|of| of.received_bytes).sum::<u64>() > 10 * came);
+    assert!(sum.in_intervals(Counter::ReceivedBytes) > 10 * came);
     assert_eq!(good_bytes(&sum), sum.ended() * lamp, "once decoded");
 }
 

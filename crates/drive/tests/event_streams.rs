@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::{Next, Server, Sum, answer, begin, finish, options, write};
-use tidemark_drive::{EventCounts, Http2, Protocol};
-use tidemark_record::Outcome;
+use tidemark_drive::{Http2, Protocol};
+use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
 
 const HEAD: &str =
@@ -176,11 +176,7 @@ fn events_are_waited_for_and_the_driver_leaves_as_a_browser() {
             assert_eq!(outcomes(&labels, &sum, label), expected, "{path} {label}: {:?}", sum.examples());
         }
         assert_eq!(sum.ended(), if path == "/bytewise" { 60 } else { 70 }, "{path}");
-        assert_eq!(
-            sum.end.events,
-            EventCounts { streams: 10, received: 50, taken: 30, too_large: 0, ended: 0, dropped: 0 },
-            "{path}"
-        );
+        assert_eq!(events(&sum), [10, 50, 30, 0, 0, 0], "{path}");
         if path == "/bytewise" {
             all_left(&left, 10);
         }
@@ -258,7 +254,7 @@ fn a_stream_that_breaks_or_ends_while_no_step_waits_and_none_follows_is_told() {
             let steps = format!("- sse connect: {path}\n  label: Connect{rest}");
             let (labels, sum) = run(&server, &steps);
             let is_broken = ["/broken", "/no-chunks"].contains(&path);
-            let told = (outcomes(&labels, &sum, "Connect"), sum.end.events.ended);
+            let told = (outcomes(&labels, &sum, "Connect"), sum.counted(Counter::EventStreamsEnded));
             let [ok, reset] = [Outcome::Ok, Outcome::Reset].map(|outcome| (outcome, 10));
             match (is_broken, rest.is_empty()) {
                 (true, false) => assert_eq!(told, (vec![ok, reset], 0), "{path}: {:?}", sum.examples()),
@@ -309,6 +305,19 @@ fn what_is_no_stream_and_what_never_comes() {
     assert_eq!(outcomes(&labels, &sum, "Expect"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
 }
 
+/// Streams, and events that came over them, that steps took, that were too large; streams that ended, events that were dropped.
+fn events(sum: &Sum) -> [u64; 6] {
+    [
+        Counter::EventStreams,
+        Counter::EventsReceived,
+        Counter::EventsTaken,
+        Counter::EventsTooLarge,
+        Counter::EventStreamsEnded,
+        Counter::EventsDropped,
+    ]
+    .map(|counter| sum.counted(counter))
+}
+
 /// What no step takes in time goes, by the driver's doing: it is counted, and told where a step misses it.
 #[test]
 fn events_that_the_driver_drops_are_counted_and_told() {
@@ -316,8 +325,7 @@ fn events_that_the_driver_drops_are_counted_and_told() {
     let steps = "- sse connect: /hundred\n- think: 1500ms\n- sse expect: {json: {$.n: 8}}\n  label: Dropped\n  timeout: 100ms";
     let (labels, sum) = run(&server, steps);
     assert_eq!(outcomes(&labels, &sum, "Dropped"), [(Outcome::Timeout, 10)], "{:?}", sum.examples());
-    let events = EventCounts { streams: 10, received: 1000, taken: 0, too_large: 0, ended: 0, dropped: 360 };
-    assert_eq!(sum.end.events, events);
+    assert_eq!(events(&sum), [10, 1000, 0, 0, 0, 360]);
     assert_eq!(
         sum.examples()[0].detail,
         "36 events were dropped by the load generator, which holds 64 for a stream; 64 events did not match, last `post`"
@@ -326,8 +334,8 @@ fn events_that_the_driver_drops_are_counted_and_told() {
         "- sse connect: /one-and-hundred\n- sse expect: any\n- think: 1500ms\n- sse close: now";
     let (_, sum) = run(&server, none_follows);
     // where the driver was late, all may have come before the step
-    assert!(sum.end.events.dropped < 200, "no step misses them: {:?}", sum.end.events);
-    assert!(sum.end.events.received > 10 * 65, "{:?}", sum.end.events);
+    assert!(sum.counted(Counter::EventsDropped) < 200, "no step misses them: {:?}", sum.end.counters);
+    assert!(sum.counted(Counter::EventsReceived) > 10 * 65, "{:?}", sum.end.counters);
 }
 
 #[test]
@@ -336,10 +344,7 @@ fn an_event_larger_than_a_body_may_be_is_passed_over_and_counted() {
     let steps = "- sse connect: /huge\n- sse expect: any\n  label: Expect\n  extract: {n: $.n}\n- when: ${n == 1}\n  steps: [{sse close: now}, {GET: /after, label: Right}]";
     let (labels, sum) = run(&server, steps);
     assert_eq!(outcomes(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
-    assert_eq!(
-        sum.end.events,
-        EventCounts { streams: 10, received: 20, taken: 10, too_large: 10, ended: 0, dropped: 0 }
-    );
+    assert_eq!(events(&sum), [10, 20, 10, 10, 0, 0]);
     all_left(&left, 10);
 }
 
@@ -351,10 +356,7 @@ fn viewers_who_only_hold_a_stream_open() {
     plan.limits.connections = 3;
     let sum = finish(begin(plan, options(server.address, 1)));
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (3, 3), "{:?}", sum.examples());
-    assert_eq!(
-        sum.end.events,
-        EventCounts { streams: 3, received: 15, taken: 0, too_large: 0, ended: 0, dropped: 0 }
-    );
+    assert_eq!(events(&sum), [3, 15, 0, 0, 0, 0]);
     all_left(&left, 3);
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::{Next, Server, Sum, answer, finish, options};
 use tidemark_drive::{run_once, start};
-use tidemark_record::Outcome;
+use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::{Plan, Shared};
 
 /// Sessions that take a number and send it twice.
@@ -61,7 +61,7 @@ fn the_row_of_a_session_that_is_held_up_is_given_to_no_other() {
     });
     let more = "load: {users: 2, hold: 60s}\nlimits: {sessions: 80}\ndefaults: {timeout: 50s}";
     let (sum, shared) = run(plan(3, more), &server, 1);
-    assert_eq!((sum.outcome(Outcome::Ok), sum.end.rows_not_alone), (160, 0));
+    assert_eq!((sum.outcome(Outcome::Ok), sum.counted(Counter::RowsNotAlone)), (160, 0));
     let asked = asked.0.lock().unwrap();
     let begun = asked.iter().position(|target| target == "/one/1").unwrap();
     let went_on = asked.iter().position(|target| target == "/two/1").unwrap();
@@ -81,7 +81,7 @@ fn however_a_session_ends_its_row_is_free_again() {
     });
     let more = "load: {users: 8, hold: 60s}\nlimits: {sessions: 200}";
     let (sum, shared) = run(plan(8, more), &server, 2);
-    assert_eq!((sum.ended(), sum.end.rows_not_alone), (400, 0));
+    assert_eq!((sum.ended(), sum.counted(Counter::RowsNotAlone)), (400, 0));
     assert_eq!(free(&shared), 8);
 }
 
@@ -93,7 +93,7 @@ fn what_is_cut_off_at_the_end_holds_nothing() {
     });
     let more = "load: {users: 4, hold: 300ms}\nlimits: {drain: 100ms}\ndefaults: {timeout: 50s}";
     let (sum, shared) = run(plan(5, more), &server, 2);
-    assert_eq!((sum.end.unfinished, free(&shared)), (4, 5));
+    assert_eq!((sum.counted(Counter::Unfinished), free(&shared)), (4, 5));
 }
 
 #[test]
@@ -112,6 +112,6 @@ fn where_there_are_more_sessions_than_rows_it_is_counted() {
     let (sum, shared) = run(plan(2, more), &server, 2);
     assert_eq!(sum.outcome(Outcome::Ok), 120, "nobody waits for a row");
     // of the first six at least four find none
-    assert!((4..=60).contains(&sum.end.rows_not_alone), "{}", sum.end.rows_not_alone);
+    assert!((4..=60).contains(&sum.counted(Counter::RowsNotAlone)), "{}", sum.counted(Counter::RowsNotAlone));
     assert_eq!(free(&shared), 2);
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::support::identity::{Identity, NAME, identity_13};
 use crate::support::{Nobody, Sum, begin, finish, options};
 use tidemark_drive::{DriveOptions, Http2, Protocol, Tls};
-use tidemark_record::Outcome;
+use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::HttpVersion;
 use tidemark_truth::{Freeze, Http2Behaviour, Http2Misbehaviour, Http2Server};
@@ -155,7 +155,7 @@ fn a_refused_stream_is_sent_again() {
     let sum = run(plan(ONE_GET, 60, "users: 6", "connections: 2, streams: 3"), server.address());
     server.stop().unwrap();
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 60)], "{}", details(&sum));
-    assert!(sum.end.sent_again >= 60, "{}", sum.end.sent_again);
+    assert!(sum.counted(Counter::SentAgain) >= 60, "{}", sum.counted(Counter::SentAgain));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_server_that_takes_fewer_streams_than_was_thought_is_not_overrun() {
     let (well, refused) = (sum.outcome(Outcome::Ok), sum.outcome(Outcome::Reset));
     assert_eq!(well + refused, 100, "{}", details(&sum));
     assert!(refused <= 8, "only before the server had said it: {}", details(&sum));
-    assert!(sum.end.held > 50, "{} were held", sum.end.held);
+    assert!(sum.counted(Counter::Held) > 50, "{} were held", sum.counted(Counter::Held));
     assert!(truth.most_at_once <= 8);
 }
 
@@ -238,7 +238,12 @@ fn what_it_takes_is_known_from_its_greeting() {
     options.targets[0].greet(HttpVersion::Two, &mut stream).unwrap();
     assert_eq!(options.targets[0].protocol, Protocol::Http2(Http2 { most_streams: 3 }));
     let sum = finish(begin(plan(ONE_GET, 60, "users: 6", "connections: 1, streams: 6"), options));
-    assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
+    assert_eq!(
+        (outcomes(&sum), sum.counted(Counter::Held)),
+        (vec![(Outcome::Ok, 60)], 0),
+        "{}",
+        details(&sum)
+    );
     // Its one connection carries three of the six users at once; one more greeted.
     assert_eq!((server.stop().unwrap().connections, sum.end.places), (2, Some((6, 3))));
     assert_eq!((sum.connects(), sum.dropped(), sum.end.connections_raised_to), (1, 0, None));
@@ -309,7 +314,7 @@ fn a_server_that_talks_and_does_not_listen_is_left() {
         assert_eq!(outcomes(&sum), [(Outcome::Protocol, 1)], "{}", details(&sum));
         assert!(details(&sum).contains("does not read what it is sent"), "{}", details(&sum));
         // What the library had room for, what lay unread, and what the system holds for either side.
-        let received: u64 = sum.intervals.iter().map(|interval| interval.received_bytes).sum();
+        let received: u64 = sum.in_intervals(Counter::ReceivedBytes);
         assert!(received < 40 << 20, "{received} of {} bytes", said.load(Ordering::Relaxed));
     }
 }
@@ -324,7 +329,7 @@ fn by_alpn_over_tls() {
         let plan = plan(steps, 20, "users: 4", "connections: 2, streams: 2");
         let sum = run_secured(plan, server.address(), &identity, version);
         assert_eq!(outcomes(&sum), [(Outcome::Ok, 40)], "{}", details(&sum));
-        assert_eq!(sum.end.handshakes.full + sum.end.handshakes.resumed, 2);
+        assert_eq!(sum.counted(Counter::FullHandshakes) + sum.counted(Counter::ResumedHandshakes), 2);
     }
 }
 
@@ -385,17 +390,17 @@ fn a_request_whose_answer_had_begun_is_never_sent_again() {
     let sum = run(plan(post, 10, "users: 1", "connections: 1"), address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 5), (Outcome::Reset, 5)], "{}", details(&sum));
     assert!(details(&sum).contains("which had begun"), "{}", details(&sum));
-    assert_eq!((came.load(Ordering::Relaxed), sum.end.sent_again), (10, 0));
+    assert_eq!((came.load(Ordering::Relaxed), sum.counted(Counter::SentAgain)), (10, 0));
     // As little where `:status: 103` alone had come: an interim answer says that it was taken.
     let (address, came) = leaving(&[0, 0, 5, 1, 4, 0, 0, 0, 3, 0x08, 3, b'1', b'0', b'3']);
     let sum = run(plan(post, 10, "users: 1", "connections: 1"), address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 5), (Outcome::Reset, 5)], "{}", details(&sum));
-    assert_eq!((came.load(Ordering::Relaxed), sum.end.sent_again), (10, 0));
+    assert_eq!((came.load(Ordering::Relaxed), sum.counted(Counter::SentAgain)), (10, 0));
     // Without a word of an answer it goes over the next connection, which is counted.
     let (address, came) = leaving(&[]);
     let sum = run(plan(post, 10, "users: 1", "connections: 1"), address);
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 10)], "{}", details(&sum));
-    assert_eq!((came.load(Ordering::Relaxed), sum.end.sent_again), (19, 9));
+    assert_eq!((came.load(Ordering::Relaxed), sum.counted(Counter::SentAgain)), (19, 9));
 }
 
 /// A server that answers the first bytes of each connection with these.

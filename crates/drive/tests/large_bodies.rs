@@ -14,7 +14,7 @@ use support::identity::{NAME, identity_13};
 use support::{Sum, finish, get, http, options, phase, plan};
 use tempfile::NamedTempFile;
 use tidemark_drive::{DriveOptions, IoChoice, Tls, start};
-use tidemark_record::Outcome;
+use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::plan::{FileBody, LoadModel, UploadPiece};
 use tidemark_scenario::{Plan, Shared, Template};
 
@@ -140,7 +140,7 @@ fn a_file_between_texts_is_sent_whole_over_each_back_end_with_and_without_tls() 
             let Some(sum) = run(uploads(pieces.clone(), 2.0, 4), options) else { break };
             assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (4, 4), "{io} {tls}: {:?}", sum.examples());
             assert_eq!(lengths.try_iter().collect::<Vec<_>>(), [END + 7; 4]);
-            assert_eq!(sum.end.uploads_cut, 0);
+            assert_eq!(sum.counted(Counter::UploadsCut), 0);
             assert!(sum.connects() <= 2, "connections are kept, and {} were made", sum.connects());
         }
     }
@@ -165,7 +165,7 @@ fn an_answer_that_comes_before_the_end_is_one_and_the_rest_is_not_sent() {
     let sum = run(uploads(vec![piece], 1.0, 3), options(address, 1)).unwrap();
     assert_eq!((sum.outcome(Outcome::Status), sum.ended()), (3, 3), "{:?}", sum.examples());
     assert_eq!(sum.connects(), 3, "nothing follows half a request");
-    assert_eq!(sum.end.uploads_cut, 3, "and that it was half is told");
+    assert_eq!(sum.counted(Counter::UploadsCut), 3, "and that it was half is told");
     for _ in 0..3 {
         let (length, rest) = came.recv().unwrap();
         assert!(length == FILE_BYTES && rest < FILE_BYTES / 2, "{rest} of {length} came");

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Next, Nobody, Request, Server, Sum, answer, begin, finish, options};
 use tidemark_drive::{DriveOptions, Http2, Protocol, forms, run_once};
-use tidemark_record::Outcome;
 use tidemark_record::ledger::{Entry, Findings, Forms, Ledger, LedgerWriter, Part, Reading, Search};
+use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::{Plan, Shared};
 use tidemark_truth::{Http2Behaviour, Http2Server};
 
@@ -255,7 +255,7 @@ fn what_an_abort_leaves_is_sent_and_not_acknowledged() {
     drive.abort();
     let sum = finish(drive);
     let ledger = ledger_of(&sum);
-    assert_eq!((ledger.sent(), ledger.acknowledged(), sum.end.unfinished), (14, 10, 4));
+    assert_eq!((ledger.sent(), ledger.acknowledged(), sum.counted(Counter::Unfinished)), (14, 10, 4));
 }
 
 /// A connection that the server closed meanwhile: the write is sent again, as the same.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use crate::support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
-use tidemark_record::{Outcome, new_histogram};
+use tidemark_record::{Counter, Outcome, new_histogram};
 use tidemark_scenario::plan::{
     AtLimit, Curve, KindLoad, Load, LoadModel, Op, Pause, Phase, Series, SessionLimit, Spacing,
 };
@@ -112,7 +112,10 @@ fn beyond_the_limit_sessions_are_dropped_or_wait() {
         // Who still waits at the end is dropped, too.
         assert_eq!((sum.offered(), sum.dropped()), (100, 97));
         assert_eq!(sum.measured(), (100, 97), "also where it was given up after the window");
-        assert_eq!((sum.end.sessions_waited, sum.end.sessions_dropped), (waited, 97));
+        assert_eq!(
+            (sum.counted(Counter::SessionsWaited), sum.counted(Counter::SessionsDropped)),
+            (waited, 97)
+        );
         assert!(sum.intervals.iter().any(|i| i.waiting == waited && i.in_flight == 3));
     }
 }
@@ -184,7 +187,11 @@ fn who_waits_for_a_sessions_end_is_served_and_the_wait_counts() {
     let sum = run(plan, server.address);
     assert_eq!((sum.outcome(Outcome::Ok), sum.dropped()), (20, 0));
     assert_eq!(most.load(Ordering::SeqCst), 1);
-    assert!((1..20).contains(&sum.end.sessions_waited), "{}", sum.end.sessions_waited);
+    assert!(
+        (1..20).contains(&sum.counted(Counter::SessionsWaited)),
+        "{}",
+        sum.counted(Counter::SessionsWaited)
+    );
     // 20 times 20 ms, of which the last was due after 190.
     assert!(sum.response().max() >= 205_000, "{} µs", sum.response().max());
 }
@@ -206,7 +213,7 @@ fn who_waits_longer_than_the_time_out_is_not_sent() {
         let ended = first().map(|s| s.response_time_us.len()).sum::<u64>();
         let sent = first().map(|s| s.service_time_us.len()).sum::<u64>();
         assert!(sent <= 1, "only one was sent: {sent}");
-        (ended >= 2, sent, sum.end.sessions_waited)
+        (ended >= 2, sent, sum.counted(Counter::SessionsWaited))
     };
     // where the machine stands still at its begin, not even the first is in time
     assert!((0..3).any(|_| told() == (true, 1, 29)));

@@ -10,7 +10,7 @@ use crate::support::calls::{Behave, METHODS, Offered, Then, calling, offered, se
 use crate::support::identity::{NAME, identity_13};
 use crate::support::{Sum, begin, finish, options};
 use tidemark_drive::{DriveOptions, Protocol, Raised, Tls};
-use tidemark_record::Outcome;
+use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
 use tidemark_wire::rpc::Limits;
 
@@ -96,7 +96,7 @@ fn the_server_is_not_sent_more_than_it_takes() {
     known.most_calls = 20;
     let sum = finish(begin(plan, options));
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 400)], "{}", details(&sum));
-    assert!(sum.end.held > 100, "{} were held", sum.end.held);
+    assert!(sum.counted(Counter::Held) > 100, "{} were held", sum.counted(Counter::Held));
     assert!(at(&server.seen.most_items) <= 3 && at(&server.seen.most_frame_bytes) <= 256);
 }
 
@@ -108,7 +108,12 @@ fn what_it_takes_is_known_from_its_greeting() {
     let Protocol::Calls(known) = &options.targets[0].protocol else { panic!("it takes calls") };
     assert_eq!(known.most_calls, 3);
     let sum = finish(begin(plan, options));
-    assert_eq!((outcomes(&sum), sum.end.held), (vec![(Outcome::Ok, 60)], 0), "{}", details(&sum));
+    assert_eq!(
+        (outcomes(&sum), sum.counted(Counter::Held)),
+        (vec![(Outcome::Ok, 60)], 0),
+        "{}",
+        details(&sum)
+    );
     assert_eq!(
         (at(&server.seen.connections), sum.end.places),
         (1, Some((6, 3))),
@@ -252,7 +257,7 @@ fn over_tls() {
     let options = calling(server.address, Some(tls), &plan);
     let sum = finish(begin(plan, options));
     assert_eq!(outcomes(&sum), [(Outcome::Ok, 400)], "{}", details(&sum));
-    assert_eq!(sum.end.handshakes.full + sum.end.handshakes.resumed, 2);
+    assert_eq!(sum.counted(Counter::FullHandshakes) + sum.counted(Counter::ResumedHandshakes), 2);
 }
 
 #[test]

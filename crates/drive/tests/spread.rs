@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::websocket::{Socket, listen};
 use crate::support::{Sum, finish, options};
 use tidemark_drive::{DriveError, DriveOptions, Protocol, Raised, Redis, Server, Sharding, Spread, start};
-use tidemark_record::Outcome;
+use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::{Plan, Shared, load_text};
 use tidemark_wire::resp::{Keep, ReplyDecoder, ReplyLimits};
 
@@ -99,7 +99,7 @@ fn a_map_that_is_slow_fails_no_other_request() {
     let plan = plan(GET, "load: {users: 8, hold: 3s}\nlimits: {connections: 1, pipeline: 8, body: 30B}");
     let sum = drive(plan, cluster(&[named(address)], 1));
     all_are_well(&sum);
-    assert!(sum.end.redirects.maps > 0, "{:?}", sum.end.redirects);
+    assert!(sum.counted(Counter::MapsRead) > 0, "{:?}", sum.end.counters);
 }
 
 #[test]
@@ -178,8 +178,8 @@ fn a_server_that_is_called_by_its_name_is_followed() {
     let plan = plan(GET, "load: {users: 1, hold: 60s}\nlimits: {connections: 1, sessions: 200}");
     let sum = drive(plan, cluster(&servers, 1));
     all_are_well(&sum);
-    assert_eq!(asked.load(Ordering::SeqCst), 1, "{:?}", sum.end.redirects);
-    assert!(sum.end.redirects.maps > 0, "{:?}", sum.end.redirects);
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "{:?}", sum.end.counters);
+    assert!(sum.counted(Counter::MapsRead) > 0, "{:?}", sum.end.counters);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn an_answer_behind_a_redirect_comes_when_it_is_read() {
     let rest = "load: {users: 8, hold: 60s}\nlimits: {connections: 1, pipeline: 8, batch: 8, sessions: 200}";
     let plan = plan(GET, rest);
     let sum = drive(plan, cluster(&[named(address)], 1));
-    assert!(sum.end.redirects.moved > 3, "{:?}", sum.end.redirects);
+    assert!(sum.counted(Counter::Moved) > 3, "{:?}", sum.end.counters);
     let good =
         sum.intervals.iter().flat_map(|interval| &interval.series).filter(|of| of.outcome == Outcome::Ok);
     let least_us = good.map(|series| series.service_time_us.min()).min().unwrap();

@@ -20,7 +20,7 @@ fn late_reading_is_known() {
         let plan = plan(vec![get(0, "/")], model, vec![phase(300, level)]);
         let options = DriveOptions { timestamps, ..options(server.address, 1) };
         let sum = finish(begin(plan, options));
-        let told = sum.end.io != IoChoice::Portable;
+        let told = sum.end.io != IoChoice::Portable.to_string();
         let series: Vec<_> = sum.intervals.iter().flat_map(|i| &i.series).collect();
         let least_us = series.iter().map(|s| s.response_time_us.min()).min();
         assert!(least_us >= Some(DELAY.as_micros() as u64), "{least_us:?}");

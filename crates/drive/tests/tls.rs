@@ -9,7 +9,7 @@ use crate::support::identity::{Identity, NAME, identity, identity_13, identity_a
 use crate::support::{Sum, begin, finish, get, options, phase, plan, post};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tidemark_drive::{Postgres, Protocol, Target, Tls};
-use tidemark_record::Outcome;
+use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{HttpVersion, LoadModel, Spacing, TlsSettings};
 
@@ -113,11 +113,14 @@ fn one_handshake_serves_many_requests() {
     let identity = identity_13();
     let sum = run(twenty(), serve(&identity, ANSWER, 0, Then::Keep), &trusting(&identity));
     all_end(&sum, Outcome::Ok, "");
-    assert_eq!((sum.connects(), sum.end.handshakes.full, sum.end.handshakes.resumed), (1, 1, 0));
+    assert_eq!(
+        (sum.connects(), sum.counted(Counter::FullHandshakes), sum.counted(Counter::ResumedHandshakes)),
+        (1, 1, 0)
+    );
     let of_parts = sum.intervals.iter().flat_map(|interval| &interval.parts);
     let made = of_parts.map(|parts| (parts.connect_us.len(), parts.handshake_us.len()));
     assert_eq!(made.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)), (1, 1), "of the first request");
-    let spoken = sum.end.handshakes.spoken.unwrap();
+    let spoken = sum.end.tls.unwrap();
     assert!(spoken.starts_with("TLS 1.3, TLS13_"), "{spoken}");
 }
 
@@ -130,7 +133,7 @@ fn pipelined_requests_share_one_handshake() {
     plan.limits.pipeline = 16;
     let sum = run(plan, serve(&identity, ANSWER, 0, Then::Keep), &trusting(&identity));
     assert_eq!((sum.outcome(Outcome::Ok), sum.connects()), (sum.offered(), 1), "{:?}", sum.examples());
-    assert_eq!((sum.offered(), sum.end.handshakes.full), (200, 1));
+    assert_eq!((sum.offered(), sum.counted(Counter::FullHandshakes)), (200, 1));
 }
 
 #[test]
@@ -141,12 +144,20 @@ fn a_new_connection_resumes_the_session_of_the_last() {
         let address = serve(&identity, closing, 1, Then::Close);
         let sum = run(twenty(), address, &trusting(&identity));
         all_end(&sum, Outcome::Ok, "");
-        assert_eq!((sum.end.handshakes.full, sum.end.handshakes.resumed), (1, 19), "{version:?}");
+        assert_eq!(
+            (sum.counted(Counter::FullHandshakes), sum.counted(Counter::ResumedHandshakes)),
+            (1, 19),
+            "{version:?}"
+        );
 
         let without = TlsSettings { resumption: false, ..trusting(&identity) };
         let sum = run(twenty(), address, &without);
         all_end(&sum, Outcome::Ok, "");
-        assert_eq!((sum.end.handshakes.full, sum.end.handshakes.resumed), (20, 0), "{version:?}");
+        assert_eq!(
+            (sum.counted(Counter::FullHandshakes), sum.counted(Counter::ResumedHandshakes)),
+            (20, 0),
+            "{version:?}"
+        );
     }
 }
 
@@ -160,7 +171,7 @@ fn bodies_of_many_records_go_both_ways() {
     let sum = run(plan, serve(&identity, answer, 0, Then::Keep), &trusting(&identity));
     all_end(&sum, Outcome::Ok, "");
     assert_eq!(sum.connects(), 1);
-    let received: u64 = sum.intervals.iter().map(|i| i.received_bytes).sum();
+    let received: u64 = sum.in_intervals(Counter::ReceivedBytes);
     assert!(received > 20 * (1 << 20), "the bytes of the wire are counted: {received}");
 }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::support::{Next, Server, Sum, answer, begin, finish, options};
 use tidemark_record::NotFound;
-use tidemark_record::Outcome;
 use tidemark_record::ledger::Part;
+use tidemark_record::{Counter, Outcome};
 
 /// So many sessions of these steps, or users for so long.
 fn run(server: &Server, steps: &str, load: &str) -> Sum {
@@ -141,7 +141,7 @@ fn an_answer_that_nobody_asked_for_is_no_answer_to_the_next_request() {
         "- repeat: 5\n  as: i\n  steps:\n    - GET: /no/${i}\n      check: {body: {contains: '/no/${i}'}}";
     let sum = run(&server, steps, "hold: 60s}\nlimits: {sessions: 4");
     assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (20, 20), "{:?}", sum.examples());
-    assert_eq!((sum.end.unsolicited, server.connections()), (20, 20));
+    assert_eq!((sum.counted(Counter::Unsolicited), server.connections()), (20, 20));
 }
 
 #[test]

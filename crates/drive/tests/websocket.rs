@@ -11,8 +11,8 @@ use crate::support::websocket::{Socket, converse, listen, receive};
 use crate::support::{Sum, begin, finish, options};
 use rustls::ServerConfig;
 use tidemark_drive::Tls;
-use tidemark_record::Outcome;
 use tidemark_record::ledger::{Entry, Ledger, LedgerWriter};
+use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::plan::{Ask, WebSocketStep};
 use tidemark_scenario::{Plan, Template};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
@@ -166,7 +166,7 @@ fn a_whole_session() {
     }
     assert_eq!(server.seen.messages.load(Ordering::SeqCst), 40);
     assert_eq!(server.seen.closes.load(Ordering::SeqCst), 10);
-    assert_eq!(sum.end.unexpected_messages, 0);
+    assert_eq!(sum.counted(Counter::UnexpectedMessages), 0);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn an_answer_is_told_from_other_messages_and_pings_are_answered() {
         assert_eq!(outcomes(&labels, &sum, label), [(Outcome::Ok, 10)], "{label}: {:?}", sum.examples());
     }
     // Passed over by the expect: push 0; left at the end: push 3.
-    assert_eq!(sum.end.unexpected_messages, 20);
+    assert_eq!(sum.counted(Counter::UnexpectedMessages), 20);
     assert_eq!(server.seen.pongs.load(Ordering::SeqCst), 20);
 }
 
@@ -232,7 +232,7 @@ fn what_nobody_takes_is_bounded_and_counted() {
     let steps = "- ws connect: /\n- ws send: x\n  expect: {body: end}\n- ws expect: any\n  extract: {first: body}\n- when: first == 36\n  steps: [{ws ping: x, label: Right}]";
     let (labels, sum) = run(&server, steps, TEN);
     assert_eq!(outcomes(&labels, &sum, "Right"), [(Outcome::Ok, 10)], "{:?}", sum.examples());
-    assert_eq!(sum.end.unexpected_messages, 10 * 99);
+    assert_eq!(sum.counted(Counter::UnexpectedMessages), 10 * 99);
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn over_tls() {
     assert_eq!(server.seen.messages.load(Ordering::SeqCst), 10);
     assert_eq!(server.seen.closes.load(Ordering::SeqCst), 10);
     assert!(
-        sum.end.handshakes.full + sum.end.handshakes.resumed >= 10,
+        sum.counted(Counter::FullHandshakes) + sum.counted(Counter::ResumedHandshakes) >= 10,
         "each session has its own connection"
     );
 }

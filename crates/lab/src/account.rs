@@ -5,9 +5,9 @@ mod notes;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, Handshakes, Protocol, Timestamps};
+use tidemark_drive::{DriveEnd, Protocol, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched, digest};
-use tidemark_record::{NotFound, Outcome, Summary, Totals};
+use tidemark_record::{Counter, Counters, NotFound, Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
 
 use crate::run_options::RunOptions;
@@ -183,13 +183,14 @@ impl Account {
         self.system.sync_latency = Some(all.latency());
     }
 
-    /// What the drive says about itself.
-    pub fn drove(&mut self, end: &DriveEnd, summary: &Summary) {
+    /// What the drive says about itself, and what was counted in it.
+    pub fn drove(&mut self, end: &DriveEnd, counters: &Counters, summary: &Summary) {
         let unfinished = summary.errors.get(Outcome::Unfinished.name()).copied().unwrap_or(0);
-        let counted = [
+        let in_no_figure = counters[Counter::Unfinished].saturating_sub(unfinished);
+        let of_the_end = [
             (unfinished, "requests were due and without an answer when the run ended; they count as failed"),
             (
-                end.unfinished.saturating_sub(unfinished),
+                in_no_figure,
                 "requests that were due outside of the measured window were without an answer when the run ended; they are in \
                  no figure",
             ),
@@ -197,97 +198,14 @@ impl Account {
                 end.lost_intervals,
                 "seconds of a driving thread were lost, because they were not written in time",
             ),
-            (
-                end.spent_turns,
-                "turns of sessions were ended because they only computed; is there an endless loop?",
-            ),
-            (
-                end.values_not_kept,
-                "values did not fit: more than 2 GiB for all users; their steps failed; over the whole run",
-            ),
-            (
-                end.sent_again,
-                "resends of requests that were left untaken by a GOAWAY or REFUSED_STREAM; each request counts once",
-            ),
-            (
-                end.uploads_cut,
-                "answers came before the body of their request was sent whole, and the rest of it was not sent; over the whole run",
-            ),
-            (
-                end.unsolicited,
-                "answers came that nobody had asked for; their connections were closed; over the whole run",
-            ),
-            (
-                summary.failed_steps,
-                "steps of sessions (`set`, `repeat`, `when`) failed in the measured window, and count as errors; none of them is a \
-                 request",
-            ),
-            (
-                end.sessions_waited,
-                "sessions had to wait, because as many as the limit allows were in flight; their wait counts",
-            ),
-            (
-                end.sessions_dropped,
-                "sessions were dropped, because as many as the limit allows were in flight",
-            ),
-            (
-                end.held,
-                "requests waited in the load generator, as the server came to take fewer at once; service times contain it",
-            ),
-            (
-                end.unexpected_messages,
-                "messages came over WebSockets that no step took, over the whole run: tables count its measured window only",
-            ),
-            (
-                end.events.too_large,
-                "events were larger than 1 MiB, or than `limits: body` where that is less, and were passed over",
-            ),
-            (
-                end.events.ended,
-                "event streams were ended by the server, in order, before the session was over, and no step waited for that or \
-                 followed; no figure has them",
-            ),
-            (
-                end.events.dropped,
-                "events were dropped by the load generator before the step that waited: at most 64 are held for a stream",
-            ),
-            (
-                end.redirects.moved,
-                "requests were redirected to the server that has their slot now (MOVED); the detour is in their response time",
-            ),
-            (
-                end.redirects.asked,
-                "requests were redirected once while their slot was being moved (ASK); the detour is in their response time",
-            ),
-            (end.redirects.maps, "times the map of the cluster was read again while the load was on"),
-            (
-                end.redirects.held,
-                "requests waited in the load generator because all connections to their server were busy; the wait is in their response time",
-            ),
-            (
-                end.cookies.foreign,
-                "cookies were not kept: their Domain is none that their host is in, or one without a dot",
-            ),
-            (
-                end.cookies.insecure,
-                "cookies are `Secure` and were set over plain HTTP, over which they are not sent back",
-            ),
-            (
-                end.cookies.no_room,
-                "cookies were not kept: at most 64 are, of 4 KiB each, in a session for each target",
-            ),
-            (
-                end.rows_not_alone,
-                "times a session was given a row that another one held, because all rows of its feeder were held; give it more",
-            ),
         ];
-        self.notes.extend(
-            counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
-        );
-        self.notes.extend(streamed(&end.events).filter(|_| end.events.received > 0));
+        let counted = counters.counted().filter_map(|(counter, count)| Some((count, counter.note()?)));
+        let counted = of_the_end.into_iter().filter(|(count, _)| *count > 0).chain(counted);
+        self.notes.extend(counted.map(|(count, what)| format!("{count} {what}")));
+        self.notes.extend(streamed(counters).filter(|_| counters[Counter::EventsReceived] > 0));
         self.driver_io = end.io.to_string();
-        self.uploads_cut = end.uploads_cut;
-        self.secured(&end.handshakes);
+        self.uploads_cut = counters[Counter::UploadsCut];
+        self.secured(end.tls.as_deref(), counters);
         if let Some((connections, bound)) = end.connections_capped_to {
             self.notes.push(format!(
                 "there was room for {connections} connections only: what bounds them is {bound}"
@@ -296,7 +214,7 @@ impl Account {
         self.notes.extend(end.connections_raised_to.map(raised));
         self.notes.extend(bounds_only(summary));
         self.notes.extend(self.own_share(summary));
-        self.notes.extend(connections_used(end).filter(|_| self.arrives));
+        self.notes.extend(connections_used(counters, end.connections_ahead).filter(|_| self.arrives));
         if let Some((users, places)) = end.places {
             self.notes.push(format!(
                 "{users} users shared {places} places for requests and waited for each other: the server takes fewer \
@@ -346,8 +264,9 @@ impl Account {
     }
 
     /// What TLS was spoken, and how often it was begun.
-    fn secured(&mut self, handshakes: &Handshakes) {
-        let Handshakes { full, resumed, spoken: Some(spoken) } = handshakes else { return };
+    fn secured(&mut self, spoken: Option<&str>, counters: &Counters) {
+        let Some(spoken) = spoken else { return };
+        let (full, resumed) = (counters[Counter::FullHandshakes], counters[Counter::ResumedHandshakes]);
         let unchecked = if self.unchecked { ", certificates not checked" } else { "" };
         let line = format!("{spoken}: {full} full handshakes, {resumed} resumed{unchecked}");
         self.system.spoken.push(line);
@@ -438,8 +357,8 @@ fn settings(plan: &Plan) -> BTreeMap<String, String> {
 }
 
 /// What a reader must know before the figures: answers that count as good and may be none.
-pub fn warnings(end: &DriveEnd) -> Vec<String> {
-    let silent = streamed(&end.events).filter(|_| end.events.received == 0);
+pub fn warnings(end: &DriveEnd, counters: &Counters) -> Vec<String> {
+    let silent = streamed(counters).filter(|_| counters[Counter::EventsReceived] == 0);
     unfollowed(end).into_iter().chain(silent).collect()
 }
 

@@ -241,7 +241,7 @@ impl Experiment {
         let Record { mut account, mut writer, trace } = record;
         let Verified { load, faults, maintenance, ledger } = verified;
         let plan = &self.plan;
-        let trace = trace.map(|trace| trace.end(&load.end.trace)).transpose();
+        let trace = trace.map(|trace| trace.end(&load.end.counters)).transpose();
         let trace_unwritten = trace.as_ref().err().cloned();
         account.notes.extend(trace.unwrap_or_else(Some));
         account.notes.extend(writer.settle().map_err(written)?);
@@ -289,7 +289,7 @@ impl Experiment {
             |label: &str, requests| loaded.contains(label) && (requests > 0 || !failures.contains(label));
         summary.steps.retain(|step| is_told(&step.label, step.requests));
         summary.groups.retain(|group| group.count > 0);
-        summary.warnings = account::warnings(&load.end);
+        summary.warnings = account::warnings(&load.end, &totals.counters);
         let median_us = totals.all.service_time_us.value_at_quantile(0.5);
         let median_of = |label: usize| totals.by_label[label].service_time_us.value_at_quantile(0.5);
         let medians = single.into_iter().map(|part| {
@@ -300,7 +300,7 @@ impl Experiment {
         summary.warnings.extend(verdict::warnings(plan, totals, &load.end.not_found));
         let listed = self.options.listed.as_ref();
         summary.warnings.extend(listed.and_then(|listed| listed.warning(totals.all.due(), true)));
-        account.drove(&load.end, &summary);
+        account.drove(&load.end, &totals.counters, &summary);
         let mut manifest = account.manifest(plan, &self.options, summary, totals);
         manifest.objectives = judgement.objectives;
         manifest.verdict_before_verify = manifest.summary.ledger.as_ref().map(|_| judgement.without_ledger);

@@ -16,8 +16,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tidemark_drive::{TraceCounts, Traced, Tracing};
-use tidemark_record::OutputFile;
+use tidemark_drive::{Traced, Tracing};
+use tidemark_record::{Counter, Counters, OutputFile};
 use tidemark_scenario::Plan;
 
 use crate::error::LabError;
@@ -184,7 +184,7 @@ impl Trace {
     ///
     /// # Errors
     /// Why it is not whole.
-    pub fn end(self, lacks: &TraceCounts) -> Result<String, String> {
+    pub fn end(self, counters: &Counters) -> Result<String, String> {
         let Trace { file, every, taken, thread } = self;
         let place =
             file.as_ref().map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
@@ -216,10 +216,11 @@ impl Trace {
         };
         let mut told = format!("trace: {place} has {sample}{}", requests(written.failed, "failed"));
         let lacking = [
-            (lacks.sampled_beyond, format!("beyond the first {SAMPLED_MAX}")),
-            (lacks.failed_beyond, format!("that failed beyond the first {FAILED_MAX}")),
-            (lacks.lost, "that came faster than they could be written".into()),
+            (Counter::UntracedSampled, format!("beyond the first {SAMPLED_MAX}")),
+            (Counter::UntracedFailed, format!("that failed beyond the first {FAILED_MAX}")),
+            (Counter::UntracedLost, "that came faster than they could be written".into()),
         ];
+        let lacking = lacking.map(|(counter, which)| (counters[counter], which));
         for (count, which) in lacking.into_iter().filter(|(count, _)| *count > 0) {
             told += &format!("; it lacks {count} {which}");
         }

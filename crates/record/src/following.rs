@@ -104,7 +104,7 @@ impl Following {
                         known.process != sample.process && known.at_us + SAMPLE_SHOWN_US >= sample.at_us
                     });
                     if self.samples.len() < SAMPLES_MAX {
-                        self.samples.push(sample);
+                        self.samples.push(sample.into_owned());
                     }
                 }
                 Entry::Interval(_) | Entry::Store(_) => {}

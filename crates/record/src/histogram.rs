@@ -34,13 +34,6 @@ pub fn merge(into: &mut Merged, from: &Histogram) {
     }
 }
 
-/// What a thread recorded, by itself.
-pub(crate) fn merged(from: &Histogram) -> Merged {
-    let mut merged = new_merged();
-    merge(&mut merged, from);
-    merged
-}
-
 /// Adds every count of `from`.
 pub(crate) fn merge_counts<T: Counter>(into: &mut Merged, from: &hdrhistogram::Histogram<T>) {
     if from.is_empty() {

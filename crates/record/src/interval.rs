@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Part;
-use crate::{Histogram, OwnSeries, PartSeries};
+use crate::{Counters, Histogram, OwnSeries, PartSeries, frame};
 
 /// Microseconds in a second.
 pub const SECOND_US: u64 = 1_000_000;
@@ -75,7 +75,7 @@ impl Outcome {
 }
 
 /// The requests of one step and one outcome that ended within an interval.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Series {
     /// Index into the plan's labels.
     pub label: u16,
@@ -121,7 +121,7 @@ pub struct CoreWaits {
 }
 
 /// Time of the measured window that users spent in requests which came to nothing, microseconds, all users together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostTime {
     /// In requests that failed by an answer, or by a connection that was refused or broken off.
     pub refused_us: u64,
@@ -161,7 +161,7 @@ pub struct PhaseCounts {
 
 /// What one driver thread did in one interval. Intervals end at whole seconds since the run began and
 /// at the edges of phases, so that an interval lies wholly within a phase, and within the measured window or wholly outside.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ThreadInterval {
     /// Which driver thread.
     pub thread: u16,
@@ -172,12 +172,16 @@ pub struct ThreadInterval {
     /// Whether it lies within the measured window.
     pub in_window: bool,
     /// Requests that ended, by step and outcome; only those with at least one request.
+    #[serde(deserialize_with = "frame::series")]
     pub series: Vec<Series>,
     /// Groups of steps that were over, as requests are told: `label` is the index of the group. None of them is a request.
+    #[serde(deserialize_with = "frame::series")]
     pub groups: Vec<Series>,
     /// What was measured of the scenario's own metrics; only those of which anything was.
+    #[serde(deserialize_with = "frame::series")]
     pub own: Vec<OwnSeries>,
     /// Where the time of good answers went, by step.
+    #[serde(deserialize_with = "frame::series")]
     pub parts: Vec<PartSeries>,
     /// Requests that became due (started or dropped), as the driver turned to them.
     pub offered: u64,
@@ -203,25 +207,13 @@ pub struct ThreadInterval {
     pub sessions_begun: Vec<(u16, u64)>,
     /// Time that users lost with the requests that ended in it.
     pub lost_time: LostTime,
-    /// Steps of sessions that are no requests and failed in the measured window: what they say could not be computed or kept.
-    pub failed_steps: u64,
-    /// How long the thread did nothing but compute for sessions that went on and on without a request or a pause, microseconds.
-    pub computing_us: u64,
+    /// What else was counted in it.
+    pub counters: Counters,
     /// Requests that were due within the measured window and failed, or were given up, for want of a connection: most of their
     /// time was over before one was free. By label, none for those of sessions that never began; only labels that have any.
     pub unconnected: Vec<(Option<u16>, u64)>,
     /// Connections open at the end of the interval.
     pub connections: u64,
-    /// Connections made in the interval.
-    pub connects: u64,
-    /// Bytes written to sockets.
-    pub sent_bytes: u64,
-    /// Bytes read from sockets.
-    pub received_bytes: u64,
-    /// Bytes of bodies as they came, of those that were decoded because a step looks at them.
-    pub encoded_bytes: u64,
-    /// Bytes of the same bodies once decoded.
-    pub decoded_bytes: u64,
     /// How late requests left that were due within the measured window: from due to first byte sent, where only the
     /// driver was in the way (waiting for a connection is not lag), microseconds. They may leave after the window.
     pub lag_us: Histogram,
@@ -241,7 +233,8 @@ pub struct ThreadInterval {
     pub examples: Vec<ErrorExample>,
     /// Answers to requests that were due within the measured window: status code, how many.
     pub statuses: Vec<(u16, u64)>,
-    /// What it entered in the ledger; nothing was ever sent where the scenario enters nothing.
+    /// What it entered in the ledger, which has files of its own; nothing was ever sent where the scenario enters nothing.
+    #[serde(skip)]
     pub ledger: Part,
     /// Times of [`QUIET_US`] or more in which no good answer came to this thread and that such an answer ended in this
     /// interval: from the good answer before, or the drive's begin, to this one; microseconds since the run began.
@@ -282,15 +275,9 @@ impl ThreadInterval {
             open_by_label: Vec::new(),
             sessions_begun: Vec::new(),
             lost_time: LostTime::default(),
-            failed_steps: 0,
-            computing_us: 0,
+            counters: Counters::default(),
             unconnected: Vec::new(),
             connections: 0,
-            connects: 0,
-            sent_bytes: 0,
-            received_bytes: 0,
-            encoded_bytes: 0,
-            decoded_bytes: 0,
             lag_us: crate::new_histogram(),
             unmeasured_lag_us: crate::new_histogram(),
             read_lag_us: crate::new_histogram(),
@@ -338,15 +325,9 @@ impl ThreadInterval {
             open_by_label,
             sessions_begun,
             lost_time,
-            failed_steps,
-            computing_us,
+            counters,
             unconnected,
             connections,
-            connects,
-            sent_bytes,
-            received_bytes,
-            encoded_bytes,
-            decoded_bytes,
             lag_us,
             unmeasured_lag_us,
             read_lag_us,
@@ -367,12 +348,10 @@ impl ThreadInterval {
         open_by_label.clear();
         sessions_begun.clear();
         *lost_time = LostTime::default();
-        (*failed_steps, *computing_us) = (0, 0);
+        *counters = Counters::default();
         unconnected.clear();
         by_phase.clear();
-        (*connections, *connects, *sent_bytes, *received_bytes) = (0, 0, 0, 0);
-        (*encoded_bytes, *decoded_bytes) = (0, 0);
-        (*cpu_us, *absent_us, *last_good_us) = (0, 0, 0);
+        (*connections, *cpu_us, *absent_us, *last_good_us) = (0, 0, 0, 0);
         for one in series.iter_mut().chain(groups) {
             one.response_time_us.reset();
             one.response_time_less_lag_us.reset();

@@ -57,6 +57,8 @@ const THREAD_DIGITS: usize = 3;
 /// Threads and numbers that an entry's text has room for.
 const THREADS_MAX: u16 = 1_000;
 const NUMBERS_MAX: u64 = 10_000_000_000_000;
+/// Most acknowledgements that a part from elsewhere is believed to have: minutes of a fast thread.
+const ACKNOWLEDGED_MAX: u64 = 1 << 28;
 
 /// One write: which driver thread sent it, and its number in that thread's order. As text always [`ENTRY_DIGITS`] digits, so that it can
 /// be a part of a key that sorts, and be found in any content.
@@ -113,7 +115,7 @@ impl FromStr for Entry {
 }
 
 /// What one thread has entered since it last handed over.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Part {
     thread: u16,
     sent: u64,
@@ -149,6 +151,22 @@ impl Part {
             Some(last) if last.end == number => last.end += 1,
             _ => self.acknowledged.push(number..number + 1),
         }
+    }
+
+    /// One that says this, be it possible or not.
+    #[cfg(test)]
+    pub(crate) fn acknowledging(sent: u64, range: Range<u64>) -> Part {
+        Part { thread: 0, sent, acknowledged: vec![range] }
+    }
+
+    /// Whether a driver can have entered this: a part that comes from elsewhere is asked first.
+    pub(crate) fn is_sound(&self) -> bool {
+        let is_sound = |range: &Range<u64>| range.start < range.end && range.end <= self.sent;
+        let counts = self.acknowledged.iter().map(|range| range.end.saturating_sub(range.start));
+        self.thread < THREADS_MAX
+            && self.sent <= NUMBERS_MAX
+            && self.acknowledged.iter().all(is_sound)
+            && counts.fold(0_u64, u64::saturating_add) <= ACKNOWLEDGED_MAX
     }
 
     /// Whose it is.

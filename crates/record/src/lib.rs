@@ -81,15 +81,19 @@
 //!   number is counted and shown.
 
 mod comparison;
+mod counters;
 mod counts;
 mod directory;
 mod distribution;
+mod drive_end;
 mod error;
 pub mod event;
 pub mod fault;
 mod figures;
 mod files;
 mod following;
+pub mod frame;
+mod handover;
 mod histogram;
 pub mod interval;
 mod journal;
@@ -100,7 +104,6 @@ mod live;
 pub mod maintenance;
 pub mod manifest;
 mod merge;
-mod not_found;
 mod operations;
 mod output_file;
 mod own;
@@ -118,16 +121,19 @@ mod tables;
 mod test_run;
 mod told;
 mod totals;
+mod traced;
 mod unfinished;
 mod writer;
 
 pub use comparison::{ComparedRun, ComparedRuns, ComparisonFile, InRounds, Part};
+pub use counters::{Counter, Counters};
 pub use counts::Counts;
 pub use directory::{
     LAST, RUNS_DIR, RunsIn, changed, is_unfinished, mark_last, new_run_dir, resolve, runs_in, write_manifest,
     write_scenario,
 };
 pub use distribution::{Distribution, latency, least, rank, supports};
+pub use drive_end::{Bound, DriveEnd, NotFound, PhaseTimes, Raised};
 pub use error::RecordError;
 pub use event::Event;
 pub use fault::FaultEvent;
@@ -135,6 +141,7 @@ pub use figures::{FigureSeries, StoreLook};
 pub use files::LOGS as LOGS_DIR;
 pub use files::OPERATIONS_TOLD;
 pub use following::{FOLLOWED_SECONDS, Following, goes_on};
+pub use handover::{HANDOVER_VERSION, Handover, Hello};
 pub use histogram::{Encoded, Merged, merge, merge_merged, new_merged};
 pub use interval::{
     CoreWaits, EARLIER_MAX, ErrorExample, LostTime, Outcome, PhaseCounts, QUIET_US, SECOND_US, Series,
@@ -144,7 +151,6 @@ pub use live::{Live, SPREAD_CLASSES, Second};
 pub use maintenance::{Bump, Maintenance};
 pub use manifest::Manifest;
 pub use merge::{Due, MergedInterval, SeriesKey, SeriesTimes};
-pub use not_found::NotFound;
 pub use operations::{Kinds, Operation, OperationsReader, OperationsWriter};
 pub use output_file::{OutputFile, write_output};
 pub use own::{OWN_VALUE_MAX, OwnKind, OwnMetric, OwnSeries, OwnValues, UNITS_PER_ONE};
@@ -161,6 +167,7 @@ pub use totals::{
     Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals,
     PhaseTotals, SYSTEM, ThreadTotals, Totals, Window, summarize, tell_achieved_due,
 };
+pub use traced::{RequestParts, ToldAnswer, Traced};
 pub use unfinished::rebuild;
 pub use writer::{Mask, RunWriter};
 

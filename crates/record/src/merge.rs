@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{CoreWaits, Outcome, ThreadInterval};
-use crate::{OwnValues, PartTimes};
+use crate::{Counters, OwnValues, PartTimes};
 
 /// Intervals that may wait for slower threads. A thread that reports later still gets rows of its own.
 pub(crate) const PENDING_MAX: usize = 8;
@@ -67,11 +67,7 @@ pub struct MergedInterval {
     pub waiting: u64,
     pub in_flight: u64,
     pub connections: u64,
-    pub connects: u64,
-    pub sent_bytes: u64,
-    pub received_bytes: u64,
-    pub encoded_bytes: u64,
-    pub decoded_bytes: u64,
+    pub counters: Counters,
     /// Of all requests, whenever they were due.
     pub lag_us: Option<Merged>,
     pub read_lag_us: Option<Merged>,
@@ -117,11 +113,7 @@ impl MergedInterval {
         self.waiting += interval.waiting;
         self.in_flight += interval.in_flight;
         self.connections += interval.connections;
-        self.connects += interval.connects;
-        self.sent_bytes += interval.sent_bytes;
-        self.received_bytes += interval.received_bytes;
-        self.encoded_bytes += interval.encoded_bytes;
-        self.decoded_bytes += interval.decoded_bytes;
+        self.counters += &interval.counters;
         let lag_us = self.lag_us.get_or_insert_with(new_merged);
         merge(lag_us, &interval.lag_us);
         merge(lag_us, &interval.unmeasured_lag_us);

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::HISTOGRAM_DIGITS;
 use crate::distribution::rank;
@@ -40,7 +40,7 @@ pub struct OwnMetric {
 }
 
 /// What a thread measured of one metric in an interval.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OwnSeries {
     /// Index into the run's own metrics.
     pub metric: u16,
@@ -57,16 +57,13 @@ pub struct OwnSeries {
     /// What there was instead, the first time.
     pub example: Option<String>,
     /// The numbers, in [units](UNITS_PER_ONE); none of a counter.
+    #[serde(with = "values")]
     pub values: Option<Histogram<u32>>,
 }
 
 impl OwnSeries {
     /// Of a metric of which nothing was measured yet.
     pub fn empty(metric: u16, kind: OwnKind) -> OwnSeries {
-        let values = || {
-            Histogram::new_with_bounds(1, UNITS_MAX, HISTOGRAM_DIGITS)
-                .expect("the bounds are constants that hdrhistogram accepts")
-        };
         OwnSeries {
             metric,
             count: 0,
@@ -75,7 +72,7 @@ impl OwnSeries {
             max: 0.0,
             no_number: 0,
             example: None,
-            values: (kind == OwnKind::Histogram).then(values),
+            values: (kind == OwnKind::Histogram).then(no_values),
         }
     }
 
@@ -99,6 +96,35 @@ impl OwnSeries {
         let OwnSeries { metric: _, count, sum, min, max, no_number, example, values } = self;
         (*count, *sum, *min, *max, *no_number, *example) = (0, 0.0, 0.0, 0.0, 0, None);
         values.iter_mut().for_each(Histogram::reset);
+    }
+}
+
+fn no_values() -> Histogram<u32> {
+    Histogram::new_with_bounds(1, UNITS_MAX, HISTOGRAM_DIGITS)
+        .expect("the bounds are constants that hdrhistogram accepts")
+}
+
+/// Such a histogram as pairs of a value and its count.
+mod values {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(
+        values: &Option<Histogram<u32>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let pairs = |values: &Histogram<u32>| -> Vec<(u64, u32)> {
+            values.iter_recorded().map(|one| (one.value_iterated_to(), one.count_at_value())).collect()
+        };
+        values.as_ref().map(pairs).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Histogram<u32>>, D::Error> {
+        let Some(pairs) = Option::<Vec<(u64, u32)>>::deserialize(deserializer)? else { return Ok(None) };
+        let mut values = no_values();
+        pairs.into_iter().for_each(|(value, count)| values.saturating_record_n(value, count));
+        Ok(Some(values))
     }
 }
 

@@ -4,12 +4,14 @@
 //! Most requests need no connection of their own, and most answers come in one piece: of these nothing is written down here.
 //! An answer in one piece has its first byte with its last.
 
+use serde::{Deserialize, Serialize};
+
 use crate::histogram::{Merged, merge, merge_merged, new_merged};
 use crate::{Histogram, Outcome, new_histogram};
 
 /// What is known of good answers to requests of one label that ended within an interval, as far as a connection was made
 /// for them, or they came in pieces.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PartSeries {
     /// Index into the plan's labels.
     pub label: u16,
@@ -133,7 +135,7 @@ impl PartTimes {
 }
 
 /// A slow request, as a thread kept it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowRequest {
     /// Index into the plan's labels.
     pub label: u16,

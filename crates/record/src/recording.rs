@@ -1,5 +1,9 @@
 //! The histogram that a driving thread records into, request by request.
 
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::HISTOGRAM_HIGH_US;
 
 /// Values below this have a counter each; from there on each power of two has half as many (`HdrHistogram` with three
@@ -118,6 +122,45 @@ impl std::fmt::Debug for Histogram {
     }
 }
 
+/// As pairs: how many counters without a count stand before one, and its count.
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let counted = || self.counts[..self.end].iter().enumerate().filter(|(_, count)| **count > 0);
+        let mut pairs = serializer.serialize_seq(Some(counted().count()))?;
+        let mut next = 0;
+        for (index, count) in counted() {
+            pairs.serialize_element(&(index - next, count))?;
+            next = index + 1;
+        }
+        pairs.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Histogram;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "the counts of {COUNTERS} counters")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut pairs: A) -> Result<Histogram, A::Error> {
+                let mut histogram = Histogram::new();
+                while let Some((skipped, count)) = pairs.next_element::<(usize, u32)>()? {
+                    let index = histogram.end.saturating_add(skipped);
+                    let counter = histogram.counts.get_mut(index);
+                    *counter.ok_or_else(|| A::Error::invalid_length(index, &self))? = count;
+                    histogram.end = index + 1;
+                }
+                Ok(histogram)
+            }
+        }
+        deserializer.deserialize_seq(Pairs)
+    }
+}
+
 /// How often the values of a counter were halved.
 fn halved(index: usize) -> usize {
     (index / (OF_FIRST as usize / 2)).saturating_sub(1)
@@ -169,6 +212,8 @@ mod tests {
             merge(&mut merged, &ours);
             prop_assert_eq!((merged.len(), merged.is_empty(), merged.min(), merged.max()), ends);
             prop_assert_eq!(merged.mean(), theirs.mean());
+            let read: Histogram = postcard::from_bytes(&postcard::to_stdvec(&ours).unwrap()).unwrap();
+            prop_assert!(read.recorded().eq(ours.recorded()));
             for share in [0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0] {
                 let expected = theirs.value_at_quantile(share);
                 prop_assert_eq!(ours.value_at_quantile(share), expected, "{}", share);

@@ -20,7 +20,7 @@ use crate::latency_log::LatencyLog;
 use crate::merge::MergedInterval;
 use crate::sink::{Facts, Sink};
 use crate::table::{Cell, TableWriter};
-use crate::{Event, Manifest, OwnKind, OwnMetric, Sample, StoreLook};
+use crate::{Counter, Event, Manifest, OwnKind, OwnMetric, Sample, StoreLook};
 
 /// The files of a run directory that hold its figures.
 pub(crate) struct Tables {
@@ -228,9 +228,9 @@ impl Sink for Tables {
             Cell::Int(interval.waiting),
             Cell::Int(interval.in_flight),
             Cell::Int(interval.connections),
-            Cell::Int(interval.connects),
-            Cell::Int(interval.sent_bytes),
-            Cell::Int(interval.received_bytes),
+            Cell::Int(interval.counters[Counter::Connects]),
+            Cell::Int(interval.counters[Counter::SentBytes]),
+            Cell::Int(interval.counters[Counter::ReceivedBytes]),
             Cell::Bytes(Encoded::of(lag_us, &mut self.serializer).0),
             Cell::Ints(&interval.cpu_us_by_thread),
             Cell::Ints(&interval.waited_us_by_thread),
@@ -239,8 +239,8 @@ impl Sink for Tables {
             Cell::Int(interval.measured_offered),
             Cell::Int(interval.measured_dropped),
             Cell::Ints(&earlier),
-            Cell::Int(interval.encoded_bytes),
-            Cell::Int(interval.decoded_bytes),
+            Cell::Int(interval.counters[Counter::EncodedBytes]),
+            Cell::Int(interval.counters[Counter::DecodedBytes]),
         ])
     }
 

@@ -10,13 +10,13 @@ mod thread;
 
 use std::collections::BTreeMap;
 
-use crate::OwnMetric;
 use crate::figures::FigureTotals;
 use crate::histogram::{Merged, merge, new_merged};
 use crate::interval::{ErrorExample, LostTime, Outcome, SECOND_US, ThreadInterval};
 use crate::ledger::Part;
 use crate::sample::Sample;
 use crate::summary::{Process, ratio};
+use crate::{Counters, OwnMetric};
 use achieved::First;
 
 pub use achieved::Achieved;
@@ -101,8 +101,8 @@ pub struct Totals {
     first: Vec<First>,
     /// Time of the window that users lost.
     pub lost_time: LostTime,
-    /// Steps of sessions that are no requests and failed within the window.
-    pub failed_steps: u64,
+    /// What driving threads counted, over the whole run.
+    pub counters: Counters,
     /// By label: good answers to requests that were open for the whole window, and how long the fastest took, microseconds.
     outlasting: BTreeMap<u16, (u64, u64)>,
     /// Service times of all good answers, warm-up included.
@@ -173,7 +173,7 @@ impl Totals {
             load_begin_us: None,
             first: vec![First::default(); labels.len()],
             lost_time: LostTime::default(),
-            failed_steps: 0,
+            counters: Counters::default(),
             outlasting: BTreeMap::new(),
             all_service_time_us: new_merged(),
             lag_us: new_merged(),
@@ -312,7 +312,7 @@ impl Totals {
         }
         self.add_first(interval);
         self.lost_time.add(&interval.lost_time);
-        self.failed_steps += interval.failed_steps;
+        self.counters += &interval.counters;
         for (label, count) in &interval.unconnected {
             self.all.unconnected += count;
             if let Some(of) = label.and_then(|label| self.by_label.get_mut(usize::from(label))) {

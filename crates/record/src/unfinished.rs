@@ -64,7 +64,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         }
         Entry::Interval(_) => Ok(()),
         Entry::Sample(sample) => writer.add_sample(&sample),
-        Entry::Store(look) => writer.add_store_looks(&[look]),
+        Entry::Store(look) => writer.add_store_looks(&[look.into_owned()]),
     })?;
     for event in whole_events(&dir.join(files::EVENTS)) {
         writer.add_event(&event)?;
@@ -158,7 +158,8 @@ mod tests {
     use super::*;
     use crate::test_run::{interval, series};
     use crate::{
-        CoreWaits, Outcome, OwnKind, OwnMetric, OwnSeries, PartSeries, PhaseCounts, Run, Sample, StoreLook,
+        CoreWaits, Counter, Outcome, OwnKind, OwnMetric, OwnSeries, PartSeries, PhaseCounts, Run, Sample,
+        StoreLook,
     };
 
     /// A run on its way: two threads, three seconds, the last two measured.
@@ -186,7 +187,8 @@ mod tests {
                 one.by_phase = vec![PhaseCounts { phase, offered: 60, dropped: 1 }];
                 one.core_waits = Some(CoreWaits { waited_us: 125_000, sleeps: 500 });
                 one.absent_us = 250_000;
-                (one.encoded_bytes, one.decoded_bytes) = (100, 900 + u64::from(thread));
+                one.counters[Counter::EncodedBytes] = 100;
+                one.counters[Counter::DecodedBytes] = 900 + u64::from(thread);
                 (one.dropped, one.measured_dropped, one.measured_offered) = (4, 3, 50);
                 one.lag_us.record_n(1_500, 7);
                 one.unmeasured_lag_us.record_n(9_000, 3);
@@ -244,7 +246,7 @@ mod tests {
         drop(begun(killed.path()).0);
         let journal = killed.path().join(files::JOURNAL);
         let bytes = fs::read(&journal).unwrap();
-        fs::write(&journal, [&bytes[..], b"I\x09\0\0\0\xff\0\0\0{\"thr"].concat()).unwrap();
+        fs::write(&journal, [&bytes[..], b"\xff\0\0\0\0thr"].concat()).unwrap();
         let events = killed.path().join(files::EVENTS);
         fs::write(&events, fs::read_to_string(&events).unwrap() + "{\"at_us\":").unwrap();
         let killed = Run::open(killed.path()).unwrap();

@@ -19,7 +19,7 @@ use crate::merge::{MergedInterval, Pending};
 use crate::sink::{Facts, Sink};
 use crate::tables::Tables;
 use crate::totals::{Entered, Totals};
-use crate::{Event, FaultEvent, Maintenance, Manifest, OwnMetric, Sample, StoreLook, maintenance};
+use crate::{Counters, Event, FaultEvent, Maintenance, Manifest, OwnMetric, Sample, StoreLook, maintenance};
 
 /// Writes a run directory, and hands what happens to further [sinks](Sink). Memory stays bounded however long the run is: an interval is encoded as soon as all
 /// threads have reported it.
@@ -205,6 +205,11 @@ impl<'s> RunWriter<'s> {
             self.write(&interval)?;
         }
         Ok(())
+    }
+
+    /// Takes what was counted over the whole run and went with no interval.
+    pub fn add_counters(&mut self, counters: &Counters) {
+        self.totals.counters += counters;
     }
 
     fn write(&mut self, interval: &MergedInterval) -> Result<(), RecordError> {

@@ -55,7 +55,9 @@ fn airline_second(thread: u16, second: u64) -> ThreadInterval {
     let mut one = interval(thread, second * 1_000_000, (second + 1) * 1_000_000);
     (one.offered, one.measured_offered) = (50, if measured { 50 } else { 0 });
     one.in_flight = second + 1;
-    (one.sent_bytes, one.received_bytes) = (9_000, 250_000);
+    one.counters =
+        [(tidemark_record::Counter::SentBytes, 9_000), (tidemark_record::Counter::ReceivedBytes, 250_000)]
+            .into();
     if second == 3 {
         // The system stood still: nothing but failures.
         one.series = vec![series(1, Outcome::Timeout, measured, &[(1_000_000, 4)])];

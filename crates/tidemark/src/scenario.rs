@@ -55,11 +55,6 @@ fn checker() -> Checker {
     }
 }
 
-/// What `check` says about a text with these settings.
-pub fn diagnostics(name: &str, text: &str, settings: &[(String, String)]) -> Diagnostics {
-    checker().text(name, text, Path::new("."), settings).1
-}
-
 /// Mistakes that have a place are listed first, as compilers do, and then counted.
 pub fn failure(scenario: &str, diagnostics: &Diagnostics) -> Failure {
     match diagnostics.items() {

@@ -205,7 +205,11 @@ impl<'a> Measured<'a> {
 
     /// Steps of sessions that failed and are none of the requests, where an objective is about the whole run.
     pub(super) fn failed_steps(&self, objective: &Objective) -> u64 {
-        if objective.about == About::All { self.totals.failed_steps } else { 0 }
+        if objective.about == About::All {
+            self.totals.counters[tidemark_record::Counter::FailedSteps]
+        } else {
+            0
+        }
     }
 
     /// Failures of what was not sent, as fewer connections are allowed than the load takes; of a group at most.

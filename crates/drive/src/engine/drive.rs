@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use tidemark_record::ledger::Part;
-use tidemark_record::{NotFound, OwnKind, SlowRequest, ThreadInterval};
+use tidemark_record::{Bound, DriveEnd, NotFound, OwnKind, PhaseTimes, Raised, ThreadInterval};
 use tidemark_scenario::plan::{Choose, Limits, MetricKind, Op, SessionKind, SlotIndex};
 use tidemark_scenario::{Plan, Shared};
 
@@ -22,19 +22,17 @@ use crate::engine::timers::Timers;
 use crate::engine::waiting::{most_slots, most_waiting};
 use crate::error::{DriveError, ONCE_THREAD, OnceError};
 use crate::io::machine;
-use crate::io::room::Bound;
-use crate::io::{Handshakes, Io, IoChoice, Poller, Timestamps, Waker};
+use crate::io::{Io, IoChoice, Poller, Timestamps, Waker};
 use crate::observation::record::{Exchange, Recorder, emptied};
 use crate::observation::secret_variables::SecretVariables;
 use crate::observation::told::{Teller, ToldStep};
-use crate::observation::trace::{TraceCounts, Tracer};
+use crate::observation::trace::Tracer;
 use crate::observation::witness::Witness;
 use crate::protocols::several::Place;
-use crate::protocols::transport::{Counts, EventCounts, Redirects, Transport};
+use crate::protocols::transport::Transport;
+
 use crate::session::Weights;
 use crate::session::arrivals::{Schedule, phase_ends, share, span};
-use crate::session::cookies::CookieCounts;
-pub use allotment::Raised;
 use allotment::{Allotment, allot, dialer, origins, plans, pools, single, sites, transport};
 use check::{check, check_ops};
 
@@ -47,95 +45,6 @@ const AHEAD_EACH_NS: u64 = MILLISECOND_NS / 10;
 const LONGEST_AHEAD_NS: u64 = 2 * SECOND_NS;
 /// Longest time that a session run once may take.
 const LONGEST_ONCE_NS: u64 = 3_600 * SECOND_NS;
-
-/// When a phase was, in microseconds since the run began.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PhaseTimes {
-    /// Its name.
-    pub name: String,
-    /// Begin.
-    pub start_us: u64,
-    /// End; for the phase in which the drive was stopped or ran out of sessions, when that was: what was under way then had
-    /// its end later.
-    pub end_us: u64,
-    /// Whether it belongs to the measured window.
-    pub measured: bool,
-}
-
-/// How a drive ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DriveEnd {
-    /// The phases that came to pass.
-    pub phases: Vec<PhaseTimes>,
-    /// When the last thread ended, microseconds since the run began.
-    pub ended_us: u64,
-    /// Whether it was stopped before its time.
-    pub interrupted: bool,
-    /// When it was, microseconds since the run began: the measured window ends there at the latest. None where nothing more was
-    /// to become due, or where it was aborted.
-    pub stopped_us: Option<u64>,
-    /// Requests that were due and without an answer when the run ended, be it that the drain was over or that it was
-    /// aborted; they count as [`Outcome::Unfinished`](tidemark_record::Outcome::Unfinished).
-    pub unfinished: u64,
-    /// Intervals that nobody took in time; figures lack them.
-    pub lost_intervals: u64,
-    /// What belongs into the ledger and went with no interval.
-    pub untaken: Vec<Part>,
-    /// Turns of sessions that were ended because they only computed: a sign of an endless loop in the scenario.
-    pub spent_turns: u64,
-    /// Values that variables could not keep: too long, or too much for all sessions together.
-    pub values_not_kept: u64,
-    /// How often requests were sent again, because the server said that it had not taken them: it ended their connection in
-    /// order (GOAWAY of HTTP/2), or refused the stream (REFUSED_STREAM).
-    pub sent_again: u64,
-    /// Answers that came before the body of their request, a file's, was sent whole; the rest was not sent.
-    pub uploads_cut: u64,
-    /// Answers that came and that nobody had asked for, over the whole run; their connections were closed.
-    pub unsolicited: u64,
-    /// TLS handshakes.
-    pub handshakes: Handshakes,
-    /// Sessions that had to wait because as many as allowed were in flight.
-    pub sessions_waited: u64,
-    /// Sessions that were dropped because as many as allowed were in flight.
-    pub sessions_dropped: u64,
-    /// Messages that came over WebSockets and that no step took.
-    pub unexpected_messages: u64,
-    /// What came over event streams.
-    pub events: EventCounts,
-    /// What came of there being several servers.
-    pub redirects: Redirects,
-    /// Rows of feeders that sessions were given though others held them, because as many as there are were held.
-    pub rows_not_alone: u64,
-    /// Cookies that servers set and that are not sent back to them.
-    pub cookies: CookieCounts,
-    /// Requests that the trace lacks.
-    pub trace: TraceCounts,
-    /// The slowest requests that were answered: of each label the first few of each thread.
-    pub slowest: Vec<SlowRequest>,
-    /// Extractions that found nothing.
-    pub not_found: Vec<NotFound>,
-    /// Redirects that were followed, by label.
-    pub hops: Vec<(String, u64)>,
-    /// Good answers that were redirects which nobody follows and no check is about, by label.
-    pub unfollowed: Vec<(String, u64)>,
-    /// The back end that was used.
-    pub io: IoChoice,
-    /// Requests that waited in the driver for a stream, because the server lowered their number while it ran.
-    pub held: u64,
-    /// Connections that there was room for, where that is fewer than the scenario allows, and what bounded them.
-    pub connections_capped_to: Option<(usize, Bound)>,
-    /// Users, and the requests of theirs that have room at once, where that is fewer because the server takes fewer on a
-    /// connection than the scenario wants.
-    pub places: Option<(usize, usize)>,
-    /// Connections that were allowed, where that is more than the scenario allows, and why.
-    pub connections_raised_to: Option<(usize, Raised)>,
-    /// Connections that carried requests which were due in the measured window.
-    pub connections_used: u64,
-    /// Connections that were made while the load was on, the warm-up included.
-    pub connections_made: u64,
-    /// Connections that were made before they were needed, as the scenario names their number.
-    pub connections_ahead: Option<usize>,
-}
 
 /// Stops a drive from any thread.
 #[derive(Clone)]
@@ -226,14 +135,13 @@ impl Drive {
     /// If a thread broke down.
     pub fn join(mut self) -> Result<DriveEnd, DriveError> {
         let mut end = DriveEnd {
-            io: self.io,
+            io: self.io.to_string(),
             connections_capped_to: self.connections_capped_to,
             connections_raised_to: self.connections_raised_to,
             connections_ahead: self.connections_ahead,
             places: self.places,
             ..DriveEnd::default()
         };
-        let mut counts = Counts::default();
         for (index, thread) in std::mem::take(&mut self.threads).into_iter().enumerate() {
             let one = thread.join().map_err(|_| DriveError::Thread(index))?;
             if let Some(error) = one.broken {
@@ -241,20 +149,10 @@ impl Drive {
             }
             end.ended_us = end.ended_us.max(one.ended_ns / 1_000);
             end.interrupted |= one.interrupted;
-            end.unfinished += one.unfinished;
+            end.counters += &one.counters;
             end.lost_intervals += one.lost_intervals;
             end.untaken.extend(one.untaken);
-            end.spent_turns += one.spent_turns;
-            end.values_not_kept += one.values_not_kept;
-            end.sent_again += one.sent_again;
-            counts += one.counts;
-            end.sessions_waited += one.limited.0;
-            end.sessions_dropped += one.limited.1;
-            end.connections_used += one.connections_used;
-            end.connections_made += one.connections_made;
-            end.rows_not_alone += one.rows_not_alone;
-            end.cookies += one.cookies;
-            end.trace += one.trace;
+            end.tls = end.tls.or(one.tls);
             one.hops.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.hops));
             one.unfollowed.iter().for_each(|told| add_to_label(&self.plan, *told, &mut end.unfollowed));
             end.slowest.extend(one.slowest);
@@ -262,10 +160,6 @@ impl Drive {
                 add_not_found(&self.plan, request, told, &mut end.not_found);
             }
         }
-        let Counts { handshakes, held, unclaimed, unsolicited, uploads_cut, events, redirects } = counts;
-        (end.handshakes, end.held, end.unexpected_messages) = (handshakes, held, unclaimed);
-        (end.unsolicited, end.uploads_cut, end.events, end.redirects) =
-            (unsolicited, uploads_cut, events, redirects);
         end.not_found.retain(|told| told.answers > 0);
         end.phases = std::mem::take(&mut self.phases);
         end.stopped_us = self.stopper.control.stopped_ns().map(|at_ns| at_ns / 1_000);

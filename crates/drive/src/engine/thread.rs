@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tidemark_record::SlowRequest;
 use tidemark_record::ledger::Part;
+use tidemark_record::{Counter, Counters, SlowRequest};
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{SessionKind, SlotIndex};
 
@@ -23,7 +23,6 @@ use crate::engine::waiting::Queue;
 use crate::io::Timestamps;
 use crate::observation::record::{Gauges, Recorder};
 use crate::observation::secret_variables::SecretVariables;
-use crate::observation::trace::TraceCounts;
 use crate::observation::witness::Witness;
 use crate::protocols::transport::{Counts, Event, Transport};
 use crate::session::answer::Scratch;
@@ -89,32 +88,14 @@ pub(crate) struct ThreadEnd {
     pub ended_ns: u64,
     /// Whether it was told to.
     pub interrupted: bool,
-    /// Requests that were due and without an answer at the end, which count as unfinished.
-    pub unfinished: u64,
+    /// What is counted over the whole drive.
+    pub counters: Counters,
     /// Intervals that nobody took in time.
     pub lost_intervals: u64,
     /// What they held for the ledger, where no later interval was taken.
     pub untaken: Option<Part>,
-    /// Turns of sessions that were ended because they did nothing but compute.
-    pub spent_turns: u64,
-    /// Values that variables could not keep.
-    pub values_not_kept: u64,
-    /// How often requests were sent again that a GOAWAY or REFUSED_STREAM left untaken.
-    pub sent_again: u64,
-    /// What its transport counted.
-    pub counts: Counts,
-    /// Arrivals that the limit of sessions in flight let wait, and those that it dropped.
-    pub limited: (u64, u64),
-    /// Rows that sessions were given though others held them, because all were held.
-    pub rows_not_alone: u64,
-    /// Cookies that are not sent back.
-    pub cookies: CookieCounts,
-    /// Requests that the trace lacks.
-    pub trace: TraceCounts,
-    /// Connections that carried requests which were due in the measured window.
-    pub connections_used: u64,
-    /// Connections that were made.
-    pub connections_made: u64,
+    /// Version and cipher suite of the first TLS handshake.
+    pub tls: Option<String>,
     /// The slowest requests that were answered.
     pub slowest: Vec<SlowRequest>,
     /// Requests and variables of extractions that found nothing, and how often.
@@ -256,12 +237,12 @@ impl Thread<'_> {
                 break;
             }
         }
-        end.unfinished = self.recorder.outstanding();
+        end.counters[Counter::Unfinished] = self.recorder.outstanding();
         self.cut_off(self.clock.now_ns());
         // However it ended: sessions that were under way hold nothing any more.
         for session in &mut self.flow.sessions {
             session.give_rows_back(self.shared);
-            end.rows_not_alone += session.rows_not_alone();
+            end.counters[Counter::RowsNotAlone] += session.rows_not_alone();
         }
         for (request, prepared) in self.prepared.iter().enumerate() {
             end.not_found.extend(prepared.probe.not_found().map(|told| (request, told)));
@@ -278,16 +259,48 @@ impl Thread<'_> {
         end.lost_intervals = self.recorder.lost();
         end.untaken = (end.lost_intervals > 0).then(|| self.recorder.take_ledger());
         end.slowest = self.recorder.take_slowest();
-        end.spent_turns = self.flow.spent_turns;
-        end.values_not_kept = self.flow.scratch.held.refused;
-        end.sent_again = self.flow.sent_again;
-        end.counts = self.transport.counts();
-        end.limited = self.schedule.limited();
-        end.connections_used = self.recorder.sockets_used();
-        end.connections_made = self.recorder.connects();
-        end.cookies = self.flow.cookies;
-        end.trace = self.witness.as_ref().map(|witness| witness.trace_counts()).unwrap_or_default();
+        self.count(&mut end);
         (end, self.recorder)
+    }
+
+    /// What is counted over the whole drive.
+    fn count(&self, end: &mut ThreadEnd) {
+        let (waited, dropped) = self.schedule.limited();
+        let Counts { handshakes, held, unclaimed, unsolicited, uploads_cut, events, redirects } =
+            self.transport.counts();
+        let cookies = self.flow.cookies;
+        let trace = self.witness.as_ref().map(|witness| witness.trace_counts()).unwrap_or_default();
+        end.counters += &Counters::from([
+            (Counter::SpentTurns, self.flow.spent_turns),
+            (Counter::ValuesNotKept, self.flow.scratch.held.refused),
+            (Counter::SentAgain, self.flow.sent_again),
+            (Counter::UploadsCut, uploads_cut),
+            (Counter::Unsolicited, unsolicited),
+            (Counter::SessionsWaited, waited),
+            (Counter::SessionsDropped, dropped),
+            (Counter::Held, held),
+            (Counter::UnexpectedMessages, unclaimed),
+            (Counter::EventStreams, events.streams),
+            (Counter::EventsReceived, events.received),
+            (Counter::EventsTaken, events.taken),
+            (Counter::EventsTooLarge, events.too_large),
+            (Counter::EventStreamsEnded, events.ended),
+            (Counter::EventsDropped, events.dropped),
+            (Counter::Moved, redirects.moved),
+            (Counter::Asked, redirects.asked),
+            (Counter::MapsRead, redirects.maps),
+            (Counter::HeldForServer, redirects.held),
+            (Counter::CookiesForeign, cookies.foreign),
+            (Counter::CookiesInsecure, cookies.insecure),
+            (Counter::CookiesWithoutRoom, cookies.no_room),
+            (Counter::FullHandshakes, handshakes.full),
+            (Counter::ResumedHandshakes, handshakes.resumed),
+            (Counter::ConnectionsUsed, self.recorder.sockets_used()),
+            (Counter::UntracedSampled, trace.sampled_beyond),
+            (Counter::UntracedFailed, trace.failed_beyond),
+            (Counter::UntracedLost, trace.lost),
+        ]);
+        end.tls = handshakes.spoken;
     }
 
     /// Nothing that was due before the load's end has yet to begin.

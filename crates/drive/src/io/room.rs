@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use tidemark_record::Bound;
+
 use crate::io::address::Address;
 use crate::io::machine;
 
@@ -20,28 +22,6 @@ pub(crate) struct Room {
     pub bound: Bound,
     /// Source addresses that they are made from.
     pub sources: usize,
-}
-
-/// What bounds the number of connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
-    /// The limit of open files.
-    OpenFiles,
-    /// The local ports, which each connection to the same address needs one of.
-    Ports,
-}
-
-impl std::fmt::Display for Bound {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Bound::OpenFiles => {
-                "the limit of open files (`ulimit -n` raises it, beyond the hard limit only for root)"
-            }
-            Bound::Ports => {
-                "the range of local ports (`sysctl -w net.ipv4.ip_local_port_range='1024 65535'` widens it)"
-            }
-        })
-    }
 }
 
 impl Room {

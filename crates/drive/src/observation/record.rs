@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use tidemark_record::ledger::{Entry, Part};
 use tidemark_record::{
-    ErrorExample, LostTime, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest,
+    Counter, ErrorExample, LostTime, Outcome, OwnKind, OwnSeries, PartSeries, QUIET_US, Series, SlowRequest,
     ThreadInterval,
 };
 
 use crate::clock::{SECOND_NS, microseconds};
 use crate::observation::absence::{self, Absence, Look};
-use crate::observation::parts::Parts;
+use crate::observation::parts::parts;
 use crate::observation::phases::{Phases, SeriesTable};
 use crate::observation::run_queue::RunQueue;
 use crate::observation::slowest::Slowest;
@@ -74,8 +74,6 @@ pub(crate) struct Recorder {
     statuses: Box<[u64; STATUSES]>,
     /// Sockets that carried requests which were due in the window.
     used: Vec<bool>,
-    /// Connections that were made, of the whole run.
-    connects: u64,
     /// Requests due and not yet ended or dropped.
     outstanding: u64,
     /// Those of each label.
@@ -125,7 +123,6 @@ impl Recorder {
             example_counts: vec![0; labels * Outcome::ALL.len()],
             statuses: Box::new([0; STATUSES]),
             used: Vec::new(),
-            connects: 0,
             outstanding: 0,
             open: vec![0; labels],
             begun: Vec::new(),
@@ -302,15 +299,26 @@ impl Recorder {
         self.used.iter().filter(|used| **used).count() as u64
     }
 
-    /// How many connections were made.
-    pub fn connects(&self) -> u64 {
-        self.connects
+    /// Counts so many in this interval.
+    #[inline]
+    pub fn count(&mut self, counter: Counter, count: u64) {
+        self.current.counters[counter] += count;
     }
 
     /// A connection was made.
     pub fn connected(&mut self) {
-        self.current.connects += 1;
-        self.connects += 1;
+        self.count(Counter::Connects, 1);
+    }
+
+    /// A session did nothing but compute for so long.
+    pub fn computed(&mut self, time_ns: u64) {
+        self.count(Counter::ComputingUs, time_ns / 1_000);
+    }
+
+    /// A body of so many bytes was decoded, and has so many now.
+    pub fn decoded(&mut self, encoded_bytes: u64, decoded_bytes: u64) {
+        self.count(Counter::EncodedBytes, encoded_bytes);
+        self.count(Counter::DecodedBytes, decoded_bytes);
     }
 
     /// A request that was due then left this late, where only the driver was in the way. It counts by when it was due, as
@@ -332,12 +340,7 @@ impl Recorder {
 
     /// A step that is no request failed then.
     pub fn step_failed(&mut self, at_ns: u64) {
-        self.current.failed_steps += u64::from(self.is_measured(at_ns));
-    }
-
-    /// A session did nothing but compute for so long.
-    pub fn computed(&mut self, time_ns: u64) {
-        self.current.computing_us += time_ns / 1_000;
+        self.count(Counter::FailedSteps, u64::from(self.is_measured(at_ns)));
     }
 
     /// A request of this label that was due then came to nothing for want of a connection.
@@ -424,7 +427,7 @@ impl Recorder {
             Some(parts) => PartSeries { label, measured, ..parts },
             None => PartSeries::empty(label, measured),
         });
-        let parts = Parts::of(times, connecting, begun_ns);
+        let parts = parts(times, connecting, begun_ns);
         if let Some(connect_us) = parts.connect_us {
             series.connect_us.record(connect_us);
         }
@@ -449,7 +452,7 @@ impl Recorder {
         (outcome, status, connection): (Outcome, u16, u32),
     ) {
         let Times { due_ns, end_ns, .. } = *times;
-        let parts = Parts::of(times, connecting, begun_ns);
+        let parts = parts(times, connecting, begun_ns);
         self.slowest.keep(SlowRequest {
             label,
             due_us: due_ns / 1_000,
@@ -529,12 +532,6 @@ impl Recorder {
         }
     }
 
-    /// A body of so many bytes was decoded, and has so many now.
-    pub fn decoded(&mut self, encoded_bytes: u64, decoded_bytes: u64) {
-        self.current.encoded_bytes += encoded_bytes;
-        self.current.decoded_bytes += decoded_bytes;
-    }
-
     /// A write is about to be sent.
     pub fn enter(&mut self) -> Entry {
         self.ledger.enter()
@@ -608,8 +605,8 @@ impl Recorder {
             interval.sessions_begun.push((kind as u16, std::mem::take(count)));
         }
         interval.connections = gauges.connections;
-        interval.sent_bytes = gauges.traffic.0 - self.traffic.0;
-        interval.received_bytes = gauges.traffic.1 - self.traffic.1;
+        interval.counters[Counter::SentBytes] = gauges.traffic.0 - self.traffic.0;
+        interval.counters[Counter::ReceivedBytes] = gauges.traffic.1 - self.traffic.1;
         interval.cpu_us = cpu_us.saturating_sub(self.cpu_us);
         let late_ns = now_ns.saturating_sub(end_ns);
         interval.core_waits = self.run_queue.take(late_ns);

@@ -5,6 +5,8 @@
 
 use std::sync::mpsc::Sender;
 
+use tidemark_record::ToldAnswer;
+
 use crate::session::answer::{Answer, Flaw, Probe, Scratch, Variables};
 use crate::session::findings::{Checked, Extracted, TOLD_BYTES, text};
 
@@ -37,46 +39,21 @@ pub struct ToldStep {
     pub variables: Vec<(String, Option<String>)>,
 }
 
-/// An answer.
-#[derive(Debug, Clone)]
-pub struct ToldAnswer {
-    /// The status, or what stands for it; 0 where there is none.
-    pub status: u16,
-    /// The same in words.
-    pub status_words: String,
-    /// Whether it is a redirect that nobody follows and no check is about.
-    pub is_unfollowed: bool,
-    /// The headers, where there are any.
-    pub headers: Vec<(String, String)>,
-    /// The body, or the message; no more than [`TOLD_BYTES`] of it, in a trace [`TRACED_BYTES`](crate::TRACED_BYTES).
-    pub body: Vec<u8>,
-    /// Bytes of all of it.
-    pub body_bytes: usize,
-    /// Bytes of the body as it came, encoded or not.
-    pub received_bytes: u64,
-    /// Whether `body` is what it was before it was encoded, where it is.
-    pub is_decoded: bool,
-    /// Why it cannot be read, where it cannot; it is empty then.
-    pub unreadable: Option<String>,
-}
-
-impl ToldAnswer {
-    /// With so many bytes of its body at most.
-    pub(crate) fn of(answer: &dyn Answer, probe: &Probe, body_bytes_max: usize) -> ToldAnswer {
-        let mut headers = Vec::new();
-        let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-        answer.each_header(&mut |name, value| headers.push((lossy(name), lossy(value))));
-        ToldAnswer {
-            status: answer.status(),
-            status_words: answer.status_words(),
-            is_unfollowed: probe.is_unfollowed(answer),
-            headers,
-            body: start(answer.body(), body_bytes_max),
-            body_bytes: answer.body().len(),
-            received_bytes: answer.received_bytes(),
-            is_decoded: probe.needs_body,
-            unreadable: answer.unreadable().map(str::to_owned),
-        }
+/// An answer with so many bytes of its body at most.
+pub(crate) fn told_answer(answer: &dyn Answer, probe: &Probe, body_bytes_max: usize) -> ToldAnswer {
+    let mut headers = Vec::new();
+    let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+    answer.each_header(&mut |name, value| headers.push((lossy(name), lossy(value))));
+    ToldAnswer {
+        status: answer.status(),
+        status_words: answer.status_words(),
+        is_unfollowed: probe.is_unfollowed(answer),
+        headers,
+        body: start(answer.body(), body_bytes_max),
+        body_bytes: answer.body().len(),
+        received_bytes: answer.received_bytes(),
+        is_decoded: probe.needs_body,
+        unreadable: answer.unreadable().map(str::to_owned),
     }
 }
 
@@ -120,7 +97,7 @@ impl Teller {
         variables: Variables<'_>,
         (flaw, scratch): (Option<Flaw>, &Scratch),
     ) {
-        self.current.answer = Some(ToldAnswer::of(answer, probe, TOLD_BYTES));
+        self.current.answer = Some(told_answer(answer, probe, TOLD_BYTES));
         self.current.extracted = probe.extracted(variables, flaw);
         self.current.checks = probe.checked(answer, variables, flaw, scratch);
     }

@@ -5,12 +5,12 @@
 
 use std::sync::mpsc::SyncSender;
 
-use tidemark_record::Outcome;
+use tidemark_record::{Outcome, ToldAnswer, Traced};
 use tidemark_scenario::Plan;
 
-use crate::observation::parts::Parts;
+use crate::observation::parts::parts;
 use crate::observation::secret_variables::SecretVariables;
-use crate::observation::told::{ToldAnswer, start};
+use crate::observation::told::{start, told_answer};
 use crate::session::answer::{Answer, Flaw, Probe, Variables};
 use crate::session::times::Connecting;
 use crate::session::times::Times;
@@ -48,35 +48,6 @@ impl std::ops::AddAssign for TraceCounts {
         self.failed_beyond += more.failed_beyond;
         self.lost += more.lost;
     }
-}
-
-/// A request of HTTP and what came of it.
-#[derive(Debug, Clone)]
-pub struct Traced {
-    /// Index into the plan's labels.
-    pub label: u16,
-    /// Where it went last: 0 is the system, what follows are the plan's targets.
-    pub target: u16,
-    /// When it was due, milliseconds since 1970 UTC.
-    pub due_ms: i64,
-    /// What was sent, the last of its hops; no more than [`TRACED_BYTES`] of it.
-    pub sent: Vec<u8>,
-    /// Bytes of all of it.
-    pub sent_bytes: usize,
-    /// The redirects that were followed before that: status and location of each.
-    pub hops: Vec<(u16, String)>,
-    /// The answer, if it is there.
-    pub answer: Option<ToldAnswer>,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Why it failed, if it did.
-    pub failure: Option<String>,
-    /// The session's variables that are secrets, as they were when it was sent and when it was over: names and values.
-    pub secrets: Vec<(String, String)>,
-    /// Where its time went.
-    pub parts: Parts,
-    /// Driving thread, and socket of that.
-    pub connection: (u16, u32),
 }
 
 /// How a request ended.
@@ -177,7 +148,7 @@ impl Tracer {
     pub fn answered(&mut self, s: usize, answer: &dyn Answer, probe: &Probe, flaw: Option<Flaw>) {
         let is_wanted = |one: &&mut UnderWay| one.is_sent && (one.is_sampled || flaw.is_some());
         if let Some(one) = self.under_way.get_mut(s).filter(is_wanted) {
-            one.answer = Some(ToldAnswer::of(answer, probe, TRACED_BYTES));
+            one.answer = Some(told_answer(answer, probe, TRACED_BYTES));
         }
     }
 
@@ -221,7 +192,7 @@ impl Tracer {
             outcome: end.outcome,
             failure,
             secrets,
-            parts: Parts::of(&end.times, end.connecting, end.begun_ns),
+            parts: parts(&end.times, end.connecting, end.begun_ns),
             connection: (self.thread, end.socket),
         };
         if self.sink.try_send(traced).is_err() {
@@ -332,7 +303,7 @@ mod tests {
         let one = traced.try_recv().unwrap();
         assert_eq!((one.sent.len(), one.sent_bytes), (TRACED_BYTES, TRACED_BYTES + 9));
         assert_eq!(one.hops, [(302, "/there".to_owned())]);
-        let parts = Parts {
+        let parts = tidemark_record::RequestParts {
             wait_us: 1_500,
             connect_us: Some(1_000),
             handshake_us: Some(500),

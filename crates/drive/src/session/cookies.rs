@@ -9,7 +9,7 @@
 
 use std::net::IpAddr;
 
-use tidemark_wire::http1::cookie::{self, SetCookie};
+use tidemark_wire::http1::cookie::SetCookie;
 use tidemark_wire::http1::without_port;
 
 use crate::session::jar::{Jar, Place};
@@ -139,6 +139,8 @@ mod tests_peer;
 
 #[cfg(test)]
 mod tests {
+    use tidemark_wire::http1::cookie;
+
     use super::*;
 
     const NOW_S: i64 = 1_000;

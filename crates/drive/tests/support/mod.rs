@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, IoChoice, Protocol, Target, Timestamps, start};
-use tidemark_record::{ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
+use tidemark_record::{Counter, ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
     Ask, Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind,
     Source, Spacing, WhenMissing,
@@ -289,8 +289,18 @@ impl Sum {
         self.count(|_, _, _| true)
     }
 
+    /// What was counted over the whole drive.
+    pub fn counted(&self, counter: Counter) -> u64 {
+        self.end.counters[counter]
+    }
+
+    /// What was counted in the intervals.
+    pub fn in_intervals(&self, counter: Counter) -> u64 {
+        self.intervals.iter().map(|interval| interval.counters[counter]).sum()
+    }
+
     pub fn failed_steps(&self) -> u64 {
-        self.intervals.iter().map(|interval| interval.failed_steps).sum()
+        self.in_intervals(Counter::FailedSteps)
     }
 
     pub fn offered(&self) -> u64 {
@@ -308,7 +318,7 @@ impl Sum {
     }
 
     pub fn connects(&self) -> u64 {
-        self.intervals.iter().map(|i| i.connects).sum()
+        self.in_intervals(Counter::Connects)
     }
 
     pub fn response(&self) -> Histogram {
@@ -326,7 +336,7 @@ impl Sum {
     /// What was offered ended or was dropped; intervals follow one another.
     pub fn is_conserved(&self) {
         assert_eq!(self.offered(), self.ended() + self.dropped());
-        assert_eq!(self.outcome(Outcome::Unfinished), self.end.unfinished);
+        assert_eq!(self.outcome(Outcome::Unfinished), self.counted(Counter::Unfinished));
         let (measured_offered, measured_dropped) = self.measured();
         assert_eq!(measured_offered, self.count(|_, _, measured| measured) + measured_dropped);
         assert_eq!(self.end.lost_intervals, 0);

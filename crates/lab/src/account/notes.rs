@@ -1,8 +1,8 @@
 //! What a reader of the figures must know, in sentences: each is a function of what was measured, and none where there is
 //! nothing to say.
 
-use tidemark_drive::{DriveEnd, EventCounts, Http2, Protocol, Raised, Rpc, Target};
-use tidemark_record::{Outcome, Summary, Totals};
+use tidemark_drive::{DriveEnd, Http2, Protocol, Raised, Rpc, Target};
+use tidemark_record::{Counter, Counters, Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Ask;
 use tidemark_verdict::{duration_text, labels_of_failures, labels_of_the_load};
@@ -56,17 +56,16 @@ pub(super) fn bounds_only(summary: &Summary) -> Option<String> {
 
 /// That connections were made again and again, or that the measured requests of arrivals went over fewer of them than
 /// were asked for.
-pub(super) fn connections_used(end: &DriveEnd) -> Option<String> {
-    let used = end.connections_used;
-    let made = end.connections_made;
+pub(super) fn connections_used(counters: &Counters, ahead: Option<usize>) -> Option<String> {
+    let (used, made) = (counters[Counter::ConnectionsUsed], counters[Counter::Connects]);
     // a warm-up may have needed some more
-    if used > 0 && made > 2 * used.max(end.connections_ahead.unwrap_or(0) as u64) {
+    if used > 0 && made > 2 * used.max(ahead.unwrap_or(0) as u64) {
         return Some(format!(
             "{made} connections were made while the load was on, {used} at most at once for measured requests: where the \
              server closes them, each new one costs a handshake"
         ));
     }
-    let named = end.connections_ahead.filter(|named| used < *named as u64)?;
+    let named = ahead.filter(|named| used < *named as u64)?;
     Some(match used {
         0 => format!("none of the {named} connections that the scenario names carried a measured request"),
         _ => format!(
@@ -77,8 +76,9 @@ pub(super) fn connections_used(end: &DriveEnd) -> Option<String> {
 }
 
 /// What came over event streams, where there were any: streams that bring nothing are a success by every other figure.
-pub(super) fn streamed(events: &EventCounts) -> Option<String> {
-    let EventCounts { streams, received, taken, .. } = events;
+pub(super) fn streamed(counters: &Counters) -> Option<String> {
+    let [streams, received, taken] =
+        [Counter::EventStreams, Counter::EventsReceived, Counter::EventsTaken].map(|of| counters[of]);
     match (streams, received) {
         (0, _) => None,
         (_, 0) => Some(format!(

@@ -1,6 +1,6 @@
 use tidemark_record::Outcome;
 
-use tidemark_drive::{EventCounts, Http2, Raised, Rpc};
+use tidemark_drive::{Http2, Raised, Rpc};
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn messages_that_no_step_took_are_of_the_whole_run() {
     let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
     let mut account = Account::begin(&RunOptions::default(), &plan, 1);
     let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
-    account.drove(&DriveEnd { unexpected_messages: 3, ..DriveEnd::default() }, &summary);
+    account.drove(&DriveEnd::default(), &[(Counter::UnexpectedMessages, 3)].into(), &summary);
     let told = "3 messages came over WebSockets that no step took, over the whole run: tables count its measured window only";
     assert!(account.notes.iter().any(|note| note == told), "{:?}", account.notes);
 }
@@ -89,7 +89,7 @@ fn what_had_no_answer_at_the_end_counts_only_where_it_was_due_in_the_window() {
         let mut account = Account::begin(&RunOptions::default(), &plan, 1);
         let mut summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
         summary.errors.extend((measured > 0).then(|| ("unfinished".to_owned(), measured)));
-        account.drove(&DriveEnd { unfinished: 25, ..DriveEnd::default() }, &summary);
+        account.drove(&DriveEnd::default(), &[(Counter::Unfinished, 25)].into(), &summary);
         account.notes.into_iter().filter(|note| note.contains("without an answer")).collect::<Vec<_>>()
     };
     let (all, none, some) = (notes(25), notes(0), notes(5));
@@ -123,7 +123,8 @@ fn bodies_that_were_not_sent_whole_and_requests_that_were_sent_again_are_told() 
     let mut account = Account::begin(&RunOptions::default(), &plan, 1);
     let totals = Totals::new(&plan.labels);
     let summary = tidemark_record::summarize(&totals, std::path::Path::new("x"));
-    account.drove(&DriveEnd { uploads_cut: 3, sent_again: 2, ..DriveEnd::default() }, &summary);
+    let counters = [(Counter::UploadsCut, 3), (Counter::SentAgain, 2)].into();
+    account.drove(&DriveEnd::default(), &counters, &summary);
     for told in [
         "3 answers came before the body",
         "2 resends of requests that were left untaken by a GOAWAY or REFUSED_STREAM",
@@ -169,15 +170,22 @@ fn events_are_counted() {
     let plan = tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).unwrap();
     let mut account = Account::begin(&RunOptions::default(), &plan, 1);
     let summary = tidemark_record::summarize(&Totals::new(&[]), std::path::Path::new("x"));
-    let events = EventCounts { streams: 3, received: 9, taken: 2, too_large: 1, ended: 5, dropped: 4 };
-    account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
-    let events = EventCounts { streams: 3, ..EventCounts::default() };
-    account.drove(&DriveEnd { events, ..DriveEnd::default() }, &summary);
-    account.drove(&DriveEnd::default(), &summary);
+    let counters = Counters::from([
+        (Counter::EventStreams, 3),
+        (Counter::EventsReceived, 9),
+        (Counter::EventsTaken, 2),
+        (Counter::EventsTooLarge, 1),
+        (Counter::EventStreamsEnded, 5),
+        (Counter::EventsDropped, 4),
+    ]);
+    let silent = Counters::from([(Counter::EventStreams, 3)]);
+    let end = DriveEnd::default();
+    for counters in [&counters, &silent, &Counters::default()] {
+        account.drove(&end, counters, &summary);
+    }
     assert_eq!(account.notes.iter().filter(|note| note.contains("over 3 event streams")).count(), 1);
-    let events = EventCounts { streams: 3, ..EventCounts::default() };
     let told = "0 events came over 3 event streams, over the whole run: nothing shows that they work";
-    assert_eq!(warnings(&DriveEnd { events, ..DriveEnd::default() }), [told]);
+    assert_eq!(warnings(&end, &silent), [told]);
     for told in [
         "9 events came over 3 event streams, over the whole run; steps waited for 2 of them",
         "1 events were larger than 1 MiB, or than `limits: body` where that is less, and were passed over",
@@ -227,13 +235,10 @@ fn the_drivers_own_share_is_noted_where_it_is_more_than_a_tenth_of_the_median() 
 
 #[test]
 fn fewer_connections_than_were_asked_for_are_noted() {
-    let note = |used, ahead| {
-        let end = DriveEnd { connections_used: used, connections_ahead: ahead, ..DriveEnd::default() };
-        connections_used(&end)
-    };
+    let note = |used, ahead| connections_used(&[(Counter::ConnectionsUsed, used)].into(), ahead);
     assert_eq!((note(0, None), note(9, None)), (None, None));
-    let end = DriveEnd { connections_used: 1, connections_made: 300, ..DriveEnd::default() };
-    let told = connections_used(&end).unwrap();
+    let counters = [(Counter::ConnectionsUsed, 1), (Counter::Connects, 300)].into();
+    let told = connections_used(&counters, None).unwrap();
     assert!(told.starts_with("300 connections were made while the load was on, 1 at most at once"), "{told}");
     assert_eq!(note(400, Some(400)), None, "as it was asked for");
     assert!(note(0, Some(400)).unwrap().starts_with("none of the 400 connections"));
@@ -267,7 +272,7 @@ fn redirects_are_noted_whether_they_are_followed_or_not() {
     let notes = redirected(&end);
     assert!(notes[0].starts_with("Login: 1 redirect was followed, as part"), "{notes:?}");
     assert!(notes[1].starts_with("Shop: 20 redirects were followed, as part"), "{notes:?}");
-    let told = warnings(&end);
+    let told = warnings(&end, &Counters::default());
     assert!(told[0].starts_with("Home: 6 answers said only where else to ask (3xx)"), "{told:?}");
     assert_eq!((notes.len(), told.len()), (2, 1));
     assert_eq!(redirected(&DriveEnd::default()), [""; 0]);
@@ -333,13 +338,14 @@ fn a_disk_that_changed_is_noted() {
     assert_eq!(account.system.sync_latency.as_ref().unwrap().count, 2 * probe.latency().count);
     account.synced(Some(probe.clone()), None);
     assert_eq!(account.system.sync_latency.as_ref().unwrap().count, probe.latency().count);
-    account.secured(&Handshakes::default());
+    account.secured(None, &Counters::default());
     assert!(account.notes.is_empty());
     account.stopped("exit status 0");
     assert!(account.notes.is_empty());
     account.stopped("killed by signal 9");
     assert_eq!(account.notes.len(), 1);
-    account.secured(&Handshakes { full: 2, resumed: 3, spoken: Some("TLS 1.3, A".into()) });
+    let handshakes = [(Counter::FullHandshakes, 2), (Counter::ResumedHandshakes, 3)].into();
+    account.secured(Some("TLS 1.3, A"), &handshakes);
     assert_eq!(account.system.spoken, ["TLS 1.3, A: 2 full handshakes, 3 resumed"]);
     assert_eq!(account.notes.len(), 1);
 }

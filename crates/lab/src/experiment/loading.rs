@@ -5,6 +5,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use tidemark_drive::{DriveOptions, start};
+use tidemark_record::Counter;
 use tidemark_scenario::plan::{Curve, Load, LoadModel, Phase, Preparation, SessionKind};
 use tidemark_scenario::{Plan, Shared};
 
@@ -62,7 +63,7 @@ impl Experiment {
         }
         let end = drive.join().map_err(driven)?;
         self.go_on()?;
-        if failure.is_none() && (end.interrupted || end.unfinished > 0) {
+        if failure.is_none() && (end.interrupted || end.counters[Counter::Unfinished] > 0) {
             failure = Some("it did not come to its end in time".to_owned());
         }
         failure.map_or(Ok(()), |failure| Err(self.not_prepared(&format!("{failure}, after {done} of {of}"))))

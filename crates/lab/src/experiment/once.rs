@@ -3,7 +3,8 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
 
-use tidemark_drive::{DriveOptions, OnceError, Stopper, ToldStep, TraceCounts};
+use tidemark_drive::{DriveOptions, OnceError, Stopper, ToldStep};
+use tidemark_record::Counters;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::ALL_SHOWN;
 
@@ -122,7 +123,7 @@ impl Experiment {
         }
         // nobody has more
         drop(tracing);
-        let trace = trace.map(|trace| trace.end(&TraceCounts::default())).transpose();
+        let trace = trace.map(|trace| trace.end(&Counters::default())).transpose();
         once.trace_unwritten = trace.as_ref().err().cloned();
         once.notes.extend(trace.unwrap_or_else(Some));
         if let Some(ending) = environment.system.ended() {

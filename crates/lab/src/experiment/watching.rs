@@ -176,6 +176,7 @@ impl Experiment {
             samples: Vec::new(),
         };
         let load = watching.until_over(drive)?;
+        record.writer.add_counters(&load.end.counters);
         for part in &load.end.untaken {
             record.writer.add_to_ledger(part, load.end.ended_us).map_err(written)?;
         }

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use tidemark_record::manifest::Phase;
 use tidemark_record::summary::Status;
 use tidemark_record::{
-    Event, Facts, Live, Manifest, Merged, MergedInterval, Outcome, OwnKind, OwnMetric, OwnValues, PartTimes,
-    RecordError, Sample, Sink, merge_merged, new_merged,
+    Counter, Counters, Event, Facts, Live, Manifest, Merged, MergedInterval, Outcome, OwnKind, OwnMetric,
+    OwnValues, PartTimes, RecordError, Sample, Sink, merge_merged, new_merged,
 };
 
 use super::family::{Family, Kind, Unit, Value};
@@ -34,11 +34,7 @@ pub struct Figures {
     lag_us: Option<Merged>,
     dropped: u64,
     measured_dropped: u64,
-    connects: u64,
-    sent_bytes: u64,
-    received_bytes: u64,
-    encoded_bytes: u64,
-    decoded_bytes: u64,
+    counters: Counters,
     cpu_us_by_thread: Vec<u64>,
     last: Live,
     processes: BTreeMap<String, Sample>,
@@ -110,6 +106,7 @@ impl Figures {
 
     fn counters(&self) -> Vec<Family<'_>> {
         let counter = |name, unit, help| Family::new(name, unit, Kind::Counter, help);
+        let counted = |counter| Value::Int(self.counters[counter]);
         let requests = self.requests.iter().map(|((label, outcome, measured), count)| {
             let labels = vec![
                 ("label", self.label(*label)),
@@ -131,13 +128,13 @@ impl Figures {
             )
             .each_tagged(requests),
             counter("dropped", Unit::None, "Arrivals given up because a bound was reached").each(drops),
-            counter("sent", Unit::Bytes, "Bytes written to sockets").one(Value::Int(self.sent_bytes)),
-            counter("received", Unit::Bytes, "Bytes read from sockets").one(Value::Int(self.received_bytes)),
+            counter("sent", Unit::Bytes, "Bytes written to sockets").one(counted(Counter::SentBytes)),
+            counter("received", Unit::Bytes, "Bytes read from sockets").one(counted(Counter::ReceivedBytes)),
             counter("encoded", Unit::Bytes, "Bytes of bodies that were decoded, as they came")
-                .one(Value::Int(self.encoded_bytes)),
+                .one(counted(Counter::EncodedBytes)),
             counter("decoded", Unit::Bytes, "Bytes of the same bodies once decoded")
-                .one(Value::Int(self.decoded_bytes)),
-            counter("connects", Unit::None, "Connections made").one(Value::Int(self.connects)),
+                .one(counted(Counter::DecodedBytes)),
+            counter("connects", Unit::None, "Connections made").one(counted(Counter::Connects)),
             counter(
                 "events",
                 Unit::None,
@@ -339,11 +336,7 @@ impl Sink for Figures {
         }
         self.dropped += interval.dropped;
         self.measured_dropped += interval.measured_dropped;
-        self.connects += interval.connects;
-        self.sent_bytes += interval.sent_bytes;
-        self.received_bytes += interval.received_bytes;
-        self.encoded_bytes += interval.encoded_bytes;
-        self.decoded_bytes += interval.decoded_bytes;
+        self.counters += &interval.counters;
         if self.cpu_us_by_thread.len() < interval.cpu_us_by_thread.len() {
             self.cpu_us_by_thread.resize(interval.cpu_us_by_thread.len(), 0);
         }

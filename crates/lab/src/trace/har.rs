@@ -256,7 +256,7 @@ fn parameters(query: &str, learned: &Learned) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use tidemark_drive::Parts;
+    use tidemark_drive::RequestParts;
     use tidemark_record::Outcome;
     use tidemark_scenario::plan::LoadModel;
 
@@ -275,7 +275,7 @@ mod tests {
             outcome: Outcome::Status,
             failure: Some("status 500: password=hunter22".into()),
             secrets: Vec::new(),
-            parts: Parts {
+            parts: RequestParts {
                 wait_us: 1_500,
                 connect_us: Some(1_000),
                 handshake_us: Some(500),

@@ -6,7 +6,7 @@ use super::*;
 use crate::histogram::merge;
 use crate::table::Cell;
 use crate::test_run::{interval, series};
-use crate::{CoreWaits, RunWriter, ThreadInterval, summarize};
+use crate::{CoreWaits, Counter, RunWriter, ThreadInterval, summarize};
 
 fn labels() -> Vec<String> {
     vec!["Login".into(), "Query, one way".into(), "Überflug".into()]
@@ -103,7 +103,8 @@ fn any_interval() -> impl Strategy<Value = ThreadInterval> {
         (one.measured_offered, one.measured_dropped) = (offered * 2, offered * 9);
         one.core_waits = Some(CoreWaits { waited_us: offered * 5, sleeps: offered });
         one.absent_us = offered * 7;
-        (one.encoded_bytes, one.decoded_bytes) = (offered * 4, offered * 13);
+        one.counters[Counter::EncodedBytes] = offered * 4;
+        one.counters[Counter::DecodedBytes] = offered * 13;
         one.read_lag_us.record_n(offered, 1 + second as u32);
         for (label, outcome, measured, times) in all {
             let capped: Vec<_> = times.iter().map(|&(us, n)| (us.min(crate::HISTOGRAM_HIGH_US), n)).collect();

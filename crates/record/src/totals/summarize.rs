@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::{Achieved, LabelTotals, ThreadTotals, Totals};
-use crate::HISTOGRAM_HIGH_US;
 use crate::distribution::{Distribution, latency};
 use crate::histogram::Merged;
 use crate::summary::{Driver, Group, LATE_US, LagClass, Status, Step, Summary, Target, Verdict, ratio};
+use crate::{Counter, HISTOGRAM_HIGH_US};
 
 /// Puts a run's figures into the object that `--json` prints. The verdict is `pass` without reasons: whoever knows
 /// the objectives holds the figures against them.
@@ -47,7 +47,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         statuses: totals.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
         dropped: totals.all.dropped,
         failed: totals.all.failed(),
-        failed_steps: totals.failed_steps,
+        failed_steps: totals.counters[Counter::FailedSteps],
         unconnected: totals.all.unconnected,
         failures: totals.all.failures(),
         response_time_us: totals.all.response_times().latency(),

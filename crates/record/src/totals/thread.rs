@@ -1,5 +1,6 @@
 //! What a driver thread came to.
 
+use crate::Counter;
 use crate::interval::{CoreWaits, ThreadInterval};
 use crate::summary::ratio;
 
@@ -26,7 +27,7 @@ impl ThreadTotals {
         self.length_us += length_us;
         self.cpu_us += interval.cpu_us;
         self.absent_us += interval.absent_us;
-        self.computing_us += interval.computing_us;
+        self.computing_us += interval.counters[Counter::ComputingUs];
         match interval.core_waits {
             Some(CoreWaits { waited_us, sleeps }) => {
                 self.core_waits.waited_us += waited_us;

@@ -13,8 +13,9 @@ pub(super) const NO_DIP: f64 = 0.0005;
 /// Each fault, and what could not be carried out or put right.
 pub(super) fn faults(summary: &Summary) -> Vec<Block> {
     let point = |fault: &FaultEvent| Block::Point(Level::Plain, fault.fault.clone(), parts(fault));
-    let mistake =
-        |fault: &FaultEvent| Some(Block::point(Level::Bad, format!("{}: {}", fault.fault, fault.error.as_ref()?)));
+    let mistake = |fault: &FaultEvent| {
+        Some(Block::point(Level::Bad, format!("{}: {}", fault.fault, fault.error.as_ref()?)))
+    };
     let mistakes = summary.faults.iter().filter_map(mistake);
     under("Faults", summary.faults.iter().map(point).chain(mistakes))
 }

@@ -73,8 +73,8 @@ fn judged(ran: &Ran<'_>) -> (Verdict, Vec<ObjectiveResult>, Summary) {
     let ended: u64 = interval.series.iter().map(|of| of.response_time_us.len()).sum();
     interval.measured_offered = ended + ran.dropped;
     interval.sessions_begun = vec![(0, ended)];
-    interval.failed_steps = ran.failed_steps;
-    interval.computing_us = ran.computing_ms * 1_000;
+    interval.counters[tidemark_record::Counter::FailedSteps] = ran.failed_steps;
+    interval.counters[tidemark_record::Counter::ComputingUs] = ran.computing_ms * 1_000;
     interval.unconnected = ran.unconnected.to_vec();
     let mut totals = Totals::new(&plan.labels);
     totals.add_interval(&interval);

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
+use tidemark_record::{Bound, Raised};
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::Limits;
 
@@ -13,7 +14,7 @@ use crate::engine::redirect::KnownOrigin;
 use crate::error::DriveError;
 use crate::io::Io;
 use crate::io::address::Dialer;
-use crate::io::room::{Bound, Room};
+use crate::io::room::Room;
 use crate::protocols::Protocol;
 use crate::protocols::several::{Place, Several, plan_of};
 use crate::protocols::spread::Spread;
@@ -21,15 +22,6 @@ use crate::protocols::target::Target;
 use crate::protocols::transport::{Origin, Setup, Transport};
 use crate::session::arrivals::share;
 use crate::session::cookies::Site;
-
-/// Why there are more connections than a scenario allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Raised {
-    /// Each thread has whole connections for its share of the users.
-    Users,
-    /// Each thread has equally many to each of so many servers.
-    Servers(usize),
-}
 
 /// What a target is given by all threads.
 #[derive(Debug)]

@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use url::Url;
 
+use tidemark_wire::http1::cookie;
+
 use super::*;
 
 static ORIGINS: [&str; 6] = [
