@@ -9,7 +9,7 @@ use std::path::Path;
 use tidemark_limit::Searches;
 use tidemark_record::summary::Status;
 
-use crate::blocks::{self, Block, Cell, Level, Link, Table, value};
+use crate::blocks::{self, Block, Cell, Level, Link, Table, value, word};
 use crate::comparison::{Claim, Claims, change, range, title};
 use crate::history::{History, Line, Trend};
 use crate::text::steers;
@@ -132,6 +132,12 @@ impl Page {
             Block::Tally(what, count, more) => self.paragraph(Level::Bad, &format!("{what}: {count} {more}")),
             Block::Example(at, text) => self.paragraph(Level::Quiet, &format!("{at} {text}")),
             Block::Table(table) => self.table(table),
+            Block::Layouts(layouts) => layouts.iter().take(1).flatten().for_each(|table| self.table(table)),
+            Block::Worth(all) => {
+                for (name, status, why) in all {
+                    self.paragraph(Level::Plain, &format!("{name}: {} {why}", word(*status)));
+                }
+            }
             Block::Bars(bars) => {
                 for bar in bars {
                     self.paragraph(Level::Plain, &format!("{} to {}: {}", bar.from, bar.to, bar.count));
