@@ -4,6 +4,7 @@
 //! A block holds text as it came; whoever shows it removes or escapes what would steer a terminal or be markup.
 
 mod claims;
+mod compared;
 mod driver;
 mod faults;
 mod history;
@@ -24,6 +25,7 @@ use tidemark_record::summary::Status;
 
 pub use self::claims::claims;
 pub(crate) use self::claims::value;
+pub use self::compared::compared;
 pub use self::history::history;
 pub(crate) use self::limit::limit_linked;
 pub use self::limit::{Link, limit};
@@ -47,6 +49,24 @@ pub enum Level {
     /// Neither good nor bad: nobody knows.
     Unsure,
     Bad,
+}
+
+/// A verdict in a word.
+pub(crate) fn word(status: Status) -> &'static str {
+    match status {
+        Status::Pass => "pass",
+        Status::Fail => "fail",
+        Status::Invalid => "invalid",
+    }
+}
+
+/// What a verdict is worth.
+fn level(status: Status) -> Level {
+    match status {
+        Status::Pass => Level::Good,
+        Status::Fail => Level::Bad,
+        Status::Invalid => Level::Warning,
+    }
 }
 
 /// A part of a report.
@@ -76,6 +96,10 @@ pub enum Block {
     Paragraph(Level, String),
     /// A table.
     Table(Table),
+    /// The same tables in several layouts, the widest first: a terminal shows the first that it has room for.
+    Layouts(Vec<Vec<Table>>),
+    /// What each of some is worth, and why.
+    Worth(Vec<(String, Status, String)>),
     /// A histogram.
     Bars(Vec<Bar>),
     /// A figure over the runs of a history.
@@ -198,7 +222,8 @@ impl Table {
 
     /// The same for a terminal, with so many rows at most.
     pub(crate) fn aligned(&self, wide: bool, most: usize) -> table::Table {
-        let head: Vec<&str> = self.head.iter().map(String::as_str).collect();
+        let head: Vec<String> = self.head.iter().map(|name| crate::text::clean(name)).collect();
+        let head: Vec<&str> = head.iter().map(String::as_str).collect();
         let mut table = table::Table::new(&head).dispensable(&self.dispensable);
         if self.whole_names {
             table = table.whole_names();

@@ -1,5 +1,5 @@
-//! Several scenarios held against each other: figures and JSON; [`text::comparison`](crate::text::comparison) is for
-//! the terminal.
+//! Several scenarios held against each other: figures and JSON; [`blocks::compared`](crate::blocks::compared) makes a report
+//! of them.
 //!
 //! Everything is made from the runs of a comparison's directory. Rounds of one scenario count as one longer run: their
 //! histograms are merged. What differs and how sure that is are its [`Claims`]: told by how much the rounds differ; with

@@ -232,8 +232,8 @@ fn number(value: f64) -> String {
     trim_zeros(&format!("{value:.6}")).to_owned()
 }
 
-/// Between quotes where commas, quotes or line ends stand in it.
-fn quoted(text: &str) -> String {
+/// A field as RFC 4180 wants it: between quotes where commas, quotes or line ends stand in it.
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

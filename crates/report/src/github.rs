@@ -3,7 +3,7 @@
 use tidemark_record::Run;
 use tidemark_record::summary::Status;
 
-use crate::blocks::drift;
+use crate::blocks::{drift, word};
 
 /// Annotations, at most; the runner shows only the first ten of a kind, and the summary has them all.
 const ANNOTATIONS_MAX: usize = 10;
@@ -13,12 +13,7 @@ const ANNOTATIONS_MAX: usize = 10;
 pub fn annotations(run: &Run) -> String {
     let manifest = &run.manifest;
     let verdict = &manifest.summary.verdict;
-    let word = match verdict.status {
-        Status::Pass => "pass",
-        Status::Fail => "fail",
-        Status::Invalid => "invalid",
-    };
-    let title = format!("{}: {word}", manifest.scenario);
+    let title = format!("{}: {}", manifest.scenario, word(verdict.status));
     let errors = verdict.reasons.iter().filter(|_| verdict.status != Status::Pass);
     let errors = errors.take(ANNOTATIONS_MAX).map(|reason| line("error", &title, reason));
     let notes = drift(&manifest.summary).into_iter().chain(manifest.notes.iter().cloned());

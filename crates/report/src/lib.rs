@@ -3,15 +3,14 @@
 //! Everything here is made from a [`Run`](tidemark_record::Run) that was read back from its directory, so a report
 //! made again, later or elsewhere, says the same.
 //!
-//! - [`text::summary`] is what a person reads in the terminal: the verdict first.
+//! - [`blocks`] are what a report is made of: of a run, a URL that was hit, a search for a limit, a comparison, a history.
+//!   Each is made once; [`text`], [`markdown`] and [`still`] lay it out for the terminal, for CI and on a page without a script.
 //! - [`json::summary`] is what a machine reads: one object with all that the page has, units in its names;
 //!   [`json::schema`] says what is in it.
 //! - [`html::page`] is one file that opens anywhere, offline.
-//! - [`comparison::Claims`] say what differs between two sides, and [`history::History`] how figures went over many runs;
-//!   each is text, Markdown, JSON, and a [page without a script](still).
+//! - [`comparison::Claims`] say what differs between two sides, and [`history::History`] how figures went over many runs.
 //! - [`folder`] is of many runs: a list, one that goes on, two compared.
-//! - [`junit::xml`], [`markdown::summary`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever
-//!   calculates on.
+//! - [`junit::xml`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever calculates on.
 //!
 //! ```no_run
 //! use std::path::Path;

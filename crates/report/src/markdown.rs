@@ -2,7 +2,7 @@
 
 use tidemark_record::Run;
 
-use crate::blocks::{self, Block, Cell, Level, Table};
+use crate::blocks::{self, Block, Cell, Level, Table, word};
 use crate::history::sparkline;
 use crate::quote::Quote;
 use crate::text::steers;
@@ -89,6 +89,12 @@ impl Markdown {
                 self.out += &format!("  - {at}{}\n", plain(text));
             }
             Block::Table(table) => self.table(table),
+            Block::Layouts(layouts) => layouts.iter().take(1).flatten().for_each(|table| self.table(table)),
+            Block::Worth(all) => {
+                for (name, status, why) in all {
+                    self.item(&format!("{}: {} {}", plain(name), word(*status), plain(why)));
+                }
+            }
             Block::Bars(bars) => {
                 for bar in bars {
                     self.item(&format!("{} to {}: {}", bar.from, bar.to, percent(bar.share)));

@@ -9,7 +9,7 @@ use std::path::Path;
 use tidemark_limit::Searches;
 use tidemark_record::summary::Status;
 
-use crate::blocks::{self, Block, Cell, Level, Link, Table, value};
+use crate::blocks::{self, Block, Cell, Level, Link, Table, value, word};
 use crate::comparison::{Claim, Claims, change, range, title};
 use crate::history::{History, Line, Trend};
 use crate::text::steers;
@@ -29,7 +29,7 @@ const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1b1f24;--quiet:#626a73;--line:#d5dae0;--bad:#b42318;--good:#0b7a3b;--warning:#8a5a00;--mark:#2457c5;--paper:#fff}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ed;--quiet:#9aa3ad;--line:#3a414a;--bad:#ff8a7a;--good:#5bd08d;--warning:#e0b050;--mark:#86a9ff;--paper:#15181c}}
 body{margin:2rem auto;max-width:48rem;padding:0 1rem;font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
-h1{font-size:1.1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;font-weight:600}.quiet,figcaption{color:var(--quiet)}
+h1{font-size:1.1rem}details{margin-top:1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;font-weight:600}.quiet,figcaption{color:var(--quiet)}
 .bad{color:var(--bad)}.good{color:var(--good)}.warning{color:var(--warning)}table{border-collapse:collapse;width:100%}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line)}
 td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}.why div{position:sticky;left:.5rem;width:fit-content;max-width:min(46rem,calc(100vw - 3.5rem));overflow-wrap:anywhere}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
 .wide{overflow-x:auto}a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
@@ -132,6 +132,12 @@ impl Page {
             Block::Tally(what, count, more) => self.paragraph(Level::Bad, &format!("{what}: {count} {more}")),
             Block::Example(at, text) => self.paragraph(Level::Quiet, &format!("{at} {text}")),
             Block::Table(table) => self.table(table),
+            Block::Layouts(layouts) => layouts.iter().take(1).flatten().for_each(|table| self.table(table)),
+            Block::Worth(all) => {
+                for (name, status, why) in all {
+                    self.paragraph(Level::Plain, &format!("{name}: {} {why}", word(*status)));
+                }
+            }
             Block::Bars(bars) => {
                 for bar in bars {
                     self.paragraph(Level::Plain, &format!("{} to {}: {}", bar.from, bar.to, bar.count));

@@ -1,14 +1,12 @@
 //! The terminal: text of a width, with or without colours.
 
-pub mod comparison;
-
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style as Paint};
 use tidemark_record::Run;
 use tidemark_record::summary::Status;
 
-use crate::blocks::{self, Bar, Block, Curve, Level};
+use crate::blocks::{self, Bar, Block, Curve, Level, word};
 use crate::history::{Trend, sparkline};
 use crate::quote::Quote;
 use crate::table::{Table, cut, length, pad_right, wrap_parts};
@@ -102,15 +100,6 @@ impl Level {
     }
 }
 
-/// A verdict in a word, and how it is painted.
-fn word(status: Status) -> (&'static str, Paint) {
-    match status {
-        Status::Pass => ("PASS", GOOD),
-        Status::Fail => ("FAIL", BAD),
-        Status::Invalid => ("INVALID", BAD),
-    }
-}
-
 /// The text as it grows, and how it is laid out.
 struct Text {
     out: String,
@@ -153,6 +142,8 @@ impl Text {
                     self.line(&format!("{:INDENT$}and {more} rows more, in --json", ""));
                 }
             }
+            Block::Layouts(layouts) => self.layouts(layouts),
+            Block::Worth(all) => self.worth_of_each(all),
             Block::Bars(bars) => self.bars(bars),
             Block::Trend(_, trend) => self.trend(trend),
             Block::Curve(curve) => self.curve(curve),
@@ -167,9 +158,9 @@ impl Text {
     }
 
     fn verdict(&mut self, status: Status, says: &[(Level, String)]) {
-        let (word, paint) = word(status);
+        let word = word(status).to_uppercase();
         let indent = word.len() + 2;
-        let mut head = self.paint(paint, word) + "  ";
+        let mut head = self.worth(status) + "  ";
         for (level, said) in says {
             // the log that a reason quotes keeps its lines
             let quote = Quote::of(said, LOG_LINES);
@@ -186,6 +177,37 @@ impl Text {
         }
         if says.is_empty() {
             self.line(head.trim_end());
+        }
+    }
+
+    /// A verdict in a word.
+    fn worth(&self, status: Status) -> String {
+        self.paint(if status == Status::Pass { GOOD } else { BAD }, &word(status).to_uppercase())
+    }
+
+    /// What each of some is worth, and why, one below the other.
+    fn worth_of_each(&mut self, all: &[(String, Status, String)]) {
+        let width = all.iter().map(|(name, ..)| length(&clean(name))).max().unwrap_or(0);
+        for (name, status, reasons) in all {
+            let name = pad_right(&clean(name), width);
+            self.line(&format!("{:INDENT$}{name}  {}", "", self.worth(*status)));
+            self.wrapped(Paint::new(), reasons, INDENT + width + 2);
+        }
+    }
+
+    /// The first layout whose tables there is room for.
+    fn layouts(&mut self, layouts: &[Vec<blocks::Table>]) {
+        let aligned = |tables: &Vec<blocks::Table>| -> Vec<Table> {
+            tables.iter().map(|table| table.aligned(self.wide(), usize::MAX)).collect()
+        };
+        let layouts: Vec<Vec<Table>> = layouts.iter().map(aligned).collect();
+        let fits = |tables: &&Vec<Table>| tables.iter().all(|table| table.fits(self.width - INDENT));
+        let first = layouts.iter().find(fits).or(layouts.last());
+        for (number, table) in first.into_iter().flatten().enumerate() {
+            if number > 0 {
+                self.line("");
+            }
+            self.table(table);
         }
     }
 

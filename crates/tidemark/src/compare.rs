@@ -14,7 +14,7 @@ use tidemark_lab::{EXIT_FAIL, EXIT_INVALID, EXIT_PASS, Turn};
 use tidemark_record::summary::Status;
 use tidemark_record::{ComparedRuns, ComparisonFile, Part};
 use tidemark_report::comparison::Compared;
-use tidemark_report::{html, text, units};
+use tidemark_report::{blocks, html, text, units};
 use tidemark_scenario::Comparison;
 use tidemark_scenario::units::Time;
 
@@ -161,7 +161,7 @@ fn write(figures: &Compared, runs: &ComparedRuns, page: &Path) -> Result<(), Fai
 fn show(figures: &Compared, results: &ResultArguments, quiet: bool) -> Result<(), Failure> {
     let place = Place::beside(results.take_stdout());
     let mut outcomes = Outcomes::default();
-    outcomes.add(place.tell(&text::comparison::summary(figures, place.style()), quiet));
+    outcomes.add(place.tell(&text::render(&blocks::compared(figures), place.style()), quiet));
     if let Some(file) = &results.json {
         outcomes.add(results::write("--json", file, &format!("{}\n", figures.json().trim_end())));
     }

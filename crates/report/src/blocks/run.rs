@@ -5,7 +5,9 @@ use tidemark_record::summary::{Latency, Status, Summary};
 use tidemark_record::{Outcome, Reason, ReasonKind, RecordError, Run};
 
 use super::percentiles::Times;
-use super::{Block, Level, Table, driver, faults, ledger, maintenance, parts, percentiles, phases, tables};
+use super::{
+    Block, Level, Table, driver, faults, ledger, level, maintenance, parts, percentiles, phases, tables, word,
+};
 use crate::units::{
     bytes, compact, count, duration, mean, more_than, percent, plural, seconds, three_digits, time,
 };
@@ -61,11 +63,6 @@ fn of(run: &Run, times: Option<&Times>) -> Vec<Block> {
 pub(super) fn verdict(manifest: &Manifest) -> [Block; 2] {
     let summary = &manifest.summary;
     let status = summary.verdict.status;
-    let (word, level) = match status {
-        Status::Pass => ("pass", Level::Good),
-        Status::Fail => ("fail", Level::Bad),
-        Status::Invalid => ("invalid", Level::Warning),
-    };
     let mut says: Vec<(Level, String)> =
         summary.verdict.reasons.iter().map(|reason| (Level::Plain, reason.to_string())).collect();
     if status == Status::Pass && says.is_empty() {
@@ -76,7 +73,10 @@ pub(super) fn verdict(manifest: &Manifest) -> [Block; 2] {
     }
     says.extend(drift(summary).map(|drift| (Level::Warning, drift)));
     says.extend(summary.warnings.iter().map(|warning| (Level::Warning, format!("warning: {warning}"))));
-    [Block::Title(level, format!("{}: {word}", manifest.scenario)), Block::Verdict(status, says)]
+    [
+        Block::Title(level(status), format!("{}: {}", manifest.scenario, word(status))),
+        Block::Verdict(status, says),
+    ]
 }
 
 /// Whether the figures are of a part of the run and no reason says so.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Number, json};
 
 use super::{Cube, Dimension, Measure, Measured, Value};
+use crate::csv::quoted;
 use crate::table::{Table, length, pad_right};
 use crate::text::clean;
 use crate::units::{count, duration, three_digits, trim_zeros};
@@ -132,21 +133,12 @@ pub fn table(
     table.lines(width, ellipsis)
 }
 
-/// A field as RFC 4180 wants it.
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.into()
-    }
-}
-
 /// A head line and a line for each row; durations in milliseconds, an empty field where there is nothing.
 pub fn csv(cube: &Cube, measures: &[Measure], across: Option<Dimension>) -> String {
     let grid = grid(cube, measures, across, Measure::column);
-    let mut out = grid.head.iter().map(|name| field(name)).collect::<Vec<_>>().join(",") + "\n";
+    let mut out = grid.head.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(",") + "\n";
     for (values, cells) in &grid.rows {
-        let values = values.iter().map(|value| field(value));
+        let values = values.iter().map(|value| quoted(value));
         let cells = cells.iter().map(|cell| cell.map_or(String::new(), for_programs));
         out += &(values.chain(cells).collect::<Vec<_>>().join(",") + "\n");
     }

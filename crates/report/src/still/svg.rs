@@ -34,7 +34,8 @@ pub(super) fn dot(class: &str, [x, y]: [f64; 2], r: f64, says: &str) -> String {
 /// A line through points.
 pub(super) fn way(points: impl IntoIterator<Item = [f64; 2]>, dashes: &str) -> String {
     let points: Vec<String> = points.into_iter().map(|[x, y]| format!("{x:.1},{y:.1}")).collect();
-    format!("<polyline class=\"way\" stroke-dasharray=\"{dashes}\" points=\"{}\"/>\n", points.join(" "))
+    let dashes = if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") };
+    format!("<polyline class=\"way\"{dashes} points=\"{}\"/>\n", points.join(" "))
 }
 
 /// A text that begins at a point, or ends there.

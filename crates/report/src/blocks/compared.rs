@@ -1,47 +1,43 @@
-//! A comparison for the terminal.
+//! Several scenarios held against each other.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::PathBuf;
 
 use tidemark_record::Part;
 use tidemark_record::summary::{Status, Verdict};
 
-use super::{HEADING, INDENT, Paint, Style, Text, WARNING, clean, word};
-use crate::blocks::Level;
+use super::{Block, Level, Table, word};
 use crate::comparison::{Compared, ComparedPart, Figures, Ratio, Ratios};
-use crate::table::{Table, length, pad_right, wrap};
 use crate::units::{bytes, compact, duration, percent, three_digits, time};
 
 /// Most sides beside which ratios stand that claim nothing.
 const CROWDED: usize = 2;
 /// Most sides beside each other, where there is room; more are in further tables.
 const BESIDE_MAX: usize = 3;
-/// Of more sides than this the terminal shows a line each, and the page all figures.
+/// Of more sides than this there is a line each, and the page has all figures.
 const TABLES_MAX: usize = 7;
 
-/// What a person wants to know of a comparison.
-pub fn summary(compared: &Compared, style: Style) -> String {
-    let mut text = Text::new(style);
-    text.wrapped(HEADING, &compared.name, 0);
+/// What a person wants to know of scenarios that were compared.
+pub fn compared(compared: &Compared) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(compared.name.clone())];
     if !compared.description.is_empty() {
-        text.wrapped(Paint::new(), &compared.description, INDENT);
+        blocks.push(Block::Paragraph(Level::Plain, compared.description.clone()));
     }
-    for left_out in &compared.left_out {
-        text.point(Level::Plain, &format!("left out: {left_out}"), &[]);
+    let left_out = compared.left_out.iter().map(|left_out| format!("left out: {left_out}"));
+    blocks.extend(left_out.map(|left_out| Block::point(Level::Plain, left_out)));
+    let stopped = compared.stopped.iter().map(|stopped| format!("stopped early: {stopped}"));
+    blocks.extend(stopped.map(|stopped| Block::Remark(Level::Warning, stopped)));
+    let is_large = compared.parts.iter().any(|part| part.sides.len() > TABLES_MAX);
+    for part in &compared.parts {
+        blocks.push(Block::Heading(title(part.part, compared)));
+        blocks.extend(if is_large { overview(part) } else { self::part(part) });
     }
-    if let Some(stopped) = &compared.stopped {
-        text.wrapped(WARNING, &format!("stopped early: {stopped}"), 0);
-    }
-    if compared.parts.iter().any(|part| part.sides.len() > TABLES_MAX) {
-        overview(&mut text, compared);
-    } else {
-        for part in &compared.parts {
-            self::part(&mut text, part, compared);
-        }
+    if is_large {
+        let legend = "store, driver (the load generator): cores in use; memory: the most that the store had";
+        blocks.push(Block::point(Level::Plain, legend));
     }
     let no_claim =
         compared.parts.iter().flat_map(|part| &part.ratios).find_map(|ratios| ratios.no_claim.as_ref());
-    text.line("");
     let claimed = match no_claim {
         Some(why) => format!(
             "no claim: {why}. What differs from run to run is not known by fewer; give them with `rounds` in the scenario."
@@ -50,9 +46,9 @@ pub fn summary(compared: &Compared, style: Style) -> String {
                  claimed."
             .into(),
     };
-    text.point(Level::Plain, &claimed, &[]);
-    text.place("Runs", Path::new(&compared.run_dir));
-    text.out
+    let dir = PathBuf::from(&compared.run_dir);
+    blocks.extend([Block::Gap, Block::point(Level::Plain, claimed), Block::Place("Runs", dir)]);
+    blocks
 }
 
 /// What a part is called.
@@ -67,78 +63,62 @@ fn title(part: Part, compared: &Compared) -> String {
     }
 }
 
-/// A line for each side in each part, the verdict first.
-fn overview(text: &mut Text, compared: &Compared) {
-    for part in &compared.parts {
-        text.heading(&title(part.part, compared));
-        let columns = ["", "", "answered", "median", "p99", "failed", "store", "driver", "memory"];
-        // the worth of each and what it did stay longest
-        let may_go = ["memory", "driver", "store", "failed", "median"];
-        let mut table = Table::new(&columns).dispensable(&may_go).whole_names();
-        for of in &part.sides {
-            let all = of.stores.values();
-            let served = of.system_cpu_share.unwrap_or(0.0) + all.clone().map(|of| of.cpu_share).sum::<f64>();
-            let memory = of.system_rss_bytes_max.unwrap_or(0) + all.map(|of| of.rss_bytes_max).sum::<u64>();
-            table.row(vec![
-                clean(&of.name),
-                word(of.verdict.status).0.to_owned(),
-                format!("{}/s", rate(of.answered_per_s)),
-                time(of.response_time_us.p50),
-                time(of.response_time_us.p99),
-                failed(of),
-                if served > 0.0 { format!("{served:.2}") } else { "-".into() },
-                format!("{:.2}", of.driver_cpu_share),
-                if memory > 0 { bytes(memory) } else { "-".into() },
-            ]);
-        }
-        text.table(&table);
-        reasons(text, part);
+/// A line for each side, the verdict first, and why what did not pass did not.
+fn overview(part: &ComparedPart) -> Vec<Block> {
+    let columns = ["", "", "answered", "median", "p99", "failed", "store", "driver", "memory"];
+    // the worth of each and what it did stay longest
+    let may_go = ["memory", "driver", "store", "failed", "median"];
+    let mut table = Table::new(columns).dispensable(&may_go).whole_names();
+    for of in &part.sides {
+        let all = of.stores.values();
+        let served = of.system_cpu_share.unwrap_or(0.0) + all.clone().map(|of| of.cpu_share).sum::<f64>();
+        let memory = of.system_rss_bytes_max.unwrap_or(0) + all.map(|of| of.rss_bytes_max).sum::<u64>();
+        let figures = [
+            word(of.verdict.status).to_uppercase(),
+            format!("{}/s", rate(of.answered_per_s)),
+            time(of.response_time_us.p50),
+            time(of.response_time_us.p99),
+            failed(of),
+            if served > 0.0 { format!("{served:.2}") } else { "-".into() },
+            format!("{:.2}", of.driver_cpu_share),
+            if memory > 0 { bytes(memory) } else { "-".into() },
+        ];
+        table.row(&of.name, figures);
     }
-    let legend = "store, driver (the load generator): cores in use; memory: the most that the store had";
-    text.point(Level::Plain, legend, &[]);
-}
-
-/// Why what did not pass did not, and what only bounds a figure.
-fn reasons(text: &mut Text, part: &ComparedPart) {
     let is_told = |verdict: &Verdict| verdict.status != Status::Pass || !verdict.reasons.is_empty();
-    for side in part.sides.iter().filter(|side| is_told(&side.verdict)) {
+    let reasons = part.sides.iter().filter(|side| is_told(&side.verdict)).map(|side| {
         // in full on its page
         let reason = side.verdict.reasons.first().map_or("", |reason| &**reason);
         let short = reason.split(';').next().unwrap_or(reason).trim_end();
-        text.point(Level::Warning, &format!("{}: {short}", side.name), &[]);
-    }
+        Block::point(Level::Warning, format!("{}: {short}", side.name))
+    });
+    std::iter::once(Block::Table(table)).chain(reasons).collect()
 }
 
-fn part(text: &mut Text, part: &ComparedPart, compared: &Compared) {
-    text.heading(&title(part.part, compared));
-    let tables = |beside| part.sides.chunks(beside).map(|some| figures(some, part)).collect::<Vec<_>>();
-    let fits = |beside: &usize| tables(*beside).iter().all(|table| table.fits(text.width - INDENT));
-    let beside = (1..=BESIDE_MAX).rev().find(fits).unwrap_or(1);
-    for (number, table) in tables(beside).iter().enumerate() {
-        if number > 0 {
-            text.line("");
-        }
-        text.table(table);
-    }
-    verdicts(text, part);
+/// As many sides beside each other as there is room for, and what each is worth.
+fn part(part: &ComparedPart) -> Vec<Block> {
+    let tables = |beside| part.sides.chunks(beside).map(|some| figures(some, part)).collect();
+    let worth = |side: &Figures| (side.name.clone(), side.verdict.status, side.verdict.in_words("; "));
+    vec![
+        Block::Layouts((1..=BESIDE_MAX).rev().map(tables).collect()),
+        Block::Worth(part.sides.iter().map(worth).collect()),
+    ]
 }
 
 /// Some of the sides beside each other, and beside the first as far as something can be said.
 fn figures(sides: &[Figures], part: &ComparedPart) -> Table {
-    let names = sides.iter().map(|side| clean(&side.name));
+    let names = sides.iter().map(|side| side.name.clone());
     // beside many sides there is only room for ratios that say something
     let is_crowded = part.sides.len() > CROWDED;
     let is_shown = |ratios: &&Ratios| {
         (!is_crowded || ratios.no_claim.is_none()) && sides.iter().any(|of| of.name == ratios.side)
     };
     let shown: Vec<&Ratios> = part.ratios.iter().filter(is_shown).collect();
-    let against = shown.iter().map(|ratios| format!("{} / {}", clean(&ratios.side), clean(&ratios.to)));
-    let head: Vec<String> = std::iter::once(String::new()).chain(names).chain(against).collect();
-    let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    let against = shown.iter().map(|ratios| format!("{} / {}", ratios.side, ratios.to));
+    let mut table = Table::new(std::iter::once(String::new()).chain(names).chain(against));
     let mut row = |name: &str, figure: &dyn Fn(&Figures) -> String, ratio: &dyn Fn(&Ratios) -> Ratio| {
         let ratios = shown.iter().map(|ratios| in_words(ratio(ratios)));
-        let cells = sides.iter().map(figure).chain(ratios);
-        table.row(std::iter::once(name.to_owned()).chain(cells).collect());
+        table.row(name, sides.iter().map(figure).chain(ratios));
     };
     let no_ratio = |_: &Ratios| Ratio::default();
     row("answered", &|of| format!("{}/s", rate(of.answered_per_s)), &|ratios| ratios.answered_per_s);
@@ -160,7 +140,7 @@ fn figures(sides: &[Figures], part: &ComparedPart) -> Table {
     let stores: BTreeSet<&String> = sides.iter().flat_map(|side| side.stores.keys()).collect();
     for store in stores {
         let of = |side: &Figures| side.stores.get(store).copied();
-        let name = clean(store);
+        let name = store;
         row(&format!("{name}: CPU per request"), &|v| cpu(of(v).map(|of| of.cpu_us_per_request)), &no_ratio);
         row(&format!("{name}: cores used"), &|v| cores(of(v).map(|of| of.cpu_share)), &no_ratio);
         row(
@@ -199,39 +179,23 @@ fn in_words(ratio: Ratio) -> String {
     }
 }
 
-/// What each is worth; where all passed, one line says so.
-fn verdicts(text: &mut Text, part: &ComparedPart) {
-    let width = part.sides.iter().map(|side| length(&clean(&side.name))).max().unwrap_or(0);
-    for side in &part.sides {
-        let (word, paint) = word(side.verdict.status);
-        let word = text.paint(paint, word);
-        let name = pad_right(&clean(&side.name), width);
-        let reasons = side.verdict.in_words("; ");
-        let indent = INDENT + width + 2;
-        text.line(&format!("{:INDENT$}{name}  {word}", ""));
-        for line in wrap(&clean(&reasons), text.width.saturating_sub(indent)) {
-            text.line(&format!("{:indent$}{line}", ""));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::tests::shown;
     use super::*;
     use crate::comparison::tests::runs;
+    use crate::table::length;
 
     #[test]
     fn a_comparison_fits_a_terminal_and_says_what_each_is_worth() {
         let (temp, runs) = runs();
         let compared = Compared::of(&runs).unwrap();
         for width in [45, 60, 80, 110] {
-            let style = Style { width, colour: false, ascii: false };
-            let shown = summary(&compared, style).replace(&temp.path().display().to_string(), "runs/x");
-            insta::assert_snapshot!(format!("comparison_{width}"), shown);
-            assert!(shown.lines().all(|line| length(line) <= width), "{shown}");
+            let text = shown(&super::compared(&compared), width);
+            let text = text.replace(&temp.path().display().to_string(), "runs/x");
+            assert!(text.lines().all(|line| length(line) <= width), "{text}");
+            insta::assert_snapshot!(format!("comparison_{width}"), text);
         }
-        let plain = summary(&compared, Style { width: 80, colour: true, ascii: true });
-        assert!(plain.is_ascii());
     }
 
     #[test]
@@ -253,7 +217,7 @@ mod tests {
                 .into(),
         ];
         for width in [45, 60, 80, 110] {
-            let shown = summary(&compared, Style { width, colour: false, ascii: false });
+            let shown = shown(&super::compared(&compared), width);
             let lines = || shown.lines().filter(|line| !line.starts_with("Runs"));
             assert!(lines().all(|line| length(line) <= width), "{width}: {shown}");
             for side in &compared.parts[0].sides {
