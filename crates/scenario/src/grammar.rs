@@ -1,7 +1,7 @@
 //! Shapes: what the language is described with; [`check`] holds a file against that description.
 //!
-//! The description itself is in [`crate::language`]. The JSON Schema is made from the same shapes, so editors and
-//! the checker cannot disagree.
+//! The description itself is in [`crate::language`], written with [`record!`](record::record). The JSON Schema is made from
+//! the same shapes, and so is what the compiler reads, so that editors, the checker and the compiler cannot disagree.
 
 pub(crate) mod check;
 pub(crate) mod kinds;

@@ -23,7 +23,7 @@ pub(crate) use self::limits::Limits;
 pub(crate) use self::load::{AnyRate, BetweenRows, Load, Phase, RateOverTime, Sine, Spike};
 pub(crate) use self::store::Store;
 pub(crate) use self::system::{Hook, Ready, System, Tls};
-pub(crate) use self::verify::{Contents, Counted, Verify};
+pub(crate) use self::verify::{Contents, Counted, Numbers, Verify};
 pub(crate) use self::watch::Watch;
 
 /// Settings by name: each has a default, or all that it may be.

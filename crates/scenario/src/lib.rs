@@ -28,8 +28,9 @@
 //!
 //! A scenario that a program makes is built as [source](source::Scenario) and written from that.
 //!
-//! The language is described once, in `language.rs` and, step by step, in `steps/`; the checker and the
-//! [JSON Schema](schema::json_schema) are made from that. At run time [`Expr`]s and [`Template`]s are evaluated over
+//! The language is described once, in `language.rs` and, step by step, in `steps/`: one `record!` for each mapping
+//! (`grammar/record.rs`). The checker, the [JSON Schema](schema::json_schema) and the structures that `compile/` reads are
+//! made from that. At run time [`Expr`]s and [`Template`]s are evaluated over
 //! a session's [`Slot`]s in a
 //! [`Context`].
 //!

@@ -151,6 +151,29 @@ pub fn verbatim(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::language;
+    use crate::steps::kinds;
+
+    #[test]
+    fn every_key_that_is_written_is_one_of_the_language() {
+        fn check<T: Record>(record: &crate::grammar::Record) {
+            for key in T::KEYS {
+                assert!(record.all_keys().any(|known| known.name == *key), "{} has no {key}", record.what);
+            }
+        }
+        check::<Scenario>(&language::SCENARIO);
+        check::<System>(language::System::record());
+        check::<Feeder>(language::Feeder::record());
+        check::<Defaults>(language::Defaults::record());
+        check::<Session>(language::Session::record());
+        check::<Load>(language::Load::record());
+        check::<Phase>(language::Phase::record());
+        let of_verb =
+            |verb| kinds().map(|kind| kind.record()).find(|of| of.verbs.iter().any(|of| of.name == verb));
+        check::<Request>(of_verb("GET").expect("a kind of step"));
+        check::<Choose>(of_verb("choose").expect("a kind of step"));
+        check::<Think>(of_verb("think").expect("a kind of step"));
+    }
 
     #[test]
     fn bytes_take_no_more_room_than_base64_needs_whatever_they_are() {

@@ -76,8 +76,9 @@ fn variables(env: &Node, reader: &Reader<'_>) -> BTreeMap<String, String> {
 }
 
 fn ready(said: &language::Ready<'_>, sink: &Sink<'_>) -> Option<Ready> {
-    if let Some(text) = said.log.given()? {
+    if said.log.is_there() {
         said.status.refuse(sink, "a status belongs to the answer of a `path`");
+        let text = said.log.value.as_ref()?;
         if text.is_empty() || text.contains('\n') {
             said.log.error(sink, "a part of one line is looked for; this is none");
         }

@@ -9,7 +9,7 @@ use super::targets;
 use crate::diagnostic::did_you_mean;
 use crate::grammar::kinds::Or;
 use crate::grammar::record::{At, Kind};
-use crate::language::{self, Counted};
+use crate::language::{self, Counted, Numbers};
 use crate::plan::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, Objective, PARALLEL_MAX,
     Product, ReadFrom, SYSTEM_TARGET, Store, System, SystemOrigin, Target, Verify,
@@ -370,15 +370,17 @@ fn contents(
 ) -> Option<ContentsQuestion> {
     let sink = reader.sink;
     let to = match &said.each.value {
-        Some(Or::Second(numbers)) => count_question(&numbers.to, reader, shared, requests),
+        Some(Or::Second(Numbers { number, to, .. })) if number.is_there() => {
+            count_question(to, reader, shared, requests)
+        }
         _ => None,
     };
     let mut session = Session::new(reader, shared, requests);
     let each = match &said.each.value {
         None => None,
-        Some(Or::Second(numbers)) => {
-            numbers.number.value.into_iter().for_each(|variable| session.define(variable.text(), variable));
-            let from = numbers.from.given().map(|from| from.copied().unwrap_or(1));
+        Some(Or::Second(Numbers { number, from, .. })) => {
+            number.value.into_iter().for_each(|variable| session.define(variable.text(), variable));
+            let from = from.given().map(|from| from.copied().unwrap_or(1));
             from.zip(to).map(|(from, to)| Each::Number { from, to })
         }
         Some(Or::First(name)) => match session.shared.feeder(name) {

@@ -85,13 +85,13 @@ pub(crate) const fn unindented(text: &'static str) -> &'static str {
     }
 }
 
-/// What a part of a declaration stands for where it is left out.
+/// What a part of a declaration stands for, also where it is left out.
 macro_rules! declared {
-    (key $field:ident) => {
+    (name $field:ident) => {
         stringify!($field)
     };
-    (key $field:ident $key:literal) => {
-        $key
+    (name $field:ident $name:literal) => {
+        $name
     };
     (is_required) => {
         false
@@ -106,23 +106,12 @@ macro_rules! declared {
         $rule
     };
     // a key that several records have
-    (described $shared:ident) => {
+    (key $shared:tt) => {
         $shared
     };
-    (entry $shared:tt) => {
-        $shared
-    };
-    (entry $name:tt $(($required:ident))?: $shape:expr, $about:expr) => {
+    (key $name:tt $(: ($required:ident))?, $shape:expr, $about:expr) => {
         $crate::grammar::Key {
             name: $name,
-            about: $about,
-            shape: $shape,
-            required: $crate::grammar::record::declared!(is_required $($required)?),
-        }
-    };
-    (described $field:ident $(($required:ident))?: $(as $key:literal)? $shape:expr, $about:expr) => {
-        $crate::grammar::Key {
-            name: $crate::grammar::record::declared!(key $field $($key)?),
             about: $about,
             shape: $shape,
             required: $crate::grammar::record::declared!(is_required $($required)?),
@@ -136,25 +125,30 @@ macro_rules! declared {
 ///
 /// ```text
 /// record! {
-///     /// Does its steps several times.
-///     struct Repeat("repeat", "a repeat step") [repeat: Number = "How often."] {
-///         LABEL,
-///         counter: Variable as "as" = "Variable that counts the rounds, from 0.",
-///         steps (required): Steps = "What is done.",
+///     /// Another rate for a while, at the end of every period.
+///     pub(crate) struct Spike("spike", "a spike") {
+///         rate (required): OneRate = "The rate of a spike.",
+///         length (required): Time as "for" = "Length of a spike.",
 ///     }
 /// }
 /// ```
 ///
-/// In brackets stands the verb of a step. A name alone is a [key](super::Key) that other records have, too, and no field.
+/// With shapes it is only the description. In brackets stand the verbs of a step; a name alone is a [key](super::Key) that other
+/// records have, too:
 ///
-/// With shapes it is only the description: `static SPIKE(…) { "rate" (required): Scalar(Rate) => …, }`.
+/// ```text
+/// record! {
+///     /// Sends a ping and waits for its pong.
+///     static PING("wsPing", "a ws ping step") ["ws ping": Scalar(Template) => "What the ping holds."] {
+///         LABEL, TIMEOUT,
+///     }
+/// }
+/// ```
 macro_rules! record {
     (
         $(#[doc = $about:literal])+
-        $vis:vis struct $name:ident($schema:literal, $what:literal $(, $rule:expr)?)
-        $([ $verb:ident: $verb_kind:ty $(as $verb_key:literal)? = $verb_about:expr ])?
-        {
-            $( $field:ident $(($required:ident))? $(: $kind:ty $(as $key:literal)? = $key_about:expr)?, )*
+        $vis:vis struct $name:ident($schema:literal, $what:literal $(, $rule:expr)?) {
+            $( $field:ident $(($required:ident))?: $kind:ty $(as $key:literal)? = $key_about:expr, )+
         }
     ) => {
         $(#[doc = $about])+
@@ -162,45 +156,32 @@ macro_rules! record {
             /// All of it.
             #[allow(dead_code, reason = "not every record is pointed at as a whole")]
             pub(crate) node: &'n $crate::yaml::Node,
-            $( pub(crate) $verb: $crate::grammar::record::At<'n, $verb_kind>, )?
-            $( $( pub(crate) $field: $crate::grammar::record::At<'n, $kind>, )? )*
+            $( pub(crate) $field: $crate::grammar::record::At<'n, $kind>, )+
         }
 
         impl<'n> $crate::grammar::record::Kind<'n> for $name<'n> {
             const SHAPE: $crate::grammar::Shape = $crate::grammar::Shape::Record($name::record);
             type Value = Self;
 
-            #[allow(unused_variables, reason = "a record may have no fields")]
             fn read(node: &'n $crate::yaml::Node, reader: &$crate::reader::Reader<'_>) -> Option<Self> {
-                #[allow(unused_imports, reason = "the same")]
                 use $crate::grammar::record::{At, declared};
-                Some($name {
-                    node,
-                    $( $verb: At::read(node, declared!(key $verb $($verb_key)?), reader), )?
-                    $( $( $field: At::<$kind>::read(node, declared!(key $field $($key)?), reader), )? )*
-                })
+                Some($name { node, $( $field: At::read(node, declared!(name $field $($key)?), reader), )+ })
             }
         }
 
         impl<'n> $name<'n> {
             /// Its description.
             $vis fn record() -> &'static $crate::grammar::Record {
-                #[allow(unused_imports, reason = "the same")]
                 use $crate::grammar::record::{Kind, declared, unindented};
                 const {
                     &$crate::grammar::Record {
                         what: $what,
                         schema: $schema,
                         about: unindented(concat!($($about),+)),
-                        verbs: &[ $(
-                            declared!(described $verb: $(as $verb_key)? <$verb_kind as Kind<'n>>::SHAPE, $verb_about),
-                        )? ],
-                        keys: &[ $(
-                            declared!(
-                                described $field $(($required))?
-                                $(: $(as $key)? <$kind as Kind<'n>>::SHAPE, $key_about)?
-                            ),
-                        )* ],
+                        verbs: &[],
+                        keys: &[ $( declared!(
+                            key (declared!(name $field $($key)?)) $(: ($required))?, <$kind as Kind<'n>>::SHAPE, $key_about
+                        ), )+ ],
                         rule: declared!(rule $($rule)?),
                     }
                 }
@@ -221,9 +202,9 @@ macro_rules! record {
             schema: $schema,
             about: $crate::grammar::record::unindented(concat!($($about),+)),
             verbs: &[ $($( $crate::grammar::key($verb, $verb_shape, $verb_about), )+)? ],
-            keys: &[ $(
-                $crate::grammar::record::declared!(entry $key $(($required))? $(: $shape, $key_about)?),
-            )* ],
+            keys: &[ $( $crate::grammar::record::declared!(
+                key $key $(: ($required))? $(, $shape, $key_about)?
+            ), )* ],
             rule: $crate::grammar::record::declared!(rule $($rule)?),
         };
     };

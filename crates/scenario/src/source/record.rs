@@ -50,6 +50,9 @@ impl Field for Vec<Value> {
 
 /// A part that is a mapping of its own.
 pub(crate) trait Record {
+    /// The keys that have fields.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests hold them against the language"))]
+    const KEYS: &[&str];
     fn to_map(&self) -> Map;
     fn comment(&self) -> &str;
 }
@@ -111,6 +114,8 @@ macro_rules! record {
         }
 
         impl $crate::source::record::Record for $name {
+            const KEYS: &[&str] = &[$($key),*];
+
             fn to_map(&self) -> $crate::source::Map {
                 use $crate::source::record::Field;
                 let mut entries: Vec<$crate::source::Entry> = Vec::new();

@@ -174,6 +174,8 @@ macro_rules! steps {
 steps!(Request, Choose, Think);
 
 impl Record for Step {
+    const KEYS: &[&str] = &[];
+
     fn to_map(&self) -> Map {
         match self {
             Step::Request(step) => {
