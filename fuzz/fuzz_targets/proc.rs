@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 mod proc;
 
 #[allow(dead_code)]
-#[path = "../../crates/drive/src/run_queue.rs"]
+#[path = "../../crates/drive/src/observation/run_queue.rs"]
 mod run_queue;
 
 fuzz_target!(|text: &str| {

@@ -5,11 +5,12 @@
 //! a library offers elsewhere) does the reads and writes itself, so the loop does not know the difference.
 
 pub(crate) mod address;
+pub(crate) mod connection_limit;
 pub(crate) mod greeted;
 pub(crate) mod machine;
 pub(crate) mod prefetch;
-pub(crate) mod room;
 pub(crate) mod stream_failure;
+pub(crate) mod tls_settings;
 
 #[cfg(target_os = "linux")]
 pub(crate) mod epoll;

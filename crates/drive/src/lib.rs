@@ -4,7 +4,20 @@
 //! touches: its share of the schedule of arrivals, its sessions, connections, random numbers and histograms. Once a
 //! second it hands a [`ThreadInterval`] over, which [`Drive::intervals`] receives.
 //!
-//! A request is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
+//! # Folders
+//!
+//! - `engine`: the loop of a thread (`thread`), and a request's way through it (`exchange`, `connection`, `judging`).
+//! - `session`: what a user does (the interpreter, `arrivals`, `program`), holds (`jar`) and is answered (`answer`).
+//! - `protocols`: the seam (`transport`), what carries bytes (`codec`), and each protocol (`http1`, `redis`).
+//! - `io`: sockets over each back end, addresses, and what is spoken on a socket first (`greeted`).
+//! - `observation`: what is seen of requests (`record`, `step_log`, `trace`) and of the driver itself (`absence`).
+//!
+//! Folders import one way: `engine` imports all others, `protocols` `session` and `io`, `observation` `session`, `session`
+//! `io`, and `io` none. `clock` and `error` are for all of them.
+//!
+//! # A request's way
+//!
+//! It is born in the schedule (`arrivals`), walks through `session` and `exchange` to its `connection`, over
 //! the `io` back end out and back, is read by the `codec` of its protocol (`http1`, `redis`), looked at in `answer` and
 //! `judging`, and leaves its mark in `record`. The loop around it is `thread`. Over HTTP/2 (`http2`) a stream is what a
 //! connection is otherwise, and so is a place for a call where requests are remote calls (`rpc`).
@@ -62,12 +75,15 @@
 //! # What holds
 //!
 //! - **One loop.** It asks a `transport`: write a request of the plan, send it, be told what came of it. HTTP/1.1 and
-//!   the stores' protocols are each a `codec` over one transport of bytes; where several servers share keys, `spread`
+//!   the stores' protocols are each a `codec` over one transport of bytes; where several servers share keys, `sharding`
 //!   carries what a codec renders to the one that has the key, and follows a Redis Cluster. HTTP/2 and remote calls,
 //!   of which many share a socket, are transports of their own, and so is HTTP/1.1 whose connections become WebSockets
 //!   (`http1::messages`) or event streams (`http1::streams`). The seam names what these need without naming them: a
 //!   connection that is *bound* to its session, an answer that is *offered* and accepted or declined, a request that
-//!   is over once *sent*. `protocol` is the list; a protocol's file knows no other protocol. Modules import one way.
+//!   is over once *sent*. What each protocol says is `transport::Transport`; what one may say beside it has a trait of
+//!   its own. `protocols` is the list; a protocol's file knows no other protocol.
+//! - **A session's requests may come from code** (`program`): a plan's operation hands over to it. Those requests go as all
+//!   others do; one over HTTP/2 may leave its stream open, and messages go either way over it.
 //! - **Once warm, no request and no call allocates**, but over HTTP/2, where the `h2` library takes 2 allocations for
 //!   a request in which nothing varies and 8 where path, a header and the body do. Reading an encoded body costs what
 //!   its decoder needs, where a step looks at it. `tests/allocations.rs` counts over every I/O back end.
@@ -90,10 +106,10 @@
 //!   request is written.
 //! - **A large file is never in memory as a whole** (`upload`): a codec writes the head and hands over what follows;
 //!   the transport reads a piece when the back end says that all before it was taken.
-//! - **Several targets are a transport for each over one back end** (`several`): connections and queues are each
+//! - **Several targets are a transport for each over one back end** (`targets`): connections and queues are each
 //!   target's own, one wait is for all; of one target nothing of it is there.
 //! - **A proxy's tunnel is a conversation before TLS** (`proxy`), as a database's greeting is (`greeted`).
-//! - **A session that is told of step by step is the loop's own** (`told`): the same transports, probes and checks,
+//! - **A session that is logged step by step is the loop's own** (`step_log`): the same transports, probes and checks,
 //!   with a look at an empty place where nobody wants to be told.
 //! - **What is held is bounded**: what an HTTP/2 server sends unread (`http2`), and who waits (`waiting`).
 //! - **An interval lies within one phase, and the measured window or outside it**: threads cut them at whole seconds and
@@ -114,12 +130,13 @@ mod testing;
 
 use std::time::{Instant, SystemTime};
 
-pub use engine::drive::{Drive, Stopper, run_once, run_told, start};
+pub use engine::drive::{Drive, Stopper, run_logged, run_once, start};
 pub use engine::ledger::forms;
 pub use error::{DriveError, ONCE_THREAD, OnceError};
 pub use io::address::Address;
+pub use io::tls_settings::{Tls, TlsError};
 pub use io::{IoChoice, Timestamps};
-pub use observation::told::{ToldStep, text_of};
+pub use observation::step_log::{LoggedStep, text_of};
 pub use observation::trace::{TRACED_BYTES, Tracing};
 pub use protocols::Protocol;
 pub use protocols::aerospike::Aerospike;
@@ -130,12 +147,11 @@ pub use protocols::postgres::Postgres;
 pub use protocols::proxy::{Proxy, Tunnel};
 pub use protocols::redis::Redis;
 pub use protocols::rpc::Rpc;
-pub use protocols::spread::{Server, Sharding, Spread};
+pub use protocols::sharding::{Server, Sharding, Shards};
 pub use protocols::target::{Stream, Target};
-pub use protocols::tls::{Tls, TlsError};
-pub use session::findings::{Checked, Extracted, TOLD_BYTES};
+pub use session::findings::{Checked, Extracted, LOGGED_BYTES};
 pub use session::program::{AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs, Verdict};
-pub use tidemark_record::{Bound, DriveEnd, NotFound, PhaseTimes, Raised, RequestParts, ToldAnswer, Traced};
+pub use tidemark_record::{Bound, DriveEnd, NotFound, PhaseTimes, Raised, RequestParts, LoggedAnswer, Traced};
 // Named in the prose above.
 #[cfg(doc)]
 use {tidemark_record::ThreadInterval, tidemark_scenario::Plan};

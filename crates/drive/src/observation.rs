@@ -7,6 +7,6 @@ pub(crate) mod record;
 pub(crate) mod run_queue;
 pub(crate) mod secret_variables;
 pub(crate) mod slowest;
-pub(crate) mod told;
+pub(crate) mod step_log;
 pub(crate) mod trace;
 pub(crate) mod witness;

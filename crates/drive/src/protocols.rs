@@ -11,11 +11,10 @@ pub(crate) mod postgres;
 pub(crate) mod proxy;
 pub(crate) mod redis;
 pub(crate) mod rpc;
-pub(crate) mod several;
-pub(crate) mod spread;
+pub(crate) mod sharding;
 pub(crate) mod store_status;
 pub(crate) mod target;
-pub(crate) mod tls;
+pub(crate) mod targets;
 pub(crate) mod tls_request;
 pub(crate) mod transport;
 pub(crate) mod upload;
@@ -35,7 +34,7 @@ use crate::protocols::memcached::Memcached;
 use crate::protocols::postgres::Postgres;
 use crate::protocols::redis::Redis;
 use crate::protocols::rpc::Rpc;
-use crate::protocols::spread::Spread;
+use crate::protocols::sharding::Shards;
 use crate::protocols::tls_request::TlsRequest;
 use crate::protocols::transport::{Client, Setup, Transport};
 
@@ -93,10 +92,10 @@ macro_rules! protocols {
             }
 
             /// The servers that share the requests, where there are several.
-            pub fn spread(&self) -> Option<&Spread> {
+            pub fn shards(&self) -> Option<&Shards> {
                 match self {
-                    Protocol::Http1 => Http1.spread(),
-                    $(Protocol::$name(server) => server.spread(),)*
+                    Protocol::Http1 => Http1.shards(),
+                    $(Protocol::$name(server) => server.shards(),)*
                 }
             }
 

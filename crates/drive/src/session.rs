@@ -31,6 +31,7 @@ use crate::session::held_rows::HeldRows;
 use crate::session::held_values::HeldValues;
 use crate::session::jar::Jar;
 use crate::session::program::Outgoing;
+use crate::session::times::Connecting;
 
 /// Most operations without a request or a pause that a session does in one turn; then others have theirs. It
 /// bounds how long a scenario's endless loop keeps a thread from its connections.

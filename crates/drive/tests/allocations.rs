@@ -14,7 +14,7 @@ use support::websocket::{converse, listen, receive};
 use support::{Server, answer, extract, frames, get, http, options, phase, plan, post, records};
 use tidemark_drive::{
     Aerospike, Cassandra, DriveOptions, Http2, IoChoice, Memcached, Postgres, Protocol, Redis, Sharding,
-    Spread, start,
+    Shards, start,
 };
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{
@@ -208,9 +208,9 @@ fn speaking_redis(address: SocketAddr) -> DriveOptions {
 fn sharing_keys(servers: [SocketAddr; 2]) -> DriveOptions {
     let mut options = options(servers[0], 1);
     let servers = servers.map(|address| tidemark_drive::Server { name: address.to_string(), address });
-    let spread = Spread::new(servers.into(), Sharding::Slots);
+    let shards = Shards::new(servers.into(), Sharding::Slots);
     let mut redis = Redis::default();
-    redis.spread = Some(spread);
+    redis.shards = Some(shards);
     options.targets[0].protocol = Protocol::Redis(redis);
     options
 }

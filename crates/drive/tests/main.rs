@@ -19,7 +19,7 @@ mod redirects;
 mod rpc;
 mod server_log;
 mod sessions;
-mod spread;
+mod sharding;
 mod support;
 mod targets;
 mod timestamps;

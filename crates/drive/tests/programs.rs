@@ -394,7 +394,7 @@ fn messages_go_either_way_over_one_stream_until_its_end_with_trailers() {
     assert_eq!((truth.requests, truth.connections), (20, sum.connects()), "a stream for each session");
 }
 
-/// A stream that breaks, or is no more, fails what goes over it; one that is left open is cancelled with its session.
+/// A stream that breaks, or is no more, fails what goes over it; one that is left open makes room for another request.
 #[test]
 fn a_message_without_a_stream_fails() {
     struct Leaving(Arc<Mutex<Vec<Outcome>>>, u32);
@@ -408,6 +408,7 @@ fn a_message_without_a_stream_fails() {
             match self.1 {
                 1 => Next::Request(ProgramRequest { stays_open: true, body: Some("a".into()), ..open }),
                 2 => Next::Message(message(0, "b")),
+                3 => Next::Request(request(0, "GET", "/")),
                 _ => Next::End,
             }
         }
@@ -418,17 +419,20 @@ fn a_message_without_a_stream_fails() {
             self.0.lock().unwrap().push(outcome);
         }
     }
-    let faults = vec![Http2Misbehaviour::Reset, Http2Misbehaviour::None];
-    let server = Http2Server::start(Http2Behaviour { faults, ..Http2Behaviour::default() }).unwrap();
+    let mut faults = vec![Http2Misbehaviour::None; 4];
+    faults[0] = Http2Misbehaviour::Reset;
+    let server =
+        Http2Server::start(Http2Behaviour { faults, most_streams: Some(1), ..Http2Behaviour::default() })
+            .unwrap();
     let failures = Arc::new(Mutex::new(Vec::new()));
     let noted = failures.clone();
     let programs = Programs::new(move |_| Box::new(Leaving(noted.clone(), 0)));
     let mut plan = of_program(&["all"], 2);
     (plan.load.model, plan.load.phases[0].from, plan.load.phases[0].to) = (LoadModel::Closed, 1.0, 1.0);
     let sum = finish(begin(plan, DriveOptions { programs: Some(programs), ..over_http_2(&server) }));
-    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (2, 4), "{:?}", sum.examples());
+    assert_eq!((sum.outcome(Outcome::Ok), sum.ended()), (4, 6), "{:?}", sum.examples());
     assert_eq!(*failures.lock().unwrap(), [Outcome::Reset; 2]);
-    assert_eq!(server.stop().unwrap().requests, 2);
+    assert_eq!(server.stop().unwrap().requests, 4);
     let server = Server::plain(Duration::ZERO);
     let open = ProgramRequest { stays_open: true, ..request(0, "POST", "/") };
     let (sum, failures) = ask(of_program(&["all"], 1), options(server.address, 1), vec![open], Verdict::Good);

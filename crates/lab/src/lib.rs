@@ -100,7 +100,7 @@ pub use limit::{LimitOptions, LimitOutcome, Member, TrialStart, limit};
 pub use pin::{Pins, available_cores, cores_text};
 pub use progress::Progress;
 pub use run_options::{Listed, RunOptions};
-pub use tidemark_drive::{IoChoice, TOLD_BYTES, Timestamps, ToldAnswer, ToldStep, text_of};
+pub use tidemark_drive::{IoChoice, LOGGED_BYTES, LoggedAnswer, LoggedStep, Timestamps, text_of};
 pub use trace::TraceOptions;
 
 /// Exit status: every objective was met.

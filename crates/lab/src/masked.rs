@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use percent_encoding::percent_decode_str;
-use tidemark_drive::{ToldAnswer, text_of};
+use tidemark_drive::{LoggedAnswer, text_of};
 use tidemark_scenario::Secrets;
 use tidemark_scenario::secrets::{MASK, Origin, is_secret};
 use tidemark_wire::http1::cookie;
@@ -103,7 +103,7 @@ impl Learned {
 }
 
 /// The cookies that an answer sets.
-pub fn cookies_set(answer: &ToldAnswer) -> Vec<Named> {
+pub fn cookies_set(answer: &LoggedAnswer) -> Vec<Named> {
     let set = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
     let cookies = set.filter_map(|(_, value)| cookie::parse(value.as_bytes()));
     cookies.flat_map(|cookie| named(&lossy(cookie.name), &lossy(cookie.value))).collect()
@@ -154,8 +154,8 @@ mod tests {
         (name.to_owned(), value.to_owned())
     }
 
-    fn answer(headers: &[(&str, &str)]) -> ToldAnswer {
-        ToldAnswer {
+    fn answer(headers: &[(&str, &str)]) -> LoggedAnswer {
+        LoggedAnswer {
             status: 200,
             status_words: String::new(),
             is_unfollowed: false,

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::{
-    Address, Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis, Server, Sharding, Spread, Stream,
+    Address, Aerospike, Cassandra, Memcached, Postgres, Protocol, Redis, Server, Sharding, Shards, Stream,
     Target, Tls,
 };
 use tidemark_scenario::plan::{HttpVersion, Resolve, System, TlsSettings};
@@ -54,10 +54,10 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
     let wrong = |reason: String| wrong(text, &reason);
     let url = SystemUrl::read(text).map_err(wrong)?;
     let mut of_servers = Others::new();
-    let mut spread = |sharding, own_port| {
-        let (spread, others) = spread(&url, sharding, own_port, system)?;
+    let mut shards = |sharding, own_port| {
+        let (shards, others) = shards(&url, sharding, own_port, system)?;
         of_servers = others;
-        Ok(spread)
+        Ok(shards)
     };
     let (protocol, own_port, authority, base_path) = match url.spoken.clone() {
         Spoken::Http { base_path } => {
@@ -67,8 +67,8 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
         Spoken::Redis { speaks_3, login, database, sharding } => {
             let login = login.as_ref().map(|(user, password)| (user.as_str(), password.as_str()));
             let mut redis = Redis::new(speaks_3, login, database);
-            redis.spread =
-                sharding.map(|sharding| spread(sharding, REDIS_PORT)).transpose().map_err(wrong)?;
+            redis.shards =
+                sharding.map(|sharding| shards(sharding, REDIS_PORT)).transpose().map_err(wrong)?;
             (Protocol::Redis(redis), REDIS_PORT, url.host.clone(), String::new())
         }
         Spoken::Postgres { user, password, database, mode, .. } => {
@@ -85,8 +85,8 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
             (Protocol::Aerospike(aerospike), AEROSPIKE_PORT, url.host.clone(), String::new())
         }
         Spoken::Memcached { sharding } => {
-            let spread = sharding.map(|sharding| spread(sharding, MEMCACHED_PORT)).transpose();
-            let memcached = Memcached { spread: spread.map_err(wrong)? };
+            let shards = sharding.map(|sharding| shards(sharding, MEMCACHED_PORT)).transpose();
+            let memcached = Memcached { shards: shards.map_err(wrong)? };
             (Protocol::Memcached(memcached), MEMCACHED_PORT, url.host.clone(), String::new())
         }
     };
@@ -122,12 +122,12 @@ fn is_address(host: &str) -> bool {
 }
 
 /// The servers of a URL, each at its first address, and what other addresses they have.
-fn spread(
+fn shards(
     url: &SystemUrl,
     sharding: Sharding,
     own_port: u16,
     system: &System,
-) -> Result<(Spread, Others), String> {
+) -> Result<(Shards, Others), String> {
     if system.connect_to.is_some() {
         return Err("`connect to` is for one server; here are several".into());
     }
@@ -141,7 +141,7 @@ fn spread(
         servers.push(Server { name: format!("{host}:{port}"), address });
         others.push(addresses.map(Address::from).collect());
     }
-    Ok((Spread::new(servers, sharding), others))
+    Ok((Shards::new(servers, sharding), others))
 }
 
 fn addresses(host: &str, port: u16, system: &System) -> Result<Vec<Address>, String> {
@@ -369,14 +369,14 @@ pub fn knock(
     version: HttpVersion,
     within: Duration,
 ) -> io::Result<io::Result<()>> {
-    let Some(spread) = target.protocol.spread().cloned() else {
+    let Some(shards) = target.protocol.shards().cloned() else {
         let (address, mut stream) = Greeting::begin_at_any(&target.address, others.first(), within)?;
         target.address = address;
         return Ok(target.greet(version, &mut stream));
     };
-    let is_cluster = spread.sharding == Sharding::Cluster;
+    let is_cluster = shards.sharding == Sharding::Cluster;
     let mut last = Err(io::Error::other("it names no server"));
-    for (index, server) in spread.servers.iter().enumerate() {
+    for (index, server) in shards.servers.iter().enumerate() {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", server.name));
         let reached = Greeting::begin_at_any(&server.address.into(), others.get(index), within);
         let mut one = target.clone();
@@ -410,12 +410,12 @@ pub fn knock(
 
 /// The servers that share a target's keys, where there are several.
 fn servers_of(target: &mut Target) -> Option<&mut Vec<Server>> {
-    let spread = match &mut target.protocol {
-        Protocol::Redis(redis) => redis.spread.as_mut(),
-        Protocol::Memcached(memcached) => memcached.spread.as_mut(),
+    let shards = match &mut target.protocol {
+        Protocol::Redis(redis) => redis.shards.as_mut(),
+        Protocol::Memcached(memcached) => memcached.shards.as_mut(),
         _ => None,
     };
-    spread.map(|spread| &mut spread.servers)
+    shards.map(|shards| &mut shards.servers)
 }
 
 /// Each server of a target that holds data, as a target of its own: of a cluster those that have slots now.
@@ -424,26 +424,26 @@ fn servers_of(target: &mut Target) -> Option<&mut Vec<Server>> {
 /// No server of a cluster says which they are.
 pub fn each_server(target: &Target, within: Duration) -> io::Result<Vec<Target>> {
     let mut target = target.clone();
-    let Some(spread) = target.protocol.spread() else { return Ok(vec![target]) };
-    if spread.sharding == Sharding::Cluster {
+    let Some(shards) = target.protocol.shards() else { return Ok(vec![target]) };
+    if shards.sharding == Sharding::Cluster {
         knock(&mut target, &Others::new(), HttpVersion::One, within)??;
     }
-    let Some(spread) = target.protocol.spread().cloned() else { return Ok(vec![target]) };
-    let holding = match spread.sharding {
+    let Some(shards) = target.protocol.shards().cloned() else { return Ok(vec![target]) };
+    let holding = match shards.sharding {
         Sharding::Cluster => {
-            spread.parts.iter().map(|(.., server)| usize::from(*server) + 1).max().unwrap_or(0)
+            shards.parts.iter().map(|(.., server)| usize::from(*server) + 1).max().unwrap_or(0)
         }
-        Sharding::Consistent | Sharding::Slots => spread.servers.len(),
+        Sharding::Consistent | Sharding::Slots => shards.servers.len(),
     };
     let one = |server: &Server| {
         let mut one = target.clone();
         one.address = server.address.into();
         if let Protocol::Redis(redis) = &mut one.protocol {
-            redis.spread = None;
+            redis.shards = None;
         }
         one
     };
-    Ok(spread.servers[..holding].iter().map(one).collect())
+    Ok(shards.servers[..holding].iter().map(one).collect())
 }
 
 /// Speaks with a server that speaks no HTTP; each wait for it has an end.
@@ -640,8 +640,8 @@ mod tests {
             let open: Vec<SocketAddr> = others.iter().map(|_| redis()).collect();
             others.iter_mut().zip(&open).for_each(|(of, open)| *of = vec![closed().into(), (*open).into()]);
             knock(&mut target, &others, HttpVersion::One, patience).unwrap().unwrap();
-            let found = match target.protocol.spread() {
-                Some(spread) => spread.servers.iter().map(|server| Address::from(server.address)).collect(),
+            let found = match target.protocol.shards() {
+                Some(shards) => shards.servers.iter().map(|server| Address::from(server.address)).collect(),
                 None => vec![target.address],
             };
             assert_eq!(found, open.iter().map(|open| Address::from(*open)).collect::<Vec<_>>(), "{url}");

@@ -20,7 +20,7 @@ pub struct Traced {
     /// The redirects that were followed before that: status and location of each.
     pub hops: Vec<(u16, String)>,
     /// The answer, if it is there.
-    pub answer: Option<ToldAnswer>,
+    pub answer: Option<LoggedAnswer>,
     /// How it ended.
     pub outcome: Outcome,
     /// Why it failed, if it did.
@@ -35,7 +35,7 @@ pub struct Traced {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToldAnswer {
+pub struct LoggedAnswer {
     /// The status, or what stands for it; 0 where there is none.
     pub status: u16,
     /// The same in words.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use tidemark_lab::masked::{Learned, Named, cookies_set, head_end};
-use tidemark_lab::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, TOLD_BYTES, ToldAnswer, ToldStep, text_of};
+use tidemark_lab::{EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, LOGGED_BYTES, LoggedAnswer, LoggedStep, text_of};
 use tidemark_report::text::steers;
 use tidemark_report::units::count;
 use tidemark_scenario::Plan;
@@ -45,7 +45,7 @@ pub fn once(plan: Plan, arguments: &RunArguments) -> Result<u8, Failure> {
     let mut unwritten = None;
     let kind = arguments.once.as_deref().filter(|kind| !kind.is_empty());
     let display = RefCell::new(Some(Display::new(arguments.display_options(), &plan.name)?));
-    let mut show = |kind: &str, step: ToldStep| {
+    let mut show = |kind: &str, step: LoggedStep| {
         // what is shown in place has to go first
         drop(display.take());
         if unwritten.is_none() {
@@ -113,7 +113,7 @@ struct Told {
 
 impl Told {
     /// A step in words.
-    fn step(&mut self, kind: &str, step: &ToldStep) -> String {
+    fn step(&mut self, kind: &str, step: &LoggedStep) -> String {
         self.learn(step);
         let mut out = String::new();
         if self.kind != kind {
@@ -152,7 +152,7 @@ impl Told {
     }
 
     /// Values that turn up under the name of a secret are one wherever they turn up later.
-    fn learn(&mut self, step: &ToldStep) {
+    fn learn(&mut self, step: &LoggedStep) {
         let of = |name: &String, value: &String| (name.clone(), value.clone());
         let variables = step.variables.iter().filter_map(|(name, value)| {
             value.as_ref().filter(|value| is_secret(name, value)).map(|value| of(name, value))
@@ -168,7 +168,7 @@ impl Told {
     }
 
     /// All that is known of a step beside its one line.
-    fn details(&self, step: &ToldStep) -> String {
+    fn details(&self, step: &LoggedStep) -> String {
         let mut out = String::new();
         for (status, location) in &step.hops {
             out += &self.line("redirected", &self.masked_text(&format!("by status {status} to {location}")));
@@ -241,7 +241,7 @@ impl Told {
         self.masked_text(&shown).lines().for_each(|line| *out += &self.line(mark, line));
         if is_cut {
             *out += &self.line(mark, &format!("({} bytes of binary data)", of - head.len()));
-        } else if of > TOLD_BYTES {
+        } else if of > LOGGED_BYTES {
             *out += &self.line(mark, &format!("… {} more bytes", of - bytes.len()));
         }
     }
@@ -277,7 +277,7 @@ fn clean_lines(text: &str) -> String {
 }
 
 /// What came of a step, without a judgement.
-fn came(step: &ToldStep) -> String {
+fn came(step: &LoggedStep) -> String {
     let said = match &step.answer {
         Some(answer) => answer.status_words.clone(),
         None if step.failure.is_none() => return "sent".to_owned(),
@@ -295,7 +295,7 @@ fn came(step: &ToldStep) -> String {
 }
 
 /// What a person should know of an answer that counts as good.
-fn hints(answer: &ToldAnswer, is_good: bool) -> Vec<String> {
+fn hints(answer: &LoggedAnswer, is_good: bool) -> Vec<String> {
     let header = |wanted: &str| {
         let found = answer.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_str())
@@ -316,7 +316,7 @@ fn hints(answer: &ToldAnswer, is_good: bool) -> Vec<String> {
 }
 
 /// How the body was encoded on its way; none where it came as it is, or could not be read.
-fn decoded_from(answer: &ToldAnswer) -> Option<String> {
+fn decoded_from(answer: &LoggedAnswer) -> Option<String> {
     if !answer.is_decoded || answer.unreadable.is_some() || answer.received_bytes == 0 {
         return None;
     }

@@ -21,14 +21,15 @@ use crate::engine::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::engine::timers::Timers;
 use crate::engine::waiting::{most_slots, most_waiting};
 use crate::error::{DriveError, ONCE_THREAD, OnceError};
+use crate::io::connection_limit::Bound;
 use crate::io::machine;
 use crate::io::{Io, IoChoice, Poller, Timestamps, Waker};
 use crate::observation::record::{Exchange, Recorder, emptied};
 use crate::observation::secret_variables::SecretVariables;
-use crate::observation::told::{Teller, ToldStep};
+use crate::observation::step_log::{LoggedStep, StepLogger};
 use crate::observation::trace::Tracer;
 use crate::observation::witness::Witness;
-use crate::protocols::several::Place;
+use crate::protocols::targets::Place;
 use crate::protocols::transport::Transport;
 
 use crate::session::Weights;
@@ -351,17 +352,17 @@ pub fn run_once(
 ///
 /// # Errors
 /// The first request that failed.
-pub fn run_told(
+pub fn run_logged(
     plan: &Plan,
     kind: &SessionKind,
     shared: &Shared,
     options: &DriveOptions,
     number: u16,
-    steps: Sender<ToldStep>,
+    steps: Sender<LoggedStep>,
     begun: impl FnOnce(Stopper),
 ) -> Result<Part, OnceError> {
-    let teller = Some(Teller::new(steps, &plan.labels));
-    one_session(plan, kind, shared, options, (number % ONCE_THREAD, teller), begun)
+    let logger = Some(StepLogger::new(steps, &plan.labels));
+    one_session(plan, kind, shared, options, (number % ONCE_THREAD, logger), begun)
 }
 
 fn one_session(
@@ -369,7 +370,7 @@ fn one_session(
     kind: &SessionKind,
     shared: &Shared,
     options: &DriveOptions,
-    (number, teller): (u16, Option<Teller>),
+    (number, logger): (u16, Option<StepLogger>),
     begun: impl FnOnce(Stopper),
 ) -> Result<Part, OnceError> {
     let plans = plans(plan, &options.targets);
@@ -380,7 +381,7 @@ fn one_session(
     let io = dialer(&places, 1).and_then(|dialer| poller.into_io(dialer, sockets, false));
     let io = io.map_err(no_poller(options.io))?;
     let tracer = options.trace.as_ref().map(|tracing| Tracer::new(tracing, plan, (number.into(), 1)));
-    let witness = Witness::of(teller, tracer);
+    let witness = Witness::of(logger, tracer);
     let mut thread = Thread { witness, ..once(plan, kind, shared, options, &places, number, io)? };
     if thread.witness.is_some() {
         keep_written(&mut *thread.transport);

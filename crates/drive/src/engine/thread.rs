@@ -333,8 +333,8 @@ impl Thread<'_> {
     /// A single session is done when it is over, or something failed; one that is told goes on as under a load.
     fn is_done(&self) -> bool {
         let over = self.schedule.is_over() && self.flow.free.len() == self.flow.sessions.len();
-        let is_told = self.witness.as_ref().is_some_and(|witness| witness.tells());
-        over || (!is_told && self.recorder.first_failure().is_some())
+        let is_logged = self.witness.as_ref().is_some_and(|witness| witness.logs());
+        over || (!is_logged && self.recorder.first_failure().is_some())
     }
 
     fn turn(&mut self, now_ns: u64, drain_end_ns: u64) -> std::io::Result<()> {

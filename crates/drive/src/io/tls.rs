@@ -12,7 +12,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 
 use super::{Event, Io};
-use crate::protocols::tls::{ALPN_2, Tls, Ways, explain};
+use crate::io::tls_settings::{ALPN_2, Tls, Ways, explain};
 
 /// Buffers larger than this are given back to the system when their connection closes.
 const OUTPUT_KEPT_BYTES: usize = 64 << 10;

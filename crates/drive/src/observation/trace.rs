@@ -5,12 +5,12 @@
 
 use std::sync::mpsc::SyncSender;
 
-use tidemark_record::{Outcome, ToldAnswer, Traced};
+use tidemark_record::{Outcome, LoggedAnswer, Traced};
 use tidemark_scenario::Plan;
 
 use crate::observation::parts::parts;
 use crate::observation::secret_variables::SecretVariables;
-use crate::observation::told::{start, told_answer};
+use crate::observation::step_log::{logged_answer, start};
 use crate::session::answer::{Answer, Flaw, Probe, Variables};
 use crate::session::times::Connecting;
 use crate::session::times::Times;
@@ -75,7 +75,7 @@ struct UnderWay {
     sent_bytes: usize,
     secrets: Vec<(String, String)>,
     hops: Vec<(u16, String)>,
-    answer: Option<ToldAnswer>,
+    answer: Option<LoggedAnswer>,
     failure: Option<String>,
 }
 
@@ -148,7 +148,7 @@ impl Tracer {
     pub fn answered(&mut self, s: usize, answer: &dyn Answer, probe: &Probe, flaw: Option<Flaw>) {
         let is_wanted = |one: &&mut UnderWay| one.is_sent && (one.is_sampled || flaw.is_some());
         if let Some(one) = self.under_way.get_mut(s).filter(is_wanted) {
-            one.answer = Some(told_answer(answer, probe, TRACED_BYTES));
+            one.answer = Some(logged_answer(answer, probe, TRACED_BYTES));
         }
     }
 

@@ -4,32 +4,32 @@
 
 use tidemark_record::Outcome;
 
-use crate::observation::told::Teller;
+use crate::observation::step_log::StepLogger;
 use crate::observation::trace::{Ending, TraceCounts, Tracer};
 use crate::session::answer::{Answer, Flaw, Probe, Scratch, Variables};
 
 /// Sees the requests of one thread.
 #[derive(Debug)]
 pub(crate) struct Witness {
-    teller: Option<Teller>,
+    logger: Option<StepLogger>,
     tracer: Option<Tracer>,
 }
 
 impl Witness {
     /// Of these, if there is one.
-    pub fn of(teller: Option<Teller>, tracer: Option<Tracer>) -> Option<Box<Witness>> {
-        (teller.is_some() || tracer.is_some()).then(|| Box::new(Witness { teller, tracer }))
+    pub fn of(logger: Option<StepLogger>, tracer: Option<Tracer>) -> Option<Box<Witness>> {
+        (logger.is_some() || tracer.is_some()).then(|| Box::new(Witness { logger, tracer }))
     }
 
     /// Whether somebody is told of each step.
-    pub fn tells(&self) -> bool {
-        self.teller.is_some()
+    pub fn logs(&self) -> bool {
+        self.logger.is_some()
     }
 
     /// This is about to be sent for a session's request of this index.
     pub fn sent(&mut self, s: usize, request: u16, bytes: &[u8], variables: Variables<'_>) {
-        if let Some(teller) = &mut self.teller {
-            teller.sent(bytes);
+        if let Some(logger) = &mut self.logger {
+            logger.sent(bytes);
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.sent(s, request, bytes, variables);
@@ -38,8 +38,8 @@ impl Witness {
 
     /// The answer was a redirect, which is followed.
     pub fn redirected(&mut self, s: usize, status: u16, location: &[u8]) {
-        if let Some(teller) = &mut self.teller {
-            teller.redirected(status, location);
+        if let Some(logger) = &mut self.logger {
+            logger.redirected(status, location);
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.redirected(s, status, location);
@@ -48,8 +48,8 @@ impl Witness {
 
     /// A cookie that an answer sets is not sent back.
     pub fn cookie_not_kept(&mut self, name: &[u8], why: &'static str) {
-        if let Some(teller) = &mut self.teller {
-            teller.cookie_not_kept(name, why);
+        if let Some(logger) = &mut self.logger {
+            logger.cookie_not_kept(name, why);
         }
     }
 
@@ -62,8 +62,8 @@ impl Witness {
         variables: Variables<'_>,
         (flaw, scratch): (Option<Flaw>, &Scratch),
     ) {
-        if let Some(teller) = &mut self.teller {
-            teller.answered(answer, probe, variables, (flaw, scratch));
+        if let Some(logger) = &mut self.logger {
+            logger.answered(answer, probe, variables, (flaw, scratch));
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.answered(s, answer, probe, flaw);
@@ -72,13 +72,13 @@ impl Witness {
 
     /// Whether somebody wants to know why a session's request failed.
     pub fn wants_words(&self, s: usize) -> bool {
-        self.teller.is_some() || self.tracer.as_ref().is_some_and(|tracer| tracer.wants_words(s))
+        self.logger.is_some() || self.tracer.as_ref().is_some_and(|tracer| tracer.wants_words(s))
     }
 
     /// It failed.
     pub fn failed(&mut self, s: usize, failure: &str) {
-        if let Some(teller) = &mut self.teller {
-            teller.failed(failure);
+        if let Some(logger) = &mut self.logger {
+            logger.failed(failure);
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.failed(s, failure);
@@ -87,9 +87,9 @@ impl Witness {
 
     /// It is over.
     pub fn over(&mut self, s: usize, end: &Ending, variables: Variables<'_>) {
-        if let Some(teller) = &mut self.teller {
+        if let Some(logger) = &mut self.logger {
             let took_ns = end.times.sent_ns.map(|sent_ns| end.times.end_ns.saturating_sub(sent_ns));
-            teller.over(end.label, took_ns, end.outcome == Outcome::Unfinished, variables);
+            logger.over(end.label, took_ns, end.outcome == Outcome::Unfinished, variables);
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.over(s, end, variables);

@@ -11,7 +11,7 @@ use tidemark_wire::memcached::{
 
 use crate::io::Io;
 use crate::protocols::codec::{Closed, Codec, Decoded, byte_transport};
-use crate::protocols::spread::{Keyed, Spread, spread_transport};
+use crate::protocols::sharding::{Keyed, Shards, sharded_transport};
 use crate::protocols::store_status::{CONFLICT, NO_CONTENT, OK, SERVER_ERROR};
 use crate::protocols::transport::{Client, Setup, Transport};
 use crate::session::answer::{Answer, Wrote};
@@ -22,7 +22,7 @@ use crate::session::jar::Jar;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memcached {
     /// The servers that share the keys, where there are several.
-    pub spread: Option<Spread>,
+    pub shards: Option<Shards>,
 }
 
 impl Client for Memcached {
@@ -34,8 +34,8 @@ impl Client for Memcached {
         matches!(ask, Ask::Memcached(_))
     }
 
-    fn spread(&self) -> Option<&Spread> {
-        self.spread.as_ref()
+    fn shards(&self) -> Option<&Shards> {
+        self.shards.as_ref()
     }
 
     fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
@@ -77,8 +77,8 @@ impl Client for Memcached {
             _ => None,
         });
         let commands = commands.collect();
-        match &self.spread {
-            Some(spread) => spread_transport::<_, Replies>(io, &setup, spread, commands),
+        match &self.shards {
+            Some(shards) => sharded_transport::<_, Replies>(io, &setup, shards, commands),
             None => byte_transport::<_, Replies>(io, &setup, commands),
         }
     }

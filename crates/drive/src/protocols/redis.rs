@@ -16,7 +16,7 @@ use crate::error::DriveError;
 use crate::io::Io;
 use crate::io::greeted::{Conversation, GreetedIo, converse};
 use crate::protocols::codec::byte_transport;
-use crate::protocols::spread::{Keyed, Sharding, Spread, spread_transport};
+use crate::protocols::sharding::{Keyed, Sharding, Shards, sharded_transport};
 use crate::protocols::transport::{Client, Setup, Transport};
 use command::{Command, Replies};
 
@@ -35,7 +35,7 @@ pub struct Redis {
     /// Whether RESP3 is spoken.
     pub speaks_3: bool,
     /// The servers that share the keys, where there are several. Those of a cluster are asked for when it is greeted.
-    pub spread: Option<Spread>,
+    pub shards: Option<Shards>,
 }
 
 impl Redis {
@@ -83,8 +83,8 @@ impl Redis {
         setup: &Setup<'_>,
         commands: Vec<Command>,
     ) -> Box<dyn Transport> {
-        match &self.spread {
-            Some(spread) => spread_transport::<_, Replies>(io, setup, spread, commands),
+        match &self.shards {
+            Some(shards) => sharded_transport::<_, Replies>(io, setup, shards, commands),
             None => byte_transport::<_, Replies>(io, setup, commands),
         }
     }
@@ -104,12 +104,12 @@ impl Client for Redis {
         matches!(ask, Ask::Redis(_))
     }
 
-    fn spread(&self) -> Option<&Spread> {
-        self.spread.as_ref()
+    fn shards(&self) -> Option<&Shards> {
+        self.shards.as_ref()
     }
 
     fn refusal(&self, plan: &Plan) -> Option<DriveError> {
-        self.spread.as_ref()?;
+        self.shards.as_ref()?;
         plan.requests.iter().find_map(|request| match &request.ask {
             Ask::Redis(command) if command.needs_own_connection() => {
                 let name = command.words.first()?.as_literal()?;
@@ -124,11 +124,11 @@ impl Client for Redis {
         let mut words = self.greeting.clone();
         resp::write_command(&[b"PING"], &mut words);
         converse(Greeting::new(words, self.commands + 1), stream)?;
-        if let Some(spread) = self.spread.as_mut().filter(|spread| spread.sharding == Sharding::Cluster) {
+        if let Some(shards) = self.shards.as_mut().filter(|shards| shards.sharding == Sharding::Cluster) {
             let decoder = ReplyDecoder::new(ReplyLimits { body_bytes: MAP_BYTES });
             let mut asked = Greeting { decoder, ..Greeting::new(Replies::MAP.into(), 1) };
             converse(&mut asked, stream)?;
-            let own = spread.servers.first().map_or(Ipv4Addr::LOCALHOST.into(), |server| server.address.ip());
+            let own = shards.servers.first().map_or(Ipv4Addr::LOCALHOST.into(), |server| server.address.ip());
             // a server of both kinds may listen at one only: that at which this one was reached
             let look_up = |host: &str, port: u16| {
                 let found: Vec<SocketAddr> = (host, port).to_socket_addrs().ok()?.collect();
@@ -136,7 +136,7 @@ impl Client for Redis {
                 same.or(found.first()).copied()
             };
             let map = cluster::read_map(&asked.last, own, &look_up);
-            *spread = map.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+            *shards = map.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         }
         Ok(())
     }

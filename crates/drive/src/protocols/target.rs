@@ -8,12 +8,12 @@ use crate::io::Io;
 use crate::io::address::Address;
 use crate::io::greeted::GreetedIo;
 use crate::io::tls::TlsIo;
+use crate::io::tls_settings::{ALPN_2, Tls};
 use crate::protocols::Protocol;
 use crate::protocols::http1::Http1;
 use crate::protocols::http2::Http2;
 use crate::protocols::proxy::Proxy;
 use crate::protocols::rpc::{self, Rpc};
-use crate::protocols::tls::{ALPN_2, Tls};
 use crate::protocols::tls_request;
 use crate::protocols::transport::{Client, Origin, Setup, Transport};
 

@@ -13,7 +13,7 @@ use tidemark_scenario::{Context, Plan};
 use crate::error::DriveError;
 use crate::io::{Handshakes, Io};
 use crate::protocols::proxy::Proxy;
-use crate::protocols::spread::Spread;
+use crate::protocols::sharding::Shards;
 use crate::protocols::tls_request::TlsRequest;
 use crate::session::answer::Answer;
 use crate::session::failure::Failure;
@@ -153,7 +153,7 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-/// Carries the requests of one thread over connections that have numbers: to one target, or to [several](crate::protocols::several).
+/// Carries the requests of one thread over connections that have numbers: to one target, or to [several](crate::protocols::targets).
 ///
 /// This is what each protocol says. What one may say beside it has a trait of its own: [`Readings`], which may be left
 /// empty, [`Conversations`] and [`Copies`].
@@ -322,7 +322,7 @@ pub(crate) trait Client {
         None
     }
     /// The servers that share the requests, where there are several.
-    fn spread(&self) -> Option<&Spread> {
+    fn shards(&self) -> Option<&Shards> {
         None
     }
     /// Requests at once on a connection, as the plan wants it and the server takes them.

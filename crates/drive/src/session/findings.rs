@@ -4,7 +4,7 @@ use tidemark_scenario::Value;
 use tidemark_scenario::template::Encoding;
 
 /// Most bytes of a request, of a body and of a value that are told.
-pub const TOLD_BYTES: usize = 4 << 10;
+pub const LOGGED_BYTES: usize = 4 << 10;
 
 /// A value that was to be kept from an answer.
 #[derive(Debug, Clone)]
@@ -35,8 +35,8 @@ pub(crate) fn text(value: Value<'_>) -> Option<String> {
     }
     let mut text = Vec::new();
     Encoding::Raw.write_value(value, &mut text);
-    let mut told = String::from_utf8_lossy(&text[..text.len().min(TOLD_BYTES)]).into_owned();
-    if text.len() > TOLD_BYTES {
+    let mut told = String::from_utf8_lossy(&text[..text.len().min(LOGGED_BYTES)]).into_owned();
+    if text.len() > LOGGED_BYTES {
         told.push('…');
     }
     Some(told)

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
 
-use tidemark_drive::{DriveOptions, OnceError, Stopper, ToldStep};
+use tidemark_drive::{DriveOptions, LoggedStep, OnceError, Stopper};
 use tidemark_record::Counters;
 use tidemark_scenario::Plan;
 use tidemark_scenario::plan::ALL_SHOWN;
@@ -42,7 +42,7 @@ pub fn once(
     options: RunOptions,
     kind: Option<&str>,
     progress: &mut dyn FnMut(Progress),
-    tell: &mut dyn FnMut(&str, ToldStep),
+    tell: &mut dyn FnMut(&str, LoggedStep),
 ) -> Result<Once, LabError> {
     if let Some(kind) = kind.filter(|kind| plan.sessions.iter().all(|session| session.name != *kind)) {
         let names: Vec<&str> = plan.sessions.iter().map(|session| session.name.as_str()).collect();
@@ -69,7 +69,7 @@ impl Experiment {
         &self,
         kind: Option<&str>,
         progress: &Watcher<'_>,
-        tell: &mut dyn FnMut(&str, ToldStep),
+        tell: &mut dyn FnMut(&str, LoggedStep),
     ) -> Result<Once, LabError> {
         let mut record = self.record(progress)?;
         let prepared = self.prepare(&mut record, progress)?;
@@ -93,7 +93,7 @@ impl Experiment {
             let thread = std::thread::Builder::new().name("once".into()).spawn(move || {
                 // it is set only here
                 let begun = |stopper| drop(given.set(stopper));
-                tidemark_drive::run_told(&plan, &session, &shared, &options, number, sender, begun)
+                tidemark_drive::run_logged(&plan, &session, &shared, &options, number, sender, begun)
             });
             let thread = thread.map_err(driven)?;
             loop {

@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
-use tidemark_drive::{Address, Target, ToldAnswer, Traced};
+use tidemark_drive::{Address, LoggedAnswer, Target, Traced};
 use tidemark_scenario::Plan;
 use tidemark_scenario::secrets::MASK;
 use tidemark_wire::encoding;
@@ -155,7 +155,7 @@ fn request(sent: &Sent<'_>, traced: &Traced, place: Option<&Place>, learned: &Le
 }
 
 /// The answer; one that is not there has a status of 0, as browsers have it.
-fn response(answer: Option<&ToldAnswer>, learned: &Learned) -> Value {
+fn response(answer: Option<&LoggedAnswer>, learned: &Learned) -> Value {
     let Some(answer) = answer else {
         return json!({
             "status": 0, "statusText": "", "httpVersion": "", "cookies": [], "headers": [],
@@ -196,7 +196,7 @@ fn response(answer: Option<&ToldAnswer>, learned: &Learned) -> Value {
 }
 
 /// A body that nobody has looked at yet, once it is read; none where it is not encoded, not whole, or cannot be read.
-fn decoded(answer: &ToldAnswer, is_whole: bool) -> Option<Vec<u8>> {
+fn decoded(answer: &LoggedAnswer, is_whole: bool) -> Option<Vec<u8>> {
     if answer.is_decoded || !is_whole {
         return None;
     }
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use tidemark_verdict::test_plan::plan;
 
-    fn traced(sent: &[u8], answer: Option<ToldAnswer>) -> Traced {
+    fn traced(sent: &[u8], answer: Option<LoggedAnswer>) -> Traced {
         Traced {
             label: 0,
             target: 0,
@@ -286,8 +286,8 @@ mod tests {
         }
     }
 
-    fn answer(headers: &[(&str, &str)], body: &[u8], received_bytes: u64) -> ToldAnswer {
-        ToldAnswer {
+    fn answer(headers: &[(&str, &str)], body: &[u8], received_bytes: u64) -> LoggedAnswer {
+        LoggedAnswer {
             status: 500,
             status_words: "status 500".into(),
             is_unfollowed: false,
@@ -361,7 +361,7 @@ mod tests {
     fn bodies_are_decoded_where_they_are_whole_and_said_to_be_cut_where_they_are_not() {
         let hello = b"\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\x00\x06\x2c\x02\x15";
         let headers = [("content-encoding", "deflate")];
-        let content = |answer: ToldAnswer| {
+        let content = |answer: LoggedAnswer| {
             let entry = entry_of(&traced(b"GET / HTTP/1.1\r\n\r\n", Some(answer)), None);
             entry["response"]["content"].clone()
         };

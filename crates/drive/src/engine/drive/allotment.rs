@@ -14,11 +14,11 @@ use crate::engine::redirect::KnownOrigin;
 use crate::error::DriveError;
 use crate::io::Io;
 use crate::io::address::Dialer;
-use crate::io::room::Room;
+use crate::io::connection_limit::ConnectionLimit;
 use crate::protocols::Protocol;
-use crate::protocols::several::{Place, Several, plan_of};
-use crate::protocols::spread::Spread;
+use crate::protocols::sharding::Shards;
 use crate::protocols::target::Target;
+use crate::protocols::targets::{Place, Targets, plan_of};
 use crate::protocols::transport::{Origin, Setup, Transport};
 use crate::session::arrivals::share;
 use crate::session::cookies::Site;
@@ -51,7 +51,7 @@ impl Allotment {
     pub fn place(&self, thread: usize) -> Place<'_> {
         let connections = self.shares[thread];
         // Of several servers, each has room for its own; not all of them may be in use.
-        let sockets = self.target.protocol.spread().map_or(connections, |s| s.room() * s.each(connections));
+        let sockets = self.target.protocol.shards().map_or(connections, |s| s.room() * s.each(connections));
         Place { target: &self.target, plan: &self.plan, sockets, depth: self.depth, connections }
     }
 }
@@ -62,15 +62,15 @@ pub(super) fn allot(plan: &Arc<Plan>, options: &DriveOptions) -> Result<Vec<Allo
     let wanted = plan.limits.connections.max(options.threads);
     let all = wanted.saturating_mul(options.targets.len());
     let allot_to = |(index, target): (usize, &Target)| {
-        let spread = target.protocol.spread();
+        let shards = target.protocol.shards();
         let depth = target.protocol.depth(&plan.limits);
         // Where a server takes fewer at once than was planned, users wait for each other: the limit holds.
         let carriers = users.div_ceil(depth);
         let fits = carriers <= plan.limits.connections;
         let carriers = carriers.min(plan.limits.connections);
-        let room = Room::make(wanted, all, &target.address);
+        let room = ConnectionLimit::make(wanted, all, &target.address);
         if carriers > room.connections {
-            let Room { connections: room, bound, .. } = room;
+            let ConnectionLimit { connections: room, bound, .. } = room;
             return Err(DriveError::Room { users, needed: carriers, room, bound });
         }
         let connections = wanted.min(room.connections.max(options.threads));
@@ -83,10 +83,10 @@ pub(super) fn allot(plan: &Arc<Plan>, options: &DriveOptions) -> Result<Vec<Allo
             .collect();
         let by_users: usize = shares.iter().sum();
         let shares: Vec<usize> =
-            shares.into_iter().map(|share| spread.map_or(share, |spread| spread.share(share))).collect();
+            shares.into_iter().map(|share| shards.map_or(share, |shards| shards.share(share))).collect();
         let allowed: usize = shares.iter().sum();
-        let why = match spread {
-            Some(spread) if by_users <= plan.limits.connections => Raised::Servers(spread.active()),
+        let why = match shards {
+            Some(shards) if by_users <= plan.limits.connections => Raised::Servers(shards.active()),
             _ => Raised::Users,
         };
         Ok(Allotment {
@@ -117,7 +117,7 @@ pub(super) fn plans<'p>(plan: &'p Plan, targets: &[Target]) -> Vec<Cow<'p, Plan>
 /// A single connection to each.
 pub(super) fn single<'a>(plans: &'a [Cow<'_, Plan>], targets: &'a [Target]) -> Vec<Place<'a>> {
     let place = |(plan, target): (&'a Cow<'_, Plan>, &'a Target)| {
-        let sockets = target.protocol.spread().map_or(1, Spread::room);
+        let sockets = target.protocol.shards().map_or(1, Shards::room);
         Place { target, plan, sockets, depth: 1, connections: 1 }
     };
     plans.iter().zip(targets).map(place).collect()
@@ -147,7 +147,7 @@ pub(super) fn transport<I: Io + 'static>(
             let setup = Setup { plan, origin, sockets: only.sockets, depth: only.depth, random };
             only.target.transport(io, setup)
         }
-        _ => Box::new(Several::new(io, plan, places, random)),
+        _ => Box::new(Targets::new(io, plan, places, random)),
     }
 }
 

@@ -64,6 +64,10 @@ impl<I: Io + 'static> Transport for Streams<I> {
             LinkState::Retired => return Err(failure::unsent()),
             _ => return Err(ErrorKind::NotConnected.into()),
         }
+        if self.streams[s].exchange.take().is_some() {
+            // one that was left open is given up for this
+            self.over(l);
+        }
         if !self.links[l].has_room() {
             self.held += 1;
             self.links[l].held.push_back(s as u32);

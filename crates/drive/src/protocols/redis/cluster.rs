@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde_json::Value;
 
-use crate::protocols::spread::{Redirect, Server, Sharding, Spread};
+use crate::protocols::sharding::{Redirect, Server, Sharding, Shards};
 
 /// Most servers that a map may name.
 const SERVERS_MAX: usize = 1_024;
@@ -18,10 +18,10 @@ pub(crate) fn read_map(
     reply: &[u8],
     asked: IpAddr,
     resolve: &dyn Fn(&str, u16) -> Option<SocketAddr>,
-) -> Result<Spread, String> {
+) -> Result<Shards, String> {
     let no_map = || "it is no map of slots".to_owned();
     let rows: Vec<Value> = serde_json::from_slice(reply).map_err(|_| no_map())?;
-    let mut spread = Spread::new(Vec::new(), Sharding::Cluster);
+    let mut shards = Shards::new(Vec::new(), Sharding::Cluster);
     let mut replicas = Vec::new();
     for row in &rows {
         let [first, last, nodes @ ..] = row.as_array().ok_or_else(no_map)?.as_slice() else {
@@ -41,26 +41,26 @@ pub(crate) fn read_map(
                 replicas.push(server);
                 continue;
             }
-            let known = spread.servers.iter().position(|one| one.address == server.address);
+            let known = shards.servers.iter().position(|one| one.address == server.address);
             let index = known.unwrap_or_else(|| {
-                spread.servers.push(server);
-                spread.servers.len() - 1
+                shards.servers.push(server);
+                shards.servers.len() - 1
             });
             if index == SERVERS_MAX {
                 return Err(format!("it names more than {SERVERS_MAX} servers"));
             }
-            spread.parts.push((first, last, index as u16));
+            shards.parts.push((first, last, index as u16));
         }
     }
     for replica in replicas {
-        let is_new = || spread.servers.iter().all(|one| one.address != replica.address);
-        if spread.servers.len() < SERVERS_MAX && is_new() {
-            spread.servers.push(replica);
+        let is_new = || shards.servers.iter().all(|one| one.address != replica.address);
+        if shards.servers.len() < SERVERS_MAX && is_new() {
+            shards.servers.push(replica);
         }
     }
-    match spread.servers.len() {
+    match shards.servers.len() {
         0 => Err("no slot of the cluster has a server yet".into()),
-        _ => Ok(spread),
+        _ => Ok(shards),
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
 
     const ASKED: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-    fn map(text: &str) -> Result<Spread, String> {
+    fn map(text: &str) -> Result<Shards, String> {
         read_map(text.as_bytes(), ASKED, &|host, port| {
             (host == "known").then(|| ([10, 0, 0, 1], port).into())
         })
@@ -110,11 +110,11 @@ mod tests {
     fn a_map_is_read_masters_first() {
         let text = r#"[[0,99,["127.0.0.1",7000,"a",[]],["127.0.0.1",7003,"d"]],
             [100,16383,["",7001,"b"],["?",0,"x"]],[50,60,["127.0.0.1",7000,"a"]]]"#;
-        let spread = map(text).unwrap();
-        let names: Vec<&str> = spread.servers.iter().map(|server| server.name.as_str()).collect();
+        let shards = map(text).unwrap();
+        let names: Vec<&str> = shards.servers.iter().map(|server| server.name.as_str()).collect();
         assert_eq!(names, ["127.0.0.1:7000", "127.0.0.1:7001", "127.0.0.1:7003"]);
-        assert_eq!(spread.parts, [(0, 99, 0), (100, 16383, 1), (50, 60, 0)]);
-        assert_eq!((spread.active(), spread.room()), (2, 11));
+        assert_eq!(shards.parts, [(0, 99, 0), (100, 16383, 1), (50, 60, 0)]);
+        assert_eq!((shards.active(), shards.room()), (2, 11));
         assert_eq!(map(r#"[[0,1,["known",7000]]]"#).unwrap().servers[0].name, "known:7000");
     }
 

@@ -10,7 +10,7 @@ use super::keys::KeyWords;
 use super::written::Written;
 use super::{GREETING_BYTES, MAP_BYTES, cluster};
 use crate::protocols::codec::{Closed, Codec, Decoded};
-use crate::protocols::spread::{self, Keyed, Redirect, Spread};
+use crate::protocols::sharding::{self, Keyed, Redirect, Shards};
 use crate::protocols::store_status::{NO_CONTENT, OK, SERVER_ERROR};
 use crate::session::answer::{Answer, Wrote};
 use crate::session::failure::Violation;
@@ -162,7 +162,7 @@ impl Keyed for Replies {
     }
 
     fn tag(key: &[u8]) -> &[u8] {
-        spread::tag(key)
+        sharding::tag(key)
     }
 
     #[inline]
@@ -191,7 +191,7 @@ impl Keyed for Replies {
         if self.decoder.kind() == Kind::Error { cluster::read_redirect(self.decoder.body()) } else { None }
     }
 
-    fn map(&self, asked: IpAddr, known: &dyn Fn(&str, u16) -> Option<SocketAddr>) -> Result<Spread, String> {
+    fn map(&self, asked: IpAddr, known: &dyn Fn(&str, u16) -> Option<SocketAddr>) -> Result<Shards, String> {
         cluster::read_map(self.decoder.body(), asked, known)
     }
 }

@@ -6,6 +6,7 @@ use cookie_store::CookieStore;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use tidemark_wire::http1::cookie;
 use url::Url;
 
 use tidemark_wire::http1::cookie;

@@ -115,8 +115,8 @@ impl Load {
             name: format!("h:{port}"),
             address: SocketAddr::from(([127, 0, 0, 1], port as u16)),
         };
-        let spread = Spread::new((1..=self.servers).map(named).collect(), Sharding::Slots);
-        let (sockets, writes) = (spread.share(16), Rc::default());
+        let shards = Shards::new((1..=self.servers).map(named).collect(), Sharding::Slots);
+        let (sockets, writes) = (shards.share(16), Rc::default());
         let io = Servers {
             outputs: vec![Vec::new(); sockets],
             unanswered: vec![VecDeque::new(); self.servers],
@@ -129,7 +129,7 @@ impl Load {
         let mut random = fastrand::Rng::with_seed(8);
         let setup = Setup { plan: &plan, origin, sockets, depth: 16, random: &mut random };
         let mut redis = Redis::default();
-        redis.spread = Some(spread);
+        redis.shards = Some(shards);
         let mut transport = redis.transport(io, setup);
         let (shared, jar) = (Shared::of(&plan), Jar::default());
         (0..self.users).for_each(|lane| transport.open(lane).unwrap());

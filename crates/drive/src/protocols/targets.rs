@@ -61,7 +61,7 @@ struct Member {
 }
 
 /// Carries requests to several targets.
-pub(crate) struct Several<I> {
+pub(crate) struct Targets<I> {
     io: SharedIo<I>,
     members: Vec<Member>,
     /// By request of the plan: whose it is, and its number there.
@@ -73,7 +73,7 @@ pub(crate) struct Several<I> {
     quiet: usize,
 }
 
-impl<I: Io + 'static> Several<I> {
+impl<I: Io + 'static> Targets<I> {
     /// For a plan whose requests go to these targets.
     pub fn new(io: I, plan: &Plan, places: &[Place<'_>], random: &mut fastrand::Rng) -> Self {
         let io = SharedIo::new(io);
@@ -106,7 +106,7 @@ impl<I: Io + 'static> Several<I> {
                 requests[*request] = (index, own);
             }
         }
-        Several { io, members, requests, last: 0, asked: 0, quiet: 0 }
+        Targets { io, members, requests, last: 0, asked: 0, quiet: 0 }
     }
 
     /// Whose a connection is, and its number there.
@@ -145,7 +145,7 @@ impl<I: Io + 'static> Several<I> {
     }
 }
 
-impl<I: Io + 'static> Transport for Several<I> {
+impl<I: Io + 'static> Transport for Targets<I> {
     fn open(&mut self, connection: usize) -> io::Result<()> {
         let (transport, own) = self.at_mut(connection);
         transport.open(own)
@@ -273,7 +273,7 @@ impl<I: Io + 'static> Transport for Several<I> {
     }
 }
 
-impl<I: Io + 'static> Readings for Several<I> {
+impl<I: Io + 'static> Readings for Targets<I> {
     fn received(&self) -> &[u8] {
         self.members[self.last].transport.received()
     }
@@ -284,7 +284,7 @@ impl<I: Io + 'static> Readings for Several<I> {
     }
 }
 
-impl<I: Io + 'static> Conversations for Several<I> {
+impl<I: Io + 'static> Conversations for Targets<I> {
     fn refusal(&self, connection: Option<u32>, request: usize) -> Option<Refusal> {
         let (conversations, connection, own) = self.about(connection, request)?;
         conversations.refusal(connection, own)
@@ -340,7 +340,7 @@ impl<I: Io + 'static> Conversations for Several<I> {
     }
 }
 
-impl<I: Io + 'static> Copies for Several<I> {
+impl<I: Io + 'static> Copies for Targets<I> {
     fn keep_written(&mut self) {
         let all = self.members.iter_mut().filter_map(|member| member.transport.copies());
         all.for_each(|copies| copies.keep_written());

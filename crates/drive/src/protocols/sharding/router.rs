@@ -2,7 +2,7 @@
 
 use super::keyed::Keyed;
 use super::slots::slot;
-use super::{Ring, Sharding, Slots, Spread};
+use super::{Ring, Sharding, Shards, Slots};
 use crate::session::failure::Failure;
 
 /// Who has a key.
@@ -15,11 +15,11 @@ pub(super) enum Router {
 
 impl Router {
     /// As the servers share them at first.
-    pub fn new(spread: &Spread) -> Router {
-        match spread.sharding {
-            Sharding::Consistent => Router::Ring(Ring::new(&spread.servers)),
-            Sharding::Slots => Router::Slots(Slots::divided(spread.servers.len())),
-            Sharding::Cluster => Router::Slots(Slots::of(spread, &Some)),
+    pub fn new(shards: &Shards) -> Router {
+        match shards.sharding {
+            Sharding::Consistent => Router::Ring(Ring::new(&shards.servers)),
+            Sharding::Slots => Router::Slots(Slots::divided(shards.servers.len())),
+            Sharding::Cluster => Router::Slots(Slots::of(shards, &Some)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use tidemark_scenario::{Context, Unmet};
 
-use super::Spread;
+use super::Shards;
 use crate::protocols::codec::Codec;
 
 /// An answer that says that another server has the key.
@@ -55,7 +55,7 @@ pub(crate) trait Keyed: Codec {
         &self,
         _asked: IpAddr,
         _known: &dyn Fn(&str, u16) -> Option<SocketAddr>,
-    ) -> Result<Spread, String> {
+    ) -> Result<Shards, String> {
         Err("no cluster".into())
     }
 }

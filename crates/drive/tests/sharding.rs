@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::support::websocket::{Socket, listen};
 use crate::support::{Sum, finish, options};
-use tidemark_drive::{DriveError, DriveOptions, Protocol, Raised, Redis, Server, Sharding, Spread, start};
+use tidemark_drive::{DriveError, DriveOptions, Protocol, Raised, Redis, Server, Sharding, Shards, start};
 use tidemark_record::{Counter, Outcome};
 use tidemark_scenario::{Plan, Shared, load_text};
 use tidemark_wire::resp::{Keep, ReplyDecoder, ReplyLimits};
@@ -50,7 +50,7 @@ fn cluster(servers: &[(String, SocketAddr)], parts: u16) -> DriveOptions {
     let end = |part| if part + 1 == parts { 16_383 } else { (part + 1) * each - 1 };
     let parts = (0..parts).map(|part| (part * each, end(part), part)).collect();
     let mut redis = Redis::default();
-    redis.spread = Some(Spread { servers: all.collect(), sharding: Sharding::Cluster, parts });
+    redis.shards = Some(Shards { servers: all.collect(), sharding: Sharding::Cluster, parts });
     options.targets[0].protocol = Protocol::Redis(redis);
     options
 }

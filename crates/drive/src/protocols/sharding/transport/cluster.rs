@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::{FIRST_BACK_OFF, FreePlaces, LaneState, Line, Owner, Place, PlaceState, SpreadTransport};
+use super::{FIRST_BACK_OFF, FreePlaces, LaneState, Line, Owner, Place, PlaceState, ShardedTransport};
 use crate::io::Io;
-use crate::protocols::spread::keyed::{Keyed, Redirect};
-use crate::protocols::spread::router::Router;
-use crate::protocols::spread::{Server, Slots};
+use crate::protocols::sharding::keyed::{Keyed, Redirect};
+use crate::protocols::sharding::router::Router;
+use crate::protocols::sharding::{Server, Slots};
 use crate::protocols::transport::Transport;
 
 /// How often a request is sent on to another server, at most.
@@ -29,7 +29,7 @@ pub(super) struct MapKeeper {
     pub turn: usize,
 }
 
-impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
+impl<I: Io + 'static, C: Keyed> ShardedTransport<I, C> {
     /// The map may be out of date.
     pub(super) fn troubled(&mut self) {
         if let Some(map) = &mut self.map {
@@ -106,18 +106,18 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
         let read = asked.map(|asked| self.inner.codec(place).map(asked, &known));
         self.over(place, keeps_open);
         // one that does not know says nothing about the others
-        let Some(Ok(spread)) = read else { return };
+        let Some(Ok(shards)) = read else { return };
         self.redirects.maps += 1;
         // none of those that the map names gives its place to another
         let mut named: Vec<usize> =
-            spread.servers.iter().filter_map(|server| self.line_at(server.address)).collect();
-        let mut indices = Vec::with_capacity(spread.servers.len());
-        for server in &spread.servers {
+            shards.servers.iter().filter_map(|server| self.line_at(server.address)).collect();
+        let mut indices = Vec::with_capacity(shards.servers.len());
+        for server in &shards.servers {
             let line = self.server_at(server.address, &named);
             named.extend(line);
             indices.push(line);
         }
-        let slots = Slots::of(&spread, &|index| indices.get(index).copied().flatten());
+        let slots = Slots::of(&shards, &|index| indices.get(index).copied().flatten());
         self.router = Router::Slots(slots);
         self.carrying = None;
         if let Some(map) = &mut self.map {

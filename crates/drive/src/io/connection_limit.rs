@@ -15,7 +15,7 @@ const MOST_SOURCES: usize = 200;
 
 /// What a drive's connections have room for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct ConnectionLimit {
     /// Connections.
     pub connections: usize,
     /// What does not let there be more.
@@ -24,9 +24,9 @@ pub(crate) struct Room {
     pub sources: usize,
 }
 
-impl Room {
+impl ConnectionLimit {
     /// For `wanted` connections to an address, of `all` together; the limit of open files is raised as far as it may be.
-    pub fn make(wanted: usize, all: usize, address: &Address) -> Room {
+    pub fn make(wanted: usize, all: usize, address: &Address) -> ConnectionLimit {
         let files = machine::raise_open_files(all);
         let files =
             if files < all { (files as u128 * wanted as u128 / all as u128) as usize } else { wanted };
@@ -35,7 +35,7 @@ impl Room {
             Address::Unix(_) => (wanted, 1),
         };
         let bound = if ports < files { Bound::Ports } else { Bound::OpenFiles };
-        Room { connections: wanted.min(files).min(ports), bound, sources }
+        ConnectionLimit { connections: wanted.min(files).min(ports), bound, sources }
     }
 }
 
@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn room_is_no_more_than_what_is_wanted() {
-        let room = Room::make(10, 10, &Address::Unix("/x".into()));
+        let room = ConnectionLimit::make(10, 10, &Address::Unix("/x".into()));
         assert_eq!((room.connections, room.sources), (10, 1));
         let most = usize::MAX / 2;
-        let room = Room::make(most, most, &Address::Tcp("[::1]:9".parse().unwrap()));
+        let room = ConnectionLimit::make(most, most, &Address::Tcp("[::1]:9".parse().unwrap()));
         assert!(room.connections < usize::MAX / 2, "{room:?}");
     }
 }

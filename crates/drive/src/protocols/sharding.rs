@@ -18,7 +18,7 @@ pub(crate) use keyed::{Keyed, Redirect};
 use ring::Ring;
 use slots::Slots;
 pub(crate) use slots::tag;
-pub(crate) use transport::spread_transport;
+pub(crate) use transport::sharded_transport;
 
 /// A server among several.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Server {
 
 /// Servers that share keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spread {
+pub struct Shards {
     /// All that are known; of a cluster those that have slots come first.
     pub servers: Vec<Server>,
     /// Who has which key.
@@ -43,10 +43,10 @@ pub struct Spread {
 /// Servers that there is room for at a time beside those known at the start; one without slots gives its place up.
 const NEW_SERVERS: usize = 8;
 
-impl Spread {
+impl Shards {
     /// Servers that share keys for good.
-    pub fn new(servers: Vec<Server>, sharding: Sharding) -> Spread {
-        Spread { servers, sharding, parts: Vec::new() }
+    pub fn new(servers: Vec<Server>, sharding: Sharding) -> Shards {
+        Shards { servers, sharding, parts: Vec::new() }
     }
 
     /// How many servers carry requests.

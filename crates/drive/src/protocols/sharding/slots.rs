@@ -1,6 +1,6 @@
 //! Slots as Redis Cluster has them (its specification: "Keys distribution model" and "Hash tags").
 
-use super::Spread;
+use super::Shards;
 
 /// How many there are.
 const SLOTS: usize = 16_384;
@@ -23,9 +23,9 @@ impl Slots {
     }
 
     /// As a cluster tells it, by the indices that its servers have here.
-    pub fn of(spread: &Spread, index: &dyn Fn(usize) -> Option<usize>) -> Slots {
+    pub fn of(shards: &Shards, index: &dyn Fn(usize) -> Option<usize>) -> Slots {
         let mut slots = Slots::empty();
-        for (first, last, server) in &spread.parts {
+        for (first, last, server) in &shards.parts {
             if let Some(server) = index(usize::from(*server)) {
                 slots.give(*first, *last, server);
             }

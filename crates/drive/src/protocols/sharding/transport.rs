@@ -21,7 +21,7 @@ use cluster::MapKeeper;
 
 use super::keyed::Keyed;
 use super::router::Router;
-use super::{Server, Sharding, Spread};
+use super::{Server, Sharding, Shards};
 use crate::io::Io;
 use crate::io::pipeline::PipelineIo;
 use crate::io::prefetch::prefetch;
@@ -113,7 +113,7 @@ struct FreePlaces {
 }
 
 /// Several servers over one back end.
-pub(crate) struct SpreadTransport<I: Io, C: Keyed> {
+pub(crate) struct ShardedTransport<I: Io, C: Keyed> {
     inner: ByteTransport<I, C>,
     requests: Vec<C::Request>,
     lines: Vec<Line>,
@@ -144,38 +144,38 @@ pub(crate) struct SpreadTransport<I: Io, C: Keyed> {
 }
 
 /// What carries a codec's requests to these servers.
-pub(crate) fn spread_transport<I: Io + 'static, C: Keyed + 'static>(
+pub(crate) fn sharded_transport<I: Io + 'static, C: Keyed + 'static>(
     io: I,
     setup: &Setup<'_>,
-    spread: &Spread,
+    shards: &Shards,
     requests: Vec<C::Request>,
 ) -> Box<dyn Transport> {
     let body_bytes = setup.plan.limits.body_bytes;
     match setup.depth {
         1 => {
             let inner = ByteTransport::<I, C>::new(io, Vec::new(), body_bytes);
-            Box::new(SpreadTransport::new(inner, setup, spread, requests))
+            Box::new(ShardedTransport::new(inner, setup, shards, requests))
         }
         depth => {
             let io = PipelineIo::new(io, setup.sockets, depth, setup.plan.limits.batch);
-            let io = io.of_servers(spread.room());
+            let io = io.of_servers(shards.room());
             let inner = ByteTransport::<_, C>::new(io, Vec::new(), body_bytes);
-            Box::new(SpreadTransport::new(inner, setup, spread, requests))
+            Box::new(ShardedTransport::new(inner, setup, shards, requests))
         }
     }
 }
 
-impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
+impl<I: Io + 'static, C: Keyed> ShardedTransport<I, C> {
     fn new(
         mut inner: ByteTransport<I, C>,
         setup: &Setup<'_>,
-        spread: &Spread,
+        shards: &Shards,
         requests: Vec<C::Request>,
     ) -> Self {
-        let room = spread.room();
+        let room = shards.room();
         let each = (setup.sockets / room).max(1);
         let lines = (0..room).map(|index| Line {
-            server: spread.servers.get(index).cloned(),
+            server: shards.servers.get(index).cloned(),
             ready: VecDeque::with_capacity(each),
             begun: None,
             closed: (index..room * each * setup.depth).step_by(room).map(|place| place as u32).collect(),
@@ -190,17 +190,17 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
                 (index..room * each).step_by(room).for_each(|socket| inner.io.point(socket, server.address));
             }
         }
-        let sockets = each * spread.active();
+        let sockets = each * shards.active();
         let place = Place { state: PlaceState::Closed, owner: Owner::Nobody, is_fresh: true };
-        SpreadTransport {
+        ShardedTransport {
             inner,
             requests,
             places: vec![place; room * each * setup.depth],
             free: (0..room * each).map(|_| FreePlaces::default()).collect(),
             lines,
             lanes: (0..sockets * setup.depth).map(|_| Lane::default()).collect(),
-            router: Router::new(spread),
-            map: (spread.sharding == Sharding::Cluster).then(MapKeeper::default),
+            router: Router::new(shards),
+            map: (shards.sharding == Sharding::Cluster).then(MapKeeper::default),
             notices: VecDeque::new(),
             is_notice: false,
             answered: Vec::new(),
@@ -489,7 +489,7 @@ impl<I: Io + 'static, C: Keyed> SpreadTransport<I, C> {
     }
 }
 
-impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
+impl<I: Io + 'static, C: Keyed> Transport for ShardedTransport<I, C> {
     fn open(&mut self, lane: usize) -> io::Result<()> {
         debug_assert_eq!(self.lanes[lane].state, LaneState::Closed, "closed before it is opened again");
         self.lanes[lane].state = LaneState::Idle;
@@ -620,7 +620,7 @@ impl<I: Io + 'static, C: Keyed> Transport for SpreadTransport<I, C> {
     }
 }
 
-impl<I: Io + 'static, C: Keyed> Readings for SpreadTransport<I, C> {
+impl<I: Io + 'static, C: Keyed> Readings for ShardedTransport<I, C> {
     fn reading(&self) -> Option<u64> {
         self.inner.reading().filter(|_| !self.is_notice)
     }

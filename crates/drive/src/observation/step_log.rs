@@ -1,28 +1,28 @@
 //! A session that is told of step by step, for whoever looks for a mistake in a scenario.
 //!
-//! Only a session that is run once is ([`run_told`](crate::run_told)): each step is copied as it ends, up to a bound, and
+//! Only a session that is run once is ([`run_logged`](crate::run_logged)): each step is copied as it ends, up to a bound, and
 //! handed over. No load pays for it with more than a look at an empty place.
 
 use std::sync::mpsc::Sender;
 
-use tidemark_record::ToldAnswer;
+use tidemark_record::LoggedAnswer;
 
 use crate::session::answer::{Answer, Flaw, Probe, Scratch, Variables};
-use crate::session::findings::{Checked, Extracted, TOLD_BYTES, text};
+use crate::session::findings::{Checked, Extracted, LOGGED_BYTES, text};
 
 /// What came of one step.
 #[derive(Debug, Clone, Default)]
-pub struct ToldStep {
+pub struct LoggedStep {
     /// Its label.
     pub label: String,
-    /// What was sent, where the protocol is one of bytes; no more than [`TOLD_BYTES`] of it.
+    /// What was sent, where the protocol is one of bytes; no more than [`LOGGED_BYTES`] of it.
     pub sent: Vec<u8>,
     /// Bytes of all of it.
     pub sent_bytes: usize,
     /// The redirects that were followed before that: status and location of each.
     pub hops: Vec<(u16, String)>,
     /// What came, if an answer did.
-    pub answer: Option<ToldAnswer>,
+    pub answer: Option<LoggedAnswer>,
     /// What was kept from the answer.
     pub extracted: Vec<Extracted>,
     /// What was looked at in the answer.
@@ -40,11 +40,11 @@ pub struct ToldStep {
 }
 
 /// An answer with so many bytes of its body at most.
-pub(crate) fn told_answer(answer: &dyn Answer, probe: &Probe, body_bytes_max: usize) -> ToldAnswer {
+pub(crate) fn logged_answer(answer: &dyn Answer, probe: &Probe, body_bytes_max: usize) -> LoggedAnswer {
     let mut headers = Vec::new();
     let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
     answer.each_header(&mut |name, value| headers.push((lossy(name), lossy(value))));
-    ToldAnswer {
+    LoggedAnswer {
         status: answer.status(),
         status_words: answer.status_words(),
         is_unfollowed: probe.is_unfollowed(answer),
@@ -59,34 +59,34 @@ pub(crate) fn told_answer(answer: &dyn Answer, probe: &Probe, body_bytes_max: us
 
 /// Hands over what a thread's one session does.
 #[derive(Debug)]
-pub(crate) struct Teller {
-    steps: Sender<ToldStep>,
+pub(crate) struct StepLogger {
+    steps: Sender<LoggedStep>,
     labels: Vec<String>,
-    current: ToldStep,
+    current: LoggedStep,
 }
 
-impl Teller {
+impl StepLogger {
     /// For a plan with these labels.
-    pub fn new(steps: Sender<ToldStep>, labels: &[String]) -> Teller {
-        Teller { steps, labels: labels.to_vec(), current: ToldStep::default() }
+    pub fn new(steps: Sender<LoggedStep>, labels: &[String]) -> StepLogger {
+        StepLogger { steps, labels: labels.to_vec(), current: LoggedStep::default() }
     }
 
     /// This is about to be sent; what was before was not, or it was a redirect.
     pub fn sent(&mut self, bytes: &[u8]) {
-        let ToldStep { hops, cookies, .. } = std::mem::take(&mut self.current);
-        let (sent, sent_bytes) = (start(bytes, TOLD_BYTES), bytes.len());
-        self.current = ToldStep { sent, sent_bytes, hops, cookies, ..ToldStep::default() };
+        let LoggedStep { hops, cookies, .. } = std::mem::take(&mut self.current);
+        let (sent, sent_bytes) = (start(bytes, LOGGED_BYTES), bytes.len());
+        self.current = LoggedStep { sent, sent_bytes, hops, cookies, ..LoggedStep::default() };
     }
 
     /// The answer was a redirect, which is followed.
     pub fn redirected(&mut self, status: u16, location: &[u8]) {
-        let location = String::from_utf8_lossy(&start(location, TOLD_BYTES)).into_owned();
+        let location = String::from_utf8_lossy(&start(location, LOGGED_BYTES)).into_owned();
         self.current.hops.push((status, location));
     }
 
     /// A cookie that an answer sets is not sent back.
     pub fn cookie_not_kept(&mut self, name: &[u8], why: &'static str) {
-        self.current.cookies.push((String::from_utf8_lossy(&start(name, TOLD_BYTES)).into_owned(), why));
+        self.current.cookies.push((String::from_utf8_lossy(&start(name, LOGGED_BYTES)).into_owned(), why));
     }
 
     /// This was the answer.
@@ -97,7 +97,7 @@ impl Teller {
         variables: Variables<'_>,
         (flaw, scratch): (Option<Flaw>, &Scratch),
     ) {
-        self.current.answer = Some(told_answer(answer, probe, TOLD_BYTES));
+        self.current.answer = Some(logged_answer(answer, probe, LOGGED_BYTES));
         self.current.extracted = probe.extracted(variables, flaw);
         self.current.checks = probe.checked(answer, variables, flaw, scratch);
     }
