@@ -4,7 +4,6 @@ use tidemark_record::Bound;
 
 use crate::io::IoChoice;
 
-use crate::io::IoChoice;
 /// The thread whose entries in the ledger are those of a session that is run once; driving threads are below it.
 pub const ONCE_THREAD: u16 = 999;
 

@@ -151,7 +151,9 @@ pub use protocols::sharding::{Server, Sharding, Shards};
 pub use protocols::target::{Stream, Target};
 pub use session::findings::{Checked, Extracted, LOGGED_BYTES};
 pub use session::program::{AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs, Verdict};
-pub use tidemark_record::{Bound, DriveEnd, NotFound, PhaseTimes, Raised, RequestParts, LoggedAnswer, Traced};
+pub use tidemark_record::{
+    Bound, DriveEnd, LoggedAnswer, NotFound, PhaseTimes, Raised, RequestParts, Traced,
+};
 // Named in the prose above.
 #[cfg(doc)]
 use {tidemark_record::ThreadInterval, tidemark_scenario::Plan};

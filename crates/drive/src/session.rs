@@ -22,8 +22,6 @@ use tidemark_scenario::keys::Write;
 use tidemark_scenario::plan::{Op, SessionKind};
 use tidemark_scenario::{Context, Shared, Slot};
 
-use crate::session::times::Connecting;
-
 use crate::session::answer::Scratch;
 use crate::session::arrivals::Origin;
 use crate::session::groups::Groups;

@@ -12,7 +12,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
@@ -79,6 +79,8 @@ pub struct Spec {
     pub takes_turns: bool,
     /// Whether its first line on standard output is waited for; what follows goes into the log.
     pub announces: bool,
+    /// Whether whoever starts it takes its [pipes](Child::pipes): nothing that it writes on standard output goes into the log.
+    pub hands_over: bool,
     /// The numbers of the user and the group that it runs as; ours where there are none.
     pub user: Option<(u32, u32)>,
     /// The signal by which it is asked to end.
@@ -99,6 +101,7 @@ impl Spec {
             yields: false,
             takes_turns: false,
             announces: false,
+            hands_over: false,
             user: None,
             stop_signal: Signal::TERM,
         }
@@ -191,13 +194,14 @@ impl Child {
         if let Some((uid, gid)) = spec.user {
             command.uid(uid).gid(gid);
         }
-        command.stdout(if spec.announces { Stdio::piped() } else { log.try_clone()?.into() });
+        let is_read = spec.announces || spec.hands_over;
+        command.stdout(if is_read { Stdio::piped() } else { log.try_clone()?.into() });
         let mut process = pin::with_cores(&spec.cores, || {
             pin::considerate(spec.yields, spec.takes_turns, || command.spawn())
         })??;
         let group = Pid::from_child(&process);
         ALIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(group);
-        let output = process.stdout.take();
+        let output = if spec.hands_over { None } else { process.stdout.take() };
         let mut child = Child {
             name: spec.name.clone(),
             process,
@@ -245,6 +249,11 @@ impl Child {
             self.guard = Some(Watchdog::over(self.group, &[])?);
         }
         Ok(())
+    }
+
+    /// Its standard input and output, of one that hands over; once. It may end when its input does.
+    pub fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        Some((self.process.stdin.take()?, self.process.stdout.take()?))
     }
 
     /// Its process id.

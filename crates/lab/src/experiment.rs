@@ -13,24 +13,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tidemark_drive::{DriveEnd, DriveError, PhaseTimes, TRACED_BYTES};
+use tidemark_drive::{DriveEnd, DriveError, DriveOptions, PhaseTimes, TRACED_BYTES};
 use tidemark_record::fault;
 use tidemark_record::{Event, Manifest, RunWriter, summarize, tell_achieved_due};
-use tidemark_scenario::Plan;
 use tidemark_scenario::plan::{LABEL_BYTES, RequestPlan, Store, SystemOrigin};
 use tidemark_scenario::units::Size;
+use tidemark_scenario::{Plan, Shared};
 use tidemark_verdict::{self as verdict, Evidence};
 
 pub use self::once::{Once, once};
-use self::preparing::Prepared;
+use self::preparing::{Environment, Prepared};
 use self::reading_back::Verified;
 use self::watching::Started;
 use crate::account::{self, Account};
+use crate::drivers::process::{self, Process};
+use crate::drivers::{Driver, DriverKind, Drivers};
 use crate::error::LabError;
 use crate::faults::Faults;
 use crate::figures::Figures;
 use crate::finished::Finished;
 use crate::interrupt::{Interrupt, StopRequest};
+use crate::monitor::DRIVER;
 use crate::progress::{Progress, Watcher};
 use crate::run_options::RunOptions;
 use crate::sinks::ProgressSink;
@@ -76,9 +79,7 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
     machine::raise_open_files_limit(
         plan.limits.connections.max(plan.load.most_users()).saturating_mul(targets),
     );
-    if let Some(url) = &options.url {
-        plan.drive_instead(url).map_err(LabError::Usage)?;
-    }
+    settle(&mut plan, &options)?;
     if plan.system.connect_to.is_some() && !matches!(plan.system.origin, SystemOrigin::Url(_)) {
         let reason =
             "only the system of a URL can be connected to somewhere else; give --url with --connect-to";
@@ -92,10 +93,10 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
     }
     if let Some(wanted) = &options.trace {
         trace::check(wanted, &plan)?;
-        let shown = |request: &mut RequestPlan| {
-            request.shown_body_bytes = request.shown_body_bytes.max(TRACED_BYTES);
-        };
-        plan.requests.iter_mut().for_each(shown);
+    }
+    if options.driver == DriverKind::Process && plan.prepare.is_some() && !plan.keys.is_empty() {
+        let reason = "--driver process does not know which keys `prepare` inserted; leave it out";
+        return Err(LabError::Usage(reason.into()));
     }
     let seed = options.seed.or(plan.seed).unwrap_or_else(|| fastrand::u64(..SEED_END));
     // A thread without a connection would be of no use, and with one more than the scenario says.
@@ -107,6 +108,20 @@ fn begin(mut plan: Plan, options: RunOptions) -> Result<Experiment, LabError> {
         .map_err(|error| LabError::Usage(format!("{error}")))?;
     let ledger_seed = tidemark_record::ledger::seed(seed, SystemTime::now());
     Ok(Experiment { plan: Arc::new(plan), options, seed, ledger_seed, threads, run_dir, interrupt })
+}
+
+/// What the options of a run change in its plan.
+pub(crate) fn settle(plan: &mut Plan, options: &RunOptions) -> Result<(), LabError> {
+    if let Some(url) = &options.url {
+        plan.drive_instead(url).map_err(LabError::Usage)?;
+    }
+    if options.trace.is_some() {
+        let shown = |request: &mut RequestPlan| {
+            request.shown_body_bytes = request.shown_body_bytes.max(TRACED_BYTES);
+        };
+        plan.requests.iter_mut().for_each(shown);
+    }
+    Ok(())
 }
 
 /// Finds histograms that this machine cannot hold: each label has some on each thread.
@@ -208,13 +223,41 @@ impl Experiment {
         }
         // counters and cursors begin at their beginning; what is inserted stays so
         let shared = Arc::new(shared.followed(plan));
-        let drive = tidemark_drive::start(Arc::clone(plan), shared, options).map_err(not_begun)?;
-        self.begun(record, drive.phases())?;
-        let window_us = window_start_us(drive.phases());
+        let drivers = self.start_drivers(shared, options, &environment)?;
+        for id in drivers.process_ids() {
+            environment.monitor.follow(DRIVER, Some(id));
+        }
+        self.begun(record, drivers.phases())?;
+        let window_us = window_start_us(drivers.phases());
         let figures = Figures::begin(&injectors.endpoints, epoch).map_err(driven)?;
         environment.watches.begin(epoch).map_err(driven)?;
         let faults = Faults::begin(&plan.faults, targets, injectors, epoch, window_us).map_err(driven)?;
-        Ok(Started { drive, faults, figures, epoch, environment })
+        Ok(Started { drivers, faults, figures, epoch, environment })
+    }
+
+    /// Begins the load.
+    fn start_drivers(
+        &self,
+        shared: Arc<Shared>,
+        options: DriveOptions,
+        environment: &Environment,
+    ) -> Result<Drivers, LabError> {
+        let driver: Box<dyn Driver> = match self.options.driver {
+            DriverKind::Threads => {
+                Box::new(tidemark_drive::start(Arc::clone(&self.plan), shared, options).map_err(not_begun)?)
+            }
+            DriverKind::Process => {
+                let run = process::Run {
+                    executable: &self.options.executable,
+                    words: &self.options.command_line,
+                    scenario: &self.plan.source,
+                    targets: std::iter::once(&environment.system).chain(&environment.others).collect(),
+                    run_dir: &self.run_dir,
+                };
+                Box::new(Process::start(&run, &options, &|| self.stop_request())?)
+            }
+        };
+        Ok(Drivers::new(vec![driver]))
     }
 
     /// Notes what is known of the run by now, for the case that it does not come to its end.
@@ -277,6 +320,7 @@ impl Experiment {
             cut_short: load.unreachable.as_ref(),
             stopped,
             lost_intervals: load.end.lost_intervals,
+            broke_off: load.broke.as_deref(),
             ledger: ledger.as_ref(),
             ..Evidence::of(plan, totals, &summary)
         });

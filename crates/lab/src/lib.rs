@@ -24,6 +24,8 @@
 //!
 //! # What holds
 //!
+//! - Who drives is behind a trait ([drivers]): threads of this process, or a process of its own, which hands the same
+//!   intervals over as bytes.
 //! - An experiment goes through stages with types (`experiment`): prepared, started, driven, verified. What is dropped
 //!   stops what it started. Processes that left their group are found and frozen or killed too ([child]).
 //! - What is broken on purpose is put right ([faults]): a thread for each target, one seam ([started]) for systems and
@@ -47,6 +49,7 @@ pub mod child;
 mod compare;
 mod descendants;
 mod disk;
+pub mod drivers;
 mod error;
 mod exchange;
 mod experiment;

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use tidemark_drive::{IoChoice, Timestamps};
 use tidemark_record::Sinks;
 
+use crate::drivers::DriverKind;
 use crate::pin::Pins;
 use crate::shipped::{NoSystems, ShippedStores};
 use crate::trace::TraceOptions;
@@ -18,6 +19,8 @@ pub struct RunOptions {
     pub out: Option<PathBuf>,
     /// Driving threads; see [`Pins`] for the number where none is given.
     pub threads: Option<usize>,
+    /// Who drives.
+    pub driver: DriverKind,
     /// The driver's back end for sockets.
     pub io: IoChoice,
     /// Whether the driving threads never sleep.
@@ -63,6 +66,7 @@ impl Default for RunOptions {
         RunOptions {
             out: None,
             threads: None,
+            driver: DriverKind::default(),
             io: IoChoice::default(),
             spin: false,
             timestamps: Timestamps::default(),

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidemark_drive::{Protocol, Target};
-use tidemark_scenario::plan::{Ready, System, SystemOrigin};
+use tidemark_scenario::Plan;
+use tidemark_scenario::plan::{RPC_PATH, Ready, System, SystemOrigin};
 
 use crate::error::LabError;
 use crate::hooks::{self, AfterHooks, LaunchContext};
@@ -91,7 +92,7 @@ impl Running {
     }
 
     /// Asks for its greeting where it takes calls, and whether it has these methods.
-    pub fn greet_calls<'m>(
+    fn greet_calls<'m>(
         &mut self,
         path: &str,
         methods: impl Iterator<Item = &'m str>,
@@ -145,6 +146,19 @@ impl Running {
         if let Some(data) = &mut self.data {
             data.1 = true;
         }
+    }
+}
+
+/// Asks a target of the plan, which was found so, for its greeting, where calls go to it.
+pub fn greet_calls_of(
+    found: &mut Running,
+    plan: &Plan,
+    target: usize,
+    system: &System,
+) -> Result<(), LabError> {
+    match plan.has_calls_to(target) {
+        true => found.greet_calls(system.rpc.as_deref().unwrap_or(RPC_PATH), plan.called_at(target)),
+        false => Ok(()),
     }
 }
 

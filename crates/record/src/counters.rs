@@ -195,7 +195,10 @@ impl std::fmt::Debug for Counters {
 
 impl Serialize for Counters {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.counted().map(|(counter, count)| (counter.name(), count)))
+        // some forms want to know beforehand how many there are
+        let counted: Vec<(&str, u64)> =
+            self.counted().map(|(counter, count)| (counter.name(), count)).collect();
+        serializer.collect_map(counted)
     }
 }
 
@@ -228,6 +231,8 @@ mod tests {
         }
         let text = serde_json::to_string(&all).unwrap();
         assert_eq!(serde_json::from_str::<Counters>(&text).unwrap(), all);
+        let bytes = postcard::to_stdvec(&all).unwrap();
+        assert_eq!(postcard::from_bytes::<Counters>(&bytes).unwrap(), all);
         let mut twice = all.clone();
         twice += &all;
         assert!(twice.counted().eq(all.counted().map(|(counter, count)| (counter, 2 * count))));

@@ -167,7 +167,7 @@ pub use totals::{
     Achieved, Bodies, DRIVER, DROPPED, EXAMPLES_PER_KIND, Entered, LabelTotals, MACHINE, OwnTotals,
     PhaseTotals, SYSTEM, ThreadTotals, Totals, Window, summarize, tell_achieved_due,
 };
-pub use traced::{RequestParts, LoggedAnswer, Traced};
+pub use traced::{LoggedAnswer, RequestParts, Traced};
 pub use unfinished::rebuild;
 pub use writer::{Mask, RunWriter};
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::styling::{AnsiColor, Style};
 use clap::builder::{Styles, UnknownArgumentValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tidemark_lab::drivers::DriverKind;
 use tidemark_report::cube::{Dimension, Filter, Measure};
 use tidemark_scenario::plan::{Watch, Watched};
 
@@ -69,6 +70,9 @@ pub enum Verb {
     Ui(UiArguments),
     /// Report this machine's resource use to a run elsewhere, a line of JSON each second
     Agent(AgentArguments),
+    /// Drive for another process of this program, which says what on standard input
+    #[command(hide = true)]
+    Driver,
     /// Print the JSON Schema of scenario files, for editors
     Schema,
     /// Print a shell's completions
@@ -141,6 +145,9 @@ pub struct RunArguments {
     /// How it is driven.
     #[command(flatten)]
     pub driver: DriverArguments,
+    /// Who drives: threads of this process, or a process of its own
+    #[arg(long = "driver", value_name = "WHO", default_value_t, hide = true)]
+    pub who_drives: DriverKind,
     /// The run directory, new or empty [default: a new one in runs/]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

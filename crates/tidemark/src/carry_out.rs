@@ -37,6 +37,7 @@ pub fn ask(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Failure> {
 pub fn options(arguments: &RunArguments) -> Result<RunOptions, Failure> {
     Ok(RunOptions {
         out: arguments.out.clone(),
+        driver: arguments.who_drives,
         keep_data: arguments.keep_data,
         url: arguments.url.clone(),
         trace: arguments.trace.options(arguments.tui)?,

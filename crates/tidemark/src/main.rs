@@ -19,6 +19,7 @@ mod crash;
 mod cube;
 mod display;
 mod driver;
+mod driving;
 mod failure;
 mod history;
 mod hit;
@@ -149,6 +150,7 @@ fn carry_out(verb: Option<Verb>) -> u8 {
         Some(Verb::Init(arguments)) => init::init(&arguments),
         Some(Verb::Ui(arguments)) => ui::ui(&arguments),
         Some(Verb::Agent(arguments)) => agent::agent(&arguments),
+        Some(Verb::Driver) => driving::drive(),
         Some(Verb::Schema) => check::schema(),
         Some(Verb::Completions(arguments)) => install::completions(&arguments),
         Some(Verb::Man(arguments)) => install::man(&arguments),

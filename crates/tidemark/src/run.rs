@@ -1,5 +1,6 @@
 //! `tidemark run`: a scenario becomes a run directory and a summary.
 
+use tidemark_lab::drivers::DriverKind;
 use tidemark_scenario::{Experiment, Plan};
 
 use crate::args::RunArguments;
@@ -21,15 +22,24 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
         Experiment::Comparison(_) if arguments.trace.trace.is_some() => Err(Failure::usage(
             "--trace is of one run, and this compares several; give it one of those that stand under `compare:`",
         )),
+        Experiment::Comparison(_) if arguments.who_drives != DriverKind::Threads => Err(Failure::usage(
+            "--driver is of one run, and this compares several; give it one of those that stand under `compare:`",
+        )),
         Experiment::One(plan) => one(*plan, arguments),
         Experiment::Comparison(comparison) => compare::run(comparison, arguments),
     }
 }
 
-fn one(mut plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
+/// A scenario's plan as the command line changes it.
+pub fn asked(mut plan: Plan, arguments: &RunArguments) -> Result<Plan, Failure> {
     plan.override_load(arguments.constant_rate()?, arguments.duration)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    carry_out::ask(&mut plan, &arguments)?;
+    carry_out::ask(&mut plan, arguments)?;
+    Ok(plan)
+}
+
+fn one(plan: Plan, arguments: RunArguments) -> Result<u8, Failure> {
+    let plan = asked(plan, &arguments)?;
     let name = plan.name.clone();
     let mut options = carry_out::options(&arguments)?;
     let shown = arguments.sinks.start(&options.pins)?;

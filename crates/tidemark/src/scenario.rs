@@ -41,6 +41,17 @@ pub fn load(scenario: &str, settings: &[(String, String)]) -> Result<Experiment,
     }
 }
 
+/// The same of a text that was read elsewhere; warnings have been told there.
+pub fn of_text(scenario: &str, text: &str, settings: &[(String, String)]) -> Result<Experiment, Failure> {
+    let path = Path::new(scenario);
+    let (name, folder) = match shipped_text(scenario) {
+        Some(_) => (format!("{scenario}.yaml"), Path::new(".")),
+        None => (path.display().to_string(), path.parent().unwrap_or(Path::new("."))),
+    };
+    let (experiment, diagnostics) = checker().experiment_text(&name, text, folder, settings);
+    experiment.ok_or_else(|| failure(scenario, &diagnostics))
+}
+
 /// The text of a shipped scenario. What looks like a path is none.
 pub fn shipped_text(scenario: &str) -> Option<&'static str> {
     shipped(scenario).filter(|_| !scenario.contains(['/', '\\', '.']))

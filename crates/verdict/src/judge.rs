@@ -435,11 +435,16 @@ impl<'a> Judge<'a> {
 
     /// A run of which a part is missing is no pass.
     fn incomplete(&self, findings: &mut Findings) {
-        let Evidence { summary, stopped, lost_intervals, .. } = *self.evidence;
+        let Evidence { summary, stopped, lost_intervals, broke_off, .. } = *self.evidence;
+        let measured = duration_text(summary.measured_s * 1e6);
+        if let Some(why) = broke_off {
+            findings.void(vec![ReasonKind::Incomplete.told(format!(
+                "incomplete: the driver broke off: {why}; these are the figures of the {measured} measured until then"
+            ))]);
+        }
         if stopped {
             findings.invalid.push(ReasonKind::Stopped.told(format!(
-                "incomplete: stopped by the user; these are the figures of the {} measured until then",
-                duration_text(summary.measured_s * 1e6)
+                "incomplete: stopped by the user; these are the figures of the {measured} measured until then"
             )));
         }
         if lost_intervals > 0 {

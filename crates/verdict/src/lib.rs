@@ -117,6 +117,8 @@ pub struct Evidence<'a> {
     pub stopped: bool,
     /// Seconds of driving threads that are in no figure, as they could not be written in time.
     pub lost_intervals: u64,
+    /// Why a driver broke off in the middle, where one did.
+    pub broke_off: Option<&'a str>,
     /// What the ledger came to, where there is one.
     pub ledger: Option<&'a Ledger>,
 }
@@ -138,6 +140,7 @@ impl<'a> Evidence<'a> {
             cut_short: None,
             stopped: false,
             lost_intervals: 0,
+            broke_off: None,
             ledger: None,
         }
     }

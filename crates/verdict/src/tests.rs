@@ -913,6 +913,23 @@ fn what_is_incomplete_is_never_a_pass() {
     assert_eq!((status, told.first(), told.last()), (Status::Fail, Some(&false), Some(&true)));
 }
 
+#[test]
+fn a_driver_that_broke_off_leaves_no_pass_and_no_fail() {
+    for failed in [0, 500] {
+        let plan = plan(OPEN, &[]);
+        let totals =
+            totals(&plan, &Ran { ended: &[ok(3_000, 900), (Outcome::Status, 3_000, failed)], ..RAN });
+        let summary = summarize(&totals, Path::new("x"));
+        let broke_off = Some("killed by signal 9");
+        let verdict = judge(&Evidence { broke_off, ..Evidence::of(&plan, &totals, &summary) }).0;
+        assert_eq!(verdict.status, Status::Invalid);
+        assert!(
+            verdict.reasons[0].contains("killed by signal 9; these are the figures of the 10s"),
+            "{verdict:?}"
+        );
+    }
+}
+
 mod parts;
 mod reach;
 mod sessions;

@@ -21,7 +21,6 @@ use crate::engine::thread::{Bounds, Control, Flow, Thread, ThreadEnd};
 use crate::engine::timers::Timers;
 use crate::engine::waiting::{most_slots, most_waiting};
 use crate::error::{DriveError, ONCE_THREAD, OnceError};
-use crate::io::connection_limit::Bound;
 use crate::io::machine;
 use crate::io::{Io, IoChoice, Poller, Timestamps, Waker};
 use crate::observation::record::{Exchange, Recorder, emptied};

@@ -5,7 +5,7 @@
 
 use std::sync::mpsc::SyncSender;
 
-use tidemark_record::{Outcome, LoggedAnswer, Traced};
+use tidemark_record::{LoggedAnswer, Outcome, Traced};
 use tidemark_scenario::Plan;
 
 use crate::observation::parts::parts;

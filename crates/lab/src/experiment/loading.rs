@@ -1,7 +1,6 @@
 //! A scenario's `prepare` that many users do: data is loaded by the driver's own threads, before anything is measured.
 
 use std::sync::Arc;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use tidemark_drive::{DriveOptions, start};
@@ -10,7 +9,8 @@ use tidemark_scenario::plan::{Curve, Load, LoadModel, Phase, Preparation, Sessio
 use tidemark_scenario::{Plan, Shared};
 
 use super::preparing::LOOK_EVERY;
-use super::{Experiment, driven, not_begun};
+use super::{Experiment, not_begun};
+use crate::drivers::{Drivers, Handed};
 use crate::error::LabError;
 use crate::interrupt::StopRequest;
 use crate::progress::{Progress, Watcher};
@@ -31,17 +31,18 @@ impl Experiment {
         let of = plan.limits.sessions.unwrap_or(0);
         let last = plan.requests_of(kind).next_back().map(|request| request.label);
         let drive = start(Arc::new(plan), shared, options).map_err(not_begun)?;
+        let mut drivers = Drivers::new(vec![Box::new(drive)]);
         let mut done = 0;
         let mut failure: Option<String> = None;
         progress.tell(Progress::Loading { done, of });
         loop {
             if self.stop_request() != StopRequest::None {
-                drive.abort();
+                drivers.abort();
             }
-            let interval = match drive.intervals().recv_timeout(LOOK_EVERY) {
-                Ok(interval) => interval,
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => break,
+            let interval = match drivers.next(LOOK_EVERY) {
+                Handed::Interval(interval) => interval,
+                Handed::Nothing | Handed::Event(_) => continue,
+                Handed::Over => break,
             };
             for series in &interval.series {
                 let requests = series.response_time_us.len();
@@ -55,13 +56,13 @@ impl Experiment {
                     let label = self.plan.labels.get(usize::from(series.label)).cloned().unwrap_or_default();
                     let (outcome, detail) = (series.outcome.name(), detail.unwrap_or_default());
                     failure = Some(format!("{label} failed ({outcome}): {detail}"));
-                    drive.abort();
+                    drivers.abort();
                 }
             }
-            drive.recycle(interval);
+            drivers.recycle(interval);
             progress.tell(Progress::Loading { done: done.min(of), of });
         }
-        let end = drive.join().map_err(driven)?;
+        let end = drivers.end()?.end;
         self.go_on()?;
         if failure.is_none() && (end.interrupted || end.counters[Counter::Unfinished] > 0) {
             failure = Some("it did not come to its end in time".to_owned());

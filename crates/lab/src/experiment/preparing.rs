@@ -8,7 +8,7 @@ use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{
-    Ask, Fault, HttpVersion, Preparation, Product, RPC_PATH, RequestPlan, System, SystemOrigin, Target,
+    Ask, Fault, HttpVersion, Preparation, Product, RequestPlan, System, SystemOrigin, Target,
 };
 
 use super::{Experiment, Record, driven, written};
@@ -24,7 +24,7 @@ use crate::progress::{Progress, Watcher};
 use crate::started::Handle;
 use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
-use crate::system::{Running, Setup};
+use crate::system::{Running, Setup, greet_calls_of};
 use crate::verify::{Known, Recipe};
 use crate::watch::Watches;
 
@@ -201,10 +201,7 @@ impl Experiment {
         self.settle_http(&mut system, 0);
         stores.resolve(&mut system);
         let mut running = Running::start(&system, &setup, &|| self.stop_request())?;
-        if self.plan.has_calls() {
-            let path = system.rpc.as_deref().unwrap_or(RPC_PATH);
-            running.greet_calls(path, self.plan.called())?;
-        }
+        greet_calls_of(&mut running, &self.plan, 0, &system)?;
         if let Some((durability, _)) = stores.driven(&self.plan.system) {
             running.durability = Some(durability.to_owned());
         }
@@ -229,10 +226,7 @@ impl Experiment {
             self.settle_http(&mut at, index + 1);
             stores.resolve(&mut at);
             let mut found = Running::find(&at, &|| self.stop_request())?;
-            if self.plan.has_calls_to(index + 1) {
-                let path = at.rpc.as_deref().unwrap_or(RPC_PATH);
-                found.greet_calls(path, self.plan.called_at(index + 1))?;
-            }
+            greet_calls_of(&mut found, &self.plan, index + 1, &at)?;
             Ok(found)
         };
         let named = |(index, target): (usize, &Target)| {

@@ -1,15 +1,15 @@
 //! The load while it goes on: its intervals are taken, everything is looked at, and what ends it early is minded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use tidemark_drive::{Drive, DriveEnd, PhaseTimes};
+use tidemark_drive::{DriveEnd, PhaseTimes};
 use tidemark_record::{Sample, StoreLook, ThreadInterval, Totals};
 use tidemark_scenario::Plan;
 
 use super::preparing::Environment;
-use super::{Experiment, Record, driven, written};
+use super::{Experiment, Record, written};
+use crate::drivers::{Drivers, Ended, Handed};
 use crate::error::LabError;
 use crate::faults::Faults;
 use crate::figures::{Figures, Seen as SeenOfStores};
@@ -28,7 +28,7 @@ pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A load that has begun. Dropped, the load ends first, then the faults, then what both were aimed at.
 pub struct Started {
-    pub drive: Drive,
+    pub drivers: Drivers,
     pub faults: Faults,
     /// What the stores say of themselves.
     pub figures: Figures,
@@ -50,6 +50,8 @@ pub struct Driven {
 /// What a load left behind.
 pub struct Load {
     pub end: DriveEnd,
+    /// Why a driver broke off in the middle, if one did.
+    pub broke: Option<String>,
     /// How the system ended, if it did so by itself.
     pub system_ended: Option<String>,
     /// The objective that cut it short.
@@ -163,7 +165,7 @@ impl Experiment {
     /// [`LabError::Interrupted`] where all is to stop at once; else where the run cannot be written or measured.
     pub(super) fn drive(&self, started: Started, record: &mut Record<'_>) -> Result<Driven, LabError> {
         // dropped from the last to the first
-        let Started { mut environment, epoch, mut figures, mut faults, drive } = started;
+        let Started { mut environment, epoch, mut figures, mut faults, drivers } = started;
         let watching = Watching {
             plan: &self.plan,
             epoch,
@@ -175,7 +177,7 @@ impl Experiment {
             figures: &mut figures,
             samples: Vec::new(),
         };
-        let load = watching.until_over(drive)?;
+        let load = watching.until_over(drivers)?;
         record.writer.add_counters(&load.end.counters);
         for part in &load.end.untaken {
             record.writer.add_to_ledger(part, load.end.ended_us).map_err(written)?;
@@ -187,14 +189,14 @@ impl Experiment {
 
 impl Watching<'_, '_> {
     /// Takes intervals and looks at everything until the driving threads are done.
-    fn until_over(mut self, drive: Drive) -> Result<Load, LabError> {
-        let mut seen = Seen::new(self.plan, drive.phases());
+    fn until_over(mut self, mut drivers: Drivers) -> Result<Load, LabError> {
+        let mut seen = Seen::new(self.plan, drivers.phases());
         seen.neighbours = Neighbours::beside(self.environment.watches.processes());
         // what is seen from now on counts
         self.environment.monitor.look(microseconds(self.epoch.elapsed()));
         loop {
-            match drive.intervals().recv_timeout(LOOK_EVERY) {
-                Ok(mut interval) => {
+            match drivers.next(LOOK_EVERY) {
+                Handed::Interval(mut interval) => {
                     let details = interval.examples.iter_mut().map(|example| &mut example.detail);
                     for told in details.chain(interval.own.iter_mut().filter_map(|own| own.example.as_mut()))
                     {
@@ -202,10 +204,11 @@ impl Watching<'_, '_> {
                     }
                     self.record.writer.add_interval(&interval).map_err(written)?;
                     seen.add(&interval, self.faults);
-                    drive.recycle(interval);
+                    drivers.recycle(interval);
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+                Handed::Event(event) => self.record.writer.add_event(&event).map_err(written)?,
+                Handed::Nothing => {}
+                Handed::Over => break,
             }
             let now_us = microseconds(self.epoch.elapsed());
             self.tell_faults()?;
@@ -220,7 +223,7 @@ impl Watching<'_, '_> {
             if looked {
                 self.look_around(now_us)?;
             }
-            self.mind_the_end(&drive, &mut seen, now_us, looked)?;
+            self.mind_the_end(&mut drivers, &mut seen, now_us, looked)?;
         }
         let now_us = microseconds(self.epoch.elapsed());
         let told = self.environment.watches.end();
@@ -229,12 +232,12 @@ impl Watching<'_, '_> {
         seen.neighbours.look(now_us, false);
         let told = self.figures.end();
         self.tell_figures(told, &seen)?;
-        let end = drive.join().map_err(driven)?;
+        let Ended { end, broke } = drivers.end()?;
         let Seen { system_ended, unreachable, enough, mut silence, undisturbed, neighbours, .. } = seen;
         if let Some(at_us) = end.stopped_us {
             silence.stopped(at_us);
         }
-        Ok(Load { end, system_ended, unreachable, enough, silence, undisturbed, neighbours })
+        Ok(Load { end, broke, system_ended, unreachable, enough, silence, undisturbed, neighbours })
     }
 
     fn tell_faults(&mut self) -> Result<(), LabError> {
@@ -292,7 +295,7 @@ impl Watching<'_, '_> {
     /// Ends the load where the user, an objective or the end of the system says so.
     fn mind_the_end(
         &mut self,
-        drive: &Drive,
+        drivers: &mut Drivers,
         seen: &mut Seen<'_>,
         now_us: u64,
         looked: bool,
@@ -304,37 +307,43 @@ impl Watching<'_, '_> {
         };
         match (self.stop_request)() {
             StopRequest::Abort => {
-                drive.abort();
+                drivers.abort();
                 return Err(LabError::Interrupted(None));
             }
             StopRequest::Stop if seen.stopped_us.is_none() => {
                 seen.stopped_us = Some(now_us);
-                self.stop(drive, now_us, Reason::Interrupted, "stopped by the user".into())?;
+                self.stop(drivers, now_us, Reason::Interrupted, "stopped by the user".into())?;
             }
             _ => {}
         }
         if let Some(found) = found.filter(|_| seen.stopped_us.is_none()) {
             seen.stopped_us = Some(now_us);
-            self.stop(drive, now_us, Reason::Unreachable, found.reason.clone())?;
+            self.stop(drivers, now_us, Reason::Unreachable, found.reason.clone())?;
             seen.unreachable = Some(found);
         }
         let enough = self.enough.is_some_and(|enough| enough.load(Ordering::Relaxed));
         if enough && seen.stopped_us.is_none() {
             (seen.stopped_us, seen.enough) = (Some(now_us), true);
-            self.stop(drive, now_us, Reason::Enough, "enough is known".into())?;
+            self.stop(drivers, now_us, Reason::Enough, "enough is known".into())?;
         }
         if seen.system_ended.is_none()
             && let Some((ending, reason)) = self.gone(now_us)
         {
             seen.stopped_us = seen.stopped_us.or(Some(now_us));
-            self.stop(drive, now_us, Reason::Exited, ending)?;
+            self.stop(drivers, now_us, Reason::Exited, ending)?;
             seen.system_ended = Some(reason);
         }
         Ok(())
     }
 
-    fn stop(&mut self, drive: &Drive, now_us: u64, reason: Reason, text: String) -> Result<(), LabError> {
-        drive.stop();
+    fn stop(
+        &mut self,
+        drivers: &mut Drivers,
+        now_us: u64,
+        reason: Reason,
+        text: String,
+    ) -> Result<(), LabError> {
+        drivers.stop();
         self.record.event(now_us as i64, reason.kind(), text)
     }
 

@@ -9,8 +9,6 @@ use proptest::sample::select;
 use tidemark_wire::http1::cookie;
 use url::Url;
 
-use tidemark_wire::http1::cookie;
-
 use super::*;
 
 static ORIGINS: [&str; 6] = [

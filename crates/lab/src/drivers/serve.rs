@@ -1,0 +1,158 @@
+//! A driver that is a process of its own, from within: it is told what to drive, and hands over what its threads do.
+
+use std::io::{self, Read, Write};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tidemark_drive::{DriveOptions, Stopper, Target, Tracing, start};
+use tidemark_record::{HANDOVER_VERSION, Handover, Hello, frame};
+use tidemark_scenario::plan::{HttpVersion, System, SystemOrigin};
+use tidemark_scenario::{Plan, Shared};
+
+use super::{Order, Place, Setup};
+use crate::experiment::settle;
+use crate::interrupt::StopRequest;
+use crate::run_options::RunOptions;
+use crate::system::{Running, greet_calls_of};
+
+/// Requests of the trace that wait to be handed over.
+const WAITING: usize = 256;
+
+/// Drives for whoever writes to `input`: makes the plan of what it is told, and hands over to `output` until the load is
+/// over. It ends at once where its input does.
+///
+/// # Errors
+/// Where nobody takes what it hands over. All else is handed over as an error.
+pub fn serve(
+    plan: impl FnOnce(&Setup) -> Result<(Plan, RunOptions), String>,
+    mut input: impl Read + Send + 'static,
+    output: impl Write + Send,
+) -> io::Result<()> {
+    let output = Mutex::new(output);
+    let hand_over =
+        |handover: &Handover| handover.write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
+    match begin(plan, &mut input) {
+        Ok(begun) => begun.drive(input, &hand_over),
+        Err(reason) => hand_over(&Handover::Error(reason)),
+    }
+}
+
+/// What is to be driven.
+struct Begun {
+    plan: Arc<Plan>,
+    options: DriveOptions,
+    epoch_us: u64,
+    traced: Option<(u64, u64, u64)>,
+}
+
+fn begin(
+    plan: impl FnOnce(&Setup) -> Result<(Plan, RunOptions), String>,
+    input: &mut impl Read,
+) -> Result<Begun, String> {
+    let told = |error: &dyn std::fmt::Display| error.to_string();
+    let setup: Option<Setup> =
+        frame::read(input).map_err(|error| format!("what it is told is no setup: {error}"))?;
+    let setup = setup.ok_or("it is told nothing")?;
+    if setup.version != HANDOVER_VERSION {
+        return Err(format!("it is to hand over version {}, and knows {HANDOVER_VERSION}", setup.version));
+    }
+    let (mut plan, options) = plan(&setup)?;
+    settle(&mut plan, &options).map_err(|error| told(&error))?;
+    let wall_epoch = UNIX_EPOCH + Duration::from_micros(setup.epoch_us);
+    let since = SystemTime::now().duration_since(wall_epoch).unwrap_or_default();
+    let now = Instant::now();
+    let epoch = now.checked_sub(since).ok_or("its zero is before this machine's")?;
+    let targets = setup.targets.iter().enumerate().map(|(target, place)| place.find(&plan, target));
+    let targets = targets.collect::<Result<Vec<Target>, String>>()?;
+    let options = DriveOptions {
+        threads: setup.threads,
+        cores: options.pins.driver,
+        seed: setup.seed,
+        ledger_seed: setup.ledger_seed,
+        io: options.io,
+        spin: options.spin,
+        timestamps: options.timestamps,
+        targets,
+        trace: None,
+        programs: None,
+        epoch,
+        wall_epoch,
+    };
+    Ok(Begun { plan: Arc::new(plan), options, epoch_us: setup.epoch_us, traced: setup.traced })
+}
+
+impl Place {
+    /// Finds a target of the plan where it was found before.
+    fn find(&self, plan: &Plan, target: usize) -> Result<Target, String> {
+        let planned = match target.checked_sub(1) {
+            None => Some(&plan.system),
+            Some(other) => plan.targets.get(other).map(|target| &target.at),
+        };
+        let planned = planned.ok_or("there are more targets than the plan has")?;
+        let system = System {
+            origin: SystemOrigin::Url(self.url.clone()),
+            connect_to: self.address.clone(),
+            http: if self.is_http2 { HttpVersion::Two } else { HttpVersion::One },
+            ..planned.clone()
+        };
+        let mut found = Running::find(&system, &|| StopRequest::None).map_err(|error| error.to_string())?;
+        greet_calls_of(&mut found, plan, target, &system).map_err(|error| error.to_string())?;
+        Ok(found.target)
+    }
+}
+
+impl Begun {
+    fn drive(
+        self,
+        input: impl Read + Send + 'static,
+        hand_over: &(dyn Fn(&Handover) -> io::Result<()> + Sync),
+    ) -> io::Result<()> {
+        let Begun { plan, mut options, epoch_us, traced } = self;
+        let (sink, requests) = sync_channel(WAITING);
+        options.trace =
+            traced.map(|(every, sampled_max, failed_max)| Tracing { every, sampled_max, failed_max, sink });
+        let threads = u16::try_from(options.threads).unwrap_or(u16::MAX);
+        let shared = Arc::new(Shared::of(&plan));
+        let drive = match start(plan, shared, options) {
+            Ok(drive) => drive,
+            Err(error) => return hand_over(&Handover::Error(error.to_string())),
+        };
+        let phases = drive.phases().to_vec();
+        hand_over(&Handover::Hello(Hello { version: HANDOVER_VERSION, epoch_us, threads, phases }))?;
+        let stopper = drive.stopper();
+        // it waits for its input as long as this process lives
+        std::thread::Builder::new().name("orders".into()).spawn(move || obey(input, &stopper))?;
+        std::thread::scope(|scope| {
+            let trace = scope.spawn(|| {
+                requests.into_iter().try_for_each(|one| hand_over(&Handover::Traced(Box::new(one))))
+            });
+            for mut interval in drive.intervals() {
+                let part = std::mem::take(&mut interval.ledger);
+                let handover = Handover::Interval(Box::new(interval), part);
+                hand_over(&handover)?;
+                if let Handover::Interval(interval, part) = handover {
+                    drive.recycle(tidemark_record::ThreadInterval { ledger: part, ..*interval });
+                }
+            }
+            let end = drive.join();
+            // the threads are gone, and with them who traces
+            trace.join().unwrap_or(Ok(()))?;
+            hand_over(&match end {
+                Ok(end) => Handover::End(Box::new(end)),
+                Err(error) => Handover::Error(error.to_string()),
+            })
+        })
+    }
+}
+
+/// Does what it is told, until nobody tells it anything.
+fn obey(mut input: impl Read, stopper: &Stopper) {
+    while let Ok(Some(order)) = frame::read(&mut input) {
+        match order {
+            Order::Stop => stopper.stop(),
+            Order::Abort => stopper.abort(),
+        }
+    }
+    stopper.abort();
+}
