@@ -150,7 +150,9 @@ pub use protocols::rpc::Rpc;
 pub use protocols::sharding::{Server, Sharding, Shards};
 pub use protocols::target::{Stream, Target};
 pub use session::findings::{Checked, Extracted, LOGGED_BYTES};
-pub use session::program::{AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs, Verdict};
+pub use session::program::{
+    AnswerCheck, AnswerView, Next, Program, ProgramMessage, ProgramRequest, Programs,
+};
 pub use tidemark_record::{
     Bound, DriveEnd, LoggedAnswer, NotFound, PhaseTimes, Raised, RequestParts, Traced,
 };

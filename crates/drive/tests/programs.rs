@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::support::{Next as Then, Server, Sum, answer, begin, finish, get, kind, options, whole_sessions};
 use tidemark_drive::{
-    AnswerView, DriveError, DriveOptions, Http2, Next, Program, ProgramMessage, ProgramRequest, Programs,
-    Protocol, Verdict, start,
+    AnswerCheck, AnswerView, DriveError, DriveOptions, Http2, Next, Program, ProgramMessage, ProgramRequest,
+    Programs, Protocol, start,
 };
 use tidemark_record::Outcome;
 use tidemark_scenario::plan::{LoadModel, Op};
@@ -81,12 +81,12 @@ impl Program for Shopper {
         }
     }
 
-    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> Verdict {
+    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> AnswerCheck {
         let body = std::str::from_utf8(answer.body()).unwrap();
         if let Some(token) = body.strip_prefix("token ") {
             self.users[session as usize].token = Some(token.to_owned());
         }
-        Verdict::ByStatus
+        AnswerCheck::ByStatus
     }
 
     fn failed(&mut self, _: u32, outcome: Outcome) {
@@ -122,7 +122,7 @@ fn a_token_of_one_answer_goes_into_the_next_request() {
 /// Asks once for each of these; what comes of it is noted.
 struct Asking {
     requests: Vec<ProgramRequest>,
-    verdict: Verdict,
+    verdict: AnswerCheck,
     failures: Arc<Mutex<Vec<Outcome>>>,
     /// By session.
     next: HashMap<u32, usize>,
@@ -140,7 +140,7 @@ impl Program for Asking {
         self.requests.get(*next - 1).cloned().map_or(Next::End, Next::Request)
     }
 
-    fn answered(&mut self, _: u32, _: &AnswerView<'_>) -> Verdict {
+    fn answered(&mut self, _: u32, _: &AnswerView<'_>) -> AnswerCheck {
         self.verdict.clone()
     }
 
@@ -153,7 +153,7 @@ fn ask(
     plan: Plan,
     options: DriveOptions,
     requests: Vec<ProgramRequest>,
-    verdict: Verdict,
+    verdict: AnswerCheck,
 ) -> (Sum, Vec<Outcome>) {
     let failures = Arc::new(Mutex::new(Vec::new()));
     let noted = failures.clone();
@@ -186,9 +186,9 @@ fn a_program_is_told_how_its_requests_end_and_judges_their_answers() {
     ];
     let by_outcome = |sum: &Sum, outcome| sum.count(|label, ended, _| (label, ended) == (0, outcome));
     for (verdict, found) in [
-        (Verdict::ByStatus, Outcome::Status),
-        (Verdict::Good, Outcome::Ok),
-        (Verdict::Wrong("nobody is there".into()), Outcome::Check),
+        (AnswerCheck::ByStatus, Outcome::Status),
+        (AnswerCheck::Good, Outcome::Ok),
+        (AnswerCheck::Wrong("nobody is there".into()), Outcome::Check),
     ] {
         let plan = of_program(&["all"], 2);
         let (sum, failures) = ask(plan, options(server.address, 1), all.clone(), verdict);
@@ -212,7 +212,7 @@ fn programs_stand_beside_a_plans_own_requests_and_labels_are_bounded() {
     plan.sessions[0].ops = vec![Op::Request(0), Op::BeginGroup(0), Op::Program, Op::EndGroup, Op::Request(0)];
     plan.groups = vec!["program".into()];
     let all = vec![request(0, "GET", "/"), request(9, "HEAD", "/"), request(1, "PUT", "/")];
-    let (sum, failures) = ask(plan, options(server.address, 1), all, Verdict::ByStatus);
+    let (sum, failures) = ask(plan, options(server.address, 1), all, AnswerCheck::ByStatus);
     let count = |label| sum.count(|one, outcome, _| (one, outcome) == (label, Outcome::Ok));
     assert_eq!((count(0), count(1), failures.len()), (30, 20, 0), "{:?}", sum.examples());
     assert_eq!(sum.groups(0, Outcome::Ok).len(), 10);
@@ -227,8 +227,8 @@ fn a_program_that_only_thinks_gives_way() {
         fn next(&mut self, _: u32, _: Duration) -> Next {
             Next::Think(Duration::ZERO)
         }
-        fn answered(&mut self, _: u32, _: &AnswerView<'_>) -> Verdict {
-            Verdict::Good
+        fn answered(&mut self, _: u32, _: &AnswerView<'_>) -> AnswerCheck {
+            AnswerCheck::Good
         }
         fn failed(&mut self, _: u32, _: Outcome) {}
     }
@@ -280,14 +280,14 @@ impl Program for Echoing {
         path.take().map_or(Next::End, |path| Next::Request(request(1, "GET", &path)))
     }
 
-    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> Verdict {
+    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> AnswerCheck {
         match (answer.status(), answer.header("x-method")) {
             (200, Some(b"POST")) => {
                 self.paths[session as usize].1 = Some(String::from_utf8(answer.body().to_vec()).unwrap());
-                Verdict::Good
+                AnswerCheck::Good
             }
-            (208, None) => Verdict::Good,
-            (status, _) => Verdict::Wrong(format!("{status}")),
+            (208, None) => AnswerCheck::Good,
+            (status, _) => AnswerCheck::Wrong(format!("{status}")),
         }
     }
 
@@ -352,7 +352,7 @@ impl Program for Conversing {
         }
     }
 
-    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> Verdict {
+    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> AnswerCheck {
         let said = self.said[&session];
         let body = std::str::from_utf8(answer.body()).unwrap();
         let wanted = match said {
@@ -362,10 +362,10 @@ impl Program for Conversing {
             _ => String::new(),
         };
         match (answer.is_whole(), answer.trailer("x-pieces")) {
-            (true, Some(b"5")) if said == 6 && body.is_empty() => Verdict::ByStatus,
-            (false, None) if body == wanted => Verdict::ByStatus,
-            (false, None) if wanted.starts_with(body) => Verdict::More,
-            (is_whole, trailer) => Verdict::Wrong(format!("{said}: {is_whole}, {trailer:?}, {body:?}")),
+            (true, Some(b"5")) if said == 6 && body.is_empty() => AnswerCheck::ByStatus,
+            (false, None) if body == wanted => AnswerCheck::ByStatus,
+            (false, None) if wanted.starts_with(body) => AnswerCheck::More,
+            (is_whole, trailer) => AnswerCheck::Wrong(format!("{said}: {is_whole}, {trailer:?}, {body:?}")),
         }
     }
 
@@ -412,8 +412,8 @@ fn a_message_without_a_stream_fails() {
                 _ => Next::End,
             }
         }
-        fn answered(&mut self, _: u32, answer: &AnswerView<'_>) -> Verdict {
-            if answer.body().is_empty() { Verdict::More } else { Verdict::Good }
+        fn answered(&mut self, _: u32, answer: &AnswerView<'_>) -> AnswerCheck {
+            if answer.body().is_empty() { AnswerCheck::More } else { AnswerCheck::Good }
         }
         fn failed(&mut self, _: u32, outcome: Outcome) {
             self.0.lock().unwrap().push(outcome);
@@ -435,6 +435,7 @@ fn a_message_without_a_stream_fails() {
     assert_eq!(server.stop().unwrap().requests, 4);
     let server = Server::plain(Duration::ZERO);
     let open = ProgramRequest { stays_open: true, ..request(0, "POST", "/") };
-    let (sum, failures) = ask(of_program(&["all"], 1), options(server.address, 1), vec![open], Verdict::Good);
+    let (sum, failures) =
+        ask(of_program(&["all"], 1), options(server.address, 1), vec![open], AnswerCheck::Good);
     assert_eq!((sum.outcome(Outcome::Protocol), failures.len()), (1, 1), "{:?}", sum.examples());
 }

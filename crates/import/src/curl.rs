@@ -421,8 +421,8 @@ fn without_globs(url: &str) -> Result<String, String> {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let time =
-        units::parse_duration(&format!("{text}s")).map_err(|_| format!("{text} is no number of seconds"))?;
+    let time = units::parse_duration(&format!("{text}s"))
+        .map_err(|_| format!("{text} is not a number of seconds"))?;
     if time.is_zero() { Err("0 means no limit; leave it out".into()) } else { Ok(time) }
 }
 

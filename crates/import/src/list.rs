@@ -300,7 +300,7 @@ impl Reader<'_> {
         let json: Json = serde_json::from_str(line).map_err(|error| {
             let reason = error.to_string();
             let reason = reason.split(" at line ").next().unwrap_or_default();
-            format!("it is no target of vegeta's JSON: {reason} at character {}; {FORMS}", error.column())
+            format!("not a vegeta JSON target: {reason} at character {}; {FORMS}", error.column())
         })?;
         let mut target = Target::new(method(&json.method)?, self.url(&json.url)?);
         for (name, values) in &json.header {
@@ -309,9 +309,9 @@ impl Reader<'_> {
             }
         }
         target.body = match json.body {
-            Some(body) => {
-                Some(STANDARD.decode(body).map_err(|error| format!("its body is no base64: {error}"))?)
-            }
+            Some(body) => Some(
+                STANDARD.decode(body).map_err(|error| format!("its body is not valid base64: {error}"))?,
+            ),
             None => self.usual.body.clone(),
         };
         Ok(target)
@@ -481,7 +481,7 @@ mod tests {
                 "list:2: the header X-One has a line break",
             ),
             ("GET /a\nX: 1\r2\n", "list:1: the header X has a line break"),
-            ("\n{\"method\":\"GET\"}\n", "list:2: it is no target of vegeta's JSON"),
+            ("\n{\"method\":\"GET\"}\n", "list:2: not a vegeta JSON target"),
             ("POST /a\n@nowhere\n", "list:1: the body in "),
             ("curl --sslv2 http://h:1/\n", "list:1: curl's flag --sslv2"),
             ("# none\n", "one a line"),

@@ -302,7 +302,7 @@ impl Experiment {
         let (single, joined) = verdict::judged_by_silence(plan);
         let outages = load.silence.outages(&single, &joined);
         summary.driver.busiest = load.neighbours.busiest();
-        summary.driver.limits = verdict::limits(&summary, totals, &plan.load, self.options.spin);
+        summary.driver.limits = verdict::driver_limits(&summary, totals, &plan.load, self.options.spin);
         summary.slowest = slowest::of(load.end.slowest.clone(), &plan.labels);
         let meant = load.unreachable.is_some() || load.enough;
         let stopped = load.end.interrupted && load.system_ended.is_none() && !meant;

@@ -3,8 +3,8 @@
 //!
 //! [`run`] does it all for a [plan](tidemark_scenario::Plan) and leaves a run directory. What it stands on is useful
 //! alone: a [child process](child) that never outlives its reason, the seam by which what was [started] is broken on
-//! purpose, the [monitor] that reads `/proc`, the disk's
-//! [sync] latency, the rule by which a run is [judged](verdict).
+//! purpose, the [monitor] that reads `/proc`, the
+//! disk's [sync] latency. `tidemark_verdict` judges the run.
 //!
 //! ```no_run
 //! use tidemark_lab::{Progress, RunOptions};
@@ -35,7 +35,7 @@
 //!   answer bounded in time; what a product is asked is one module, by the scheme of its URLs.
 //! - What a run only watches is looked at by threads of their own (`watch`): processes, pages and agents.
 //! - Lateness is how late requests left and how late answers were read, by the kernel's receive timestamps
-//!   ([verdict]).
+//!   (`tidemark_verdict`, `driver.rs`).
 //! - A recipe for reading back is the plan's `verify` with everything filled in (addresses, tables, headers), and a
 //!   file that later versions read ([verify]); its tests have servers that lose, double, change and die.
 //! - A durable figure names its durability and stands next to the disk's own sync latency, measured in the same run

@@ -1,4 +1,4 @@
-//! Objectives on what a scenario measures itself.
+//! Objectives on the scenario's own metrics.
 //!
 //! Where there was no number, nobody knows how large it would have been: it never helps to meet an objective. A bound from
 //! above is held against what the figure would be were each such number larger than every bound, one from below against
@@ -11,7 +11,7 @@ use tidemark_scenario::plan::{Comparison, MetricKind, MetricPlan, Objective, Own
 
 use crate::few;
 use crate::figure::Measured;
-use crate::objectives::holds;
+use crate::objectives::{NOT_MEASURED, holds};
 use crate::text::significant;
 
 /// The scenario's own metrics, as a run records them.
@@ -33,7 +33,7 @@ pub fn result(objective: &Objective, metric: u16, figure: OwnFigure, of: &Measur
     let totals = of.totals.own.get(usize::from(metric));
     let found = totals.and_then(|totals| Some((Bounds::of(totals, figure, window_s)?, totals)));
     let Some((Bounds { low, figure: value, high }, totals)) = found else {
-        let (objective, measured) = (objective.text.clone(), "not measured".to_owned());
+        let (objective, measured) = (objective.text.clone(), NOT_MEASURED.to_owned());
         return ObjectiveResult { objective, measured, ..ObjectiveResult::default() };
     };
     let meets = |value| holds(value, objective.comparison, objective.bound);

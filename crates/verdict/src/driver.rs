@@ -62,7 +62,7 @@ const WAITED_SHARE: f64 = 0.05;
 const STEAL_NAMED: f64 = 0.02;
 
 /// What held the driver up, a sentence each, with what to change; nothing where it had room.
-pub fn limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Vec<String> {
+pub fn driver_limits(summary: &Summary, totals: &Totals, load: &Load, spin: bool) -> Vec<String> {
     let mut limits = Vec::new();
     let (driver, good) = (&summary.driver, &summary.good.response_time_us);
     let is_long = summary.measured_s >= WAITS_OVER_S;
@@ -233,7 +233,7 @@ mod tests {
             Latency { mean: Some(5_000.0), p99: Some(20_000), ..Latency::default() };
         summary.driver = Driver { busiest_thread_share: 0.5, ..Driver::default() };
         change(&mut summary);
-        limits(&summary, &Totals::new(&[]), &crate::test_plan::plan(model).load, false)
+        driver_limits(&summary, &Totals::new(&[]), &crate::test_plan::plan(model).load, false)
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
         let mut busy = summarize(&Totals::new(&[]), std::path::Path::new("x"));
         busy.driver.busiest_thread_share = 1.0;
         assert!(
-            limits(&busy, &Totals::new(&[]), &crate::test_plan::plan(CLOSED).load, true).is_empty(),
+            driver_limits(&busy, &Totals::new(&[]), &crate::test_plan::plan(CLOSED).load, true).is_empty(),
             "it spins"
         );
     }

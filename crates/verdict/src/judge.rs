@@ -13,7 +13,7 @@ use crate::findings::{Findings, few, push_once};
 use crate::objectives::{
     ACHIEVED, NOT_MEASURED, defaults, has_a_rate, is_allowed_to_fail, judges_errors, result,
 };
-use crate::silence::{Failure, Outage};
+use crate::silence::{FailedBy, Outage};
 use crate::text::duration_text;
 use crate::users::{self, Lost};
 use crate::{Evidence, Judgement, connections, driver, ledger, machine, parts, phase, reach, window};
@@ -184,7 +184,7 @@ impl<'a> Judge<'a> {
             self.evidence.outages.iter().partition(|outage| outage.is_heard());
         let mut silent = Vec::new();
         for outage in heard {
-            if self.lacks_connections && outage.failed_by == Failure::TimedOut {
+            if self.lacks_connections && outage.failed_by == FailedBy::TimedOut {
                 undecided.by_connections = true;
                 continue;
             }
@@ -465,7 +465,7 @@ pub(crate) fn missed_objective(of: &ObjectiveResult) -> Reason {
 /// others used them. None where it is.
 fn silent_for_want_of_a_core(evidence: &Evidence<'_>, outage: &Outage) -> Option<[String; 2]> {
     let processes = evidence.totals.processes_within(outage.time);
-    let process = short_of_cores(evidence, &processes).filter(|_| outage.failed_by == Failure::TimedOut)?;
+    let process = short_of_cores(evidence, &processes).filter(|_| outage.failed_by == FailedBy::TimedOut)?;
     let told = format!("{}; or it had no core to answer on", outage.reason);
     Some([told, machine::in_words(process, evidence.summary)])
 }

@@ -14,7 +14,7 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
     requests.filter_map(|request| plan.labels.get(usize::from(request.label))).map(String::as_str).collect()
 }
 
-/// The labels under which there is a request only where something is wrong: a stream is left, and is not there any more.
+/// Labels that only a failure can have: closing an event stream sends no request unless the stream is gone.
 pub fn labels_of_failures(plan: &Plan) -> BTreeSet<&str> {
     let leaves = |request: &&RequestPlan| matches!(request.ask, Ask::EventStream(EventStreamStep::Close));
     let label = |request: &RequestPlan| plan.labels.get(usize::from(request.label)).map(String::as_str);

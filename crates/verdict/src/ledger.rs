@@ -20,7 +20,7 @@ use tidemark_scenario::plan::{Metric, Objective};
 
 use crate::findings::Findings;
 use crate::judge::missed_objective;
-use crate::objectives::holds;
+use crate::objectives::{NOT_MEASURED, holds};
 use crate::text::text;
 
 /// What is measured of losses where there was nothing to lose: that nothing is gone proves nothing then.
@@ -63,7 +63,7 @@ pub(crate) fn add(
                 None if verified.is_some() => NOTHING_ACKNOWLEDGED.into(),
                 Some(value) => text(objective.metric, value),
                 None if ledger.is_some() => "not verified".into(),
-                None => "not measured".into(),
+                None => NOT_MEASURED.into(),
             },
             ..ObjectiveResult::default()
         };

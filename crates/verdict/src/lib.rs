@@ -80,7 +80,7 @@ use crate::silence::Outage;
 use crate::unreachable::Unreachable;
 
 pub use custom::custom_metrics;
-pub use driver::limits;
+pub use driver::driver_limits;
 pub use judge::judge;
 pub use labels::{labels_of_failures, labels_of_the_load};
 pub use objectives::{defaults, has_a_rate, judges_errors};
@@ -94,7 +94,7 @@ pub struct Evidence<'a> {
     pub plan: &'a Plan,
     /// What was counted.
     pub totals: &'a Totals,
-    /// The same in few numbers, with what [limited the driver](limits).
+    /// The same in few numbers, with what [limited the driver](driver_limits).
     pub summary: &'a Summary,
     /// What was counted while no fault was felt, where there are faults.
     pub undisturbed: Option<&'a Totals>,

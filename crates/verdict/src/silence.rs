@@ -46,7 +46,7 @@ pub struct Outage {
     /// When it was, as far as it is known and lies behind the window's begin.
     pub time: Window,
     /// By what most failed in it.
-    pub failed_by: Failure,
+    pub failed_by: FailedBy,
     /// The share of it in which every driving thread waited for a core at most, as far as that is known, 0 to 1: it heard
     /// nothing then.
     pub unheard_share: f64,
@@ -56,7 +56,7 @@ pub struct Outage {
 
 /// By what most failed in a silence; the later, the less it tells of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
+pub enum FailedBy {
     /// By answers, which the driver read: it was not the driver that missed them.
     Answered,
     /// By connections that were refused or broken off: by who should have answered.
@@ -65,14 +65,14 @@ pub enum Failure {
     TimedOut,
 }
 
-impl Failure {
-    fn of(outcome: Outcome) -> Failure {
+impl FailedBy {
+    fn of(outcome: Outcome) -> FailedBy {
         match outcome {
-            Outcome::Status | Outcome::Check | Outcome::Protocol => Failure::Answered,
-            Outcome::Connect | Outcome::Reset => Failure::Refused,
-            Outcome::Timeout | Outcome::Unfinished => Failure::TimedOut,
+            Outcome::Status | Outcome::Check | Outcome::Protocol => FailedBy::Answered,
+            Outcome::Connect | Outcome::Reset => FailedBy::Refused,
+            Outcome::Timeout | Outcome::Unfinished => FailedBy::TimedOut,
             // never among what failed in a silence
-            Outcome::Ok | Outcome::Variable => Failure::TimedOut,
+            Outcome::Ok | Outcome::Variable => FailedBy::TimedOut,
         }
     }
 }
@@ -81,11 +81,11 @@ impl Outage {
     /// Whether the driver was on its core enough of that time to say that the system was silent, and not itself.
     pub fn is_heard(&self) -> bool {
         match self.failed_by {
-            Failure::Answered => true,
+            FailedBy::Answered => true,
             // it may have let them go itself
-            Failure::Refused => self.unheard_share <= NO_CORE_SHARE,
+            FailedBy::Refused => self.unheard_share <= NO_CORE_SHARE,
             // answers may lie unread, and a system beside it may have had no core either
-            Failure::TimedOut => self.unheard_share <= CORE_WAIT_SHARE_MAX && self.counts_as_heard,
+            FailedBy::TimedOut => self.unheard_share <= CORE_WAIT_SHARE_MAX && self.counts_as_heard,
         }
     }
 }
@@ -382,7 +382,7 @@ impl Silence {
         &self,
         of: &Heard<'_>,
         (from_us, to_us): (u64, u64),
-        failed_by: Failure,
+        failed_by: FailedBy,
         words: impl FnOnce(f64) -> String,
         counts: impl Fn(bool) -> Option<u64>,
     ) -> Option<Outage> {
@@ -392,7 +392,7 @@ impl Silence {
         let time = Window { start_us, end_us: to_us.max(start_us) };
         let unheard_us = self.unheard_us(time.start_us, time.end_us) as f64;
         let unheard_share = unheard_us / (time.end_us - time.start_us).max(1) as f64;
-        let did = if failed_by == Failure::Answered { "gave no good answer" } else { "stopped answering" };
+        let did = if failed_by == FailedBy::Answered { "gave no good answer" } else { "stopped answering" };
         let reason = format!("{} {did}{words}", of.who);
         Some(Outage { reason, time, failed_by, unheard_share, counts_as_heard: counts(true).is_some() })
     }
@@ -445,7 +445,7 @@ impl Silence {
                     ": in the last {last_s:.1}s no request succeeded and {all} failed, most of them by {by}"
                 )
             };
-            return self.outage_of(of, (quiet.begin_us, end_us), Failure::of(most), words, counts);
+            return self.outage_of(of, (quiet.begin_us, end_us), FailedBy::of(most), words, counts);
         }
         // what of it lies in the window, where it counts
         let hung_us = self.labels.hung_us(of.labels, HUNG)?;
@@ -460,7 +460,7 @@ impl Silence {
                 hung_us as f64 / 1e6
             )
         };
-        self.outage_of(of, (quiet.begin_us, window_end_us), Failure::TimedOut, words, counts)
+        self.outage_of(of, (quiet.begin_us, window_end_us), FailedBy::TimedOut, words, counts)
     }
 
     /// Of the time between two answers.
@@ -481,7 +481,7 @@ impl Silence {
         let words = |silent_s: f64| {
             format!(" for {silent_s:.1}s: no request succeeded then and {all} failed, most of them by {by}")
         };
-        self.outage_of(of, (quiet.begin_us, end_us), Failure::of(most), words, counts)
+        self.outage_of(of, (quiet.begin_us, end_us), FailedBy::of(most), words, counts)
     }
 }
 
@@ -510,7 +510,7 @@ fn in_both(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
 
 /// What most failed by; of as many, what tells less of the system.
 fn most(failed: &Failed) -> Option<Outcome> {
-    let most = failed.iter().max_by_key(|(outcome, count)| (**count, Failure::of(**outcome)));
+    let most = failed.iter().max_by_key(|(outcome, count)| (**count, FailedBy::of(**outcome)));
     most.map(|(outcome, _)| *outcome)
 }
 

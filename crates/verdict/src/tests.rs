@@ -132,7 +132,7 @@ fn starved(ran: &Ran<'_>, objectives: &[&str], spin: bool, change: impl Fn(&mut 
     summary.driver.lag_us.max = Some(10_000);
     summary.driver.read_lag_us = Some(Latency { p99: Some(1_000), max: Some(10_000), ..Latency::default() });
     change(&mut summary);
-    summary.driver.limits = limits(&summary, &totals, &plan.load, spin);
+    summary.driver.limits = driver_limits(&summary, &totals, &plan.load, spin);
     judge(&Evidence { spin, ..Evidence::of(&plan, &totals, &summary) }).0
 }
 

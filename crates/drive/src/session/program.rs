@@ -18,14 +18,14 @@ use crate::session::answer::{Answer, FIRST_WRONG_STATUS, Flaw, Scratch};
 /// Headers that the driver writes itself, or that say how a body is sent.
 const OWN_HEADERS: [&str; 5] = ["host", "content-length", "transfer-encoding", "connection", "upgrade"];
 
-/// Says what the sessions of one thread do. A session has a number, which the next one has after it.
+/// Decides what the sessions of one thread do. Session numbers are reused: `begin` says that a new session has one.
 pub trait Program {
     /// A session of the plan's kind with this index begins.
     fn begin(&mut self, session: u32, kind: usize);
     /// What a session does next, so long after the run's zero.
     fn next(&mut self, session: u32, now: Duration) -> Next;
     /// The answer to a session's request came in time; whether it is good.
-    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> Verdict;
+    fn answered(&mut self, session: u32, answer: &AnswerView<'_>) -> AnswerCheck;
     /// A session's request failed without an answer.
     fn failed(&mut self, session: u32, outcome: Outcome);
 }
@@ -111,9 +111,9 @@ impl ProgramRequest {
     }
 }
 
-/// What a program finds of an answer.
+/// What a program says of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AnswerCheck {
     /// It is good if its status is below 400.
     ByStatus,
     /// It is good, whatever its status.
@@ -198,11 +198,11 @@ pub(crate) fn judge(
     scratch: &mut Scratch,
 ) -> Option<Result<(), Flaw>> {
     let words = match program.answered(session as u32, &AnswerView { answer, is_whole }) {
-        Verdict::ByStatus if answer.status() >= FIRST_WRONG_STATUS => return Some(Err(Flaw::Status)),
-        Verdict::ByStatus | Verdict::Good => return Some(Ok(())),
-        Verdict::More if !is_whole => return None,
-        Verdict::More => "it ended before the program had all of it".into(),
-        Verdict::Wrong(words) => words,
+        AnswerCheck::ByStatus if answer.status() >= FIRST_WRONG_STATUS => return Some(Err(Flaw::Status)),
+        AnswerCheck::ByStatus | AnswerCheck::Good => return Some(Ok(())),
+        AnswerCheck::More if !is_whole => return None,
+        AnswerCheck::More => "it ended before the program had all of it".into(),
+        AnswerCheck::Wrong(words) => words,
     };
     scratch.objection = words;
     Some(Err(Flaw::Objection))

@@ -12,7 +12,7 @@ pub(crate) trait Kind<'n> {
     /// What is read from it.
     type Value;
 
-    /// Reads it. Nothing where it is wrong, which is told.
+    /// Reads it; `None` if it is wrong, which has been reported.
     fn read(node: &'n Node, reader: &Reader<'_>) -> Option<Self::Value>;
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct At<'n, K: Kind<'n>> {
     /// The key's name.
     pub(crate) name: &'static str,
     entry: Option<&'n (Node, Node)>,
-    /// What it says. Nothing where the key is missing, or what it says is wrong, which is told.
+    /// The value; `None` if the key is missing or its value was wrong.
     pub(crate) value: Option<K::Value>,
 }
 
@@ -32,7 +32,7 @@ impl<'n, K: Kind<'n>> At<'n, K> {
         At { name, entry, value: entry.and_then(|(_, node)| K::read(node, reader)) }
     }
 
-    /// What it says, if it is there. Nothing at all where that is wrong.
+    /// `Some(None)` if the key is missing, `None` if its value was wrong.
     pub(crate) fn given(&self) -> Option<Option<&K::Value>> {
         match &self.value {
             None if self.is_there() => None,

@@ -186,7 +186,7 @@ fn a_break_is_told_where_nobody_allows_it() {
     wrong.busy(0).second(1, &[], 0, (Outcome::Status, 9_000), 50);
     let told = wrong.second(2, &[S / 2], 9_000, NONE, 50).silence.outage().unwrap();
     assert!(told.reason.contains("gave no good answer for 1.5s"), "{told:?}");
-    assert_eq!(told.failed_by, Failure::Answered);
+    assert_eq!(told.failed_by, FailedBy::Answered);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tidemark_record::{Outcome, ThreadInterval, summarize};
 use tidemark_scenario::Expr;
 use tidemark_scenario::plan::{LoadModel, Objective, Op, SessionKind, Spacing};
 
-use crate::silence::Failure;
+use crate::silence::FailedBy;
 
 use crate::test_plan::series;
 
@@ -173,7 +173,7 @@ fn what_was_not_sent_for_want_of_a_connection_is_the_scenarios_bound() {
         unheard_share: 0.0,
         counts_as_heard: true,
     };
-    let (timed_out, refused) = ([silent(Failure::TimedOut)], [silent(Failure::Refused)]);
+    let (timed_out, refused) = ([silent(FailedBy::TimedOut)], [silent(FailedBy::Refused)]);
     let thinking = Ran { good: &[(1_000, 190)], thinks: true, ..short };
     let rows: &[(&str, Ran<'_>, Status)] = &[
         ("a time", Ran { objectives: &["p99 < 150ms"], ..short }, Status::Invalid),
