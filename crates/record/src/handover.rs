@@ -165,7 +165,7 @@ mod tests {
         let mut reader = &bytes[..];
         for one in all() {
             let read = Handover::read(&mut reader).unwrap().unwrap();
-            assert_eq!(format!("{read:?}"), format!("{one:?}"));
+            assert_eq!(stream(&[read]), stream(&[one]));
         }
         assert!(Handover::read(&mut reader).unwrap().is_none());
     }
