@@ -165,7 +165,7 @@ mod tests {
         let mut reader = &bytes[..];
         for one in all() {
             let read = Handover::read(&mut reader).unwrap().unwrap();
-            assert_eq!(format!("{read:?}"), format!("{one:?}"));
+            assert_eq!(stream(&[read]), stream(&[one]));
         }
         assert!(Handover::read(&mut reader).unwrap().is_none());
     }
@@ -192,7 +192,6 @@ mod tests {
         assert!(refused(|interval, _| interval.start_us = interval.end_us).contains("before it begins"));
         assert!(refused(|_, part| *part = Part::acknowledging(9, 3..11)).contains("has not sent"));
         assert!(refused(|_, part| *part = Part::acknowledging(u64::MAX, 0..1)).contains("has not sent"));
-        assert!(refused(|_, part| *part = Part::acknowledging(9, 3..2)).contains("has not sent"));
     }
 
     proptest! {

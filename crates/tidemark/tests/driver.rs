@@ -15,12 +15,15 @@ use serde_json::Value;
 use tidemark_record::ledger::Ledger;
 use tidemark_record::{Handover, Run, StoredLoad, StoredSeries};
 
-/// Sessions of three requests, one of which fails, a write that is entered in the ledger, a group, and metrics.
+/// Sessions of three requests, one of which fails in each second session, a write that is entered in the ledger, a group, and metrics.
 const SESSIONS: &str = "
 settings: {much: 1}
+feeders:
+  wanted: {values: ['yes', 'no']}
 sessions:
   a:
     steps:
+      - take: wanted
       - group: Both
         steps:
           - POST: /n
@@ -32,13 +35,15 @@ sessions:
             label: Count
             measure: {much: '${much}', sessions: {counter: 1}}
       - GET: /all?from=1000000
-        label: Missing
-        check: {status: 404}
+        label: Wanted
+        check: {that: \"wanted == 'yes'\"}
 ";
 
-fn scenario(folder: &Path, store: &Store, load: &str) {
+/// At 200 sessions a second, as many as that.
+fn scenario(folder: &Path, store: &Store, sessions: u32) {
     let text = format!(
-        "system: {{url: '{}'}}{SESSIONS}load: {{{load}}}\nlimits: {{connections: 4}}\nobjectives: [errors < 50%, lost = 0]\n{VERIFY}\n",
+        "system: {{url: '{}'}}{SESSIONS}load: {{rate: 200/s, hold: 10m}}\nlimits: {{connections: 4, sessions: {sessions}}}\n\
+         objectives: [errors < 80%, lost = 0]\n{VERIFY}\n",
         store.url
     );
     fs::write(folder.join("s.yaml"), text).unwrap();
@@ -76,7 +81,10 @@ fn names(value: &Value, at: &str, all: &mut BTreeSet<String>) {
 /// What does not depend on how fast this machine is.
 fn totals(dir: &Path) -> Value {
     let run = Run::open(dir).unwrap();
-    let summary = serde_json::to_value(&run.manifest.summary).unwrap();
+    let mut summary = serde_json::to_value(&run.manifest.summary).unwrap();
+    for when in ["took_s", "verified_at"] {
+        summary["ledger"][when].take();
+    }
     let mut series: BTreeMap<String, u64> = BTreeMap::new();
     let mut add = |kind: &str, of: &StoredSeries| {
         let key = format!("{kind} {} {} {}", of.label, of.outcome.name(), of.measured);
@@ -93,10 +101,15 @@ fn totals(dir: &Path) -> Value {
         .collect();
     let ledger = Ledger::read(dir).unwrap();
     let of_step = |step: &Value| (step["label"].clone(), step["requests"].clone(), step["errors"].clone());
+    // a machine that others keep busy may leave the driver without a core
+    let is_known =
+        |reason: &&str| ["driver-bound: ", "machine-bound: "].iter().any(|of| reason.starts_with(of));
+    let reasons = summary["verdict"]["reasons"].as_array().unwrap().iter().filter_map(Value::as_str);
+    let missed: Vec<&str> = reasons.filter(|reason| !is_known(reason)).collect();
     let counts = ["requests", "errors", "statuses", "dropped", "failed", "failed_steps", "unconnected"];
     let counts = counts.map(|name| summary[name].clone());
     serde_json::json!({
-        "verdict": summary["verdict"]["status"],
+        "missed": missed,
         "counts": counts,
         "steps": summary["steps"].as_array().unwrap().iter().map(of_step).collect::<Vec<_>>(),
         "ledger": [ledger.sent(), ledger.acknowledged()],
@@ -130,7 +143,7 @@ fn a_process_leaves_the_run_that_threads_leave() {
     let traced = |who: &str| format!("{who}.har");
     for who in ["threads", "process"] {
         let store = Store::start(0);
-        scenario(folder.path(), &store, "rate: 200/s, hold: 2s");
+        scenario(folder.path(), &store, 300);
         let har = traced(who);
         let words =
             ["run", "s.yaml", "--out", who, "--driver", who, "--json", "-q", "-t", "2", "--set", "much=3"];
@@ -142,11 +155,11 @@ fn a_process_leaves_the_run_that_threads_leave() {
             serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{who}: {}", stderr(&output)));
         assert_eq!(
             (&summary["requests"], &summary["failed"]),
-            (&1200.into(), &400.into()),
+            (&900.into(), &150.into()),
             "{who}: {summary}"
         );
         assert_eq!(stderr(&output), "", "{who}");
-        assert_eq!(store.count(), 400, "{who}");
+        assert_eq!(store.count(), 300, "{who}");
     }
     let [threads, process] = ["threads", "process"].map(|who| folder.path().join(who));
     assert_eq!(files(&process), files(&threads));
@@ -155,10 +168,9 @@ fn a_process_leaves_the_run_that_threads_leave() {
         let text = fs::read_to_string(dir.join("run.json")).unwrap();
         let mut all = BTreeSet::new();
         names(&serde_json::from_str(&text).unwrap(), "", &mut all);
-        // who else used the machine, and what the driver lacked
-        all.retain(|name| {
-            !name.contains("busiest") && !name.contains("slowest") && !name.contains("core_wait_share")
-        });
+        // what depends on who else used the machine
+        let varies = ["busiest", "slowest", "core_wait_share", "kinds", "undecided"];
+        all.retain(|name| !varies.iter().any(|word| name.contains(word)));
         all
     });
     assert_eq!(all[1], all[0]);
@@ -166,13 +178,13 @@ fn a_process_leaves_the_run_that_threads_leave() {
         let har = fs::read_to_string(folder.path().join(traced(who))).unwrap();
         serde_json::from_str::<Value>(&har).unwrap()["log"]["entries"].as_array().unwrap().len()
     });
-    assert_eq!(entries, [400; 2], "all that failed");
+    assert_eq!(entries, [150; 2], "all that failed");
 }
 
 #[test]
 fn the_death_of_a_driver_makes_a_run_that_is_invalid_and_says_why() {
     let (folder, store) = (tempfile::tempdir().unwrap(), Store::start(0));
-    scenario(folder.path(), &store, "rate: 200/s, hold: 10m");
+    scenario(folder.path(), &store, 1_000_000);
     let words = ["run", "s.yaml", "--out", "out", "--driver", "process", "--json", "-q", "-t", "1"];
     let program =
         tidemark(folder.path(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -199,7 +211,7 @@ fn the_death_of_a_driver_makes_a_run_that_is_invalid_and_says_why() {
 #[test]
 fn a_driver_ends_with_whoever_started_it() {
     let (folder, store) = (tempfile::tempdir().unwrap(), Store::start(0));
-    scenario(folder.path(), &store, "rate: 200/s, hold: 10m");
+    scenario(folder.path(), &store, 1_000_000);
     let words = ["run", "s.yaml", "--out", "out", "--driver", "process", "-q", "-t", "1"];
     let mut program = tidemark(folder.path(), &words).stderr(Stdio::null()).spawn().unwrap();
     wait_until("writes", || store.count() > 10);
