@@ -280,7 +280,7 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::comparison::{Asked, Figure, Side};
-    use crate::history::{Changed, Point};
+    use crate::history::Changed;
     use crate::test_run;
 
     #[test]
@@ -316,14 +316,6 @@ mod tests {
 
     #[test]
     fn a_history_has_a_dot_for_each_run_and_a_line_for_each_change() {
-        let point = |run: &str| Point {
-            run: run.into(),
-            run_dir: String::new(),
-            started_at: String::new(),
-            revision: None,
-            version: String::new(),
-            status: Status::Pass,
-        };
         let revisions = [None, None];
         let (ratio, low, high, says) = (2.0, 1.9, 2.1, "p99 +90% to +110%".to_owned());
         let changed = Changed { at: 2, run: "c".into(), revisions, ratio, low, high, worse: true, says };
@@ -333,7 +325,7 @@ mod tests {
             what: vec!["closed".into()],
             scenario_digest: None,
             machine: "4 cores".into(),
-            runs: ["a", "b", "c"].map(point).to_vec(),
+            runs: ["a", "b", "c"].map(test_run::point).to_vec(),
             trends: vec![Trend { figure: Figure::P99, values, not_reached: vec![1], changes: vec![changed] }],
         };
         let mut failed = line.clone();

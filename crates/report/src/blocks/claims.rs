@@ -174,9 +174,8 @@ mod tests {
     use super::super::tests::{fitted, shown};
     use super::*;
     use crate::comparison::{Asked, Rule, Side};
-    use crate::history::{Point, Trend};
+    use crate::history::Trend;
     use crate::{markdown, still, test_run};
-    use tidemark_record::summary::Status;
 
     /// A run against itself.
     fn sample() -> Claims {
@@ -214,21 +213,13 @@ mod tests {
     #[test]
     fn how_the_figures_went_before_stands_below() {
         let of = sample();
-        let point = |run: &str| Point {
-            run: run.into(),
-            run_dir: String::new(),
-            started_at: String::new(),
-            revision: None,
-            version: String::new(),
-            status: Status::Pass,
-        };
         let values = vec![Some(1_000.0), Some(2_000.0)];
         let mut line = Line {
             scenario: "shop".into(),
             what: Vec::new(),
             scenario_digest: None,
             machine: "4 cores".into(),
-            runs: vec![point("1"), point("2")],
+            runs: vec![test_run::point("1"), test_run::point("2")],
             trends: vec![Trend { figure: Figure::P99, values, not_reached: Vec::new(), changes: Vec::new() }],
         };
         let told = |line: &Line| markdown::render(&claims(&of, Some(line), &[]));

@@ -54,11 +54,8 @@ mod tests {
     fn sample() -> History {
         let point = |number: usize| Point {
             run: format!("{number:02}-shop"),
-            run_dir: format!("runs/{number:02}-shop"),
             started_at: format!("2026-03-{:02}T10:00:00Z", number % 28 + 1),
-            revision: None,
-            version: "0.1.0".into(),
-            status: Status::Pass,
+            ..crate::test_run::point("")
         };
         let says = "p99 +18% to +22%, from aaaaaaaaaa to bbbbbbbbbb".to_owned();
         let run = "06-shop".into();
