@@ -9,7 +9,7 @@ use tidemark_drive::{DriveEnd, Handshakes, NotFound, Protocol, Timestamps};
 use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched, digest};
 use tidemark_record::{Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, EventStreamStep, RequestPlan};
+use tidemark_scenario::plan::{EventStreamStep, RequestKind, RequestPlan};
 
 use crate::run_options::RunOptions;
 use crate::stores::Stores;
@@ -449,7 +449,8 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
 
 /// The labels under which there is a request only where something is wrong: a stream is left, and is not there any more.
 pub fn labels_of_failures(plan: &Plan) -> BTreeSet<&str> {
-    let leaves = |request: &&RequestPlan| matches!(request.ask, Ask::EventStream(EventStreamStep::Close));
+    let leaves =
+        |request: &&RequestPlan| matches!(request.ask, RequestKind::EventStream(EventStreamStep::Close));
     let label = |request: &RequestPlan| plan.labels.get(usize::from(request.label)).map(String::as_str);
     let others: BTreeSet<_> =
         plan.requests.iter().filter(|request| !leaves(request)).filter_map(label).collect();

@@ -493,7 +493,7 @@ pub(crate) fn has_a_rate(load: &Load) -> bool {
 
 /// What came of an objective. `is_part`: whether too few requests are for others to judge.
 fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveResult {
-    if let (About::Metric(metric), Metric::Own(figure)) = (objective.about, objective.metric) {
+    if let (About::Metric(metric), Metric::Custom(figure)) = (objective.about, objective.metric) {
         return own::result(objective, metric, figure, of);
     }
     let Some(Both { measured, without_driver }) = of.figure(objective) else {
@@ -606,7 +606,7 @@ pub(crate) fn text(metric: Metric, value: f64) -> String {
         Metric::AchievedShare => format!("{}% of offered", significant(value * 100.0)),
         Metric::Rate => format!("{}/s", significant(value)),
         Metric::Errors | Metric::Dropped | Metric::Lost | Metric::Duplicated => format!("{value:.0}"),
-        Metric::Own(_) => significant(value),
+        Metric::Custom(_) => significant(value),
     }
 }
 
