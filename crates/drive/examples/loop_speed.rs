@@ -23,8 +23,8 @@ use tidemark_drive::{Address, DriveOptions, Protocol, Target, Timestamps, Tls, s
 use tidemark_record::ledger::LedgerWriter;
 use tidemark_record::{Counter, new_histogram};
 use tidemark_scenario::plan::{
-    Ask, Check, Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind,
-    Source, Spacing, TextTest, TlsSettings, WhenMissing,
+    Check, Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestKind, RequestPlan,
+    SessionKind, Source, Spacing, TextTest, TlsSettings, WhenMissing,
 };
 use tidemark_scenario::template::{Encoding, Part};
 use tidemark_scenario::{Expr, Plan, Shared, Template};
@@ -97,7 +97,7 @@ fn enrich(plan: &mut Plan) {
 /// A request as one of HTTP.
 fn http(request: &mut RequestPlan) -> &mut HttpRequest {
     match &mut request.ask {
-        Ask::Http(request) => request,
+        RequestKind::Http(request) => request,
         other => unreachable!("the plan has requests of HTTP: {other:?}"),
     }
 }
@@ -180,7 +180,7 @@ fn plan(connections: usize, users: usize, time: Duration, rate: Option<f64>) -> 
         requests: vec![RequestPlan {
             label: 0,
             target: 0,
-            ask: Ask::Http(HttpRequest {
+            ask: RequestKind::Http(HttpRequest {
                 method: "GET".into(),
                 target: Template::literal("/"),
                 headers: vec![("User-Agent".into(), Template::literal("tidemark"))],

@@ -1,6 +1,8 @@
 //! Plans for this crate's own tests.
 
-use tidemark_scenario::plan::{Ask, HttpRequest, Limits, Load, LoadModel, Op, RequestPlan, SessionKind};
+use tidemark_scenario::plan::{
+    HttpRequest, Limits, Load, LoadModel, Op, RequestKind, RequestPlan, SessionKind,
+};
 use tidemark_scenario::{Plan, Template};
 use tidemark_wire::http1::cookie;
 
@@ -29,8 +31,12 @@ pub(crate) fn put(jar: &mut Jar, text: &str) {
 }
 
 /// A GET of a path.
-pub(crate) fn get(path: &str) -> Ask {
-    Ask::Http(HttpRequest { method: "GET".into(), target: Template::literal(path), ..HttpRequest::default() })
+pub(crate) fn get(path: &str) -> RequestKind {
+    RequestKind::Http(HttpRequest {
+        method: "GET".into(),
+        target: Template::literal(path),
+        ..HttpRequest::default()
+    })
 }
 
 /// A session kind of these operations.

@@ -14,7 +14,7 @@ use crate::support::{
 use rustls::{ServerConnection, StreamOwned};
 use tidemark_drive::{Address, DriveOptions, Http2, Protocol, Redis, Target, Tls, run_once};
 use tidemark_record::{Counter, Outcome};
-use tidemark_scenario::plan::{Ask, LoadModel, Op, RedisCommand, RequestPlan, Spacing};
+use tidemark_scenario::plan::{RequestKind, LoadModel, Op, RedisCommand, RequestPlan, Spacing};
 use tidemark_scenario::{Plan, Shared, Template};
 
 /// What a server was asked: which path, with which cookie, for which host.
@@ -115,7 +115,7 @@ fn requests_of_other_protocols_go_where_those_are_spoken() {
     let identity = identity_13();
     let secured = secured(&identity);
     let command = RedisCommand { words: vec![Template::literal("PING")], wait: None };
-    let ping = RequestPlan { ask: Ask::Redis(command), ..get(1, "/") };
+    let ping = RequestPlan { ask: RequestKind::Redis(command), ..get(1, "/") };
     let requests = vec![get(0, "/"), at(1, ping), at(2, get(2, "/a")), at(3, get(3, "/a")), get(4, "/")];
     for pipeline in [1, 3] {
         let mut options = beside(beside(beside(options(server.address, 1), address), streams), secured);

@@ -13,7 +13,7 @@ use rustls::ServerConfig;
 use tidemark_drive::Tls;
 use tidemark_record::ledger::{Entry, Ledger, LedgerWriter};
 use tidemark_record::{Counter, Outcome};
-use tidemark_scenario::plan::{Ask, WebSocketStep};
+use tidemark_scenario::plan::{RequestKind, WebSocketStep};
 use tidemark_scenario::{Plan, Template};
 use tidemark_wire::http1::{DecoderLimits, RequestDecoder};
 use tidemark_wire::websocket::{
@@ -397,7 +397,7 @@ fn messages_larger_than_what_a_socket_takes_at_once() {
     for request in [1, 2] {
         let message = Template::literal("x".repeat(8_000_000));
         let send = WebSocketStep::Send { message, kind: Kind::Text, expects: false };
-        plan.requests[request].ask = Ask::WebSocket(send);
+        plan.requests[request].ask = RequestKind::WebSocket(send);
     }
     let labels = plan.labels.clone();
     let sum = finish(begin(plan, options(server.address, 1)));

@@ -40,8 +40,8 @@ use crate::grammar::record::Kind;
 use crate::language::{self, Parts, Prepare};
 use crate::objective::{self, Names};
 use crate::plan::{
-    About, Ask, Objective, Op, Phase, Plan, Preparation, SessionKind, SlotIndex, Store, System, Target,
-    USERS_MAX,
+    About, Objective, Op, Phase, Plan, Preparation, RequestKind, SessionKind, SlotIndex, Store, System,
+    Target, USERS_MAX,
 };
 use crate::reader::Reader;
 use crate::steps::{self, STEPS};
@@ -57,7 +57,9 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let parts = Parts::read(root, reader)?;
     let mut requests = Requests::new(&parts.defaults);
     let sessions = sessions(root, reader, &mut shared, &mut requests);
-    let binds = requests.first(|ask| matches!(ask, Ask::WebSocket(_) | Ask::EventStream(_))).is_some();
+    let binds = requests
+        .first(|ask| matches!(ask, RequestKind::WebSocket(_) | RequestKind::EventStream(_)))
+        .is_some();
     // After the sessions, so that their labels come first in the report.
     let said = root.get("prepare").and_then(|node| Prepare::read(node, reader));
     let prepare = said.as_ref().map(|said| {

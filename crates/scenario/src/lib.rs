@@ -37,7 +37,7 @@
 //! # What holds
 //!
 //! - A request that needs a missing value is not sent ([`Unmet`]); what is no number never helps to meet an objective.
-//! - A request is typed ([`plan::Ask`]) until the driver's protocol writes it.
+//! - A request is typed ([`plan::RequestKind`]) until the driver's protocol writes it.
 //! - What is known only once a store has started stands as `{stores.NAME.FACT}` in the plan (`store_facts`): it is
 //!   checked when the scenario is read, and filled in by the lab.
 //! - What is written from source is read as the same, by us and by libyaml (`tests/source_any.rs`).

@@ -11,7 +11,7 @@ use crate::units;
 const METRICS: [&str; 9] =
     ["mean", "median", "max", "errors", "rate", "achieved", "dropped", "lost", "duplicated"];
 /// The same of a metric of the scenario's own.
-const OF_OWN: [&str; 7] = ["count", "sum", "mean", "median", "min", "max", "rate"];
+const OF_CUSTOM: [&str; 7] = ["count", "sum", "mean", "median", "min", "max", "rate"];
 /// What `achieved` is a share of.
 const OF_OFFERED: &str = "of offered";
 const COMPARISONS: [(&str, Comparison); 6] = [
@@ -196,12 +196,12 @@ pub enum Metric {
     /// Writes found more than once: how many times too often, a count.
     Duplicated,
     /// A figure of a metric of the scenario's own, in its unit.
-    Own(OwnFigure),
+    Custom(CustomFigure),
 }
 
 /// A figure of a metric of the scenario's own.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum OwnFigure {
+pub enum CustomFigure {
     /// How many numbers there were.
     Count,
     /// All numbers together.
@@ -260,14 +260,14 @@ pub(crate) fn parse(text: &str, metrics: &[MetricPlan]) -> Result<(Objective, Op
     };
     let own = metrics.iter().position(|metric| label.as_ref() == Some(&metric.name));
     if let Some(index) = own {
-        let (figure, bound) = own_figure(&metrics[index], metric_text, bound_text)?;
+        let (figure, bound) = custom_figure(&metrics[index], metric_text, bound_text)?;
         if *comparison == Comparison::Less && bound <= 0.0 {
             return Err(never_met(text, bound_text));
         }
         let objective = Objective {
             text: text.trim().to_owned(),
             about: About::Metric(index as u16),
-            metric: Metric::Own(figure),
+            metric: Metric::Custom(figure),
             comparison: *comparison,
             bound,
             abort_early: false,
@@ -331,18 +331,18 @@ fn never_met(text: &str, bound: &str) -> String {
 }
 
 /// A figure of a metric of the scenario's own, and its bound, which may have the metric's unit behind it.
-fn own_figure(metric: &MetricPlan, figure: &str, bound: &str) -> Result<(OwnFigure, f64), String> {
+fn custom_figure(metric: &MetricPlan, figure: &str, bound: &str) -> Result<(CustomFigure, f64), String> {
     let found = match (figure, metric.kind) {
         // what a counter counted
-        ("count", MetricKind::Counter) => Some(OwnFigure::Sum),
-        ("count", MetricKind::Histogram) => Some(OwnFigure::Count),
-        ("sum", _) => Some(OwnFigure::Sum),
-        ("rate", _) => Some(OwnFigure::Rate),
-        ("mean", MetricKind::Histogram) => Some(OwnFigure::Mean),
-        ("median", MetricKind::Histogram) => Some(OwnFigure::Percentile(50.0)),
-        ("min", MetricKind::Histogram) => Some(OwnFigure::Min),
-        ("max", MetricKind::Histogram) => Some(OwnFigure::Percentile(100.0)),
-        (_, MetricKind::Histogram) => percent(figure).map(OwnFigure::Percentile),
+        ("count", MetricKind::Counter) => Some(CustomFigure::Sum),
+        ("count", MetricKind::Histogram) => Some(CustomFigure::Count),
+        ("sum", _) => Some(CustomFigure::Sum),
+        ("rate", _) => Some(CustomFigure::Rate),
+        ("mean", MetricKind::Histogram) => Some(CustomFigure::Mean),
+        ("median", MetricKind::Histogram) => Some(CustomFigure::Percentile(50.0)),
+        ("min", MetricKind::Histogram) => Some(CustomFigure::Min),
+        ("max", MetricKind::Histogram) => Some(CustomFigure::Percentile(100.0)),
+        (_, MetricKind::Histogram) => percent(figure).map(CustomFigure::Percentile),
         (_, MetricKind::Counter) => None,
     };
     let found = found.ok_or_else(|| match metric.kind {
@@ -350,15 +350,15 @@ fn own_figure(metric: &MetricPlan, figure: &str, bound: &str) -> Result<(OwnFigu
             format!("\"{}\" is a counter, which has count, sum and rate, and no \"{figure}\"", metric.name)
         }
         MetricKind::Histogram => {
-            let mut hint = did_you_mean(figure, ["p50", "p90", "p99", "p99.9"].into_iter().chain(OF_OWN));
+            let mut hint = did_you_mean(figure, ["p50", "p90", "p99", "p99.9"].into_iter().chain(OF_CUSTOM));
             if hint.is_empty() {
-                hint = format!("; it is one of p50, p90, p99.9 and the like, {}", OF_OWN.join(", "));
+                hint = format!("; it is one of p50, p90, p99.9 and the like, {}", OF_CUSTOM.join(", "));
             }
             format!("\"{}\" has no \"{figure}\"{hint}", metric.name)
         }
     })?;
     let bound = match found {
-        OwnFigure::Rate => units::parse_rate(bound),
+        CustomFigure::Rate => units::parse_rate(bound),
         _ => units::parse_number(match bound.strip_suffix(metric.unit.as_str()) {
             Some(number) if !metric.unit.is_empty() => number,
             _ => bound,
@@ -417,7 +417,7 @@ fn bound(metric: Metric, text: &str) -> Result<(Metric, f64), String> {
         | Metric::Lost
         | Metric::LostShare
         | Metric::Duplicated
-        | Metric::Own(_) => (metric, count(text)?),
+        | Metric::Custom(_) => (metric, count(text)?),
     })
 }
 
@@ -492,18 +492,18 @@ mod tests {
         ];
         let read = |text: &str| {
             let (objective, _) = parse(text, &metrics).unwrap();
-            let Metric::Own(figure) = objective.metric else { panic!("{text}") };
+            let Metric::Custom(figure) = objective.metric else { panic!("{text}") };
             (objective.about, figure, objective.bound)
         };
         let (cart, seen) = (About::Metric(0), About::Metric(1));
-        assert_eq!(read("cart_items p99 < 20"), (cart, OwnFigure::Percentile(99.0), 20.0));
-        assert_eq!(read("cart_items p99.9 <= 20 items"), (cart, OwnFigure::Percentile(99.9), 20.0));
-        assert_eq!(read("cart_items mean > 2.5"), (cart, OwnFigure::Mean, 2.5));
-        assert_eq!(read("cart_items max < 1k"), (cart, OwnFigure::Percentile(100.0), 1_000.0));
-        assert_eq!(read("cart_items count > 0"), (cart, OwnFigure::Count, 0.0));
-        assert_eq!(read("errors_seen count < 10"), (seen, OwnFigure::Sum, 10.0));
-        assert_eq!(read("errors_seen sum = 0"), (seen, OwnFigure::Sum, 0.0));
-        assert_eq!(read("errors_seen rate <= 90/min"), (seen, OwnFigure::Rate, 1.5));
+        assert_eq!(read("cart_items p99 < 20"), (cart, CustomFigure::Percentile(99.0), 20.0));
+        assert_eq!(read("cart_items p99.9 <= 20 items"), (cart, CustomFigure::Percentile(99.9), 20.0));
+        assert_eq!(read("cart_items mean > 2.5"), (cart, CustomFigure::Mean, 2.5));
+        assert_eq!(read("cart_items max < 1k"), (cart, CustomFigure::Percentile(100.0), 1_000.0));
+        assert_eq!(read("cart_items count > 0"), (cart, CustomFigure::Count, 0.0));
+        assert_eq!(read("errors_seen count < 10"), (seen, CustomFigure::Sum, 10.0));
+        assert_eq!(read("errors_seen sum = 0"), (seen, CustomFigure::Sum, 0.0));
+        assert_eq!(read("errors_seen rate <= 90/min"), (seen, CustomFigure::Rate, 1.5));
         let told = |text: &str| parse(text, &metrics).unwrap_err();
         assert!(told("errors_seen p99 < 10").contains("is a counter, which has count, sum and rate"));
         assert!(

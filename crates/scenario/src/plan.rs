@@ -33,10 +33,12 @@ mod verify;
 mod watch;
 
 pub use crate::context::Feeder;
-pub use crate::objective::{About, Comparison, Metric, Objective, OwnFigure, Within};
+pub use crate::objective::{About, Comparison, CustomFigure, Metric, Objective, Within};
 pub use crate::slot::SlotIndex;
 pub use aerospike::AerospikeRequest;
-pub use ask::{Ask, Call, EventStreamStep, HttpRequest, RedisCommand, TargetForm, Wait, WebSocketStep};
+pub use ask::{
+    Call, EventStreamStep, HttpRequest, RedisCommand, RequestKind, TargetForm, Wait, WebSocketStep,
+};
 pub use fault::{Fault, FaultKind};
 pub use follow::{Follow, Hops};
 pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
@@ -275,12 +277,12 @@ impl Plan {
 
     /// Whether any session, or what prepares them, has a step over a WebSocket.
     pub fn has_websockets(&self) -> bool {
-        self.requests.iter().any(|request| matches!(request.ask, Ask::WebSocket(_)))
+        self.requests.iter().any(|request| matches!(request.ask, RequestKind::WebSocket(_)))
     }
 
     /// Whether any session, or what prepares them, has a step with an event stream.
     pub fn has_event_streams(&self) -> bool {
-        self.requests.iter().any(|request| matches!(request.ask, Ask::EventStream(_)))
+        self.requests.iter().any(|request| matches!(request.ask, RequestKind::EventStream(_)))
     }
 }
 
@@ -429,7 +431,7 @@ pub struct RequestPlan {
     /// Where it goes: 0 is the system, what follows are [`Plan::targets`].
     pub target: u16,
     /// What is sent.
-    pub ask: Ask,
+    pub ask: RequestKind,
     /// How its write is entered in the ledger, if it is.
     pub ledger: Option<LedgerPlan>,
     /// What it does with a number of `keys`, if it does.
@@ -450,13 +452,13 @@ pub struct RequestPlan {
 impl RequestPlan {
     /// Whether it is a remote call.
     pub fn is_call(&self) -> bool {
-        matches!(self.ask, Ask::Call(_))
+        matches!(self.ask, RequestKind::Call(_))
     }
 
     /// The method that it calls, if it is a remote call.
     pub fn called(&self) -> Option<&str> {
         match &self.ask {
-            Ask::Call(call) => Some(&call.method),
+            RequestKind::Call(call) => Some(&call.method),
             _ => None,
         }
     }
@@ -464,9 +466,9 @@ impl RequestPlan {
     /// The request of HTTP, if it is one or begins with one.
     pub fn http(&self) -> Option<&HttpRequest> {
         match &self.ask {
-            Ask::Http(request)
-            | Ask::WebSocket(WebSocketStep::Connect { request, .. })
-            | Ask::EventStream(EventStreamStep::Connect(request)) => Some(request),
+            RequestKind::Http(request)
+            | RequestKind::WebSocket(WebSocketStep::Connect { request, .. })
+            | RequestKind::EventStream(EventStreamStep::Connect(request)) => Some(request),
             _ => None,
         }
     }

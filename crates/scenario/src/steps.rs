@@ -60,7 +60,7 @@ pub(crate) use request::{FOLLOW, HEADERS};
 
 use crate::compile::{Session, Whole};
 use crate::grammar::{Key, Record, Scalar, Shape};
-use crate::plan::Ask;
+use crate::plan::RequestKind;
 use crate::yaml::Node;
 
 /// All kinds, in the order in which they are told.
@@ -142,7 +142,7 @@ pub(crate) fn spoken_at(scheme: &str) -> Option<&'static Spoken> {
 }
 
 /// What a request is spoken with; none is HTTP.
-pub(crate) fn spoken_by(ask: &Ask) -> Option<&'static Spoken> {
+pub(crate) fn spoken_by(ask: &RequestKind) -> Option<&'static Spoken> {
     SPOKEN.iter().copied().find(|spoken| (spoken.is_ask)(ask))
 }
 

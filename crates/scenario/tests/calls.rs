@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidemark_scenario::context::{Context, Shared};
-use tidemark_scenario::plan::{Ask, Op, Plan, RequestPlan};
+use tidemark_scenario::plan::{Op, Plan, RequestKind, RequestPlan};
 use tidemark_scenario::{Slot, check_text, load_text};
 
 fn scenario(steps: &str, rest: &str) -> String {
@@ -39,7 +39,7 @@ fn a_call_is_a_request_to_the_driver() {
     assert_eq!(plan.system.rpc.as_deref(), Some("/calls"));
     assert!(matches!(plan.sessions[0].ops[..], [Op::Request(0), Op::Request(1), Op::Request(2), Op::End]));
     let call = |request: &RequestPlan| match &request.ask {
-        Ask::Call(call) => call.clone(),
+        RequestKind::Call(call) => call.clone(),
         other => panic!("no call: {other:?}"),
     };
     assert_eq!(call(&plan.requests[0]).deadline_ms, 5000);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_scenario::plan::{Ask, EventStreamStep, Plan};
+use tidemark_scenario::plan::{EventStreamStep, Plan, RequestKind};
 use tidemark_scenario::{check_text, load_text};
 
 fn scenario(steps: &str, rest: &str) -> String {
@@ -32,7 +32,7 @@ fn every_step() {
 - sse close: by server",
     );
     let step = |n: usize| match &plan.requests[n].ask {
-        Ask::EventStream(step) => step,
+        RequestKind::EventStream(step) => step,
         other => panic!("no step with an event stream: {other:?}"),
     };
     assert!(matches!(step(0), EventStreamStep::Connect(_)), "{:?}", step(0));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_scenario::plan::{Ask, Plan, SystemOrigin};
+use tidemark_scenario::plan::{Plan, RequestKind, SystemOrigin};
 use tidemark_scenario::template::Part;
 use tidemark_scenario::{check_text, load_text};
 
@@ -57,7 +57,7 @@ fn a_step_goes_where_it_says_else_to_the_system_else_to_the_only_one_that_takes_
     assert!(plan.targets[1].at.tls.insecure);
     assert_eq!(plan.targets_of_labels(), [0, 1, 2, 1, 3, 0]);
     let of_cache: Vec<_> = plan.requests_to(1).collect();
-    assert!(of_cache.len() == 2 && matches!(of_cache[0].ask, Ask::Redis(_)));
+    assert!(of_cache.len() == 2 && matches!(of_cache[0].ask, RequestKind::Redis(_)));
 }
 
 #[test]

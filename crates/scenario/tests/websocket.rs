@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemark_scenario::plan::{Ask, Check, Plan, WebSocketStep};
+use tidemark_scenario::plan::{Check, Plan, RequestKind, WebSocketStep};
 use tidemark_scenario::{check_text, load_text};
 use tidemark_wire::websocket::Kind;
 
@@ -50,7 +50,7 @@ fn every_step() {
         .requests
         .iter()
         .map(|request| match &request.ask {
-            Ask::WebSocket(step) => step,
+            RequestKind::WebSocket(step) => step,
             other => panic!("no step over a WebSocket: {other:?}"),
         })
         .collect();

@@ -7,7 +7,7 @@
 use tidemark_record::manifest::{ObjectiveResult, Undecided};
 use tidemark_record::{OwnKind, OwnMetric, OwnTotals, rank};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Comparison, MetricKind, MetricPlan, Objective, OwnFigure};
+use tidemark_scenario::plan::{Comparison, MetricKind, MetricPlan, Objective, CustomFigure};
 
 use crate::few;
 use crate::figure::Measured;
@@ -28,7 +28,7 @@ pub fn custom_metrics(plan: &Plan) -> Vec<OwnMetric> {
 }
 
 /// What became of an objective on a figure of the metric of this index.
-pub fn result(objective: &Objective, metric: u16, figure: OwnFigure, of: &Measured<'_>) -> ObjectiveResult {
+pub fn result(objective: &Objective, metric: u16, figure: CustomFigure, of: &Measured<'_>) -> ObjectiveResult {
     let window_s = of.totals.window.map_or(0.0, |window| window.length_s());
     let totals = of.totals.own.get(usize::from(metric));
     let found = totals.and_then(|totals| Some((Bounds::of(totals, figure, window_s)?, totals)));
@@ -40,7 +40,7 @@ pub fn result(objective: &Objective, metric: u16, figure: OwnFigure, of: &Measur
     let met = meets(low) && meets(high);
     // a driver that was held up made less than the system can do, and so measured less
     let is_least = matches!(objective.comparison, Comparison::Greater | Comparison::GreaterOrEqual);
-    let grows = matches!(figure, OwnFigure::Count | OwnFigure::Sum | OwnFigure::Rate);
+    let grows = matches!(figure, CustomFigure::Count | CustomFigure::Sum | CustomFigure::Rate);
     let undecided = !met && is_least && grows && of.limited;
     let mut measured = shown(value, figure, &totals.metric);
     if totals.values.no_number > 0 {
@@ -51,7 +51,7 @@ pub fn result(objective: &Objective, metric: u16, figure: OwnFigure, of: &Measur
         measured += ", maybe more but for the load generator";
     }
     let few = match figure {
-        OwnFigure::Percentile(percent) => {
+        CustomFigure::Percentile(percent) => {
             few::told(percent, totals.values.count + totals.values.no_number, window_s, None, "numbers")
         }
         _ => None,
@@ -71,13 +71,13 @@ pub fn result(objective: &Objective, metric: u16, figure: OwnFigure, of: &Measur
 }
 
 /// A figure for a person, in its unit.
-fn shown(value: f64, figure: OwnFigure, metric: &OwnMetric) -> String {
+fn shown(value: f64, figure: CustomFigure, metric: &OwnMetric) -> String {
     let unit = match (figure, metric.kind) {
-        (OwnFigure::Count, _) | (OwnFigure::Rate, OwnKind::Histogram) => "",
+        (CustomFigure::Count, _) | (CustomFigure::Rate, OwnKind::Histogram) => "",
         _ => metric.unit.as_str(),
     };
     let gap = if unit.is_empty() { "" } else { " " };
-    let per_s = if figure == OwnFigure::Rate { "/s" } else { "" };
+    let per_s = if figure == CustomFigure::Rate { "/s" } else { "" };
     format!("{}{gap}{unit}{per_s}", significant(value))
 }
 
@@ -91,7 +91,7 @@ struct Bounds {
 
 impl Bounds {
     /// Of what was measured; none where there is nothing to take it from.
-    fn of(totals: &OwnTotals, figure: OwnFigure, window_s: f64) -> Option<Bounds> {
+    fn of(totals: &OwnTotals, figure: CustomFigure, window_s: f64) -> Option<Bounds> {
         let of = &totals.values;
         let unknown = of.no_number;
         // that nothing was counted is a figure; of no numbers there is none
@@ -104,15 +104,15 @@ impl Bounds {
             _ => Bounds { low, figure, high },
         };
         match figure {
-            OwnFigure::Count => counted(of.count as f64),
-            OwnFigure::Sum => counted(of.sum),
-            OwnFigure::Rate => counted(totals.per_s(window_s)),
-            OwnFigure::Mean => {
+            CustomFigure::Count => counted(of.count as f64),
+            CustomFigure::Sum => counted(of.sum),
+            CustomFigure::Rate => counted(totals.per_s(window_s)),
+            CustomFigure::Mean => {
                 let all = (of.count + unknown) as f64;
                 of.mean().map(|mean| spread(of.sum / all, mean, f64::INFINITY))
             }
-            OwnFigure::Min => (of.count > 0).then(|| spread(0.0, of.min, of.min)),
-            OwnFigure::Percentile(percent) => {
+            CustomFigure::Min => (of.count > 0).then(|| spread(0.0, of.min, of.min)),
+            CustomFigure::Percentile(percent) => {
                 let share = percent / 100.0;
                 let figure = of.quantile(share)?;
                 let rank = rank(share, of.count + unknown);

@@ -199,7 +199,7 @@ impl<'a> Measured<'a> {
                     Both { measured, without_driver: without_driver.min(most).max(measured) }
                 })
             }
-            Metric::Lost | Metric::LostShare | Metric::Duplicated | Metric::Own(_) => None,
+            Metric::Lost | Metric::LostShare | Metric::Duplicated | Metric::Custom(_) => None,
         }
     }
 

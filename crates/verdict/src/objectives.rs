@@ -75,7 +75,7 @@ pub fn has_a_rate(load: &Load) -> bool {
 
 /// What came of an objective. `is_part`: whether too few requests are for others to judge.
 pub(crate) fn result(objective: &Objective, of: &Measured<'_>, is_part: bool) -> ObjectiveResult {
-    if let (About::Metric(metric), Metric::Own(figure)) = (objective.about, objective.metric) {
+    if let (About::Metric(metric), Metric::Custom(figure)) = (objective.about, objective.metric) {
         return custom::result(objective, metric, figure, of);
     }
     let Some(Both { measured, without_driver }) = of.figure(objective) else {

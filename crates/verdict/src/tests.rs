@@ -7,7 +7,7 @@ use super::*;
 use tidemark_record::manifest::Undecided;
 use tidemark_record::summary::{Latency, Status, Verified};
 use tidemark_record::{CoreWaits, Outcome, RunWriter, Sample, ThreadInterval, summarize};
-use tidemark_scenario::plan::{About, Ask, FileBody, LoadModel, Objective, Spacing, UploadPiece};
+use tidemark_scenario::plan::{About, RequestKind, FileBody, LoadModel, Objective, Spacing, UploadPiece};
 
 use crate::silence::Silence;
 use crate::test_plan::series;
@@ -720,7 +720,7 @@ fn a_body_whose_file_became_shorter_is_no_fault_of_the_system() {
     let mut plan = plan(OPEN, &[]);
     let text = "sessions: {a: {steps: [{GET: /}]}}\nload: {users: 1, hold: 1s}\n";
     plan.requests = tidemark_scenario::load_text("t.yaml", text, Path::new("."), &[]).unwrap().requests;
-    let Ask::Http(http) = &mut plan.requests[0].ask else { panic!("an HTTP request") };
+    let RequestKind::Http(http) = &mut plan.requests[0].ask else { panic!("an HTTP request") };
     http.upload = vec![UploadPiece::File(FileBody::open(file.path()).unwrap())];
     let totals = totals(&plan, &Ran { ended: &[(Outcome::Reset, 1_000, 100)], ..RAN });
     let summary = summarize(&totals, Path::new("x"));

@@ -30,7 +30,7 @@ pub(crate) fn text(metric: Metric, value: f64) -> String {
         Metric::AchievedShare => format!("{}% of offered", significant(value * 100.0)),
         Metric::Rate => format!("{}/s", significant(value)),
         Metric::Errors | Metric::Dropped | Metric::Lost | Metric::Duplicated => format!("{value:.0}"),
-        Metric::Own(_) => significant(value),
+        Metric::Custom(_) => significant(value),
     }
 }
 

@@ -106,7 +106,7 @@ impl<'t> SoFar<'t> {
             }
             Metric::Rate => self.rate(comparison, bound),
             // what stands in a ledger is known only after the run; lower bounds of times can always be met
-            Metric::Lost | Metric::LostShare | Metric::Duplicated | Metric::Own(_) => None,
+            Metric::Lost | Metric::LostShare | Metric::Duplicated | Metric::Custom(_) => None,
             Metric::Percentile(_) | Metric::Mean | Metric::ErrorShare => None,
             Metric::AchievedShare if is_upper(comparison) => None,
             Metric::AchievedShare => {

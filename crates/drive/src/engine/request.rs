@@ -1,7 +1,7 @@
 //! Requests made ready: what the loop knows of each.
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, Follow, KeyStep, LedgerPlan, RequestPlan, SessionKind, TransactionPart};
+use tidemark_scenario::plan::{RequestKind, Follow, KeyStep, LedgerPlan, RequestPlan, SessionKind, TransactionPart};
 
 use crate::clock::nanoseconds;
 use crate::engine::programs::has_program;
@@ -78,8 +78,8 @@ impl Prepared {
             target: request.target,
             timeout_ns: nanoseconds(request.timeout),
             is_of_binding: match &request.ask {
-                Ask::WebSocket(_) | Ask::EventStream(_) => true,
-                Ask::Sql(statement) => statement.part != TransactionPart::Alone,
+                RequestKind::WebSocket(_) | RequestKind::EventStream(_) => true,
+                RequestKind::Sql(statement) => statement.part != TransactionPart::Alone,
                 _ => false,
             },
             is_wait: request.ask.is_wait(),

@@ -211,7 +211,7 @@ mod tests {
     use std::sync::mpsc::sync_channel;
 
     use tidemark_scenario::Slot;
-    use tidemark_scenario::plan::{Ask, RedisCommand};
+    use tidemark_scenario::plan::{RedisCommand, RequestKind};
 
     use super::*;
 
@@ -222,7 +222,7 @@ mod tests {
         let mut plan =
             tidemark_scenario::load_text("t.yaml", text, std::path::Path::new("."), &[]).expect("a scenario");
         let mut other = plan.requests[0].clone();
-        other.ask = Ask::Redis(RedisCommand::default());
+        other.ask = RequestKind::Redis(RedisCommand::default());
         plan.requests.push(other);
         plan
     }

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use tidemark_scenario::plan::{AerospikeRequest, Ask, Limits};
+use tidemark_scenario::plan::{AerospikeRequest, Limits, RequestKind};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::aerospike::{
     Action, EXPIRES_S, Extra, Form, GENERATIONS, InfoDecoder, Kind, ReplyDecoder, ReplyError, ReplyLimits,
@@ -38,8 +38,8 @@ impl Client for Aerospike {
         "Aerospike's protocol"
     }
 
-    fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Aerospike(_))
+    fn takes(&self, ask: &RequestKind) -> bool {
+        matches!(ask, RequestKind::Aerospike(_))
     }
 
     fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
@@ -70,7 +70,7 @@ impl Client for Aerospike {
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
         let requests = setup.plan.requests.iter().filter_map(|request| match &request.ask {
-            Ask::Aerospike(asked) => Some(Request::new(&self.namespace, asked, request.needs_body())),
+            RequestKind::Aerospike(asked) => Some(Request::new(&self.namespace, asked, request.needs_body())),
             _ => None,
         });
         let requests = requests.collect();

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tidemark_scenario::plan::{Ask, Limits};
+use tidemark_scenario::plan::{Limits, RequestKind};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::cql::{Columns, CqlError, Kind, ReplyDecoder, ReplyLimits, Type, WrongValue, write};
 
@@ -37,8 +37,8 @@ impl Client for Cassandra {
         "Cassandra's native protocol"
     }
 
-    fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Cql(_))
+    fn takes(&self, ask: &RequestKind) -> bool {
+        matches!(ask, RequestKind::Cql(_))
     }
 
     fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
@@ -54,7 +54,7 @@ impl Client for Cassandra {
         let mut statements: Vec<Rc<Statement>> = Vec::new();
         let mut requests = Vec::new();
         for request in &setup.plan.requests {
-            let Ask::Cql(asked) = &request.ask else { continue };
+            let RequestKind::Cql(asked) = &request.ask else { continue };
             let known = statements.iter().find(|statement| statement.text == asked.text).cloned();
             let statement = known.unwrap_or_else(|| {
                 let prepared = RefCell::new(Prepared::NotYet);

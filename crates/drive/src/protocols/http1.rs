@@ -7,7 +7,7 @@ mod messages;
 mod streams;
 mod websocket;
 
-use tidemark_scenario::plan::{Ask, EventStreamStep, Limits, WebSocketStep};
+use tidemark_scenario::plan::{EventStreamStep, Limits, RequestKind, WebSocketStep};
 
 use crate::io::Io;
 use crate::protocols::codec::{ByteTransport, byte_transport};
@@ -25,8 +25,8 @@ impl Client for Http1 {
         "HTTP/1.1"
     }
 
-    fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Http(_) | Ask::WebSocket(_) | Ask::EventStream(_))
+    fn takes(&self, ask: &RequestKind) -> bool {
+        matches!(ask, RequestKind::Http(_) | RequestKind::WebSocket(_) | RequestKind::EventStream(_))
     }
 
     fn depth(&self, limits: &Limits) -> usize {
@@ -36,11 +36,13 @@ impl Client for Http1 {
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
         let requests = setup.plan.requests.iter().map(|request| {
             let protocols = match &request.ask {
-                Ask::WebSocket(WebSocketStep::Connect { protocols, .. }) => Some(protocols.as_slice().into()),
+                RequestKind::WebSocket(WebSocketStep::Connect { protocols, .. }) => {
+                    Some(protocols.as_slice().into())
+                }
                 _ => None,
             };
             let body_use = match &request.ask {
-                Ask::EventStream(EventStreamStep::Connect(_)) => BodyUse::Streamed,
+                RequestKind::EventStream(EventStreamStep::Connect(_)) => BodyUse::Streamed,
                 _ if request.needs_body() => BodyUse::Kept,
                 _ if request.shown_body_bytes > 0 => BodyUse::Shown(request.shown_body_bytes),
                 _ => BodyUse::Counted,

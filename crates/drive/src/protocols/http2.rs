@@ -26,7 +26,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, Limits};
+use tidemark_scenario::plan::{Limits, RequestKind};
 
 use crate::error::DriveError;
 use crate::io::stream_failure;
@@ -69,8 +69,8 @@ impl Client for Http2 {
         "HTTP/2"
     }
 
-    fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Http(_))
+    fn takes(&self, ask: &RequestKind) -> bool {
+        matches!(ask, RequestKind::Http(_))
     }
 
     fn refusal(&self, plan: &Plan) -> Option<DriveError> {
@@ -124,7 +124,7 @@ impl<I: Io> Streams<I> {
     fn new(inner: I, setup: &Setup<'_>) -> Self {
         let Setup { plan, origin, sockets: connections, depth: each, .. } = *setup;
         let requests = plan.requests.iter().map(|request| match &request.ask {
-            Ask::Http(http) => Prepared::new(http, request.needs_body(), origin).map(|mut one| {
+            RequestKind::Http(http) => Prepared::new(http, request.needs_body(), origin).map(|mut one| {
                 one.shown_bytes = request.shown_body_bytes;
                 one
             }),

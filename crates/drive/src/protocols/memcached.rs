@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 
-use tidemark_scenario::plan::{Ask, Limits, MemcachedCommand, MemcachedWord};
+use tidemark_scenario::plan::{Limits, MemcachedCommand, MemcachedWord, RequestKind};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::memcached::{
     Form, Kind, MAX_LINE_BYTES, ReplyDecoder, ReplyError, ReplyLimits, is_count, is_key, is_time, is_word,
@@ -30,8 +30,8 @@ impl Client for Memcached {
         "memcached"
     }
 
-    fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Memcached(_))
+    fn takes(&self, ask: &RequestKind) -> bool {
+        matches!(ask, RequestKind::Memcached(_))
     }
 
     fn shards(&self) -> Option<&Shards> {
@@ -73,7 +73,7 @@ impl Client for Memcached {
 
     fn transport<I: Io + 'static>(&self, io: I, setup: Setup<'_>) -> Box<dyn Transport> {
         let commands = setup.plan.requests.iter().filter_map(|request| match &request.ask {
-            Ask::Memcached(command) => Some(Command::new(command, request.needs_body())),
+            RequestKind::Memcached(command) => Some(Command::new(command, request.needs_body())),
             _ => None,
         });
         let commands = commands.collect();

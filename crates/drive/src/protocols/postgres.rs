@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tidemark_scenario::plan::{Ask, Limits, TransactionPart};
+use tidemark_scenario::plan::{Limits, RequestKind, TransactionPart};
 use tidemark_scenario::{Context, Template, Unmet};
 use tidemark_wire::postgres::{Columns, Kind, PostgresError, ReplyDecoder, ReplyLimits, write};
 
@@ -44,8 +44,8 @@ impl Client for Postgres {
         "PostgreSQL's protocol"
     }
 
-    fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Sql(_))
+    fn takes(&self, ask: &RequestKind) -> bool {
+        matches!(ask, RequestKind::Sql(_))
     }
 
     fn greet(&mut self, stream: &mut (impl Read + Write)) -> io::Result<()> {
@@ -64,7 +64,7 @@ impl Client for Postgres {
         let mut statements: Vec<Rc<Statement>> = Vec::new();
         let mut requests = Vec::new();
         for request in &setup.plan.requests {
-            let Ask::Sql(asked) = &request.ask else { continue };
+            let RequestKind::Sql(asked) = &request.ask else { continue };
             let known = statements.iter().find(|statement| statement.text == asked.text).cloned();
             let statement = known.unwrap_or_else(|| {
                 let made = Rc::new(Statement::new(statements.len(), &asked.text));

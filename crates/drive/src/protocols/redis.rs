@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ask, Limits, RedisCommand, RequestPlan};
+use tidemark_scenario::plan::{Limits, RedisCommand, RequestKind, RequestPlan};
 use tidemark_wire::resp::{self, Keep, Kind, ReplyDecoder, ReplyLimits};
 
 use crate::error::DriveError;
@@ -100,8 +100,8 @@ impl Client for Redis {
         if self.speaks_3 { "RESP3" } else { "RESP2" }
     }
 
-    fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Redis(_))
+    fn takes(&self, ask: &RequestKind) -> bool {
+        matches!(ask, RequestKind::Redis(_))
     }
 
     fn shards(&self) -> Option<&Shards> {
@@ -111,7 +111,7 @@ impl Client for Redis {
     fn refusal(&self, plan: &Plan) -> Option<DriveError> {
         self.shards.as_ref()?;
         plan.requests.iter().find_map(|request| match &request.ask {
-            Ask::Redis(command) if command.needs_own_connection() => {
+            RequestKind::Redis(command) if command.needs_own_connection() => {
                 let name = command.words.first()?.as_literal()?;
                 Some(DriveError::Shared(String::from_utf8_lossy(name).to_ascii_uppercase()))
             }
@@ -152,7 +152,7 @@ impl Client for Redis {
             false => Keep::Nothing,
         };
         let commands = setup.plan.requests.iter().map(|request| match &request.ask {
-            Ask::Redis(command) => Command::new(command, keep(request)),
+            RequestKind::Redis(command) => Command::new(command, keep(request)),
             _ => Command::new(&RedisCommand::default(), Keep::Nothing),
         });
         let commands = commands.collect();

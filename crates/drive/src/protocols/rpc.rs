@@ -19,7 +19,7 @@ mod transport;
 use std::collections::VecDeque;
 use std::io;
 
-use tidemark_scenario::plan::{Ask, Limits};
+use tidemark_scenario::plan::{Limits, RequestKind};
 
 use crate::io::stream_failure::{self, broken, violation};
 use crate::io::{self as back_end, Io};
@@ -42,8 +42,8 @@ impl Client for Rpc {
         "RPC over WebSocket (JSON)"
     }
 
-    fn takes(&self, ask: &Ask) -> bool {
-        matches!(ask, Ask::Call(_))
+    fn takes(&self, ask: &RequestKind) -> bool {
+        matches!(ask, RequestKind::Call(_))
     }
 
     fn depth(&self, limits: &Limits) -> usize {

@@ -7,7 +7,7 @@
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-use tidemark_scenario::plan::{Ask, Limits};
+use tidemark_scenario::plan::{Limits, RequestKind};
 use tidemark_scenario::{Context, Plan};
 
 use crate::error::DriveError;
@@ -304,7 +304,7 @@ pub(crate) trait Client {
     /// What the protocol is called in reports.
     fn name(&self) -> &'static str;
     /// Whether it carries such a request.
-    fn takes(&self, ask: &Ask) -> bool;
+    fn takes(&self, ask: &RequestKind) -> bool;
     /// Why it does not carry a plan, though it may take its requests.
     fn refusal(&self, _plan: &Plan) -> Option<DriveError> {
         None

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant, SystemTime};
 use tidemark_drive::{Address, Drive, DriveEnd, DriveOptions, IoChoice, Protocol, Target, Timestamps, start};
 use tidemark_record::{Counter, ErrorExample, Histogram, Outcome, ThreadInterval, new_histogram};
 use tidemark_scenario::plan::{
-    Ask, Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestPlan, SessionKind,
-    Source, Spacing, WhenMissing,
+    Curve, Extraction, HttpRequest, Limits, Load, LoadModel, Op, Phase, RequestKind, RequestPlan,
+    SessionKind, Source, Spacing, WhenMissing,
 };
 use tidemark_scenario::{Plan, Shared, Template};
 
@@ -171,7 +171,7 @@ pub fn get(label: u16, target: &str) -> RequestPlan {
     RequestPlan {
         label,
         target: 0,
-        ask: Ask::Http(HttpRequest {
+        ask: RequestKind::Http(HttpRequest {
             method: "GET".into(),
             target: Template::literal(target),
             ..HttpRequest::default()
@@ -189,7 +189,7 @@ pub fn get(label: u16, target: &str) -> RequestPlan {
 /// A request as one of HTTP.
 pub fn http(request: &mut RequestPlan) -> &mut HttpRequest {
     match &mut request.ask {
-        Ask::Http(request) => request,
+        RequestKind::Http(request) => request,
         other => panic!("no request of HTTP: {other:?}"),
     }
 }

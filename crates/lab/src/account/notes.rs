@@ -4,7 +4,7 @@
 use tidemark_drive::{DriveEnd, Http2, Protocol, Raised, Rpc, Target};
 use tidemark_record::{Counter, Counters, Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::Ask;
+use tidemark_scenario::plan::RequestKind;
 use tidemark_verdict::{duration_text, labels_of_failures, labels_of_the_load};
 
 /// Driving threads that had no core for a larger share of the time are worth a note.
@@ -211,7 +211,7 @@ pub(super) fn answered_behind(totals: &Totals) -> Option<String> {
 
 /// Where most good answers of stores say that nothing is there: what does not exist is read faster than what does.
 pub(super) fn missed(plan: &Plan, totals: &Totals) -> Option<String> {
-    let is_of_store = |ask: &Ask| matches!(ask, Ask::Redis(_) | Ask::Memcached(_) | Ask::Aerospike(_));
+    let is_of_store = |ask: &RequestKind| matches!(ask, RequestKind::Redis(_) | RequestKind::Memcached(_) | RequestKind::Aerospike(_));
     let is_all_of_stores = plan.requests.iter().all(|request| is_of_store(&request.ask));
     let empty = totals.statuses.get(&NOTHING).copied().unwrap_or(0);
     let all: u64 = totals.statuses.values().sum();

@@ -8,7 +8,7 @@ use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{
-    Ask, Fault, HttpVersion, Preparation, Product, RequestPlan, System, SystemOrigin, Target,
+    RequestKind, Fault, HttpVersion, Preparation, Product, RequestPlan, System, SystemOrigin, Target,
 };
 
 use super::{Experiment, Record, driven, written};
@@ -212,7 +212,7 @@ impl Experiment {
     fn settle_http(&self, system: &mut System, target: usize) {
         // A WebSocket begins with a request of HTTP/1.1, and large files are sent by it only.
         let needs_one = |request: &RequestPlan| {
-            matches!(request.ask, Ask::WebSocket(_) | Ask::Call(_)) || request.ask.is_upload()
+            matches!(request.ask, RequestKind::WebSocket(_) | RequestKind::Call(_)) || request.ask.is_upload()
         };
         if system.http == HttpVersion::Auto && self.plan.requests_to(target).any(needs_one) {
             system.http = HttpVersion::One;

@@ -2,7 +2,7 @@
 
 use tidemark_limit::{Goal, Percentile};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{About, Comparison, Metric, Objective, OwnFigure};
+use tidemark_scenario::plan::{About, Comparison, CustomFigure, Metric, Objective};
 
 use tidemark_verdict as verdict;
 
@@ -59,7 +59,7 @@ impl Goals {
 fn asks_for_load(objective: &Objective) -> bool {
     let amount = matches!(
         objective.metric,
-        Metric::Rate | Metric::Own(OwnFigure::Count | OwnFigure::Sum | OwnFigure::Rate)
+        Metric::Rate | Metric::Custom(CustomFigure::Count | CustomFigure::Sum | CustomFigure::Rate)
     );
     is_at_least(objective) && amount
 }

@@ -4,7 +4,9 @@ use super::Session;
 use super::requests::Requests;
 use super::targets::speaks_http;
 use crate::expr::Expr;
-use crate::plan::{Ask, Follow, Hops, HttpRequest, RequestPlan, System, Target, TargetForm, UploadPiece};
+use crate::plan::{
+    Follow, Hops, HttpRequest, RequestKind, RequestPlan, System, Target, TargetForm, UploadPiece,
+};
 use crate::reader::Reader;
 use crate::secrets::is_secret_name;
 use crate::steps::Step;
@@ -16,7 +18,7 @@ const OF_BODY: &str = "content-";
 
 impl Session<'_, '_> {
     /// How a step's redirects are followed; what would vary from hop to hop is made once.
-    pub(crate) fn follow(&mut self, step: &Step<'_>, ask: &mut Ask) -> Option<Follow> {
+    pub(crate) fn follow(&mut self, step: &Step<'_>, ask: &mut RequestKind) -> Option<Follow> {
         let default = self.requests.default_follow.clone();
         let node = step.get("follow").or(default.as_ref())?;
         let most = self.reader.whole(node, 0)?;
@@ -24,7 +26,7 @@ impl Session<'_, '_> {
             let message = format!("{most} is too large; at most {}", Follow::MOST);
             self.reader.sink.error(node, message);
         }
-        let Ask::Http(request) = ask else { return None };
+        let RequestKind::Http(request) = ask else { return None };
         if most == 0 {
             return None;
         }
@@ -77,7 +79,7 @@ pub(super) fn add_hops(
         for target in std::iter::once(&plan.target).chain(others) {
             let is_other = *target != plan.target;
             let mut add = |request: HttpRequest| {
-                let mut hop = RequestPlan { ask: Ask::Http(request), follow: None, ..plan.clone() };
+                let mut hop = RequestPlan { ask: RequestKind::Http(request), follow: None, ..plan.clone() };
                 (hop.target, hop.ledger, hop.key) = (*target, None, None);
                 added.push(hop);
                 u16::try_from(first + added.len() - 1).ok()

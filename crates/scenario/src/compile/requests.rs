@@ -7,7 +7,7 @@ use super::Session;
 use super::targets::Aim;
 use crate::language::Defaults;
 use crate::plan::{
-    Ask, LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestPlan,
+    LABEL_BYTES, LABELS_MAX, LedgerPlan, METRICS_MAX, MetricKind, MetricPlan, Op, RequestKind, RequestPlan,
     SYSTEM_TARGET,
 };
 use crate::sink::Sink;
@@ -68,19 +68,19 @@ impl Requests {
     }
 
     /// Where the first request stands that goes to the system and is such a one.
-    pub(crate) fn first(&self, is_one: impl Fn(&Ask) -> bool) -> Option<Position> {
+    pub(crate) fn first(&self, is_one: impl Fn(&RequestKind) -> bool) -> Option<Position> {
         self.first_to(0, is_one)
     }
 
     /// The same of a target; 0 is the system.
-    pub(crate) fn first_to(&self, target: usize, is_one: impl Fn(&Ask) -> bool) -> Option<Position> {
+    pub(crate) fn first_to(&self, target: usize, is_one: impl Fn(&RequestKind) -> bool) -> Option<Position> {
         let is_there = |plan: &RequestPlan| usize::from(plan.target) == target && is_one(&plan.ask);
         let at = self.plans.iter().position(is_there)?;
         self.places.get(at).copied()
     }
 
     /// Where the first request stands that is such a one, wherever it goes.
-    pub(crate) fn first_anywhere(&self, is_one: impl Fn(&Ask) -> bool) -> Option<Position> {
+    pub(crate) fn first_anywhere(&self, is_one: impl Fn(&RequestKind) -> bool) -> Option<Position> {
         let at = self.plans.iter().position(|plan| is_one(&plan.ask))?;
         self.places.get(at).copied()
     }
@@ -221,7 +221,7 @@ impl Session<'_, '_> {
         &mut self,
         step: &Step<'_>,
         label: u16,
-        (ask, ledger): (Ask, Option<LedgerPlan>),
+        (ask, ledger): (RequestKind, Option<LedgerPlan>),
         checks: Option<&Node>,
     ) -> RequestPlan {
         let (key, of_key) = self.key_step(step).unzip();
@@ -242,7 +242,7 @@ impl Session<'_, '_> {
     }
 
     /// Where a step's request is to go. What is about a WebSocket, or an event stream, goes where that was opened.
-    fn aim(&mut self, step: &Step<'_>, ask: &Ask) -> Aim {
+    fn aim(&mut self, step: &Step<'_>, ask: &RequestKind) -> Aim {
         let origin = self.origin.take();
         let named = step.node.entry("at").and_then(|(key, node)| Some((key, self.reader.text(node)?)));
         let aim = match (origin, named) {
@@ -253,13 +253,14 @@ impl Session<'_, '_> {
             (Some(url), None) => Aim::Origin(url, step.value.position),
             (None, Some((key, name))) => Aim::Named(name, key.position),
             (None, None) if ask.is_within_binding() => self.bound_at.clone(),
-            (None, None) if matches!(ask, Ask::Sql(_)) => match &self.transaction {
+            (None, None) if matches!(ask, RequestKind::Sql(_)) => match &self.transaction {
                 Some(transaction) => transaction.aim.clone(),
                 None => Aim::Open,
             },
             (None, None) => Aim::Open,
         };
-        if matches!(ask, Ask::WebSocket(_) | Ask::EventStream(_)) && !ask.is_within_binding() {
+        if matches!(ask, RequestKind::WebSocket(_) | RequestKind::EventStream(_)) && !ask.is_within_binding()
+        {
             self.bound_at = aim.clone();
         }
         aim

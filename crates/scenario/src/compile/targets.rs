@@ -7,7 +7,7 @@ use super::{store, system};
 use crate::diagnostic::did_you_mean;
 use crate::grammar::record::Kind;
 use crate::language;
-use crate::plan::{Ask, HttpVersion, SYSTEM_TARGET, System, SystemOrigin, Target};
+use crate::plan::{HttpVersion, RequestKind, SYSTEM_TARGET, System, SystemOrigin, Target};
 use crate::reader::Reader;
 use crate::steps::{Spoken, spoken_at, spoken_by};
 use crate::store_facts::store_facts;
@@ -271,7 +271,7 @@ fn by_origin(
 }
 
 /// Takes what all paths of a target begin with from the front of a request's; whether it stands there.
-fn take_base(ask: &mut Ask, base: &str) -> bool {
+fn take_base(ask: &mut RequestKind, base: &str) -> bool {
     let Some(request) = ask.http_mut() else { return base.is_empty() };
     let Some(Part::Literal(first)) = request.target.parts.first_mut() else { return base.is_empty() };
     let first: &mut Box<[u8]> = first;
@@ -323,7 +323,10 @@ fn check_each(root: &Node, targets: &[Target], requests: &Requests, reader: &Rea
         let Some(target) = usize::from(plan.target).checked_sub(1).and_then(|at| targets.get(at)) else {
             continue;
         };
-        let is_bound = matches!(plan.ask, Ask::WebSocket(_) | Ask::EventStream(_) | Ask::Call(_));
+        let is_bound = matches!(
+            plan.ask,
+            RequestKind::WebSocket(_) | RequestKind::EventStream(_) | RequestKind::Call(_)
+        );
         if (is_bound || plan.ask.is_upload()) && target.at.http == HttpVersion::Two {
             let message = format!("this needs HTTP/1.1; leave out `http: 2` of \"{}\"", target.name);
             reader.sink.error_at(*place, message);

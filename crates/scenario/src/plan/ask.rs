@@ -11,7 +11,7 @@ use crate::template::{Encoding, Part, Template};
 
 /// What is sent, and by which protocol.
 #[derive(Debug, Clone)]
-pub enum Ask {
+pub enum RequestKind {
     /// A request of HTTP.
     Http(HttpRequest),
     /// A remote call.
@@ -32,33 +32,36 @@ pub enum Ask {
     Aerospike(AerospikeRequest),
 }
 
-impl Ask {
+impl RequestKind {
     /// The request of HTTP, if it is one or begins with one.
     pub fn http_mut(&mut self) -> Option<&mut HttpRequest> {
         match self {
-            Ask::Http(request)
-            | Ask::WebSocket(WebSocketStep::Connect { request, .. })
-            | Ask::EventStream(EventStreamStep::Connect(request)) => Some(request),
+            RequestKind::Http(request)
+            | RequestKind::WebSocket(WebSocketStep::Connect { request, .. })
+            | RequestKind::EventStream(EventStreamStep::Connect(request)) => Some(request),
             _ => None,
         }
     }
 
     /// Whether its body is read from files while it is sent.
     pub fn is_upload(&self) -> bool {
-        matches!(self, Ask::Http(request) if !request.upload.is_empty())
+        matches!(self, RequestKind::Http(request) if !request.upload.is_empty())
     }
 
     /// Whether it asks for nothing, and waits for what the server tells by itself.
     pub fn is_wait(&self) -> bool {
         use EventStreamStep::{CloseByServer, Expect};
-        matches!(self, Ask::WebSocket(WebSocketStep::Expect) | Ask::EventStream(Expect | CloseByServer))
+        matches!(
+            self,
+            RequestKind::WebSocket(WebSocketStep::Expect) | RequestKind::EventStream(Expect | CloseByServer)
+        )
     }
 
     /// Whether it is about a WebSocket or an event stream that there is.
     pub fn is_within_binding(&self) -> bool {
         match self {
-            Ask::WebSocket(step) => !matches!(step, WebSocketStep::Connect { .. }),
-            Ask::EventStream(step) => !matches!(step, EventStreamStep::Connect(_)),
+            RequestKind::WebSocket(step) => !matches!(step, WebSocketStep::Connect { .. }),
+            RequestKind::EventStream(step) => !matches!(step, EventStreamStep::Connect(_)),
             _ => false,
         }
     }

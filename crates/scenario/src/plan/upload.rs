@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::{Ask, Plan};
+use super::{Plan, RequestKind};
 use crate::template::Template;
 
 /// A piece of a body.
@@ -74,7 +74,7 @@ impl Plan {
     /// What became of the files that are sent as bodies, each once.
     pub fn changed_files(&self) -> Vec<FileChange> {
         let uploads = self.requests.iter().filter_map(|request| match &request.ask {
-            Ask::Http(http) => Some(&http.upload),
+            RequestKind::Http(http) => Some(&http.upload),
             _ => None,
         });
         let mut changes = Vec::new();

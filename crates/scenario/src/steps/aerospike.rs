@@ -14,13 +14,13 @@ use super::ledger::LEDGER;
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::plan::{AerospikeRequest, Ask};
+use crate::plan::{AerospikeRequest, RequestKind};
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
 
 pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["aerospike"],
-    is_ask: |ask| matches!(ask, Ask::Aerospike(_)),
+    is_ask: |ask| matches!(ask, RequestKind::Aerospike(_)),
     server: "Aerospike",
     requests: "requests to Aerospike",
     step: "aerospike: […]",
@@ -110,7 +110,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         expires: None,
         generation: None,
     });
-    let plan = session.request(step, label, (Ask::Aerospike(request), ledger), step.get("check"));
+    let plan = session.request(step, label, (RequestKind::Aerospike(request), ledger), step.get("check"));
     session.check_cookieless(step, &plan, "the reply to a request has no cookies");
     session.push_request(step, plan);
 }

@@ -2,14 +2,14 @@
 
 use crate::compile::Whole;
 use crate::language::Parts;
-use crate::plan::{Ask, SystemOrigin};
+use crate::plan::{RequestKind, SystemOrigin};
 
 /// A protocol, in the words that mistakes are told with.
 pub(crate) struct Spoken {
     /// What the URLs of its servers begin with.
     pub(crate) schemes: &'static [&'static str],
     /// Whether a request is one of its.
-    pub(crate) is_ask: fn(&Ask) -> bool,
+    pub(crate) is_ask: fn(&RequestKind) -> bool,
     /// Its server: `memcached`.
     pub(crate) server: &'static str,
     /// Its requests: `commands of memcached`.

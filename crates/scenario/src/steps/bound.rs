@@ -1,7 +1,7 @@
 //! Whether a session's connection is a WebSocket or an event stream where a step stands, which needs one, or cannot have
 //! one.
 
-use crate::plan::{Ask, EventStreamStep, Op, RequestPlan, WebSocketStep};
+use crate::plan::{EventStreamStep, Op, RequestKind, RequestPlan, WebSocketStep};
 use crate::sink::Sink;
 use crate::yaml::Position;
 
@@ -80,7 +80,7 @@ fn use_of(op: &Op, requests: &[RequestPlan], target: u16) -> Option<(Use, &'stat
     let Op::Request(request) = op else { return None };
     let plan = requests.get(usize::from(*request)).filter(|plan| plan.target == target)?;
     let step = match &plan.ask {
-        Ask::WebSocket(step) => {
+        RequestKind::WebSocket(step) => {
             let what = match step {
                 WebSocketStep::Connect { .. } => Use::Begin,
                 WebSocketStep::Close { .. } | WebSocketStep::ExpectClose => Use::End,
@@ -88,7 +88,7 @@ fn use_of(op: &Op, requests: &[RequestPlan], target: u16) -> Option<(Use, &'stat
             };
             (what, &WEB_SOCKET)
         }
-        Ask::EventStream(step) => {
+        RequestKind::EventStream(step) => {
             let what = match step {
                 EventStreamStep::Connect(_) => Use::Begin,
                 EventStreamStep::Close | EventStreamStep::CloseByServer => Use::End,

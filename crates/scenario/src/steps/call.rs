@@ -10,7 +10,7 @@ use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::{Record as Of, Scalar, Tree};
 use crate::language::Parts;
-use crate::plan::{Ask, CALL, Call, HttpVersion};
+use crate::plan::{CALL, Call, HttpVersion, RequestKind};
 use crate::reader::Reader;
 use crate::template::Template;
 use crate::yaml::{Content, Node};
@@ -40,7 +40,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     // The server is told the time in milliseconds, of which a call has at least one.
     let deadline_ms = u32::try_from(session.timeout(step).as_millis()).unwrap_or(u32::MAX).max(1);
     let sent = session.entered(step, |session| {
-        Ask::Call(Call { method, deadline_ms, arguments: arguments(session, step.get("args")) })
+        RequestKind::Call(Call { method, deadline_ms, arguments: arguments(session, step.get("args")) })
     });
     let plan = session.request(step, label, sent, step.get("check"));
     session.check_headless(step, &plan, "the answer to a call has neither headers nor cookies");
@@ -77,13 +77,13 @@ fn arguments(session: &mut Session<'_, '_>, node: Option<&Node>) -> Template {
 fn check_beside(whole: &Whole<'_>) {
     let Whole { requests, is_alone, parts: Parts { defaults, limits, system }, .. } = *whole;
     let sink = whole.reader.sink;
-    let Some(place_of_call) = requests.first(|ask| matches!(ask, Ask::Call(_))) else {
+    let Some(place_of_call) = requests.first(|ask| matches!(ask, RequestKind::Call(_))) else {
         if let Some(key) = system.rpc.key() {
             sink.warn(key.position, "no step is a CALL, so nothing is called there".to_owned());
         }
         return;
     };
-    if let Some(position) = requests.first(|ask| !matches!(ask, Ask::Call(_))) {
+    if let Some(position) = requests.first(|ask| !matches!(ask, RequestKind::Call(_))) {
         let message = format!(
             "calls and requests are not made over the same connections, and line {} makes a call; leave out one of \
              the two",

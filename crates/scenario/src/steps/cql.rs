@@ -10,11 +10,11 @@ use super::{Step, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Record as Of, Scalar};
-use crate::plan::Ask;
+use crate::plan::RequestKind;
 
 pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["cql"],
-    is_ask: |ask| matches!(ask, Ask::Cql(_)),
+    is_ask: |ask| matches!(ask, RequestKind::Cql(_)),
     server: "Cassandra",
     requests: "statements of CQL",
     step: "cql: …",
@@ -42,7 +42,7 @@ step! {
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let why =
         "connections are shared, and this statement changes one for others; the keyspace stands in the URL";
-    statement::compile(session, step, Ask::Cql, &["USE"], why);
+    statement::compile(session, step, RequestKind::Cql, &["USE"], why);
 }
 
 fn check_beside(whole: &Whole<'_>) {

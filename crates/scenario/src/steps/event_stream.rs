@@ -6,20 +6,20 @@ pub(super) mod expect;
 
 use super::Step;
 use crate::compile::{Session, Whole};
-use crate::plan::{Ask, EventStreamStep, HttpVersion, RequestPlan};
+use crate::plan::{EventStreamStep, HttpVersion, RequestKind, RequestPlan};
 
 /// What a step does with an event stream that there is.
 fn with(session: &mut Session<'_, '_>, step: &Step<'_>, action: EventStreamStep) -> Option<RequestPlan> {
     let words = || step.verb.text().unwrap_or_default().to_owned();
     let label = session.label_or(step, step.node.position, words)?;
-    Some(session.request(step, label, (Ask::EventStream(action), None), None))
+    Some(session.request(step, label, (RequestKind::EventStream(action), None), None))
 }
 
 /// Event streams stand beside requests only.
 fn check_beside(whole: &Whole<'_>) {
-    let is_stream = |ask: &Ask| matches!(ask, Ask::EventStream(_));
+    let is_stream = |ask: &RequestKind| matches!(ask, RequestKind::EventStream(_));
     let Some(position) = whole.requests.first_anywhere(is_stream) else { return };
-    if whole.requests.first_anywhere(|ask| matches!(ask, Ask::WebSocket(_))).is_some() {
+    if whole.requests.first_anywhere(|ask| matches!(ask, RequestKind::WebSocket(_))).is_some() {
         let message = "a scenario has WebSockets or event streams, not both; make two of it";
         whole.reader.sink.error_at(position, message.to_owned());
     }

@@ -12,13 +12,13 @@ use crate::compile::{Session, Whole};
 use crate::diagnostic::did_you_mean;
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
-use crate::plan::{Ask, MemcachedCommand, MemcachedWord};
+use crate::plan::{MemcachedCommand, MemcachedWord, RequestKind};
 use crate::template::{Encoding, Template};
 use crate::yaml::Node;
 
 pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["memcached", "memcacheds"],
-    is_ask: |ask| matches!(ask, Ask::Memcached(_)),
+    is_ask: |ask| matches!(ask, RequestKind::Memcached(_)),
     server: "memcached",
     requests: "commands of memcached",
     step: "memcached: […]",
@@ -129,7 +129,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
         value: None,
         reply: Form::Meta(Meta::Noop),
     });
-    let plan = session.request(step, label, (Ask::Memcached(command), ledger), step.get("check"));
+    let plan = session.request(step, label, (RequestKind::Memcached(command), ledger), step.get("check"));
     session.check_cookieless(step, &plan, "the reply to a command has no cookies");
     session.push_request(step, plan);
 }

@@ -13,7 +13,7 @@ use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{List, Record as Of, Scalar};
 use crate::grammar::kinds;
 use crate::grammar::record::{Kind, record};
-use crate::plan::{Ask, RedisCommand, System, SystemOrigin, Wait};
+use crate::plan::{RedisCommand, RequestKind, System, SystemOrigin, Wait};
 use crate::reader::Reader;
 use crate::store_facts::store_facts;
 use crate::system_url::{self, Sharding, SystemUrl};
@@ -22,7 +22,7 @@ use crate::yaml::{Node, Position};
 
 pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["redis", "rediss", "redis-cluster", "rediss-cluster"],
-    is_ask: |ask| matches!(ask, Ask::Redis(_)),
+    is_ask: |ask| matches!(ask, RequestKind::Redis(_)),
     server: "Redis",
     requests: "commands of Redis",
     step: "redis: […]",
@@ -87,7 +87,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let Some(label) = session.label_or(step, step.node.position, name) else { return };
     let sent = session.entered(step, |session| {
         let words = words.iter().map(|word| session.template(word, Encoding::Raw)).collect();
-        Ask::Redis(RedisCommand { words, wait: wait(step.get("wait"), session.reader) })
+        RequestKind::Redis(RedisCommand { words, wait: wait(step.get("wait"), session.reader) })
     });
     let plan = session.request(step, label, sent, step.get("check"));
     session.check_headless(step, &plan, "the reply to a command has neither headers nor cookies");
@@ -121,8 +121,8 @@ fn check_command(words: &Node, reader: &Reader<'_>) {
 }
 
 /// Whether nobody else may be on the connection of this command.
-fn is_for_one(ask: &Ask) -> bool {
-    matches!(ask, Ask::Redis(command) if command.needs_own_connection())
+fn is_for_one(ask: &RequestKind) -> bool {
+    matches!(ask, RequestKind::Redis(command) if command.needs_own_connection())
 }
 
 /// Whether keys are shared among several servers.

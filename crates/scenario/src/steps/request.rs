@@ -14,7 +14,7 @@ use crate::grammar::Scalar::{Template, Text, Whole};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar, Tree};
 use crate::grammar::record::Kind as _;
 use crate::grammar::{Key, Keys, Rule, Shape, key};
-use crate::plan::{Ask, HttpRequest, HttpVersion, TargetForm, UploadPiece};
+use crate::plan::{HttpRequest, HttpVersion, RequestKind, TargetForm, UploadPiece};
 use crate::source::method_as_sent;
 use crate::template::{self, Encoding, Part};
 use crate::yaml::{Content, Node};
@@ -89,7 +89,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let Some(label) = session.label_or(step, step.value.position, words) else { return };
     let sent = session.entered(step, |session| {
         let (body, upload, content_type) = session.body(step);
-        Ask::Http(HttpRequest { body, upload, ..session.http(step, method, content_type) })
+        RequestKind::Http(HttpRequest { body, upload, ..session.http(step, method, content_type) })
     });
     let mut plan = session.request(step, label, sent, step.get("check"));
     plan.follow = session.follow(step, &mut plan.ask);
@@ -100,10 +100,12 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
 fn check_beside(whole: &Experiment<'_>) {
     let why = "a file of 1 MiB or more is read while it is sent, which goes over HTTP/1.1 only; leave out `http: 2`";
     let is_two = whole.system.http == HttpVersion::Two;
-    if let Some(position) = whole.requests.first(Ask::is_upload).filter(|_| is_two) {
+    if let Some(position) = whole.requests.first(RequestKind::is_upload).filter(|_| is_two) {
         whole.reader.sink.error_at(position, why.to_owned());
     }
-    if let Some(position) = whole.requests.first_anywhere(Ask::is_upload).filter(|_| whole.is_pipelined()) {
+    if let Some(position) =
+        whole.requests.first_anywhere(RequestKind::is_upload).filter(|_| whole.is_pipelined())
+    {
         let message = "a file of 1 MiB or more is read while it is sent, and others would wait behind it; leave out \
                        `limits: pipeline`";
         whole.reader.sink.error_at(position, message.to_owned());

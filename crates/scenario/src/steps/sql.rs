@@ -10,11 +10,11 @@ use super::{Step, statement};
 use crate::compile::{Session, Whole};
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Record as Of, Scalar};
-use crate::plan::{Ask, TransactionPart};
+use crate::plan::{RequestKind, TransactionPart};
 
 pub(super) static SPOKEN: Spoken = Spoken {
     schemes: &["postgres", "postgresql"],
-    is_ask: |ask| matches!(ask, Ask::Sql(_)),
+    is_ask: |ask| matches!(ask, RequestKind::Sql(_)),
     server: "PostgreSQL",
     requests: "statements of SQL",
     step: "sql: …",
@@ -64,12 +64,12 @@ step! {
 }
 
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
-    statement::compile(session, step, Ask::Sql, &REFUSED, WHY);
+    statement::compile(session, step, RequestKind::Sql, &REFUSED, WHY);
 }
 
 fn check_beside(whole: &Whole<'_>) {
     beside::check(whole, &SPOKEN);
-    let begins = |ask: &Ask| matches!(ask, Ask::Sql(statement) if statement.part == TransactionPart::Begin);
+    let begins = |ask: &RequestKind| matches!(ask, RequestKind::Sql(statement) if statement.part == TransactionPart::Begin);
     if whole.is_pipelined() && whole.requests.first_anywhere(begins).is_some() {
         let message =
             "a transaction has its connection to itself; leave out `pipeline`, and take more `connections`";

@@ -5,7 +5,7 @@ use crate::compile::Session;
 use crate::grammar::Scalar::Template as TemplateText;
 use crate::grammar::Shape::{List, Scalar};
 use crate::grammar::{Key, key};
-use crate::plan::{Ask, Statement};
+use crate::plan::{RequestKind, Statement};
 use crate::template::Encoding;
 use crate::yaml::Node;
 
@@ -19,7 +19,7 @@ const PARAMETERS_MAX: usize = 1_000;
 pub(super) fn compile(
     session: &mut Session<'_, '_>,
     step: &Step<'_>,
-    ask: fn(Statement) -> Ask,
+    ask: fn(Statement) -> RequestKind,
     refused: &[&str],
     why: &str,
 ) {

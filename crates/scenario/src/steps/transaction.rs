@@ -5,7 +5,7 @@ use super::{STEPS, Step};
 use crate::compile::{Session, Transaction};
 use crate::grammar::Scalar::{Text, Word};
 use crate::grammar::Shape::Scalar;
-use crate::plan::{Ask, Check, Op, Statement, TextTest, TransactionPart};
+use crate::plan::{Check, Op, RequestKind, Statement, TextTest, TransactionPart};
 use crate::template::Template;
 
 /// Levels of isolation, as PostgreSQL has them.
@@ -78,7 +78,7 @@ fn jump(session: &mut Session<'_, '_>, op: Op) -> usize {
 fn statement(session: &mut Session<'_, '_>, step: &Step<'_>, part: TransactionPart, text: &str) {
     let word = text.split(' ').next().unwrap_or_default().to_owned();
     let Some(label) = session.label_or(step, step.node.position, || word) else { return };
-    let ask = Ask::Sql(Statement { text: text.to_owned(), parameters: Vec::new(), part });
+    let ask = RequestKind::Sql(Statement { text: text.to_owned(), parameters: Vec::new(), part });
     let mut plan = session.request(step, label, (ask, None), None);
     if part == TransactionPart::Commit {
         // the server answers ROLLBACK, which is no error to it, where a statement before had failed
@@ -139,7 +139,7 @@ mod tests {
         let (plan, told) = read(STEPS, "");
         let plan = plan.expect(&told);
         let parts = plan.requests.iter().map(|request| match &request.ask {
-            Ask::Sql(statement) => (statement.text.as_str(), statement.part),
+            RequestKind::Sql(statement) => (statement.text.as_str(), statement.part),
             other => panic!("{other:?}"),
         });
         let expected = [

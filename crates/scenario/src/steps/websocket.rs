@@ -9,7 +9,7 @@ pub(super) mod send;
 
 use super::Step;
 use crate::compile::Session;
-use crate::plan::{Ask, LedgerPlan, Source, WebSocketStep};
+use crate::plan::{LedgerPlan, RequestKind, Source, WebSocketStep};
 use crate::yaml::Node;
 
 /// A step over a WebSocket that there is: what is sent, if anything, and what must hold of a message that comes.
@@ -21,7 +21,7 @@ fn over(
 ) {
     let words = || step.verb.text().unwrap_or_default().to_owned();
     let Some(label) = session.label_or(step, step.node.position, words) else { return };
-    let plan = session.request(step, label, (Ask::WebSocket(action), ledger), expected);
+    let plan = session.request(step, label, (RequestKind::WebSocket(action), ledger), expected);
     if let Some(extract) = step.get("extract") {
         let no_message =
             |source: &Source| matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tidemark_record::Outcome;
 use tidemark_scenario::Context;
-use tidemark_scenario::plan::{Ask, WebSocketStep};
+use tidemark_scenario::plan::{RequestKind, WebSocketStep};
 use tidemark_wire::websocket::{Event as Frame, NORMAL, write_close};
 
 use super::codec::Answers;
@@ -49,8 +49,8 @@ pub(super) struct Messages<I> {
 impl<I: Io + 'static> Messages<I> {
     /// Over the connections of `http`.
     pub fn new(http: ByteTransport<I, Answers>, setup: Setup<'_>) -> Self {
-        let step = |ask: &Ask| match ask {
-            Ask::WebSocket(step) => Some(step.clone()),
+        let step = |ask: &RequestKind| match ask {
+            RequestKind::WebSocket(step) => Some(step.clone()),
             _ => None,
         };
         Messages {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tidemark_record::Outcome;
 use tidemark_scenario::Context;
-use tidemark_scenario::plan::{Ask, EventStreamStep};
+use tidemark_scenario::plan::{EventStreamStep, RequestKind};
 use tidemark_wire::events::Event as ServerEvent;
 
 use super::codec::Answers;
@@ -51,8 +51,8 @@ pub(super) struct EventStreams<I> {
 impl<I: Io + 'static> EventStreams<I> {
     /// Over the connections of `http`.
     pub fn new(http: ByteTransport<I, Answers>, setup: &Setup<'_>) -> Self {
-        let step = |ask: &Ask| match ask {
-            Ask::EventStream(step) => Some(step.clone()),
+        let step = |ask: &RequestKind| match ask {
+            RequestKind::EventStream(step) => Some(step.clone()),
             _ => None,
         };
         let steps: Vec<_> = setup.plan.requests.iter().map(|request| step(&request.ask)).collect();

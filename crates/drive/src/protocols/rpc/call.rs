@@ -1,6 +1,6 @@
 //! Calls made ready, and what comes back.
 
-use tidemark_scenario::plan::{Ask, RequestPlan};
+use tidemark_scenario::plan::{RequestKind, RequestPlan};
 use tidemark_scenario::{Context, Template, Unmet};
 
 use crate::session::answer::Answer;
@@ -41,7 +41,7 @@ impl Calls {
     pub fn new(requests: &[RequestPlan]) -> Self {
         let mut names: Vec<String> = Vec::new();
         let prepared = requests.iter().map(|request| {
-            let Ask::Call(call) = &request.ask else { return None };
+            let RequestKind::Call(call) = &request.ask else { return None };
             let method = names.iter().position(|known| *known == call.method).unwrap_or_else(|| {
                 names.push(call.method.clone());
                 names.len() - 1
@@ -112,7 +112,7 @@ mod tests {
         RequestPlan {
             label: 0,
             target: 0,
-            ask: Ask::Call(plan::Call { method: method.into(), deadline_ms, arguments }),
+            ask: RequestKind::Call(plan::Call { method: method.into(), deadline_ms, arguments }),
             ledger: None,
             key: None,
             timeout: Duration::from_secs(1),

@@ -5,7 +5,7 @@ use crate::compile::Session;
 use crate::grammar::Keys;
 use crate::grammar::Scalar::Template;
 use crate::grammar::Shape::{Map, Record as Of, Scalar};
-use crate::plan::{Ask, Check, EventStreamStep, Source};
+use crate::plan::{Check, EventStreamStep, RequestKind, Source};
 use crate::steps::Step;
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
 use crate::steps::auth::AUTH;
@@ -43,7 +43,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
             request.headers.push((name.to_owned(), template::Template::literal(value)));
         }
     }
-    let ask = Ask::EventStream(EventStreamStep::Connect(request));
+    let ask = RequestKind::EventStream(EventStreamStep::Connect(request));
     let plan = session.request(step, label, (ask, None), step.get("check"));
     let of_body = |source: &Source| !matches!(source, Source::Header(_) | Source::Cookie(_) | Source::Status);
     let looks_at_body = plan.extractions.iter().any(|extraction| of_body(&extraction.source))

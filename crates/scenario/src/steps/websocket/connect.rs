@@ -6,7 +6,7 @@ use crate::compile::Session;
 use crate::grammar::Keys;
 use crate::grammar::Scalar::{Template, Text};
 use crate::grammar::Shape::{Either, List, Map, Record as Of, Scalar};
-use crate::plan::{Ask, HttpRequest, WebSocketStep};
+use crate::plan::{HttpRequest, RequestKind, WebSocketStep};
 use crate::reader::Reader;
 use crate::steps::Step;
 use crate::steps::answer::{AT, CHECK, EXTRACT, LABEL, TAGS, TIMEOUT};
@@ -51,7 +51,7 @@ fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let protocols = protocols(step, session.reader);
     let request = handshake(session, step, &protocols);
     let connect = WebSocketStep::Connect { request, protocols };
-    let plan = session.request(step, label, (Ask::WebSocket(connect), None), step.get("check"));
+    let plan = session.request(step, label, (RequestKind::WebSocket(connect), None), step.get("check"));
     session.push_request(step, plan);
 }
 

@@ -3,7 +3,7 @@
 use crate::compile::Session;
 use crate::grammar::Scalar::Text;
 use crate::grammar::Shape::{Either, List, Scalar};
-use crate::plan::{Ask, Check, WebSocketStep};
+use crate::plan::{Check, RequestKind, WebSocketStep};
 use crate::reader::Reader;
 use crate::steps::Step;
 use crate::steps::answer::{AT, LABEL, TEST, TIMEOUT};
@@ -33,7 +33,7 @@ step! {
 fn compile(session: &mut Session<'_, '_>, step: &Step<'_>) {
     let codes = one_or_many(step.value).iter().filter_map(|node| code(node, session.reader)).collect();
     let Some(label) = session.label_or(step, step.node.position, || "ws expect close".into()) else { return };
-    let ask = Ask::WebSocket(WebSocketStep::ExpectClose);
+    let ask = RequestKind::WebSocket(WebSocketStep::ExpectClose);
     let mut plan = session.request(step, label, (ask, None), None);
     plan.checks.push(Check::Status(codes));
     if let Some(reason) = step.get("reason") {
