@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Next, Server, answer, begin, finish, get, kind, options, phase, plan, run};
 use tidemark_drive::{DriveError, start};
 use tidemark_record::{Counter, Outcome};
-use tidemark_scenario::plan::{RequestKind, LoadModel, Op, Phase, Spacing};
+use tidemark_scenario::plan::{LoadModel, Op, Phase, RequestKind, Spacing};
 use tidemark_scenario::{Expr, Shared};
 
 const OPEN: LoadModel = LoadModel::Open(Spacing::Constant);
@@ -293,7 +293,8 @@ fn what_cannot_be_driven_is_refused() {
         refused(|p| p.sessions[0].ops = vec![Op::Request(7)], 1),
         Some(DriveError::Op { op: 0, .. })
     ));
-    let command = |p: &mut tidemark_scenario::Plan| p.requests[0].ask = RequestKind::Redis(Default::default());
+    let command =
+        |p: &mut tidemark_scenario::Plan| p.requests[0].ask = RequestKind::Redis(Default::default());
     assert!(matches!(refused(command, 1), Some(DriveError::Protocol(_))));
     let jump = |p: &mut tidemark_scenario::Plan| p.sessions.push(kind(vec![Op::End, Op::Jump(9)]));
     assert!(matches!(refused(jump, 1), Some(DriveError::Op { op: 1, .. })));

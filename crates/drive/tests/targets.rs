@@ -14,7 +14,7 @@ use crate::support::{
 use rustls::{ServerConnection, StreamOwned};
 use tidemark_drive::{Address, DriveOptions, Http2, Protocol, Redis, Target, Tls, run_once};
 use tidemark_record::{Counter, Outcome};
-use tidemark_scenario::plan::{RequestKind, LoadModel, Op, RedisCommand, RequestPlan, Spacing};
+use tidemark_scenario::plan::{LoadModel, Op, RedisCommand, RequestKind, RequestPlan, Spacing};
 use tidemark_scenario::{Plan, Shared, Template};
 
 /// What a server was asked: which path, with which cookie, for which host.

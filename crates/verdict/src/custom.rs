@@ -7,7 +7,7 @@
 use tidemark_record::manifest::{ObjectiveResult, Undecided};
 use tidemark_record::{OwnKind, OwnMetric, OwnTotals, rank};
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Comparison, MetricKind, MetricPlan, Objective, CustomFigure};
+use tidemark_scenario::plan::{Comparison, CustomFigure, MetricKind, MetricPlan, Objective};
 
 use crate::few;
 use crate::figure::Measured;
@@ -28,7 +28,12 @@ pub fn custom_metrics(plan: &Plan) -> Vec<OwnMetric> {
 }
 
 /// What became of an objective on a figure of the metric of this index.
-pub fn result(objective: &Objective, metric: u16, figure: CustomFigure, of: &Measured<'_>) -> ObjectiveResult {
+pub fn result(
+    objective: &Objective,
+    metric: u16,
+    figure: CustomFigure,
+    of: &Measured<'_>,
+) -> ObjectiveResult {
     let window_s = of.totals.window.map_or(0.0, |window| window.length_s());
     let totals = of.totals.own.get(usize::from(metric));
     let found = totals.and_then(|totals| Some((Bounds::of(totals, figure, window_s)?, totals)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{RequestKind, EventStreamStep, RequestPlan};
+use tidemark_scenario::plan::{EventStreamStep, RequestKind, RequestPlan};
 
 /// The labels that the load can show; those that only `prepare` has are in no figure.
 pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
@@ -16,7 +16,8 @@ pub fn labels_of_the_load(plan: &Plan) -> BTreeSet<&str> {
 
 /// Labels that only a failure can have: closing an event stream sends no request unless the stream is gone.
 pub fn labels_of_failures(plan: &Plan) -> BTreeSet<&str> {
-    let leaves = |request: &&RequestPlan| matches!(request.ask, RequestKind::EventStream(EventStreamStep::Close));
+    let leaves =
+        |request: &&RequestPlan| matches!(request.ask, RequestKind::EventStream(EventStreamStep::Close));
     let label = |request: &RequestPlan| plan.labels.get(usize::from(request.label)).map(String::as_str);
     let others: BTreeSet<_> =
         plan.requests.iter().filter(|request| !leaves(request)).filter_map(label).collect();

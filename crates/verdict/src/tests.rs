@@ -7,7 +7,7 @@ use super::*;
 use tidemark_record::manifest::Undecided;
 use tidemark_record::summary::{Latency, Status, Verified};
 use tidemark_record::{CoreWaits, Outcome, RunWriter, Sample, ThreadInterval, summarize};
-use tidemark_scenario::plan::{About, RequestKind, FileBody, LoadModel, Objective, Spacing, UploadPiece};
+use tidemark_scenario::plan::{About, FileBody, LoadModel, Objective, RequestKind, Spacing, UploadPiece};
 
 use crate::silence::Silence;
 use crate::test_plan::series;

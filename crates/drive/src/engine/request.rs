@@ -1,7 +1,9 @@
 //! Requests made ready: what the loop knows of each.
 
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{RequestKind, Follow, KeyStep, LedgerPlan, RequestPlan, SessionKind, TransactionPart};
+use tidemark_scenario::plan::{
+    Follow, KeyStep, LedgerPlan, RequestKind, RequestPlan, SessionKind, TransactionPart,
+};
 
 use crate::clock::nanoseconds;
 use crate::engine::programs::has_program;

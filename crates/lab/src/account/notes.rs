@@ -211,7 +211,9 @@ pub(super) fn answered_behind(totals: &Totals) -> Option<String> {
 
 /// Where most good answers of stores say that nothing is there: what does not exist is read faster than what does.
 pub(super) fn missed(plan: &Plan, totals: &Totals) -> Option<String> {
-    let is_of_store = |ask: &RequestKind| matches!(ask, RequestKind::Redis(_) | RequestKind::Memcached(_) | RequestKind::Aerospike(_));
+    let is_of_store = |ask: &RequestKind| {
+        matches!(ask, RequestKind::Redis(_) | RequestKind::Memcached(_) | RequestKind::Aerospike(_))
+    };
     let is_all_of_stores = plan.requests.iter().all(|request| is_of_store(&request.ask));
     let empty = totals.statuses.get(&NOTHING).copied().unwrap_or(0);
     let all: u64 = totals.statuses.values().sum();

@@ -8,7 +8,7 @@ use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{
-    RequestKind, Fault, HttpVersion, Preparation, Product, RequestPlan, System, SystemOrigin, Target,
+    Fault, HttpVersion, Preparation, Product, RequestKind, RequestPlan, System, SystemOrigin, Target,
 };
 
 use super::{Experiment, Record, driven, written};
