@@ -268,8 +268,11 @@ fn take(output: ChildStdout, sink: &SyncSender<Result<Handover, String>>, trace:
             // cut off: it died, and how says more
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return lost,
             Ok(Some(Handover::Traced(traced))) => {
-                let taken = trace.as_ref().map(|trace| trace.sink.try_send(*traced));
-                lost += u64::from(matches!(taken, Some(Err(TrySendError::Full(_)))));
+                if let Some(trace) = &trace
+                    && let Err(TrySendError::Full(_)) = trace.sink.try_send(*traced)
+                {
+                    lost += 1;
+                }
                 continue;
             }
             Ok(Some(handover)) => Ok(handover),
