@@ -19,7 +19,7 @@ use crate::{Sample, StoreLook, ThreadInterval, frame};
 const BYTES_MAX: u64 = 4 << 30;
 
 /// What was handed over.
-#[allow(clippy::large_enum_variant, reason = "nearly all are intervals")]
+#[expect(clippy::large_enum_variant, reason = "nearly all are intervals")]
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Entry<'a> {
     Interval(Cow<'a, ThreadInterval>),
