@@ -2,7 +2,7 @@
 //!
 //! [`judge`] takes the [`Evidence`] of a run and gives its [`Judgement`]: the verdict, the same without the ledger, and each
 //! objective with what was measured. [`silence`] finds the times in which the system, or a part of it, answered nothing.
-//! [`unreachable`] says while a run goes on which objectives can no longer be met. [`steady`] tests for a trend.
+//! [`mod@unreachable`] says while a run goes on which objectives can no longer be met. [`steady`] tests for a trend.
 //!
 //! ```
 //! use std::path::Path;

@@ -1,18 +1,18 @@
 //! Whether the measured window shows a steady state: a test for a trend over its seconds.
 //!
 //! Two series are looked at, a value for each whole second: the requests that ended, and their median response time.
-//! Long windows are cut into at most [`SEGMENTS_MAX`] segments, the median of its seconds for each. A series drifts
+//! Long windows are cut into at most `SEGMENTS_MAX` segments, the median of its seconds for each. A series drifts
 //! where both hold:
 //!
 //! - the Mann-Kendall test (Mann, Econometrica 13, 1945; Kendall, Rank Correlation Methods, 1975; with the correction
 //!   of the variance for ties) finds a monotonic trend at the 1 % level: it looks at the order of the values alone,
 //!   so that no outlier, freeze or noise of any distribution makes a trend;
 //! - the trend is large enough to matter: the Theil-Sen slope (Sen, JASA 63, 1968), the median of all pairs' slopes,
-//!   comes over the whole window to more than [`RATE_SHARE`] of the median rate, or to more than [`P50_SHARE`] of the
-//!   median response time and [`P50_US`]. A second whose median is not reached is worse than every bound: a trend to or
+//!   comes over the whole window to more than `RATE_SHARE` of the median rate, or to more than `P50_SHARE` of the
+//!   median response time and `P50_US`. A second whose median is not reached is worse than every bound: a trend to or
 //!   from such seconds is large enough, however few they are.
 //!
-//! A window of less than [`SEGMENTS_MIN`] seconds is too short to tell, and a load that itself changes has no steady
+//! A window of less than `SEGMENTS_MIN` seconds is too short to tell, and a load that itself changes has no steady
 //! state to look for.
 
 use tidemark_record::fault::FaultEvent;
