@@ -54,7 +54,7 @@ pub(crate) enum Placed {
         end_ns: u64,
         work_ns: u64,
     },
-    /// In a box: what nearly always is something else is so returned in registers.
+    /// Boxed, so that the common variants are returned in registers.
     Failed(Box<Failure>),
     Dropped,
 }
