@@ -383,7 +383,7 @@ impl Making {
     fn comment(&self, name: &str) -> String {
         let s = if self.requests == 1 { "" } else { "s" };
         let mut lines = vec![
-            format!("Imported by tidemark init from {}: {} request{s} of one user.", short(name), self.requests),
+            format!("Made by tidemark init from {}: {} request{s} of one user.", short(name), self.requests),
             "A user sends one after another, with the pauses of the recording; a browser has several under way.".into(),
             "Left out: cookies (a session keeps those that it is given), and what a browser adds by itself.".into(),
         ];

@@ -127,7 +127,7 @@ pub(super) fn scenario(name: &str, document: &Json) -> Result<Imported, ImportEr
     making.paths(paths);
     let title = document["info"]["title"].as_str().map(short).filter(|title| !title.is_empty());
     let notes = making.notes();
-    let mut comment = format!("Imported by tidemark init from {}.", short(name));
+    let mut comment = format!("Made by tidemark init from {}.", short(name));
     comment += "\nA user asks for everything once; put the steps in the order in which people take them.";
     comment += "\nValues are examples of the document, or made up: they must be there in the system.";
     notes.iter().for_each(|note| comment += &format!("\n{note}"));

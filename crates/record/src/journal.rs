@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::fs::{File, TryLockError};
-use std::io::{BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,24 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, RecordError> {
 pub(crate) fn is_written(path: &Path) -> bool {
     // shared: another reader is none who writes
     File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// That the journal is one of this version: its first record can be read, or is cut off.
+///
+/// # Errors
+/// Where another version wrote it, or it is damaged there.
+pub(crate) fn check(mut file: &File, path: &Path) -> Result<(), RecordError> {
+    let first = frame::read::<Entry<'static>>(&mut BufReader::new(file));
+    file.rewind().map_err(io_error("read", path))?;
+    match first {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(RecordError::Damaged {
+            path: path.to_owned(),
+            reason: format!(
+                "written by another version of tidemark, or damaged ({error}); it stays as it is"
+            ),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Reads what was written, up to the first record that is not whole.

@@ -26,6 +26,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
     let Some(journal) = journal::open(&journal_path)? else {
         return Err(RecordError::GoesOn(dir.to_owned()));
     };
+    journal::check(&journal, &journal_path)?;
     let begun_path = dir.join(files::BEGUN);
     let text = fs::read(&begun_path).map_err(io_error("read", &begun_path))?;
     let Begun { threads, anchor_s, mut manifest } = serde_json::from_slice(&text)
@@ -352,6 +353,19 @@ mod tests {
             last = whole;
         }
         assert_eq!(last, 11, "all but the last");
+    }
+
+    #[test]
+    fn a_journal_of_another_version_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(begun(dir.path()).0);
+        let journal = dir.path().join(files::JOURNAL);
+        let mut bytes = fs::read(&journal).unwrap();
+        bytes[4] = 0xff;
+        fs::write(&journal, &bytes).unwrap();
+        let error = rebuild(dir.path(), false).unwrap_err().to_string();
+        assert!(error.contains("written by another version of tidemark, or damaged"), "{error}");
+        assert_eq!(fs::read(&journal).unwrap(), bytes);
     }
 
     #[test]

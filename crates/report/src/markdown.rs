@@ -30,6 +30,7 @@ pub fn summary(run: &Run) -> String {
 pub fn render(blocks: &[Block]) -> String {
     let mut markdown = Markdown::default();
     blocks.iter().for_each(|block| markdown.block(block));
+    markdown.end_points();
     markdown.out
 }
 
@@ -51,6 +52,8 @@ struct Markdown {
     out: String,
     /// Whether a list goes on.
     in_list: bool,
+    /// Points of the section so far.
+    points: usize,
 }
 
 impl Markdown {
@@ -61,18 +64,27 @@ impl Markdown {
                 self.paragraph(&format!("### {sign}{}", plain(title)));
             }
             Block::Verdict(_, says) => {
-                for (level, said) in says.iter().take(ROWS_MAX) {
-                    self.sentence(*level, said);
-                }
+                // reasons come first, and warnings last
+                let warnings = says.len().saturating_sub(ROWS_MAX).max(ROWS_MAX);
+                says.iter().take(ROWS_MAX).for_each(|(level, said)| self.sentence(*level, said));
+                self.left_out(warnings.min(says.len()).saturating_sub(ROWS_MAX));
+                says.iter().skip(warnings).for_each(|(level, said)| self.sentence(*level, said));
             }
             Block::Lead(_, text) => self.paragraph(&format!("**{}**", sentence(text))),
             Block::Remark(level, text) | Block::Paragraph(level, text) => {
                 let sign = if *level == Level::Bad { "" } else { level.sign() };
                 self.paragraph(&format!("{sign}{}", sentence(text)));
             }
-            Block::Heading(title) => self.paragraph(&format!("#### {}", plain(title))),
+            Block::Heading(title) => {
+                self.end_points();
+                self.paragraph(&format!("#### {}", plain(title)));
+            }
             Block::Line(name, parts) => self.line(name, parts),
             Block::Point(level, text, parts) => {
+                self.points += 1;
+                if self.points > ROWS_MAX {
+                    return;
+                }
                 self.sentence(*level, text);
                 self.go_on(&parts.iter().map(|part| plain(part)).collect::<Vec<_>>());
             }
@@ -80,6 +92,7 @@ impl Markdown {
                 for (level, name, measured) in checks.iter().take(ROWS_MAX) {
                     self.item(&format!("{}{}: {}", level.sign(), code(name), plain(measured)));
                 }
+                self.left_out(checks.len().saturating_sub(ROWS_MAX));
             }
             Block::Tally(what, number, more) => {
                 self.item(format!("**{}** {} {}", plain(what), count(*number), plain(more)).trim_end());
@@ -116,6 +129,18 @@ impl Markdown {
                 self.paragraph(&format!("{what}: {}", code(&dir.display().to_string())));
             }
             Block::Rounds(_) | Block::Gap => {}
+        }
+    }
+
+    /// How many points of the section before were left out.
+    fn end_points(&mut self) {
+        let points = std::mem::take(&mut self.points);
+        self.left_out(points.saturating_sub(ROWS_MAX));
+    }
+
+    fn left_out(&mut self, number: usize) {
+        if number > 0 {
+            self.item(&format!("… and {} more", count(number as u64)));
         }
     }
 
@@ -318,5 +343,21 @@ mod tests {
         let text = summary(&run);
         assert!(text.contains("\n… and 20 more\n"), "{text}");
         assert_eq!(text.matches("\n| Step ").count(), ROWS_MAX);
+    }
+
+    #[test]
+    fn lists_are_bounded_and_warnings_stay() {
+        let (_dir, mut run) = test_run::airline();
+        let objective = run.manifest.objectives[0].clone();
+        run.manifest.objectives = vec![objective; 150];
+        run.manifest.notes = (0..130).map(|number| format!("note {number}.")).collect();
+        run.manifest.summary.verdict.reasons =
+            (0..130).map(|number| format!("reason {number}").into()).collect();
+        run.manifest.summary.warnings = vec!["an important warning".into()];
+        let text = summary(&run);
+        assert!(text.contains("an important warning") && text.contains("… and 50 more"), "{text}");
+        assert!(text.contains("… and 101 more"), "{text}");
+        assert!(text.contains("note 99") && !text.contains("note 100"), "{text}");
+        assert_eq!(text.matches("reason ").count(), 199);
     }
 }

@@ -115,10 +115,10 @@ fn what_does_not_start_is_told_at_once_in_its_own_words() {
     // it listens, and never says that it is well
     scenario(
         folder.path(),
-        "  command: BIN/uvicorn shop:app --port {port}\n  cwd: SERVICES\n  ready: {path: /me, status: 200}\n  ready within: 3s",
+        "  command: BIN/uvicorn shop:app --port {port}\n  cwd: SERVICES\n  ready: {path: /me, status: 200}\n  ready within: 8s",
         "/",
     );
-    refused(folder.path(), &["not ready within 3s", "401"]);
+    refused(folder.path(), &["not ready within 8s", "401"]);
     // a port that somebody has already
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
