@@ -28,6 +28,12 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let mut objectives = judge.objectives;
     let asked = evidence.plan.verify.is_some();
     ledger::add(&mut findings, &evidence.plan.objectives, &mut objectives, evidence.ledger, asked);
+    if evidence.broke_off.is_some() {
+        // the ledger lacks what the driver sent last
+        for of in objectives.iter_mut().filter(|of| of.met && is_of_the_ledger(evidence, of)) {
+            (of.met, of.undecided, of.undecided_by) = (false, true, Some(Undecided::DriverBound));
+        }
+    }
     Judgement { verdict: findings.verdict(), without_ledger, objectives }
 }
 
@@ -128,10 +134,8 @@ impl<'a> Judge<'a> {
         findings
     }
 
-    /// What the ledger decides is known only once it was held against the store.
     fn is_of_the_ledger(&self, of: &ObjectiveResult) -> bool {
-        let mut objectives = self.evidence.plan.objectives.iter();
-        objectives.any(|objective| objective.text == of.objective && objective.metric.is_of_the_ledger())
+        is_of_the_ledger(self.evidence, of)
     }
 
     /// Where nothing was due, a driver that was held up may be why.
@@ -454,6 +458,12 @@ impl<'a> Judge<'a> {
             )));
         }
     }
+}
+
+/// Whether the ledger decides it, which is known only once that was held against the store.
+fn is_of_the_ledger(evidence: &Evidence<'_>, of: &ObjectiveResult) -> bool {
+    let mut objectives = evidence.plan.objectives.iter();
+    objectives.any(|objective| objective.text == of.objective && objective.metric.is_of_the_ledger())
 }
 
 /// That an objective was missed.

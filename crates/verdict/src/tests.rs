@@ -922,6 +922,12 @@ fn a_driver_that_broke_off_leaves_no_pass_and_no_fail() {
         let summary = summarize(&totals, Path::new("x"));
         let broke_off = Some("killed by signal 9");
         let verdict = judge(&Evidence { broke_off, ..Evidence::of(&plan, &totals, &summary) }).0;
+        let plan = self::plan(OPEN, &["lost = 0"]);
+        let verified = Some(Verified::default());
+        let ledger = Ledger { acknowledged: 9, verified, ..Ledger::default() };
+        let ledger = Some(&ledger);
+        let of = crate::judge(&Evidence { broke_off, ledger, ..Evidence::of(&plan, &totals, &summary) });
+        assert_eq!((of.objectives[0].met, of.objectives[0].undecided), (false, true), "{of:?}");
         assert_eq!(verdict.status, Status::Invalid);
         assert!(
             verdict.reasons[0].contains("killed by signal 9; these are the figures of the 10s"),
