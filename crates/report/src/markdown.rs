@@ -58,13 +58,16 @@ struct Markdown {
 
 impl Markdown {
     fn block(&mut self, block: &Block) {
+        if !matches!(block, Block::Point(..)) {
+            self.end_points();
+        }
         match block {
             Block::Title(level, title) => {
                 let sign = if *level == Level::Quiet { "➖ " } else { level.sign() };
                 self.paragraph(&format!("### {sign}{}", plain(title)));
             }
             Block::Verdict(_, says) => {
-                // reasons come first, and warnings last
+                // reasons come first, and warnings last: of a long list the middle is left out
                 let warnings = says.len().saturating_sub(ROWS_MAX).max(ROWS_MAX);
                 says.iter().take(ROWS_MAX).for_each(|(level, said)| self.sentence(*level, said));
                 self.left_out(warnings.min(says.len()).saturating_sub(ROWS_MAX));
@@ -76,7 +79,6 @@ impl Markdown {
                 self.paragraph(&format!("{sign}{}", sentence(text)));
             }
             Block::Heading(title) => {
-                self.end_points();
                 self.paragraph(&format!("#### {}", plain(title)));
             }
             Block::Line(name, parts) => self.line(name, parts),
@@ -352,12 +354,14 @@ mod tests {
         run.manifest.objectives = vec![objective; 150];
         run.manifest.notes = (0..130).map(|number| format!("note {number}.")).collect();
         run.manifest.summary.verdict.reasons =
-            (0..130).map(|number| format!("reason {number}").into()).collect();
+            (0..330).map(|number| format!("reason {number}.").into()).collect();
         run.manifest.summary.warnings = vec!["an important warning".into()];
         let text = summary(&run);
-        assert!(text.contains("an important warning") && text.contains("… and 50 more"), "{text}");
-        assert!(text.contains("… and 101 more"), "{text}");
-        assert!(text.contains("note 99") && !text.contains("note 100"), "{text}");
-        assert_eq!(text.matches("reason ").count(), 199);
+        assert!(text.contains("an important warning"), "{text}");
+        assert!(text.contains("- … and 50 more") && text.contains("note 99.\n- … and 30 more"), "{text}");
+        let reasons = text.matches("- reason ").count();
+        assert!((190..200).contains(&reasons), "{reasons}: {text}");
+        assert!(text.contains(&format!("- … and {} more\n- reason ", 330 - reasons)), "{text}");
+        assert!(!text.contains("note 100"), "{text}");
     }
 }
