@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -349,6 +349,7 @@ async fn accept_until(
     let mut starting = true;
     let mut stop = std::pin::pin!(stop);
     let refusals = Pace::new(REFUSED_PER_S, REFUSED_AT_ONCE);
+    let at_last = listener.try_clone();
     let accepting = async {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(ServiceError::Accept)?;
         loop {
@@ -371,7 +372,16 @@ async fn accept_until(
     loop {
         tokio::select! {
             biased;
-            () = &mut stop => return (Ok(()), at_stop),
+            () = &mut stop => {
+                // whoever has connected by now is answered, too
+                while let Ok((stream, _)) = at_last.as_ref().map_or_else(|_| Err(ErrorKind::NotFound.into()), TcpListener::accept) {
+                    if stream.set_nonblocking(true).is_err() || !workers.have_room(shared) {
+                        break;
+                    }
+                    workers.hand_over(shared, stream).await;
+                }
+                return (Ok(()), at_stop);
+            }
             system = &mut started, if starting => {
                 starting = false;
                 let system = system.unwrap_or_else(|_| Err("it panicked; the log has the details".into()));
