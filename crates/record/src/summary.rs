@@ -447,7 +447,7 @@ pub struct Driver {
 /// A program that used the machine's cores, all its processes together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Busy {
-    /// As the kernel names it.
+    /// As the kernel names it; another process of this program as `another tidemark (pid N)`.
     pub name: String,
     /// Mean CPU use in cores.
     pub cores: f64,
