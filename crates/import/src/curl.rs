@@ -142,6 +142,11 @@ impl Line {
                     .extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
             }
             "header" => self.headers.push(value.to_owned()),
+            // this would rather be of hit
+            "data" if units::parse_duration(value).is_ok() => {
+                let is = "the body, which is written --data-raw where it looks like a time";
+                return Err(meant_for_hit("-d", value, is));
+            }
             "data" | "data-ascii" => {
                 let data = match value.strip_prefix('@') {
                     // of a file curl leaves out the ends of lines
@@ -175,10 +180,6 @@ impl Line {
             }
             "range" if !value.contains('-') => {
                 return Err(meant_for_hit("-r", value, "a range of bytes, like 0-99"));
-            }
-            "data" if units::parse_duration(value).is_ok() => {
-                let is = "the body, which is written --data-raw where it looks like a time";
-                return Err(meant_for_hit("-d", value, is));
             }
             "cookie-jar" => {}
             "range" => self.headers.push(format!("Range: bytes={value}")),
