@@ -312,7 +312,15 @@ mod tests {
 
     fn target(address: Address) -> Target {
         let (authority, base_path) = ("here:1".into(), "/base".into());
-        Target { address, authority, base_path, tls: None, protocol: Default::default(), proxy: None }
+        Target {
+            address,
+            others: Vec::new(),
+            authority,
+            base_path,
+            tls: None,
+            protocol: Default::default(),
+            proxy: None,
+        }
     }
 
     #[test]

@@ -512,7 +512,7 @@ mod tests {
         assert_eq!(running.url, format!("http://127.0.0.1:{port}"));
         assert_eq!(running.durability.as_deref(), Some("synced"));
         let data = running.data_dir().unwrap().to_owned();
-        assert!(data.is_dir() && running.ended().is_none());
+        assert!(data.is_dir() && running.ended(&|_| false).is_none());
         assert_eq!(running.stop().unwrap(), "killed by signal 15");
         drop(running);
         assert!(!data.exists());
@@ -550,12 +550,12 @@ mod tests {
         let system = system(SystemOrigin::Shipped("airline".into()), 20_000);
         let mut running = Running::start(&system, &setup(folder.path(), &executable), &go_on).unwrap();
         let starts = || fs::read_to_string(folder.path().join("data/starts")).unwrap().lines().count();
-        let (first, handle) = (running.process_id().unwrap(), running.started().unwrap());
+        let (first, handle) = (running.process_ids()[0], running.started().remove(0));
         assert_eq!(held(&handle).kill(), "killed by signal 9");
-        assert_eq!((running.process_id(), running.ended()), (None, None), "that is not its own end");
+        assert_eq!((running.process_ids(), running.ended(&|_| false)), (Vec::new(), None), "that is not its own end");
         held(&handle).restart(&|| true).unwrap();
-        assert_ne!(running.process_id().unwrap(), first);
-        assert_eq!((starts(), running.ended()), (2, None));
+        assert_ne!(running.process_ids()[0], first);
+        assert_eq!((starts(), running.ended(&|_| false)), (2, None));
         assert_eq!(held(&handle).stop(&|| true), "killed by signal 15");
         let interrupted = held(&handle).restart(&|| false).unwrap_err();
         assert!(matches!(interrupted, LabError::Interrupted(_)), "{interrupted}");
@@ -576,7 +576,7 @@ mod tests {
         let executable = stand_in(folder.path(), &body);
         let system = system(SystemOrigin::Shipped("airline".into()), 20_000);
         let running = Running::start(&system, &setup(folder.path(), &executable), &go_on).unwrap();
-        let handle = running.started().unwrap();
+        let handle = running.started().remove(0);
         held(&handle).kill();
         let error = held(&handle).restart(&|| true).unwrap_err().to_string();
         assert!(error.contains("ended before it was ready (exit status 3)"), "{error}");
@@ -627,7 +627,7 @@ mod tests {
         let mut there = system(SystemOrigin::Url(url.clone()), 100);
         there.durability = Some("synced".into());
         let mut running = Running::start(&there, &setup, &go_on).unwrap();
-        assert!(running.process_id().is_none() && running.stop().is_none());
+        assert!(running.process_ids().is_empty() && running.stop().is_none());
         assert_eq!(running.durability, None, "it is not known how durable it is");
         drop(listener);
         let error = Running::start(&system(SystemOrigin::Url(url), 100), &setup, &go_on).unwrap_err();

@@ -26,8 +26,9 @@ use crate::started::{Handle, Started as _, held, try_held};
 use crate::system::{self, Running, ShippedCommand};
 use crate::target::target;
 
-/// How long it takes until a balancer sends requests again to an instance that was passed over.
-const SEEN_AGAIN: Duration = Duration::from_millis(1_500);
+/// How long it takes until a balancer sends requests again to an instance that was passed over: nginx counts in whole
+/// seconds.
+const SEEN_AGAIN: Duration = Duration::from_millis(2_500);
 /// How often it is looked whether to go on meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long an instance of ours keeps idle connections when it is to end, milliseconds: longer than a balancer keeps them.

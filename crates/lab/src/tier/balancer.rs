@@ -87,10 +87,10 @@ fn nginx(dir: &Path, listen: SocketAddr, servers: &[(&str, SocketAddr)]) -> Stri
     format!(
         "{user}daemon off;
 worker_processes auto;
-worker_rlimit_nofile 65536;
+worker_rlimit_nofile {files};
 pid \"{dir}/nginx.pid\";
 error_log stderr error;
-events {{ worker_connections 16384; }}
+events {{ worker_connections {connections}; }}
 http {{
 {temporary}  access_log off;
   keepalive_timeout 75s;
@@ -119,7 +119,9 @@ http {{
   }}
 }}
 ",
-        dir = dir.display()
+        dir = dir.display(),
+        connections = connections_max(),
+        files = connections_max() * 2 + 200,
     )
 }
 
