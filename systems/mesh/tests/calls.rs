@@ -74,10 +74,9 @@ fn a_late_answer_is_nobody_elses() {
                 assert_eq!(reply.body, path);
                 right += 1;
             }
-            Err(error) => {
-                assert_eq!(error, CallError::Timeout(timeout));
-                late += 1;
-            }
+            // a connection whose answers are much too late is closed
+            Err(CallError::Timeout(_) | CallError::Lost(_)) => late += 1,
+            Err(error) => panic!("{error}"),
         }
     }
     assert!(right > 0 && late > 0, "{right} {late}");

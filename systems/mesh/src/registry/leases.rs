@@ -51,7 +51,7 @@ impl Leases {
     }
 
     pub(super) fn register(&mut self, app: &str, mut described: Value, now_ms: u64) -> Result<(), Refused> {
-        let mut instance = described["instance"].take();
+        let mut instance = described.get_mut("instance").map(Value::take).unwrap_or_default();
         let text = |name: &str| {
             let text = instance[name].as_str().filter(|text| is_name(text));
             text.map(str::to_owned).ok_or_else(|| {
