@@ -98,7 +98,8 @@ pub fn encode(e: &mut DescriptorEncoder<'_>, client: &Client) -> fmt::Result {
         };
         ConstGauge::new(state).encode(family.encode_family(&[("command", command.name)])?)?;
     }
-    let counts: [(_, _, fn(&Command) -> u64); 2] = [
+    type Count = fn(&Command) -> u64;
+    let counts: [(&str, &str, Count); 2] = [
         ("mesh_retries", "Attempts after the first", |of| of.retries.load(Ordering::Relaxed)),
         ("mesh_hedges", "Reads sent to a second instance, too", |of| of.hedges.load(Ordering::Relaxed)),
     ];
