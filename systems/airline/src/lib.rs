@@ -58,6 +58,7 @@
 //!
 //! [`airports`] and `segments` are the map, [`timetable`] the flights, `flight_id` their ids; [`dates`] and `form`
 //! read what clients send; `handlers` and `house` answer, `routes` says on which path, `openapi` describes it all.
+//! `logins` knows who is logged in; `auth` is the auth service.
 
 pub mod airports;
 mod app;

@@ -1,4 +1,5 @@
-// The page of a client: its event stream, and twice a second no more than that. All that comes is put in as text.
+// The page of a client: its event stream, and every two seconds its instances and what breakers did. All that comes is
+// put in as text.
 "use strict";
 
 const by = (id) => document.getElementById(id);
@@ -33,7 +34,7 @@ function card(event) {
   const [state, look] = STATES[event.circuitBreakerState] || ["unknown", "warn"];
   made.append(element("h3", event.name), element("p", state, look));
   const window_s = event.propertyValue_metricsRollingStatisticalWindowInMilliseconds / 1000;
-  const us = event.latencyExecute_us;
+  const percentile = (of) => (event.requestCount ? time(event.latencyExecute_us[of]) : "–");
   const rows = [
     ["Rate", `${number(event.requestCount / window_s)} /s`],
     ["Errors", `${number(event.errorPercentage)} %`],
@@ -43,10 +44,10 @@ function card(event) {
     ["Rejected", number(event.rollingCountThreadPoolRejected)],
     ["Short-circuited", number(event.rollingCountShortCircuited)],
     ["Under way", number(event.currentConcurrentExecutionCount)],
-    ["Median", time(us["50"])],
-    ["90 %", time(us["90"])],
-    ["99 %", time(us["99"])],
-    ["99.5 %", time(us["99.5"])],
+    ["Median", percentile("50")],
+    ["90 %", percentile("90")],
+    ["99 %", percentile("99")],
+    ["99.5 %", percentile("99.5")],
   ];
   const list = document.createElement("dl");
   for (const [name, value] of rows) list.append(element("dt", name), element("dd", value));
