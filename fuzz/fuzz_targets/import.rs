@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use tidemark_import::{ImportError, Usual, curl, list_of, scenario_of, shell};
+use tidemark_import::{Defaults, ImportError, curl, list_of, scenario_of, shell};
 
 fuzz_target!(|data: &[u8]| {
     let [choice, rest @ ..] = data else { return };
@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
     let file = Path::new("/nonexistent/fuzz");
     match choice % 3 {
         0 => {
-            if let Ok(list) = list_of(file, rest.to_vec(), None, &Usual::default()) {
+            if let Ok(list) = list_of(file, rest.to_vec(), None, &Defaults::default()) {
                 assert!(!list.targets.is_empty());
             }
         }

@@ -39,7 +39,7 @@ describe('the headline', () => {
     expect(headline(summary({}))).toBe('No request was due in the measured window');
     expect(headline(summary({ dropped: 3, failed: 3 }))).toBe('No request ended in the measured window; 3 arrivals dropped');
   });
-  it('is a bound where the driver was held up', () => {
+  it('is a bound where the driver was at its limit', () => {
     const bound = summary({ ...clean, driver: { limits: ['its busiest thread was on a CPU for 99 % of the time'] } });
     expect(headline(bound)).toMatch(/^at least 92\/s/);
     expect(atLeast(summary(clean))).toBe('');
@@ -50,7 +50,7 @@ describe('the headline', () => {
 describe('the notes', () => {
   it('do not say again what the banner and its list of limits say', () => {
     const limit = 'answers were read late ($& of all); give it cores of its own (--pin)';
-    const held = 'the load generator was held up: the system can do at least what was achieved';
+    const held = 'the load generator was at its limit: the system can do at least what was achieved';
     const range = ', the median is 1ms to 2ms, without and with the load generator\'s own share';
     expect(notesBeside([`${held}; ${limit}`, 'another'], [limit])).toEqual(['another']);
     expect(notesBeside([`${held}${range}; ${limit}`], ['one more', limit])).toEqual([held + range]);

@@ -1,6 +1,7 @@
 /** The top of the page: verdict, what ran, and the figures that matter. */
 
 import { el, facts, svg, type Child } from './dom';
+import { isCutOff } from './ledger';
 import { count, duration, moment, NOTHING, plural, quantity, rate, share, size, span, cores } from './format';
 import type { Latency, Manifest, ObjectiveResult, ProcessSummary, RunPage, Status, Summary } from './run';
 import { PERCENTILES } from './run';
@@ -53,7 +54,7 @@ export function headline(summary: Summary): string {
   return `${rates}, 99\u202f%${summary.of_good_only ? ' of the good answers' : ''} within ${duration(p99)}, ${missing}`;
 }
 
-/** Where the driver was held up, its rates are bounds. */
+/** Where the driver was at its limit, its rates are bounds. */
 export const atLeast = (summary: Summary): string => (summary.driver.limits.length > 0 && summary.achieved_per_s > 0 ? 'at least ' : '');
 
 /** What a pass says. */
@@ -66,11 +67,11 @@ export function passed(objectives: readonly ObjectiveResult[]): string {
 }
 
 /** A note that says no more than the banner. */
-const HELD_UP = 'the load generator was held up: the system can do at least what was achieved';
+const AT_ITS_LIMIT = 'the load generator was at its limit: the system can do at least what was achieved';
 
 /** The notes without what stands beside them: the limits of the driver. */
 export const notesBeside = (notes: readonly string[], limits: readonly string[]): string[] =>
-  notes.map((note) => limits.reduce((rest, limit) => rest.replace(`; ${limit}`, ''), note)).filter((note) => note !== HELD_UP);
+  notes.map((note) => limits.reduce((rest, limit) => rest.replace(`; ${limit}`, ''), note)).filter((note) => note !== AT_ITS_LIMIT);
 
 export function verdict(manifest: Manifest): HTMLElement {
   const { summary } = manifest;
@@ -89,7 +90,7 @@ export function verdict(manifest: Manifest): HTMLElement {
       el('h2', { id: 'verdict' }, el('strong', {}, word), el('span', { class: 'headline' }, headline(summary))),
       meaning && el('p', {}, meaning),
       reasons.length > 0 && el('ul', {}, reasons.map((reason) => el('li', {}, reason))),
-      summary.driver.limits.length > 0 && el('p', { class: 'bad-text' }, '▲ The load generator was held up: rates are at least what is shown, times and failures at most.'),
+      summary.driver.limits.length > 0 && el('p', { class: 'bad-text' }, '▲ The load generator was at its limit: rates are at least what is shown, times and failures at most.'),
       limits.length > 0 && el('ul', {}, limits.map((limit) => el('li', {}, `load generator: ${limit}`))),
       drift && el('p', { class: 'bad-text' }, `▲ ${drift}`),
       summary.warnings.map((warning) => el('p', { class: 'bad-text' }, `▲ ${warning}`)),
@@ -97,7 +98,7 @@ export function verdict(manifest: Manifest): HTMLElement {
       notes.length > 0 && el('ul', { class: 'notes' }, notes.map((note) => el('li', {}, note)))));
 }
 
-export function whatRan(manifest: Manifest): HTMLElement {
+export function whatRan({ manifest, closed_loop }: Pick<RunPage, 'manifest' | 'closed_loop'>): HTMLElement {
   const { system, machine, summary } = manifest;
   const sync = system.sync_latency;
   const excluded = manifest.phases.filter((phase) => !phase.measured);
@@ -107,7 +108,7 @@ export function whatRan(manifest: Manifest): HTMLElement {
     manifest.description && el('p', { class: 'lead' }, manifest.description.trim()),
     facts([
       ['Scenario', manifest.scenario],
-      ['Load', manifest.load],
+      ['Load', manifest.load && [manifest.load, closed_loop && el('span', { class: 'sub' }, `${closed_loop} (a rate counts it)`)]],
       ['Measured', summary.measured_s > 0
         ? `${span(Number(summary.measured_s.toFixed(1)))}${excluded.length > 0 ? `, after ${span(Number(excluded_s.toFixed(1)))} not counted (${excluded.map((phase) => phase.name).join(', ')})` : ''}`
         : 'nothing'],
@@ -208,7 +209,7 @@ export function tiles({ manifest, good_elsewhere }: Pick<RunPage, 'manifest' | '
       below: system.length > 0 ? `cores in use${machine.cores > 0 ? ` of ${machine.cores}` : ''}${who === 'System' ? '' : `, by ${whose}`}` : 'the system was not watched',
     },
     ledger
-      ? { name: 'Writes lost', value: ledger.verified ? count(ledger.verified.lost) : NOTHING, below: ledger.verified ? `of ${quantity(ledger.acknowledged)} acknowledged` : 'not verified', bad: !ledger.verified || ledger.verified.lost > 0 }
+      ? { name: 'Writes lost', value: ledger.verified ? count(ledger.verified.lost) : NOTHING, below: ledger.verified ? `of ${quantity(ledger.acknowledged)} acknowledged${isCutOff(ledger) ? ', undecided' : ''}` : 'not verified', bad: !ledger.verified || isCutOff(ledger) || ledger.verified.lost > 0 }
       : { name: 'Memory, most', value: system.length > 0 ? size(system.reduce((sum, it) => sum + it.rss_bytes_max, 0)) : NOTHING, below: `resident, of ${whose}` },
   ];
   return el('section', { 'aria-labelledby': 'figures' },

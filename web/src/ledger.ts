@@ -10,9 +10,14 @@ const KINDS: Record<string, string> = {
   lost: 'Lost', duplicated: 'Duplicated', different: 'Different content', unacknowledged_found: 'Found, never acknowledged',
 };
 
+/** Whether the end of the ledger is not known, so that nothing lost in it proves nothing about that. */
+export const isCutOff = (ledger: Ledger): boolean => ledger.broke_off || ledger.torn > 0;
+
 export function ledgerPart(ledger: Ledger, manifest: Manifest): Child {
   const { verified } = ledger;
-  const torn = ledger.torn > 0 && el('p', { class: 'note' }, 'The load generator died while it wrote the ledger: its last second is missing.');
+  const torn = isCutOff(ledger) && el('p', { class: 'note' }, ledger.torn > 0
+    ? 'The load generator died while it wrote the ledger: its last second is missing.'
+    : 'The run broke off: what was sent in its last second is not in the ledger, nor whether it was acknowledged.');
   if (!verified) {
     return [
       el('p', { class: 'lead bad-text' }, `▲ Not verified: ${ledger.not_verified || 'nobody looked'}`),
@@ -41,10 +46,10 @@ function numbers(ledger: Ledger, it: Verified): Child[][] {
     ['Sent', count(ledger.sent), ''],
     ['Acknowledged', count(ledger.acknowledged), ''],
     ['Acknowledged and found', count(it.found), part(it.found)],
-    ['Lost: acknowledged and not found', wrong(it.lost), part(it.lost)],
+    ['Lost: acknowledged and not found', isCutOff(ledger) && it.lost === 0 ? el('span', { class: 'bad-text' }, '? 0, undecided') : wrong(it.lost), part(it.lost)],
     ['Duplicated: found too often', wrong(it.duplicated), part(it.duplicated)],
     ['Found with different content', wrong(it.different), part(it.different)],
-    ['Found, never acknowledged (allowed)', count(it.unacknowledged_found), ''],
+    [isCutOff(ledger) ? 'Found, may have been acknowledged' : 'Found, never acknowledged (allowed)', count(it.unacknowledged_found), ''],
   ];
   if (it.foreign > 0) rows.push(['Found and not of this run', count(it.foreign), '']);
   return rows;

@@ -69,7 +69,7 @@ export function page(run: RunPage, source: string): HTMLElement[] {
     el('a', { class: 'skip', href: '#main' }, 'To the report'),
     masthead(run, source, parts),
     el('main', { id: 'main' },
-      verdict(run.manifest), whatRan(run.manifest), tiles(run),
+      verdict(run.manifest), whatRan(run), tiles(run),
       parts.map(({ id, title, content }) => el('section', { 'aria-labelledby': id }, el('h2', { id }, title), content)),
       definitions()),
     zoomChip(line),
@@ -146,7 +146,7 @@ function driverPart(run: RunPage, line: Timeline): Child {
   return [
     el('p', { class: 'lead' }, 'Where the load generator was late or out of CPU, its figures say more about itself than about the system.'),
     driver.limits.length > 0 && [
-      el('p', { class: 'bad-text' }, `▲ It was held up: the system did ${atLeast(run.manifest.summary)}what is shown, and its times and failures are at most that.`),
+      el('p', { class: 'bad-text' }, `▲ It was at its limit: the system did ${atLeast(run.manifest.summary)}what is shown, and its times and failures are at most that.`),
       el('ul', {}, driver.limits.map((limit) => el('li', {}, limit))),
     ],
     facts([

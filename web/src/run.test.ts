@@ -61,7 +61,7 @@ describe('readRun', () => {
 
   it('tells a ledger that nobody looked at from one without losses', () => {
     const ledger = (it: unknown) => readRun(JSON.stringify({ manifest: { summary: { ledger: it } } })).manifest.summary.ledger;
-    expect(ledger({ acknowledged: 5, not_verified: 'no answer' })).toEqual({ sent: 0, acknowledged: 5, torn: 0, verified: null, not_verified: 'no answer' });
+    expect(ledger({ acknowledged: 5, not_verified: 'no answer' })).toEqual({ sent: 0, acknowledged: 5, torn: 0, broke_off: false, verified: null, not_verified: 'no answer' });
     const seen = ledger({ sent: 6, acknowledged: 5, found: 5, lost: 0, examples: [{ kind: 'lost', entry: '7', sent_us: [1, 2] }, { kind: 'lost' }] });
     expect(seen?.verified?.lost).toBe(0);
     expect(seen?.verified?.counted).toBeNull();

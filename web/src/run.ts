@@ -144,6 +144,8 @@ export interface Ledger {
   sent: number;
   acknowledged: number;
   torn: number;
+  /** Whether the run broke off, so that what was sent last is in none of these numbers. */
+  broke_off: boolean;
   /** What was found; null where nobody could look. */
   verified: Verified | null;
   not_verified: string;
@@ -259,6 +261,8 @@ export interface Summary {
   measured_s: number;
   requests: number;
   errors: Counts;
+  /** Answers by status code. */
+  statuses: Counts;
   dropped: number;
   /** What was due: what ended, and what was dropped. */
   due: number;
@@ -464,6 +468,8 @@ export interface RunPage {
   /** Width of a bin of time, seconds. */
   bin_s: number;
   manifest: Manifest;
+  /** What the times of users who wait for answers leave out; empty of other loads. */
+  closed_loop: string;
   /** Good answers that were due in the window and came after it, or the other way round. */
   good_elsewhere: string[];
   seconds: number[];
@@ -580,7 +586,7 @@ function readLedger(value: unknown): Ledger | null {
   if (value === null || value === undefined) return null;
   const it = object(value);
   return {
-    sent: number(it.sent), acknowledged: number(it.acknowledged), torn: number(it.torn),
+    sent: number(it.sent), acknowledged: number(it.acknowledged), torn: number(it.torn), broke_off: it.broke_off === true,
     verified: typeof it.lost === 'number' ? readVerified(it) : null,
     not_verified: text(it.not_verified),
   };
@@ -657,7 +663,7 @@ function readSummary(value: unknown): Summary {
     offered_per_s: number(it.offered_per_s), achieved_per_s: number(it.achieved_per_s),
     achieved_share: typeof it.achieved_share === 'number' ? it.achieved_share : number(it.achieved_per_s) / (number(it.offered_per_s) || Infinity),
     warnings: texts(it.warnings),
-    measured_s: number(it.measured_s), requests, errors, dropped, due: requests + dropped,
+    measured_s: number(it.measured_s), requests, errors, statuses: counts(it.statuses), dropped, due: requests + dropped,
     failed: told > 0 ? told : counted, failed_steps: number(it.failed_steps), of_good_only: told === 0 && counted > 0,
     failures: list(it.failures).map((entry) => {
       const failure = object(entry);
@@ -808,6 +814,7 @@ export function readRun(source: string): RunPage {
     format: number(it.format),
     bin_s: number(it.bin_s) > 0 ? number(it.bin_s) : 1,
     manifest: readManifest(it.manifest, source),
+    closed_loop: text(it.closed_loop),
     good_elsewhere: texts(it.good_elsewhere),
     seconds,
     series: {

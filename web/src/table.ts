@@ -235,13 +235,16 @@ function sparkline(series: Series): Child {
 export function errorSection(run: RunPage): Child {
   const { summary } = run.manifest;
   const kinds = failureKinds(run.errors, summary);
+  const statuses = Object.entries(summary.statuses).map(([status, answers]) => `${status}: ${count(answers)}`).join(' · ');
+  const answered = statuses && el('p', { class: 'note' }, `Status codes of all answers, right and wrong ones: ${statuses}`);
   if (kinds.length === 0) {
     if (summary.due === 0) return el('p', { class: 'empty' }, 'No request was due in the measured window.');
-    return el('p', { class: 'good-text' }, '✓ Every request had a good answer.');
+    return [el('p', { class: 'good-text' }, '✓ Every request had a good answer.'), answered];
   }
   const known = kinds.some((it) => it.known_after_us.p50 !== null);
   return [
     summary.failed > 0 && el('p', { class: 'note' }, `${count(summary.failed)} of ${count(summary.due)} requests that were due had no good answer (${share(failedShare(summary))}).${known ? ' “Known after”: how long after it was due a failure was known, the median and the longest.' : ''}`),
+    answered,
     table('Failures by kind', [{ name: 'Kind' }, { name: 'Count', number: true }, { name: 'Of what was due', number: true }, ...(known ? [{ name: 'Known after', number: true }] : []), { name: 'Meaning' }],
       kinds.map((it) => [
         it.kind, it.kind === 'variable' && summary.failed_steps > 0 ? [count(it.count), el('span', { class: 'sub' }, `and ${plural(summary.failed_steps, 'step')} of sessions, which sent no request`)] : it.count > 0 ? count(it.count) : el('span', { title: 'only outside the measured window' }, '0'), summary.due > 0 ? share(it.count / summary.due) : NOTHING,

@@ -223,6 +223,7 @@ fn measure(plan: Plan, address: &str, io: &str, secure: bool) -> Result<f64, Box
         timestamps: Timestamps::Read,
         targets: vec![Target {
             address: Address::Tcp(address.parse()?),
+            others: Vec::new(),
             authority: address.to_owned(),
             base_path: String::new(),
             tls: secure.then(|| Tls::new(&settings, "localhost")).transpose()?,

@@ -50,6 +50,7 @@
 //!     timestamps: Timestamps::Read,
 //!     targets: vec![Target {
 //!         address: Address::Tcp("127.0.0.1:9080".parse()?),
+//!         others: Vec::new(),
 //!         authority: "localhost:9080".into(),
 //!         base_path: String::new(),
 //!         tls: None,

@@ -15,6 +15,7 @@ use crate::session::jar::{Jar, Place};
 pub(crate) fn target() -> Target {
     Target {
         address: Address::Tcp(([127, 0, 0, 1], 9).into()),
+        others: Vec::new(),
         authority: "h".into(),
         base_path: String::new(),
         tls: None,

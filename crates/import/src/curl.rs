@@ -14,7 +14,7 @@ use tidemark_scenario::plan::{Follow, HttpVersion};
 use tidemark_scenario::units;
 
 use cookies::cookies_of;
-use flags::{PASSED_OVER, Takes, find, not_understood};
+use flags::{PASSED_OVER, Takes, find, meant_for_hit, not_understood};
 use place::{CONNECT_TO, RESOLVE, place};
 
 use crate::form::{self, Field};
@@ -142,6 +142,11 @@ impl Line {
                     .extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
             }
             "header" => self.headers.push(value.to_owned()),
+            // this would rather be of hit
+            "data" if units::parse_duration(value).is_ok() => {
+                let is = "the body, which is written --data-raw where it looks like a time";
+                return Err(meant_for_hit("-d", value, is));
+            }
             "data" | "data-ascii" => {
                 let data = match value.strip_prefix('@') {
                     // of a file curl leaves out the ends of lines
@@ -169,9 +174,13 @@ impl Line {
                 let name = Path::new(value).file_name().map(|name| name.to_string_lossy().into_owned());
                 self.upload = Some((name.unwrap_or_default(), file_of(value)?));
             }
-            // both would rather be of hit
-            "cookie-jar" if value.parse::<u64>().is_ok() => return Err(not_understood("-c")),
-            "range" if !value.contains('-') => return Err(not_understood("-r")),
+            // these would rather be of hit
+            "cookie-jar" if value.parse::<u64>().is_ok() => {
+                return Err(meant_for_hit("-c", value, "the file that cookies are written to"));
+            }
+            "range" if !value.contains('-') => {
+                return Err(meant_for_hit("-r", value, "a range of bytes, like 0-99"));
+            }
             "cookie-jar" => {}
             "range" => self.headers.push(format!("Range: bytes={value}")),
             "continue-at" => match value.parse::<u64>() {

@@ -39,7 +39,8 @@ use tidemark_scenario::source::{Load, Map, Scalar, Scenario, Value};
 
 pub use error::ImportError;
 pub use foreign::of_file;
-pub use list::{List, Usual, list, list_of};
+pub use list::{Defaults, List, list, list_of};
+pub use page::OF_CURL;
 pub use reach::{Reach, TlsReach};
 pub use target::{Target, header, method, origin, parse_url, read_small};
 

@@ -62,23 +62,28 @@ pub struct List {
     pub curls: Vec<Curl>,
 }
 
-/// Reads a file. `base` is what paths are of, if that is known; `usual` is the method and the body of lines that say none.
+/// Reads a file. `base` is what paths are of, if that is known; `defaults` are the method and the body of lines that say none.
 ///
 /// # Errors
 /// Where the file cannot be read or a line is no request, with its place.
-pub fn list(file: &Path, base: Option<&Url>, usual: &Usual) -> Result<List, ImportError> {
-    list_of(file, read_small(file, "the URLs")?, base, usual)
+pub fn list(file: &Path, base: Option<&Url>, defaults: &Defaults) -> Result<List, ImportError> {
+    list_of(file, read_small(file, "the URLs")?, base, defaults)
 }
 
 /// The same of a file's bytes; `file` is what messages call it, and where bodies named in it lie.
 ///
 /// # Errors
 /// As of [`list`].
-pub fn list_of(file: &Path, bytes: Vec<u8>, base: Option<&Url>, usual: &Usual) -> Result<List, ImportError> {
+pub fn list_of(
+    file: &Path,
+    bytes: Vec<u8>,
+    base: Option<&Url>,
+    defaults: &Defaults,
+) -> Result<List, ImportError> {
     let text = foreign::text(bytes).map_err(|reason| {
         ImportError::new(format!("cannot read the URLs in {}: {reason}", file.display()))
     })?;
-    let mut reader = Reader { file, base: base.cloned(), usual, list: List::default() };
+    let mut reader = Reader { file, base: base.cloned(), defaults, list: List::default() };
     let wrong = |place: String| {
         move |reason: String| ImportError::new(format!("{}{place}: {reason}", file.display()))
     };
@@ -109,14 +114,14 @@ fn array(text: &str) -> Result<Option<Vec<serde_json::Value>>, String> {
 
 /// What lines have that say nothing about it.
 #[derive(Debug, Default)]
-pub struct Usual {
+pub struct Defaults {
     /// Their method; GET, or POST where there is a body.
     pub method: Option<String>,
     /// Their body.
     pub body: Option<Vec<u8>>,
 }
 
-impl Usual {
+impl Defaults {
     fn method(&self) -> String {
         let usual = if self.body.is_some() { "POST" } else { "GET" };
         self.method.clone().unwrap_or_else(|| usual.to_owned())
@@ -166,7 +171,7 @@ struct Json {
 struct Reader<'a> {
     file: &'a Path,
     base: Option<Url>,
-    usual: &'a Usual,
+    defaults: &'a Defaults,
     list: List,
 }
 
@@ -251,8 +256,8 @@ impl Reader<'_> {
         }
         if is_version(rest)? {
             return Ok(Target {
-                body: self.usual.body.clone(),
-                ..Target::new(self.usual.method(), self.url(url)?)
+                body: self.defaults.body.clone(),
+                ..Target::new(self.defaults.method(), self.url(url)?)
             });
         }
         let (word, body) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -266,7 +271,10 @@ impl Reader<'_> {
         if line.contains('\t') {
             return Err(format!("a tab within a URL: {}; write it as %09, or remove it", shown(line)));
         }
-        Ok(Target { body: self.usual.body.clone(), ..Target::new(self.usual.method(), self.url(line)?) })
+        Ok(Target {
+            body: self.defaults.body.clone(),
+            ..Target::new(self.defaults.method(), self.url(line)?)
+        })
     }
 
     /// `METHOD URL [body]`, and vegeta's lines behind it.
@@ -293,7 +301,7 @@ impl Reader<'_> {
     fn with_body(&self, method: String, url: &str, body: &str) -> Result<Target, String> {
         let body = if is_version(body)? { "" } else { body };
         let own = (!body.is_empty()).then(|| body.as_bytes().to_vec());
-        Ok(Target { body: own.or_else(|| self.usual.body.clone()), ..Target::new(method, self.url(url)?) })
+        Ok(Target { body: own.or_else(|| self.defaults.body.clone()), ..Target::new(method, self.url(url)?) })
     }
 
     fn json(&self, line: &str) -> Result<Target, String> {
@@ -312,7 +320,7 @@ impl Reader<'_> {
             Some(body) => Some(
                 STANDARD.decode(body).map_err(|error| format!("its body is not valid base64: {error}"))?,
             ),
-            None => self.usual.body.clone(),
+            None => self.defaults.body.clone(),
         };
         Ok(target)
     }
@@ -379,7 +387,7 @@ mod tests {
         let file = folder.path().join("list");
         std::fs::write(&file, text).unwrap();
         let base = Url::parse("http://h:1/").unwrap();
-        list(&file, Some(&base), &Usual::default()).map_err(|error| error.to_string())
+        list(&file, Some(&base), &Defaults::default()).map_err(|error| error.to_string())
     }
 
     fn listed(targets: &[Target]) -> Vec<String> {
@@ -440,7 +448,7 @@ mod tests {
         let bytes: Vec<u8> = "\u{feff}/a\r\n/b\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         std::fs::write(&file, bytes).unwrap();
         let base = Url::parse("http://h:1/").unwrap();
-        let list = list(&file, Some(&base), &Usual::default()).unwrap();
+        let list = list(&file, Some(&base), &Defaults::default()).unwrap();
         assert_eq!(listed(&list.targets), ["GET /a [] None", "GET /b [] None"]);
     }
 
@@ -497,7 +505,7 @@ mod tests {
         let of = |text: &str| {
             let file = folder.path().join("list");
             std::fs::write(&file, text).unwrap();
-            list(&file, None, &Usual::default()).map_err(|error| error.to_string())
+            list(&file, None, &Defaults::default()).map_err(|error| error.to_string())
         };
         assert_eq!(of("GET http://h:1/a\n\nGET /b\n").unwrap().targets[1].url.as_str(), "http://h:1/b");
         assert!(of("/a\n").unwrap_err().contains("no server is known"));

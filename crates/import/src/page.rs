@@ -5,12 +5,17 @@ use tidemark_scenario::source::{Load, Map, Method, Request, Scenario, Session, S
 use tidemark_scenario::system_url::SystemUrl;
 use url::{Position, Url, form_urlencoded};
 
+use crate::curl;
 use crate::error::ImportError;
 use crate::names::Settings;
 use crate::objectives;
 
 /// How the path of an OpenAPI document ends, usually.
 const DOCUMENTS: [&str; 4] = ["openapi.json", "openapi.yaml", "swagger.json", "swagger.yaml"];
+
+/// What to do with a command line of curl.
+pub const OF_CURL: &str =
+    "init reads no command line of curl; hit does: tidemark hit --print-scenario curl … > my.yaml";
 
 /// A scenario of one request.
 pub(super) fn scenario(text: &str) -> Result<Scenario, ImportError> {
@@ -89,6 +94,9 @@ fn read(text: &str) -> Result<Url, ImportError> {
             "`{text}` is neither a file that is there nor a URL to begin with: {reason}"
         ))
     };
+    if curl::command_line(text).is_some() {
+        return Err(ImportError::new(OF_CURL));
+    }
     let url = Url::parse(&whole).map_err(|error| wrong(&format!("{error}; write http://HOST:PORT/PATH")))?;
     match url.scheme() {
         "http" | "https" => {}
@@ -97,7 +105,19 @@ fn read(text: &str) -> Result<Url, ImportError> {
                 "init makes scenarios of HTTP; docs/kv.md, docs/sql.md, docs/cql.md and docs/aerospike.md have some to begin with",
             ));
         }
-        _ => return Err(wrong("it begins neither with http:// nor with https://")),
+        "ws" | "wss" => {
+            let of_http = whole.replacen("ws", "http", 1);
+            return Err(wrong(&format!(
+                "init makes scenarios of HTTP: give {of_http}, and write the step `ws connect: {}` into the scenario in place \
+                 of `GET` (docs/scenario.md has a WebSocket to begin with)",
+                url.path()
+            )));
+        }
+        _ => {
+            return Err(wrong(
+                "it begins neither with http:// nor with https://; write http://HOST:PORT/PATH",
+            ));
+        }
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong(

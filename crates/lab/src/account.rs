@@ -3,10 +3,11 @@
 mod notes;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use tidemark_drive::{DriveEnd, Protocol, Timestamps};
-use tidemark_record::manifest::{Machine, Manifest, Phase, Store, System, Target, Watched, digest};
+use tidemark_record::manifest::{Machine, Manifest, Phase, Service, Store, System, Target, Watched, digest};
 use tidemark_record::{Counter, Counters, NotFound, Outcome, Summary, Totals};
 use tidemark_scenario::Plan;
 
@@ -14,6 +15,7 @@ use crate::run_options::RunOptions;
 use crate::stores::Stores;
 use crate::sync::SyncProbe;
 use crate::system::Running;
+use crate::tier::Tier;
 use crate::watch::Watches;
 use crate::{load_text, machine, own, target};
 use tidemark_verdict::duration_text;
@@ -44,6 +46,7 @@ pub struct Account {
     started_at: String,
     system: System,
     targets: Vec<Target>,
+    services: Vec<Service>,
     stores: Vec<Store>,
     watched: Vec<Watched>,
     /// Whether any certificate was good enough.
@@ -77,6 +80,7 @@ impl Account {
             streams: plan.limits.streams,
             arrives: plan.limits.keep_alive && plan.load.streams().iter().any(|one| !one.model.is_closed()),
             targets: Vec::new(),
+            services: Vec::new(),
             stores: Vec::new(),
             watched: Vec::new(),
             system: System {
@@ -145,6 +149,11 @@ impl Account {
     pub fn stores(&mut self, stores: &Stores) {
         self.notes.extend(stores.notes());
         self.stores = stores.manifest();
+    }
+
+    /// The parts of the system, as they stand ready.
+    pub fn services<'t>(&mut self, tiers: impl Iterator<Item = &'t Arc<Tier>>) {
+        self.services = tiers.map(|tier| tier.manifest()).collect();
     }
 
     /// What is watched, as it was found.
@@ -330,6 +339,7 @@ impl Account {
         manifest.machine = self.machine;
         manifest.system = self.system;
         manifest.targets = self.targets;
+        manifest.services = self.services;
         manifest.stores = self.stores;
         manifest.watched = self.watched;
         manifest.load = load_text::load(plan);

@@ -283,6 +283,8 @@ impl Experiment {
     fn finish(&self, record: Record<'_>, verified: Verified) -> Result<Finished, LabError> {
         let Record { mut account, mut writer, trace } = record;
         let Verified { load, faults, maintenance, ledger } = verified;
+        let broke_off = load.broke.is_some();
+        let ledger = ledger.map(|ledger| tidemark_record::summary::Ledger { broke_off, ..ledger });
         let plan = &self.plan;
         let trace = trace.map(|trace| trace.end(&load.end.counters)).transpose();
         let trace_unwritten = trace.as_ref().err().cloned();

@@ -25,6 +25,7 @@ use crate::link::{Condition, Link};
 use crate::monitor::SYSTEM;
 use crate::process::Patience;
 use crate::started::{Handle, held};
+use crate::tier::Tier;
 use crate::timetable::microseconds;
 
 /// What follows a fault within this time after it was put right is still taken for a part of its dip, where the
@@ -91,6 +92,8 @@ pub struct Injectors {
     pub disks: Arc<Disks>,
     /// Servers of stores that can be asked for maintenance.
     pub(crate) endpoints: Vec<Endpoint>,
+    /// Services whose instances can be replaced, added and taken away.
+    pub(crate) tiers: Vec<Arc<Tier>>,
 }
 
 /// The faults of a run, on their way.
@@ -110,7 +113,7 @@ impl Faults {
     pub fn check(plan: &[Fault], started: &[Handle], injectors: &Injectors) -> Result<(), LabError> {
         let is_linked = |fault: &Fault| injectors.links.iter().any(|(name, _)| *name == fault.target);
         if let Some(fault) =
-            plan.iter().find(|fault| fault.kind.is_maintenance() && asked(injectors, fault).is_empty())
+            plan.iter().find(|fault| fault.kind.asks_a_store() && asked(injectors, fault).is_empty())
         {
             return Err(LabError::Usage(format!(
                 "`{fault}` is not possible: `{}` does not speak Redis' protocol",
@@ -377,6 +380,7 @@ impl Breaker {
                 FaultKind::Freeze => self.freeze(fault, &tell),
                 FaultKind::Slow { .. } | FaultKind::Cut { .. } => self.impair(fault, &tell),
                 FaultKind::Fill { .. } => self.fill(fault, &tell),
+                FaultKind::Roll | FaultKind::Scale { .. } => self.change_instances(fault, patience, &tell),
                 FaultKind::Rewrite | FaultKind::Snapshot => {
                     let endpoints = asked(&self.injectors, fault);
                     maintenance::carry_out(&endpoints, fault.kind.word(), &self.over, &tell);
@@ -409,6 +413,25 @@ impl Breaker {
         tell(at, News::Healed("is started again"));
         match self.handles.iter().try_for_each(|handle| held(handle).restart(patience)) {
             Ok(()) => tell(Instant::now(), News::Ready(at.elapsed())),
+            Err(LabError::Interrupted(_)) => {}
+            Err(error) => tell(Instant::now(), News::Failed(error.to_string())),
+        }
+    }
+
+    fn change_instances(&self, fault: &Fault, patience: Patience<'_>, tell: &dyn Fn(Instant, News)) {
+        let Some(tier) = self.injectors.tiers.iter().find(|tier| tier.name() == fault.target) else {
+            let reason = format!("`{}` is one process and not a service of several instances", fault.target);
+            return tell(Instant::now(), News::Failed(reason));
+        };
+        tell(Instant::now(), News::Began);
+        let (done, changed) = match fault.kind {
+            FaultKind::Scale { instances } => {
+                ("has its new number of instances", tier.scale(instances, patience))
+            }
+            _ => ("has new instances", tier.roll(patience, &|_| (), &mut |_| ())),
+        };
+        match changed {
+            Ok(()) => tell(Instant::now(), News::Healed(done)),
             Err(LabError::Interrupted(_)) => {}
             Err(error) => tell(Instant::now(), News::Failed(error.to_string())),
         }

@@ -59,8 +59,35 @@ impl Neighbours {
             return Vec::new();
         };
         let roots: HashSet<u32> = self.watched.iter().copied().chain([std::process::id()]).collect();
-        busiest(begin, end, end_us.saturating_sub(*begin_us) as f64 / 1e6, cores(), &roots)
+        let own = fs::read_to_string("/proc/self/comm").unwrap_or_default();
+        let end = other_instances(end, own.trim_end(), &roots);
+        busiest(begin, &end, end_us.saturating_sub(*begin_us) as f64 / 1e6, cores(), &roots)
     }
+}
+
+/// Other processes of this very program are named apart, each with its id, so that nobody takes them for this one.
+fn other_instances(all: &Ticks, own: &str, roots: &HashSet<u32>) -> Ticks {
+    let mut all = all.clone();
+    let parents = parents(&all);
+    for ((id, _), used) in all.iter_mut().filter(|(_, used)| !own.is_empty() && used.name == own) {
+        if !is_below(*id, roots, &parents) {
+            used.name = format!("another {own} (pid {id})");
+        }
+    }
+    all
+}
+
+/// Which process each is below.
+fn parents(all: &Ticks) -> HashMap<u32, u32> {
+    all.iter().map(|((id, _), used)| (*id, used.parent)).collect()
+}
+
+/// Whether this is one of the roots, or below one.
+fn is_below(id: u32, roots: &HashSet<u32>, parents: &HashMap<u32, u32>) -> bool {
+    let mut seen = HashSet::new();
+    let mut above = std::iter::successors(Some(id), |id| parents.get(id).copied());
+    // a number that was given again while we looked could make a circle
+    above.by_ref().take_while(|id| seen.insert(*id)).any(|id| roots.contains(&id))
 }
 
 /// Cores of the machine, of which we may be allowed fewer.
@@ -73,13 +100,8 @@ fn cores() -> usize {
 /// `cores`: of the machine. Nobody used more, whatever the kernel's ticks, each counted whole, add up to. `roots`: those, and
 /// all below them, are the run's own.
 fn busiest(begin: &Ticks, end: &Ticks, seconds: f64, cores: usize, roots: &HashSet<u32>) -> Vec<Busy> {
-    let parents: HashMap<u32, u32> = end.iter().map(|((id, _), used)| (*id, used.parent)).collect();
-    let is_ours = |id: u32| {
-        let mut seen = HashSet::new();
-        let mut above = std::iter::successors(Some(id), |id| parents.get(id).copied());
-        // a number that was given again while we looked could make a circle
-        above.by_ref().take_while(|id| seen.insert(*id)).any(|id| roots.contains(&id))
-    };
+    let parents = parents(end);
+    let is_ours = |id: u32| is_below(id, roots, &parents);
     let mut by_name: HashMap<(bool, &str), u64> = HashMap::new();
     for (process, Used { name, ticks: now, .. }) in end {
         // one that was not there has begun since; one whose counter fell is not to be trusted
@@ -165,6 +187,26 @@ mod tests {
         // a circle ends
         let circle = HashMap::from([((7, 1), Used { name: "x".into(), ticks: second, parent: 7 })]);
         assert!(!busiest(&Ticks::new(), &circle, 1.0, 2, &HashSet::from([9]))[0].is_ours);
+    }
+
+    #[test]
+    fn another_instance_of_this_program_is_named_with_its_id() {
+        let second = rustix::param::clock_ticks_per_second();
+        let used = |name: &str, parent| Used { name: name.into(), ticks: second, parent };
+        let end = HashMap::from([
+            ((7, 1), used("tidemark", 1)),
+            ((8, 1), used("tidemark", 1)),
+            // the driver that this one started
+            ((9, 1), used("tidemark", 6)),
+            ((10, 1), used("cargo", 1)),
+        ]);
+        let roots = HashSet::from([6]);
+        let found = busiest(&Ticks::new(), &other_instances(&end, "tidemark", &roots), 10.0, 4, &roots);
+        let mut names: Vec<&str> = found.iter().map(|busy| busy.name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["another tidemark (pid 7)", "another tidemark (pid 8)", "cargo", "tidemark"]);
+        assert!(found.iter().all(|busy| busy.is_ours == (busy.name == "tidemark")));
+        assert_eq!(other_instances(&end, "", &roots), end);
     }
 
     #[test]

@@ -36,6 +36,7 @@ const CONNECTION_PORTS: (&str, u16) = ("/proc/sys/net/ipv4/ip_local_port_range",
 /// A process of the system under test.
 #[derive(Debug)]
 pub struct Served {
+    name: String,
     spec: Spec,
     process: Process,
     target: Target,
@@ -51,10 +52,48 @@ impl Served {
         for word in spec.command.iter_mut().filter(|word| *word == ANY_PORT) {
             *word = target.address.to_string();
         }
+        let mut served = Served::down(SYSTEM, spec, target, ready, within);
+        served.process.up(child);
+        served
+    }
+
+    /// One that is down so far.
+    pub fn down(name: &str, spec: Spec, target: &Target, ready: &Ready, within: Duration) -> Served {
         let (target, ready) = (target.clone(), ready.clone());
-        let mut process = Process::down(STOP_GRACE);
-        process.up(child);
-        Served { spec, process, target, ready, within, data: None }
+        let process = Process::down(STOP_GRACE);
+        Served { name: name.to_owned(), spec, process, target, ready, within, data: None }
+    }
+
+    /// Starts it, where it is down, without waiting until it is ready.
+    ///
+    /// # Errors
+    /// Where its program cannot be started.
+    pub fn begin(&mut self) -> Result<(), LabError> {
+        let child = start(&self.spec)?;
+        self.process.up(child);
+        Ok(())
+    }
+
+    /// Waits until it is ready.
+    ///
+    /// # Errors
+    /// Where it ends before, or is not in time; [`LabError::Interrupted`] on a stop request.
+    pub fn become_ready(
+        &mut self,
+        deadline: &Deadline,
+        stop_request: &dyn Fn() -> StopRequest,
+    ) -> Result<(), LabError> {
+        let Some(child) = self.process.child() else { return Ok(()) };
+        if self.spec.announces {
+            // where it listens is known; its own word says that it does
+            announced(child, deadline, stop_request)?;
+        }
+        wait_ready(child, &self.target, &self.ready, deadline, stop_request)
+    }
+
+    /// Changes its command, from its next start on.
+    pub fn change(&mut self, change: &dyn Fn(&mut Vec<String>)) {
+        change(&mut self.spec.command);
     }
 
     /// Names the folder of its data.
@@ -65,7 +104,7 @@ impl Served {
 
 impl Started for Served {
     fn name(&self) -> &str {
-        SYSTEM
+        &self.name
     }
 
     fn process(&self) -> &Process {
@@ -78,15 +117,15 @@ impl Started for Served {
 
     fn restart(&mut self, patience: Patience<'_>) -> Result<(), LabError> {
         let stop_request = || if patience() { StopRequest::None } else { StopRequest::Abort };
-        let mut child = start(&self.spec)?;
-        let deadline = Deadline::new(self.within);
-        if self.spec.announces {
-            // where it listens is known; its own word says that it does
-            announced(&mut child, &deadline, &stop_request)?;
+        if self.process.id().is_none() {
+            self.begin()?;
         }
-        wait_ready(&mut child, &self.target, &self.ready, &deadline, &stop_request)?;
-        self.process.up(child);
-        Ok(())
+        let ready = self.become_ready(&Deadline::new(self.within), &stop_request);
+        if ready.is_err() {
+            // down again, so that its end is not taken for its own
+            self.process.kill();
+        }
+        ready
     }
 
     fn data_dir(&self) -> Option<&Path> {

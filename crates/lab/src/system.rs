@@ -16,9 +16,11 @@ use tidemark_scenario::plan::{RPC_PATH, Ready, System, SystemOrigin};
 use crate::error::LabError;
 use crate::hooks::{self, AfterHooks, LaunchContext};
 use crate::interrupt::StopRequest;
+use crate::monitor::SYSTEM;
 use crate::served::{self, ANY_PORT, ASK_EVERY, Deadline, Served, cannot_write, check_stop_request};
 use crate::started::{Handle, Started, held, try_held};
 use crate::target::{greet_calls, knock, looked_up, target};
+use crate::tier::Tier;
 
 /// How long a URL is tried that nobody answers at.
 const URL_PATIENCE: Duration = Duration::from_secs(2);
@@ -49,6 +51,8 @@ pub struct Setup {
 pub struct Running {
     // the order matters: the process goes before what comes after it, and before its data
     process: Option<Arc<Mutex<Served>>>,
+    /// Instances and their balancer, where it is not one process.
+    tier: Option<Arc<Tier>>,
     afterwards: AfterHooks,
     data: Option<DataDir>,
     /// Its name, or the URL that is driven.
@@ -103,14 +107,37 @@ impl Running {
         })
     }
 
-    /// What was started, for whoever breaks it on purpose.
-    pub fn started(&self) -> Option<Handle> {
-        self.process.clone().map(|process| process as Handle)
+    /// Instances and their balancer, as what is driven at `target`.
+    pub fn of_tier(tier: Arc<Tier>, target: Target) -> Running {
+        Running {
+            process: None,
+            afterwards: AfterHooks::default(),
+            data: None,
+            name: tier.name().to_owned(),
+            target,
+            lookup: None,
+            url: tier.url(),
+            command: tier.command().to_vec(),
+            durability: tier.durability().map(str::to_owned),
+            tier: Some(tier),
+        }
     }
 
-    /// Its process id, where it was started and is up. None while somebody is at work on it.
-    pub fn process_id(&self) -> Option<u32> {
-        try_held(self.process.as_ref()?)?.process_id()
+    /// Its instances and their balancer, where it is not one process.
+    pub fn tier(&self) -> Option<&Arc<Tier>> {
+        self.tier.as_ref()
+    }
+
+    /// What was started, for whoever breaks it on purpose.
+    pub fn started(&self) -> Vec<Handle> {
+        let process = self.process.clone().map(|process| process as Handle);
+        process.into_iter().chain(self.tier.iter().flat_map(|tier| tier.started())).collect()
+    }
+
+    /// The ids of its processes that are up. None while somebody is at work on it.
+    pub fn process_ids(&self) -> Vec<u32> {
+        let process = self.process.as_ref().and_then(|process| try_held(process)?.process_id());
+        process.into_iter().chain(self.tier.iter().flat_map(|tier| tier.process_ids())).collect()
     }
 
     /// The folder of its data, where it has one.
@@ -118,18 +145,28 @@ impl Running {
         self.data.as_ref().map(|data| data.0.as_path())
     }
 
-    /// How it ended, if it has ended by itself.
-    pub fn ended(&mut self) -> Option<String> {
-        try_held(self.process.as_ref()?)?.ended()
+    /// How it ended, if it has ended by itself; of several instances the first that has, with its name.
+    pub fn ended(&mut self, expected: &dyn Fn(&str) -> bool) -> Option<String> {
+        if let Some(tier) = &self.tier {
+            return tier.ended(expected).map(|(name, ending)| format!("{name}: {ending}"));
+        }
+        let ending = try_held(self.process.as_ref()?)?.ended();
+        ending.filter(|_| !expected(SYSTEM))
     }
 
-    /// The end of its log, for an error to quote.
+    /// The end of its log, for an error to quote: of several instances of the one that has ended.
     pub fn log_tail(&self) -> String {
+        if let Some(tier) = &self.tier {
+            return tier.ended(&|_| false).map_or_else(String::new, |(name, _)| tier.log_tail(&name));
+        }
         self.process.as_ref().map_or_else(String::new, |process| held(process).log_tail())
     }
 
     /// Stops the process, if it is up, and returns how it ended. Its data stays until this is dropped.
     pub fn stop(&mut self) -> Option<String> {
+        if let Some(tier) = &self.tier {
+            return tier.stop(&|| true);
+        }
         let process = self.process.take()?;
         let mut process = held(&process);
         process.process_id()?;
@@ -138,7 +175,8 @@ impl Running {
 
     /// Runs what the scenario wants to be run once it was stopped; returns what went wrong.
     pub fn run_after(&mut self) -> Vec<String> {
-        self.afterwards.run().iter().map(LabError::to_string).collect()
+        let of_tier = self.tier.iter().flat_map(|tier| tier.run_after());
+        of_tier.chain(self.afterwards.run().iter().map(LabError::to_string)).collect()
     }
 
     /// Leaves the data directory where it is.
@@ -164,7 +202,7 @@ pub fn greet_calls_of(
 
 /// A data directory and whether it is kept; otherwise removed when dropped.
 #[derive(Debug)]
-struct DataDir(PathBuf, bool);
+pub struct DataDir(pub PathBuf, pub bool);
 
 impl Drop for DataDir {
     fn drop(&mut self) {
@@ -175,6 +213,44 @@ impl Drop for DataDir {
     }
 }
 
+/// How a shipped system is started.
+pub struct ShippedCommand<'a> {
+    /// Our own executable.
+    pub executable: &'a Path,
+    /// The name of the system.
+    pub name: &'a str,
+    /// Its settings.
+    pub system: &'a System,
+    /// Where it is to listen.
+    pub listen: String,
+    /// The folder of its data.
+    pub data: &'a Path,
+    /// Where it is to tell of its operations.
+    pub events: &'a Path,
+}
+
+impl ShippedCommand<'_> {
+    /// Its words, and how durable it is.
+    pub fn words(self) -> (Vec<String>, String) {
+        let ShippedCommand { executable, name, system, listen, data, events } = self;
+        let durability = system.durability.clone().unwrap_or_else(|| DEFAULT_DURABILITY.into());
+        let mut command: Vec<String> = vec![executable.display().to_string(), "serve".into(), name.into()];
+        command.extend(["--listen".to_owned(), listen]);
+        if !system.keeps_nothing {
+            command.extend(["--data".to_owned(), data.display().to_string()]);
+        }
+        command.extend(["--durability".to_owned(), durability.clone()]);
+        if system.tells_operations {
+            command.extend(["--events".to_owned(), events.display().to_string()]);
+        }
+        for (key, value) in &system.settings {
+            command.extend(["--set".to_owned(), format!("{key}={value}")]);
+        }
+        command.push("--stop-with-parent".into());
+        (command, durability)
+    }
+}
+
 fn start_shipped(
     name: &str,
     system: &System,
@@ -182,28 +258,15 @@ fn start_shipped(
     stop_request: &dyn Fn() -> StopRequest,
 ) -> Result<Running, LabError> {
     let data = setup.data.clone().unwrap_or_else(|| setup.run_dir.join("data"));
-    let durability = system.durability.clone().unwrap_or_else(|| DEFAULT_DURABILITY.into());
-    let mut command: Vec<String> = vec![setup.executable.display().to_string(), "serve".into(), name.into()];
     let listen = match setup.comes_back {
         true => format!("127.0.0.1:{}", served::free_port(true)?),
         false => ANY_PORT.to_owned(),
     };
-    let keeps_data = !system.keeps_nothing;
-    command.extend(["--listen".to_owned(), listen]);
-    if keeps_data {
-        command.extend(["--data".to_owned(), data.display().to_string()]);
-    }
-    command.extend(["--durability".to_owned(), durability.clone()]);
-    if system.tells_operations {
-        let told = setup.run_dir.join(tidemark_record::OPERATIONS_TOLD);
-        command.extend(["--events".to_owned(), told.display().to_string()]);
-    }
-    for (key, value) in &system.settings {
-        command.extend(["--set".to_owned(), format!("{key}={value}")]);
-    }
-    command.push("--stop-with-parent".into());
-
-    let data = keeps_data.then(|| DataDir(data, setup.keep_data));
+    let events = setup.run_dir.join(tidemark_record::OPERATIONS_TOLD);
+    let executable = &setup.executable;
+    let command = ShippedCommand { executable, name, system, listen, data: &data, events: &events };
+    let (command, durability) = command.words();
+    let data = (!system.keeps_nothing).then(|| DataDir(data, setup.keep_data));
     if let Some(data) = &data {
         fs::create_dir_all(&data.0).map_err(|error| cannot_write(&data.0, &error))?;
     }
@@ -225,6 +288,7 @@ fn start_shipped(
     Ok(Running {
         url: url.trim_end_matches('/').to_owned(),
         process: Some(Arc::new(Mutex::new(served))),
+        tier: None,
         afterwards: AfterHooks::default(),
         data,
         name: name.to_owned(),
@@ -269,6 +333,7 @@ fn start_command(
     let served = Served::new(child, spec, &target, &ready, system.ready_within);
     Ok(Running {
         process: Some(Arc::new(Mutex::new(served))),
+        tier: None,
         afterwards,
         data: None,
         name,
@@ -316,6 +381,7 @@ fn find(url: &str, system: &System, stop_request: &dyn Fn() -> StopRequest) -> R
     }
     Ok(Running {
         process: None,
+        tier: None,
         afterwards: AfterHooks::default(),
         data: None,
         name: url.to_owned(),

@@ -106,6 +106,7 @@ pub fn looked_up(text: &str, system: &System) -> Result<(Target, Option<Duration
     let mut addresses = addresses.map_err(wrong)?.into_iter();
     let target = Target {
         address: addresses.next().ok_or_else(|| wrong(NO_ADDRESS.into()))?,
+        others: Vec::new(),
         tls: tls(&url, &system.tls).map_err(wrong)?,
         protocol,
         authority,

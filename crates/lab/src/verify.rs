@@ -131,6 +131,7 @@ pub fn verify(
             }),
             not_verified: None,
             torn: ledger.torn(),
+            broke_off: false,
         },
         (Err(reason), _) => unverified(&ledger, reason.to_string()),
     })
@@ -182,9 +183,11 @@ pub fn again(
         }
         (None, None) => search(&Pages::new(&recipe, &target)?)?,
     };
+    let broke_off = run.manifest.summary.ledger.as_ref().is_some_and(|ledger| ledger.broke_off);
     let known = run.manifest.summary.ledger.as_ref().and_then(|ledger| ledger.verified.as_ref());
     let masked = |reason: &String| recipe.secrets.masked(reason);
-    let ledger = summary::Ledger { not_verified: ledger.not_verified.as_ref().map(masked), ..ledger };
+    let not_verified = ledger.not_verified.as_ref().map(masked);
+    let ledger = summary::Ledger { not_verified, broke_off, ..ledger };
     if let (Some(reason), Some(known)) = (&ledger.not_verified, known) {
         if was_stopped(&ledger) {
             return Err(LabError::Interrupted(None));
@@ -204,13 +207,17 @@ pub fn again(
 pub fn in_words(ledger: &summary::Ledger) -> String {
     match (&ledger.verified, &ledger.not_verified) {
         (Some(verified), _) => format!(
-            "{} acknowledged writes: {} found, {} lost, {} duplicated, {} different; {} found that were never acknowledged",
+            "{} acknowledged writes: {} found, {} lost, {} duplicated, {} different; {} found that {}",
             ledger.acknowledged,
             verified.found,
             verified.lost,
             verified.duplicated,
             verified.different,
-            verified.unacknowledged_found
+            verified.unacknowledged_found,
+            match ledger.is_cut_off() {
+                true => "may have been acknowledged: the run broke off, and what was sent last is not known",
+                false => "were never acknowledged",
+            }
         ),
         (None, reason) => format!("not verified: {}", reason.as_deref().unwrap_or("nobody looked")),
     }
@@ -257,6 +264,7 @@ fn unverified(ledger: &Ledger, reason: String) -> summary::Ledger {
         verified: None,
         not_verified: Some(reason),
         torn: ledger.torn(),
+        broke_off: false,
     }
 }
 

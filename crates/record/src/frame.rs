@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// Longest message that is believed, bytes.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;
+/// Bytes before a message: its length.
+pub(crate) const HEAD_BYTES: u64 = 4;
 /// Most series of each kind that an interval is believed to have: each holds histograms.
 const SERIES_MAX: usize = 1 << 14;
 

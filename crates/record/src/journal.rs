@@ -101,16 +101,20 @@ pub(crate) fn check(mut file: &File, path: &Path) -> Result<(), RecordError> {
     }
 }
 
-/// Reads what was written, up to the first record that is not whole.
+/// Reads what was written, up to the first record that is not whole; the file stands at its begin. Returns how many bytes
+/// were not read, as they are damaged or cut off.
 pub(crate) fn entries(
     file: &File,
     mut take: impl FnMut(Entry<'_>) -> Result<(), RecordError>,
-) -> Result<(), RecordError> {
+) -> Result<u64, RecordError> {
+    let mut unread = file.metadata().map_or(0, |of| of.len());
     let mut reader = BufReader::new(file);
-    while let Some(entry) = next(&mut reader) {
+    while let Ok(Some(bytes)) = frame::bytes(&mut reader) {
+        let Ok(entry) = frame::decoded(&bytes) else { break };
         take(entry)?;
+        unread = unread.saturating_sub(frame::HEAD_BYTES + bytes.len() as u64);
     }
-    Ok(())
+    Ok(unread)
 }
 
 /// The next record; none where it is not whole.

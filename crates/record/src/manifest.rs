@@ -116,6 +116,23 @@ pub struct Store {
     pub command: Vec<String>,
 }
 
+/// A part of the system that was started in one or several instances.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Service {
+    /// What the scenario calls it. Its instances are called `NAME.1` and so on where they may be several, and its balancer
+    /// `NAME-balancer`.
+    pub name: String,
+    /// Where it was reached: the balancer, or the first instance.
+    pub url: String,
+    /// Where each of its instances served at the beginning.
+    pub addresses: Vec<String>,
+    /// `nginx` or `haproxy`, where one stood in front of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balancer: Option<String>,
+    /// The command that started its first instance.
+    pub command: Vec<String>,
+}
+
 /// What was watched though the run did not start it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Watched {
@@ -228,6 +245,9 @@ pub struct Manifest {
     /// Where requests went beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Target>,
+    /// Parts of the system that were started in instances, in the order in which they were started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<Service>,
     /// Stores that were started for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<Store>,
@@ -298,6 +318,7 @@ impl Manifest {
             machine: Machine::default(),
             system: System::default(),
             targets: Vec::new(),
+            services: Vec::new(),
             stores: Vec::new(),
             watched: Vec::new(),
             load: String::new(),

@@ -37,3 +37,21 @@ pub struct Sample {
     /// 0 where the system does not tell.
     pub core_wait_share: f64,
 }
+
+impl Sample {
+    /// This and another process as one, under this one's name and time.
+    pub fn with(mut self, other: &Sample) -> Sample {
+        self.cpu_share += other.cpu_share;
+        self.cpu_system_share += other.cpu_system_share;
+        self.rss_bytes += other.rss_bytes;
+        self.threads += other.threads;
+        self.voluntary_switches += other.voluntary_switches;
+        self.involuntary_switches += other.involuntary_switches;
+        self.disk_read_bytes += other.disk_read_bytes;
+        self.disk_written_bytes += other.disk_written_bytes;
+        self.net_received_bytes += other.net_received_bytes;
+        self.net_sent_bytes += other.net_sent_bytes;
+        self.core_wait_share += other.core_wait_share;
+        self
+    }
+}

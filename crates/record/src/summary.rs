@@ -447,7 +447,7 @@ pub struct Driver {
 /// A program that used the machine's cores, all its processes together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Busy {
-    /// As the kernel names it.
+    /// As the kernel names it; another process of this program as `another tidemark (pid N)`.
     pub name: String,
     /// Mean CPU use in cores.
     pub cores: f64,
@@ -499,6 +499,16 @@ pub struct Ledger {
     /// Files of the ledger whose end was cut off, because the driver died.
     #[serde(default)]
     pub torn: u64,
+    /// Whether the run broke off, so that what was sent last is in none of these numbers, nor whether it was acknowledged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub broke_off: bool,
+}
+
+impl Ledger {
+    /// Whether the end of the ledger is not known, so that nothing lost in it proves nothing about that.
+    pub fn is_cut_off(&self) -> bool {
+        self.broke_off || self.torn > 0
+    }
 }
 
 /// What a search through the store found.

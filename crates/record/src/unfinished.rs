@@ -58,7 +58,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         manifest.notes.extend(take_operations(dir, anchor)?.iter().flat_map(Told::notes));
     }
     let mut end_us = 0;
-    journal::entries(&journal, |entry| match entry {
+    let unread_bytes = journal::entries(&journal, |entry| match entry {
         Entry::Interval(interval) if interval.start_us < interval.end_us => {
             end_us = end_us.max(interval.end_us);
             writer.add_interval(&interval)
@@ -67,6 +67,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         Entry::Sample(sample) => writer.add_sample(&sample),
         Entry::Store(look) => writer.add_store_looks(&[look.into_owned()]),
     })?;
+    manifest.notes.extend(not_read(unread_bytes, end_us));
     for event in whole_events(&dir.join(files::EVENTS)) {
         writer.add_event(&event)?;
     }
@@ -126,6 +127,17 @@ fn verdict(manifest: &Manifest, stopped: bool, end_us: u64) -> Verdict {
     Verdict { status: Status::Invalid, reasons: vec![ReasonKind::Incomplete.told(reason)] }
 }
 
+/// That a part of what it recorded could not be read.
+fn not_read(unread_bytes: u64, end_us: u64) -> Option<String> {
+    (unread_bytes > 0).then(|| {
+        format!(
+            "what the run recorded can be read up to second {:.1}: the {unread_bytes} bytes behind it are damaged or cut off, and \
+             what they held is in no figure",
+            end_us as f64 / 1e6
+        )
+    })
+}
+
 /// What it entered in its ledger, of which nobody has read back anything.
 fn entered(dir: &Path) -> Option<summary::Ledger> {
     let ledger =
@@ -138,6 +150,7 @@ fn entered(dir: &Path) -> Option<summary::Ledger> {
             "the run did not come to its end; tidemark verify reads back what it wrote".into(),
         ),
         torn: ledger.torn(),
+        broke_off: true,
     })
 }
 
@@ -353,6 +366,30 @@ mod tests {
             last = whole;
         }
         assert_eq!(last, 11, "all but the last");
+    }
+
+    #[test]
+    fn damage_in_the_middle_of_a_journal_is_told_with_its_place_and_its_size() {
+        for (at, damage) in [(4, &[0xff; 4][..]), (0, &[0xff, 0xff, 0, 0]), (0, &[0xff; 4])] {
+            let dir = tempfile::tempdir().unwrap();
+            drop(begun(dir.path()).0);
+            let journal = dir.path().join(files::JOURNAL);
+            let mut bytes = fs::read(&journal).unwrap();
+            let frames: Vec<usize> = std::iter::successors(Some(0), |at| {
+                let length = u32::from_le_bytes(bytes.get(*at..at + 4)?.try_into().unwrap());
+                Some(at + 4 + length as usize)
+            })
+            .take_while(|at| *at < bytes.len())
+            .collect();
+            let begin = frames[frames.len() / 2];
+            bytes[begin + at..begin + at + damage.len()].copy_from_slice(damage);
+            fs::write(&journal, &bytes).unwrap();
+            let run = Run::open(dir.path()).unwrap();
+            let told = format!("the {} bytes behind it are damaged or cut off", bytes.len() - begin);
+            let notes = &run.manifest.notes;
+            assert!(notes.iter().any(|note| note.contains(&told)), "{damage:?}: {notes:?}");
+            assert!(notes.iter().any(|note| note.contains("can be read up to second ")), "{notes:?}");
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use self::history::history;
 pub(crate) use self::limit::limit_linked;
 pub use self::limit::{Link, limit};
 pub use self::quick::{Quick, quick};
-pub(crate) use self::run::{drift, good_elsewhere};
+pub(crate) use self::run::{closed_loop, drift, good_elsewhere};
 pub use self::run::{run, run_with_percentiles};
 use crate::comparison::Claim;
 use crate::history::{Line, Trend};
@@ -167,6 +167,11 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// Whether it says that there is nothing.
+    fn is_dash(&self) -> bool {
+        matches!(self, Cell::Text(text) | Cell::Word(_, text) if text == "-")
+    }
+
     /// As text, in much room or in little.
     pub(crate) fn text(&self, wide: bool) -> String {
         match self {
@@ -216,20 +221,34 @@ impl Table {
         Table { whole_names: true, ..self }
     }
 
+    /// The columns that are shown: those in which something is told, or all where none is.
+    pub(crate) fn columns(&self) -> Vec<usize> {
+        let is_told = |column: &usize| *column == 0 || self.rows.iter().any(|row| !row[*column].is_dash());
+        let told: Vec<usize> = (0..self.head.len()).filter(is_told).collect();
+        if told.len() > 1 { told } else { (0..self.head.len()).collect() }
+    }
+
+    /// Whether a cell that is shown is a dash.
+    fn has_dash(&self) -> bool {
+        let columns = self.columns();
+        self.rows.iter().any(|row| columns.iter().any(|column| row[*column].is_dash()))
+    }
+
     fn row(&mut self, name: &str, cells: impl IntoIterator<Item = impl Into<Cell>>) {
         self.rows.push(std::iter::once(Cell::from(name)).chain(cells.into_iter().map(Into::into)).collect());
     }
 
     /// The same for a terminal, with so many rows at most.
     pub(crate) fn aligned(&self, wide: bool, most: usize) -> table::Table {
-        let head: Vec<String> = self.head.iter().map(|name| crate::text::clean(name)).collect();
+        let columns = self.columns();
+        let head: Vec<String> = columns.iter().map(|at| crate::text::clean(&self.head[*at])).collect();
         let head: Vec<&str> = head.iter().map(String::as_str).collect();
         let mut table = table::Table::new(&head).dispensable(&self.dispensable);
         if self.whole_names {
             table = table.whole_names();
         }
         for row in self.rows.iter().take(most) {
-            table.row(row.iter().map(|cell| crate::text::clean(&cell.text(wide))).collect());
+            table.row(columns.iter().map(|at| crate::text::clean(&row[*at].text(wide))).collect());
         }
         table
     }
@@ -237,9 +256,27 @@ impl Table {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::Block;
+    use super::{Block, Table};
     use crate::table::length;
     use crate::text::{Style, render};
+
+    #[test]
+    fn a_column_of_dashes_alone_is_left_out_everywhere() {
+        let mut table = Table::new(["", "p50", "p99", "max"]);
+        table.row("a", ["1", "-", "-"]);
+        assert_eq!(table.columns(), [0, 1]);
+        assert!(!table.has_dash());
+        table.row("b", ["-", "-", "3"]);
+        assert_eq!(table.columns(), [0, 1, 3]);
+        assert!(table.has_dash());
+        let blocks = [Block::Table(table)];
+        assert_eq!(shown(&blocks, 80).lines().next(), Some("      p50   max"));
+        assert_eq!(crate::markdown::render(&blocks).lines().next(), Some("| | p50 | max |"));
+        // of nothing at all the heads say what there is none of
+        let mut table = Table::new(["", "p50", "p99"]);
+        table.row("a", ["-", "-"]);
+        assert_eq!(table.columns(), [0, 1, 2]);
+    }
 
     /// A report in a terminal of a width, without colours.
     pub(crate) fn shown(blocks: &[Block], width: usize) -> String {

@@ -199,10 +199,12 @@ impl Markdown {
     }
 
     fn table(&mut self, table: &Table) {
-        let head: Vec<String> = table.head.iter().map(|name| plain(name)).collect();
+        let columns = table.columns();
+        let head: Vec<String> = columns.iter().map(|at| plain(&table.head[*at])).collect();
         let mut lines = format!("|{} |\n| ---{} |", in_cells(&head), " | ---:".repeat(head.len() - 1));
         for row in table.rows.iter().take(ROWS_MAX) {
-            lines += &format!("\n|{} |", in_cells(&row.iter().map(cell).collect::<Vec<_>>()));
+            lines +=
+                &format!("\n|{} |", in_cells(&columns.iter().map(|at| cell(&row[*at])).collect::<Vec<_>>()));
         }
         self.paragraph(&lines);
         if let Some(more) = more_than(table.rows.len(), ROWS_MAX) {

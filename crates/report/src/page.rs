@@ -26,6 +26,9 @@ pub struct ReportPage<'a> {
     pub format: u32,
     /// `run.json`.
     pub manifest: &'a Manifest,
+    /// What the times of users who wait for answers leave out; absent of other loads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_loop: Option<&'static str>,
     /// Good answers that were due in the window and came after it, or the other way round; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub good_elsewhere: Vec<String>,
@@ -120,6 +123,7 @@ impl<'a> ReportPage<'a> {
         Ok(ReportPage {
             format: FORMAT,
             manifest: &run.manifest,
+            closed_loop: crate::blocks::closed_loop(&run.manifest),
             good_elsewhere: crate::blocks::good_elsewhere(run),
             seconds: axis.starts_s(),
             bin_s: axis.bin_s,

@@ -181,14 +181,16 @@ impl Page {
     }
 
     fn table(&mut self, table: &Table) {
-        let head: String = table.head.iter().map(|name| format!("<th>{}</th>", escape(name))).collect();
+        let columns = table.columns();
+        let head: String =
+            columns.iter().map(|at| format!("<th>{}</th>", escape(&table.head[*at]))).collect();
         self.put(&format!("<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>"));
         let cell = |cell: &Cell| match cell {
             Cell::Word(level, word) => format!("<td class=\"{}\">{}</td>", level.class(), escape(word)),
             cell => format!("<td>{}</td>", escape(&cell.text(true))),
         };
         for row in table.rows.iter().take(ROWS_MAX) {
-            let cells: String = row.iter().map(cell).collect();
+            let cells: String = columns.iter().map(|at| cell(&row[*at])).collect();
             self.put(&format!("<tr>{cells}</tr>"));
         }
         self.put("</tbody></table></div>");

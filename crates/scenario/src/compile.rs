@@ -17,6 +17,7 @@ mod persistence;
 mod rates;
 mod requests;
 mod scope;
+mod services;
 mod store;
 mod system;
 mod tags;
@@ -84,7 +85,15 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let objectives = objectives(root.get("objectives"), &requests, phases, reader);
     requests.warn_of_unreachable(reader.sink);
     let name_given = root.get("name").and_then(|node| reader.text(node));
-    let system = root.get("system").and_then(|_| system::read(&parts.system, base, reader));
+    let mut services = services::read(root.get("services"), base, reader);
+    let mut system_node = root.get("system");
+    let system = match services.take_driven(&parts.system, reader) {
+        Some((service, node)) => {
+            system_node = Some(node);
+            Some(service)
+        }
+        None => system_node.and_then(|_| system::read(&parts.system, base, reader)),
+    };
     let load = load?;
     let users = load.most_users();
     if let Some(node) = root.get("load").filter(|_| users > USERS_MAX) {
@@ -112,7 +121,10 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     };
     steps::check_beside(&whole);
     let stores = store::read(root.get("stores"), reader);
-    stores.tell(root.get("system"), &mut system, reader);
+    stores.tell(system_node, &mut system, reader);
+    services.tell(&stores, reader);
+    services.check(&system, system_node, reader);
+    let mut services = services.into_services();
     for (_, node) in root.get("targets").map(Node::entries).unwrap_or_default() {
         stores.tell(Some(node), &mut System::default(), reader);
     }
@@ -127,15 +139,17 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
         verify::set_defaults(&mut verify.from, &system, reader);
     }
     let started: Vec<String> = stores.iter().flat_map(Store::names).collect();
+    fault::make_room(root.get("faults"), services.iter_mut().chain([&mut system]), reader);
     let watch = watch::read(root.get("watch"), reader);
-    let mut plan = Plan { system, stores, watch, ..Plan::new(name, load) };
+    let mut plan = Plan { system, services, stores, watch, ..Plan::new(name, load) };
     if let (Some(node), Err(message)) = (root.get("watch"), plan.check_watched()) {
         reader.sink.error(node, message);
     }
     let named = plan.watched_names();
     let watched: Vec<(&str, bool)> =
         named.iter().zip(&plan.watch).map(|(name, watch)| (name.as_str(), watch.faults)).collect();
-    let there = fault::There { system: &plan.system, started: &started, watched: &watched };
+    let there =
+        fault::There { system: &plan.system, services: &plan.services, started: &started, watched: &watched };
     plan.faults = fault::read(root.get("faults"), &there, &plan.load, reader);
     let mut plan = Plan {
         name: name_given.unwrap_or_else(|| stem(name)),

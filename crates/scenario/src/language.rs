@@ -90,6 +90,8 @@ record! {
         "system": System::SHAPE => "What is driven, and how it is started.",
         "targets": Map(Keys::Name("targets"), &Of(|| &system::TARGET)) =>
             "Where requests go beside the system, by name; a step says so with `at`.",
+        "services": Map(Keys::Name("names of services"), &Of(|| &system::SERVICE)) =>
+            "Parts of the system by name, each in one or several instances, started before the system and stopped after it.",
         "stores": Map(Keys::Name("names of stores"), &Store::SHAPE) => "Stores by name, started before the system and stopped after it, or only reached.",
         "feeders": Map(Keys::Name("feeders"), &Feeder::SHAPE) => "Rows that sessions draw from, shared by all of them.",
         "defaults": Defaults::SHAPE => "What every request has unless it says otherwise.",

@@ -1,8 +1,8 @@
 //! The doors: a file, a text or a shipped name becomes a plan.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::diagnostic::{Diagnostics, did_you_mean};
+use crate::diagnostic::{Diagnostics, did_you_mean, nearest};
 use crate::grammar::Shape;
 use crate::grammar::check::{check, mend_verbs};
 use crate::language::comparison::is_comparison;
@@ -14,6 +14,9 @@ use crate::shipped::{shipped, shipped_names};
 use crate::sink::Sink;
 use crate::yaml::Node;
 use crate::{compile, language, objective, yaml};
+
+/// Most files of a folder among which a name is looked for that is most like one that is not there.
+const BESIDE_MAX: usize = 1_000;
 
 /// Reads, checks and compiles a scenario file. `settings` replace the defaults of the file's own settings.
 ///
@@ -200,7 +203,10 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 pub(crate) fn text_of(path: &Path, name: &str) -> Result<String, Diagnostics> {
     let bytes = read_bounded(path).map_err(|error| {
         let hint = match error.kind() {
-            std::io::ErrorKind::NotFound => unknown_name(name),
+            std::io::ErrorKind::NotFound => match file_beside(path) {
+                Some(file) => format!("there is no such file; did you mean {}?", file.display()),
+                None => unknown_name(name),
+            },
             _ => error.to_string(),
         };
         alone(name, format!("cannot read the scenario: {hint}"))
@@ -221,6 +227,21 @@ pub(crate) fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The scenario in the same folder whose name is most like one that is not there.
+fn file_beside(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let names = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?.flatten().take(BESIDE_MAX);
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let names: Vec<String> =
+        names.filter(|name| [".yaml", ".yml"].iter().any(|end| name.ends_with(end))).collect();
+    let name = path.file_name()?.to_str()?;
+    // the same name with another end, or without one, before one that is spelled otherwise
+    let stem = |name: &str| Path::new(name).with_extension("");
+    let same = names.iter().find(|other| stem(other) == stem(name));
+    let found = same.map(String::as_str).or_else(|| nearest(name, names.iter().map(String::as_str)))?;
+    Some(folder.map_or_else(|| PathBuf::from(found), |folder| folder.join(found)))
+}
+
 pub(crate) fn unknown_name(name: &str) -> String {
     let hint = did_you_mean(name, shipped_names());
     let names: Vec<_> = shipped_names().collect();
@@ -234,4 +255,28 @@ fn alone(name: &str, message: String) -> Diagnostics {
     let sink = Sink::new(name, "");
     sink.error_outside(name.to_owned(), message);
     sink.into_diagnostics()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_not_there_is_told_with_the_one_beside_it_that_may_be_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["my.yaml", "other.yaml", "notes.txt"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let told = |name: &str| {
+            let path = folder.path().join(name);
+            text_of(&path, name).unwrap_err().to_string()
+        };
+        let beside = |name: &str| format!("did you mean {}?", folder.path().join(name).display());
+        for (asked, is) in [("my.yml", "my.yaml"), ("my", "my.yaml"), ("oter.yaml", "other.yaml")] {
+            assert!(told(asked).contains(&beside(is)), "{}", told(asked));
+        }
+        for unlike in ["checkout.yaml", "notes.tx"] {
+            assert!(told(unlike).contains("no shipped scenario of that name"), "{}", told(unlike));
+        }
+    }
 }

@@ -41,7 +41,7 @@ pub use ask::{
 };
 pub use fault::{Fault, FaultKind};
 pub use follow::{Follow, Hops};
-pub use launch::{Hook, Launch, PORT, READY_STATUS, Ready};
+pub use launch::{Hook, INSTANCE, Launch, PORT, READY_STATUS, Ready};
 pub use limits::{
     AtLimit, Choose, LABEL_BYTES, LABELS_MAX, Limits, PIPELINE_MAX, PLACES_MAX, SESSIONS_MAX, STREAMS_MAX,
     SessionLimit, USERS_MAX, VALUES_BYTES_MAX,
@@ -53,7 +53,9 @@ pub use persistence::{AppendOnly, Persistence, SnapshotAfter};
 pub use proxy::{NO_PROXY, PROXY_OF_ENVIRONMENT, check_proxy};
 pub use statement::{Statement, TransactionPart};
 pub use store::{Cluster, Durability, Product, Store, StoreOrigin};
-pub use system::{HttpVersion, Resolve, SYSTEM_TARGET, System, SystemOrigin, Target, TlsSettings};
+pub use system::{
+    Balancer, HttpVersion, Resolve, SYSTEM_TARGET, System, SystemOrigin, Target, Tier, TlsSettings,
+};
 pub use upload::{FileBody, FileChange, UploadPiece};
 pub use verify::{
     CassandraTable, ContentsQuestion, CountQuestion, Each, NextPage, NextSource, PARALLEL_MAX, QUESTIONS_MAX,
@@ -111,6 +113,8 @@ pub struct Plan {
     pub system: System,
     /// Where requests go beside the system.
     pub targets: Vec<Target>,
+    /// Parts of the system that are started before what is driven, in this order, and stopped after it.
+    pub services: Vec<System>,
     /// Stores that are started before the system, and stopped after it.
     pub stores: Vec<Store>,
     /// Settings given from outside that say of a store and of nothing else, each with the store's name.
@@ -154,6 +158,7 @@ impl Plan {
             objectives: Vec::new(),
             system: System::default(),
             targets: Vec::new(),
+            services: Vec::new(),
             stores: Vec::new(),
             store_settings: Vec::new(),
             settings: Vec::new(),
@@ -209,6 +214,9 @@ impl Plan {
     pub fn drive_instead(&mut self, url: &str) -> Result<(), String> {
         self.secrets.add_password_of(url);
         let before = std::mem::replace(&mut self.system.origin, SystemOrigin::Url(url.to_owned()));
+        // what called the services is not there
+        self.services.clear();
+        self.system.tier = Tier::default();
         let SystemOrigin::Url(before) = before else { return Ok(()) };
         let is_replaced = |fault: &&Fault| store_facts(&before).any(|fact| fault.is_about(fact.store));
         if let Some(fault) = self.faults.iter().find(is_replaced) {

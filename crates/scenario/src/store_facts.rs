@@ -4,15 +4,19 @@ use std::ops::Range;
 
 /// What can be asked of a store.
 pub const STORE_FACTS: [&str; 5] = ["url", "address", "addresses", "host", "port"];
+/// What can be asked of a service: its balancer, or else its first instance; `urls` and `addresses` are those of all
+/// instances.
+pub const SERVICE_FACTS: [&str; 6] = ["url", "urls", "address", "addresses", "host", "port"];
 /// What every reference begins with.
 const BEGIN: &str = "{stores.";
+const BEGIN_SERVICE: &str = "{services.";
 
-/// A reference to a fact of a store, within a text.
+/// A reference to a fact of a store or a service, within a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreFact<'t> {
     /// Where it stands, with its braces.
     pub range: Range<usize>,
-    /// The name of the store.
+    /// The name of the store or service.
     pub store: &'t str,
     /// What is asked: one of [`STORE_FACTS`], if it is written right.
     pub fact: &'t str,
@@ -25,10 +29,19 @@ pub struct StoreFact<'t> {
 /// assert_eq!((all[0].store, all[0].fact), ("cache", "url"));
 /// ```
 pub fn store_facts(text: &str) -> impl Iterator<Item = StoreFact<'_>> {
+    facts(text, BEGIN)
+}
+
+/// The same of services: `{services.NAME.FACT}`, with one of [`SERVICE_FACTS`].
+pub fn service_facts(text: &str) -> impl Iterator<Item = StoreFact<'_>> {
+    facts(text, BEGIN_SERVICE)
+}
+
+fn facts<'t>(text: &'t str, word: &'static str) -> impl Iterator<Item = StoreFact<'t>> {
     let mut from = 0;
     std::iter::from_fn(move || {
-        let begin = from + text.get(from..)?.find(BEGIN)?;
-        let inner = begin + BEGIN.len();
+        let begin = from + text.get(from..)?.find(word)?;
+        let inner = begin + word.len();
         let end = inner + text[inner..].find('}')?;
         from = end + 1;
         let (store, fact) = text[inner..end].rsplit_once('.').unwrap_or((&text[inner..end], ""));
@@ -43,9 +56,22 @@ pub fn store_fact(store: &str, fact: &str) -> String {
 
 /// The text with what `known` says in place of its references; one that it does not know stays.
 pub fn with_store_facts(text: &str, known: &dyn Fn(&StoreFact<'_>) -> Option<String>) -> String {
+    with_facts(text, store_facts(text), known)
+}
+
+/// The same of services.
+pub fn with_service_facts(text: &str, known: &dyn Fn(&StoreFact<'_>) -> Option<String>) -> String {
+    with_facts(text, service_facts(text), known)
+}
+
+fn with_facts<'t>(
+    text: &'t str,
+    facts: impl Iterator<Item = StoreFact<'t>>,
+    known: &dyn Fn(&StoreFact<'_>) -> Option<String>,
+) -> String {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
-    for fact in store_facts(text) {
+    for fact in facts {
         out.push_str(&text[from..fact.range.start]);
         out.push_str(&known(&fact).unwrap_or_else(|| text[fact.range.clone()].to_owned()));
         from = fact.range.end;

@@ -25,6 +25,7 @@ use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
 use crate::sinks::SinkArguments;
 use crate::trace::TraceArguments;
+use crate::up::{RollArguments, ScaleArguments, UpArguments};
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -50,6 +51,12 @@ pub enum Verb {
     Hit(Box<HitArguments>),
     /// Serve a shipped system until SIGTERM or Ctrl-C
     Serve(ServeArguments),
+    /// Keep a scenario's system running: all its instances, without a load
+    Up(UpArguments),
+    /// Replace the instances of what is up, one after another
+    Roll(RollArguments),
+    /// Have more or fewer instances of what is up
+    Scale(ScaleArguments),
     /// Check a scenario for mistakes without running it
     Check(CheckArguments),
     /// Write a first scenario from a URL, an OpenAPI document or a recording (HAR)

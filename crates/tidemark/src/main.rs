@@ -50,6 +50,7 @@ mod trace;
 #[cfg(feature = "tui")]
 mod tui;
 mod ui;
+mod up;
 mod verify;
 mod words;
 
@@ -140,6 +141,9 @@ fn carry_out(verb: Option<Verb>) -> u8 {
             "there is no shipped system {}: this program was built without them; build it with: cargo build --release -p tidemark",
             arguments.system
         ))),
+        Some(Verb::Up(arguments)) => up::up(&arguments),
+        Some(Verb::Roll(arguments)) => up::roll(arguments),
+        Some(Verb::Scale(arguments)) => up::scale(arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments),
         Some(Verb::Report(arguments)) => report::report(&arguments),
         Some(Verb::Compare(arguments)) => compare::compare(&arguments),

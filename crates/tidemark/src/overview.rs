@@ -22,6 +22,9 @@ Tidemark measures how much load a system really holds, at what latency and cost.
   tidemark cube last                      what its system says that it did
   tidemark ui                             all runs in a browser, live
   tidemark serve airline --data ./data    only serve a system, on 127.0.0.1:9080
+  tidemark up airline                     all that it has, until Ctrl-C
+  tidemark roll airline                   replace its instances meanwhile
+  tidemark scale airline web=5            have more or fewer of them
 
 Every verb has --help.
 Shipped scenarios:";

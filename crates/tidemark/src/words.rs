@@ -3,6 +3,9 @@
 use std::ffi::OsString;
 
 use clap::Parser;
+use clap::error::ErrorKind;
+use tidemark_import::OF_CURL;
+use tidemark_import::curl::is_curl;
 
 use crate::args::{Arguments, Verb};
 
@@ -34,6 +37,10 @@ pub fn parsed(words: &[OsString]) -> Result<Arguments, clap::Error> {
             return Ok(Arguments { verb: Some(Verb::Hit(hit)) });
         }
     }
+    let is_of_curl = words.get(2).is_some_and(|word| is_curl(&word.to_string_lossy()));
+    if is_of_curl && words[1] == "init" {
+        return Err(clap::Error::raw(ErrorKind::UnknownArgument, format!("{OF_CURL}\n")));
+    }
     Arguments::try_parse_from(words)
 }
 
@@ -62,5 +69,8 @@ mod tests {
         assert_eq!(of("t hit -H curl curl h"), (curl(), "curl h".into(), None));
         assert_eq!(of("t hit http://h -H curl -c 5"), (Some("http://h".into()), String::new(), Some(5)));
         assert!(parsed(&["t".into(), "run".into(), "curl".into()]).is_ok());
+        let refused =
+            parsed(&["t", "init", "curl", "-X", "POST", "http://h"].map(OsString::from)).unwrap_err();
+        assert!(refused.to_string().contains("tidemark hit --print-scenario curl … > my.yaml"), "{refused}");
     }
 }

@@ -137,7 +137,7 @@ fn a_clean_run_has_no_note() {
     use tidemark_truth::{Behaviour, Delay, Server};
     const OF_A_BUSY_MACHINE: [&str; 6] = [
         "the driving threads were ready to run",
-        "the load generator was held up",
+        "the load generator was at its limit",
         "the load generator itself was suspended",
         "the hypervisor took",
         "this system does not tell how long a thread waited",

@@ -26,9 +26,13 @@ use crate::truth::{thread_waited_us, times};
 
 /// How a server of HTTP/2 behaves. The default answers everything at once.
 ///
-/// `/bytes/N` is answered with N bytes and no length, `/status/S` with that status, `/echo` with the request's body,
-/// its method in `x-method` and its cookie in `x-cookie`, `/stream` with each piece of that as it comes and how many there
-/// were in the trailer `x-pieces`, everything else with `ok` and a cookie `seen=1`.
+/// | path | its answer |
+/// | --- | --- |
+/// | `/bytes/N` | N bytes, and no length |
+/// | `/status/S` | that status |
+/// | `/echo` | the request's body, its method in `x-method`, its cookie in `x-cookie` |
+/// | `/stream` | each piece of the body as it comes; their number in the trailer `x-pieces` |
+/// | any other | `ok`, and a cookie `seen=1` |
 #[derive(Debug, Clone, Default)]
 pub struct Http2Behaviour {
     /// How long a request is kept.

@@ -26,7 +26,7 @@ use crate::request;
 use crate::shared::Shared;
 use crate::stop::Stopping;
 
-/// After the stop a connection that has never sent a request is kept this long, for one that is on its way.
+/// After the stop a connection that has never sent a request is kept at least this long, for one that is on its way.
 const FIRST_REQUEST_GRACE: Duration = Duration::from_millis(250);
 
 /// How a connection ended.
@@ -184,9 +184,14 @@ impl Turn<'_> {
         let state = self.handle.state();
         self.knows_of_stop = match state.waiting {
             Waiting::Head if state.received > 0 => false,
-            Waiting::Head if !state.has_served => {
+            Waiting::Head => {
+                let grace = if state.has_served {
+                    self.limits.drain
+                } else {
+                    FIRST_REQUEST_GRACE.max(self.limits.drain)
+                };
                 let now = Instant::now();
-                now >= *self.grace_until.get_or_insert(now + FIRST_REQUEST_GRACE)
+                now >= *self.grace_until.get_or_insert(now + grace)
             }
             _ => true,
         };

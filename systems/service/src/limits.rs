@@ -36,6 +36,9 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// After the stop requests in flight have this long to finish; then their connections are cut.
     pub stop_deadline: Duration,
+    /// After the stop idle connections are kept this long for a last request, whose answer says `Connection: close`: a
+    /// balancer in front loses none that was on its way. New connections are refused meanwhile.
+    pub drain: Duration,
 }
 
 impl Default for Limits {
@@ -49,6 +52,7 @@ impl Default for Limits {
             head_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(30),
             stop_deadline: Duration::from_secs(10),
+            drain: Duration::ZERO,
         }
     }
 }
@@ -59,7 +63,7 @@ const HEAD_BYTES_LEAST: usize = 8 * 1024;
 impl Limits {
     /// What can be set about the server of every system: [`connections_max`](Limits::connections_max),
     /// [`held_bytes_max`](Limits::held_bytes_max) in MiB, [`head_timeout`](Limits::head_timeout) and
-    /// [`stop_deadline`](Limits::stop_deadline) in seconds.
+    /// [`stop_deadline`](Limits::stop_deadline) in seconds, [`drain`](Limits::drain) in milliseconds.
     pub const SETTINGS: &'static [Setting] = &[
         Setting {
             name: "connections_max",
@@ -85,6 +89,12 @@ impl Limits {
             allowed: "0 to 3600",
             help: "how many seconds requests and calls in flight have to finish when the server stops",
         },
+        Setting {
+            name: "drain_ms",
+            default: "0",
+            allowed: "0 to 60000",
+            help: "how many milliseconds idle connections are kept for a last request when the server stops",
+        },
     ];
 
     /// The limits that these settings say; all others as they are by default.
@@ -97,6 +107,7 @@ impl Limits {
             held_bytes_max: settings.value::<usize>("held_mib_max", 1..=1 << 20)? << 20,
             head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
             stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
+            drain: Duration::from_millis(settings.value("drain_ms", 0..=60_000)?),
             ..Limits::default()
         })
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -376,6 +376,7 @@ async fn accept_until(
         Ok(local) => local,
         Err(error) => return (Err(ServiceError::Accept(error)), at_stop),
     };
+    let at_last = listener.try_clone();
     let accepting = async {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(ServiceError::Accept)?;
         loop {
@@ -404,6 +405,13 @@ async fn accept_until(
                     _ = tokio::time::timeout(BEFORE_STOP_MAX, before) => Ok(()),
                     result = &mut accepting => result,
                 };
+                // whoever has connected by now is answered, too
+                while let Ok((stream, _)) = at_last.as_ref().map_or_else(|_| Err(ErrorKind::NotFound.into()), TcpListener::accept) {
+                    if stream.set_nonblocking(true).is_err() || !workers.have_room(shared) {
+                        break;
+                    }
+                    workers.hand_over(shared, stream).await;
+                }
                 return (result, at_stop);
             }
             system = &mut started, if starting => {

@@ -27,6 +27,8 @@ impl<S: Read + Write> Stream for S {}
 pub struct Target {
     /// The resolved address: the proxy's where there is one.
     pub address: Address,
+    /// Further addresses of the same server, which connections go to in turn with the first.
+    pub others: Vec<Address>,
     /// The `Host` header.
     pub authority: String,
     /// Put in front of every path; empty, or begins with `/` and does not end with it.

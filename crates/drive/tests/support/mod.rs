@@ -246,6 +246,7 @@ pub fn options(address: impl Into<Address>, threads: usize) -> DriveOptions {
         timestamps: Timestamps::Read,
         targets: vec![Target {
             address: address.into(),
+            others: Vec::new(),
             authority: "test.local".into(),
             base_path: String::new(),
             tls: None,

@@ -112,11 +112,14 @@ pub(super) const REFUSED: &[(&[&str], &str)] = &[
         "a request that fails is a result here and is not sent again; leave it out",
     ),
     (&["-:", "--next"], "several requests stand in a list, one a line: --urls FILE"),
-    (&["-Z", "--parallel", "--parallel-max"], "how many are under way is hit's -c, before the word curl"),
+    (
+        &["-Z", "--parallel", "--parallel-max"],
+        "how many are under way is hit's -c, before the word curl: hit -c 100 curl …",
+    ),
     (&["-K", "--config"], "write the flags of that file here"),
     (
         &["-n", "--netrc", "--netrc-file", "--netrc-optional"],
-        "write -u NAME:PASSWORD; hit's own -n stands before the word curl",
+        "write -u NAME:PASSWORD; hit's own -n stands before the word curl: hit -n 1000 curl …",
     ),
     (&["-U", "--proxy-user"], "write it into the proxy's URL: -x http://NAME:PASSWORD@HOST:PORT"),
     (&["--noproxy"], "leave it out, and -x for hosts without a proxy"),
@@ -125,7 +128,10 @@ pub(super) const REFUSED: &[(&[&str], &str)] = &[
         "a proxy is one of HTTP: -x http://HOST:PORT",
     ),
     (&["-0", "--http1.0", "--http0.9", "--http3", "--http3-only"], "HTTP/1.1 and HTTP/2 are spoken here"),
-    (&["-z", "--time-cond"], "write -H 'If-Modified-Since: DATE'"),
+    (
+        &["-z", "--time-cond"],
+        "write -H 'If-Modified-Since: DATE'; hit's own -z stands before the word curl: hit -z 10s curl …",
+    ),
     (&["--etag-compare", "--etag-save"], "write -H 'If-None-Match: TAG'"),
     (
         &["--limit-rate", "-y", "--speed-time", "-Y", "--speed-limit"],
@@ -156,6 +162,14 @@ fn not_done(flag: &str) -> String {
 pub(super) fn not_understood(flag: &str) -> String {
     format!(
         "curl's flag {flag} is not understood here; leave it out if it says nothing about the request. Flags of hit stand before \
-         the word curl"
+         the word curl: hit {flag} … curl …"
+    )
+}
+
+/// What a flag of curl is whose value looks as if it were meant for hit's flag of the same letter.
+pub(super) fn meant_for_hit(flag: &str, value: &str, is: &str) -> String {
+    format!(
+        "{flag} {value} behind the word curl is one of curl's flags: {is}. Flags of hit stand before the word curl: \
+         hit {flag} {value} curl …"
     )
 }

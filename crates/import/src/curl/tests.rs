@@ -200,14 +200,33 @@ fn every_known_flag_says_something_and_what_is_passed_over_nothing() {
     assert_eq!(target("curl --basic --tlsv1.2 -s -u a:b h").login, Some(("a".into(), "b".into())));
 }
 
+/// What masks secrets in messages finds none in what this program says itself.
+#[test]
+fn nothing_of_a_refusal_is_masked() {
+    let secrets = tidemark_scenario::Secrets::of_command(&[]);
+    for (flags, _) in REFUSED {
+        for flag in *flags {
+            let refusal = find(flag, |_| false).unwrap_err();
+            assert_eq!(secrets.masked(&refusal), refusal);
+        }
+    }
+    let from_outside = "not sent: Bearer abcdefgh12345678";
+    assert_eq!(secrets.masked(from_outside), "not sent: Bearer ***");
+}
+
 #[test]
 fn what_is_not_understood_is_named() {
     for (line, says) in [
         ("curl --sslv2 h", "curl's flag --sslv2 is not understood here"),
         ("curl '- ' h", "curl's flag -  is not understood here"),
         ("curl -K config h", "curl's -K is not supported"),
-        ("curl h -c 100", "Flags of hit stand before the word curl"),
-        ("curl h -r 100", "Flags of hit stand before the word curl"),
+        ("curl h -c 100", "Flags of hit stand before the word curl: hit -c 100 curl …"),
+        ("curl h -c100", "Flags of hit stand before the word curl: hit -c 100 curl …"),
+        ("curl h -r 5k", "Flags of hit stand before the word curl: hit -r 5k curl …"),
+        ("curl h -d 10s", "the body, which is written --data-raw where it looks like a time"),
+        ("curl h -d 10s", "hit -d 10s curl …"),
+        ("curl h --latency", "Flags of hit stand before the word curl: hit --latency … curl …"),
+        ("curl h -z 10s", "hit -z 10s curl …"),
         ("curl h -n 100", "hit's own -n stands before the word curl"),
         ("curl -X", "-X has no value"),
         ("curl", "no URL"),

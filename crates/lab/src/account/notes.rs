@@ -28,12 +28,13 @@ pub(super) fn raised((connections, why): (usize, Raised)) -> String {
     format!("up to {connections} connections were made, more than `limits: connections` says: {why}")
 }
 
-/// What a reader must know where the driver was held up: the verdict stands, but figures are bounds.
+/// What a reader must know where the driver was at its limit: the verdict stands, but figures are bounds. The limit says what
+/// to change.
 pub(super) fn bounds_only(summary: &Summary) -> Option<String> {
     let limit = summary.driver.limits.first()?;
     if summary.achieved_per_s == 0.0 {
         return Some(format!(
-            "the load generator was held up, and nothing was answered well: what the system can do is not known; {limit}"
+            "the load generator was at its limit, and nothing was answered well: what the system can do is not known; {limit}"
         ));
     }
     let without = &summary.response_time_less_lag_us;
@@ -50,7 +51,7 @@ pub(super) fn bounds_only(summary: &Summary) -> Option<String> {
         range += ", without and with the load generator's own share";
     }
     Some(format!(
-        "the load generator was held up: the system can do at least what was achieved{range}; {limit}"
+        "the load generator was at its limit: the system can do at least what was achieved{range}; {limit}"
     ))
 }
 

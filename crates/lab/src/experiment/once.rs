@@ -126,7 +126,7 @@ impl Experiment {
         let trace = trace.map(|trace| trace.end(&Counters::default())).transpose();
         once.trace_unwritten = trace.as_ref().err().cloned();
         once.notes.extend(trace.unwrap_or_else(Some));
-        if let Some(ending) = environment.system.ended() {
+        if let Some(ending) = environment.system.ended(&|_| false) {
             once.is_good = false;
             once.notes
                 .push(format!("the system ended by itself ({ending}); {}", environment.system.log_tail()));

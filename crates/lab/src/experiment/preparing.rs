@@ -21,10 +21,11 @@ use crate::link::{self, Link};
 use crate::monitor::{Monitor, SYSTEM};
 use crate::operations::Operations;
 use crate::progress::{Progress, Watcher};
-use crate::started::Handle;
+use crate::started::{Handle, held};
 use crate::stores::{self, Stores};
 use crate::sync::SyncProbe;
 use crate::system::{Running, Setup, greet_calls_of};
+use crate::tier::{self, Services};
 use crate::verify::{Known, Recipe};
 use crate::watch::Watches;
 
@@ -47,6 +48,8 @@ pub struct Environment {
     pub others: Vec<Running>,
     /// Where it tells of its operations.
     pub operations: Operations,
+    /// Parts of the system that are started before it.
+    pub services: Services,
     pub stores: Stores,
     /// What was there before, and is looked at.
     pub watches: Watches,
@@ -90,20 +93,27 @@ impl Experiment {
         progress.tell(Progress::Starting { system: name });
         let mut told = plan.system.clone();
         stores.resolve(&mut told);
+        let services = self.start_services(&stores, &mut ready)?;
+        services.resolve(&mut told);
         let operations = Operations::of(&told, self.options.shipped);
         let begin = Instant::now();
-        let mut system = self.start_system(&stores, &disks)?;
+        let mut system = self.start_system(&stores, &services, &disks)?;
+        record.account.services(services.tiers().iter().chain(system.tier()));
         ready.push((Instant::now(), format!("{} after {:.2?}", system.url, begin.elapsed())));
         let others = self.find_targets(&stores)?;
         let mut monitor = Monitor::new();
         record.account.notes.extend(monitor.note());
-        monitor.follow(SYSTEM, system.process_id());
+        for handle in services.tiers().iter().flat_map(|tier| tier.started()).chain(system.started()) {
+            let handle = held(&handle);
+            monitor.follow(handle.name(), handle.process_id());
+        }
         for (name, id) in stores.processes() {
             monitor.follow(&name, Some(id));
         }
         let watches = Watches::find(plan, &self.run_dir, &|| self.stop_request())?;
         record.account.watched(&watches);
-        let ours = system.started().into_iter().chain(stores.started());
+        let of_services = services.tiers().iter().flat_map(|tier| tier.started());
+        let ours = system.started().into_iter().chain(of_services).chain(stores.started());
         let targets: Vec<Handle> = ours.chain(watches.handles()).collect();
 
         let known = Known {
@@ -129,7 +139,8 @@ impl Experiment {
             _ => {}
         }
         let links = of_system.into_iter().chain(stores.links()).collect();
-        let injectors = Injectors { links, disks: disks.clone(), endpoints };
+        let tiers = services.tiers().iter().chain(system.tier()).cloned().collect();
+        let injectors = Injectors { links, disks: disks.clone(), endpoints, tiers };
         Faults::check(&plan.faults, &targets, &injectors)?;
 
         let synced_before = self.probe(&system, &stores, progress)?;
@@ -144,6 +155,7 @@ impl Experiment {
             system,
             others,
             operations,
+            services,
             stores,
             watches,
             _disks: disks,
@@ -188,7 +200,33 @@ impl Experiment {
         Disks::mount(&self.run_dir, faults, &names)
     }
 
-    fn start_system(&self, stores: &Stores, disks: &Disks) -> Result<Running, LabError> {
+    fn start_services(
+        &self,
+        stores: &Stores,
+        ready: &mut Vec<(Instant, String)>,
+    ) -> Result<Services, LabError> {
+        let begin = Instant::now();
+        let resolve = |service: &mut System| stores.resolve(service);
+        let services =
+            Services::start(&self.plan.services, &self.tier_setup(), &resolve, &|| self.stop_request())?;
+        for tier in services.tiers() {
+            let text = format!("{} at {} after {:.2?}", tier.name(), tier.url(), begin.elapsed());
+            ready.push((Instant::now(), text));
+        }
+        Ok(services)
+    }
+
+    fn tier_setup(&self) -> tier::Setup {
+        tier::Setup {
+            executable: self.options.executable.clone(),
+            run_dir: self.run_dir.clone(),
+            cores: self.options.pins.system.clone(),
+            keep_data: self.options.keep_data,
+            listen: None,
+        }
+    }
+
+    fn start_system(&self, stores: &Stores, services: &Services, disks: &Disks) -> Result<Running, LabError> {
         let setup = Setup {
             executable: self.options.executable.clone(),
             run_dir: self.run_dir.clone(),
@@ -200,7 +238,11 @@ impl Experiment {
         let mut system = self.plan.system.clone();
         self.settle_http(&mut system, 0);
         stores.resolve(&mut system);
-        let mut running = Running::start(&system, &setup, &|| self.stop_request())?;
+        services.resolve(&mut system);
+        let mut running = match system.tier.is_single() {
+            true => Running::start(&system, &setup, &|| self.stop_request())?,
+            false => tier::running(&system, &self.tier_setup(), &|| self.stop_request())?,
+        };
         greet_calls_of(&mut running, &self.plan, 0, &system)?;
         if let Some((durability, _)) = stores.driven(&self.plan.system) {
             running.durability = Some(durability.to_owned());
@@ -332,7 +374,7 @@ impl Experiment {
         match once.join() {
             Ok(Ok(entered)) => self.go_on().map(|()| Some(entered)),
             Ok(Err(error)) => {
-                let log = match system.ended() {
+                let log = match system.ended(&|_| false) {
                     Some(ending) => format!("; the system ended ({ending}); {}", system.log_tail()),
                     None => String::new(),
                 };

@@ -39,8 +39,9 @@ impl Experiment {
     ) -> Result<Verified, LabError> {
         // dropped from the last to the first
         let Driven { mut environment, epoch, mut faults, figures, load } = driven;
-        let Environment { recipe, system, others, operations, stores, watches, synced_before, .. } =
-            &mut environment;
+        let Environment {
+            recipe, system, others, operations, services, stores, watches, synced_before, ..
+        } = &mut environment;
         let now_us = || microseconds(epoch.elapsed()) as i64;
         record.account.notes.extend(faults.still_down());
         record.account.notes.extend(figures.notes());
@@ -76,6 +77,7 @@ impl Experiment {
         let at_us = now_us();
         stop(system, record)?;
         record.account.notes.extend(system.run_after());
+        record.account.notes.extend(services.stop(&|| self.stop_request() != StopRequest::Abort));
         if let Some(zero) = record.writer.zero() {
             // the stores may have what it told
             let prepares = self.plan.prepare.is_some();

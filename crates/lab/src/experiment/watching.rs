@@ -288,6 +288,13 @@ impl Watching<'_, '_> {
 
     fn look(&mut self, now_us: u64) -> Result<(), LabError> {
         let mut samples = self.environment.monitor.look(now_us);
+        let environment = &self.environment;
+        let driven = environment.system.tier().map(|tier| (SYSTEM, tier));
+        let others = environment.services.tiers().iter().map(|tier| (tier.name(), tier));
+        let sums = others.chain(driven).filter_map(|(name, tier)| tier.sum(name, &samples));
+        // a whole stands in front of its parts
+        let sums: Vec<Sample> = sums.collect();
+        samples.splice(0..0, sums);
         samples.append(&mut self.samples);
         self.record.writer.add_samples(&samples).map_err(written)
     }
@@ -361,7 +368,15 @@ impl Watching<'_, '_> {
             let reason = format!("the store {name} ended by itself: {ending} after {at_s:.1}s; {tail}");
             return Some((text, reason));
         }
-        let ending = self.environment.system.ended().filter(|_| !self.faults.expect_the_end_of(SYSTEM))?;
+        for tier in self.environment.services.tiers() {
+            let Some((name, ending)) = tier.ended(&|name| self.faults.expect_the_end_of(name)) else {
+                continue;
+            };
+            let tail = self.plan.secrets.masked_traffic(&tier.log_tail(&name));
+            let reason = format!("the service {name} ended by itself: {ending} after {at_s:.1}s; {tail}");
+            return Some((format!("{name}: {ending}"), reason));
+        }
+        let ending = self.environment.system.ended(&|name| self.faults.expect_the_end_of(name))?;
         let tail = self.plan.secrets.masked_traffic(&self.environment.system.log_tail());
         let reason = format!("the system ended by itself: {ending} after {at_s:.1}s; {tail}");
         Some((ending, reason))

@@ -90,12 +90,12 @@ fn covers(claims: &Claims) -> String {
 /// What became of each rule.
 fn judged(claims: &Claims) -> Vec<Block> {
     let rules = claims.fail_if.iter().map(|of| {
-        let level = match of.failed {
-            Some(true) => Level::Bad,
-            Some(false) => Level::Good,
-            None => Level::Unsure,
+        let (level, came_of_it) = match of.failed {
+            Some(true) => (Level::Bad, "fails"),
+            Some(false) => (Level::Good, "does not fail"),
+            None => (Level::Unsure, "undecided"),
         };
-        Block::point(level, format!("fails if {}: {}", of.rule, of.says))
+        Block::point(level, format!("{}: {came_of_it}: {}", of.rule, of.says))
     });
     rules.chain(claims.fails_anyway().into_iter().map(|says| Block::point(Level::Bad, says))).collect()
 }
@@ -191,12 +191,12 @@ mod tests {
         for width in [45, 80, 120] {
             let text = fitted(&claims(&of, None, &[]), width);
             assert!(text.starts_with(&of.says[0]), "{text}");
-            assert!(text.contains("? fails if p50>+5%: B: ") && text.contains("B against A"), "{text}");
+            assert!(text.contains("? p50>+5%: undecided: B: ") && text.contains("B against A"), "{text}");
             assert!(text.contains(" By label "), "{text}");
         }
         let text = markdown::render(&claims(&of, None, &[]));
         assert!(text.starts_with("### ➖ &lt;b&gt; against a\\|b\n\n**nothing can be said of B"), "{text}");
-        assert!(text.contains("- ⚠️ fails if p50&gt;+5%: B: "), "{text}");
+        assert!(text.contains("- ⚠️ p50&gt;+5%: undecided: B: "), "{text}");
         assert!(text.contains("- **A** a\\|b · 1 run\n- **B** &lt;b&gt; · 1 run\n"), "{text}");
         assert!(text.contains("<summary>By label</summary>\n\n| | A | B | change | |"), "{text}");
         let page = still::claims(&of, &["x/report.html".into()]);
@@ -206,6 +206,15 @@ mod tests {
             "<th>A</th><th>B</th><th>change</th>",
         ];
         wanted.iter().for_each(|wanted| assert!(page.contains(wanted), "{wanted}: {page}"));
+        // a tick never stands beside a word of failing that is not denied
+        for (failed, told) in [(false, "✓ p50>+5%: does not fail: B: "), (true, "✗ p50>+5%: fails: B: ")]
+        {
+            of.fail_if[0].failed = Some(failed);
+            let text = shown(&claims(&of, None, &[]), 80);
+            assert!(text.contains(told), "{text}");
+            let page = still::claims(&of, &[]);
+            assert!(page.contains(&told.replace('>', "&gt;")), "{page}");
+        }
         of.run_dir = Some("runs/x".into());
         assert!(shown(&claims(&of, None, &[]), 80).ends_with("\nRuns             runs/x\n"));
     }

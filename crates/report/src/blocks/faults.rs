@@ -17,7 +17,18 @@ pub(super) fn faults(summary: &Summary) -> Vec<Block> {
         Some(Block::point(Level::Bad, format!("{}: {}", fault.fault, fault.error.as_ref()?)))
     };
     let mistakes = summary.faults.iter().filter_map(mistake);
-    under("Faults", summary.faults.iter().map(point).chain(mistakes))
+    let has_dip = summary.faults.iter().any(|fault| fault.dip.is_some());
+    let legend = has_dip.then(|| Block::Paragraph(Level::Quiet, legend()));
+    under("Faults", summary.faults.iter().map(point).chain(mistakes).chain(legend))
+}
+
+/// What the words of a dip mean.
+fn legend() -> String {
+    format!(
+        "fewest: good answers in a second, instead of their mean before the fault; back: at {} of that mean for {RECOVERED_S} \
+         seconds",
+        percent(RECOVERED_SHARE)
+    )
 }
 
 /// When it was, and what dip it made.
@@ -99,6 +110,15 @@ mod tests {
             dip: Some(dip),
             ..FaultEvent::default()
         };
+        let summary = |faults: Vec<FaultEvent>| {
+            let totals = tidemark_record::Totals::new(&[]);
+            Summary { faults, ..tidemark_record::summarize(&totals, std::path::Path::new("x")) }
+        };
+        let text = crate::markdown::render(&faults(&summary(vec![fault.clone()])));
+        let legend = "fewest: good answers in a second, instead of their mean before the fault; back: at 90.0% of that mean";
+        assert!(text.contains(legend), "{text}");
+        let without_dip = FaultEvent { dip: None, ..fault.clone() };
+        assert!(!crate::markdown::render(&faults(&summary(vec![without_dip]))).contains("fewest:"));
         let words = [
             "at 12s",
             "fewest 0/s instead of 1,000/s (-100%)",

@@ -24,16 +24,27 @@ pub(super) fn ledger(manifest: &Manifest) -> Vec<Block> {
             blocks.push(Block::line("acknowledged", &[&acknowledged, &format!("{sent} sent")]));
         }
     }
-    if ledger.torn > 0 {
-        let torn = "the load generator died while it wrote the ledger: its last second is missing";
-        blocks.push(Block::Paragraph(Level::Plain, torn.into()));
-    }
+    let cut_off = match (ledger.torn, ledger.broke_off) {
+        (0, false) => return blocks,
+        (0, true) => {
+            "the run broke off: what was sent in its last second is not in the ledger, nor whether it was acknowledged"
+        }
+        _ => "the load generator died while it wrote the ledger: its last second is missing",
+    };
+    blocks.push(Block::Paragraph(Level::Plain, cut_off.into()));
     blocks
 }
 
 fn found(manifest: &Manifest, ledger: &Ledger, verified: &Verified) -> Vec<Block> {
-    let level = if verified.lost > 0 { Level::Bad } else { Level::Good };
+    let level = match (verified.lost, ledger.is_cut_off()) {
+        (0, true) => Level::Unsure,
+        (0, false) => Level::Good,
+        _ => Level::Bad,
+    };
     let mut lost = format!("{} lost of {} acknowledged", count(verified.lost), count(ledger.acknowledged));
+    if level == Level::Unsure {
+        lost = format!("undecided: {lost} that the ledger knows of");
+    }
     if let Some(durability) = manifest.system.durability.as_ref().filter(|of| !of.is_empty()) {
         lost += &format!(" · {durability}");
     }
@@ -41,7 +52,10 @@ fn found(manifest: &Manifest, ledger: &Ledger, verified: &Verified) -> Vec<Block
         count(verified.found),
         format!("{} duplicated", count(verified.duplicated)),
         format!("{} different", count(verified.different)),
-        format!("{} more that were never acknowledged", count(verified.unacknowledged_found)),
+        match ledger.is_cut_off() {
+            true => format!("{} more that may have been acknowledged", count(verified.unacknowledged_found)),
+            false => format!("{} more that were never acknowledged", count(verified.unacknowledged_found)),
+        },
     ];
     let mut blocks =
         vec![Block::point(level, lost), Block::line("found", &found.each_ref().map(String::as_str))];

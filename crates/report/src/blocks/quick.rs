@@ -77,16 +77,15 @@ pub fn quick(run: &Run, quick: Quick) -> Result<Vec<Block>, RecordError> {
 
 /// Which loop it was and what that means for the figures.
 fn which_loop(manifest: &Manifest) -> [Block; 2] {
-    let (name, meaning) = if manifest.load.starts_with("closed") {
-        let meaning = "each user sends when the last answer has come, in lock-step with the server; times leave \
-            out the wait of users who would have come meanwhile (-r RATE counts it)";
-        ("closed loop", meaning)
-    } else {
-        let meaning = "requests are due at the rate whatever the server does; response times count from then, \
-            so that every wait is in them";
-        ("open loop", meaning)
+    let (name, meaning) = match run::closed_loop(manifest) {
+        Some(meaning) => ("closed loop", format!("{meaning} (-r RATE counts it)")),
+        None => {
+            let meaning = "requests are due at the rate whatever the server does; response times count from then, \
+                so that every wait is in them";
+            ("open loop", meaning.to_owned())
+        }
     };
-    [Block::Gap, Block::line(name, &[meaning])]
+    [Block::Gap, Block::line(name, &[&meaning])]
 }
 
 fn what_ran(manifest: &Manifest) -> [Block; 3] {
@@ -141,7 +140,7 @@ fn throughput(run: &Run) -> Vec<Block> {
         s if s > 0.0 => format!("{}/s received", bytes((received as f64 / s) as u64)),
         _ => String::new(),
     };
-    let offered = match manifest.load.starts_with("closed") {
+    let offered = match run::is_closed(manifest) {
         true => String::new(),
         false => {
             let share = achieved_of_offered(summary).map(|share| format!(" ({share} achieved)"));
@@ -162,10 +161,7 @@ fn throughput(run: &Run) -> Vec<Block> {
         let dropped = format!("{} found no room to wait", count(summary.dropped));
         blocks.push(Block::line("dropped", &[&dropped]));
     }
-    let statuses: Vec<String> =
-        summary.statuses.iter().map(|(status, n)| format!("{status}: {}", count(*n))).collect();
-    let statuses: Vec<&str> = statuses.iter().map(String::as_str).collect();
-    blocks.push(Block::line("status codes", if statuses.is_empty() { &["none"] } else { &statuses }));
+    blocks.push(run::statuses(summary).unwrap_or_else(|| Block::line("status codes", &["none"])));
     blocks
 }
 

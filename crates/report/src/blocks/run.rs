@@ -107,6 +107,19 @@ pub(crate) fn drift(summary: &Summary) -> Option<String> {
     Some(format!("not steady: {}", state.reason))
 }
 
+/// Whether users wait for answers; the load is told in words that begin so.
+pub(super) fn is_closed(manifest: &Manifest) -> bool {
+    manifest.load.starts_with("closed")
+}
+
+/// What the times of such a load leave out.
+pub(crate) fn closed_loop(manifest: &Manifest) -> Option<&'static str> {
+    is_closed(manifest).then_some(
+        "each user sends when the last answer has come, in lock-step with the server; times leave out the wait of users \
+         who would have come meanwhile",
+    )
+}
+
 fn what_ran(manifest: &Manifest) -> Vec<Block> {
     let Manifest { system, machine, summary, .. } = manifest;
     let measured = format!("measured for {}", seconds(summary.measured_s));
@@ -117,11 +130,11 @@ fn what_ran(manifest: &Manifest) -> Vec<Block> {
     };
     let pins = pinned(&system.pinned_to);
     let spoken = system.spoken.iter().map(String::as_str);
-    let mut blocks = vec![
-        Block::Gap,
-        Block::line("scenario", &[&manifest.scenario, &manifest.load, &measured]),
-        Block::line("system", &[name.as_str(), &pins].into_iter().chain(spoken).collect::<Vec<_>>()),
-    ];
+    let mut blocks =
+        vec![Block::Gap, Block::line("scenario", &[&manifest.scenario, &manifest.load, &measured])];
+    let closed = closed_loop(manifest).map(|meaning| format!("{meaning} (a `rate` counts it)"));
+    blocks.extend(closed.map(|meaning| Block::line("closed loop", &[&meaning])));
+    blocks.push(Block::line("system", &[name.as_str(), &pins].into_iter().chain(spoken).collect::<Vec<_>>()));
     for target in &manifest.targets {
         let at = if target.name == target.url { "" } else { &target.url };
         blocks.push(Block::line("beside it", &[&target.name, at, &target.protocol]));
@@ -163,7 +176,7 @@ pub(super) fn pinned(cores: &[usize]) -> String {
 /// was answered as was offered: users who wait for answers would have made more, arrivals are what they are.
 pub(super) fn at_least(manifest: &Manifest) -> &'static str {
     let summary = &manifest.summary;
-    let is_all = !manifest.load.starts_with("closed") && summary.achieved_per_s >= summary.offered_per_s;
+    let is_all = !is_closed(manifest) && summary.achieved_per_s >= summary.offered_per_s;
     let is_bound = !summary.driver.limits.is_empty() && summary.achieved_per_s > 0.0 && !is_all;
     if is_bound { "at least " } else { "" }
 }
@@ -194,6 +207,7 @@ fn throughput(run: &Run) -> Vec<Block> {
     let offered = vec![(Level::Plain, offered), (Level::Plain, due), dropped];
     blocks.push(Block::Line("offered".into(), offered));
     blocks.push(failures(summary));
+    blocks.extend(statuses(summary));
     blocks.extend(decoded(run));
     blocks
 }
@@ -225,6 +239,12 @@ pub(super) fn failures(summary: &Summary) -> Block {
     Block::Line("failed".into(), vec![failed])
 }
 
+/// Answers by status code, right and wrong ones; nothing where no answer had one.
+pub(super) fn statuses(summary: &Summary) -> Option<Block> {
+    let parts = summary.statuses.iter().map(|(status, n)| (Level::Plain, format!("{status}: {}", count(*n))));
+    (!summary.statuses.is_empty()).then(|| Block::Line("status codes".into(), parts.collect()))
+}
+
 /// Bodies that were decoded because a step looks at them: how many bytes they had, and how many came for them. Nothing
 /// where none was decoded in the measured window.
 pub(super) fn decoded(run: &Run) -> Option<Block> {
@@ -250,20 +270,21 @@ pub(super) fn latency(summary: &Summary) -> Vec<Block> {
         row("good: service", &summary.good.service_time_us);
     }
     let level = if summary.failed > 0 { Level::Bad } else { Level::Quiet };
+    let mark = if table.has_dash() { "- " } else { "" };
     let mut blocks = vec![Block::heading("Latency"), Block::Table(table)];
-    blocks.extend(dashes(summary).map(|why| Block::Paragraph(level, why)));
+    blocks.extend(without(summary).map(|why| Block::Paragraph(level, format!("{mark}{why}"))));
     blocks
 }
 
-/// What a dash in the tables of latencies means.
-fn dashes(summary: &Summary) -> Option<String> {
+/// Why the tables of latencies lack a figure: it is a dash, or its column is left out.
+fn without(summary: &Summary) -> Option<String> {
     let share = percent(summary.failed_share());
     let missing = (summary.failed > 0)
         .then(|| format!("not reached: {share} had no good answer, which is slower than every bound"));
     let few = too_few_for(summary.due())
         .map(|percentile| format!("too few: {} have no {percentile}", plural(summary.due(), "request")));
     let why = [missing, few].into_iter().flatten().collect::<Vec<_>>().join("; or ");
-    (!why.is_empty()).then(|| format!("- {why}"))
+    (!why.is_empty()).then_some(why)
 }
 
 /// The first percentile of the tables that so many requests do not have.

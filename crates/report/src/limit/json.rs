@@ -206,7 +206,7 @@ mod tests {
             (&Value::Null, &json!({ "kind": "unknown" }))
         );
         let shown = crate::markdown::render(&crate::blocks::limit(&unseen, Path::new("x")));
-        assert!(shown.contains("| - | ✓ |") && !shown.contains("0.00"), "{shown}");
+        assert!(shown.contains("| failed | holds |") && !shown.contains("0.00"), "{shown}");
         let family: Value = serde_json::from_str(&json(&searches(Some("cores=2")), Path::new("x"))).unwrap();
         assert_eq!(family["limits"][0]["setting"], "cores=2");
     }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::load::window;
+use super::services::INSTANCES_MAX;
 use crate::diagnostic::did_you_mean;
 use crate::grammar::kinds;
 use crate::grammar::record::{At, Kind};
 use crate::language;
-use crate::plan::{Fault, FaultKind, Load, System, SystemOrigin};
+use crate::plan::{Balancer, Fault, FaultKind, Load, System, SystemOrigin, Tier};
 use crate::reader::{Moment, Reader};
 use crate::sink::Sink;
 use crate::store_facts::store_facts;
@@ -29,6 +30,8 @@ const FAULTS_MAX: usize = 100;
 /// What faults could be aimed at.
 pub(super) struct There<'a> {
     pub(super) system: &'a System,
+    /// What is started before it.
+    pub(super) services: &'a [System],
     /// Names of what the lab starts beside the system.
     pub(super) started: &'a [String],
     /// Names of what is watched, and whether faults may be aimed at it.
@@ -85,6 +88,8 @@ fn one<'n>(
         (fill(said, sink), &said.fill),
         (FaultKind::Rewrite, &said.rewrite),
         (FaultKind::Snapshot, &said.snapshot),
+        (FaultKind::Roll, &said.roll),
+        (scale(said, sink), &said.scale),
     ];
     let (kind, target) = kinds.into_iter().find(|(_, target)| target.is_there())?;
     let word = target.name;
@@ -93,6 +98,7 @@ fn one<'n>(
         (said.bandwidth.key(), "slow"),
         (said.share.key(), "cut"),
         (said.disk.key(), "fill"),
+        (said.instances.key(), "scale"),
     ];
     for (key, of) in parts.into_iter().filter(|(_, of)| word != *of).filter_map(|(key, of)| Some((key?, of)))
     {
@@ -108,7 +114,7 @@ fn one<'n>(
     };
     if kind.is_maintenance() {
         for at in [wanted, other] {
-            at.refuse(sink, format!("a \"{word}\" lasts as long as the store takes for it; leave this out"));
+            at.refuse(sink, format!("a \"{word}\" lasts as long as it takes; leave this out"));
         }
     } else {
         other.refuse(sink, format!("\"{word}\" has no \"{}\"; write \"{}\"", other.name, wanted.name));
@@ -140,12 +146,50 @@ fn at(
 /// The store that is meant where it is itself what is driven.
 fn meant(fault: &Fault, system: &System) -> String {
     let driven = match &system.origin {
-        SystemOrigin::Url(url) if fault.kind.is_maintenance() && fault.target == SYSTEM => {
+        SystemOrigin::Url(url) if fault.kind.asks_a_store() && fault.target == SYSTEM => {
             store_facts(url).next()
+        }
+        // the link is before all instances
+        _ if fault.target == SYSTEM && !fault.kind.is_of_link() && !system.tier.is_single() => {
+            return system.tier.name.clone();
+        }
+        _ if fault.target == system.tier.name && (fault.kind.is_of_link() || system.tier.is_single()) => {
+            return SYSTEM.to_owned();
         }
         _ => None,
     };
     driven.map_or_else(|| fault.target.clone(), |fact| fact.store.to_owned())
+}
+
+fn scale(said: &language::Fault<'_>, sink: &Sink<'_>) -> FaultKind {
+    let instances = said.instances.value.and_then(|count| usize::try_from(count).ok());
+    if said.scale.is_there() && !said.instances.is_there() {
+        sink.error(said.node, "\"scale\" needs the key \"instances\": how many there are afterwards");
+    }
+    let instances = instances.unwrap_or(1);
+    if instances > INSTANCES_MAX {
+        said.instances.error(sink, format!("{instances} instances are too many; at most {INSTANCES_MAX}"));
+    }
+    FaultKind::Scale { instances: instances.min(INSTANCES_MAX) }
+}
+
+/// Lets services have as many instances as faults give them.
+pub(super) fn make_room<'s>(
+    node: Option<&Node>,
+    services: impl Iterator<Item = &'s mut System>,
+    reader: &Reader<'_>,
+) {
+    let said = |node| language::Fault::read(node, reader).filter(|said| said.when.value != Some(false));
+    let faults: Vec<_> = node.map(Node::items).unwrap_or_default().iter().filter_map(said).collect();
+    for Tier { name, instances_max, .. } in services.map(|service| &mut service.tier) {
+        for said in faults
+            .iter()
+            .filter(|said| said.scale.value.as_ref().is_some_and(|of| of == name || of == SYSTEM))
+        {
+            let wanted = said.instances.value.and_then(|count| usize::try_from(count).ok()).unwrap_or(1);
+            *instances_max = wanted.clamp(*instances_max, INSTANCES_MAX.max(*instances_max));
+        }
+    }
 }
 
 fn fill(said: &language::Fault<'_>, sink: &Sink<'_>) -> FaultKind {
@@ -161,7 +205,22 @@ fn fill(said: &language::Fault<'_>, sink: &Sink<'_>) -> FaultKind {
 }
 
 fn check_target(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reader<'_>) {
-    let There { system, started, watched } = *there;
+    let There { system, services, started, watched } = *there;
+    if fault.kind.is_of_instances() {
+        return check_instances(node, fault, there, reader);
+    }
+    let of_services = || services.iter().chain([system]).flat_map(|service| service.tier.names());
+    let is_of_service = fault.target != SYSTEM && of_services().any(|name| name == fault.target);
+    if is_of_service && !fault.kind.asks_a_store() {
+        if fault.kind.is_of_link() || fault.kind.disk_bytes().is_some() {
+            let message = format!(
+                "of a service, processes can be killed, stopped and frozen; \"{}\" is for the system's own link, and for stores",
+                fault.kind.word()
+            );
+            reader.sink.error(node, message);
+        }
+        return;
+    }
     let (target, fills) = (fault.target.as_str(), fault.kind.disk_bytes().is_some());
     let watched = || watched.iter().filter(|(_, faults)| *faults).map(|(name, _)| *name);
     if watched().any(|name| name == target) && !fault.kind.is_maintenance() {
@@ -192,12 +251,54 @@ fn check_target(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reader<'
         let message = "a system that keeps everything in memory does not feel a full disk";
         reader.sink.warn(node.position, message.into());
     } else if target != SYSTEM && !started.iter().any(|name| name == target) {
-        let names = || std::iter::once(SYSTEM).chain(started.iter().map(String::as_str)).chain(watched());
+        let of_services: Vec<String> = of_services().filter(|name| name != SYSTEM).collect();
+        let names = || {
+            let ours = started.iter().chain(&of_services).map(String::as_str);
+            std::iter::once(SYSTEM).chain(ours).chain(watched())
+        };
         let mut hint = did_you_mean(target, names());
         if hint.is_empty() {
             hint = format!("; there is {}", names().collect::<Vec<_>>().join(", "));
         }
         reader.sink.error(node, format!("this run starts nothing named \"{target}\"{hint}"));
+    }
+}
+
+/// Only a service has instances, and one that has no other meanwhile cannot be replaced.
+fn check_instances(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reader<'_>) {
+    let all = || there.services.iter().chain([there.system]);
+    let word = fault.kind.word();
+    let Some(service) = all()
+        .find(|service| service.tier.name == fault.target && !matches!(service.origin, SystemOrigin::Url(_)))
+    else {
+        let names = || all().map(|service| service.tier.name.as_str()).filter(|name| *name != SYSTEM);
+        let mut hint = did_you_mean(&fault.target, names());
+        if hint.is_empty() {
+            hint = match names().next() {
+                Some(_) => format!("; there is {}", names().collect::<Vec<_>>().join(", ")),
+                None => "; there is none under `services`".to_owned(),
+            };
+        }
+        return reader.sink.error(
+            node,
+            format!("\"{word}\" is of a service, and none is called \"{}\"{hint}", fault.target),
+        );
+    };
+    let tier = &service.tier;
+    if fault.kind == FaultKind::Roll && tier.instances < 2 {
+        let message = format!(
+            "\"{}\" has one instance, and nobody answers while it is replaced; give it two `instances`",
+            tier.name
+        );
+        reader.sink.error(node, message);
+    }
+    if tier.balancer == Balancer::None && tier.name == there.system.tier.name && fault.kind != FaultKind::Roll
+    {
+        let message = format!(
+            "the load generator knows the addresses of \"{}\" from the beginning; put a `balancer` in front of it",
+            tier.name
+        );
+        reader.sink.error(node, message);
     }
 }
 

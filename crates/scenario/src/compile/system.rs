@@ -10,7 +10,7 @@ use crate::plan::{HttpVersion, READY_STATUS, Ready, System, SystemOrigin, TlsSet
 use crate::reader::{Reader, WrongSetting};
 use crate::secrets::without_password;
 use crate::sink::Sink;
-use crate::store_facts::{store_fact, store_facts};
+use crate::store_facts::{service_facts, store_fact, store_facts};
 use crate::system_url::SystemUrl;
 use crate::yaml::Node;
 
@@ -53,7 +53,8 @@ pub(super) fn read(said: &language::System<'_>, base: &Path, reader: &Reader<'_>
                 Ok(()) => {}
                 Err(WrongSetting::Name(message)) => sink.error(key, message),
                 // one that is known only once a store is started is judged by the system then
-                Err(WrongSetting::Value(_)) if store_facts(&value).next().is_some() => {}
+                Err(WrongSetting::Value(_))
+                    if store_facts(&value).chain(service_facts(&value)).next().is_some() => {}
                 Err(WrongSetting::Value(message)) => sink.error(node, message),
             }
         }

@@ -1,7 +1,7 @@
 //! Faults in the scenario language.
 
 use crate::grammar::Rule;
-use crate::grammar::kinds::{Bandwidth, Bool, Moment, Share, Size, Text, Time};
+use crate::grammar::kinds::{Bandwidth, Bool, Moment, Share, Size, Text, Time, Whole};
 use crate::grammar::record::record;
 
 record! {
@@ -10,7 +10,7 @@ record! {
     pub(crate) struct Fault(
         "fault",
         "a fault",
-        Rule::OneOf(&["kill", "stop", "freeze", "slow", "cut", "fill", "rewrite", "snapshot"])
+        Rule::OneOf(&["kill", "stop", "freeze", "slow", "cut", "fill", "rewrite", "snapshot", "roll", "scale"])
     ) {
         at (required): Moment =
             "When, from the beginning of what is measured: a time, or a share of it like 25%, which `--for` moves.",
@@ -26,6 +26,11 @@ record! {
             "Asks the named store to rewrite its append-only file (BGREWRITEAOF); nothing is broken, and no error \
              excused.",
         snapshot: Text = "Asks the named store for a snapshot (BGSAVE); nothing is broken, and no error excused.",
+        roll: Text =
+            "Replaces the instances of the named service, one after another, each after it has answered what it had; \
+             nothing is broken, and no error excused.",
+        scale: Text = "Adds instances of the named service or takes some away; nothing is broken, and no error excused.",
+        instances: Whole<1> = "Of `scale`: how many there are afterwards.",
         latency: Time = "Of `slow`: added to what goes either way.",
         bandwidth: Bandwidth = "Of `slow`: bytes each second that pass in each direction of a connection.",
         share: Share = "Of `cut`: only new connections are reset, and of them this share; those that there are stay.",

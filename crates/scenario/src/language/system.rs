@@ -3,7 +3,7 @@
 use crate::grammar::kinds::{Bool, Status, Template, Text, Time, Whole, nodes};
 use crate::grammar::record::{Kind, record};
 use crate::grammar::{Keys, Rule, Scalar, Shape};
-use crate::plan::{Durability, HttpVersion, Resolve};
+use crate::plan::{Balancer, Durability, HttpVersion, Resolve};
 
 // Of systems and of targets.
 const RESOLVE: &str =
@@ -38,7 +38,7 @@ nodes! {
 
 record! {
     /// What is driven: a shipped system by name, a command, or a URL.
-    pub(crate) struct System("system", "a system", Rule::OneOf(&["serve", "command", "url", "store"])) {
+    pub(crate) struct System("system", "a system", Rule::OneOf(&["serve", "command", "url", "store", "service"])) {
         serve: Text = "Name of a shipped system, started with `tidemark serve NAME`.",
         command: Command =
             "A command that starts the system, quoted as for a shell, or the list of its words; `{port}` in it \
@@ -58,6 +58,7 @@ record! {
         store: Template =
             "Name of a store under `stores`, which is then driven itself: one that speaks Redis' protocol, a \
              memcached, a PostgreSQL, or a Cassandra.",
+        service: Template = "Name of a service under `services`, which requests go to.",
         settings: ItsSettings =
             "Of `serve`: handed to the system as `--set NAME=VALUE`; `{stores.NAME.url}` stands for a store's.",
         durability: Durability =
@@ -118,5 +119,36 @@ record! {
              asks.",
         key: Text = "A PEM file with the certificate's key; else it is in the same file.",
         resumption: Bool = "Whether a new connection resumes an earlier session; true by default.",
+    }
+}
+
+// Of a system, too.
+const SERVE: &str = "Name of a shipped system, each instance of which is started with `tidemark serve NAME`.";
+
+record! {
+    /// A part of the system, in one or several instances: started after the stores, in the order in which services are
+    /// written, and stopped before them.
+    pub(crate) static SERVICE("service", "a service", Rule::OneOf(&["serve", "command"])) {
+        "serve": Text::SHAPE => SERVE,
+        "command": Command::SHAPE =>
+            "A command that starts an instance, quoted as for a shell, or the list of its words; `{port}` in it stands \
+             for the port, `{instance}` for the number of the instance.",
+        "instances": Whole::<1>::SHAPE => "How many instances there are at the beginning; 1 by default.",
+        "balancer": Balancer::SHAPE =>
+            "What stands in front of the instances and is started with them: `nginx` or `haproxy`; `none` by default: \
+             whoever calls them is told the addresses of all.",
+        "when": Bool::SHAPE => "Whether the service is a part of this run; an expression over settings.",
+        "settings": ItsSettings::SHAPE =>
+            "Of `serve`: handed to each instance as `--set NAME=VALUE`; `{services.NAME.urls}` stands for those of a \
+             service above, `{stores.NAME.url}` for a store's.",
+        "durability": Durability::SHAPE =>
+            "Of `serve`: when an instance answers a write: on disk, with the operating system, or in memory.",
+        "env": Environment::SHAPE => "Of `command`: variables of its environment, beside those that are there.",
+        "cwd": Text::SHAPE => "Of `command`: the folder that it is started in, relative to the scenario.",
+        "before": Hooks::SHAPE => "Of `command`: commands that are run to their end before each instance is started.",
+        "after": Hooks::SHAPE => "Of `command`: commands that are run to their end once an instance was stopped.",
+        "health": Text::SHAPE => "Path that answers 200 when an instance is ready: short for `ready: {path: …}`.",
+        "ready": Ready::SHAPE => "Of `command`: what says that an instance is ready; by default that it accepts connections.",
+        "ready within": Time::SHAPE => "Longest time until an instance is; 60s by default.",
     }
 }

@@ -50,6 +50,13 @@ pub enum FaultKind {
     Rewrite,
     /// Nothing is broken: a store is asked for a snapshot.
     Snapshot,
+    /// Nothing is broken: the instances of a service are replaced, one after another.
+    Roll,
+    /// Nothing is broken: instances of a service are added or taken away.
+    Scale {
+        /// How many there are afterwards.
+        instances: usize,
+    },
 }
 
 impl FaultKind {
@@ -64,6 +71,8 @@ impl FaultKind {
             FaultKind::Fill { .. } => "fill",
             FaultKind::Rewrite => "rewrite",
             FaultKind::Snapshot => "snapshot",
+            FaultKind::Roll => "roll",
+            FaultKind::Scale { .. } => "scale",
         }
     }
 
@@ -81,9 +90,19 @@ impl FaultKind {
         }
     }
 
-    /// Whether it breaks nothing, but asks a store for what it does by itself at other times; then nothing is excused.
+    /// Whether it breaks nothing; then nothing is excused.
     pub fn is_maintenance(self) -> bool {
+        self.asks_a_store() || self.is_of_instances()
+    }
+
+    /// Whether it asks a store for what that does by itself at other times.
+    pub fn asks_a_store(self) -> bool {
         matches!(self, FaultKind::Rewrite | FaultKind::Snapshot)
+    }
+
+    /// Whether it replaces, adds or takes away instances of a service.
+    pub fn is_of_instances(self) -> bool {
+        matches!(self, FaultKind::Roll | FaultKind::Scale { .. })
     }
 
     /// Whether its target's processes end by it.
@@ -128,6 +147,7 @@ impl fmt::Display for Fault {
                     write!(f, " to {}/s", Size(bytes))?;
                 }
             }
+            FaultKind::Scale { instances } => write!(f, " to {instances}")?,
             FaultKind::Cut { share } if share < 1.0 => write!(f, ", {} of new connections,", Share(share))?,
             _ => {}
         }

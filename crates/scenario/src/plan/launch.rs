@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::{System, SystemOrigin};
 
+/// What stands for the number of an instance in whatever a command is told, from 1.
+pub const INSTANCE: &str = "{instance}";
 /// What stands for the port in whatever a command is told.
 pub const PORT: &str = "{port}";
 /// Status of an answer that says so, where a scenario does not name another.

@@ -26,6 +26,8 @@ pub const SYSTEM_TARGET: &str = "system";
 pub struct System {
     /// Where it comes from.
     pub origin: SystemOrigin,
+    /// Its instances.
+    pub tier: Tier,
     /// Settings handed to the system (`--set`), the scenario's own settings written out.
     pub settings: BTreeMap<String, String>,
     /// Whether it is known to keep no data.
@@ -52,6 +54,69 @@ pub struct System {
     pub http: HttpVersion,
     /// Where remote calls are taken; [`RPC_PATH`] where a scenario does not say.
     pub rpc: Option<String>,
+}
+
+/// The instances of a part of the system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tier {
+    /// What the part is called.
+    pub name: String,
+    /// How many instances there are at the beginning, at least one.
+    pub instances: usize,
+    /// How many there may be in the end.
+    pub instances_max: usize,
+    /// What stands in front of them.
+    pub balancer: Balancer,
+}
+
+impl Default for Tier {
+    fn default() -> Self {
+        let name = SYSTEM_TARGET.to_owned();
+        Tier { name, instances: 1, instances_max: 1, balancer: Balancer::None }
+    }
+}
+
+impl Tier {
+    /// Whether it is one process that is reached as it is, and stays one.
+    pub fn is_single(&self) -> bool {
+        self.instances == 1 && self.instances_max == 1 && self.balancer == Balancer::None
+    }
+
+    /// What an instance is called, of those that count from 1.
+    pub fn instance(&self, number: usize) -> String {
+        if self.is_single() { self.name.clone() } else { format!("{}.{number}", self.name) }
+    }
+
+    /// What its balancer is called.
+    pub fn balancer_name(&self) -> String {
+        format!("{}-balancer", self.name)
+    }
+
+    /// All names that faults may use.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = vec![self.name.clone()];
+        if !self.is_single() {
+            names.extend((1..=self.instances_max).map(|number| self.instance(number)));
+        }
+        if self.balancer != Balancer::None {
+            names.push(self.balancer_name());
+        }
+        names
+    }
+}
+
+words! {
+    /// What stands in front of several instances.
+    #[derive(Default)]
+    pub enum Balancer {
+        /// Nothing.
+        #[default]
+        None = "none",
+        /// nginx.
+        Nginx = "nginx",
+        /// HAProxy.
+        Haproxy = "haproxy",
+    }
 }
 
 words! {

@@ -131,9 +131,10 @@ fn words(name: &str) -> impl Iterator<Item = String> {
 
 /// Whether a value is a word of our own help, `KEY=VALUE` or `NAME:PASSWORD`.
 pub(super) fn is_placeholder(value: &str) -> bool {
-    const WORDS: [&str; 8] = ["COOKIE", "KEY", "NAME", "PASSWORD", "SECRET", "TOKEN", "USER", "VALUE"];
+    const WORDS: [&str; 9] =
+        ["COOKIE", "FILE", "KEY", "NAME", "PASSWORD", "SECRET", "TOKEN", "USER", "VALUE"];
     let value = value.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-    !value.is_empty() && value.split([':', '=']).all(|word| WORDS.contains(&word))
+    !value.is_empty() && value.split([':', '=', ',']).all(|word| WORDS.contains(&word))
 }
 
 /// `Bearer ` and what follows it.
@@ -173,6 +174,7 @@ mod tests {
     #[test]
     fn a_value_that_says_nothing_is_no_secret() {
         assert!(is_secret("password", "1234") && is_secret("token", "a1b2"));
+        assert!(is_placeholder("VALUE,VALUE") && is_placeholder("FILE") && !is_placeholder("VALUE,geheim"));
         assert!(!is_secret("password", "password") && !is_secret("token", "10s") && !is_secret("n", "x"));
         assert!(is_secret("pin", "1234") && !is_secret("--pin", "system=0-1"));
         assert!(!is_secret("--pin", "0,2-3") && is_secret("--pin", "12-3456"));

@@ -42,7 +42,7 @@ regexes! {
     LOGIN r#"(?<before>(?:^|\s)(?:-[uU]|--user|--proxy-user)(?:\s*|=)["']?[^\s:"'/]*:)(?<secret>[^\s"']+)"#;
     CURL_VALUE r#"(?<before>(?:^|\s)(?:--cookie|--oauth2-bearer|--pass|--proxy-pass)(?:\s+|=)["']?)(?<secret>[^\s"']+)"#;
     ASSIGNED r#"(?m)(?<before>(?:^|[\s;,|({'"`#])(?<name>[A-Za-z0-9_.\-]{1,64})(?:[ \t]+(?::?=|=>)[ \t]*|(?::?=|=>)[ \t]+|:=)["']?)(?<secret>[^\s"'`=>~$?:@%<][^\s"'`]*)"#;
-    BEARER r#"(?i)(?<before>(?:^|[^\w/.\-])bearer\s+)(?<secret>[^\s"',]{8,})"#;
+    BEARER r#"(?i)(?<before>(?:^|[^\w/.\-])bearer\s+)(?<secret>[^\s"',(<\[{][^\s"',]{7,})"#;
 }
 
 /// Whose text is masked, and how.

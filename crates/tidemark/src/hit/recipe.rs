@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidemark_import::curl::{self, Curl};
 use tidemark_import::{
-    List, Target, Usual, add_header, header, list, method, origin, parse_url, read_small, shell,
+    Defaults, List, Target, add_header, header, list, method, origin, parse_url, read_small, shell,
 };
 use tidemark_lab::{IoChoice, Timestamps};
 use tidemark_scenario::plan::{HttpVersion, TlsSettings, Watched};
@@ -164,7 +164,7 @@ impl Asked {
             let method = method.map_err(|error| Failure::usage(format!("-m: {error}")))?;
             match (&arguments.urls, url) {
                 (Some(file), url) => {
-                    let List { targets, curls } = list(file, url.as_ref(), &Usual { method, body })?;
+                    let List { targets, curls } = list(file, url.as_ref(), &Defaults { method, body })?;
                     asked.targets = targets;
                     curls.into_iter().for_each(|curl| asked.take(curl));
                 }

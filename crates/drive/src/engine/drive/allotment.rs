@@ -126,10 +126,16 @@ pub(super) fn single<'a>(plans: &'a [Cow<'_, Plan>], targets: &'a [Target]) -> V
 /// Dials each target for its sockets.
 pub(super) fn dialer(places: &[Place<'_>], sources: usize) -> io::Result<Dialer> {
     let mut dialer = Dialer::new(&places[0].target.address, sources);
-    let mut first = places[0].sockets;
-    for place in &places[1..] {
-        dialer.point_all(first..first + place.sockets, &place.target.address)?;
-        first += place.sockets;
+    let mut first = 0;
+    for (index, Place { target, sockets, .. }) in places.iter().enumerate() {
+        if index > 0 {
+            dialer.point_all(first..first + sockets, &target.address)?;
+        }
+        for (turn, other) in target.others.iter().enumerate() {
+            let in_turn = (first..first + sockets).skip(turn + 1).step_by(target.others.len() + 1);
+            in_turn.into_iter().try_for_each(|socket| dialer.point_all(socket..socket + 1, other))?;
+        }
+        first += sockets;
     }
     Ok(dialer)
 }

@@ -33,6 +33,7 @@ impl Connection {
         let mut stream = dial(address)?;
         let mut target = Target {
             address: address.into(),
+            others: Vec::new(),
             authority: String::new(),
             base_path: String::new(),
             tls: None,

@@ -67,6 +67,7 @@ impl Endpoint {
         for address in addresses {
             let target = Target {
                 address: address.into(),
+                others: Vec::new(),
                 authority: self.authority.clone(),
                 base_path: String::new(),
                 tls: self.tls.clone(),

@@ -1,0 +1,503 @@
+//! A part of the system in one or several instances, and the balancer in front of them: started, watched, replaced one
+//! after another, and stopped.
+//!
+//! All addresses are known before anything is started: there is a port for each instance that there may be, so that a
+//! balancer needs no new configuration when instances come and go. One that is down is passed over.
+
+mod balancer;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tidemark_record::{Sample, manifest};
+use tidemark_scenario::plan::{Balancer, INSTANCE, Ready, System, SystemOrigin};
+use tidemark_scenario::{StoreFact, with_service_facts};
+
+use crate::error::LabError;
+use crate::hooks::{self, AfterHooks, LaunchContext};
+use crate::interrupt::StopRequest;
+use crate::process::Patience;
+use crate::served::{self, Deadline, Served, cannot_write};
+use crate::started::{Handle, Started as _, held, try_held};
+use crate::system::{self, Running, ShippedCommand};
+use crate::target::target;
+
+/// How long it takes until a balancer sends requests again to an instance that was passed over.
+const SEEN_AGAIN: Duration = Duration::from_millis(1_500);
+/// How often it is looked whether to go on meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long an instance of ours keeps idle connections when it is to end, milliseconds: longer than a balancer keeps them.
+const DRAIN_MS: u32 = 1_500;
+/// The setting that says so.
+const DRAIN: &str = "drain_ms";
+
+/// Where and how a tier is started.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The `tidemark` executable, for shipped systems.
+    pub executable: PathBuf,
+    /// The run directory: holds `logs/` and `data/`.
+    pub run_dir: PathBuf,
+    /// Cores that instances are held to; empty for all.
+    pub cores: Vec<usize>,
+    /// Whether data directories stay.
+    pub keep_data: bool,
+    /// Where it is to be reached; a free port of the loopback where nothing is said.
+    pub listen: Option<SocketAddr>,
+}
+
+/// A tier that serves. Dropped, all of it is stopped.
+#[derive(Debug)]
+pub struct Tier {
+    system: System,
+    /// How many instances are to be up.
+    wanted: AtomicUsize,
+    /// All instances that there may be; those behind the first few may be down.
+    instances: Vec<Arc<Mutex<Served>>>,
+    balancer: Option<Arc<Mutex<Served>>>,
+    // behind the processes, so that they go later
+    _afterwards: Mutex<Vec<AfterHooks>>,
+    _data: Vec<system::DataDir>,
+    addresses: Vec<SocketAddr>,
+    /// Where it is reached: the balancer, or the first instance.
+    entry: SocketAddr,
+    command: Vec<String>,
+    durability: Option<String>,
+}
+
+impl Tier {
+    /// Starts its instances, all at once, and the balancer, and waits until all are ready. `system` has what is known of
+    /// stores and other services in it.
+    ///
+    /// # Errors
+    /// Where one cannot be started, or is not ready in time; [`LabError::Interrupted`] on a stop request.
+    pub fn start(
+        system: &System,
+        setup: &Setup,
+        stop_request: &dyn Fn() -> StopRequest,
+    ) -> Result<Tier, LabError> {
+        let about = &system.tier;
+        let is_alone = about.is_single();
+        let balances = about.balancer != Balancer::None;
+        let mut addresses = Vec::new();
+        while addresses.len() < about.instances_max {
+            let address = match setup.listen.filter(|_| is_alone) {
+                Some(address) => address,
+                None => SocketAddr::from(([127, 0, 0, 1], served::free_port(true)?)),
+            };
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        let entry = match (setup.listen, balances) {
+            (Some(address), true) => address,
+            (None, true) => SocketAddr::from(([127, 0, 0, 1], served::free_port(true)?)),
+            (_, false) => addresses[0],
+        };
+        let mut tier = Tier {
+            system: system.clone(),
+            wanted: AtomicUsize::new(about.instances),
+            instances: Vec::new(),
+            balancer: None,
+            _afterwards: Mutex::default(),
+            _data: Vec::new(),
+            addresses,
+            entry,
+            command: Vec::new(),
+            durability: None,
+        };
+        for number in 1..=about.instances_max {
+            let instance = tier.instance(number, setup, stop_request)?;
+            tier.instances.push(Arc::new(Mutex::new(instance)));
+        }
+        for instance in &tier.instances[..about.instances] {
+            held(instance).begin()?;
+        }
+        for instance in &tier.instances[..about.instances] {
+            held(instance).become_ready(&Deadline::new(system.ready_within), stop_request)?;
+        }
+        if balances {
+            let mut balancer = balancer::served(&tier, setup)?;
+            balancer.begin()?;
+            balancer.become_ready(&Deadline::new(system.ready_within), stop_request)?;
+            tier.balancer = Some(Arc::new(Mutex::new(balancer)));
+        }
+        Ok(tier)
+    }
+
+    /// An instance that is down.
+    fn instance(
+        &mut self,
+        number: usize,
+        setup: &Setup,
+        stop_request: &dyn Fn() -> StopRequest,
+    ) -> Result<Served, LabError> {
+        let system = &self.system;
+        let (name, address) = (system.tier.instance(number), self.addresses[number - 1]);
+        let at = target(&format!("http://{address}"), system)?;
+        let (spec, ready, data) = match &system.origin {
+            SystemOrigin::Shipped(shipped) => {
+                let data = setup.run_dir.join("data").join(&name);
+                let mut system = system.clone();
+                if !system.tier.is_single() {
+                    system.settings.entry(DRAIN.into()).or_insert_with(|| DRAIN_MS.to_string());
+                }
+                let events = setup.run_dir.join(format!("{}.{name}", tidemark_record::OPERATIONS_TOLD));
+                let command = ShippedCommand {
+                    executable: &setup.executable,
+                    name: shipped,
+                    system: &system,
+                    listen: address.to_string(),
+                    data: &data,
+                    events: &events,
+                };
+                let (command, durability) = command.words();
+                self.durability = Some(durability);
+                let data = (!system.keeps_nothing).then(|| system::DataDir(data, setup.keep_data));
+                if let Some(system::DataDir(data, _)) = &data {
+                    fs::create_dir_all(data).map_err(|error| cannot_write(data, &error))?;
+                }
+                let spec = served::spec(&name, command, &setup.run_dir, &setup.cores, true)?;
+                (spec, system.ready.clone(), data)
+            }
+            SystemOrigin::Command(command) => {
+                let mut launch = system.launch.clone();
+                let numbered = |text: &String| text.replace(INSTANCE, &number.to_string());
+                launch.env.values_mut().for_each(|value| *value = numbered(value));
+                let context =
+                    LaunchContext::of(&launch, address.port(), setup.run_dir.clone(), setup.cores.clone());
+                held(&self._afterwards).push(AfterHooks::new(&launch.after, &context));
+                hooks::run_before(&launch, &context, stop_request)?;
+                let command: Vec<String> = command.iter().map(numbered).collect();
+                let ready = match &system.ready {
+                    Ready::Prints(text) => Ready::Prints(context.with_port(text)),
+                    ready => ready.clone(),
+                };
+                (context.spec(&name, &command)?, ready, None)
+            }
+            SystemOrigin::Url(_) | SystemOrigin::Unknown => {
+                return Err(LabError::Usage(format!("the service {name} has nothing that is started")));
+            }
+        };
+        if self.command.is_empty() {
+            self.command.clone_from(&spec.command);
+        }
+        let served = Served::down(&name, spec, &at, &ready, system.ready_within);
+        let served = match &data {
+            Some(data) => served.with_data(&data.0),
+            None => served,
+        };
+        self._data.extend(data);
+        Ok(served)
+    }
+
+    /// What the scenario calls it.
+    pub fn name(&self) -> &str {
+        &self.system.tier.name
+    }
+
+    /// `http://HOST:PORT` of the balancer, or of the first instance.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.entry)
+    }
+
+    /// Where it is reached.
+    pub fn entry(&self) -> SocketAddr {
+        self.entry
+    }
+
+    /// The command of its first instance.
+    pub fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    /// `synced`, `buffered` or `memory`, where it is known.
+    pub fn durability(&self) -> Option<&str> {
+        self.durability.as_deref()
+    }
+
+    /// The addresses of the instances that there were at the beginning.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses[..self.system.tier.instances]
+    }
+
+    /// What is known of it, by the word of a scenario.
+    fn fact(&self, fact: &str) -> Option<String> {
+        let all = |before: &str| {
+            let one = |address: &SocketAddr| format!("{before}{address}");
+            self.addresses.iter().map(one).collect::<Vec<_>>().join(",")
+        };
+        Some(match fact {
+            "url" => self.url(),
+            "urls" => all("http://"),
+            "address" => self.entry.to_string(),
+            "addresses" => all(""),
+            "host" => self.entry.ip().to_string(),
+            "port" => self.entry.port().to_string(),
+            _ => return None,
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Mutex<Served>>> {
+        self.instances.iter().chain(&self.balancer)
+    }
+
+    /// Every process that it has or may have, for whoever breaks them on purpose.
+    pub fn started(&self) -> Vec<Handle> {
+        self.all().map(|one| Arc::clone(one) as Handle).collect()
+    }
+
+    /// What it is, for the manifest.
+    pub fn manifest(&self) -> manifest::Service {
+        let balancer = self.system.tier.balancer;
+        manifest::Service {
+            name: self.name().to_owned(),
+            url: self.url(),
+            addresses: self.addresses().iter().map(ToString::to_string).collect(),
+            balancer: (balancer != Balancer::None).then(|| balancer.word().to_owned()),
+            command: self.command.clone(),
+        }
+    }
+
+    /// What its instances used together, under another name, where they are several.
+    pub fn sum(&self, name: &str, samples: &[Sample]) -> Option<Sample> {
+        let is_one = |sample: &&Sample| {
+            let rest = sample.process.strip_prefix(self.name());
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        let mut own = samples.iter().filter(is_one);
+        let first = Sample { process: name.to_owned(), ..own.next()?.clone() };
+        Some(own.fold(first, |sum, one| sum.with(one)))
+    }
+
+    /// The ids of its instances' processes that are up.
+    pub fn process_ids(&self) -> Vec<u32> {
+        self.instances.iter().filter_map(|one| try_held(one)?.process_id()).collect()
+    }
+
+    /// Which process ended by itself, and how. One that somebody is at work on is not asked, nor one whose end is
+    /// `expected`.
+    pub fn ended(&self, expected: &dyn Fn(&str) -> bool) -> Option<(String, String)> {
+        self.all().find_map(|one| {
+            let mut one = try_held(one)?;
+            let ending = one.ended().filter(|_| !expected(one.name()))?;
+            Some((one.name().to_owned(), ending))
+        })
+    }
+
+    /// The end of this process' log, for a reason to quote.
+    pub fn log_tail(&self, name: &str) -> String {
+        let of = |one: &Arc<Mutex<Served>>| {
+            let one = try_held(one).filter(|one| one.name() == name)?;
+            Some(one.log_tail())
+        };
+        self.all().find_map(of).unwrap_or_default()
+    }
+
+    /// Stops all of it: what takes requests first. Returns how its first instance ended.
+    pub fn stop(&self, patience: &(dyn Fn() -> bool + Sync)) -> Option<String> {
+        if let Some(balancer) = &self.balancer {
+            held(balancer).stop(&|| patience());
+        }
+        let stop = |one: &Mutex<Served>| {
+            let mut one = held(one);
+            let is_up = one.process_id().is_some() && one.ended().is_none();
+            is_up.then(|| one.stop(&|| patience()))
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = self.instances.iter().map(|one| scope.spawn(move || stop(one))).collect();
+            let endings: Vec<_> = threads.into_iter().map(|thread| thread.join().ok().flatten()).collect();
+            endings.into_iter().flatten().next()
+        })
+    }
+
+    /// Runs what the scenario wants to be run once it was stopped; returns what went wrong.
+    pub fn run_after(&self) -> Vec<String> {
+        let mut all = held(&self._afterwards);
+        all.iter_mut().flat_map(AfterHooks::run).map(|error| error.to_string()).collect()
+    }
+
+    /// Names and addresses of all processes that there may be, and what says of an instance that it is ready.
+    pub fn places(&self) -> Vec<(String, SocketAddr, Option<Ready>)> {
+        let about = &self.system.tier;
+        let instance = |(index, address): (usize, &SocketAddr)| {
+            (about.instance(index + 1), *address, Some(self.system.ready.clone()))
+        };
+        let balancer = self.balancer.as_ref().map(|_| (about.balancer_name(), self.entry, None));
+        self.addresses.iter().enumerate().map(instance).chain(balancer).collect()
+    }
+
+    /// Whether a process of this name is to be up: one of the first, or the balancer.
+    pub fn is_wanted(&self, name: &str) -> bool {
+        let wanted = self.wanted.load(Ordering::Relaxed);
+        name == self.system.tier.balancer_name()
+            || (1..=wanted).any(|number| self.system.tier.instance(number) == name)
+    }
+
+    /// How many instances are up.
+    pub fn up(&self) -> usize {
+        self.instances.iter().filter(|one| held(one).process_id().is_some()).count()
+    }
+
+    /// Replaces its instances that are up, one after another: each is asked to end, finishes what it has, and is started
+    /// again, with `change` made to its command before.
+    ///
+    /// # Errors
+    /// Where one does not come back; those behind it are as they were. [`LabError::Interrupted`] without patience.
+    pub fn roll(
+        &self,
+        patience: Patience<'_>,
+        change: &dyn Fn(&mut Vec<String>),
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<(), LabError> {
+        if self.up() < 2 {
+            return Err(LabError::Usage(format!(
+                "{} has one instance, and nobody would answer while it is replaced; scale it to two first",
+                self.name()
+            )));
+        }
+        for instance in &self.instances {
+            if !patience() {
+                return Err(LabError::Interrupted(None));
+            }
+            if held(instance).process_id().is_none() {
+                continue;
+            }
+            self.leave(instance, patience);
+            held(instance).change(change);
+            self.join(instance, patience)?;
+            tell(held(instance).name());
+            // or nobody would be left that it takes for alive
+            let until = Instant::now() + SEEN_AGAIN;
+            while patience() && Instant::now() < until {
+                std::thread::sleep(LOOK_EVERY);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has so many instances up; those with the highest numbers come and go.
+    ///
+    /// # Errors
+    /// Where there is no room for so many, or one cannot be started.
+    pub fn scale(&self, wanted: usize, patience: Patience<'_>) -> Result<(), LabError> {
+        if wanted == 0 || wanted > self.instances.len() {
+            let (name, most) = (self.name(), self.instances.len());
+            return Err(LabError::Usage(format!("{name} can have 1 to {most} instances, not {wanted}")));
+        }
+        self.wanted.store(wanted, Ordering::Relaxed);
+        for (index, instance) in self.instances.iter().enumerate() {
+            let is_up = held(instance).process_id().is_some();
+            if !patience() {
+                return Err(LabError::Interrupted(None));
+            }
+            match (index < wanted, is_up) {
+                (true, false) => self.join(instance, patience)?,
+                (false, true) => self.leave(instance, patience),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an instance out, once it has finished what it has.
+    fn leave(&self, instance: &Mutex<Served>, patience: Patience<'_>) {
+        if let Some(of) = &self.balancer {
+            balancer::pass_over(&held(of), held(instance).name(), true);
+        }
+        held(instance).stop(patience);
+    }
+
+    /// Starts an instance again, and lets it have requests.
+    fn join(&self, instance: &Mutex<Served>, patience: Patience<'_>) -> Result<(), LabError> {
+        held(instance).restart(patience)?;
+        if let Some(of) = &self.balancer {
+            balancer::pass_over(&held(of), held(instance).name(), false);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Tier {
+    fn drop(&mut self) {
+        self.stop(&|| true);
+    }
+}
+
+/// The services of a run, in the order in which they were started; stopped in the other one when dropped.
+#[derive(Debug, Default)]
+pub struct Services(Vec<Arc<Tier>>);
+
+impl Services {
+    /// Starts them, one after another. `resolve` puts what is known of stores into one.
+    ///
+    /// # Errors
+    /// As [`Tier::start`].
+    pub fn start(
+        services: &[System],
+        setup: &Setup,
+        resolve: &dyn Fn(&mut System),
+        stop_request: &dyn Fn() -> StopRequest,
+    ) -> Result<Services, LabError> {
+        let mut started = Services::default();
+        for service in services {
+            let mut service = service.clone();
+            resolve(&mut service);
+            started.resolve(&mut service);
+            let tier = Tier::start(&service, setup, stop_request)?;
+            started.0.push(Arc::new(tier));
+        }
+        Ok(started)
+    }
+
+    /// Puts what is known of services into what another is started with.
+    pub fn resolve(&self, system: &mut System) {
+        let known =
+            |asked: &StoreFact<'_>| self.0.iter().find(|tier| tier.name() == asked.store)?.fact(asked.fact);
+        let resolved = |text: &str| with_service_facts(text, &known);
+        system.texts_mut().for_each(|text| *text = resolved(text));
+        system.settings.values_mut().for_each(|value| *value = resolved(value));
+    }
+
+    /// All of them.
+    pub fn tiers(&self) -> &[Arc<Tier>] {
+        &self.0
+    }
+
+    /// Stops all of them, the last first; returns what went wrong in what is run afterwards.
+    pub fn stop(&mut self, patience: &(dyn Fn() -> bool + Sync)) -> Vec<String> {
+        let mut wrong = Vec::new();
+        while let Some(tier) = self.0.pop() {
+            tier.stop(patience);
+            wrong.extend(tier.run_after());
+        }
+        wrong
+    }
+}
+
+impl Drop for Services {
+    fn drop(&mut self) {
+        drop(self.stop(&|| true));
+    }
+}
+
+/// A system of several instances, or behind a balancer, as what is driven.
+///
+/// # Errors
+/// As [`Tier::start`].
+pub fn running(
+    system: &System,
+    setup: &Setup,
+    stop_request: &dyn Fn() -> StopRequest,
+) -> Result<Running, LabError> {
+    let tier = Tier::start(system, setup, stop_request)?;
+    let mut target = target(&tier.url(), system)?;
+    if system.tier.balancer == Balancer::None {
+        target.others = tier.addresses()[1..].iter().map(|address| (*address).into()).collect();
+    }
+    Ok(Running::of_tier(Arc::new(tier), target))
+}

@@ -1,0 +1,190 @@
+//! nginx and HAProxy in front of instances: installed, configured here, started like an instance.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tidemark_scenario::plan::{Balancer, Ready};
+
+use super::{Setup, Tier};
+use crate::error::LabError;
+use crate::served::{self, Served, cannot_write};
+use crate::started::Started as _;
+use crate::stores::installed::Package;
+use crate::target::target;
+
+/// Where Debian puts servers.
+const PLACES: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+/// Longest time for a word to HAProxy.
+const WORD_WITHIN: Duration = Duration::from_secs(2);
+/// The socket by which HAProxy is told.
+const SOCKET: &str = "haproxy.sock";
+
+const NGINX: Package =
+    Package { title: "nginx", programs: &["nginx"], how: "install it (Debian: apt-get install nginx-light)" };
+const HAPROXY: Package =
+    Package { title: "HAProxy", programs: &["haproxy"], how: "install it (Debian: apt-get install haproxy)" };
+
+/// The balancer of a tier, configured and down.
+pub fn served(tier: &Tier, setup: &Setup) -> Result<Served, LabError> {
+    let about = &tier.system.tier;
+    let name = about.balancer_name();
+    let dir = setup.run_dir.join("balancer").join(&name);
+    fs::create_dir_all(&dir).map_err(|error| cannot_write(&dir, &error))?;
+    // its programs want whole paths
+    let dir = dir.canonicalize().map_err(|error| cannot_write(&dir, &error))?;
+    let names: Vec<String> = (1..=about.instances_max).map(|number| about.instance(number)).collect();
+    let servers: Vec<(&str, SocketAddr)> =
+        names.iter().map(String::as_str).zip(tier.addresses.iter().copied()).collect();
+    let package = if about.balancer == Balancer::Nginx { &NGINX } else { &HAPROXY };
+    let folder = package.folder(PLACES.map(PathBuf::from)).map_err(|error| {
+        error.in_words(|text| {
+            text.replace(", or say `url:` of one that runs already", ", or say another `balancer`")
+        })
+    })?;
+    let program = folder.join(package.programs[0]).display().to_string();
+    let file = dir.join(format!("{}.conf", package.programs[0]));
+    let (text, command) = match about.balancer {
+        Balancer::Nginx => {
+            let words = ["-p", &dir.display().to_string(), "-c", &file.display().to_string(), "-e", "stderr"];
+            (
+                nginx(&dir, tier.entry, &servers),
+                [&[program.as_str()][..], &words].concat().iter().map(|word| (*word).to_owned()).collect(),
+            )
+        }
+        _ => {
+            let path = match &tier.system.ready {
+                Ready::Answers { path, status: (200, 200) } => Some(path.as_str()),
+                _ => None,
+            };
+            let text = haproxy(&dir, tier.entry, &servers, path);
+            (text, vec![program, "-db".into(), "-f".into(), file.display().to_string()])
+        }
+    };
+    fs::write(&file, text).map_err(|error| cannot_write(&file, &error))?;
+    let spec = served::spec(&name, command, &setup.run_dir, &setup.cores, false)?;
+    let at = target(&tier.url(), &tier.system)?;
+    Ok(Served::down(&name, spec, &at, &Ready::Connects, tier.system.ready_within).with_data(&dir))
+}
+
+/// nginx passes over who refuses a connection, for a second; it keeps idle connections shorter than an instance that
+/// ends does. It repeats no request that it has sent.
+fn nginx(dir: &Path, listen: SocketAddr, servers: &[(&str, SocketAddr)]) -> String {
+    let mut upstream = String::new();
+    for (_, address) in servers {
+        let _ = writeln!(upstream, "    server {address} max_fails=1 fail_timeout=1s;");
+    }
+    // its workers would be nobody, who may not enter the run directory
+    let user = if rustix::process::getuid().is_root() { "user root;\n" } else { "" };
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .iter()
+        .map(|of| format!("  {of}_temp_path \"{}/{of}\";\n", dir.display()))
+        .collect();
+    format!(
+        "{user}daemon off;
+worker_processes auto;
+worker_rlimit_nofile 65536;
+pid \"{dir}/nginx.pid\";
+error_log stderr error;
+events {{ worker_connections 16384; }}
+http {{
+{temporary}  access_log off;
+  keepalive_timeout 75s;
+  keepalive_requests 1000000000;
+  client_max_body_size 64m;
+  map $http_upgrade $to_upgrade {{ default upgrade; '' ''; }}
+  upstream instances {{
+{upstream}    keepalive 512;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1s;
+  }}
+  server {{
+    listen {listen} backlog=4096;
+    location / {{
+      proxy_pass http://instances;
+      proxy_http_version 1.1;
+      proxy_set_header Host $http_host;
+      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $to_upgrade;
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+      proxy_buffering off;
+      proxy_connect_timeout 1s;
+      proxy_read_timeout 75s;
+      proxy_next_upstream error timeout;
+    }}
+  }}
+}}
+",
+        dir = dir.display()
+    )
+}
+
+/// HAProxy looks after each instance four times a second, and is told of one that is to end before it does.
+fn haproxy(dir: &Path, listen: SocketAddr, servers: &[(&str, SocketAddr)], health: Option<&str>) -> String {
+    let check = match health {
+        Some(path) => format!("  option httpchk GET {path}\n  http-check expect status 200\n"),
+        None => String::new(),
+    };
+    let connections = connections_max();
+    let servers: String = servers
+        .iter()
+        .map(|(name, address)| {
+            format!("  server {name} {address} check inter 250ms fall 1 rise 1 pool-purge-delay 1s\n")
+        })
+        .collect();
+    format!(
+        "global
+  maxconn {connections}
+  stats socket {dir}/{SOCKET} mode 600 level admin
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 75s
+  timeout server 75s
+  timeout tunnel 1h
+  timeout http-keep-alive 75s
+  option http-keep-alive
+  option forwardfor
+  option redispatch 1
+  retries 3
+  retry-on conn-failure
+frontend entry
+  bind {listen} backlog 4096
+  default_backend instances
+backend instances
+  balance roundrobin
+  http-reuse safe
+{check}{servers}",
+        dir = dir.display()
+    )
+}
+
+/// Connections that the machine lets it have: each takes two files.
+fn connections_max() -> u64 {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    (files / 2).saturating_sub(200).clamp(100, 20_000)
+}
+
+/// Tells a balancer that can be told whether an instance is to have new requests. nginx finds out by itself.
+pub fn pass_over(balancer: &Served, instance: &str, is_to_go: bool) {
+    let Some(socket) = balancer.data_dir().map(|dir| dir.join(SOCKET)).filter(|socket| socket.exists())
+    else {
+        return;
+    };
+    let state = if is_to_go { "drain" } else { "ready" };
+    let tell = || -> std::io::Result<()> {
+        let mut stream = UnixStream::connect(&socket)?;
+        stream.set_read_timeout(Some(WORD_WITHIN))?;
+        stream.set_write_timeout(Some(WORD_WITHIN))?;
+        stream.write_all(format!("set server instances/{instance} state {state}\n").as_bytes())?;
+        let mut answer = [0; 1024];
+        let _ = stream.read(&mut answer)?;
+        Ok(())
+    };
+    // where it does not take it, its checks find out a moment later
+    let _ = tell();
+}
