@@ -2,9 +2,10 @@
 
 mod reading;
 
-use tidemark_airline::Airline;
+use tidemark_airline::{Airline, AirlineAuth};
 use tidemark_ingest::Ingest;
 use tidemark_lab::shipped::ShippedStores;
+use tidemark_mesh::RegistrySystem;
 use tidemark_newsfeed::NewsFeed;
 use tidemark_scenario::{ShippedSystem, WrongSetting};
 use tidemark_service::{Limits, Setting, SettingError, SystemEntry};
@@ -15,8 +16,10 @@ use reading::Stores;
 /// Every shipped system.
 pub const SYSTEMS: &[SystemEntry] = &[
     SystemEntry::of::<Airline>(),
+    SystemEntry::of::<AirlineAuth>(),
     SystemEntry::of::<Ingest>(),
     SystemEntry::of::<NewsFeed>(),
+    SystemEntry::of::<RegistrySystem>(),
     SystemEntry::of::<TradeSystem>(),
 ];
 
@@ -64,7 +67,7 @@ pub fn settings_help() -> String {
         format!("  {name}\n      {help} (from {allowed}; else {default})\n")
     };
     let lines = |settings: &[Setting]| settings.iter().map(line).collect::<String>();
-    let systems = SYSTEMS.iter().map(|system| format!("  {:<9}{}\n", system.name, system.description));
+    let systems = SYSTEMS.iter().map(|system| format!("  {:<14}{}\n", system.name, system.description));
     let of_one = |system: &SystemEntry| {
         let SystemEntry { name, settings, .. } = system;
         format!("Settings of {name}:\n{}\n", lines(settings))

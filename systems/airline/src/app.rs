@@ -4,17 +4,18 @@ use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
 use tidemark_service::Timings;
 use tidemark_store::StoreError;
-use tidemark_store::sessions::{SWEEP_SESSIONS_MAX, Session};
+use tidemark_store::sessions::Session;
 use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::customers::generated;
 use crate::gate::Gate;
+use crate::logins::{Auth, Keeper, Logins, timed};
 use crate::refusal::Refusal;
 use crate::settings::Airline;
 use crate::stores::{Opened, Stores};
@@ -60,8 +61,7 @@ pub(crate) struct App {
     pub(crate) timetable: Timetable,
     pub(crate) clock: Clock,
     pub(crate) timings: Arc<Timings>,
-    session_ms: i64,
-    sessions: Gate,
+    pub(crate) logins: Logins,
     /// Closed while there are too many bookings.
     pub(crate) bookings: Gate,
     /// How many customers a load makes that does not say how many.
@@ -72,16 +72,18 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(opened: Arc<Opened>, airline: &Airline) -> Self {
+    /// `auth` asks the auth service, where sessions are there.
+    pub(crate) fn new(opened: Arc<Opened>, airline: &Airline, auth: Option<Auth>) -> Self {
         let help = "Time that a call to a store took, until its promise was kept, in seconds";
+        let clock = airline.clock.clone();
+        let here = || Keeper::new(opened.sessions(), clock.clone(), airline.session_ms, airline.sessions_max);
         App {
+            logins: auth.map_or_else(|| Logins::Here(here()), Logins::Auth),
             store: opened.stores(),
             opened,
             timetable: Timetable::new(airline.days, airline.clock.now_ms()),
-            clock: airline.clock.clone(),
+            clock,
             timings: Arc::new(Timings::new("airline_store_seconds", help, "op", OPS)),
-            session_ms: airline.session_ms,
-            sessions: Gate::new(airline.sessions_max),
             bookings: Gate::new(airline.bookings_max),
             load_customers: AtomicU64::new(airline.customers),
             loading: tokio::sync::Mutex::new(()),
@@ -102,25 +104,27 @@ impl App {
         op: Op,
         answer: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, Refusal> {
-        let began = Instant::now();
-        let result = answer.await;
-        self.timings.record(op as usize, began.elapsed());
-        Ok(result?)
+        timed(&self.timings, op as usize, answer).await
     }
 
     /// Begins a session for a customer.
     pub(crate) async fn begin_session(&self, customer_id: &str) -> Result<Uuid, Refusal> {
-        self.sessions.pass("sessions", || self.store.sessions.count()).await?;
-        let id = Uuid::new_v4();
-        let now_ms = self.clock.now_ms();
-        let session = Session {
-            id: id.as_u128(),
-            customer_id: customer_id.into(),
-            created_ms: now_ms,
-            expires_ms: now_ms + self.session_ms,
+        let keeper = match &self.logins {
+            Logins::Here(keeper) => keeper,
+            Logins::Auth(auth) => return auth.begin(customer_id).await,
         };
-        self.timed(Op::SessionCreate, self.store.sessions.create(session)).await?;
+        let session = keeper.new_session(customer_id).await?;
+        let id = Uuid::from_u128(session.id);
+        self.timed(Op::SessionCreate, keeper.store.create(session)).await?;
         Ok(id)
+    }
+
+    /// Ends a session, if there is one with this id.
+    pub(crate) async fn end_session(&self, id: u128) -> Result<(), Refusal> {
+        match &self.logins {
+            Logins::Here(keeper) => self.timed(Op::SessionRemove, keeper.store.remove(id)).await.map(drop),
+            Logins::Auth(auth) => auth.end(id).await,
+        }
     }
 
     /// The session of the client that sent these headers; 403 without a valid one.
@@ -130,8 +134,12 @@ impl App {
                 "not logged in: there is no session cookie, or it is not a session id",
             ));
         };
-        let found = self.store.sessions.find(id, self.clock.now_ms());
-        let session = self.timed(Op::SessionFind, found).await?;
+        let session = match &self.logins {
+            Logins::Here(keeper) => {
+                self.timed(Op::SessionFind, keeper.store.find(id, self.clock.now_ms())).await?
+            }
+            Logins::Auth(auth) => auth.find(id).await?,
+        };
         session.ok_or_else(|| Refusal::forbidden("not logged in: the session is unknown or has expired"))
     }
 
@@ -162,27 +170,11 @@ impl App {
         }
     }
 
-    /// Removes all sessions that have expired; returns how many.
-    pub(crate) async fn sweep(&self) -> u64 {
-        let mut swept = 0;
-        loop {
-            match self.store.sessions.sweep(self.clock.now_ms()).await {
-                Ok(removed) => {
-                    swept += removed;
-                    if removed < SWEEP_SESSIONS_MAX as u64 {
-                        break;
-                    }
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "expired sessions could not be removed");
-                    break;
-                }
-            }
+    /// Removes all sessions that have expired, where they are this airline's own.
+    pub(crate) async fn sweep(&self) {
+        if let Logins::Here(keeper) = &self.logins {
+            keeper.sweep().await;
         }
-        if swept > 0 {
-            tracing::info!(swept, "expired sessions removed");
-        }
-        swept
     }
 }
 

@@ -48,6 +48,9 @@
 //! - Loading adds the customers that are missing and touches nothing else; doing it twice changes nothing.
 //! - Days are days in UTC. The window of flights begins today and follows the calendar; see [`timetable`].
 //! - Customers, sessions and bookings are each where the settings say: here, in PostgreSQL, in Redis (`stores`).
+//! - Sessions can be with the auth service ([`AirlineAuth`], `sessions_in=auth`); passwords are checked here all the
+//!   same. An unknown session is 403. Without an answer of the auth service nobody is let in: every call that needs a
+//!   session is 503 with `Retry-After`, a login too, and a logout as well, for the session is still there.
 //! - Sessions last 24 hours from the login, however much they are used; expired ones are swept every half minute.
 //! - Passwords are stored and compared as they are, because the benchmark does; they are never shown or logged.
 //!
@@ -55,9 +58,11 @@
 //!
 //! [`airports`] and `segments` are the map, [`timetable`] the flights, `flight_id` their ids; [`dates`] and `form`
 //! read what clients send; `handlers` and `house` answer, `routes` says on which path, `openapi` describes it all.
+//! `logins` knows who is logged in; `auth` is the auth service.
 
 pub mod airports;
 mod app;
+mod auth;
 mod clock;
 mod customers;
 pub mod dates;
@@ -66,6 +71,7 @@ mod form;
 mod gate;
 mod handlers;
 mod house;
+mod logins;
 mod openapi;
 mod refusal;
 mod routes;
@@ -76,6 +82,7 @@ mod store_metrics;
 mod stores;
 pub mod timetable;
 
+pub use auth::AirlineAuth;
 pub use clock::Clock;
 pub use flight_id::FlightKey;
 pub use segments::{SEGMENTS_LEN, Segment, Segments};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tidemark_store::StoreError;
 
@@ -61,6 +61,10 @@ impl From<StoreError> for Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        tidemark_service::reason(self.status, &self.reason)
+        let mut response = tidemark_service::reason(self.status, &self.reason);
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
     }
 }

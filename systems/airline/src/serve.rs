@@ -2,22 +2,28 @@
 
 use std::sync::Arc;
 
+use tidemark_mesh::{CallSettings, Client, ClientOptions, Member, MemberSettings, Source};
 use tidemark_service::{
     BoundServer, Options, ReferenceSystem, ServiceError, Setting, SettingError, Settings, StartError, System,
 };
 
 use crate::app::App;
+use crate::auth::AirlineAuth;
 use crate::clock::Clock;
 use crate::customers::CUSTOMERS_MAX;
+use crate::logins::{Auth, COMMANDS};
 use crate::openapi::document;
 use crate::routes::router;
-use crate::settings::{Airline, SETTINGS};
+use crate::settings::{Airline, RECORDS_MAX, SETTINGS};
 use crate::store_metrics::encode;
 use crate::stores::Choice;
 use crate::timetable::DAYS_MAX;
 
-/// Most sessions or bookings that can be allowed.
-const RECORDS_MAX: u64 = 1_000_000_000;
+/// What the auth service's instances register as, and the airline's own.
+const AUTH: &str = AirlineAuth::NAME;
+/// Calls to the auth service together, as the public port names them.
+const GROUP: &str = "AcmeAirGroup";
+const POOL: &str = "AcmeAirPool";
 
 impl ReferenceSystem for Airline {
     const NAME: &'static str = "airline";
@@ -28,6 +34,9 @@ impl ReferenceSystem for Airline {
         let hours: i64 = settings.value("session_hours", 1..=8760)?;
         Ok(Airline {
             choice: Choice::read(settings)?,
+            auth: settings.text("auth", Source::fixed)?,
+            calls: CallSettings::read(settings)?,
+            member: MemberSettings::read(settings)?,
             customers: settings.value("customers", 1..=CUSTOMERS_MAX)?,
             days: settings.value("days", 1..=DAYS_MAX)?,
             session_ms: hours * 3_600_000,
@@ -50,18 +59,70 @@ impl ReferenceSystem for Airline {
     fn start(self, options: &Options) -> Result<System, StartError> {
         let durability = options.durability;
         let opened = Arc::new(self.choice.clone().open(options.data_dir.as_deref(), durability)?);
-        let app = Arc::new(App::new(opened.clone(), &self));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let client = self.auth_client()?;
+        if let Some(client) = &client {
+            runtime.block_on(client.refresh());
+        }
+        let auth = client.clone().map(Auth);
+        let app = Arc::new(App::new(opened.clone(), &self, auth));
         let made = runtime.block_on(app.load(self.customers))?;
         runtime.block_on(app.sweep());
         tracing::info!(customers = self.customers, made, flights = app.timetable.count(), %durability,
             stores = app.opened.choice.names(), "data is there");
-        let system = System::new(router(app.clone(), document().to_string())).metrics(app.timings.clone());
-        Ok(system.counters(move |encoder| encode(encoder, &opened)).background(app.keep_house()))
+        let mut routes = router(app.clone(), document().to_string());
+        if let Some(client) = &client {
+            routes = routes.merge(tidemark_mesh::routes(client.clone()));
+        }
+        let mut system = System::new(routes).metrics(app.timings.clone());
+        system = system.counters(move |encoder| encode(encoder, &opened)).background(app.keep_house());
+        if let Some(registry) = self.member.registry {
+            let member = Member::new(registry, Self::NAME, self.member.lease);
+            let leaving = member.clone();
+            system = system.once_serving(move |local| member.keep(local)).before_stop(leaving.leave());
+        }
+        if let Some(client) = client {
+            let (counted, timed, stopping) = (client.clone(), client.clone(), client.clone());
+            system = system
+                .counters(move |encoder| tidemark_mesh::encode(encoder, &counted))
+                .metrics(timed.timings())
+                .before_stop(async move { stopping.stop_streams() })
+                .background(client.keep_list());
+        }
+        Ok(system)
     }
 }
 
 impl Airline {
+    /// Who asks the auth service, where sessions are there.
+    fn auth_client(&self) -> Result<Option<Arc<Client>>, StartError> {
+        if !self.choice.has_auth_service() {
+            return Ok(None);
+        }
+        let source = match (&self.auth[..], &self.member.registry) {
+            ([], None) => {
+                return Err(
+                    "sessions_in=auth needs the auth service: set auth=http://HOST:PORT, or registry".into(),
+                );
+            }
+            ([], Some(registry)) => Source::Registry(registry.clone()),
+            (places, _) => Source::Fixed(places.to_vec()),
+        };
+        let CallSettings { balance, timeout, hedge, pool, breaker } = self.calls.clone();
+        Ok(Some(Client::new(ClientOptions {
+            service: AUTH.into(),
+            commands: COMMANDS,
+            group: GROUP,
+            pool_name: POOL,
+            pool,
+            timeout,
+            breaker,
+            balance,
+            hedge,
+            source,
+        })))
+    }
+
     /// [Binds](ReferenceSystem::bind) an airline with another clock, for tests.
     ///
     /// # Errors

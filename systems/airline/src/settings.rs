@@ -1,6 +1,7 @@
 //! What can be set about an airline.
 
-use tidemark_service::Setting;
+use tidemark_mesh::{CLIENT_SETTINGS, CallSettings, MEMBER_SETTINGS, MemberSettings};
+use tidemark_service::{Setting, joined};
 
 use crate::clock::Clock;
 use crate::stores::Choice;
@@ -16,9 +17,16 @@ pub struct Airline {
     pub(crate) choice: Choice,
     pub(crate) clock: Clock,
     pub(crate) body_bytes_max: usize,
+    /// Where the auth service is: HOST:PORT of each instance; empty where the registry knows.
+    pub(crate) auth: Vec<String>,
+    pub(crate) calls: CallSettings,
+    pub(crate) member: MemberSettings,
 }
 
-pub(crate) const SETTINGS: &[Setting] = &[
+/// Most sessions or bookings that can be allowed.
+pub(crate) const RECORDS_MAX: u64 = 1_000_000_000;
+
+const OFFERED: &[Setting] = &[
     Setting {
         name: "customers",
         default: "200",
@@ -31,6 +39,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
         allowed: "1 to 366",
         help: "days of flights on offer, from today (UTC) on; the published traffic wants at least 13",
     },
+];
+
+/// What can be set about sessions, wherever they are kept.
+pub(crate) const SESSION_SETTINGS: &[Setting] = &[
     Setting {
         name: "session_hours",
         default: "24",
@@ -43,6 +55,9 @@ pub(crate) const SETTINGS: &[Setting] = &[
         allowed: "1 to 1000000000",
         help: "sessions kept at once; a login beyond that is answered 503",
     },
+];
+
+const KEPT: &[Setting] = &[
     Setting {
         name: "bookings_max",
         default: "20000000",
@@ -58,8 +73,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "sessions_in",
         default: "embedded",
-        allowed: "embedded, postgres or redis",
-        help: "where sessions are kept: in this process, in PostgreSQL, or in Redis",
+        allowed: "embedded, postgres, redis or auth",
+        help: "where sessions are kept: in this process, in PostgreSQL, in Redis, or with the auth service (system airline-auth)",
     },
     Setting {
         name: "bookings_in",
@@ -67,6 +82,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
         allowed: "embedded or postgres",
         help: "where bookings are kept: in this process, or in PostgreSQL",
     },
+];
+
+/// What can be set about stores of others.
+pub(crate) const STORE_SETTINGS: &[Setting] = &[
     #[cfg(feature = "postgres")]
     Setting {
         name: "postgres",
@@ -123,10 +142,33 @@ pub(crate) const SETTINGS: &[Setting] = &[
         allowed: "1 to 1000000",
         help: "requests to PostgreSQL or Redis that wait at once, for each; one more is answered 503",
     },
+];
+
+const SPLIT: &[Setting] = &[
     Setting {
         name: "body_bytes_max",
         default: "1048576",
         allowed: "1024 to 67108864",
         help: "size of a request body; a larger one is answered 413",
     },
+    Setting {
+        name: "auth",
+        default: "",
+        allowed: "nothing, or http://HOST:PORT with commas between",
+        help: "where the auth service is, for sessions_in=auth; nothing: as the registry says",
+    },
 ];
+
+const TABLES: [&[Setting]; 7] =
+    [OFFERED, SESSION_SETTINGS, KEPT, STORE_SETTINGS, SPLIT, MEMBER_SETTINGS, CLIENT_SETTINGS];
+
+pub(crate) const SETTINGS: &[Setting] = &joined::<
+    {
+        let (mut table, mut count) = (0, 0);
+        while table < TABLES.len() {
+            count += TABLES[table].len();
+            table += 1;
+        }
+        count
+    },
+>(&TABLES);

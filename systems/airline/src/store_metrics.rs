@@ -7,17 +7,23 @@ use tidemark_store::Embedded;
 
 use crate::stores::Opened;
 
-/// Writes the counters of the stores.
+/// Writes where an airline's data is, and the counters of the stores.
 pub(crate) fn encode(e: &mut DescriptorEncoder<'_>, opened: &Opened) -> fmt::Result {
-    let Opened { choice, durability, embedded, .. } = opened;
-    let promise = [("durability", durability.as_str())];
-    info(e, "airline_store", "What an acknowledged write is worth", &promise)?;
+    let choice = &opened.choice;
     let places = [
         ("customers", choice.customers.name()),
         ("sessions", choice.sessions.name()),
         ("bookings", choice.bookings.name()),
     ];
     info(e, "airline_data", "Where the data is", &places)?;
+    encode_stores(e, opened)
+}
+
+/// Writes the counters of the stores.
+pub(crate) fn encode_stores(e: &mut DescriptorEncoder<'_>, opened: &Opened) -> fmt::Result {
+    let Opened { durability, embedded, .. } = opened;
+    let promise = [("durability", durability.as_str())];
+    info(e, "airline_store", "What an acknowledged write is worth", &promise)?;
     if let Some(embedded) = embedded {
         encode_embedded(e, embedded)?;
     }

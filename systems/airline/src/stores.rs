@@ -12,8 +12,6 @@ use tidemark_store::{Durability, Embedded, OwnMetric, StoreError};
 /// The stores that an airline stands on.
 #[derive(Clone)]
 pub(crate) struct Stores {
-    /// Who is logged in.
-    pub(crate) sessions: Arc<dyn Sessions>,
     /// Who can fly.
     pub(crate) customers: Arc<dyn Customers>,
     /// Who flies where.
@@ -29,6 +27,8 @@ pub(crate) enum Product {
     Postgres,
     #[cfg(feature = "redis")]
     Redis,
+    /// The auth service: another process, or several.
+    Auth,
 }
 
 impl Product {
@@ -39,6 +39,7 @@ impl Product {
         Product::Postgres,
         #[cfg(feature = "redis")]
         Product::Redis,
+        Product::Auth,
     ];
 
     /// The word of the settings.
@@ -49,6 +50,7 @@ impl Product {
             Product::Postgres => "postgres",
             #[cfg(feature = "redis")]
             Product::Redis => "redis",
+            Product::Auth => "auth",
         }
     }
 
@@ -60,6 +62,7 @@ impl Product {
             Product::Postgres => "PostgreSQL: sessions, customers, bookings",
             #[cfg(feature = "redis")]
             Product::Redis => "Redis: sessions",
+            Product::Auth => "The auth service: sessions",
         }
     }
 
@@ -96,10 +99,27 @@ pub(crate) struct Choice {
 impl Choice {
     /// Reads the settings of stores; those of a store that is not taken are read too, so that mistakes show.
     pub(crate) fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
+        let customers = Product::read(settings, "customers_in", &["embedded", "postgres"])?;
+        let sessions = Product::read(settings, "sessions_in", &["embedded", "postgres", "redis", "auth"])?;
+        let bookings = Product::read(settings, "bookings_in", &["embedded", "postgres"])?;
+        Self::with(settings, [customers, sessions, bookings])
+    }
+
+    /// The same where there are sessions only.
+    pub(crate) fn of_sessions(settings: &Settings<'_>) -> Result<Self, SettingError> {
+        let sessions = Product::read(settings, "sessions_in", &["embedded", "postgres", "redis"])?;
+        Self::with(settings, [sessions; 3])
+    }
+
+    #[cfg_attr(not(any(feature = "postgres", feature = "redis")), allow(unused_variables))]
+    fn with(
+        settings: &Settings<'_>,
+        [customers, sessions, bookings]: [Product; 3],
+    ) -> Result<Self, SettingError> {
         Ok(Choice {
-            customers: Product::read(settings, "customers_in", &["embedded", "postgres"])?,
-            sessions: Product::read(settings, "sessions_in", &["embedded", "postgres", "redis"])?,
-            bookings: Product::read(settings, "bookings_in", &["embedded", "postgres"])?,
+            customers,
+            sessions,
+            bookings,
             #[cfg(feature = "postgres")]
             postgres: postgres(settings)?,
             #[cfg(feature = "redis")]
@@ -110,6 +130,11 @@ impl Choice {
                 word => word.parse().ok().map(Some),
             })?,
         })
+    }
+
+    /// Whether sessions are with the auth service.
+    pub(crate) fn has_auth_service(&self) -> bool {
+        self.sessions == Product::Auth
     }
 
     /// Whether some of it is in a directory of this process.
@@ -211,12 +236,13 @@ fn opened<T>(store: &Option<Arc<T>>) -> &Arc<T> {
 }
 
 impl Opened {
-    /// The stores by role.
+    /// The stores of an airline by role, but for sessions.
     pub(crate) fn stores(&self) -> Stores {
-        Stores { sessions: self.sessions(), customers: self.customers(), bookings: self.bookings() }
+        Stores { customers: self.customers(), bookings: self.bookings() }
     }
 
-    fn sessions(&self) -> Arc<dyn Sessions> {
+    /// Who is logged in, where this process keeps that in a store.
+    pub(crate) fn sessions(&self) -> Arc<dyn Sessions> {
         match self.choice.sessions {
             #[cfg(feature = "postgres")]
             Product::Postgres => opened(&self.postgres).clone(),

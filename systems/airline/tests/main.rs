@@ -1,8 +1,10 @@
 //! The airline from outside. One binary: each would be linked with everything again.
 
 mod airline;
+mod auth;
 #[path = "../../service/tests/client/mod.rs"]
 mod client;
 mod contract;
 mod life;
+mod split;
 mod stores;

@@ -104,7 +104,7 @@ pub use pace::Pace;
 pub use prometheus_client;
 pub use reference::{ReferenceSystem, SystemEntry};
 pub use server::{BoundServer, Refuse, Served, Server, StartError, System};
-pub use settings::{Setting, SettingError, Settings};
+pub use settings::{Setting, SettingError, Settings, joined};
 pub use stop::{Stop, signals};
 pub use tidemark_store::Durability;
 pub use timings::Timings;

@@ -36,11 +36,14 @@ const REFUSED_PER_S: u64 = 1_000;
 const REFUSED_AT_ONCE: u64 = 100;
 /// Most worker threads.
 const WORKERS_MAX: usize = 256;
+/// What a system does before it stops takes no longer.
+const BEFORE_STOP_MAX: Duration = Duration::from_secs(10);
 /// Pause after an accept that failed for lack of something, open files for example.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 type Background = Pin<Box<dyn Future<Output = ()> + Send>>;
 type AtStop = Box<dyn FnOnce() + Send>;
+type OnceServing = Box<dyn FnOnce(SocketAddr) -> Background + Send>;
 /// Why a system could not start: whatever its store or the operating system said.
 pub type StartError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -49,7 +52,9 @@ pub struct System {
     router: Router,
     endpoints: Vec<Box<dyn Endpoint>>,
     background: Vec<Background>,
+    once_serving: Vec<OnceServing>,
     collectors: Vec<Box<dyn Collector>>,
+    before_stop: Vec<Background>,
     at_stop: Vec<AtStop>,
     refuse: Refuse,
     trouble: Trouble,
@@ -69,7 +74,9 @@ impl System {
             router,
             endpoints: Vec::new(),
             background: Vec::new(),
+            once_serving: Vec::new(),
             collectors: Vec::new(),
+            before_stop: Vec::new(),
             at_stop: Vec::new(),
             refuse: answer::reason,
             trouble: Box::new(|| None),
@@ -110,6 +117,22 @@ impl System {
     /// requests in flight are waited for.
     pub fn background(mut self, work: impl Future<Output = ()> + Send + 'static) -> Self {
         self.background.push(Box::pin(work));
+        self
+    }
+
+    /// The same, begun when the system is reachable and with the address that it has: to tell others where it is.
+    pub fn once_serving<F: Future<Output = ()> + Send + 'static>(
+        mut self,
+        begin: impl FnOnce(SocketAddr) -> F + Send + 'static,
+    ) -> Self {
+        self.once_serving.push(Box::new(move |local| Box::pin(begin(local))));
+        self
+    }
+
+    /// Something to do at the stop while everything is still served, for ten seconds at most: to tell others that it goes,
+    /// and give them time to take notice. Several are done one after the other.
+    pub fn before_stop(mut self, first: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.before_stop.push(Box::pin(first));
         self
     }
 
@@ -345,10 +368,14 @@ async fn accept_until(
     (mut started, announce): (Started, Option<SocketAddr>),
     stop: impl Future<Output = ()>,
 ) -> (Result<(), ServiceError>, Vec<AtStop>) {
-    let mut at_stop = Vec::new();
+    let (mut before_stop, mut at_stop) = (Vec::new(), Vec::new());
     let mut starting = true;
     let mut stop = std::pin::pin!(stop);
     let refusals = Pace::new(REFUSED_PER_S, REFUSED_AT_ONCE);
+    let local = match listener.local_addr() {
+        Ok(local) => local,
+        Err(error) => return (Err(ServiceError::Accept(error)), at_stop),
+    };
     let at_last = listener.try_clone();
     let accepting = async {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(ServiceError::Accept)?;
@@ -373,6 +400,11 @@ async fn accept_until(
         tokio::select! {
             biased;
             () = &mut stop => {
+                let before = async { for first in before_stop { first.await } };
+                let result = tokio::select! {
+                    _ = tokio::time::timeout(BEFORE_STOP_MAX, before) => Ok(()),
+                    result = &mut accepting => result,
+                };
                 // whoever has connected by now is answered, too
                 while let Ok((stream, _)) = at_last.as_ref().map_or_else(|_| Err(ErrorKind::NotFound.into()), TcpListener::accept) {
                     if stream.set_nonblocking(true).is_err() || !workers.have_room(shared) {
@@ -380,15 +412,15 @@ async fn accept_until(
                     }
                     workers.hand_over(shared, stream).await;
                 }
-                return (Ok(()), at_stop);
+                return (result, at_stop);
             }
             system = &mut started, if starting => {
                 starting = false;
                 let system = system.unwrap_or_else(|_| Err("it panicked; the log has the details".into()));
                 match system {
                     Ok(system) => {
-                        match ready(shared, system) {
-                            Ok(last) => at_stop = last,
+                        match ready(shared, system, local) {
+                            Ok(ends) => (before_stop, at_stop) = ends,
                             Err(error) => return (Err(error), at_stop),
                         }
                         announce.into_iter().for_each(say_listening);
@@ -409,8 +441,14 @@ fn say_listening(local: SocketAddr) {
 }
 
 /// Makes a system that has started reachable.
-fn ready(shared: &Arc<Shared>, system: System) -> Result<Vec<AtStop>, ServiceError> {
-    let System { router, endpoints, background, mut collectors, at_stop, refuse, trouble } = system;
+fn ready(
+    shared: &Arc<Shared>,
+    system: System,
+    local: SocketAddr,
+) -> Result<(Vec<Background>, Vec<AtStop>), ServiceError> {
+    let System { router, endpoints, background, once_serving, mut collectors, before_stop, at_stop, .. } =
+        system;
+    let (refuse, trouble) = (system.refuse, system.trouble);
     let published = publish::publish(shared, router, endpoints, refuse, trouble, &mut collectors)?;
     let mut registry = shared.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     collectors.into_iter().for_each(|collector| registry.register_collector(collector));
@@ -419,8 +457,9 @@ fn ready(shared: &Arc<Shared>, system: System) -> Result<Vec<AtStop>, ServiceErr
     // Set once only: a server starts one system.
     let _ = shared.published.set(published);
     shared.advance(State::Ready);
+    once_serving.into_iter().for_each(|begin| drop(tokio::spawn(begin(local))));
     tracing::info!(system = shared.name, "ready");
-    Ok(at_stop)
+    Ok((before_stop, at_stop))
 }
 
 /// The worker threads, and the way to hand them connections.

@@ -22,6 +22,29 @@ pub struct Setting {
     pub help: &'static str,
 }
 
+/// Tables one behind the other, for a system whose parts have settings of their own. `N` is the length of all.
+///
+/// ```
+/// use tidemark_service::{Setting, joined};
+/// const OWN: &[Setting] = &[Setting { name: "days", default: "3", allowed: "1 to 9", help: "days on offer" }];
+/// const ALL: &[Setting] = &joined::<{ OWN.len() * 2 }>(&[OWN, OWN]);
+/// assert_eq!(ALL[1], OWN[0]);
+/// ```
+pub const fn joined<const N: usize>(tables: &[&[Setting]]) -> [Setting; N] {
+    let mut all = [Setting { name: "", default: "", allowed: "", help: "" }; N];
+    let (mut table, mut at, mut next) = (0, 0, 0);
+    while table < tables.len() {
+        if at < tables[table].len() {
+            all[next] = tables[table][at];
+            (at, next) = (at + 1, next + 1);
+        } else {
+            (table, at) = (table + 1, 0);
+        }
+    }
+    assert!(next == N, "N is the number of all settings");
+    all
+}
+
 /// Why a setting cannot be served with.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {

@@ -139,6 +139,29 @@ fn the_stop_finishes_what_is_in_flight_and_closes_what_is_idle() {
 }
 
 #[test]
+fn a_system_tells_where_it_is_and_is_served_until_it_has_said_that_it_goes() {
+    let (told, tells) = mpsc::channel();
+    let go = Arc::new(Semaphore::new(0));
+    let wait = go.clone();
+    let system = System::new(routes())
+        .once_serving(async move |local| told.send(local).unwrap())
+        .before_stop(async move { wait.acquire().await.unwrap().forget() });
+    let running = Running::start(Server::new(system).workers(1));
+    let mut client = running.ready_client();
+    assert_eq!(tells.recv().unwrap(), running.addr);
+    running.stop.trigger();
+    std::thread::sleep(Duration::from_millis(100));
+    for client in [&mut client, &mut running.client()] {
+        let reply = client.get("/hello/you");
+        assert_eq!((reply.status, reply.header("connection")), (200, None), "as if nothing were");
+    }
+    assert_eq!(client.get("/health").json()["status"], "ready");
+    go.add_permits(1);
+    assert_eq!(running.end().connections_cut, 0);
+    assert!(client.is_closed());
+}
+
+#[test]
 fn what_is_not_finished_at_the_deadline_is_cut_and_reported() {
     let (router, has_begun, _gate) = gated();
     let limits = Limits { stop_deadline: Duration::from_millis(50), ..Limits::default() };

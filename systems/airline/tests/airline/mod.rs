@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 
 use jiff::civil::Date;
 use tidemark_airline::{Airline, Clock};
-use tidemark_service::{BoundServer, Durability, Options, Served, ServiceError, Stop};
+use tidemark_service::{BoundServer, Durability, Options, ReferenceSystem, Served, ServiceError, Stop};
 
 use crate::client::{Client, Reply, eventually};
 
@@ -50,6 +50,17 @@ impl Running {
     pub fn start_with_clock(mut options: Options, time: Arc<AtomicI64>) -> Self {
         options.settings.extend(elsewhere());
         Self::run(Airline::bind_with_clock(options, Clock::Set(time)).unwrap())
+    }
+
+    /// Another system than the airline itself, at `listen`.
+    pub fn serve<S: ReferenceSystem>(listen: SocketAddr, settings: &[(&str, &str)]) -> Self {
+        let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Self::run(S::bind(Options { listen, settings, ..options() }).unwrap())
+    }
+
+    /// Where it is, for others' settings.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
     }
 
     fn run(airline: BoundServer) -> Self {

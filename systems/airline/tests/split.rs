@@ -1,0 +1,367 @@
+//! The airline and its auth service as processes of their own, with what can go wrong between them.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tidemark_airline::AirlineAuth;
+use tidemark_mesh::RegistrySystem;
+
+use crate::airline::{Running, in_days, query};
+use crate::client::{Client, Reply, eventually};
+
+fn any() -> SocketAddr {
+    ([127, 0, 0, 1], 0).into()
+}
+
+const LIST: &str = "/rest/api/bookings/byuser/uid3@email.com";
+const LOGIN: &str = "login=uid3%40email.com&password=password";
+
+fn airline(auth: &str, more: &[(&str, &str)]) -> Running {
+    let own = [("sessions_in", "auth"), ("auth", auth), ("call_timeout_ms", "5000")];
+    Running::start_with(&[&own, more].concat())
+}
+
+fn in_registry<'a>(registry: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    [&[("registry", registry), ("lease_s", "3")], more].concat()
+}
+
+fn has_line(client: &mut Client, line: &str) -> bool {
+    client.get("/metrics").text().lines().any(|known| known == line)
+}
+
+/// What breakers have done: command, from, to.
+fn changes(client: &mut Client) -> Vec<String> {
+    let events = client.get("/mesh/events");
+    let lines = events.text().lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    lines
+        .map(|event| format!("{} {} {}", event["command"], event["from"], event["to"]).replace('"', ""))
+        .collect()
+}
+
+fn is_refused(reply: &Reply) {
+    assert_eq!(reply.status, 503, "{}", reply.text());
+    assert!(reply.header("retry-after").is_some() && reply.header("set-cookie").is_none());
+}
+
+#[test]
+fn customers_notice_nothing_of_the_split() {
+    let auth = Running::serve::<AirlineAuth>(any(), &[]);
+    let airline = airline(&auth.url(), &[]);
+    let mut client = airline.login(3);
+    assert_eq!(client.get(LIST).status, 200);
+    let flights = query(&mut client, "CDG", "SVO", &in_days(1), "", true).json();
+    let flight = flights["tripFlights"][0]["flightsOptions"][0]["_id"].as_str().unwrap();
+    let form = format!("userid=uid3%40email.com&toFlightId={flight}&oneWayFlight=true");
+    assert_eq!(client.form("/rest/api/bookings/bookflights", &form).status, 200);
+    assert_eq!(client.get("/rest/api/bookings/byuser/uid4@email.com").status, 403, "another one's");
+
+    let wrong = airline.client().form("/rest/api/login", "login=uid3%40email.com&password=x");
+    assert_eq!(wrong.status, 403, "passwords are checked by the airline");
+    let mut stranger = airline.client();
+    for cookie in [None, Some("sessionid=x"), Some("sessionid=00000000-0000-4000-8000-000000000000")] {
+        stranger.cookie = cookie.map(str::to_owned);
+        assert_eq!(stranger.get(LIST).status, 403, "{cookie:?}");
+    }
+    assert_eq!(client.get("/rest/api/login/logout").text(), "logged out");
+    assert_eq!(client.get(LIST).status, 403, "the session has ended");
+    assert!(has_line(&mut client, "mesh_calls_total{command=\"CreateTokenCommand\",outcome=\"success\"} 1"));
+    assert!(has_line(
+        &mut client,
+        "mesh_calls_total{command=\"ValidateTokenCommand\",outcome=\"failure\"} 0"
+    ));
+    assert!(has_line(&mut client, "mesh_instances 1"));
+}
+
+#[test]
+fn an_airline_without_an_auth_service_does_not_start() {
+    let options = tidemark_service::Options {
+        settings: [("sessions_in".to_owned(), "auth".to_owned())].into(),
+        ..crate::airline::options()
+    };
+    let airline = <tidemark_airline::Airline as tidemark_service::ReferenceSystem>::bind(options).unwrap();
+    let error = airline.serve(std::future::pending()).unwrap_err().to_string();
+    assert!(error.contains("auth=http://"), "{error}");
+}
+
+/// The auth service goes and comes back: nobody is let in meanwhile, and the breaker opens, tries and closes.
+#[test]
+fn without_the_auth_service_nobody_is_let_in() {
+    let auth = Running::serve::<AirlineAuth>(any(), &[]);
+    let at = auth.addr;
+    let more = [("breaker_requests", "5"), ("breaker_sleep_ms", "1500")];
+    let airline = airline(&auth.url(), &more);
+    let mut client = airline.login(3);
+    assert_eq!(client.get(LIST).status, 200);
+    drop(auth);
+    let begun = Instant::now();
+    for _ in 0..20 {
+        is_refused(&client.get(LIST));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "each would have had five seconds");
+    is_refused(&client.form("/rest/api/login", LOGIN));
+    is_refused(&client.get("/rest/api/login/logout"));
+    assert_eq!(changes(&mut client)[0], "ValidateTokenCommand closed open");
+    assert!(has_line(&mut client, "mesh_breaker_state{command=\"ValidateTokenCommand\"} 2"));
+    let metrics = client.get("/metrics");
+    let short = "mesh_calls_total{command=\"ValidateTokenCommand\",outcome=\"short_circuited\"} ";
+    let count = metrics.text().lines().find_map(|line| line.strip_prefix(short)).unwrap();
+    assert!(count.parse::<u32>().unwrap() >= 10, "{count}");
+    // the trial fails
+    eventually("a failed trial", || {
+        is_refused(&client.get(LIST));
+        changes(&mut client).contains(&"ValidateTokenCommand half_open open".to_owned()).then_some(())
+    });
+
+    let _auth = Running::serve::<AirlineAuth>(at, &[]);
+    // it has forgotten the session, which is an answer
+    eventually("an answer", || (client.get(LIST).status == 403).then_some(()));
+    let changes = changes(&mut client);
+    let last = &changes[changes.len() - 2..];
+    assert_eq!(last, ["ValidateTokenCommand open half_open", "ValidateTokenCommand half_open closed"]);
+    eventually("a login", || (client.form("/rest/api/login", LOGIN).status == 200).then_some(()));
+}
+
+/// A service that takes connections and never says anything.
+#[test]
+fn a_silent_auth_service_costs_no_more_than_the_timeout() {
+    let silent = TcpListener::bind(any()).unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let settings = [("sessions_in", "auth"), ("auth", &url), ("call_timeout_ms", "100")];
+    let airline = Running::start_with(&settings);
+    let mut client = airline.client();
+    is_refused(&client.form("/rest/api/login", LOGIN));
+    client.cookie = Some("sessionid=00000000-0000-4000-8000-000000000000".into());
+    is_refused(&client.get(LIST));
+    for command in ["CreateTokenCommand", "ValidateTokenCommand"] {
+        let line = format!("mesh_calls_total{{command=\"{command}\",outcome=\"timeout\"}} 1");
+        assert!(has_line(&mut client, &line), "{line}");
+    }
+}
+
+/// What pretends to be the auth service and is not lets nobody in.
+#[test]
+fn what_is_no_session_lets_nobody_in() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}",
+        "HTTP/1.1 204 No Content\r\n\r\n",
+        "HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 40\r\nconnection: close\r\n\r\n{\"customerid\":\"uid3",
+        "SSH-2.0-OpenSSH\r\n",
+    ] {
+        let listener = TcpListener::bind(any()).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            while let Ok((mut stream, _)) = listener.accept() {
+                let mut room = [0; 1024];
+                while stream.read(&mut room).is_ok_and(|got| got > 0) {
+                    if stream.write_all(answer.as_bytes()).is_err() || answer.contains("close") {
+                        break;
+                    }
+                }
+            }
+        });
+        let airline = airline(&url, &[("call_timeout_ms", "300")][..0]);
+        let mut client = airline.client();
+        client.cookie = Some("sessionid=00000000-0000-4000-8000-000000000000".into());
+        assert_eq!(client.get(LIST).status, 503, "{answer}");
+    }
+}
+
+#[test]
+fn instances_find_each_other_and_go_on_without_the_registry() {
+    let registry = Running::serve::<RegistrySystem>(any(), &[]);
+    let place = format!("{}/eureka", registry.url());
+    let auth = Running::serve::<AirlineAuth>(any(), &in_registry(&place, &[]));
+    let mut asked = registry.client();
+    eventually("registered", || (asked.get("/eureka/v2/apps/AIRLINE-AUTH").status == 200).then_some(()));
+    let airline = Running::start_with(&in_registry(&place, &[("sessions_in", "auth")]));
+    let mut client = airline.login(3);
+    assert_eq!(client.get(LIST).status, 200);
+    eventually("the airline is registered", || {
+        let all = asked.get("/eureka/apps").json();
+        let apps = all["applications"]["application"].as_array().unwrap().clone();
+        apps.iter().any(|app| app["name"] == "AIRLINE").then_some(())
+    });
+    drop(registry);
+    // longer than the list is kept up to date, and than a lease
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(4) {
+        assert_eq!(client.get(LIST).status, 200, "the last list holds");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(client.get("/mesh/instances").json()["up_to_date"] == false);
+    // the registry comes back knowing nothing, and is told
+    let at = place.strip_prefix("http://").unwrap().strip_suffix("/eureka").unwrap().parse().unwrap();
+    let registry = Running::serve::<RegistrySystem>(at, &[]);
+    let mut asked = registry.client();
+    eventually("registered again", || (asked.get("/eureka/apps/airline-auth").status == 200).then_some(()));
+    assert_eq!(client.get(LIST).status, 200);
+    // one that leaves says so
+    drop(auth);
+    assert_eq!(asked.get("/eureka/apps/airline-auth").status, 404);
+}
+
+/// An instance that leaves in order costs no request; here all instances have one store, the one behind them.
+#[test]
+fn an_instance_leaves_under_load_and_no_request_fails() {
+    let registry = Running::serve::<RegistrySystem>(any(), &[]);
+    let place = format!("{}/eureka", registry.url());
+    let stays = Running::serve::<AirlineAuth>(any(), &in_registry(&place, &[]));
+    let goes = Running::serve::<AirlineAuth>(any(), &in_registry(&place, &[]));
+    let mut asked = registry.client();
+    eventually("both registered", || {
+        let app = asked.get("/eureka/apps/AIRLINE-AUTH");
+        (app.status == 200 && app.json()["application"]["instance"].as_array().unwrap().len() == 2)
+            .then_some(())
+    });
+    let airline = Running::start_with(&in_registry(&place, &[("sessions_in", "auth")]));
+    assert!(has_line(&mut airline.client(), "mesh_instances 2"));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let load: Vec<_> = (0..4)
+            .map(|number| {
+                let (airline, done) = (&airline, &done);
+                scope.spawn(move || {
+                    let mut client = airline.client();
+                    // the other instance does not know a session of one, so the answer to a stranger is what must hold
+                    client.cookie = Some(format!("sessionid=00000000-0000-4000-8000-00000000000{number}"));
+                    let (mut answered, mut logins) = (0, 0);
+                    while !done.load(Ordering::Relaxed) {
+                        assert_eq!(client.get(LIST).status, 403);
+                        answered += 1;
+                        if answered % 8 == 0 {
+                            assert_eq!(client.form("/rest/api/login", LOGIN).status, 200);
+                            logins += 1;
+                        }
+                    }
+                    (answered, logins)
+                })
+            })
+            .collect();
+        drop(goes);
+        done.store(true, Ordering::Relaxed);
+        for thread in load {
+            let (answered, logins) = thread.join().unwrap();
+            assert!(answered > 10 && logins > 1, "{answered} {logins}");
+        }
+    });
+    assert!(has_line(&mut airline.client(), "mesh_instances 1"));
+    drop(stays);
+}
+
+/// Opens a stream and reads up to the first event of the pool.
+fn stream_events(addr: SocketAddr) -> (TcpStream, Vec<serde_json::Value>) {
+    let mut stream = TcpStream::connect(addr).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(b"GET /rest/api/hystrix.stream HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let (mut text, mut room) = (String::new(), [0; 4096]);
+    while !(text.contains("HystrixThreadPool") && text.ends_with("\n\n\r\n")) {
+        let got = stream.read(&mut room).unwrap();
+        assert!(got > 0, "ended: {text}");
+        text += std::str::from_utf8(&room[..got]).unwrap();
+        if text.starts_with("HTTP/1.1 503") {
+            return (stream, Vec::new());
+        }
+    }
+    assert!(text.starts_with("HTTP/1.1 200") && text.contains("content-type: text/event-stream"), "{text}");
+    let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    (stream, events.map(|event| serde_json::from_str(event).unwrap()).collect())
+}
+
+#[test]
+fn the_stream_says_what_hystrix_says() {
+    let auth = Running::serve::<AirlineAuth>(any(), &[]);
+    let airline = airline(&auth.url(), &[]);
+    let mut client = airline.login(3);
+    for _ in 0..7 {
+        assert_eq!(client.get(LIST).status, 200);
+    }
+    let (first, events) = stream_events(airline.addr);
+    let names: Vec<_> = events.iter().map(|event| event["name"].as_str().unwrap()).collect();
+    let commands = ["CreateTokenCommand", "ValidateTokenCommand", "InvalidateTokenCommand", "AcmeAirPool"];
+    assert_eq!(names, commands);
+    let validate = &events[1];
+    for (key, value) in [
+        ("type", "HystrixCommand".into()),
+        ("group", "AcmeAirGroup".into()),
+        ("isCircuitBreakerOpen", false.into()),
+        ("errorPercentage", 0.into()),
+        ("requestCount", 7.into()),
+        ("rollingCountSuccess", 7.into()),
+        ("rollingCountFailure", 0.into()),
+        ("propertyValue_circuitBreakerRequestVolumeThreshold", 20.into()),
+        ("propertyValue_circuitBreakerSleepWindowInMilliseconds", 5000.into()),
+        ("propertyValue_executionTimeoutInMilliseconds", 5000.into()),
+        ("reportingHosts", serde_json::Value::from(1)),
+    ] {
+        assert_eq!(validate[key], value, "{key}");
+    }
+    for percentile in ["0", "25", "50", "75", "90", "95", "99", "99.5", "100"] {
+        assert!(
+            validate["latencyExecute"][percentile].is_u64() && validate["latencyTotal"][percentile].is_u64()
+        );
+    }
+    assert_eq!(
+        (&events[3]["type"], &events[3]["currentCorePoolSize"]),
+        (&"HystrixThreadPool".into(), &100.into())
+    );
+
+    // sixteen at once, and one that is closed makes room
+    let open: Vec<_> = (0..15).map(|_| stream_events(airline.addr)).collect();
+    assert!(open.iter().all(|(_, events)| !events.is_empty()));
+    assert!(stream_events(airline.addr).1.is_empty(), "a seventeenth");
+    drop(first);
+    eventually("room again", || (!stream_events(airline.addr).1.is_empty()).then_some(()));
+    // the airline stops in order although they are open: `Running` sees to that
+}
+
+#[test]
+fn the_page_brings_all_that_it_needs() {
+    let auth = Running::serve::<AirlineAuth>(any(), &[]);
+    let airline = airline(&auth.url(), &[]);
+    let mut client = airline.client();
+    let page = client.get("/mesh");
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    for part in page.text().split(['"', '\'']).filter(|part| part.starts_with("/mesh.")) {
+        assert_eq!(client.get(part).status, 200, "{part}");
+    }
+    assert!(!page.text().contains("://") && !client.get("/mesh.js").text().contains("innerHTML"));
+    let instances = client.get("/mesh/instances").json();
+    assert_eq!(instances["service"], "airline-auth");
+    assert_eq!(
+        (&instances["instances"][0]["healthy"], client.get("/mesh/events").text()),
+        (&true.into(), "")
+    );
+    assert_eq!(Running::start().client().get("/mesh").status, 404, "there is none without an auth service");
+}
+
+/// Two instances with one store: either knows the sessions of both.
+#[cfg(all(feature = "postgres", feature = "redis"))]
+#[test]
+fn instances_with_one_store_share_sessions() {
+    let redis = crate::airline::servers::RedisServer::start(&[]);
+    let database = redis.database();
+    let store = [("sessions_in", "redis"), ("redis", database.as_str())];
+    let auths = [(); 2].map(|()| Running::serve::<AirlineAuth>(any(), &store));
+    let airline = airline(&format!("{},{}", auths[0].url(), auths[1].url()), &[("balance", "round-robin")]);
+    for _ in 0..4 {
+        let mut client = airline.login(3);
+        assert_eq!([(); 4].map(|()| client.get(LIST).status), [200; 4]);
+        assert_eq!(client.get("/rest/api/login/logout").status, 200);
+        assert_eq!([(); 2].map(|()| client.get(LIST).status), [403; 2]);
+    }
+    let instances = airline.client().get("/mesh/instances").json();
+    let requests: Vec<_> =
+        (0..2).map(|at| instances["instances"][at]["requests"].as_u64().unwrap()).collect();
+    assert!(requests.iter().all(|count| *count >= 10), "{requests:?}");
+    // one goes, and its share goes to the other
+    let [first, _second] = auths;
+    drop(first);
+    let mut client = airline.login(3);
+    assert_eq!([(); 20].map(|()| client.get(LIST).status), [200; 20]);
+}
