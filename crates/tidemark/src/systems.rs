@@ -3,6 +3,7 @@
 mod reading;
 
 use tidemark_airline::Airline;
+use tidemark_airline::data::AirlineData;
 use tidemark_ingest::Ingest;
 use tidemark_lab::shipped::ShippedStores;
 use tidemark_newsfeed::NewsFeed;
@@ -15,6 +16,7 @@ use reading::Stores;
 /// Every shipped system.
 pub const SYSTEMS: &[SystemEntry] = &[
     SystemEntry::of::<Airline>(),
+    SystemEntry::of::<AirlineData>(),
     SystemEntry::of::<Ingest>(),
     SystemEntry::of::<NewsFeed>(),
     SystemEntry::of::<TradeSystem>(),
@@ -64,7 +66,7 @@ pub fn settings_help() -> String {
         format!("  {name}\n      {help} (from {allowed}; else {default})\n")
     };
     let lines = |settings: &[Setting]| settings.iter().map(line).collect::<String>();
-    let systems = SYSTEMS.iter().map(|system| format!("  {:<9}{}\n", system.name, system.description));
+    let systems = SYSTEMS.iter().map(|system| format!("  {:<13}{}\n", system.name, system.description));
     let of_one = |system: &SystemEntry| {
         let SystemEntry { name, settings, .. } = system;
         format!("Settings of {name}:\n{}\n", lines(settings))

@@ -60,6 +60,7 @@ pub mod airports;
 mod app;
 mod clock;
 mod customers;
+pub mod data;
 pub mod dates;
 mod flight_id;
 mod form;

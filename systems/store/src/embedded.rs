@@ -114,6 +114,11 @@ impl Embedded {
         self.recovered
     }
 
+    /// How many sessions (expired ones included), customers and bookings there are now.
+    pub fn counts(&self) -> [u64; 3] {
+        [self.sessions.count(), self.customers.count(), self.bookings.count()]
+    }
+
     /// Takes a write: `write` writes its entries down and tells how many there are. All of them are kept or none.
     fn write<'a, T: Send + 'static>(
         &'a self,
