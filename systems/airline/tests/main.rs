@@ -4,5 +4,7 @@ mod airline;
 #[path = "../../service/tests/client/mod.rs"]
 mod client;
 mod contract;
+mod data;
+mod data_lost;
 mod life;
 mod stores;

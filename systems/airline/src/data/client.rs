@@ -191,11 +191,11 @@ impl DataStore {
     async fn wait(&self, start_timeout: Duration) -> Result<About, StoreError> {
         let (begun, mut is_told) = (Instant::now(), false);
         loop {
-            match self.ask(0, |calls| calls.about()).await {
+            match self.links[0].calls.about().await {
                 Ok(about) => return Ok(about),
-                Err(error) if begun.elapsed() > start_timeout => return Err(error),
+                Err(error) if begun.elapsed() > start_timeout => return Err(self.meaning(error)),
                 Err(error) if !std::mem::replace(&mut is_told, true) => {
-                    tracing::info!(%error, "waiting for the data process");
+                    tracing::debug!(place = &*self.place, %error, "waiting for the data process");
                 }
                 Err(_) => {}
             }
@@ -270,7 +270,7 @@ impl DataStore {
         Ok(answer)
     }
 
-    /// What a call that failed means; it is counted.
+    /// Counts a call that failed, and says what it means.
     fn failed(&self, error: CallError) -> StoreError {
         let Counters { answered, failed, timeouts, refused } = &self.counters;
         let counter = match &error {
@@ -279,26 +279,27 @@ impl DataStore {
             _ => failed,
         };
         counter.fetch_add(1, Ordering::Relaxed);
+        if error == CallError::Deadline {
+            timeouts.fetch_add(1, Ordering::Relaxed);
+        }
+        let is_away = matches!(error, CallError::NotConnected(_));
+        if is_away && !self.is_away.swap(true, Ordering::Relaxed) {
+            tracing::error!(place = &*self.place, %error, "requests fail until the data process is back");
+        }
+        tracing::debug!(%error, "a call was not done");
+        self.meaning(error)
+    }
+
+    /// What a call that failed means.
+    fn meaning(&self, error: CallError) -> StoreError {
         match error {
             CallError::Refused(refusal) if refusal.code() == INVALID => {
                 invalid("a value", refusal.reason().to_owned())
             }
             CallError::TooLarge(_) => invalid("a value", error.to_string()),
             CallError::TooManyWait(_) | CallError::NoRoom => busy(),
-            CallError::NotConnected(reason) => {
-                if !self.is_away.swap(true, Ordering::Relaxed) {
-                    let place = &*self.place;
-                    tracing::warn!(place, %reason, "no connection to the data process: requests fail until one is back");
-                }
-                StoreError::Unreachable { place: self.place.clone(), reason }
-            }
-            error => {
-                if error == CallError::Deadline {
-                    timeouts.fetch_add(1, Ordering::Relaxed);
-                }
-                tracing::debug!(%error, "not done");
-                no_answer(error.to_string())
-            }
+            CallError::NotConnected(reason) => StoreError::Unreachable { place: self.place.clone(), reason },
+            error => no_answer(error.to_string()),
         }
     }
 
@@ -307,8 +308,10 @@ impl DataStore {
         for _ in 0..READS_MAX {
             let (mut bookings, mut of) = (Vec::new(), None);
             loop {
-                let from = u32::try_from(bookings.len()).map_err(|_| no_answer("the list has no end".into()))?;
-                let part = self.try_ask(key, |calls| calls.booking_list(customer_id.to_owned(), from, of)).await?;
+                let from =
+                    u32::try_from(bookings.len()).map_err(|_| no_answer("the list has no end".into()))?;
+                let part =
+                    self.try_ask(key, |calls| calls.booking_list(customer_id.to_owned(), from, of)).await?;
                 let part = match part {
                     Err(CallError::Refused(refusal)) if refusal.code() == CHANGED => break,
                     part => part.map_err(|error| self.failed(error))?,
@@ -465,10 +468,20 @@ mod tests {
         ] {
             assert_eq!(with(url).authority().unwrap(), authority);
         }
-        for url in
-            ["", "127.0.0.1:9085", "https://h:1", "http://h", "http://:1", "http://h:0", "http://h:65536",
-                "http://h:1/x", "http://me:secret@h:1", "http://::1:9085", "http://[x]:1", "http://h h:1"]
-        {
+        for url in [
+            "",
+            "127.0.0.1:9085",
+            "https://h:1",
+            "http://h",
+            "http://:1",
+            "http://h:0",
+            "http://h:65536",
+            "http://h:1/x",
+            "http://me:secret@h:1",
+            "http://::1:9085",
+            "http://[x]:1",
+            "http://h h:1",
+        ] {
             let error = with(url).check().unwrap_err().to_string();
             assert!(error.contains("http://HOST:PORT") && !error.contains("secret"), "{url}: {error}");
         }

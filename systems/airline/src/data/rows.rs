@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tidemark_store::Durability;
 use tidemark_store::bookings::Booking;
 use tidemark_store::customers::{Address, Customer, CustomerStatus, PhoneNumberType};
 use tidemark_store::sessions::Session;
-use tidemark_store::Durability;
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -90,7 +90,8 @@ impl CustomerRow {
 impl From<Customer> for CustomerRow {
     fn from(customer: Customer) -> Self {
         let Customer { id, password, status, total_miles, miles_ytd, address, .. } = customer;
-        let Address { street_address1, street_address2, city, state_province, country, postal_code } = address;
+        let Address { street_address1, street_address2, city, state_province, country, postal_code } =
+            address;
         CustomerRow {
             id,
             password,
@@ -213,7 +214,11 @@ impl BookingPart {
 /// Tells lists of bookings apart.
 fn which(all: &[Booking]) -> u64 {
     let fields = |booking: &Booking| {
-        [booking.id.to_le_bytes(), booking.flight_id.to_le_bytes(), i128::from(booking.booked_ms).to_le_bytes()]
+        [
+            booking.id.to_le_bytes(),
+            booking.flight_id.to_le_bytes(),
+            i128::from(booking.booked_ms).to_le_bytes(),
+        ]
     };
     xxh3_64(all.iter().flat_map(fields).collect::<Vec<_>>().as_flattened())
 }

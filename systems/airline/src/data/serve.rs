@@ -18,7 +18,8 @@ pub struct AirlineData;
 
 impl ReferenceSystem for AirlineData {
     const NAME: &'static str = "airline-data";
-    const DESCRIPTION: &'static str = "customers, sessions and bookings for several airlines (customers_in=data)";
+    const DESCRIPTION: &'static str =
+        "customers, sessions and bookings for several airlines (customers_in=data)";
     const SETTINGS: &'static [Setting] = &[];
 
     fn read(_: &Settings<'_>) -> Result<Self, SettingError> {

@@ -113,7 +113,8 @@ impl Kept {
         if given >= wanted {
             return Ok(());
         }
-        let reason = format!("an acknowledged write is {given} here, not {wanted}; begin with durability {wanted}");
+        let reason =
+            format!("an acknowledged write is {given} here, not {wanted}; begin with durability {wanted}");
         Err(Refused(Refusal::new(LESS_DURABLE, reason)))
     }
 }
