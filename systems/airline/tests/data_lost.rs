@@ -200,6 +200,42 @@ fn two_airlines_see_the_same() {
     eventually(line, || client.get("/metrics").text().lines().any(|known| known == line).then_some(()));
 }
 
+/// Two devices of one customer at two airlines: what one was told stays, whatever the other changes at the same time.
+#[test]
+fn changes_of_a_profile_at_two_airlines_all_count() {
+    const ROUNDS: u64 = 50;
+    let dir = tempfile::tempdir().unwrap();
+    let data = Process::data(dir.path());
+    let airlines = [Process::airline(&data, &[]), Process::airline(&data, &[])];
+    let profile = "/rest/api/customer/byid/uid3@email.com";
+    let body = |city: u64, more: &str| {
+        format!(
+            r#"{{"_id":"uid3@email.com","password":"password",{more}"address":{{"streetAddress1":"1 Main St.",
+            "city":"city {city}","stateProvince":"NC","country":"USA","postalCode":"27617"}}}}"#
+        )
+    };
+    let change = |client: &mut Client, body: String| {
+        let reply = client.request("POST", profile, &[], body.as_bytes());
+        assert_eq!(reply.status, 200, "{}", reply.text());
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = airlines[0].client();
+            assert_eq!(log_in(&mut client, 3), 200);
+            for round in 0..ROUNDS {
+                change(&mut client, body(0, &format!(r#""phoneNumber":"{round}","#)));
+                let found = client.get(profile).json();
+                assert_eq!(found["phoneNumber"], round.to_string(), "an acknowledged number went back");
+            }
+        });
+        scope.spawn(|| {
+            let mut client = airlines[1].client();
+            assert_eq!(log_in(&mut client, 3), 200);
+            (0..ROUNDS).for_each(|round| change(&mut client, body(round, "")));
+        });
+    });
+}
+
 /// What a customer was told.
 #[derive(Default)]
 struct Told {

@@ -394,6 +394,11 @@ impl Customers for DataStore {
         Answer::boxed(self.ask(key, move |calls| calls.customer_put(self.worth, customer.into())))
     }
 
+    fn replace<'a>(&'a self, before: &'a Customer, after: Customer) -> Answer<'a, bool> {
+        let (key, before) = (key_of(&after.id), before.clone().into());
+        Answer::boxed(self.ask(key, move |calls| calls.customer_replace(self.worth, before, after.into())))
+    }
+
     fn put_missing<'a>(
         &'a self,
         customers: Box<dyn Iterator<Item = Customer> + Send + 'a>,

@@ -51,6 +51,14 @@ pub(crate) trait Data {
     /// Stores a customer, in place of one with the same id.
     async fn customer_put(&self, worth: Worth, customer: CustomerRow) -> Result<(), Refused>;
 
+    /// Stores a customer in place of what it was; tells whether it still was.
+    async fn customer_replace(
+        &self,
+        worth: Worth,
+        before: CustomerRow,
+        after: CustomerRow,
+    ) -> Result<bool, Refused>;
+
     /// Stores those that are not there; tells how many.
     async fn customer_put_missing(&self, worth: Worth, customers: Vec<CustomerRow>) -> Result<u64, Refused>;
 
@@ -155,6 +163,16 @@ impl Data for Arc<Kept> {
     async fn customer_put(&self, worth: Worth, customer: CustomerRow) -> Result<(), Refused> {
         self.check(worth)?;
         Ok(self.store.put(customer.into()).await?)
+    }
+
+    async fn customer_replace(
+        &self,
+        worth: Worth,
+        before: CustomerRow,
+        after: CustomerRow,
+    ) -> Result<bool, Refused> {
+        self.check(worth)?;
+        Ok(self.store.replace(&before.into(), after.into()).await?)
     }
 
     async fn customer_put_missing(&self, worth: Worth, customers: Vec<CustomerRow>) -> Result<u64, Refused> {
