@@ -66,7 +66,7 @@ pub fn settings_help() -> String {
         format!("  {name}\n      {help} (from {allowed}; else {default})\n")
     };
     let lines = |settings: &[Setting]| settings.iter().map(line).collect::<String>();
-    let systems = SYSTEMS.iter().map(|system| format!("  {:<13}{}\n", system.name, system.description));
+    let systems = SYSTEMS.iter().map(|system| format!("  {:<14}{}\n", system.name, system.description));
     let of_one = |system: &SystemEntry| {
         let SystemEntry { name, settings, .. } = system;
         format!("Settings of {name}:\n{}\n", lines(settings))
