@@ -17,7 +17,7 @@ use tidemark_store::customers::Customers;
 use tidemark_store::sessions::{Session, Sessions};
 use values::{booking, customer, session, wait};
 
-use crate::airline::Running;
+use crate::airline::{AtEnd, Running};
 use crate::client::{described_is_served, eventually};
 
 fn options(data: &Running) -> Options {
@@ -118,6 +118,7 @@ fn a_long_list_is_that_of_one_moment() {
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
+        let _ends = AtEnd(&is_over);
         let mut firsts = std::collections::BTreeSet::new();
         eventually("ten different lists", || {
             match wait(store.of_customer("ann")) {
@@ -131,7 +132,6 @@ fn a_long_list_is_that_of_one_moment() {
             }
             (firsts.len() >= 10).then_some(())
         });
-        is_over.store(true, Ordering::Relaxed);
     });
 }
 

@@ -16,7 +16,7 @@ use tidemark_service::{Durability, Options, ReferenceSystem, Stop};
 use tidemark_store::StoreError;
 use tidemark_store::bookings::{Booking, Bookings};
 
-use crate::airline::{in_days, query};
+use crate::airline::{AtEnd, in_days, query};
 use crate::client::{Client, eventually};
 use crate::data::values::wait;
 
@@ -297,6 +297,7 @@ fn a_killed_data_process_loses_nothing() {
                 scope.spawn(move || book_until(over, done, refused, &mut client, number))
             })
             .collect();
+        let ends = AtEnd(&over);
         let more = |count: &AtomicU64, by: u64| {
             let until = count.load(Ordering::Relaxed) + by;
             eventually("work", || (count.load(Ordering::Relaxed) >= until).then_some(()));
@@ -314,7 +315,7 @@ fn a_killed_data_process_loses_nothing() {
             more(&done, 100);
             assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         }
-        over.store(true, Ordering::Relaxed);
+        drop(ends);
         customers.into_iter().map(|customer| customer.join().unwrap()).collect()
     });
     for (number, told) in (0..CUSTOMERS).zip(&told) {

@@ -8,7 +8,7 @@ pub mod servers;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 
@@ -102,6 +102,15 @@ impl Drop for Running {
     }
 }
 
+/// Sets it when it is dropped, so that threads end also where a test fails.
+pub struct AtEnd<'a>(pub &'a AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Today at 11:00 UTC, milliseconds since 1970. The clock of the tests stands, so that no midnight passes in the middle of
 /// one; and it is of today, since a store may remove by its own clock what has expired.
 pub fn now_ms() -> i64 {
@@ -166,7 +175,7 @@ fn elsewhere() -> (BTreeMap<String, String>, Option<Box<Running>>) {
 
 #[cfg(all(feature = "postgres", feature = "redis"))]
 fn in_databases(settings: &mut BTreeMap<String, String>) {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::AtomicU32;
     static USED: AtomicU32 = AtomicU32::new(0);
     let number_in = |name: &str| std::env::var(name).unwrap().parse::<u32>().unwrap();
     let database = number_in(DATABASE_VARIABLE) + USED.fetch_add(1, Ordering::Relaxed);
