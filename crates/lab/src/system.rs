@@ -552,7 +552,11 @@ mod tests {
         let starts = || fs::read_to_string(folder.path().join("data/starts")).unwrap().lines().count();
         let (first, handle) = (running.process_ids()[0], running.started().remove(0));
         assert_eq!(held(&handle).kill(), "killed by signal 9");
-        assert_eq!((running.process_ids(), running.ended(&|_| false)), (Vec::new(), None), "that is not its own end");
+        assert_eq!(
+            (running.process_ids(), running.ended(&|_| false)),
+            (Vec::new(), None),
+            "that is not its own end"
+        );
         held(&handle).restart(&|| true).unwrap();
         assert_ne!(running.process_ids()[0], first);
         assert_eq!((starts(), running.ended(&|_| false)), (2, None));

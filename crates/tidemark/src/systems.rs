@@ -2,6 +2,7 @@
 
 mod reading;
 
+use tidemark_airline::data::AirlineData;
 use tidemark_airline::{Airline, AirlineAuth};
 use tidemark_ingest::Ingest;
 use tidemark_lab::shipped::ShippedStores;
@@ -17,6 +18,7 @@ use reading::Stores;
 pub const SYSTEMS: &[SystemEntry] = &[
     SystemEntry::of::<Airline>(),
     SystemEntry::of::<AirlineAuth>(),
+    SystemEntry::of::<AirlineData>(),
     SystemEntry::of::<Ingest>(),
     SystemEntry::of::<NewsFeed>(),
     SystemEntry::of::<RegistrySystem>(),

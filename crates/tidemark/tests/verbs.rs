@@ -112,7 +112,7 @@ fn check_lists_every_mistake_with_its_place() {
     for (system, says) in [
         (
             "{serve: arlnie}",
-            "system.yaml:1:17: \"arlnie\" is not one of airline, airline-auth, ingest, newsfeed, registry, trade; did you mean airline?",
+            "system.yaml:1:17: \"arlnie\" is not one of airline, airline-auth, airline-data, ingest, newsfeed, registry, trade; did you mean airline?",
         ),
         ("{serve: airline, settings: {custmers: 5}}", "did you mean customers?"),
         ("{serve: ingest, settings: {waitingmax: 5}}", "did you mean waiting_max?"),

@@ -92,8 +92,8 @@ impl App {
         }
     }
 
-    /// Waits until nobody else changes this customer's profile, and keeps others from it. A change is read, changed
-    /// and stored as a whole, so of two at the same time one would undo the other.
+    /// Waits until nobody else changes this customer's profile here, and keeps others from it: of two at the same time one
+    /// would have to begin anew, as it must where another airline was first.
     pub(crate) async fn change_profile(&self, customer_id: &str) -> tokio::sync::MutexGuard<'_, ()> {
         self.changing[self.hasher.hash_one(customer_id) as usize % CHANGES].lock().await
     }

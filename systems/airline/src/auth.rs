@@ -53,8 +53,8 @@ pub struct AirlineAuth {
 const OWN: &[Setting] = &[Setting {
     name: "sessions_in",
     default: "embedded",
-    allowed: "embedded, postgres or redis",
-    help: "where sessions are kept: in this process, in PostgreSQL, or in Redis",
+    allowed: "embedded, data, postgres or redis",
+    help: "where sessions are kept: in this process, in the data tier, in PostgreSQL, or in Redis",
 }];
 const SETTINGS: &[Setting] = &joined::<
     { SESSION_SETTINGS.len() + OWN.len() + STORE_SETTINGS.len() + MEMBER_SETTINGS.len() },

@@ -104,14 +104,14 @@ enum Text {
 }
 
 impl Text {
-    fn checked(self, field: &str) -> Result<String, Refusal> {
+    fn checked(&self, field: &str) -> Result<String, Refusal> {
         match self {
-            Text::Number(number) => whole(&number)
+            Text::Number(number) => whole(number)
                 .map(|number| number.to_string())
                 .ok_or_else(|| Refusal::bad_request(format!("{field} is neither a text nor a whole number"))),
             // bytes are counted faster, and there are no fewer
             Text::Text(text) if text.len() <= TEXT_CHARS_MAX || text.chars().count() <= TEXT_CHARS_MAX => {
-                Ok(text)
+                Ok(text.clone())
             }
             Text::Text(_) => {
                 Err(Refusal::bad_request(format!("{field} is longer than {TEXT_CHARS_MAX} characters")))
@@ -150,18 +150,18 @@ impl Change {
     }
 
     /// Changes address and telephone of the customer.
-    pub fn apply(self, customer: &mut Customer) -> Result<(), Refusal> {
-        let address = self.address.ok_or_else(|| Refusal::bad_request("the address is missing"))?;
+    pub fn apply(&self, customer: &mut Customer) -> Result<(), Refusal> {
+        let address = self.address.as_ref().ok_or_else(|| Refusal::bad_request("the address is missing"))?;
         let old = &mut customer.address;
         old.street_address1 = address.street_address1.checked("streetAddress1")?;
-        if let Some(text) = address.street_address2 {
+        if let Some(text) = &address.street_address2 {
             old.street_address2 = Some(text.checked("streetAddress2")?);
         }
         old.city = address.city.checked("city")?;
         old.state_province = address.state_province.checked("stateProvince")?;
         old.country = address.country.checked("country")?;
         old.postal_code = address.postal_code.checked("postalCode")?;
-        if let Some(number) = self.phone_number {
+        if let Some(number) = &self.phone_number {
             customer.phone_number = number.checked("phoneNumber")?;
         }
         if let Some(kind) = self.phone_number_type {

@@ -298,6 +298,9 @@ pub(crate) async fn customer(State(app): State<Arc<App>>, request: Request) -> A
     }
 }
 
+/// A change is tried again where another airline has changed the profile meanwhile.
+const CHANGE_TRIES: usize = 16;
+
 /// Changes address and telephone. Who is meant stands in the body, not in the path.
 pub(crate) async fn update_customer(State(app): State<Arc<App>>, request: Request) -> Answer {
     let (head, body) = request.into_parts();
@@ -307,12 +310,20 @@ pub(crate) async fn update_customer(State(app): State<Arc<App>>, request: Reques
         return Err(Refusal::forbidden(NOT_YOURS));
     }
     let _only_one = app.change_profile(&session.customer_id).await;
-    let found = app.timed(Op::CustomerFind, app.store.customers.find(&session.customer_id)).await?;
-    let Some(mut customer) = found.filter(|customer| change.knows_password_of(customer)) else {
-        return Err(Refusal::forbidden("wrong password"));
-    };
-    change.apply(&mut customer)?;
-    let body = shown(&customer);
-    app.timed(Op::CustomerPut, app.store.customers.put(customer)).await?;
-    Ok(json(StatusCode::OK, body))
+    for _ in 0..CHANGE_TRIES {
+        let found = app.timed(Op::CustomerFind, app.store.customers.find(&session.customer_id)).await?;
+        let Some(before) = found.filter(|customer| change.knows_password_of(customer)) else {
+            return Err(Refusal::forbidden("wrong password"));
+        };
+        let mut after = before.clone();
+        change.apply(&mut after)?;
+        let body = shown(&after);
+        if app.timed(Op::CustomerPut, app.store.customers.replace(&before, after)).await? {
+            return Ok(json(StatusCode::OK, body));
+        }
+    }
+    Err(Refusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "others change this profile all the time; try again later",
+    ))
 }

@@ -47,24 +47,33 @@
 //! - Cancelling what is not there is the same 200 as cancelling what is.
 //! - Loading adds the customers that are missing and touches nothing else; doing it twice changes nothing.
 //! - Days are days in UTC. The window of flights begins today and follows the calendar; see [`timetable`].
-//! - Customers, sessions and bookings are each where the settings say: here, in PostgreSQL, in Redis (`stores`).
+//! - Customers, sessions and bookings are each where the settings say: here, in the data tier ([`data`]), in PostgreSQL,
+//!   in Redis (`stores`).
 //! - Sessions can be with the auth service ([`AirlineAuth`], `sessions_in=auth`); passwords are checked here all the
 //!   same. An unknown session is 403. Without an answer of the auth service nobody is let in: every call that needs a
 //!   session is 503 with `Retry-After`, a login too, and a logout as well, for the session is still there.
 //! - Sessions last 24 hours from the login, however much they are used; expired ones are swept every half minute.
 //! - Passwords are stored and compared as they are, because the benchmark does; they are never shown or logged.
 //!
+//! # Several airlines
+//!
+//! Airlines that share their data are one airline to those who use it. With `customers_in=data`, `sessions_in=data` and
+//! `bookings_in=data` all of it is in one [data tier](data), a process of its own with the embedded store behind it; the
+//! airlines keep nothing. What one has acknowledged is what the next read of any other finds. While that process is gone,
+//! everything that needs it is answered 503; its connections are opened again by themselves.
+//!
 //! # What stands where
 //!
 //! [`airports`] and `segments` are the map, [`timetable`] the flights, `flight_id` their ids; [`dates`] and `form`
 //! read what clients send; `handlers` and `house` answer, `routes` says on which path, `openapi` describes it all.
-//! `logins` knows who is logged in; `auth` is the auth service.
+//! `logins` knows who is logged in; `auth` is the auth service, [`data`] the data tier.
 
 pub mod airports;
 mod app;
 mod auth;
 mod clock;
 mod customers;
+pub mod data;
 pub mod dates;
 mod flight_id;
 mod form;

@@ -67,25 +67,31 @@ const KEPT: &[Setting] = &[
     Setting {
         name: "customers_in",
         default: "embedded",
-        allowed: "embedded or postgres",
-        help: "where customers are kept: in this process, or in PostgreSQL",
+        allowed: "embedded, data or postgres",
+        help: "where customers are kept: in this process, in the data tier (airline-data), or in PostgreSQL",
     },
     Setting {
         name: "sessions_in",
         default: "embedded",
-        allowed: "embedded, postgres, redis or auth",
-        help: "where sessions are kept: in this process, in PostgreSQL, in Redis, or with the auth service (system airline-auth)",
+        allowed: "embedded, data, postgres, redis or auth",
+        help: "where sessions are kept: in this process, in the data tier, in PostgreSQL, in Redis, or with the auth service (system airline-auth)",
     },
     Setting {
         name: "bookings_in",
         default: "embedded",
-        allowed: "embedded or postgres",
-        help: "where bookings are kept: in this process, or in PostgreSQL",
+        allowed: "embedded, data or postgres",
+        help: "where bookings are kept: in this process, in the data tier, or in PostgreSQL",
     },
 ];
 
 /// What can be set about stores of others.
 pub(crate) const STORE_SETTINGS: &[Setting] = &[
+    Setting {
+        name: "data",
+        default: "http://127.0.0.1:9085",
+        allowed: "http://HOST:PORT",
+        help: "where the data tier is (tidemark serve airline-data --listen 127.0.0.1:9085)",
+    },
     #[cfg(feature = "postgres")]
     Setting {
         name: "postgres",
@@ -121,26 +127,23 @@ pub(crate) const STORE_SETTINGS: &[Setting] = &[
         allowed: "same, memory, buffered or synced",
         help: "what an acknowledged session is to be worth in Redis; same: as all else",
     },
-    #[cfg(any(feature = "postgres", feature = "redis"))]
     Setting {
         name: "store_timeout_s",
         default: "5",
         allowed: "1 to 3600",
-        help: "seconds that an answer of PostgreSQL or Redis is waited for; then the request is answered 503",
+        help: "seconds that an answer of another store is waited for; then the request is answered 503",
     },
-    #[cfg(any(feature = "postgres", feature = "redis"))]
     Setting {
         name: "store_start_timeout_s",
         default: "30",
         allowed: "1 to 3600",
-        help: "seconds that the start waits for PostgreSQL or Redis to be there",
+        help: "seconds that the start waits for the other stores to be there",
     },
-    #[cfg(any(feature = "postgres", feature = "redis"))]
     Setting {
         name: "store_waiting_max",
         default: "8192",
         allowed: "1 to 1000000",
-        help: "requests to PostgreSQL or Redis that wait at once, for each; one more is answered 503",
+        help: "requests to another store that wait at once, for each; one more is answered 503",
     },
 ];
 

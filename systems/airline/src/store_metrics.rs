@@ -33,7 +33,8 @@ pub(crate) fn encode_stores(e: &mut DescriptorEncoder<'_>, opened: &Opened) -> f
     Ok(())
 }
 
-fn encode_embedded(e: &mut DescriptorEncoder<'_>, store: &Embedded) -> fmt::Result {
+/// Writes those of an embedded store.
+pub(crate) fn encode_embedded(e: &mut DescriptorEncoder<'_>, store: &Embedded) -> fmt::Result {
     let (now, recovered) = (store.metrics(), store.recovered());
     counter(e, "airline_store_commits", "Groups of writes made durable", now.commits)?;
     counter(e, "airline_store_writes", "Writes in those groups", now.writes)?;

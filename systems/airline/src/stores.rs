@@ -9,6 +9,8 @@ use tidemark_store::customers::Customers;
 use tidemark_store::sessions::Sessions;
 use tidemark_store::{Durability, Embedded, OwnMetric, StoreError};
 
+use crate::data::{self, DataStore};
+
 /// The stores that an airline stands on.
 #[derive(Clone)]
 pub(crate) struct Stores {
@@ -23,6 +25,8 @@ pub(crate) struct Stores {
 pub(crate) enum Product {
     /// This process.
     Embedded,
+    /// Another one: [`AirlineData`](crate::data::AirlineData).
+    Data,
     #[cfg(feature = "postgres")]
     Postgres,
     #[cfg(feature = "redis")]
@@ -35,6 +39,7 @@ impl Product {
     /// Every product that was built in.
     pub(crate) const ALL: &[Product] = &[
         Product::Embedded,
+        Product::Data,
         #[cfg(feature = "postgres")]
         Product::Postgres,
         #[cfg(feature = "redis")]
@@ -46,6 +51,7 @@ impl Product {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Product::Embedded => "embedded",
+            Product::Data => "data",
             #[cfg(feature = "postgres")]
             Product::Postgres => "postgres",
             #[cfg(feature = "redis")]
@@ -58,6 +64,7 @@ impl Product {
     pub(crate) fn description(self) -> &'static str {
         match self {
             Product::Embedded => "Inside this process: state in memory, changes in a durable log",
+            Product::Data => "The data tier, another process: sessions, customers, bookings",
             #[cfg(feature = "postgres")]
             Product::Postgres => "PostgreSQL: sessions, customers, bookings",
             #[cfg(feature = "redis")]
@@ -87,6 +94,7 @@ pub(crate) struct Choice {
     pub(crate) customers: Product,
     pub(crate) sessions: Product,
     pub(crate) bookings: Product,
+    data: data::Options,
     #[cfg(feature = "postgres")]
     postgres: tidemark_store::postgres::Options,
     #[cfg(feature = "redis")]
@@ -99,15 +107,16 @@ pub(crate) struct Choice {
 impl Choice {
     /// Reads the settings of stores; those of a store that is not taken are read too, so that mistakes show.
     pub(crate) fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
-        let customers = Product::read(settings, "customers_in", &["embedded", "postgres"])?;
-        let sessions = Product::read(settings, "sessions_in", &["embedded", "postgres", "redis", "auth"])?;
-        let bookings = Product::read(settings, "bookings_in", &["embedded", "postgres"])?;
+        let customers = Product::read(settings, "customers_in", &["embedded", "data", "postgres"])?;
+        let sessions =
+            Product::read(settings, "sessions_in", &["embedded", "data", "postgres", "redis", "auth"])?;
+        let bookings = Product::read(settings, "bookings_in", &["embedded", "data", "postgres"])?;
         Self::with(settings, [customers, sessions, bookings])
     }
 
     /// The same where there are sessions only.
     pub(crate) fn of_sessions(settings: &Settings<'_>) -> Result<Self, SettingError> {
-        let sessions = Product::read(settings, "sessions_in", &["embedded", "postgres", "redis"])?;
+        let sessions = Product::read(settings, "sessions_in", &["embedded", "data", "postgres", "redis"])?;
         Self::with(settings, [sessions; 3])
     }
 
@@ -120,6 +129,7 @@ impl Choice {
             customers,
             sessions,
             bookings,
+            data: data(settings)?,
             #[cfg(feature = "postgres")]
             postgres: postgres(settings)?,
             #[cfg(feature = "redis")]
@@ -160,6 +170,10 @@ impl Choice {
             Some(dir) => Some(Embedded::open(dir, durability)?),
             None => Some(Embedded::in_memory()),
         };
+        let data = match uses(Product::Data) {
+            true => Some(DataStore::open(data::Options { durability, ..self.data.clone() })?),
+            false => None,
+        };
         #[cfg(feature = "postgres")]
         let postgres = match uses(Product::Postgres) {
             true => {
@@ -181,12 +195,25 @@ impl Choice {
             choice: self,
             durability,
             embedded,
+            data,
             #[cfg(feature = "postgres")]
             postgres,
             #[cfg(feature = "redis")]
             redis,
         })
     }
+}
+
+fn data(settings: &Settings<'_>) -> Result<data::Options, SettingError> {
+    let options = data::Options {
+        url: settings.text("data", |url| Some(url.to_owned()))?,
+        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
+        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
+        start_timeout: std::time::Duration::from_secs(settings.value("store_start_timeout_s", 1..=3600)?),
+        ..Default::default()
+    };
+    options.check()?;
+    Ok(options)
 }
 
 #[cfg(feature = "postgres")]
@@ -224,6 +251,7 @@ pub(crate) struct Opened {
     pub(crate) choice: Choice,
     pub(crate) durability: Durability,
     pub(crate) embedded: Option<Arc<Embedded>>,
+    data: Option<Arc<DataStore>>,
     #[cfg(feature = "postgres")]
     postgres: Option<Arc<tidemark_store::postgres::Postgres>>,
     #[cfg(feature = "redis")]
@@ -244,6 +272,7 @@ impl Opened {
     /// Who is logged in, where this process keeps that in a store.
     pub(crate) fn sessions(&self) -> Arc<dyn Sessions> {
         match self.choice.sessions {
+            Product::Data => opened(&self.data).clone(),
             #[cfg(feature = "postgres")]
             Product::Postgres => opened(&self.postgres).clone(),
             #[cfg(feature = "redis")]
@@ -254,6 +283,7 @@ impl Opened {
 
     fn customers(&self) -> Arc<dyn Customers> {
         match self.choice.customers {
+            Product::Data => opened(&self.data).clone(),
             #[cfg(feature = "postgres")]
             Product::Postgres => opened(&self.postgres).clone(),
             _ => opened(&self.embedded).clone(),
@@ -262,6 +292,7 @@ impl Opened {
 
     fn bookings(&self) -> Arc<dyn Bookings> {
         match self.choice.bookings {
+            Product::Data => opened(&self.data).clone(),
             #[cfg(feature = "postgres")]
             Product::Postgres => opened(&self.postgres).clone(),
             _ => opened(&self.embedded).clone(),
@@ -271,6 +302,7 @@ impl Opened {
     /// What the servers' stores count, with the name of the product.
     pub(crate) fn remote(&self) -> Vec<(&'static str, Vec<OwnMetric>)> {
         vec![
+            ("data", self.data.as_ref().map(|store| store.metrics()).unwrap_or_default()),
             #[cfg(feature = "postgres")]
             ("postgres", self.postgres.as_ref().map(|store| store.metrics()).unwrap_or_default()),
             #[cfg(feature = "redis")]
@@ -293,7 +325,7 @@ mod tests {
         let choice = read(&[]).unwrap();
         assert_eq!((choice.names().as_str(), choice.is_here()), ("embedded", true));
         let error = read(&[("bookings_in", "redis")]).unwrap_err().to_string();
-        assert!(error.contains("bookings_in") && error.contains("embedded or postgres"), "{error}");
+        assert!(error.contains("bookings_in") && error.contains("embedded, data or postgres"), "{error}");
     }
 
     #[cfg(not(all(feature = "postgres", feature = "redis")))]
@@ -309,6 +341,16 @@ mod tests {
             let error = read(&settings).unwrap_err().to_string();
             assert!(error.contains(&format!("--features {feature}")), "{error}");
         }
+    }
+
+    #[test]
+    fn the_data_tier_may_have_all_or_some() {
+        let choice = read(&[("bookings_in", "data")]).unwrap();
+        assert_eq!((choice.names().as_str(), choice.is_here()), ("embedded+data", true));
+        let all = [("customers_in", "data"), ("sessions_in", "data"), ("bookings_in", "data")];
+        assert!(!read(&all).unwrap().is_here());
+        let error = read(&[("data", "127.0.0.1:9085")]).unwrap_err().to_string();
+        assert!(error.contains("http://HOST:PORT"), "{error}");
     }
 
     #[cfg(all(feature = "postgres", feature = "redis"))]

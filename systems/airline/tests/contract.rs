@@ -504,8 +504,27 @@ fn a_session_lasts_a_day_however_much_it_is_used() {
     assert_eq!(running.login(0).get(path).status, 200);
 }
 
-/// All tests above once more with the data in real servers, each test in databases of its own. Needs Debian's packages
-/// `postgresql` and `redis-server`.
+/// All tests above once more with the data where `stores` says; `variables` say where that is.
+fn holds_in(stores: &str, variables: &[(&str, String)]) {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["contract::", "--skip", "the_contract_holds", "--test-threads=4"])
+        .env(crate::airline::STORES_VARIABLE, stores)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "with {stores}:\n{said}");
+    assert!(said.contains("test contract::login_refuses ... ok"), "with {stores} nothing was run:\n{said}");
+}
+
+/// Each test with a data tier of its own.
+#[test]
+fn the_contract_holds_with_a_data_tier() {
+    holds_in("customers_in=data,sessions_in=data,bookings_in=data data", &[]);
+    holds_in("sessions_in=data embedded+data", &[]);
+}
+
+/// Each test in databases of its own. Needs Debian's packages `postgresql` and `redis-server`.
 #[cfg(all(feature = "postgres", feature = "redis"))]
 #[test]
 fn the_contract_holds_wherever_the_data_is() {
@@ -516,19 +535,11 @@ fn the_contract_holds_wherever_the_data_is() {
         (300, "customers_in=postgres,sessions_in=redis,bookings_in=postgres postgres+redis"),
         (600, "sessions_in=redis embedded+redis"),
     ] {
-        let output = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["contract::", "--skip", "the_contract_holds_wherever_the_data_is", "--test-threads=4"])
-            .env(crate::airline::STORES_VARIABLE, stores)
-            .env(crate::airline::POSTGRES_VARIABLE, postgres.port().to_string())
-            .env(crate::airline::REDIS_VARIABLE, redis.port().to_string())
-            .env(crate::airline::DATABASE_VARIABLE, first_database.to_string())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "with {stores}:\n{said}");
-        assert!(
-            said.contains("test contract::login_refuses ... ok"),
-            "with {stores} nothing was run:\n{said}"
-        );
+        let variables = [
+            (crate::airline::POSTGRES_VARIABLE, postgres.port().to_string()),
+            (crate::airline::REDIS_VARIABLE, redis.port().to_string()),
+            (crate::airline::DATABASE_VARIABLE, first_database.to_string()),
+        ];
+        holds_in(stores, &variables);
     }
 }

@@ -5,6 +5,8 @@ mod auth;
 #[path = "../../service/tests/client/mod.rs"]
 mod client;
 mod contract;
+mod data;
+mod data_lost;
 mod life;
 mod split;
 mod stores;

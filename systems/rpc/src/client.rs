@@ -9,7 +9,7 @@ mod state;
 mod task;
 mod wake;
 
-use std::net::SocketAddr;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,15 +106,20 @@ impl Drop for Handle {
 }
 
 impl Client {
-    /// A client of the server at this address. Returns at once; the connection is opened by a task of the runtime
-    /// that this is called on.
+    /// A client of the server at this address, `HOST:PORT`; a name is looked up for each connection anew. Returns at
+    /// once; the connection is opened by a task of the runtime that this is called on.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn connect(addr: SocketAddr, options: ClientOptions) -> Self {
+    pub fn connect(addr: impl fmt::Display, options: ClientOptions) -> Self {
         let shared = Arc::new(Shared::new(options));
-        tokio::spawn(task::run(shared.clone(), addr));
+        tokio::spawn(task::run(shared.clone(), addr.to_string()));
         Client { handle: Arc::new(Handle { shared }) }
+    }
+
+    /// Whether there is a connection now.
+    pub fn is_open(&self) -> bool {
+        self.handle.shared.state().is_open()
     }
 
     /// What it has done so far.

@@ -36,6 +36,19 @@ fn both_ways_give_the_same_answers() {
 }
 
 #[test]
+fn a_server_is_found_by_its_name() {
+    let running = Running::start(Arc::new(Desk::default()));
+    running.block_on(async {
+        let connection =
+            Client::connect(format!("localhost:{}", running.addr.port()), ClientOptions::default());
+        assert!(!connection.is_open(), "it is opened by a task");
+        assert_eq!(DeskClient::new(connection.clone()).sum(2, None).await, Ok(2));
+        assert!(connection.is_open());
+    });
+    running.end();
+}
+
+#[test]
 fn calls_before_there_is_a_connection_wait_or_fail_as_the_caller_chose() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap();

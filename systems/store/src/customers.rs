@@ -93,6 +93,11 @@ pub trait Customers: Send + Sync {
     /// Stores a customer. One with the same id is replaced.
     fn put(&self, customer: Customer) -> Answer<'_, ()>;
 
+    /// Stores `after` in place of `before`, which has the same id, and tells whether it did: not if what is there is not
+    /// `before` any more. Of several that change a customer this way at the same time, in whatever process, none
+    /// undoes what another did.
+    fn replace<'a>(&'a self, before: &'a Customer, after: Customer) -> Answer<'a, bool>;
+
     /// Stores those of many that are not there yet, for loading; tells how many. Those that are there stay as they are.
     /// Not one atomic write: after an error some are stored.
     fn put_missing<'a>(

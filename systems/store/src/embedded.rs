@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use self::bookings::BookingTable;
 use self::customers::CustomerRecord;
 use crate::answer::Answer;
@@ -25,6 +27,8 @@ use crate::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
 /// Customers in one write of [`Customers::put_missing`], and their bytes, about.
 const CUSTOMERS_PER_WRITE: usize = 1024;
 const CUSTOMER_BYTES_PER_WRITE: usize = 1024 * 1024;
+/// Customers that are being replaced at a time; two of them rarely meet.
+const REPLACING: usize = 256;
 /// At most this many writes are taken and not answered; more wait for room.
 const WAITING_MAX: usize = 16_384;
 
@@ -55,6 +59,8 @@ pub struct Embedded {
     sessions: Arc<Rows<Session>>,
     customers: Arc<Rows<CustomerRecord>>,
     bookings: Arc<BookingTable>,
+    /// Nobody else replaces a customer between comparing and storing.
+    replacing: Box<[tokio::sync::Mutex<()>]>,
     /// Absent with [`Durability::Memory`].
     engine: Option<Engine>,
     recovered: Recovered,
@@ -96,7 +102,8 @@ impl Embedded {
         let (sessions, customers, bookings) = (Arc::default(), Arc::default(), Arc::default());
         let tables = Tables::default().memory(&sessions).memory(&customers).memory(&bookings);
         let recovered = Recovered::default();
-        Embedded { durability, tables, sessions, customers, bookings, engine: None, recovered }
+        let replacing = (0..REPLACING).map(|_| tokio::sync::Mutex::default()).collect();
+        Embedded { durability, tables, sessions, customers, bookings, replacing, engine: None, recovered }
     }
 
     /// What an acknowledged write is worth here.
@@ -112,6 +119,11 @@ impl Embedded {
     /// What was there at the start.
     pub fn recovered(&self) -> Recovered {
         self.recovered
+    }
+
+    /// How many sessions (expired ones included), customers and bookings there are now.
+    pub fn counts(&self) -> [u64; 3] {
+        [self.sessions.count(), self.customers.count(), self.bookings.count()]
     }
 
     /// Takes a write: `write` writes its entries down and tells how many there are. All of them are kept or none.
@@ -200,6 +212,17 @@ impl Customers for Embedded {
             }
             Err(error) => Answer::ready(Err(error)),
         }
+    }
+
+    fn replace<'a>(&'a self, before: &'a Customer, after: Customer) -> Answer<'a, bool> {
+        Answer::boxed(async move {
+            let place = xxh3_64(after.id.as_bytes()) as usize % REPLACING;
+            let _only_one = self.replacing[place].lock().await;
+            if Customers::find(self, &after.id).await?.as_ref() != Some(before) {
+                return Ok(false);
+            }
+            self.put(after).await.map(|()| true)
+        })
     }
 
     fn put_missing<'a>(

@@ -39,6 +39,11 @@ fn customers_are_replaced_whole() {
 }
 
 #[test]
+fn a_customer_is_replaced_only_as_it_was() {
+    on_each(|store| roles::a_customer_is_replaced_only_as_it_was(store));
+}
+
+#[test]
 fn what_cannot_be_stored_is_refused_before_it_is_written() {
     on_each(|store| {
         roles::sessions_that_cannot_be_stored_are_refused(store);

@@ -55,6 +55,7 @@ fn it_has_every_role() {
         roles::bookings_come_in_order_and_go_by_customer_and_id(&*store);
         roles::customers_are_replaced_whole(&*store);
         roles::customers_that_cannot_be_stored_are_refused(&*store);
+        roles::a_customer_is_replaced_only_as_it_was(&*open());
         // NUL, which its texts do not hold
         let hostile = "a\0\u{e000}0b";
         wait(store.add(&[booking(hostile, 1, 1)])).unwrap();

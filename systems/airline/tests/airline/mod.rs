@@ -8,11 +8,12 @@ pub mod servers;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 
 use jiff::civil::Date;
+use tidemark_airline::data::AirlineData;
 use tidemark_airline::{Airline, Clock};
 use tidemark_service::{BoundServer, Durability, Options, ReferenceSystem, Served, ServiceError, Stop};
 
@@ -25,6 +26,8 @@ pub struct Running {
     pub addr: SocketAddr,
     stop: Stop,
     thread: Option<JoinHandle<Result<Served, ServiceError>>>,
+    /// The data tier that was started for it.
+    data: Option<Box<Running>>,
 }
 
 impl Running {
@@ -48,8 +51,11 @@ impl Running {
 
     /// With a clock that stands until it is set.
     pub fn start_with_clock(mut options: Options, time: Arc<AtomicI64>) -> Self {
-        options.settings.extend(elsewhere());
-        Self::run(Airline::bind_with_clock(options, Clock::Set(time)).unwrap())
+        let (settings, data) = elsewhere();
+        options.settings.extend(settings);
+        let mut running = Self::run(Airline::bind_with_clock(options, Clock::Set(time)).unwrap());
+        running.data = data;
+        running
     }
 
     /// Another system than the airline itself, at `listen`.
@@ -58,18 +64,22 @@ impl Running {
         Self::run(S::bind(Options { listen, settings, ..options() }).unwrap())
     }
 
-    /// Where it is, for others' settings.
-    pub fn url(&self) -> String {
-        format!("http://{}", self.addr)
+    /// A data tier.
+    pub fn data(options: Options) -> Self {
+        Self::run(AirlineData::bind(options).unwrap())
     }
 
-    fn run(airline: BoundServer) -> Self {
-        let (addr, stop) = (airline.addr(), Stop::new());
+    fn run(server: BoundServer) -> Self {
+        let (addr, stop) = (server.addr(), Stop::new());
         let triggered = stop.triggered();
-        let thread = std::thread::spawn(move || airline.serve(triggered));
+        let thread = std::thread::spawn(move || server.serve(triggered));
         let mut client = Client::new(addr);
         eventually("ready", || (client.get("/health").status == 200).then_some(()));
-        Running { addr, stop, thread: Some(thread) }
+        Running { addr, stop, thread: Some(thread), data: None }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
     }
 
     pub fn client(&self) -> Client {
@@ -95,6 +105,15 @@ impl Drop for Running {
         if !std::thread::panicking() {
             ended.unwrap().unwrap();
         }
+    }
+}
+
+/// Sets it when it is dropped, so that threads end also where a test fails.
+pub struct AtEnd<'a>(pub &'a AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -143,29 +162,33 @@ pub fn active_data_service() -> String {
         .to_owned()
 }
 
-/// Settings for other stores, with databases of their own, where the test is run for these.
-#[cfg(all(feature = "postgres", feature = "redis"))]
-fn elsewhere() -> BTreeMap<String, String> {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static USED: AtomicU32 = AtomicU32::new(0);
-    let Ok(stores) = std::env::var(STORES_VARIABLE) else { return BTreeMap::new() };
-    let number_in = |name: &str| std::env::var(name).unwrap().parse::<u32>().unwrap();
-    let database = number_in(DATABASE_VARIABLE) + USED.fetch_add(1, Ordering::Relaxed);
+/// Settings for other stores, with databases or a data tier of their own, where the test is run for these.
+fn elsewhere() -> (BTreeMap<String, String>, Option<Box<Running>>) {
+    let Ok(stores) = std::env::var(STORES_VARIABLE) else { return (BTreeMap::new(), None) };
     let (stores, _) = stores.split_once(' ').unwrap();
     let pairs = stores.split(',').filter_map(|pair| pair.split_once('='));
     let mut settings: BTreeMap<_, _> =
         pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    settings.insert("store_timeout_s".into(), "60".into());
+    let data = settings.values().any(|store| store == "data").then(|| Running::data(options()));
+    settings.extend(data.iter().map(|data| ("data".into(), data.url())));
+    #[cfg(all(feature = "postgres", feature = "redis"))]
+    if std::env::var_os(POSTGRES_VARIABLE).is_some() {
+        in_databases(&mut settings);
+    }
+    (settings, data.map(Box::new))
+}
+
+#[cfg(all(feature = "postgres", feature = "redis"))]
+fn in_databases(settings: &mut BTreeMap<String, String>) {
+    use std::sync::atomic::AtomicU32;
+    static USED: AtomicU32 = AtomicU32::new(0);
+    let number_in = |name: &str| std::env::var(name).unwrap().parse::<u32>().unwrap();
+    let database = number_in(DATABASE_VARIABLE) + USED.fetch_add(1, Ordering::Relaxed);
     let postgres = servers::create_database(number_in(POSTGRES_VARIABLE) as u16, &format!("test{database}"));
     settings.insert("postgres".into(), postgres);
     settings.insert("redis".into(), format!("redis://127.0.0.1:{}/{database}", number_in(REDIS_VARIABLE)));
     settings.insert("postgres_connections".into(), "4".into());
-    settings.insert("store_timeout_s".into(), "60".into());
-    settings
-}
-
-#[cfg(not(all(feature = "postgres", feature = "redis")))]
-fn elsewhere() -> BTreeMap<String, String> {
-    BTreeMap::new()
 }
 
 /// A day from today on, as ISO text.

@@ -485,6 +485,10 @@ impl State {
         true
     }
 
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open)
+    }
+
     pub(super) fn stats(&self) -> ClientStats {
         let waiting = self.waiting.iter().filter(|caller| !caller.is_closed()).count();
         ClientStats { in_flight: self.in_flight, waiting, ..self.stats }

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -36,11 +35,11 @@ const FAR: Duration = Duration::from_secs(3600);
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Keeps a connection until there are no clients any more.
-pub(super) async fn run(shared: Arc<Shared>, addr: SocketAddr) {
+pub(super) async fn run(shared: Arc<Shared>, addr: String) {
     let mut failures = 0;
     loop {
         let opened = tokio::select! {
-            opened = tokio::time::timeout(shared.options.open_timeout, open(addr, &shared.options)) => opened,
+            opened = tokio::time::timeout(shared.options.open_timeout, open(&addr, &shared.options)) => opened,
             () = until_left(&shared) => return,
         };
         let why = match opened {
@@ -51,7 +50,7 @@ pub(super) async fn run(shared: Arc<Shared>, addr: SocketAddr) {
                 serve(&shared, connection, greeting).await
             }
         };
-        tracing::debug!(%addr, why, "no connection");
+        tracing::debug!(addr, why, "no connection");
         let is_left = shared.state().is_left;
         let pause = shared.options.pause.filter(|_| !is_left);
         let why: Arc<str> = why.into();
@@ -83,15 +82,14 @@ async fn until_left(shared: &Shared) {
 }
 
 /// Connects, shakes hands, and reads the greeting.
-async fn open(addr: SocketAddr, options: &ClientOptions) -> Result<(Connection, Greeting), String> {
+async fn open(addr: &str, options: &ClientOptions) -> Result<(Connection, Greeting), String> {
     let text = |error: io::Error| format!("{addr}: {error}");
     let mut stream = TcpStream::connect(addr).await.map_err(text)?;
     stream.set_nodelay(true).map_err(text)?;
     let key = handshake::key(fastrand::u128(..).to_ne_bytes());
     let protocols = [options.form.protocol()];
     let mut request = Vec::new();
-    let (path, authority) = (options.path.as_bytes(), addr.to_string());
-    handshake::write_request(&mut request, path, authority.as_bytes(), &key, &protocols)
+    handshake::write_request(&mut request, options.path.as_bytes(), addr.as_bytes(), &key, &protocols)
         .map_err(|error| format!("the path {:?} cannot be asked for: {error}", options.path))?;
     stream.write_all(&request).await.map_err(text)?;
 

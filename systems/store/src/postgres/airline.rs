@@ -58,6 +58,7 @@ pub(super) enum Do {
     SessionSweep,
     CustomerFind,
     CustomerPut,
+    CustomerReplace,
     CustomerPutMissing,
     CustomerCount,
     BookingAdd,
@@ -65,6 +66,14 @@ pub(super) enum Do {
     BookingFind,
     BookingCancel,
     BookingCount,
+}
+
+/// Those of a customer beside the id.
+macro_rules! columns {
+    () => {
+        "password, status, total_miles, miles_ytd, street_address1, street_address2, city,
+         state_province, country, postal_code, phone_number, phone_number_type"
+    };
 }
 
 macro_rules! insert_customers {
@@ -77,7 +86,7 @@ macro_rules! insert_customers {
 }
 
 /// In the order of [`Do`].
-const STATEMENTS: [&str; 15] = [
+const STATEMENTS: [&str; 16] = [
     "INSERT INTO tidemark.sessions (id, customer_id, created_ms, expires_ms) VALUES ($1, $2, $3, $4)
      ON CONFLICT (id) DO UPDATE SET customer_id = EXCLUDED.customer_id, created_ms = EXCLUDED.created_ms, expires_ms = EXCLUDED.expires_ms",
     "SELECT customer_id, created_ms, expires_ms FROM tidemark.sessions WHERE id = $1",
@@ -93,6 +102,9 @@ const STATEMENTS: [&str; 15] = [
          street_address2 = EXCLUDED.street_address2, city = EXCLUDED.city, state_province = EXCLUDED.state_province,
          country = EXCLUDED.country, postal_code = EXCLUDED.postal_code, phone_number = EXCLUDED.phone_number,
          phone_number_type = EXCLUDED.phone_number_type"),
+    concat!(
+        "UPDATE tidemark.customers SET (", columns!(), ") = ($14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
+     WHERE id = $1 AND (", columns!(), ") IS NOT DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"),
     concat!(insert_customers!(), " ON CONFLICT (id) DO NOTHING"),
     "SELECT count(*) FROM tidemark.customers",
     "INSERT INTO tidemark.bookings (customer_id, id, flight_id, flight_segment_id, booked_ms, place, added)
@@ -116,6 +128,7 @@ mod tests {
     fn statements_are_where_their_names_say() {
         assert!(STATEMENTS[Do::SessionSweep as usize].contains("SKIP LOCKED"));
         assert!(STATEMENTS[Do::CustomerPut as usize].starts_with("INSERT INTO tidemark.customers"));
+        assert!(STATEMENTS[Do::CustomerReplace as usize].starts_with("UPDATE tidemark.customers"));
         assert!(STATEMENTS[Do::BookingAdd as usize].starts_with("INSERT INTO tidemark.bookings"));
         assert!(STATEMENTS[Do::BookingCount as usize].contains("count(*) FROM tidemark.bookings"));
         assert_eq!(Do::BookingCount as usize + 1, STATEMENTS.len());

@@ -1,9 +1,11 @@
 //! What sessions, customers and bookings are as rows.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::Postgres;
@@ -121,6 +123,22 @@ impl Customers for Postgres {
         Answer::boxed(async move { self.put_all(Do::CustomerPut, vec![customer]).await.map(drop) })
     }
 
+    fn replace<'a>(&'a self, before: &'a Customer, after: Customer) -> Answer<'a, bool> {
+        if let Err(error) = check_customer(&after) {
+            return Answer::ready(Err(error));
+        }
+        if before.id != after.id {
+            return Answer::ready(Ok(false));
+        }
+        Answer::boxed(async move {
+            let id = written(&after.id);
+            let (old, new) = (Fields::of(before), Fields::of(&after));
+            let id: [&(dyn ToSql + Sync); 1] = [&id];
+            let parameters: Vec<_> = id.into_iter().chain(old.all()).chain(new.all()).collect();
+            Ok(self.change(Do::CustomerReplace, &parameters).await? > 0)
+        })
+    }
+
     fn put_missing<'a>(
         &'a self,
         mut customers: Box<dyn Iterator<Item = Customer> + Send + 'a>,
@@ -139,6 +157,51 @@ impl Customers for Postgres {
 
     fn count(&self) -> Answer<'_, u64> {
         Answer::boxed(self.count_of(Do::CustomerCount))
+    }
+}
+
+/// A customer's columns beside the id.
+struct Fields<'a> {
+    of: &'a Customer,
+    texts: [Cow<'a, str>; 7],
+    street_address2: Option<Cow<'a, str>>,
+    status: i16,
+    phone_number_type: i16,
+}
+
+impl<'a> Fields<'a> {
+    fn of(of: &'a Customer) -> Self {
+        let Address { street_address1, street_address2, city, state_province, country, postal_code } =
+            &of.address;
+        let texts =
+            [&of.password, street_address1, city, state_province, country, postal_code, &of.phone_number];
+        Fields {
+            of,
+            texts: texts.map(|text| written(text)),
+            street_address2: street_address2.as_deref().map(written),
+            status: of.status as i16,
+            phone_number_type: of.phone_number_type as i16,
+        }
+    }
+
+    fn all(&self) -> [&(dyn ToSql + Sync); 12] {
+        let [password, street, city, state, country, postal_code, phone] = &self.texts;
+        let Customer { total_miles, miles_ytd, .. } = self.of;
+        let (status, second, kind) = (&self.status, &self.street_address2, &self.phone_number_type);
+        [
+            password,
+            status,
+            total_miles,
+            miles_ytd,
+            street,
+            second,
+            city,
+            state,
+            country,
+            postal_code,
+            phone,
+            kind,
+        ]
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tidemark_store::StoreError;
 use tidemark_store::bookings::Bookings;
-use tidemark_store::customers::Customers;
+use tidemark_store::customers::{Address, Customer, Customers};
 use tidemark_store::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
 
 use super::{booking, customer, session, wait};
@@ -95,6 +95,42 @@ pub fn customers_are_replaced_whole(customers: &dyn Customers) {
     let more = many().chain([customer("uid3000", 1)]);
     assert_eq!(wait(customers.put_missing(Box::new(more))).unwrap(), 1);
     assert_eq!(wait(customers.find("uid7")).unwrap(), Some(customer("uid7", 8)));
+}
+
+/// Many change one customer at the same time: what each was told that it did stays.
+pub fn a_customer_is_replaced_only_as_it_was(customers: &dyn Customers) {
+    const CHANGERS: i64 = 4;
+    const CHANGES: i64 = 20;
+    let first = Customer { total_miles: 0, ..customer("uid0\u{0}", 0) };
+    let second =
+        Customer { address: Address { street_address2: None, ..first.address.clone() }, ..first.clone() };
+    assert!(!wait(customers.replace(&first, second.clone())).unwrap(), "it is not there");
+    wait(customers.put(first.clone())).unwrap();
+    assert!(wait(customers.replace(&first, second.clone())).unwrap());
+    assert!(!wait(customers.replace(&first, first.clone())).unwrap());
+    assert!(!wait(customers.replace(&second, customer("uid1", 0))).unwrap(), "another customer");
+    assert_eq!(wait(customers.count()).unwrap(), 1);
+    let mut wordy = second.clone();
+    wordy.address.city = "x".repeat(5000);
+    refused([wait(customers.replace(&second, wordy)).map(drop)]);
+
+    std::thread::scope(|scope| {
+        for changer in 0..CHANGERS {
+            let id = &second.id;
+            scope.spawn(move || {
+                let mut changed = 0;
+                while changed < CHANGES {
+                    let before = wait(customers.find(id)).unwrap().unwrap();
+                    let (total_miles, miles_ytd) = (before.total_miles + 1, changer);
+                    let after = Customer { total_miles, miles_ytd, ..before.clone() };
+                    changed += i64::from(wait(customers.replace(&before, after)).unwrap());
+                }
+            });
+        }
+    });
+    let last = wait(customers.find(&second.id)).unwrap().unwrap();
+    assert_eq!(last.total_miles, CHANGERS * CHANGES);
+    assert_eq!(Customer { total_miles: 0, miles_ytd: 0, ..last }, second);
 }
 
 fn refused(answers: impl IntoIterator<Item = Result<(), StoreError>>) {
