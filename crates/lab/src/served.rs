@@ -1,9 +1,11 @@
 //! A process of the system, and all that it takes to start it again where it was.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tidemark_drive::Target;
@@ -15,7 +17,7 @@ use crate::http::Client;
 use crate::interrupt::StopRequest;
 use crate::monitor::SYSTEM;
 use crate::process::{Patience, Process};
-use crate::started::Started;
+use crate::started::{Started, held};
 use crate::target::dial;
 
 /// How often a system that is to become ready is asked.
@@ -24,6 +26,8 @@ pub const ASK_EVERY: Duration = Duration::from_millis(20);
 const ASK_MAX: Duration = Duration::from_secs(1);
 /// How long a system that is stopped may take to finish what is in flight.
 const STOP_GRACE: Duration = Duration::from_secs(10);
+/// Ports that were handed out to be kept, whether somebody listens there by now or not.
+static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 /// An address with this port is one that the kernel chooses.
 pub const ANY_PORT: &str = "127.0.0.1:0";
 /// Ports that may be tried until one is free.
@@ -122,7 +126,7 @@ impl Started for Served {
         }
         let ready = self.become_ready(&Deadline::new(self.within), &stop_request);
         if ready.is_err() {
-            // down again, so that its end is not taken for its own
+            // killed here, so that nobody reports a crash
             self.process.kill();
         }
         ready
@@ -143,7 +147,10 @@ pub fn free_port(kept: bool) -> Result<u16, LabError> {
         let lowest = range.split_whitespace().next().and_then(|port| port.parse().ok());
         let end = lowest.unwrap_or(CONNECTION_PORTS.1);
         if end > LOWEST_PORT {
-            let tried = (0..PORTS_TRIED).find_map(|_| bind(fastrand::u16(LOWEST_PORT..end)).ok());
+            let tried = (0..PORTS_TRIED).find_map(|_| {
+                let free = bind(fastrand::u16(LOWEST_PORT..end)).ok()?;
+                held(&GIVEN).insert(free.port()).then_some(free)
+            });
             return tried.map(|free| free.port()).ok_or_else(|| none(io::ErrorKind::AddrInUse.into()));
         }
     }

@@ -50,6 +50,8 @@ pub struct Setup {
     pub keep_data: bool,
     /// Where it is to be reached; a free port of the loopback where nothing is said.
     pub listen: Option<SocketAddr>,
+    /// How many instances there may be of a tier that has several, where that is more than its scenario says.
+    pub room: usize,
 }
 
 /// A tier that serves. Dropped, all of it is stopped.
@@ -85,15 +87,15 @@ impl Tier {
         let about = &system.tier;
         let is_alone = about.is_single();
         let balances = about.balancer != Balancer::None;
+        // of one that has its data for itself, another would not see them
+        let room =
+            if about.instances > 1 { setup.room.max(about.instances_max) } else { about.instances_max };
         let mut addresses = Vec::new();
-        while addresses.len() < about.instances_max {
-            let address = match setup.listen.filter(|_| is_alone) {
+        while addresses.len() < room {
+            addresses.push(match setup.listen.filter(|_| is_alone) {
                 Some(address) => address,
                 None => SocketAddr::from(([127, 0, 0, 1], served::free_port(true)?)),
-            };
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
+            });
         }
         let entry = match (setup.listen, balances) {
             (Some(address), true) => address,
@@ -112,7 +114,7 @@ impl Tier {
             command: Vec::new(),
             durability: None,
         };
-        for number in 1..=about.instances_max {
+        for number in 1..=room {
             let instance = tier.instance(number, setup, stop_request)?;
             tier.instances.push(Arc::new(Mutex::new(instance)));
         }
@@ -169,16 +171,18 @@ impl Tier {
                 (spec, system.ready.clone(), data)
             }
             SystemOrigin::Command(command) => {
-                let mut launch = system.launch.clone();
-                let numbered = |text: &String| text.replace(INSTANCE, &number.to_string());
-                launch.env.values_mut().for_each(|value| *value = numbered(value));
-                let context =
-                    LaunchContext::of(&launch, address.port(), setup.run_dir.clone(), setup.cores.clone());
-                held(&self._afterwards).push(AfterHooks::new(&launch.after, &context));
-                hooks::run_before(&launch, &context, stop_request)?;
-                let command: Vec<String> = command.iter().map(numbered).collect();
+                let numbered = |text: &str| text.replace(INSTANCE, &number.to_string());
+                let command: Vec<String> = command.iter().map(|word| numbered(word)).collect();
+                let mut of = system.clone();
+                of.texts_mut().for_each(|text| *text = numbered(text));
+                let (port, run_dir) = (address.port(), setup.run_dir.clone());
+                let context = LaunchContext::of(&of.launch, port, run_dir, setup.cores.clone());
+                if number <= system.tier.instances {
+                    held(&self._afterwards).push(AfterHooks::new(&of.launch.after, &context));
+                    hooks::run_before(&of.launch, &context, stop_request)?;
+                }
                 let ready = match &system.ready {
-                    Ready::Prints(text) => Ready::Prints(context.with_port(text)),
+                    Ready::Prints(text) => Ready::Prints(context.with_port(&numbered(text))),
                     ready => ready.clone(),
                 };
                 (context.spec(&name, &command)?, ready, None)
@@ -231,9 +235,11 @@ impl Tier {
 
     /// What is known of it, by the word of a scenario.
     fn fact(&self, fact: &str) -> Option<String> {
+        // those that only `tidemark scale` adds are found through a registry or a balancer
+        let known = &self.addresses[..self.system.tier.instances_max];
         let all = |before: &str| {
             let one = |address: &SocketAddr| format!("{before}{address}");
-            self.addresses.iter().map(one).collect::<Vec<_>>().join(",")
+            known.iter().map(one).collect::<Vec<_>>().join(",")
         };
         Some(match fact {
             "url" => self.url(),
@@ -342,6 +348,11 @@ impl Tier {
             || (1..=wanted).any(|number| self.system.tier.instance(number) == name)
     }
 
+    /// Whether its instances are shipped systems, which have settings.
+    pub fn is_shipped(&self) -> bool {
+        matches!(self.system.origin, SystemOrigin::Shipped(_))
+    }
+
     /// How many instances are up.
     pub fn up(&self) -> usize {
         self.instances.iter().filter(|one| held(one).process_id().is_some()).count()
@@ -364,7 +375,8 @@ impl Tier {
                 self.name()
             )));
         }
-        for instance in &self.instances {
+        let last = self.instances.iter().rposition(|one| held(one).process_id().is_some());
+        for (index, instance) in self.instances.iter().enumerate() {
             if !patience() {
                 return Err(LabError::Interrupted(None));
             }
@@ -375,9 +387,9 @@ impl Tier {
             held(instance).change(change);
             self.join(instance, patience)?;
             tell(held(instance).name());
-            // or nobody would be left that it takes for alive
+            // the balancer must see this one again before the next goes
             let until = Instant::now() + SEEN_AGAIN;
-            while patience() && Instant::now() < until {
+            while last.is_some_and(|last| index < last) && patience() && Instant::now() < until {
                 std::thread::sleep(LOOK_EVERY);
             }
         }
@@ -391,7 +403,13 @@ impl Tier {
     pub fn scale(&self, wanted: usize, patience: Patience<'_>) -> Result<(), LabError> {
         if wanted == 0 || wanted > self.instances.len() {
             let (name, most) = (self.name(), self.instances.len());
-            return Err(LabError::Usage(format!("{name} can have 1 to {most} instances, not {wanted}")));
+            let way_out = match most {
+                1 => "; it was started as one, and another would not see its data: start it with two",
+                _ => "",
+            };
+            return Err(LabError::Usage(format!(
+                "{name} can have 1 to {most} instances, not {wanted}{way_out}"
+            )));
         }
         self.wanted.store(wanted, Ordering::Relaxed);
         for (index, instance) in self.instances.iter().enumerate() {
@@ -411,7 +429,8 @@ impl Tier {
     /// Takes an instance out, once it has finished what it has.
     fn leave(&self, instance: &Mutex<Served>, patience: Patience<'_>) {
         if let Some(of) = &self.balancer {
-            balancer::pass_over(&held(of), held(instance).name(), true);
+            // where it cannot be told, its checks find out a moment later
+            let _ = balancer::pass_over(&held(of), held(instance).name(), true);
         }
         held(instance).stop(patience);
     }
@@ -420,7 +439,10 @@ impl Tier {
     fn join(&self, instance: &Mutex<Served>, patience: Patience<'_>) -> Result<(), LabError> {
         held(instance).restart(patience)?;
         if let Some(of) = &self.balancer {
-            balancer::pass_over(&held(of), held(instance).name(), false);
+            let name = held(instance).name().to_owned();
+            balancer::pass_over(&held(of), &name, false).map_err(|error| {
+                LabError::Start(format!("the balancer cannot be told that {name} is back: {error}"))
+            })?;
         }
         Ok(())
     }

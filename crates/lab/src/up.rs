@@ -13,13 +13,13 @@ use crate::error::LabError;
 use crate::http::{Bounds, Client};
 use crate::interrupt::StopRequest;
 use crate::monitor::Monitor;
-use crate::started::{Handle, held, try_held};
+use crate::started::{Handle, try_held};
 use crate::stores::{self, Stores};
 use crate::target::target;
 use crate::tier::{self, Services, Tier};
 use crate::timetable::microseconds;
 
-/// Most instances of a service that several may be of.
+/// Room for instances of each service of several, for `scale`.
 const INSTANCES_MAX: usize = 16;
 /// Longest time that an instance is asked how it is.
 const ASK_MAX: Duration = Duration::from_secs(1);
@@ -105,9 +105,10 @@ impl Up {
             cores: Vec::new(),
             keep_data: options.keep_data,
             listen: None,
+            room: INSTANCES_MAX,
         };
-        let all: Vec<System> = plan.services.iter().map(|service| with_room(service, false)).collect();
-        let services = Services::start(&all, &setup, &|service| stores.resolve(service), stop_request)?;
+        let resolve = |service: &mut System| stores.resolve(service);
+        let services = Services::start(&plan.services, &setup, &resolve, stop_request)?;
         let mut driven = plan.system.clone();
         if driven.tier.instances > 1 && driven.tier.balancer == Balancer::None {
             // one address for all of them
@@ -124,11 +125,10 @@ impl Up {
                 None => {}
             }
         }
-        let mut system = with_room(&driven, true);
-        stores.resolve(&mut system);
-        services.resolve(&mut system);
+        stores.resolve(&mut driven);
+        services.resolve(&mut driven);
         setup.listen = options.listen;
-        let system = Arc::new(Tier::start(&system, &setup, stop_request)?);
+        let system = Arc::new(Tier::start(&driven, &setup, stop_request)?);
         let mut up = Up {
             monitor: Monitor::of_nothing(),
             begun: Instant::now(),
@@ -149,17 +149,6 @@ impl Up {
     /// Its services, what is reached last.
     pub fn tiers(&self) -> impl Iterator<Item = &Arc<Tier>> {
         self.services.tiers().iter().chain([&self.system])
-    }
-
-    /// The service of this name.
-    ///
-    /// # Errors
-    /// Where there is none, with those that there are.
-    pub fn tier(&self, name: &str) -> Result<&Arc<Tier>, LabError> {
-        self.tiers().find(|tier| tier.name() == name).ok_or_else(|| {
-            let names = self.tiers().map(|tier| tier.name()).collect::<Vec<_>>().join(", ");
-            LabError::Usage(format!("no service is called \"{name}\"; there is {names}"))
-        })
     }
 
     /// What has ended by itself, and how, with the end of its log.
@@ -191,12 +180,8 @@ impl Up {
         let mut all = Vec::new();
         let tiers: Vec<Arc<Tier>> = self.tiers().cloned().collect();
         for tier in tiers {
-            for (name, address, ready) in tier.places() {
-                let Some(handle) = tier.started().into_iter().find(|handle| held(handle).name() == name)
-                else {
-                    continue;
-                };
-                // somebody may be at work on it
+            for ((name, address, ready), handle) in tier.places().into_iter().zip(tier.started()) {
+                // whoever replaces or scales it may hold it
                 let id = try_held(&handle).map(|handle| handle.process_id());
                 if id == Some(None) && !tier.is_wanted(&name) {
                     continue;
@@ -271,18 +256,6 @@ impl Up {
         self.services.stop(patience);
         self.stores.stop(patience);
     }
-}
-
-/// With room for more instances, where several can be told apart.
-fn with_room(service: &System, is_driven: bool) -> System {
-    let mut service = service.clone();
-    let tier = &mut service.tier;
-    let is_alone = is_driven && tier.balancer == Balancer::None;
-    // whoever listens on a port of its own choice is one
-    if !is_alone && service.launch.port.is_none() {
-        tier.instances_max = tier.instances_max.max(INSTANCES_MAX);
-    }
-    service
 }
 
 /// Where a system of this name is told what to do, by whoever may.

@@ -85,7 +85,7 @@ pub(crate) fn scenario(root: &Node, name: &str, base: &Path, reader: &Reader<'_>
     let objectives = objectives(root.get("objectives"), &requests, phases, reader);
     requests.warn_of_unreachable(reader.sink);
     let name_given = root.get("name").and_then(|node| reader.text(node));
-    let mut services = services::read(root.get("services"), base, reader);
+    let mut services = services::read(root.get("services"), root.get("stores"), base, reader);
     let mut system_node = root.get("system");
     let system = match services.take_driven(&parts.system, reader) {
         Some((service, node)) => {

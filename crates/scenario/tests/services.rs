@@ -91,7 +91,7 @@ fn mistakes_name_the_way_out() {
     let web = "web: {command: 'b {port}'}";
     for (service, system, more, says) in [
         (web, "{service: wbe}", "", "t.yaml:2:19: no service is called \"wbe\"; did you mean web?"),
-        (web, "{service: web, settings: {a: b}}", "", "say \"settings\" of the service itself"),
+        (web, "{service: web, settings: {a: b}}", "", "move \"settings\" to the service itself"),
         ("system: {command: 'b {port}'}", "{url: 'http://a'}", "", "\"system\" is another part of the run"),
         ("redis: {command: 'b {port}'}", "{url: 'http://a'}", "", "\"redis\" is another part of the run"),
         (
@@ -114,12 +114,6 @@ fn mistakes_name_the_way_out() {
             "no service is called \"auth\"",
         ),
         (
-            "web: {command: 'b {port} {services.auth.url}'}, auth: {command: 'a {port}'}",
-            "{service: web}",
-            "",
-            "no service is called",
-        ),
-        (
             "one: {command: 'b {port} {services.two.url}'}, two: {command: 'a {port}'}, web: {command: 'c {port}'}",
             "{service: web}",
             "",
@@ -129,7 +123,7 @@ fn mistakes_name_the_way_out() {
             "one: {command: 'b {port}'}, web: {command: 'c {port} {services.one.adress}'}",
             "{service: web}",
             "",
-            "nothing is known as \"adress\" of the service \"one\"; there is url, urls",
+            "the service \"one\" has no \"adress\"; it has url, urls",
         ),
         (web, "{service: web}", "faults: [{at: 1s, roll: web}]", "\"roll\" is of a service"),
         (

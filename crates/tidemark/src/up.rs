@@ -70,7 +70,7 @@ pub struct UpArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 An instance that is replaced leaves the balancer and the registry, answers what it has, ends, and is started again before the \
-next one goes. Nothing that was sent fails.
+next one goes. A shipped system behind a balancer or in a registry fails no request; a command of your own gets SIGTERM.
 
 Examples:
   tidemark roll airline
@@ -132,7 +132,7 @@ enum Said {
 pub fn up(arguments: &UpArguments) -> Result<u8, Failure> {
     let Experiment::One(plan) = scenario::load(&arguments.scenario, &arguments.settings)? else {
         return Err(Failure::usage(
-            "this compares several scenarios; give one of those that stand under `compare:`",
+            "`up` runs one scenario, and this compares several; name one of those under `compare:`",
         ));
     };
     let interrupt =
@@ -259,9 +259,18 @@ fn table(all: &[Status]) -> String {
     out
 }
 
-/// The socket at which orders are taken; removed when dropped.
+/// Removed when dropped.
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// The socket at which orders are taken.
 struct Orders {
-    path: PathBuf,
+    file: SocketFile,
     listener: UnixListener,
 }
 
@@ -279,30 +288,30 @@ impl Orders {
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).map_err(wrong)?;
         listener.set_nonblocking(true).map_err(wrong)?;
-        Ok(Orders { path, listener })
+        Ok(Orders { file: SocketFile(path), listener })
     }
 
     /// Takes orders, one after another, until all is over.
     fn take(self, tiers: Vec<Arc<Tier>>, over: Arc<AtomicBool>) -> Result<Taking, Failure> {
-        let path = self.path.clone();
+        let Orders { file, listener } = self;
         let thread = std::thread::Builder::new().name("orders".into()).spawn(move || {
             while !over.load(Ordering::SeqCst) {
-                match self.listener.accept() {
+                match listener.accept() {
                     Ok((stream, _)) => carry_out(stream, &tiers, &over),
                     Err(_) => std::thread::sleep(MIND_EVERY),
                 }
             }
         });
         match thread {
-            Ok(thread) => Ok(Taking { path, thread: Some(thread) }),
+            Ok(thread) => Ok(Taking { _file: file, thread: Some(thread) }),
             Err(error) => Err(Failure::broken(format!("cannot start a thread: {error}"))),
         }
     }
 }
 
-/// The thread that takes orders; waited for, and its socket removed, when dropped.
+/// The thread that takes orders; waited for when dropped.
 struct Taking {
-    path: PathBuf,
+    _file: SocketFile,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -311,7 +320,6 @@ impl Drop for Taking {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -328,7 +336,7 @@ fn carry_out(stream: UnixStream, tiers: &[Arc<Tier>], over: &AtomicBool) {
         let _ = (&stream).write_all(format!("{text}\n").as_bytes());
     };
     let done = serde_json::from_str::<Order>(&line)
-        .map_err(|error| LabError::Usage(format!("this is no order: {error}")))
+        .map_err(|error| LabError::Usage(format!("cannot read the request: {error}")))
         .and_then(|order| {
             order.carry_out(tiers, &|| !over.load(Ordering::SeqCst), &|text| say(&Said::Told(text)))
         });
@@ -375,9 +383,13 @@ impl Order {
                     let reason = "no service has several instances, and nobody would answer while one is replaced; scale one to two first";
                     return Err(LabError::Usage(reason.into()));
                 }
+                if let Some(tier) = wanted.iter().find(|tier| !settings.is_empty() && !tier.is_shipped()) {
+                    let reason = "is a command; --to KEY=VALUE is for shipped systems, --to PROGRAM for both";
+                    return Err(LabError::Usage(format!("{} {reason}", tier.name())));
+                }
                 for tier in wanted {
                     let change = |words: &mut Vec<String>| changed(words, &settings, program.as_deref());
-                    tier.roll(patience, &change, &mut |name| tell(format!("{name} is replaced")))?;
+                    tier.roll(patience, &change, &mut |name| tell(format!("replaced {name}")))?;
                 }
             }
         }
@@ -404,7 +416,7 @@ fn changed(words: &mut Vec<String>, settings: &[(String, String)], program: Opti
 
 /// Tells the one that is up what to do, and what it says of that.
 fn order(name: &str, order: &Order) -> Result<u8, Failure> {
-    let gone = |error: std::io::Error| Failure::broken(format!("{name} is up no more: {error}"));
+    let gone = |error: std::io::Error| Failure::broken(format!("{name} has ended: {error}"));
     let path = socket_of(name).map_err(gone)?;
     let mut stream = UnixStream::connect(&path)
         .map_err(|_| Failure::usage(format!("{name} is not up; start it with: tidemark up {name}")))?;
@@ -419,7 +431,7 @@ fn order(name: &str, order: &Order) -> Result<u8, Failure> {
             Ok(Said::Done) => return Ok(EXIT_PASS),
             Ok(Said::Failed { reason, status }) => return Err(Failure { message: reason, status }),
             Err(_) if read == 0 => return Err(Failure::broken(format!("{name} ended before this was done"))),
-            Err(error) => return Err(Failure::broken(format!("{name} says what cannot be read: {error}"))),
+            Err(error) => return Err(Failure::broken(format!("{name} sent an unreadable answer: {error}"))),
         }
     }
 }

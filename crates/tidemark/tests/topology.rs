@@ -62,7 +62,7 @@ system: {service: web}
 ";
 
 fn scenario(folder: &Path, more: &str) {
-    let load = "load: {rate: 60/s, warm-up: 2s, hold: 24s}\nlimits: {connections: 8}\n";
+    let load = "load: {rate: 60/s, warm-up: 2s, hold: 26s}\nlimits: {connections: 8}\n";
     fs::write(folder.join("s.yaml"), format!("{SPLIT}{SESSIONS}{load}{more}")).unwrap();
 }
 
@@ -91,7 +91,7 @@ faults:
   - {at: 1s, roll: web}
   - {at: 12s, scale: web, instances: 3}
   - {at: 14s, scale: auth, instances: 3}
-  - {at: 16s, scale: web, instances: 2}
+  - {at: 21s, scale: web, instances: 2}
 objectives: [errors = 0]
 ";
         scenario(folder.path(), faults);
@@ -194,7 +194,7 @@ fn a_system_is_kept_up_replaced_scaled_and_taken_down() {
     let (status, said, wrong) = order(&["scale", &name, "auth=3"]);
     assert_eq!((status, said.as_str()), (0, "auth has 3 instances\n"), "{wrong}");
     let (status, said, wrong) = order(&["roll", &name, "auth", "--to", "session_hours=12"]);
-    let replaced = "auth.1 is replaced\nauth.2 is replaced\nauth.3 is replaced\n";
+    let replaced = "replaced auth.1\nreplaced auth.2\nreplaced auth.3\n";
     assert_eq!((status, said.as_str()), (0, replaced), "{wrong}");
     assert!(login());
     let (status, _, wrong) = order(&["scale", &name, "wbe=3"]);

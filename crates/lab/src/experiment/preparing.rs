@@ -223,6 +223,7 @@ impl Experiment {
             cores: self.options.pins.system.clone(),
             keep_data: self.options.keep_data,
             listen: None,
+            room: 0,
         }
     }
 

@@ -33,11 +33,22 @@ impl Package {
     /// # Errors
     /// Where none has, with how to install it.
     pub fn folder(&self, places: impl IntoIterator<Item = PathBuf>) -> Result<PathBuf, LabError> {
+        self.folder_or(places, "say `url:` of one that runs already")
+    }
+
+    /// The same, with what else would do.
+    ///
+    /// # Errors
+    /// As [`folder`](Package::folder).
+    pub fn folder_or(
+        &self,
+        places: impl IntoIterator<Item = PathBuf>,
+        otherwise: &str,
+    ) -> Result<PathBuf, LabError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         self.folder_among(std::env::split_paths(&path).chain(places)).ok_or_else(|| {
             LabError::Usage(format!(
-                "{} is not here: {} is neither on the PATH nor where Debian puts it; {}, or say `url:` of one that \
-                 runs already",
+                "{} is not here: {} is neither on the PATH nor where Debian puts it; {}, or {otherwise}",
                 self.title,
                 self.programs.join(" with "),
                 self.how

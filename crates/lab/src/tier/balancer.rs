@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ use crate::target::target;
 const PLACES: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 /// Longest time for a word to HAProxy.
 const WORD_WITHIN: Duration = Duration::from_secs(2);
+/// Most of its answer that is read, bytes.
+const ANSWER_BYTES_MAX: u64 = 1024;
 /// The socket by which HAProxy is told.
 const SOCKET: &str = "haproxy.sock";
 
@@ -46,15 +48,11 @@ pub fn served(tier: &Tier, setup: &Setup) -> Result<Served, LabError> {
     fs::create_dir_all(&dir).map_err(|error| cannot_write(&dir, &error))?;
     // its programs want whole paths
     let dir = dir.canonicalize().map_err(|error| cannot_write(&dir, &error))?;
-    let names: Vec<String> = (1..=about.instances_max).map(|number| about.instance(number)).collect();
+    let names: Vec<String> = (1..=tier.addresses.len()).map(|number| about.instance(number)).collect();
     let servers: Vec<(&str, SocketAddr)> =
         names.iter().map(String::as_str).zip(tier.addresses.iter().copied()).collect();
     let package = if about.balancer == Balancer::Nginx { &NGINX } else { &HAPROXY };
-    let folder = package.folder(PLACES.map(PathBuf::from)).map_err(|error| {
-        error.in_words(|text| {
-            text.replace(", or say `url:` of one that runs already", ", or say another `balancer`")
-        })
-    })?;
+    let folder = package.folder_or(PLACES.map(PathBuf::from), "say another `balancer`")?;
     let program = folder.join(package.programs[0]).display().to_string();
     let file = dir.join(format!("{}.conf", package.programs[0]));
     let (text, command) = match about.balancer {
@@ -70,7 +68,7 @@ pub fn served(tier: &Tier, setup: &Setup) -> Result<Served, LabError> {
                 Ready::Answers { path, status: (200, 200) } => Some(path.as_str()),
                 _ => None,
             };
-            let text = haproxy(&dir, tier.entry, &servers, path);
+            let text = haproxy(&dir, tier.entry, (&servers, about.instances), path);
             (text, vec![program, "-db".into(), "-f".into(), file.display().to_string()])
         }
     };
@@ -81,13 +79,13 @@ pub fn served(tier: &Tier, setup: &Setup) -> Result<Served, LabError> {
 }
 
 /// nginx passes over who refuses a connection, for a second; it keeps idle connections shorter than an instance that
-/// ends does. It repeats no request that it has sent.
+/// ends does. It repeats a request that was sent only if its method is idempotent.
 fn nginx(dir: &Path, listen: SocketAddr, servers: &[(&str, SocketAddr)]) -> String {
     let mut upstream = String::new();
     for (_, address) in servers {
         let _ = writeln!(upstream, "    server {address} max_fails=1 fail_timeout=1s;");
     }
-    // its workers would be nobody, who may not enter the run directory
+    // as root it runs its workers as `nobody`, which cannot enter the run directory
     let user = if rustix::process::getuid().is_root() { "user root;\n" } else { "" };
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .iter()
@@ -135,7 +133,12 @@ http {{
 }
 
 /// HAProxy looks after each instance four times a second, and is told of one that is to end before it does.
-fn haproxy(dir: &Path, listen: SocketAddr, servers: &[(&str, SocketAddr)], health: Option<&str>) -> String {
+fn haproxy(
+    dir: &Path,
+    listen: SocketAddr,
+    (servers, instances): (&[(&str, SocketAddr)], usize),
+    health: Option<&str>,
+) -> String {
     let check = match health {
         Some(path) => format!("  option httpchk GET {path}\n  http-check expect status 200\n"),
         None => String::new(),
@@ -143,8 +146,11 @@ fn haproxy(dir: &Path, listen: SocketAddr, servers: &[(&str, SocketAddr)], healt
     let connections = connections_max();
     let servers: String = servers
         .iter()
-        .map(|(name, address)| {
-            format!("  server {name} {address} check inter 250ms fall 1 rise 1 pool-purge-delay 1s\n")
+        .enumerate()
+        .map(|(index, (name, address))| {
+            // those that may come later are told of then
+            let state = if index < instances { "" } else { " disabled" };
+            format!("  server {name} {address} check inter 250ms fall 1 rise 1 pool-purge-delay 1s{state}\n")
         })
         .collect();
     format!(
@@ -181,21 +187,22 @@ fn connections_max() -> u64 {
 }
 
 /// Tells a balancer that can be told whether an instance is to have new requests. nginx finds out by itself.
-pub fn pass_over(balancer: &Served, instance: &str, is_to_go: bool) {
-    let Some(socket) = balancer.data_dir().map(|dir| dir.join(SOCKET)).filter(|socket| socket.exists())
-    else {
-        return;
-    };
+///
+/// # Errors
+/// It cannot be reached, or says something else than that it has understood.
+pub fn pass_over(balancer: &Served, instance: &str, is_to_go: bool) -> io::Result<()> {
+    let socket = balancer.data_dir().map(|dir| dir.join(SOCKET));
+    let Some(socket) = socket.filter(|socket| socket.exists()) else { return Ok(()) };
     let state = if is_to_go { "drain" } else { "ready" };
-    let tell = || -> std::io::Result<()> {
-        let mut stream = UnixStream::connect(&socket)?;
-        stream.set_read_timeout(Some(WORD_WITHIN))?;
-        stream.set_write_timeout(Some(WORD_WITHIN))?;
-        stream.write_all(format!("set server instances/{instance} state {state}\n").as_bytes())?;
-        let mut answer = [0; 1024];
-        let _ = stream.read(&mut answer)?;
-        Ok(())
-    };
-    // where it does not take it, its checks find out a moment later
-    let _ = tell();
+    let mut stream = UnixStream::connect(&socket)?;
+    stream.set_read_timeout(Some(WORD_WITHIN))?;
+    stream.set_write_timeout(Some(WORD_WITHIN))?;
+    stream.write_all(format!("set server instances/{instance} state {state}\n").as_bytes())?;
+    let mut answer = String::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
+    // it is silent where all is well
+    match answer.trim() {
+        "" => Ok(()),
+        told => Err(io::Error::other(told.to_owned())),
+    }
 }

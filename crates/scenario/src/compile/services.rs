@@ -30,7 +30,12 @@ pub(super) struct Services<'n> {
 }
 
 /// Reads all of them.
-pub(super) fn read<'n>(node: Option<&'n Node>, base: &Path, reader: &Reader<'_>) -> Services<'n> {
+pub(super) fn read<'n>(
+    node: Option<&'n Node>,
+    stores: Option<&Node>,
+    base: &Path,
+    reader: &Reader<'_>,
+) -> Services<'n> {
     let entries = node.map(Node::entries).unwrap_or_default();
     if let Some((key, _)) = entries.get(SERVICES_MAX) {
         reader.sink.error(key, format!("{} services; at most {SERVICES_MAX}", entries.len()));
@@ -38,7 +43,8 @@ pub(super) fn read<'n>(node: Option<&'n Node>, base: &Path, reader: &Reader<'_>)
     let mut services = Services { wanted: Vec::new(), left_out: Vec::new() };
     for (key, node) in entries {
         let Some(name) = key.text() else { continue };
-        if TAKEN.contains(&name) || Product::from_word(name).is_some() {
+        let is_store = stores.is_some_and(|stores| stores.get(name).is_some());
+        if TAKEN.contains(&name) || Product::from_word(name).is_some() || is_store {
             let message = format!("\"{name}\" is another part of the run; give this service another name");
             reader.sink.error(key, message);
         }
@@ -96,7 +102,7 @@ impl<'n> Services<'n> {
         let node = said.service.node()?;
         for (key, _) in said.node.entries() {
             let Some(text) = key.text().filter(|text| !BESIDE_SERVICE.contains(text)) else { continue };
-            reader.sink.error(key, format!("say \"{text}\" of the service itself, under `services`"));
+            reader.sink.error(key, format!("move \"{text}\" to the service itself, under `services`"));
         }
         let name = reader.text(node)?;
         let Some(index) = self.wanted.iter().position(|(service, _)| service.tier.name == name) else {
@@ -139,10 +145,9 @@ impl<'n> Services<'n> {
                     reader.sink.error(node, message);
                 } else if !SERVICE_FACTS.contains(&fact) {
                     let known = SERVICE_FACTS.join(", ");
-                    reader.sink.error(
-                        node,
-                        format!("nothing is known as \"{fact}\" of the service \"{name}\"; there is {known}"),
-                    );
+                    reader
+                        .sink
+                        .error(node, format!("the service \"{name}\" has no \"{fact}\"; it has {known}"));
                 }
             }
             known.push(service);
