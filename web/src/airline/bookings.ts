@@ -88,7 +88,7 @@ function row(user: string, booking: Booking, flights: Flights, gone: () => void)
   };
   const element = el('li', { class: 'card' },
     el('div', { class: 'row' }, el('h2', {}, name), el('strong', {}, booking.number)), when,
-    el('p', { class: 'note' }, `Booked ${moment(booking.booked_ms)} · `, el('code', {}, booking.id)), buttons, refusal);
+    el('p', { class: 'note' }, `Booked ${moment(booking.booked_ms)}, number `, el('code', {}, booking.id)), buttons, refusal);
   ask(false);
   return element;
 }

@@ -38,7 +38,7 @@ export function flightsView(user: string): View {
     results.querySelector('h2')?.focus();
     return null;
   });
-  return { title: 'Flights', elements: [el('div', { class: 'card' }, search), results] };
+  return { title: 'Flights', elements: [el('div', { class: 'card search' }, search), results] };
 }
 
 /** What was found, to choose from and book; where it is booked, `results` says so. */
@@ -81,5 +81,5 @@ function option(group: string, flight: Flight, chosen: boolean, choose: () => vo
   return el('label', { class: 'flight' },
     el('input', { type: 'radio', name: group, checked: chosen, onchange: choose }),
     el('span', { class: 'what' }, el('strong', {}, flight.number), el('span', {}, times(flight.departs_ms, flight.arrives_ms)),
-      el('span', { class: 'note' }, `${many(flight.miles, 'mile')} · economy ${price(flight.economy)} · first class ${price(flight.first)}`)));
+      el('span', { class: 'note' }, `${many(flight.miles, 'mile')} · economy ${price(flight.economy)} · first ${price(flight.first)}`)));
 }

@@ -29,11 +29,13 @@ const head = el('header');
 const main = el('main', { id: 'main', tabindex: -1 });
 
 function homeView(): View {
-  const links = NAVIGATION.slice(1).map(({ file, name }) => el('li', {}, el('a', { href: file, class: 'card' }, name)));
+  const does = ['Search a day both ways or browse all days, and book.', 'See when you fly, and cancel.', 'See your miles, and change your address.'];
+  const links = NAVIGATION.slice(1).map(({ file, name }, index) => el('li', {},
+    el('a', { href: file, class: 'card' }, el('strong', {}, name), el('span', { class: 'note' }, does[index]))));
   return {
     title: 'Welcome to the airline',
     elements: [
-      el('p', {}, 'From 29 cities to 14, each route once a day. Search flights out and back, book them, and see or cancel what you have booked.'),
+      el('p', {}, 'From 29 cities to 14, each route once a day.'),
       el('ul', { class: 'ways' }, links),
     ],
   };
