@@ -189,10 +189,12 @@ async function trip(browser, base, user, viewport, screenshots) {
   see('the profile is changed', await page.getByLabel('Street', { exact: true }).inputValue() === street
     && await page.getByLabel('Kind of telephone').inputValue() === 'MOBILE');
 
+  await foreign(page, base);
   await go(page, 'Configuration');
   await page.getByText('394').waitFor();
   await page.getByText('11,820').waitFor();
   await page.getByText('In use:').waitFor();
+  see('the session has not ended', /^Sessions\n1$/m.test(await page.locator('main').innerText()));
   await stand(page, 'configuration', screenshots);
   await go(page, 'Load customers');
   await page.getByLabel('Number of customers').fill('250');
@@ -222,7 +224,8 @@ async function failures(page, user, screenshots) {
   await page.unroute(list);
   await button(page, 'Try again').click();
   await page.getByRole('list', { name: 'Bookings' }).waitFor();
-  // Ended elsewhere: the page finds out with the next request.
+  // Ended elsewhere: the page finds out with the next request, of which none is under way.
+  await page.waitForFunction(() => [...document.querySelectorAll('main li p')].every((it) => it.textContent !== '…'));
   await page.evaluate(() => fetch('rest/api/login/logout'));
   await page.getByRole('link', { name: 'Profile' }).click();
   await page.getByText('Your session has ended.').waitFor();
@@ -230,6 +233,21 @@ async function failures(page, user, screenshots) {
   await button(page.locator('main'), 'Sign in').click();
   await heading(page, 'Profile');
   page.expectFailures = false;
+}
+
+/** A page of another site can neither end the session nor post with it. */
+async function foreign(page, base) {
+  const other = await page.context().newPage();
+  const html = `<form method="post" action="${base}/rest/api/bookings/cancelbooking"><input name="number" value="1"></form><a href="${base}/rest/api/login/logout">out</a>`;
+  await other.route('http://other.test/', (route) => route.fulfill({ contentType: 'text/html', body: html }));
+  for (const act of ['document.forms[0].submit()', 'document.links[0].click()']) {
+    await other.goto('http://other.test/');
+    const answer = other.waitForResponse((it) => it.url().startsWith(`${base}/rest/`));
+    await other.evaluate(act);
+    const answered = await answer;
+    see(`${act} of another site is refused`, answered.status() === 403 && /another site/.test(await answered.text()));
+  }
+  await other.close();
 }
 
 /** The same with the keyboard alone, in the other folder. */
