@@ -25,5 +25,5 @@ export function signInView(why: string, enter: (user: string) => void): View {
   });
   const note = el('p', { class: 'note' }, 'The customers are made up: ', el('code', {}, 'uid0@email.com'), ', ', el('code', {}, 'uid1@email.com'),
     ' and so on, each with the password ', el('code', {}, 'password'), '.');
-  return { title: 'Sign in', elements: [why === '' ? el('span', { hidden: true }) : el('p', {}, why), el('div', { class: 'card narrow' }, sign), note] };
+  return { title: 'Sign in', elements: [...(why === '' ? [] : [el('p', {}, why)]), el('div', { class: 'card narrow' }, sign), note] };
 }
