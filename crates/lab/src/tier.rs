@@ -6,6 +6,8 @@
 
 mod balancer;
 
+pub use self::balancer::installed as installed_balancer;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,10 +33,9 @@ use crate::target::target;
 const SEEN_AGAIN: Duration = Duration::from_millis(2_500);
 /// How often it is looked whether to go on meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long an instance of ours keeps idle connections when it is to end, milliseconds: longer than a balancer keeps them.
-const DRAIN_MS: u32 = 1_500;
-/// The setting that says so.
-const DRAIN: &str = "drain_ms";
+/// What is set about an instance of ours: when it is to end it keeps idle connections longer than a balancer does, and
+/// before it has started it lets requests wait.
+const OF_INSTANCES: [(&str, &str); 2] = [("drain_ms", "1500"), ("accept", "ready")];
 
 /// Where and how a tier is started.
 #[derive(Debug, Clone)]
@@ -145,7 +146,9 @@ impl Tier {
                 let data = setup.run_dir.join("data").join(&name);
                 let mut system = system.clone();
                 if !system.tier.is_single() {
-                    system.settings.entry(DRAIN.into()).or_insert_with(|| DRAIN_MS.to_string());
+                    for (name, value) in OF_INSTANCES {
+                        system.settings.entry(name.into()).or_insert_with(|| value.into());
+                    }
                 }
                 let events = setup.run_dir.join(format!("{}.{name}", tidemark_record::OPERATIONS_TOLD));
                 let command = ShippedCommand {

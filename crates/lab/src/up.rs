@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tidemark_record::Sample;
 use tidemark_scenario::Plan;
-use tidemark_scenario::plan::{Ready, System, SystemOrigin};
+use tidemark_scenario::plan::{Balancer, Ready, System, SystemOrigin};
 
 use crate::error::LabError;
 use crate::http::{Bounds, Client};
@@ -108,7 +108,23 @@ impl Up {
         };
         let all: Vec<System> = plan.services.iter().map(|service| with_room(service, false)).collect();
         let services = Services::start(&all, &setup, &|service| stores.resolve(service), stop_request)?;
-        let mut system = with_room(&plan.system, true);
+        let mut driven = plan.system.clone();
+        if driven.tier.instances > 1 && driven.tier.balancer == Balancer::None {
+            // one address for all of them
+            match tier::installed_balancer() {
+                Some(balancer) => {
+                    driven.tier.balancer = balancer;
+                    tell(format!("{} stands in front of {}", balancer.word(), driven.tier.name));
+                }
+                None if options.listen.is_some() => {
+                    let reason = "several instances behind one address need a balancer, and neither nginx nor HAProxy is here; install one \
+                                  (Debian: apt-get install nginx-light), or leave --listen out: then each has its own address";
+                    return Err(LabError::Usage(reason.into()));
+                }
+                None => {}
+            }
+        }
+        let mut system = with_room(&driven, true);
         stores.resolve(&mut system);
         services.resolve(&mut system);
         setup.listen = options.listen;
@@ -261,7 +277,7 @@ impl Up {
 fn with_room(service: &System, is_driven: bool) -> System {
     let mut service = service.clone();
     let tier = &mut service.tier;
-    let is_alone = is_driven && tier.balancer == tidemark_scenario::plan::Balancer::None;
+    let is_alone = is_driven && tier.balancer == Balancer::None;
     // whoever listens on a port of its own choice is one
     if !is_alone && service.launch.port.is_none() {
         tier.instances_max = tier.instances_max.max(INSTANCES_MAX);

@@ -16,6 +16,7 @@ mod loads;
 mod never_panics;
 mod schema;
 mod secrets;
+mod services;
 mod source;
 mod source_any;
 mod stores;

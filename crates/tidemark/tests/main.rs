@@ -29,6 +29,7 @@ mod results;
 mod secrets;
 mod services;
 mod statuses;
+mod topology;
 mod trace;
 mod ui;
 mod uploads;

@@ -39,6 +39,9 @@ pub struct Limits {
     /// After the stop idle connections are kept this long for a last request, whose answer says `Connection: close`: a
     /// balancer in front loses none that was on its way. New connections are refused meanwhile.
     pub drain: Duration,
+    /// Whether connections wait until the system has started; else they are answered 503 before. A balancer that does not
+    /// ask for `/health` then sends no request that is refused.
+    pub accept_when_ready: bool,
 }
 
 impl Default for Limits {
@@ -53,6 +56,7 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(30),
             stop_deadline: Duration::from_secs(10),
             drain: Duration::ZERO,
+            accept_when_ready: false,
         }
     }
 }
@@ -90,6 +94,12 @@ impl Limits {
             help: "how many seconds requests and calls in flight have to finish when the server stops",
         },
         Setting {
+            name: "accept",
+            default: "always",
+            allowed: "always or ready",
+            help: "whether a request that comes before the system has started is answered 503 (always) or waits (ready)",
+        },
+        Setting {
             name: "drain_ms",
             default: "0",
             allowed: "0 to 60000",
@@ -108,6 +118,11 @@ impl Limits {
             head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
             stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
             drain: Duration::from_millis(settings.value("drain_ms", 0..=60_000)?),
+            accept_when_ready: settings.text("accept", |word| match word {
+                "always" => Some(false),
+                "ready" => Some(true),
+                _ => None,
+            })?,
             ..Limits::default()
         })
     }

@@ -428,7 +428,7 @@ async fn accept_until(
                     Err(failure) => return (Err(ServiceError::Start(failure)), at_stop),
                 }
             }
-            result = &mut accepting => return (result, at_stop),
+            result = &mut accepting, if !(starting && shared.limits.accept_when_ready) => return (result, at_stop),
         }
     }
 }

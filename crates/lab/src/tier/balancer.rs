@@ -29,6 +29,15 @@ const NGINX: Package =
 const HAPROXY: Package =
     Package { title: "HAProxy", programs: &["haproxy"], how: "install it (Debian: apt-get install haproxy)" };
 
+/// One that is installed here, if any is.
+pub fn installed() -> Option<Balancer> {
+    let is_here = |package: &Package| package.folder(PLACES.map(PathBuf::from)).is_ok();
+    [(Balancer::Nginx, &NGINX), (Balancer::Haproxy, &HAPROXY)]
+        .into_iter()
+        .find(|(_, package)| is_here(package))
+        .map(|(balancer, _)| balancer)
+}
+
 /// The balancer of a tier, configured and down.
 pub fn served(tier: &Tier, setup: &Setup) -> Result<Served, LabError> {
     let about = &tier.system.tier;
