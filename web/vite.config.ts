@@ -26,6 +26,7 @@ const PAGES: Record<string, Page> = {
   },
   newsfeed: { file: 'newsfeed.html', policy: SERVED },
   ui: { file: 'ui.html', policy: SERVED },
+  airline: { file: 'airline.html', policy: SERVED },
   'newsfeed-docs': { file: 'newsfeed-docs.html', policy: SERVED },
 };
 
@@ -90,8 +91,8 @@ export default defineConfig(({ mode }) => {
   const page = PAGES[mode] ?? PAGES['report']!;
   return {
     plugins: [sampleRun(), singleFile(page)],
-    // The news feed at /newsfeed.html is that of `tidemark serve newsfeed`.
-    server: { proxy: { '^/(participant|outbound|openapi.json)': 'http://127.0.0.1:9080' } },
+    // The page at /newsfeed.html is that of `tidemark serve newsfeed`, the one at /airline.html of `tidemark serve airline`.
+    server: { proxy: { '^/(participant|outbound|openapi.json|rest)': 'http://127.0.0.1:9080' } },
     build: {
       target: 'es2022',
       modulePreload: false,

@@ -240,7 +240,8 @@ fn the_image_is_built_of_what_is_there_and_runs_without_rights() {
         .unwrap();
     assert!(metadata.status.success(), "{}", stderr(&metadata));
     assert!(stdout(&metadata).contains("\"name\":\"tidemark\""));
-    for compiled_in in ["web/dist/report.html", "web/dist/newsfeed.html", "scenarios/airline.yaml"] {
+    let pages = ["web/dist/report.html", "web/dist/newsfeed.html", "web/dist/airline.html"];
+    for compiled_in in pages.iter().chain(&["scenarios/airline.yaml"]) {
         assert!(folder.path().join(compiled_in).is_file(), "{compiled_in}");
     }
     let built = instructions(&file, "RUN").into_iter().find(|run| run.starts_with("cargo build ")).unwrap();

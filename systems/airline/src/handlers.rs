@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
@@ -16,10 +17,17 @@ use crate::app::{App, Op, session_id};
 use crate::customers::{Change, shown};
 use crate::dates::parse_day;
 use crate::form::Form;
+use crate::other_sites;
 use crate::refusal::Refusal;
 use crate::segments::Segments;
 
 type Answer = Result<Response, Refusal>;
+
+/// What a POST has beside its body; refuses one that a page of another site sends.
+fn posted(request: Request) -> Result<(Parts, Body), Refusal> {
+    other_sites::refuse(request.headers())?;
+    Ok(request.into_parts())
+}
 
 /// The whole body, which the server has read and bounded already.
 async fn body_of(body: Body) -> Result<Bytes, Refusal> {
@@ -40,15 +48,18 @@ fn path_tail<const N: usize>(uri: &Uri) -> Result<[String; N], Refusal> {
 
 // --- log in and out ------------------------------------------------------------------------------------------
 
-fn set_cookie(mut response: Response, cookie: &str) -> Response {
-    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+/// Sets the cookie of a session. No script of a page reads it, and no form of another site sends it along: clients that
+/// are no browsers do not know what says so, and pass over it.
+fn set_cookie(mut response: Response, session: &str) -> Response {
+    if let Ok(cookie) = HeaderValue::try_from(format!("sessionid={session}; Path=/; HttpOnly; SameSite=Lax"))
+    {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     response
 }
 
 pub(crate) async fn login(State(app): State<Arc<App>>, request: Request) -> Answer {
-    let (head, body) = request.into_parts();
+    let (head, body) = posted(request)?;
     let body = body_of(body).await?;
     let form = Form::of_body(&head.headers, &body)?;
     let (login, password) = (form.need("login")?, form.need("password")?);
@@ -57,15 +68,16 @@ pub(crate) async fn login(State(app): State<Arc<App>>, request: Request) -> Answ
         return Err(Refusal::forbidden("wrong user or password"));
     };
     let id = app.begin_session(&customer.id).await?;
-    Ok(set_cookie(text(StatusCode::OK, "logged in"), &format!("sessionid={id}; Path=/")))
+    Ok(set_cookie(text(StatusCode::OK, "logged in"), &id.to_string()))
 }
 
-/// Always succeeds where sessions can be ended at all, whoever asks. The field `login` in the query means nothing.
+/// Always succeeds where sessions can be ended at all, but for pages of other sites. The field `login` in the query means nothing.
 pub(crate) async fn logout(State(app): State<Arc<App>>, headers: HeaderMap) -> Answer {
+    other_sites::refuse(&headers)?;
     if let Some(id) = session_id(&headers) {
         app.end_session(id).await?;
     }
-    Ok(set_cookie(text(StatusCode::OK, "logged out"), "sessionid=; Path=/"))
+    Ok(set_cookie(text(StatusCode::OK, "logged out"), ""))
 }
 
 // --- flights -------------------------------------------------------------------------------------------------
@@ -97,7 +109,7 @@ fn day_in(form: &Form, name: &'static str) -> Result<i32, Refusal> {
 }
 
 pub(crate) async fn query_flights(State(app): State<Arc<App>>, request: Request) -> Answer {
-    let (head, body) = request.into_parts();
+    let (head, body) = posted(request)?;
     app.session(&head.headers).await?;
     let body = body_of(body).await?;
     let form = Form::of_body(&head.headers, &body)?;
@@ -121,7 +133,7 @@ pub(crate) async fn query_flights(State(app): State<Arc<App>>, request: Request)
 
 /// All flights of a route, on any day.
 pub(crate) async fn browse_flights(State(app): State<Arc<App>>, request: Request) -> Answer {
-    let (head, body) = request.into_parts();
+    let (head, body) = posted(request)?;
     app.session(&head.headers).await?;
     let body = body_of(body).await?;
     let form = Form::of_body(&head.headers, &body)?;
@@ -157,7 +169,7 @@ fn flight_in(app: &App, form: &Form, name: &'static str) -> Result<(u128, Arc<st
 }
 
 pub(crate) async fn book_flights(State(app): State<Arc<App>>, request: Request) -> Answer {
-    let (head, body) = request.into_parts();
+    let (head, body) = posted(request)?;
     let session = app.session(&head.headers).await?;
     let body = body_of(body).await?;
     let form = Form::of_body(&head.headers, &body)?;
@@ -269,7 +281,7 @@ pub(crate) async fn booking_by_number(State(app): State<Arc<App>>, request: Requ
 
 /// Cancels a booking. One that does not exist (any more) is the same success: what was asked for holds.
 pub(crate) async fn cancel_booking(State(app): State<Arc<App>>, request: Request) -> Answer {
-    let (head, body) = request.into_parts();
+    let (head, body) = posted(request)?;
     let session = app.session(&head.headers).await?;
     let body = body_of(body).await?;
     let form = Form::of_body(&head.headers, &body)?;
@@ -303,7 +315,7 @@ const CHANGE_TRIES: usize = 16;
 
 /// Changes address and telephone. Who is meant stands in the body, not in the path.
 pub(crate) async fn update_customer(State(app): State<Arc<App>>, request: Request) -> Answer {
-    let (head, body) = request.into_parts();
+    let (head, body) = posted(request)?;
     let session = app.session(&head.headers).await?;
     let change = Change::parse(&body_of(body).await?)?;
     if !change.is_about(&session.customer_id)? {

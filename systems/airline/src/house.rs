@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use tidemark_service::{json, text};
 use tidemark_store::StoreError;
@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::customers::CUSTOMERS_MAX;
 use crate::form::Form;
 use crate::logins::Logins;
+use crate::other_sites;
 use crate::refusal::Refusal;
 use crate::segments::SEGMENTS_LEN;
 use crate::stores::Product;
@@ -28,7 +29,12 @@ pub(crate) async fn load_query(State(app): State<Arc<App>>) -> Answer {
 }
 
 /// Makes customers. The flights are always there, so a load never doubles anything.
-pub(crate) async fn load(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Answer {
+pub(crate) async fn load(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    other_sites::refuse(&headers)?;
     let query = query.unwrap_or_default();
     let form = Form::parse(query.as_bytes())?;
     let customers = match form.get("numCustomers") {

@@ -53,6 +53,8 @@
 //!   same. An unknown session is 403. Without an answer of the auth service nobody is let in: every call that needs a
 //!   session is 503 with `Retry-After`, a login too, and a logout as well, for the session is still there.
 //! - Sessions last 24 hours from the login, however much they are used; expired ones are swept every half minute.
+//! - The session's cookie is `HttpOnly; SameSite=Lax`, for every client. What a page of another site makes a browser send
+//!   is refused: 403 for each POST, a logout and a load (`other_sites`).
 //! - Passwords are stored and compared as they are, because the benchmark does; they are never shown or logged.
 //!
 //! # Several airlines
@@ -65,7 +67,8 @@
 //! # What stands where
 //!
 //! [`airports`] and `segments` are the map, [`timetable`] the flights, `flight_id` their ids; [`dates`] and `form`
-//! read what clients send; `handlers` and `house` answer, `routes` says on which path, `openapi` describes it all.
+//! read what clients send; `handlers` and `house` answer, `routes` says on which path, `openapi` describes it all,
+//! `pages` is the web page.
 //! `logins` knows who is logged in; `auth` is the auth service, [`data`] the data tier.
 
 pub mod airports;
@@ -82,6 +85,8 @@ mod handlers;
 mod house;
 mod logins;
 mod openapi;
+mod other_sites;
+mod pages;
 mod refusal;
 mod routes;
 mod segments;

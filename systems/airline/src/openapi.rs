@@ -78,7 +78,7 @@ fn refusals() -> Value {
     unavailable["headers"] = json!({"Retry-After": {"schema": {"type": "integer"}}});
     json!({
         "400": refusal("A field is missing or not what it should be"),
-        "403": refusal("There is no valid session, or it is another customer's"),
+        "403": refusal("There is no valid session, it is another customer's, or a page of another site asks"),
         "404": refusal("There is no such flight or customer"),
         "413": refusal("The body is too large"),
         "415": refusal("The body is no form"),
@@ -136,7 +136,7 @@ fn customers() -> Vec<(&'static str, Value)> {
     let mut logout = in_text("Logged out, or never was in", json!({"const": "logged out"}));
     logout["headers"] = login["headers"].clone();
     let login = operation("session", "login", "Begins a session", login, &[403]);
-    let mut logout = operation("session", "logout", "Ends the session", logout, &[]);
+    let mut logout = operation("session", "logout", "Ends the session", logout, &[403]);
     logout["parameters"] = json!([{
         "name": "login", "in": "query", "description": "Means nothing; clients send it", "schema": {"type": "string"},
     }]);
@@ -197,7 +197,7 @@ fn house() -> Vec<(&'static str, Value)> {
     let loads = json!({"type": "string", "pattern": "^[0-9]+$"});
     let loaded = json!({"type": "string", "pattern": r"^Loaded flights and [0-9]+ customers in [0-9]+\.[0-9]{3} seconds$"});
     let load = "Makes the customers that are missing, and touches nothing else";
-    let mut load = operation("house", "load", load, in_text("Made", loaded), &[400]);
+    let mut load = operation("house", "load", load, in_text("Made", loaded), &[400, 403]);
     load["parameters"] = json!([{
         "name": "numCustomers", "in": "query",
         "description": "How many there are to be; those of the last load where nothing is said",

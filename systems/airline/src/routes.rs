@@ -10,7 +10,7 @@ use tidemark_service::OPENAPI_PATH;
 use tidemark_service::json;
 
 use crate::app::App;
-use crate::{handlers, house};
+use crate::{handlers, house, pages};
 
 /// Every path is served with and without this in front of it: the published driver's plan expects it.
 pub(crate) const CONTEXT: &str = "/acmeair-webapp";
@@ -18,7 +18,7 @@ pub(crate) const CONTEXT: &str = "/acmeair-webapp";
 /// Where one of the public servers had what needs no session, and where the other.
 pub(crate) const HOUSE_BASES: [&str; 2] = ["/rest/api", "/rest/info"];
 
-/// All routes of the airline, one of which gives its OpenAPI document.
+/// All routes of the airline, its pages and its OpenAPI document among them.
 pub(crate) fn router(app: Arc<App>, document: String) -> Router {
     let description = Bytes::from(document);
     let describe = get(async move || json(StatusCode::OK, description.clone()));
@@ -27,7 +27,7 @@ pub(crate) fn router(app: Arc<App>, document: String) -> Router {
         let plain = std::mem::take(&mut router);
         router = plain.route(path, does.clone()).route(&format!("{CONTEXT}{path}"), does);
     });
-    router.with_state(app)
+    router.with_state(app).merge(pages::routes())
 }
 
 /// Every path without the context.

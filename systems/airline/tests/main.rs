@@ -8,5 +8,6 @@ mod contract;
 mod data;
 mod data_lost;
 mod life;
+mod pages;
 mod split;
 mod stores;

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { allFriends, Failure, idOf, inbound, named, pagePath, post, readPost, search, words } from './api';
+import { Failure, words } from '../asked';
+import { allFriends, idOf, inbound, named, pagePath, post, readPost, search } from './api';
 
 const sent: { path: string; init: RequestInit }[] = [];
 

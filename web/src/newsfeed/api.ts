@@ -1,7 +1,7 @@
 /** The news feed over HTTP. What comes is read, not believed. */
 
-/** Longest wait for an answer, milliseconds. */
-const PATIENCE_MS = 20_000;
+import { asked, Failure, isObject } from '../asked';
+
 /** Things of a list that are shown at once. */
 export const PAGE = 20;
 /** Friends that are read at once where all are needed. */
@@ -11,45 +11,10 @@ export interface Participant { id: number; name: string }
 export interface Post { from: number; occurred: string; subject: string; story: string }
 export interface Page<T> { items: T[]; next: string | null }
 
-/** Why there is no answer, in words for a person. */
-export class Failure extends Error {
-  constructor(message: string, readonly status: number, readonly passing: boolean) {
-    super(message);
-  }
-}
-
-const UNREACHABLE = 'The server cannot be reached. See whether it runs and whether you are online, then try again.';
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
-}
-
-/** The words of the server in a refusal, or others where it has none. */
-export function words(status: number, body: unknown): string {
-  const said = isObject(body) && typeof body['error'] === 'string' ? body['error'] : isObject(body) && typeof body['reason'] === 'string' ? body['reason'] : '';
-  if (said === '') return `The server answers with status ${status}.`;
-  const sentence = said.charAt(0).toUpperCase() + said.slice(1);
-  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
-}
-
 async function ask<T>(path: string, read: (body: unknown, headers: Headers) => T, send?: unknown): Promise<T> {
   const init: RequestInit = send === undefined ? {} : { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(send) };
-  let response: Response;
-  let text: string;
-  try {
-    response = await fetch(path, { ...init, cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS) });
-    text = await response.text();
-  } catch {
-    throw new Failure(UNREACHABLE, 0, true);
-  }
-  let body: unknown = null;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    // The status says enough, or what is missing is.
-  }
-  if (!response.ok) throw new Failure(words(response.status, body), response.status, response.status >= 500);
-  return read(body, response.headers);
+  const { body, headers } = await asked(path, init);
+  return read(body, headers);
 }
 
 /** The number in a link such as `/participant/7`. */

@@ -2,7 +2,7 @@
 
 import { el, type Child } from '../dom';
 import { description } from './api';
-import { failed } from './notice';
+import { failed } from '../notice';
 import { readDescription, type Operation, type Schema } from './openapi';
 
 const main = el('main', { id: 'main' });

@@ -89,7 +89,7 @@ describe('people', () => {
   });
 });
 
-describe.each(['newsfeed.html', 'newsfeed-docs.html'])('the built page %s', (file) => {
+describe.each(['newsfeed.html', 'newsfeed-docs.html', 'airline.html'])('the built page %s', (file) => {
   const html = readFileSync(new URL(`../../dist/${file}`, import.meta.url), 'utf8');
   it('allows what is in it, by hash, and nothing else', () => {
     const policy = /Content-Security-Policy" content="([^"]*)"/.exec(html)?.[1] ?? '';

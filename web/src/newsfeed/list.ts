@@ -2,7 +2,7 @@
 
 import { el, type Child } from '../dom';
 import type { Page } from './api';
-import { failed, nothing, say } from './notice';
+import { failed, nothing, say } from '../notice';
 import { count } from './text';
 
 /** Things that a list shows before it begins with its first page again instead of growing by what is new. */

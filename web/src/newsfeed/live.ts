@@ -1,6 +1,7 @@
 /** What comes into a feed while it is open. */
 
-import { Failure, readPost, type Post } from './api';
+import { Failure } from '../asked';
+import { readPost, type Post } from './api';
 
 export type State = 'connecting' | 'live' | 'lost';
 

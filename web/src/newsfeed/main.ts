@@ -3,7 +3,7 @@
 import { el } from '../dom';
 import type { Participant } from './api';
 import { Names } from './names';
-import { failed, voice } from './notice';
+import { failed, voice } from '../notice';
 import { findView, friendsView } from './people';
 import { feedView, postsView } from './posts';
 import { recall, remember, signInView } from './signin';

@@ -5,7 +5,7 @@ import { allFriends, befriend, friends, search, type Participant } from './api';
 import { Field, form } from './form';
 import { PagedList } from './list';
 import type { Names } from './names';
-import { failed, nothing, say } from './notice';
+import { failed, nothing, say } from '../notice';
 import { nameOf } from './posts';
 import { count } from './text';
 import type { View } from './view';

@@ -6,7 +6,7 @@ import { Field, form } from './form';
 import { PagedList } from './list';
 import { isShown, listen, type State } from './live';
 import { stand, type Names } from './names';
-import { failed, say } from './notice';
+import { failed, say } from '../notice';
 import { STORY_BYTES_MAX, SUBJECT_BYTES_MAX, used, wrongText } from './text';
 import type { View } from './view';
 

@@ -1,9 +1,10 @@
 /** Who one is: chosen by name, and remembered as long as the tab is open. */
 
 import { el } from '../dom';
-import { create, named, participant, Failure, type Participant, readParticipant } from './api';
+import { Failure } from '../asked';
+import { create, named, participant, type Participant, readParticipant } from './api';
 import { Field, form } from './form';
-import { failed, say } from './notice';
+import { failed, say } from '../notice';
 import { numbered } from './people';
 import { count, wrongName } from './text';
 import type { View } from './view';

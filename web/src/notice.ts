@@ -1,7 +1,7 @@
 /** What is said to everybody, also to those who hear the page. */
 
-import { el, type Child } from '../dom';
-import { Failure } from './api';
+import { el, type Child } from './dom';
+import { Failure } from './asked';
 
 let polite: HTMLElement | null = null;
 
