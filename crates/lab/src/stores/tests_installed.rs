@@ -301,12 +301,13 @@ fn etcd_keeps_what_it_acknowledged() {
     keeps_what_it_acknowledged(&store, etcd, writes.each_ref().map(String::as_str), read);
 }
 
-/// Registers an instance, in a lease that has to be renewed every second.
-fn register(url: &str) {
+/// Registers an instance, with a lease of so many seconds.
+fn register(url: &str, lease_s: u32) {
     let instance = "{\"instance\":{\"instanceId\":\"i-1\",\"hostName\":\"i-1\",\"app\":\"SHOP\",\
                     \"ipAddr\":\"127.0.0.1\",\"status\":\"UP\",\"dataCenterInfo\":{\"@class\":\
                     \"com.netflix.appinfo.InstanceInfo$DefaultDataCenterInfo\",\"name\":\"MyOwn\"},\
-                    \"leaseInfo\":{\"durationInSecs\":1}}}";
+                    \"leaseInfo\":{\"durationInSecs\":LEASE}}}";
+    let instance = instance.replace("LEASE", &lease_s.to_string());
     http(url, &format!("POST /eureka/apps/SHOP\n{instance}")).unwrap();
 }
 
@@ -324,15 +325,16 @@ fn eureka_knows_who_registered_until_it_is_killed_or_the_lease_is_over() {
     let url = stores.resolved("{stores.registry.url}");
     let is_known = || http(&url, "GET /eureka/apps").unwrap().contains("<instanceId>i-1</instanceId>");
     assert!(!is_known());
-    register(&url);
+    register(&url, 300);
     assert!(is_known(), "at once");
     let node = stores.started().remove(0);
     assert_eq!(held(&node).kill(), "killed by signal 9");
     assert!(http(&url, "GET /eureka/apps").is_err());
     held(&node).restart(&|| true).unwrap();
     assert!(!is_known(), "it is kept in memory only");
-    register(&url);
+    register(&url, 300);
     assert!(is_known(), "again");
+    register(&url, 1);
     wait_until("a lease that is over goes", || !is_known());
     assert_eq!(stores.stop(&|| true), [("registry".to_owned(), "exit status 143".to_owned())]);
 }
