@@ -64,7 +64,7 @@ fn mariadb(url: &str, statement: &str) -> std::io::Result<String> {
 /// A request: method and target on the first line, then its body.
 fn http(url: &str, request: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&parts(url).1, Duration::from_secs(5))?;
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let (line, body) = request.split_once('\n').unwrap_or((request, ""));
     let head = "host: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length";
     stream.write_all(format!("{line} HTTP/1.1\r\n{head}: {}\r\n\r\n{body}", body.len()).as_bytes())?;
