@@ -2,6 +2,8 @@
 
 pub mod aerospike;
 pub mod cassandra;
+mod etcd;
+mod eureka;
 mod kafka;
 mod mariadb;
 pub mod memcached;
@@ -12,6 +14,8 @@ pub mod redis;
 use tidemark_scenario::plan::Product;
 
 use self::cassandra::Cassandra;
+use self::etcd::Etcd;
+use self::eureka::Eureka;
 use self::kafka::Kafka;
 use self::mariadb::Mariadb;
 use self::memcached::Memcached;
@@ -38,5 +42,7 @@ pub fn launcher(product: Product) -> &'static dyn Launcher {
         Product::Dragonfly => &DRAGONFLY,
         Product::Garnet => &GARNET,
         Product::Memcached => &Memcached,
+        Product::Eureka => &Eureka,
+        Product::Etcd => &Etcd,
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod launcher;
 pub(crate) mod node;
 mod ports;
 mod reached;
+pub(crate) mod rest;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

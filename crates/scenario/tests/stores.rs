@@ -148,6 +148,25 @@ fn an_opensearch_is_started_or_reached_and_a_command_is_told_its_url() {
 }
 
 #[test]
+fn a_registry_is_a_store_that_is_named_by_its_url_or_its_address() {
+    let stores = "eureka: {}, etcd: {}, other: {product: etcd, url: 'http://a:1'}";
+    let command = "system: {command: 'x {eureka}/eureka etcd://{stores.etcd.address} {port}'}";
+    let (plan, told) =
+        with(stores, &format!("{command}\nfaults: [{{at: 1s, kill: eureka, restart after: 1s}}]"));
+    let plan = plan.unwrap_or_else(|| panic!("{told}"));
+    let all: Vec<_> =
+        plan.stores.iter().map(|of| (of.product, of.version, of.nodes, of.durability)).collect();
+    let wanted = [
+        (Product::Eureka, "4.3", 1, Durability::Memory),
+        (Product::Etcd, "", 1, Durability::Synced),
+        (Product::Etcd, "", 1, Durability::Synced),
+    ];
+    assert_eq!((all, plan.stores[0].heap_bytes), (wanted.to_vec(), 256 << 20));
+    let SystemOrigin::Command(words) = plan.system.origin else { panic!() };
+    assert_eq!(words[1..3], ["{stores.eureka.url}/eureka", "etcd://{stores.etcd.address}"]);
+}
+
+#[test]
 fn mistakes_about_named_stores_have_a_way_out() {
     for (stores, rest, wanted) in [
         ("cache: {}", "", "what is the store \"cache\"? it needs `product:`, one of cassandra, kafka, redis"),
@@ -164,6 +183,10 @@ fn mistakes_about_named_stores_have_a_way_out() {
         ("redis: {memory: 1KiB}", "", "at least 8MiB"),
         ("redis: {url: 'http://a'}", "", "this is not a URL of Redis; write redis://HOST:PORT"),
         ("opensearch: {url: 'https://a'}", "", "this is not a URL of OpenSearch; write http://HOST:PORT"),
+        ("eureka: {version: '5.0'}", "", "\"5.0\" is not one of 4.3"),
+        ("eureka: {durability: memory}", "", "Eureka has no \"durability\"; it has product, version, heap"),
+        ("etcd: {url: 'etcd://a'}", "", "this is not a URL of etcd; write http://HOST:PORT"),
+        ("etcd: {}", "system: {store: etcd}", "and \"etcd\" is etcd; drive a system"),
         ("opensearch: {memory: 1GiB}", "", "OpenSearch has no \"memory\"; it has product, version, heap"),
         ("redis: {url: 'redis://a', memory: 9MiB}", "", "what is there has its own \"memory\""),
         ("kafka: {addresses: [a]}", "", "\"a\" is not an address; write HOST:PORT"),

@@ -150,27 +150,29 @@ fn etcd() {
     runtime().block_on(instances_come_and_go(registry));
 }
 
-/// Where `tests/needs` puts what Maven makes of `tests/eureka`: `target/classes` and `target/lib`.
+/// Starts a server; Java compiles it each time.
+const EUREKA: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/lab/src/products/eureka/Registry.java");
+
+/// Where `tests/needs`, or a run that starts a Eureka server, puts the jars.
 fn eureka_folder() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     let stores = || variable("TIDEMARK_STORES").or_else(|| Some(cache()?.join("tidemark/stores")));
-    variable("TIDEMARK_TEST_EUREKA")
-        .or_else(|| Some(stores()?.join("eureka-server-4.3")))
-        .filter(|folder| folder.is_dir())
+    Some(stores()?.join("eureka-4.3.0")).filter(|folder| folder.is_dir())
 }
 
-/// Needs Java 17 and what `tests/needs` builds with Maven.
+/// Needs a JDK of Java 17 or later and what `tests/needs` fetches with Maven.
 #[test]
 fn eureka() {
     let Some(folder) = eureka_folder() else {
-        eprintln!("skipped: no Eureka here (make test-needs builds it with Maven)");
+        eprintln!("skipped: no Eureka here (tests/needs test fetches it with Maven)");
         return;
     };
     let port = free_port();
     let mut command = Command::new("java");
-    let classes = format!("{0}/classes:{0}/lib/*", folder.display());
-    command.args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", &classes, "registry.Registry"]);
+    let jars = format!("{}/*", folder.display());
+    command.args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", &jars, EUREKA]);
     command.args([format!("--server.port={port}"), "--server.address=127.0.0.1".into()]);
     command.args(["--eureka.client.register-with-eureka=false", "--eureka.client.fetch-registry=false"]);
     // a lease that is over is seen at once

@@ -5,7 +5,7 @@
 //! of the machine.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::SocketAddr;
 
 use serde::Deserialize;
@@ -15,11 +15,9 @@ use crate::error::LabError;
 use crate::stores::jars::Jars;
 use crate::stores::java::Needs;
 use crate::stores::launcher::{
-    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, dial, text, with_jars, yaml_quoted,
+    Fetch, Identity, Launcher, NodeAddress, NodeSetup, NotReady, Program, text, with_jars, yaml_quoted,
 };
-
-/// Longest answer that is one, bytes.
-const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+use crate::stores::rest;
 
 const MIB: u64 = 1 << 20;
 
@@ -166,23 +164,14 @@ struct Health {
 
 /// Asks for it.
 fn health(address: SocketAddr) -> io::Result<Health> {
-    let mut stream = dial(address)?;
-    let request = format!("GET /_cluster/health HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes())?;
-    let mut answer = Vec::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
-    let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    serde_json::from_str(body).map_err(|_| {
-        let line = head.lines().next().unwrap_or_default();
-        io::Error::other(format!("it answers {line:?}"))
-    })
+    let answer = rest::get(address, "/_cluster/health")?;
+    serde_json::from_str(&answer.body).map_err(|_| answer.unexpected())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{IpAddr, TcpListener};
+    use std::net::IpAddr;
     use tidemark_scenario::plan::{Durability, Product};
 
     #[test]
@@ -224,14 +213,7 @@ mod tests {
 
     /// Asks a node that answers this.
     fn ask(body: &str) -> Result<(), NotReady> {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        let server = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let _ = stream.read(&mut [0; 1024]).unwrap();
-            stream.write_all(answer.as_bytes()).unwrap();
-        });
+        let (address, server) = rest::tests::answers(vec![rest::tests::ok("", body)]);
         let said = OpenSearch.ask(address.into(), &"ours".into(), None);
         server.join().unwrap();
         said

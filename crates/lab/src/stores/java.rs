@@ -60,8 +60,8 @@ impl Needs {
                 format!("install it (Debian: apt-get install openjdk-{version}-jre-headless)")
             }
             Needs::CompilerFrom(version) => format!(
-                "install one (Debian 13: apt-get install openjdk-{version}-jdk-headless; elsewhere a JDK of any maker, below \
-                 {JVMS})"
+                "install one ({}: apt-get install default-jdk-headless; elsewhere a JDK of any maker, below {JVMS})",
+                if version <= 17 { "Debian" } else { "Debian 13" }
             ),
         }
     }

@@ -62,9 +62,9 @@ fn mariadb(url: &str, statement: &str) -> std::io::Result<String> {
 }
 
 /// A request: method and target on the first line, then its body.
-fn opensearch(url: &str, request: &str) -> std::io::Result<String> {
+fn http(url: &str, request: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&parts(url).1, Duration::from_secs(5))?;
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let (line, body) = request.split_once('\n').unwrap_or((request, ""));
     let head = "host: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length";
     stream.write_all(format!("{line} HTTP/1.1\r\n{head}: {}\r\n\r\n{body}", body.len()).as_bytes())?;
@@ -74,6 +74,13 @@ fn opensearch(url: &str, request: &str) -> std::io::Result<String> {
         Some((head, body)) if head.starts_with("HTTP/1.1 20") => Ok(body.to_owned()),
         _ => Err(std::io::Error::other(answer)),
     }
+}
+
+/// The value that etcd answers with, which has revisions around it.
+fn etcd(url: &str, request: &str) -> std::io::Result<String> {
+    let said = http(url, request)?;
+    let value = said.split_once("\"value\":\"").and_then(|(_, rest)| rest.split_once('"'));
+    Ok(value.map(|(value, _)| value.to_owned()).unwrap_or_default())
 }
 
 /// Whether its program is on this machine, or can be fetched to it.
@@ -127,7 +134,7 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
     }
     let holds = |when: &str| assert_eq!(ask(&url, read.0).unwrap(), read.1, "{when}");
     holds("at first");
-    if store.product != Product::Opensearch {
+    if url.contains('@') {
         let (password, _) = parts(&url);
         assert_eq!(password.len(), 32);
         let stranger = ask(&url.replace(password, "another"), read.0);
@@ -170,9 +177,13 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
     let data = held(&node).data_dir().unwrap().to_owned();
     let (_, second) = stores.processes().remove(0);
     assert!(data.is_dir() && folder.path().join(format!("run/logs/{}.log", store.name)).is_file());
-    // as Java does on SIGTERM
-    let status = if store.product == Product::Opensearch { 143 } else { 0 };
-    assert_eq!(stores.stop(&|| true), [(store.name.clone(), format!("exit status {status}"))]);
+    // as they do on SIGTERM
+    let ending = match store.product {
+        Product::Opensearch => "exit status 143",
+        Product::Etcd => "killed by signal 15",
+        _ => "exit status 0",
+    };
+    assert_eq!(stores.stop(&|| true), [(store.name.clone(), ending.to_owned())]);
     drop((node, stores));
     assert!(gone(second) && !data.exists());
 }
@@ -251,7 +262,7 @@ fn opensearch_keeps_what_it_acknowledged() {
     ];
     keeps_what_it_acknowledged(
         &store,
-        opensearch,
+        http,
         writes,
         ("GET /t/_count?q=story:rain&filter_path=count", "{\"count\":2}"),
     );
@@ -273,11 +284,59 @@ fn opensearch_acknowledges_before_the_disk_where_the_scenario_says_so() {
     let stores = Stores::start(&[usual, other], &setup, &go_on, &mut |_| ()).unwrap();
     for (name, durability) in [("a", "request"), ("b", "async")] {
         let url = stores.resolved(&format!("{{stores.{name}.url}}"));
-        opensearch(&url, "PUT /t\n{}").unwrap();
-        let said =
-            opensearch(&url, "GET /t/_settings/index.translog.durability?include_defaults=true").unwrap();
+        http(&url, "PUT /t\n{}").unwrap();
+        let said = http(&url, "GET /t/_settings/index.translog.durability?include_defaults=true").unwrap();
         assert!(said.contains(&format!("\"durability\":\"{durability}\"")), "{said}");
     }
+}
+
+#[test]
+fn etcd_keeps_what_it_acknowledged() {
+    let store = Store::new("registry", Product::Etcd);
+    // keys and values in base64: `a`, `b`; `1`, `2`
+    let put =
+        |key: &str, value: &str| format!("POST /v3/kv/put\n{{\"key\":\"{key}\",\"value\":\"{value}\"}}");
+    let writes = [put("YQ==", "MQ=="), put("Yg==", "MQ=="), put("YQ==", "Mg==")];
+    let read = ("POST /v3/kv/range\n{\"key\":\"YQ==\"}", "Mg==");
+    keeps_what_it_acknowledged(&store, etcd, writes.each_ref().map(String::as_str), read);
+}
+
+/// Registers an instance, with a lease of so many seconds.
+fn register(url: &str, lease_s: u32) {
+    let instance = "{\"instance\":{\"instanceId\":\"i-1\",\"hostName\":\"i-1\",\"app\":\"SHOP\",\
+                    \"ipAddr\":\"127.0.0.1\",\"status\":\"UP\",\"dataCenterInfo\":{\"@class\":\
+                    \"com.netflix.appinfo.InstanceInfo$DefaultDataCenterInfo\",\"name\":\"MyOwn\"},\
+                    \"leaseInfo\":{\"durationInSecs\":LEASE}}}";
+    let instance = instance.replace("LEASE", &lease_s.to_string());
+    http(url, &format!("POST /eureka/apps/SHOP\n{instance}")).unwrap();
+}
+
+#[test]
+fn eureka_knows_who_registered_until_it_is_killed_or_the_lease_is_over() {
+    let store = Store { ready_within: Duration::from_secs(300), ..Store::new("registry", Product::Eureka) };
+    if !is_here(&store) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (data_of, is_linked) = (&|_: &str| None, &|_: &str| true);
+    let setup =
+        Setup { run_dir: folder.path().join("run"), cores: Vec::new(), keep_data: false, data_of, is_linked };
+    let mut stores = Stores::start(&[store], &setup, &go_on, &mut |_| ()).unwrap();
+    let url = stores.resolved("{stores.registry.url}");
+    let is_known = || http(&url, "GET /eureka/apps").unwrap().contains("<instanceId>i-1</instanceId>");
+    assert!(!is_known());
+    register(&url, 300);
+    assert!(is_known(), "at once");
+    let node = stores.started().remove(0);
+    assert_eq!(held(&node).kill(), "killed by signal 9");
+    assert!(http(&url, "GET /eureka/apps").is_err());
+    held(&node).restart(&|| true).unwrap();
+    assert!(!is_known(), "it is kept in memory only");
+    register(&url, 300);
+    assert!(is_known(), "again");
+    register(&url, 1);
+    wait_until("a lease that is over goes", || !is_known());
+    assert_eq!(stores.stop(&|| true), [("registry".to_owned(), "exit status 143".to_owned())]);
 }
 
 #[test]

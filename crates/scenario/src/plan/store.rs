@@ -77,7 +77,7 @@ impl Store {
             nodes: 1,
             cluster: None,
             threads: None,
-            heap_bytes: 512 << 20,
+            heap_bytes: product.heap_bytes(),
             memory_bytes: None,
             durability: product.durability(),
             persistence: Persistence::default(),
@@ -139,6 +139,10 @@ words! {
         Garnet = "garnet",
         /// memcached.
         Memcached = "memcached",
+        /// Eureka, a registry of instances.
+        Eureka = "eureka",
+        /// etcd, a registry of instances.
+        Etcd = "etcd",
     }
 }
 
@@ -157,6 +161,8 @@ impl Product {
             Product::Dragonfly => "Dragonfly",
             Product::Garnet => "Garnet",
             Product::Memcached => "memcached",
+            Product::Eureka => "Eureka",
+            Product::Etcd => "etcd",
         }
     }
 
@@ -166,7 +172,16 @@ impl Product {
             Product::Cassandra => &["5.0", "4.1"],
             Product::Kafka => &["4.3"],
             Product::Opensearch => &["3.8"],
+            Product::Eureka => &["4.3"],
             _ => &[],
+        }
+    }
+
+    /// Java heap where a scenario says nothing, bytes; of products that run on Java.
+    pub fn heap_bytes(self) -> u64 {
+        match self {
+            Product::Eureka => 256 << 20,
+            _ => 512 << 20,
         }
     }
 
@@ -201,7 +216,8 @@ impl Product {
         match self {
             Product::Redis | Product::Valkey | Product::Keydb => &["synced", "buffered", "memory"],
             Product::Garnet => &["buffered", "memory"],
-            Product::Dragonfly | Product::Memcached => &["memory"],
+            Product::Dragonfly | Product::Memcached | Product::Eureka => &["memory"],
+            Product::Etcd => &["synced"],
             _ => &["synced", "buffered"],
         }
     }
@@ -251,6 +267,8 @@ impl Product {
             Product::Dragonfly | Product::Memcached => {
                 &["product", "nodes", "threads", "memory", "durability", "url", "when", "ready within"]
             }
+            Product::Eureka => &["product", "version", "heap", "url", "when", "ready within"],
+            Product::Etcd => &["product", "url", "when", "ready within"],
             // .NET takes threads as it needs them
             Product::Garnet => &["product", "nodes", "memory", "durability", "url", "when", "ready within"],
         }
@@ -262,7 +280,7 @@ impl Product {
             Product::Cassandra | Product::Kafka => &[],
             Product::Postgres => &["postgres", "postgresql"],
             Product::Mariadb => &["mysql", "mariadb"],
-            Product::Opensearch => &["http"],
+            Product::Opensearch | Product::Eureka | Product::Etcd => &["http"],
             Product::Memcached => &["memcached"],
             Product::Redis | Product::Valkey | Product::Keydb | Product::Dragonfly | Product::Garnet => {
                 &["redis", "redis-cluster"]
