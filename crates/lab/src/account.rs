@@ -151,6 +151,11 @@ impl Account {
         self.stores = stores.manifest();
     }
 
+    /// What the system is started with, now that services are there.
+    pub fn settings(&mut self, settings: BTreeMap<String, String>) {
+        self.system.settings = settings;
+    }
+
     /// The parts of the system, as they stand ready.
     pub fn services<'t>(&mut self, tiers: impl Iterator<Item = &'t Arc<Tier>>) {
         self.services = tiers.map(|tier| tier.manifest()).collect();

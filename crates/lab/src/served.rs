@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -95,9 +95,11 @@ impl Served {
         wait_ready(child, &self.target, &self.ready, deadline, stop_request)
     }
 
-    /// Changes its command, from its next start on.
-    pub fn change(&mut self, change: &dyn Fn(&mut Vec<String>)) {
+    /// Changes its command, from its next start on; returns what it was.
+    pub fn change(&mut self, change: &dyn Fn(&mut Vec<String>)) -> Vec<String> {
+        let before = self.spec.command.clone();
         change(&mut self.spec.command);
+        before
     }
 
     /// Names the folder of its data.
@@ -170,6 +172,15 @@ pub fn spec(
     let log = logs.join(format!("{}.log", if name.is_empty() { "system" } else { name }));
     let yields = cores.is_empty();
     Ok(Spec { cores: cores.to_vec(), yields, announces, ..Spec::new(name, command, log) })
+}
+
+/// Tells of an address that cannot be listened at.
+pub fn check_free_at(address: SocketAddr) -> Result<(), LabError> {
+    TcpListener::bind(address).map(drop).map_err(|error| {
+        LabError::Usage(format!(
+            "cannot listen at {address}: {error}; stop who does (`ss -ltnp` tells), or choose another --listen"
+        ))
+    })
 }
 
 /// Tells of a port that somebody else listens on.

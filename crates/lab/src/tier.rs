@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use socket2::{Domain, Socket, Type};
 use tidemark_record::{Sample, manifest};
 use tidemark_scenario::plan::{Balancer, INSTANCE, Ready, System, SystemOrigin};
 use tidemark_scenario::{StoreFact, with_service_facts};
@@ -58,6 +59,10 @@ pub struct Setup {
 #[derive(Debug)]
 pub struct Tier {
     system: System,
+    /// The ports of instances that are down, so that nobody else gets what a balancer would send there.
+    spare: Mutex<Vec<Option<Socket>>>,
+    /// Held while instances are replaced, added or taken away.
+    changing: Mutex<()>,
     /// How many instances are to be up.
     wanted: AtomicUsize,
     /// All instances that there may be; those behind the first few may be down.
@@ -102,8 +107,13 @@ impl Tier {
             (None, true) => SocketAddr::from(([127, 0, 0, 1], served::free_port(true)?)),
             (_, false) => addresses[0],
         };
+        if let Some(address) = setup.listen {
+            served::check_free_at(address)?;
+        }
         let mut tier = Tier {
             system: system.clone(),
+            spare: Mutex::new(addresses.iter().map(|address| reserve(*address)).collect()),
+            changing: Mutex::new(()),
             wanted: AtomicUsize::new(about.instances),
             instances: Vec::new(),
             balancer: None,
@@ -118,7 +128,8 @@ impl Tier {
             let instance = tier.instance(number, setup, stop_request)?;
             tier.instances.push(Arc::new(Mutex::new(instance)));
         }
-        for instance in &tier.instances[..about.instances] {
+        for (index, instance) in tier.instances[..about.instances].iter().enumerate() {
+            held(&tier.spare)[index] = None;
             held(instance).begin()?;
         }
         for instance in &tier.instances[..about.instances] {
@@ -369,6 +380,7 @@ impl Tier {
         change: &dyn Fn(&mut Vec<String>),
         tell: &mut dyn FnMut(&str),
     ) -> Result<(), LabError> {
+        let _alone = held(&self.changing);
         if self.up() < 2 {
             return Err(LabError::Usage(format!(
                 "{} has one instance, and nobody would answer while it is replaced; scale it to two first",
@@ -384,8 +396,16 @@ impl Tier {
                 continue;
             }
             self.leave(instance, patience);
-            held(instance).change(change);
-            self.join(instance, patience)?;
+            let before = held(instance).change(change);
+            if let Err(error) = self.join(instance, patience) {
+                // one that serves as before is better than none
+                held(instance).change(&|words| words.clone_from(&before));
+                let again = match self.join(instance, patience) {
+                    Ok(()) => "it was started again as it was before",
+                    Err(_) => "and it could not be started as it was before",
+                };
+                return Err(error.in_words(|text| format!("{text}; {again}")));
+            }
             tell(held(instance).name());
             // the balancer must see this one again before the next goes
             let until = Instant::now() + SEEN_AGAIN;
@@ -396,33 +416,47 @@ impl Tier {
         Ok(())
     }
 
+    /// Whether there can be so many instances.
+    ///
+    /// # Errors
+    /// There is no room for them, with why.
+    pub fn check_scale(&self, wanted: usize) -> Result<(), LabError> {
+        if (1..=self.instances.len()).contains(&wanted) {
+            return Ok(());
+        }
+        let (name, most) = (self.name(), self.instances.len());
+        let way_out = match most {
+            1 => "; it was started as one, and another would not see its data: start it with two",
+            _ => "",
+        };
+        Err(LabError::Usage(format!("{name} can have 1 to {most} instances, not {wanted}{way_out}")))
+    }
+
     /// Has so many instances up; those with the highest numbers come and go.
     ///
     /// # Errors
     /// Where there is no room for so many, or one cannot be started.
     pub fn scale(&self, wanted: usize, patience: Patience<'_>) -> Result<(), LabError> {
-        if wanted == 0 || wanted > self.instances.len() {
-            let (name, most) = (self.name(), self.instances.len());
-            let way_out = match most {
-                1 => "; it was started as one, and another would not see its data: start it with two",
-                _ => "",
-            };
-            return Err(LabError::Usage(format!(
-                "{name} can have 1 to {most} instances, not {wanted}{way_out}"
-            )));
-        }
-        self.wanted.store(wanted, Ordering::Relaxed);
+        self.check_scale(wanted)?;
+        let _alone = held(&self.changing);
         for (index, instance) in self.instances.iter().enumerate() {
             let is_up = held(instance).process_id().is_some();
             if !patience() {
                 return Err(LabError::Interrupted(None));
             }
             match (index < wanted, is_up) {
-                (true, false) => self.join(instance, patience)?,
-                (false, true) => self.leave(instance, patience),
+                (true, false) => {
+                    held(&self.spare)[index] = None;
+                    self.join(instance, patience)?;
+                }
+                (false, true) => {
+                    self.leave(instance, patience);
+                    held(&self.spare)[index] = reserve(self.addresses[index]);
+                }
                 _ => {}
             }
         }
+        self.wanted.store(wanted, Ordering::Relaxed);
         Ok(())
     }
 
@@ -446,6 +480,13 @@ impl Tier {
         }
         Ok(())
     }
+}
+
+/// Takes a port without listening there, so that nobody else can; none where somebody has it.
+fn reserve(address: SocketAddr) -> Option<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).ok()?;
+    socket.bind(&address.into()).ok()?;
+    Some(socket)
 }
 
 impl Drop for Tier {

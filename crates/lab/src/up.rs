@@ -174,8 +174,8 @@ impl Up {
         self.monitor.look(microseconds(self.begun.elapsed()))
     }
 
-    /// How every process is by now. Those of a service that may come later are left out.
-    pub fn look(&mut self) -> Vec<Status> {
+    /// How every process is by now, as far as `go_on` says so. Those of a service that may come later are left out.
+    pub fn look(&mut self, go_on: &dyn Fn() -> bool) -> Vec<Status> {
         let samples = self.follow();
         let mut all = Vec::new();
         let tiers: Vec<Arc<Tier>> = self.tiers().cloned().collect();
@@ -185,6 +185,9 @@ impl Up {
                 let id = try_held(&handle).map(|handle| handle.process_id());
                 if id == Some(None) && !tier.is_wanted(&name) {
                     continue;
+                }
+                if !go_on() {
+                    return all;
                 }
                 let mut status =
                     Status { name, address: address.to_string(), health: "down", ..Status::default() };

@@ -1,6 +1,6 @@
 //! What was watched though the run did not start it: what it cost, and the series of pages.
 
-use tidemark_record::manifest::Manifest;
+use tidemark_record::manifest::{self, Manifest};
 use tidemark_record::summary::{FigureSummary, Process};
 use tidemark_record::{DRIVER, MACHINE, SYSTEM};
 
@@ -21,13 +21,27 @@ pub(crate) fn is_counted(manifest: &Manifest, name: &str) -> bool {
 
 /// Good answers in the measured window for each second of CPU time, of the system and of everything that was watched, by
 /// what it is called in a sentence.
+///
+/// A system of several services is all of them, with what balances in front of them.
 pub(crate) fn costs(manifest: &Manifest) -> impl Iterator<Item = (&str, f64)> {
     let summary = &manifest.summary;
+    let cpu_s = |name: &str| summary.processes.iter().find(|of| of.name == name).map_or(0.0, |of| of.cpu_s);
+    let beside = |service: &manifest::Service| {
+        let balancer = format!("{}-balancer", service.name);
+        cpu_s(&service.name) + cpu_s(&balancer)
+    };
+    let beside_s: f64 = manifest.services.iter().map(beside).sum();
     let is_watched = |name: &str| manifest.watched.iter().any(|watched| watched.name == name);
     let meant = summary.processes.iter().filter(move |of| of.name == SYSTEM || is_watched(&of.name));
-    meant.filter_map(|process| {
-        let name = if process.name == SYSTEM { "the system" } else { process.name.as_str() };
-        Some((name, process.good_per_cpu_s?))
+    meant.filter_map(move |process| {
+        let cost = process.good_per_cpu_s?;
+        match process.name == SYSTEM {
+            true if process.cpu_s + beside_s > 0.0 => {
+                Some(("the system", cost * process.cpu_s / (process.cpu_s + beside_s)))
+            }
+            true => Some(("the system", cost)),
+            false => Some((process.name.as_str(), cost)),
+        }
     })
 }
 

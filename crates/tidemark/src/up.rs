@@ -3,7 +3,7 @@
 //! `up` listens on a Unix socket that only its user can reach; `roll` and `scale` say there what they want, as one line of
 //! JSON, and read lines of what is done until one says that it is over.
 
-use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -150,6 +150,13 @@ pub fn up(arguments: &UpArguments) -> Result<u8, Failure> {
         None => OwnDir::temporary("up", "--data")?,
     };
     let place = dir.path.clone().unwrap_or_default();
+    // two would configure and stop each other's processes
+    let lock = std::fs::File::create(place.join("up.lock"));
+    let is_ours = lock.as_ref().is_ok_and(|lock| lock.try_lock().is_ok());
+    if !is_ours {
+        let reason = "cannot be locked: another `tidemark up` may have it; choose another with --data";
+        return Err(Failure::usage(format!("{} {reason}", place.display())));
+    }
     let options = Options {
         executable: std::env::current_exe().unwrap_or_else(|_| "tidemark".into()),
         dir: place.canonicalize().unwrap_or(place),
@@ -168,7 +175,10 @@ pub fn up(arguments: &UpArguments) -> Result<u8, Failure> {
     while stop_request() == StopRequest::None && ended.is_none() {
         if Instant::now() >= next {
             next = Instant::now() + LOOK_EVERY;
-            shown.show(&up.look())?;
+            let all = up.look(&|| stop_request() == StopRequest::None);
+            if stop_request() == StopRequest::None {
+                shown.show(&all)?;
+            }
         }
         ended = up.ended();
         std::thread::sleep(MIND_EVERY);
@@ -325,12 +335,9 @@ impl Drop for Taking {
 
 fn carry_out(stream: UnixStream, tiers: &[Arc<Tier>], over: &AtomicBool) {
     // whoever is gone is not told
-    let _ = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(ORDER_WITHIN)));
+    let _ = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(MIND_EVERY)));
     let _ = stream.set_write_timeout(Some(ORDER_WITHIN));
-    let mut line = String::new();
-    if BufReader::new((&stream).take(LINE_MAX)).read_line(&mut line).is_err() {
-        return;
-    }
+    let Some(line) = line_of(&stream, over) else { return };
     let say = |said: &Said| {
         let text = serde_json::to_string(said).unwrap_or_default();
         let _ = (&stream).write_all(format!("{text}\n").as_bytes());
@@ -344,6 +351,25 @@ fn carry_out(stream: UnixStream, tiers: &[Arc<Tier>], over: &AtomicBool) {
         Ok(()) => say(&Said::Done),
         Err(error) => say(&Said::Failed { status: error.exit_status(), reason: error.to_string() }),
     }
+}
+
+/// The line that somebody sends; none where it does not come in time, or all is over.
+fn line_of(mut stream: &UnixStream, over: &AtomicBool) -> Option<String> {
+    let begun = Instant::now();
+    let mut line = Vec::new();
+    let mut some = [0; 4096];
+    while !line.ends_with(b"\n") {
+        if over.load(Ordering::SeqCst) || begun.elapsed() > ORDER_WITHIN || line.len() as u64 > LINE_MAX {
+            return None;
+        }
+        match stream.read(&mut some) {
+            Ok(0) => return None,
+            Ok(count) => line.extend_from_slice(&some[..count]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(_) => return None,
+        }
+    }
+    String::from_utf8(line).ok()
 }
 
 impl Order {
@@ -365,6 +391,7 @@ impl Order {
                     .iter()
                     .map(|(name, count)| Ok((find(name)?, *count)))
                     .collect::<Result<_, LabError>>()?;
+                wanted.iter().try_for_each(|(tier, count)| tier.check_scale(*count))?;
                 for (tier, count) in wanted {
                     tier.scale(count, patience)?;
                     tell(format!(
@@ -490,8 +517,8 @@ mod tests {
         };
         let text = table(&[web, Status { name: "redis".into(), health: "up", ..Status::default() }]);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "web.1     127.0.0.1:9  healthy        1234   0.50  3.00 MiB  Validate open");
-        assert_eq!(lines[2], "redis     -            up                -      -         -  -");
+        assert_eq!(lines[1], "web.1     127.0.0.1:9  healthy        1234   0.50   3 MiB  Validate open");
+        assert_eq!(lines[2], "redis     -            up                -      -       -  -");
     }
 
     #[test]

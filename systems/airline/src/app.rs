@@ -138,7 +138,7 @@ impl App {
             Logins::Here(keeper) => {
                 self.timed(Op::SessionFind, keeper.store.find(id, self.clock.now_ms())).await?
             }
-            Logins::Auth(auth) => auth.find(id).await?,
+            Logins::Auth(auth) => auth.find(id, self.clock.now_ms()).await?,
         };
         session.ok_or_else(|| Refusal::forbidden("not logged in: the session is unknown or has expired"))
     }

@@ -97,6 +97,13 @@ pub(crate) struct Token<'a> {
     pub(crate) expires_ms: i64,
 }
 
+impl Token<'_> {
+    /// The one of both ids that there is.
+    fn any_id(&self) -> &str {
+        if self.id.is_empty() { self.plain_id } else { self.id }
+    }
+}
+
 impl Auth {
     /// Begins a session; its id.
     pub(crate) async fn begin(&self, customer_id: &str) -> Result<Uuid, Refusal> {
@@ -104,18 +111,27 @@ impl Auth {
         let path = format!("{TOKENS}byuserid/{customer}");
         let reply = self.0.call(CREATE, Method::Post, &path).await.map_err(unavailable)?;
         let token = token_of(&reply)?;
-        let id = if token.id.is_empty() { token.plain_id } else { token.id };
-        Uuid::try_parse(id).map_err(|_| unreadable(&"its id is no UUID"))
+        if token.customerid != customer_id {
+            return Err(unreadable(&"another customer's session"));
+        }
+        Uuid::try_parse(token.any_id()).map_err(|_| unreadable(&"its id is no UUID"))
     }
 
-    /// The session with this id, if there is one. That there is none is an answer; no answer is none.
-    pub(crate) async fn find(&self, id: u128) -> Result<Option<Session>, Refusal> {
+    /// The session with this id; `None` if the auth service knows none, or one that is over by now. An error if it does not
+    /// answer, or with another session.
+    pub(crate) async fn find(&self, id: u128, now_ms: i64) -> Result<Option<Session>, Refusal> {
         let path = format!("{TOKENS}{}", Uuid::from_u128(id));
         let reply = self.0.call(VALIDATE, Method::Get, &path).await.map_err(unavailable)?;
         if reply.status == 404 {
             return Ok(None);
         }
         let token = token_of(&reply)?;
+        if Uuid::try_parse(token.any_id()).map(|found| found.as_u128()) != Ok(id) {
+            return Err(unreadable(&"another session"));
+        }
+        if token.expires_ms <= now_ms {
+            return Ok(None);
+        }
         let (created_ms, expires_ms) = (token.created_ms, token.expires_ms);
         Ok(Some(Session { id, customer_id: token.customerid.as_ref().into(), created_ms, expires_ms }))
     }

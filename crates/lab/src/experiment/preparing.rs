@@ -95,6 +95,9 @@ impl Experiment {
         stores.resolve(&mut told);
         let services = self.start_services(&stores, &mut ready)?;
         services.resolve(&mut told);
+        let mut shown = plan.system.clone();
+        services.resolve(&mut shown);
+        record.account.settings(shown.settings);
         let operations = Operations::of(&told, self.options.shipped);
         let begin = Instant::now();
         let mut system = self.start_system(&stores, &services, &disks)?;

@@ -110,8 +110,8 @@ struct Application {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Listed {
-    Many(Vec<Instance>),
-    One(Box<Instance>),
+    Many(Vec<Value>),
+    One(Value),
 }
 
 impl Default for Listed {
@@ -142,14 +142,15 @@ enum Number {
     Text(String),
 }
 
-/// Where the instances are that say that they are up.
+/// Where the instances are that say that they are up. One that cannot be read is passed over: anybody may register.
 fn read(body: &[u8]) -> Result<Vec<SocketAddr>, serde_json::Error> {
     let answer: Answer = serde_json::from_slice(body)?;
     let instances = match answer.application.instance {
         Listed::Many(instances) => instances,
-        Listed::One(instance) => vec![*instance],
+        Listed::One(instance) => vec![instance],
     };
-    let up = instances.into_iter().filter(|instance| instance.status == "UP");
+    let readable = instances.into_iter().filter_map(|one| serde_json::from_value::<Instance>(one).ok());
+    let up = readable.filter(|instance| instance.status == "UP");
     let addr = |Instance { ip, port, .. }: Instance| match port.number {
         Number::Number(port) => Some(SocketAddr::new(ip, port)),
         Number::Text(port) => port.parse().ok().map(|port| SocketAddr::new(ip, port)),

@@ -41,6 +41,24 @@ pub(super) struct Leases {
     versions: u64,
 }
 
+/// Most values, also within others, that describe an instance; Eureka's own clients have about 40.
+const VALUES_MAX: usize = 256;
+
+/// How many values there are within a value, itself included; counting ends soon behind `enough`.
+fn values_in(value: &Value, enough: usize) -> usize {
+    let mut count = 0;
+    let mut open = vec![value];
+    while let Some(value) = open.pop().filter(|_| count <= enough) {
+        count += 1;
+        match value {
+            Value::Array(list) => open.extend(list.iter().take(enough + 1)),
+            Value::Object(map) => open.extend(map.values().take(enough + 1)),
+            _ => {}
+        }
+    }
+    count
+}
+
 impl Leases {
     pub(super) fn new(max: usize) -> Self {
         Leases { apps: BTreeMap::new(), count: 0, max, changes: VecDeque::new(), versions: 1 }
@@ -60,7 +78,13 @@ impl Leases {
         };
         // of its own clients the older ones say only where they are
         let id = text("instanceId").or_else(|_| text("hostName"))?;
-        text("ipAddr")?;
+        if text("ipAddr")?.parse::<std::net::IpAddr>().is_err() {
+            return Err(Refused::Wrong("ipAddr is not an IP address".into()));
+        }
+        // what is kept of a text can be a hundred times as large
+        if values_in(&instance, VALUES_MAX) > VALUES_MAX {
+            return Err(Refused::Wrong(format!("an instance is described by more than {VALUES_MAX} values")));
+        }
         if !is_name(app) {
             return Err(Refused::Wrong(format!("the name is longer than {NAME_BYTES_MAX} bytes")));
         }
