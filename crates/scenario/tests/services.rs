@@ -125,7 +125,18 @@ fn mistakes_name_the_way_out() {
             "",
             "the service \"one\" has no \"adress\"; it has url, urls",
         ),
-        (web, "{service: web}", "faults: [{at: 1s, roll: web}]", "\"roll\" is of a service"),
+        (
+            web,
+            "{service: web}",
+            "faults: [{at: 1s, roll: web}]",
+            "\"web\" has one instance, and nobody answers",
+        ),
+        (
+            web,
+            "{service: web}",
+            "faults: [{at: 1s, roll: wbe}]",
+            "\"roll\" needs a service, and none is called \"wbe\"; did you mean web?",
+        ),
         (
             "web: {command: 'b {port}', balancer: nginx}",
             "{service: web}",

@@ -158,12 +158,17 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
 
     let mut idle = TcpStream::connect(address).unwrap();
     held(&node).freeze().unwrap();
+    // the signal is on its way to each of its threads
+    let (_, id) = stores.processes().remove(0);
+    wait_until("it stands still", || stands_still(id));
     let frozen = std::thread::spawn({
         let (url, statement) = (url.clone(), read.0.to_owned());
         move || ask(&url, &statement)
     });
     std::thread::sleep(Duration::from_millis(300));
-    assert!(!frozen.is_finished(), "it answers although it is frozen");
+    if frozen.is_finished() {
+        panic!("it answers although it is frozen: {:?}", frozen.join().unwrap());
+    }
     held(&node).thaw();
     assert_eq!(frozen.join().unwrap().unwrap(), read.1);
 
@@ -186,6 +191,14 @@ fn keeps_what_it_acknowledged(store: &Store, ask: Ask, writes: [&str; 3], read: 
     assert_eq!(stores.stop(&|| true), [(store.name.clone(), ending.to_owned())]);
     drop((node, stores));
     assert!(gone(second) && !data.exists());
+}
+
+/// Whether each thread of a process is stopped.
+fn stands_still(id: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    let states: Vec<bool> = stats.map(|stat| stat.contains(") T ")).collect();
+    !states.is_empty() && states.iter().all(|stopped| *stopped)
 }
 
 #[test]

@@ -268,9 +268,12 @@ fn check_target(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reader<'
 fn check_instances(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reader<'_>) {
     let all = || there.services.iter().chain([there.system]);
     let word = fault.kind.word();
-    let Some(service) = all()
-        .find(|service| service.tier.name == fault.target && !matches!(service.origin, SystemOrigin::Url(_)))
-    else {
+    // what is driven alone is called the system, whatever its service is called
+    let is_meant = |service: &&System| {
+        let is_driven = fault.target == SYSTEM && std::ptr::eq(*service, there.system);
+        (service.tier.name == fault.target || is_driven) && !matches!(service.origin, SystemOrigin::Url(_))
+    };
+    let Some(service) = all().find(is_meant) else {
         let names = || all().map(|service| service.tier.name.as_str()).filter(|name| *name != SYSTEM);
         let mut hint = did_you_mean(&fault.target, names());
         if hint.is_empty() {
@@ -281,13 +284,13 @@ fn check_instances(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reade
         }
         return reader.sink.error(
             node,
-            format!("\"{word}\" is of a service, and none is called \"{}\"{hint}", fault.target),
+            format!("\"{word}\" needs a service, and none is called \"{}\"{hint}", fault.target),
         );
     };
     let tier = &service.tier;
     if fault.kind == FaultKind::Roll && tier.instances < 2 {
         let message = format!(
-            "\"{}\" has one instance, and nobody answers while it is replaced; give it two `instances`",
+            "\"{}\" has one instance, and nobody answers while it is replaced; give it two `instances` under `services`",
             tier.name
         );
         reader.sink.error(node, message);
