@@ -1,6 +1,7 @@
 //! An airline from its settings to its routes.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tidemark_mesh::{CallSettings, Client, ClientOptions, Member, MemberSettings, Source};
 use tidemark_service::{
@@ -24,6 +25,10 @@ const AUTH: &str = AirlineAuth::NAME;
 /// Calls to the auth service together, as the public port names them.
 const GROUP: &str = "AcmeAirGroup";
 const POOL: &str = "AcmeAirPool";
+
+/// How long the start waits until an instance of the auth service is known, and how often it looks.
+const FIRST_LIST_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 impl ReferenceSystem for Airline {
     const NAME: &'static str = "airline";
@@ -62,7 +67,7 @@ impl ReferenceSystem for Airline {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let client = self.auth_client()?;
         if let Some(client) = &client {
-            runtime.block_on(client.refresh());
+            runtime.block_on(first_list(client));
         }
         let auth = client.clone().map(Auth);
         let app = Arc::new(App::new(opened.clone(), &self, auth));
@@ -90,6 +95,16 @@ impl ReferenceSystem for Airline {
                 .background(client.keep_list());
         }
         Ok(system)
+    }
+}
+
+/// Looks the auth service up, for a while again where nobody is registered: both may be starting.
+async fn first_list(client: &Client) {
+    let begun = Instant::now();
+    client.refresh().await;
+    while !client.knows_any() && begun.elapsed() < FIRST_LIST_WITHIN {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        client.refresh().await;
     }
 }
 

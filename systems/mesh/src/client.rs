@@ -193,6 +193,11 @@ impl Client {
         }
     }
 
+    /// Whether any instance is known.
+    pub fn knows_any(&self) -> bool {
+        !self.instances.known().is_empty()
+    }
+
     /// Keeps the list of instances up to date, for ever.
     pub async fn keep_list(self: Arc<Self>) {
         loop {
