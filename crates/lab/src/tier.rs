@@ -69,7 +69,7 @@ pub struct Tier {
     instances: Vec<Arc<Mutex<Served>>>,
     balancer: Option<Arc<Mutex<Served>>>,
     // behind the processes, so that they go later
-    _afterwards: Mutex<Vec<AfterHooks>>,
+    afterwards: Mutex<Vec<AfterHooks>>,
     _data: Vec<system::DataDir>,
     addresses: Vec<SocketAddr>,
     /// Where it is reached: the balancer, or the first instance.
@@ -117,7 +117,7 @@ impl Tier {
             wanted: AtomicUsize::new(about.instances),
             instances: Vec::new(),
             balancer: None,
-            _afterwards: Mutex::default(),
+            afterwards: Mutex::default(),
             _data: Vec::new(),
             addresses,
             entry,
@@ -189,7 +189,7 @@ impl Tier {
                 let (port, run_dir) = (address.port(), setup.run_dir.clone());
                 let context = LaunchContext::of(&of.launch, port, run_dir, setup.cores.clone());
                 if number <= system.tier.instances {
-                    held(&self._afterwards).push(AfterHooks::new(&of.launch.after, &context));
+                    held(&self.afterwards).push(AfterHooks::new(&of.launch.after, &context));
                     hooks::run_before(&of.launch, &context, stop_request)?;
                 }
                 let ready = match &system.ready {
@@ -338,7 +338,7 @@ impl Tier {
 
     /// Runs what the scenario wants to be run once it was stopped; returns what went wrong.
     pub fn run_after(&self) -> Vec<String> {
-        let mut all = held(&self._afterwards);
+        let mut all = held(&self.afterwards);
         all.iter_mut().flat_map(AfterHooks::run).map(|error| error.to_string()).collect()
     }
 

@@ -1,7 +1,7 @@
 //! How instances of a system find and call each other.
 //!
-//! A [`Client`] calls one other service: it knows the service's instances from a [`Source`], chooses one for each call,
-//! tries again where that is safe and not too often, and refuses calls for a while when too many have failed
+//! A [`Client`] calls one other service. It knows the service's instances from a [`Source`] and chooses one for each call.
+//! It retries where that is safe, within a budget. When too many calls have failed, it refuses calls for a while
 //! ([`breaker`]). A [`Member`] is an instance in a registry: it registers once it is served, says that it is there, and
 //! leaves before it stops. [`RegistrySystem`] is a small registry that speaks Eureka's REST.
 //!

@@ -22,8 +22,8 @@ const NOT_NOW: u16 = 503;
 
 /// Customers, sessions and bookings of an airline, for all who serve it.
 ///
-/// A write says what it is to be worth, and is answered 412 where that is more than it would be, 422 if the store does not
-/// take it, 503 if the store does not work.
+/// Each write names the durability it wants. The answer is 412 if this process keeps less, 422 if the store refuses the
+/// write, and 503 if the store does not work.
 #[service(name = "data")]
 pub(crate) trait Data {
     /// What is kept, and how well.
