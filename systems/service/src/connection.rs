@@ -89,17 +89,23 @@ pub(crate) async fn serve(
         timer: Timer::new(),
         grace_until: None,
         knows_of_stop: false,
+        refused: None,
     };
     let mut ended = None;
     let step = loop {
         let step = poll_fn(|context| {
             loop {
                 if ended.is_none()
+                    && turn.refused.is_none()
                     && let Poll::Ready(end) = Pin::new(&mut http).poll(context)
                 {
                     ended = Some(end);
                 }
-                if ended.is_none() && stopping.is_stopping() && turn.may_tell_of_stop() {
+                if ended.is_none()
+                    && turn.refused.is_none()
+                    && stopping.is_stopping()
+                    && turn.may_tell_of_stop()
+                {
                     Pin::new(&mut http).graceful_shutdown();
                     continue;
                 }
@@ -173,6 +179,8 @@ struct Turn<'a> {
     timer: Timer,
     grace_until: Option<Instant>,
     knows_of_stop: bool,
+    /// It is refused, and hyper has no more to do with it: the answer is on its way. The bound that it hit, if any.
+    refused: Option<Option<Bound>>,
 }
 
 impl Turn<'_> {
@@ -199,9 +207,14 @@ impl Turn<'_> {
     }
 
     fn step(&mut self, context: &mut Context<'_>, has_ended: bool) -> Step {
-        let mut state = self.handle.state();
+        let handle = self.handle;
+        let mut state = handle.state();
         if let Poll::Ready(Err(_)) = state.poll_send(context) {
             return Step::Cut(None);
+        }
+        if let Some(bound) = self.refused {
+            let due = state.since + self.limits.body_timeout;
+            return if state.out.is_empty() { Step::Refused(bound) } else { Step::Wait(Some(due)) };
         }
         let is_sent = state.out.is_empty() && (has_ended || state.unsent == 0);
         // hyper may wait for the rest of a request that was refused
@@ -215,8 +228,9 @@ impl Turn<'_> {
         if let Some(wrong) = state.wrong.filter(|_| is_sent) {
             let (bound, answer) = request::refusal_of_head(wrong, self.limits, state.framing.is_of_head());
             state.out.extend_from_slice(&answer);
-            let _ = state.poll_send(context);
-            return Step::Refused(bound);
+            state.since = Instant::now();
+            self.refused = Some(bound);
+            return Step::Again;
         }
         let held_bytes = state.held_bytes();
         if !state.held.set(held_bytes) {
@@ -229,9 +243,9 @@ impl Turn<'_> {
                 _ => {
                     let answer = request::no_room(state.framing.is_of_head());
                     state.out.extend_from_slice(answer);
-                    // as much as the socket takes, which is all of it
-                    let _ = state.poll_send(context);
-                    Step::Refused(Some(Bound::Held))
+                    state.since = Instant::now();
+                    self.refused = Some(Some(Bound::Held));
+                    Step::Again
                 }
             };
         }
@@ -274,6 +288,7 @@ impl Turn<'_> {
         let is_sent = state.out.is_empty() && state.unsent == 0;
         let grace_is_over = self.grace_until.is_some_and(|until| until <= Instant::now());
         match state.waiting {
+            _ if self.refused.is_some() => Step::Cut(Some(Bound::WriteTime)),
             Waiting::Work => Step::Cut(None),
             _ if !is_sent => Step::Cut(Some(Bound::WriteTime)),
             Waiting::Body => {
