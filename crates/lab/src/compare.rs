@@ -106,7 +106,7 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
         dir: &dir,
         record,
         rates: Vec::new(),
-        each: Vec::new(),
+        each: vec![Vec::new(); comparison.sides.len()],
         status: EXIT_PASS,
     };
     let result = make_runs(&mut series);
@@ -173,7 +173,6 @@ impl Series<'_> {
         let rounds = self.comparison.rounds.saturating_mul(count as u64);
         let planned = round.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX));
         self.rates = vec![Vec::new(); self.comparison.sides.len()];
-        self.each = self.rates.clone();
         for part in parts.into_iter().flatten() {
             let rate = match (part, equal_rate_per_s) {
                 (Part::OwnLoad | Part::OwnRate, _) => None,
