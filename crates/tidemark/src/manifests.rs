@@ -26,7 +26,7 @@ use parts::Deployment;
 const SYSTEMS: [(&str, &str); 4] =
     [("airline", "airline"), ("ingest", "ingest"), ("newsfeed", "newsfeed"), ("trade", "trade-rest")];
 /// What runs where nobody names an image: what `Containerfile` of the sources builds.
-const IMAGE: &str = "tidemark:latest";
+const IMAGE: &str = concat!("tidemark:", env!("CARGO_PKG_VERSION"));
 /// Longest name of an image.
 const IMAGE_MAX: usize = 500;
 
@@ -52,7 +52,7 @@ pub struct ManifestArguments {
     /// A setting of the scenario, or of its services (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = key_value)]
     settings: Vec<(String, String)>,
-    /// The image that containers run [default: tidemark:latest, which Compose builds from the sources]
+    /// The image that containers run [default: tidemark:VERSION, which Compose builds from the sources]
     #[arg(long, value_name = "IMAGE", value_parser = image)]
     image: Option<String>,
     /// Write over files that are there
@@ -186,4 +186,53 @@ fn without_nulls(value: &Value) -> Value {
 /// A word as Kubernetes and Compose take it, which put variables in place of `$`.
 fn without_variables(word: &str) -> String {
     word.replace('$', "$$")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const HOSTILE: [&str; 14] = [
+        "yes",
+        "1_000",
+        "0x1f",
+        "null",
+        "a: b",
+        "# no comment",
+        "- a",
+        "{{x}}",
+        "'\"\\",
+        "$HOME %h",
+        "$(id)",
+        "${A:-b}",
+        " ä ",
+        "",
+    ];
+
+    #[test]
+    fn hostile_values_are_read_back_as_they_are() {
+        let text = document("a comment", &json!({ "all": HOSTILE, "none": null })).unwrap();
+        let back: Value = serde_yaml_ng::from_str(&text).unwrap();
+        assert_eq!(back, json!({ "all": HOSTILE }), "{text}");
+        for word in HOSTILE {
+            let taken = shlex::split(&systemd::quoted(word)).unwrap();
+            assert_eq!(taken.len(), 1, "{word}");
+            assert_eq!(taken[0].replace("%%", "%").replace("$$", "$"), word);
+            // with no variable in it the same words come back in a container
+            assert_eq!(without_variables(word).replace("$$", "$"), word);
+        }
+        assert_eq!(systemd::quoted("a b$c%d"), "\"a b$$c%%d\"");
+    }
+
+    #[test]
+    fn an_image_has_a_name_and_nothing_else() {
+        assert!(
+            ["tidemark", "registry.example:5000/a/b:1.2", "a@sha256:0f"]
+                .iter()
+                .all(|name| image(name).is_ok())
+        );
+        assert!(["", "-x", "a b", "a\nb", "$(id)", "a'"].iter().all(|name| image(name).is_err()));
+    }
 }

@@ -51,10 +51,12 @@ fn service(deployment: &Deployment, part: &Part, image: Option<&str>) -> Value {
         "context": "${TIDEMARK_SOURCE:-../..}", "dockerfile": "Containerfile",
         "args": {"FEATURES": features.join(",")},
     });
+    // as many ports as instances, of this machine alone
     let published = match part.instances {
-        1 => format!("127.0.0.1:{PORT}:{PORT}"),
-        more => format!("127.0.0.1:{PORT}-{}:{PORT}", usize::from(PORT) + more - 1),
+        1 => PORT.to_string(),
+        more => format!("{PORT}-{}", usize::from(PORT) + more - 1),
     };
+    let ports = json!([{"target": PORT, "published": published, "host_ip": "127.0.0.1"}]);
     let calls: Map<String, Value> =
         part.calls.iter().map(|name| (name.clone(), json!({"condition": "service_healthy"}))).collect();
     let or_null = |is_there: bool, value: Value| if is_there { value } else { Value::Null };
@@ -67,7 +69,7 @@ fn service(deployment: &Deployment, part: &Part, image: Option<&str>) -> Value {
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges:true"],
         "env_file": or_null(!part.secrets.is_empty(), json!([VARIABLES])),
-        "ports": or_null(part.is_entry, json!([published])),
+        "ports": or_null(part.is_entry, ports),
         "volumes": or_null(part.keeps_data, json!([format!("{}:{VOLUME}", part.name)])),
         "depends_on": or_null(!calls.is_empty(), calls.into()),
         "deploy": or_null(part.instances > 1, json!({"replicas": part.instances})),

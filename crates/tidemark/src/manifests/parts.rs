@@ -161,10 +161,7 @@ fn part(deployment: &str, system: &System, plan: &Plan, given: &[(String, String
     let uses_directory = (serves.uses_directory)(&somewhere).map_err(wrong)?;
     part.keeps_data = uses_directory && part.system.durability.as_deref() != Some("memory");
     part.system.keeps_nothing = !part.keeps_data;
-    let is_embedded = serves
-        .settings
-        .iter()
-        .any(|setting| somewhere.get(setting.name).map_or(setting.default, String::as_str) == "embedded");
+    let is_embedded = serves.settings.iter().any(|setting| part.value(setting) == "embedded");
     part.can_grow = !uses_directory && !is_embedded && serves.name != systems::REGISTRY;
     let limits = Limits::read(&Settings::new(serves.settings, &somewhere)).map_err(wrong)?;
     part.stops_within_s =

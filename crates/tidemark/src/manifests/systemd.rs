@@ -123,7 +123,7 @@ fn text(deployment: &Deployment, part: &Part, number: usize) -> String {
 }
 
 /// A word of a command line in a unit file.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let word = word.replace('%', "%%").replace('$', "$$");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@+%$".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
