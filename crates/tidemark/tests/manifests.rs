@@ -42,17 +42,28 @@ fn whoever_reads_the_files_takes_them() {
     if !has_systemd {
         eprintln!("skipped in part: there is no systemd-analyze");
     }
-    let alone = |system| vec!["manifests", system];
-    for arguments in [
-        alone("airline"),
-        alone("ingest"),
-        alone("newsfeed"),
-        alone("trade"),
-        SPLIT.to_vec(),
-        [&SPLIT[..], &["--set", "discovery=list", "--set", "durability=memory", "--image", "example/t:1"]]
-            .concat(),
-        [&SPLIT[..], &["--set", "discovery=etcd", "--set", "registry=etcd://me:geheim@etcd:2379"]].concat(),
-    ] {
+    let with = |first: &[&'static str], settings: &[&'static str]| {
+        let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+        first.iter().copied().chain(settings).collect::<Vec<&str>>()
+    };
+    let alone = ["airline", "ingest", "newsfeed", "trade"].map(|system| vec!["manifests", system]);
+    let mut all = alone.to_vec();
+    all.push(SPLIT.to_vec());
+    all.push(
+        [&with(&SPLIT, &["discovery=list", "durability=memory"])[..], &["--image", "example/t:1"]].concat(),
+    );
+    all.push(with(&SPLIT, &["discovery=eureka", "registry=http://eureka:8761/eureka"]));
+    // with clients of stores, as `make test` builds it
+    if cfg!(all(feature = "cassandra", feature = "kafka", feature = "postgres", feature = "redis")) {
+        let intake = ["store=cassandra", "contact=a:9042,b:9142", "buffer=kafka", "brokers=k:9092"];
+        all.push(with(&["manifests", "ingest"], &intake));
+        all.push(with(
+            &SPLIT,
+            &["customers_in=postgres", "postgres=postgres://me:geheim@db/x", "bookings_in=postgres"],
+        ));
+        all.push(with(&["manifests", "newsfeed"], &["cache=redis", "redis=redis://:geheim@cache:6379/1"]));
+    }
+    for arguments in all {
         let folder = tempfile::tempdir().unwrap();
         let files = written(folder.path(), &arguments);
         assert!(files.len() >= 4, "{arguments:?}: {files:?}");
@@ -156,11 +167,12 @@ fn the_airline_runs_by_what_its_units_say() {
     assert!(profile.starts_with("HTTP/1.1 200") && profile.contains("uid0@email.com"), "{profile}");
 }
 
+#[cfg(feature = "postgres")]
 #[test]
 fn a_password_is_only_where_nobody_else_reads_it() {
     let folder = tempfile::tempdir().unwrap();
-    let address = "registry=etcd://me:s$ecr%25et@etcd:2379";
-    let arguments = [&SPLIT[..], &["--set", "discovery=etcd", "--set", address]].concat();
+    let address = "postgres=postgres://me:s$ecr%25et@db:5433/x";
+    let arguments = [&SPLIT[..], &["--set", "customers_in=postgres", "--set", address]].concat();
     let files = written(folder.path(), &arguments);
     let mut secret = Vec::new();
     for file in &files {
@@ -168,16 +180,20 @@ fn a_password_is_only_where_nobody_else_reads_it() {
         let mode = fs::metadata(file).unwrap().permissions().mode() & 0o777;
         if text.contains("ecr%25et") {
             assert_eq!(mode, 0o600, "{}", file.display());
-            assert!(text.contains("etcd://me:s$ecr%25et@etcd:2379"), "{text}");
+            assert!(text.contains("postgres://me:s$ecr%25et@db:5433/x"), "{text}");
             secret
                 .push(file.strip_prefix(folder.path().join("manifests/airline")).unwrap().to_str().unwrap());
         }
     }
     secret.sort_unstable();
     assert_eq!(secret, ["compose.env", "kubernetes/secret.yaml", "systemd/airline.env"]);
-    let web =
-        fs::read_to_string(folder.path().join("manifests/airline/kubernetes/airline-web.yaml")).unwrap();
-    assert!(web.contains("registry=TIDEMARK_SETTING_REGISTRY") && web.contains("port: 2379"), "{web}");
+    // only the web instances keep anything there
+    let of = |part: &str| {
+        let path = folder.path().join(format!("manifests/airline/kubernetes/airline-{part}.yaml"));
+        let text = fs::read_to_string(path).unwrap();
+        (text.contains("postgres=TIDEMARK_SETTING_POSTGRES"), text.contains("port: 5433"))
+    };
+    assert_eq!((of("web"), of("auth"), of("data")), ((true, true), (false, false), (false, false)));
     // what takes it from there: a variable that is not there, and one whose value is wrong
     let serve = ["serve", "trade", "--set-env", "body_bytes_max=TIDEMARK_SETTING_X"];
     assert_refused(folder.path(), &serve, "has no text of the name TIDEMARK_SETTING_X");
