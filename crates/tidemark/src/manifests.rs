@@ -39,9 +39,9 @@ password goes into a Secret and into files that only their owner reads.
 
 Examples:
   tidemark manifests airline
-  tidemark manifests airline --set topology=split --set web=3 --set auth=2 --image registry.example/tidemark:1
+  tidemark manifests airline --set topology=split --set web=3 --set auth=2
   tidemark manifests ingest --set store=cassandra --set contact=cassandra:9042 --out deploy
-  tidemark manifests trade --out - | kubectl apply -f -")]
+  tidemark manifests trade --image registry.example/tidemark:1 --out - | kubectl apply -f -")]
 pub struct ManifestArguments {
     /// A reference system
     #[arg(value_name = "SYSTEM")]

@@ -169,7 +169,7 @@ fn container(deployment: &Deployment, part: &Part, image: &str) -> Value {
         "startupProbe": probe("/health", READY_EVERY_S, part.ready_within_s.div_ceil(READY_EVERY_S)),
         "readinessProbe": probe("/health", READY_EVERY_S, 2),
         // answered also while a store is away, or it ends: no reason to start it again
-        "livenessProbe": probe("/metrics", ALIVE_EVERY_S, 3),
+        "livenessProbe": probe("/metrics", ALIVE_EVERY_S, 6),
         "lifecycle": {"preStop": {"sleep": {"seconds": LEAVE_S}}},
         "resources": {"requests": {"cpu": "500m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}},
         "securityContext": {

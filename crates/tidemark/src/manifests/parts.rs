@@ -209,6 +209,18 @@ fn connect(parts: &mut [Part]) {
     }
 }
 
+/// Where a server listens whose address does not say it.
+fn usual_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" => Some(80),
+        "etcd" => Some(2379),
+        "mysql" | "mariadb" => Some(3306),
+        "postgres" | "postgresql" => Some(5432),
+        "redis" => Some(6379),
+        _ => None,
+    }
+}
+
 impl Part {
     /// Whether the scenario calls it so.
     fn is_service(&self, name: &str) -> bool {
@@ -293,7 +305,7 @@ impl Part {
                 let (scheme, rest) = server.split_once("://").unwrap_or(("", server));
                 let place = rest.split(['/', '?']).next().unwrap_or(rest);
                 let port = place.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-                ports.insert(port.or_else(|| (scheme == "http").then_some(80))?);
+                ports.insert(port.or_else(|| usual_port(scheme))?);
             }
         }
         Some(ports)
