@@ -150,7 +150,8 @@ fn tell(dir: &Path, files: &[File], deployment: &Deployment) {
             }
         }
     }
-    let (dir, system) = (dir.display(), deployment.name);
+    let (dir, system) = (dir.to_string_lossy(), deployment.name);
+    let dir = shlex::try_quote(&dir).unwrap_or_else(|_| "DIR".into());
     let secrets = match deployment.secrets.is_empty() {
         true => String::new(),
         false => format!("install -D -m 600 {dir}/systemd/{system}.env -t /etc/tidemark && "),

@@ -194,6 +194,8 @@ fn a_password_is_only_where_nobody_else_reads_it() {
         (text.contains("postgres=TIDEMARK_SETTING_POSTGRES"), text.contains("port: 5433"))
     };
     assert_eq!((of("web"), of("auth"), of("data")), ((true, true), (false, false), (false, false)));
+    let unused = ["manifests", "airline", "--set", address];
+    assert_refused(folder.path(), &unused, "nothing uses it with the other settings");
     // what takes it from there: a variable that is not there, and one whose value is wrong
     let serve = ["serve", "trade", "--set-env", "body_bytes_max=TIDEMARK_SETTING_X"];
     assert_refused(folder.path(), &serve, "has no text of the name TIDEMARK_SETTING_X");

@@ -1,16 +1,18 @@
 //! What is deployed: the services of a scenario, who calls whom, and what each is told.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 use std::path::Path;
 
 use tidemark_lab::system::ShippedCommand;
 use tidemark_lab::tier::{OF_INSTANCES, service_fact};
-use tidemark_scenario::plan::{Product, StoreOrigin, System, SystemOrigin};
+use tidemark_scenario::plan::{Product, SYSTEM_TARGET, StoreOrigin, System, SystemOrigin};
 use tidemark_scenario::secrets::{is_secret, password_in};
 use tidemark_scenario::{
-    Experiment, Plan, StoreFact, service_facts, store_facts, with_service_facts, with_store_facts,
+    Experiment, Plan, StoreFact, WrongSetting, service_facts, store_facts, with_service_facts,
+    with_store_facts,
 };
-use tidemark_service::{Limits, Setting, Settings, SystemEntry};
+use tidemark_service::{Limits, Setting, SettingError, Settings, SystemEntry};
 
 use crate::failure::Failure;
 use crate::scenario::{load, nearest_or_all};
@@ -51,8 +53,9 @@ pub struct Part {
     pub outside: Option<BTreeSet<u16>>,
     /// Settings that are in the environment, with the variable of each.
     pub secrets: Vec<(String, String)>,
-    /// How many seconds it may take until it is ready, and until it has ended.
+    /// How many seconds it may take until it is ready.
     pub ready_within_s: u64,
+    /// How many it may take until it has ended.
     pub stops_within_s: u64,
     /// What it serves, with `{services.NAME.FACT}` in its settings.
     system: System,
@@ -71,12 +74,16 @@ impl Deployment {
         for system in plan.services.iter().chain([&plan.system]) {
             parts.push(part(name, system, &plan, &of_services)?);
         }
-        for (setting, _) in &of_services {
+        for (setting, value) in &of_services {
             if !parts.iter().any(|part| part.takes(setting)) {
                 let mut known = settings::names(scenario);
                 known.extend(parts.iter().flat_map(|part| part.settings()).map(str::to_owned));
                 let hint = nearest_or_all(setting, known.iter().map(String::as_str));
                 return Err(Failure::usage(format!("--set {setting}: {name} has no such setting; {hint}")));
+            }
+            if !parts.iter().any(|part| part.is_told(setting, value)) {
+                let reason = "nothing uses it with the other settings; choose what it is for, too";
+                return Err(Failure::usage(format!("--set {setting}: {reason}")));
             }
         }
         if let Some(entry) = parts.last_mut() {
@@ -102,11 +109,12 @@ impl Deployment {
 
 /// One service, with all that it is told.
 fn part(deployment: &str, system: &System, plan: &Plan, given: &[(String, String)]) -> Result<Part, Failure> {
-    let SystemOrigin::Shipped(serves) = &system.origin else {
-        return Err(Failure::broken(format!("{} is no shipped system", system.tier.name)));
+    let serves = match &system.origin {
+        SystemOrigin::Shipped(name) => systems::shipped(name),
+        _ => None,
     };
-    let Some(serves) = systems::shipped(serves) else {
-        return Err(Failure::broken(format!("there is no shipped system {serves}")));
+    let Some(serves) = serves else {
+        return Err(Failure::broken(format!("{} is no shipped system", system.tier.name)));
     };
     let mut part = Part {
         name: name_of(deployment, &system.tier.name),
@@ -123,56 +131,17 @@ fn part(deployment: &str, system: &System, plan: &Plan, given: &[(String, String
         system: system.clone(),
         serves,
     };
-    let [drain, _] = OF_INSTANCES;
-    part.system.settings.entry(drain.0.into()).or_insert_with(|| drain.1.into());
-    for (name, value) in given {
-        if !part.takes(name) {
-            continue;
-        }
-        systems::check_setting(serves.name, name, value).map_err(|error| match error {
-            tidemark_scenario::WrongSetting::Name(text) | tidemark_scenario::WrongSetting::Value(text) => {
-                Failure::usage(format!("--set {name}: {text}"))
-            }
-        })?;
-        part.system.settings.insert(name.clone(), value.clone());
-    }
+    part.take(given)?;
     part.forget_unused_stores();
-    let is_default = |name: &str, value: &str| systems::default_of(serves.name, name) == Some(value);
-    part.system.settings.retain(|name, value| !is_default(name, value));
-    for (name, value) in &mut part.system.settings {
-        *value = with_store_facts(value, &|fact| of_store(plan, fact));
-        if store_facts(value).next().is_some() {
-            let shape = serves.settings.iter().find(|setting| setting.name == name);
-            let shape = shape.map_or("ADDRESS", |setting| setting.allowed);
-            return Err(Failure::usage(format!(
-                "{} needs a store that is not deployed with it; say where it is: --set {name}=… ({shape})",
-                part.name
-            )));
-        }
-        if value.chars().any(char::is_control) {
-            return Err(Failure::usage(format!(
-                "--set {name}: a value has no line ends or control characters"
-            )));
-        }
-    }
-    let wrong = |error: tidemark_service::SettingError| Failure::usage(format!("--set: {error}"));
-    // where other services are is not known yet, only that it is somewhere
-    let somewhere = part.settings_at(&|_| vec!["127.0.0.1:1".into()]);
-    let uses_directory = (serves.uses_directory)(&somewhere).map_err(wrong)?;
-    part.keeps_data = uses_directory && part.system.durability.as_deref() != Some("memory");
-    part.system.keeps_nothing = !part.keeps_data;
-    let is_embedded = serves.settings.iter().any(|setting| part.value(setting) == "embedded");
-    part.can_grow = !uses_directory && !is_embedded && serves.name != systems::REGISTRY;
-    let limits = Limits::read(&Settings::new(serves.settings, &somewhere)).map_err(wrong)?;
-    part.stops_within_s =
-        limits.drain.as_millis().div_ceil(1000) as u64 + limits.stop_deadline.as_secs() + LEAVE_S;
+    part.find_stores(plan)?;
+    part.decide()?;
     Ok(part)
 }
 
 /// What a service is called beside those of other systems; what is driven may be the whole system.
 fn name_of(deployment: &str, service: &str) -> String {
     match service {
-        tidemark_scenario::plan::SYSTEM_TARGET => deployment.to_owned(),
+        SYSTEM_TARGET => deployment.to_owned(),
         service => format!("{deployment}-{service}"),
     }
 }
@@ -233,6 +202,67 @@ impl Part {
 
     fn takes(&self, setting: &str) -> bool {
         self.settings().any(|name| name == setting)
+    }
+
+    /// Whether it is started with this setting, which need not be said where it is the default.
+    fn is_told(&self, setting: &str, value: &str) -> bool {
+        self.system.settings.contains_key(setting)
+            || systems::default_of(self.serves.name, setting) == Some(value)
+    }
+
+    /// Takes those of the settings given that it has, and leaves out those that are as they are anyway.
+    fn take(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
+        let [(drain, usual), _] = OF_INSTANCES;
+        self.system.settings.entry(drain.into()).or_insert_with(|| usual.into());
+        for (name, value) in given {
+            if !self.takes(name) {
+                continue;
+            }
+            let wrong = |text: String| Failure::usage(format!("--set {name}: {text}"));
+            systems::check_setting(self.serves.name, name, value)
+                .map_err(|(WrongSetting::Name(text) | WrongSetting::Value(text))| wrong(text))?;
+            self.system.settings.insert(name.clone(), value.clone());
+        }
+        let name = self.serves.name;
+        self.system
+            .settings
+            .retain(|setting, value| systems::default_of(name, setting) != Some(value.as_str()));
+        Ok(())
+    }
+
+    /// Writes down where stores are that are there already. Others have to be said.
+    fn find_stores(&mut self, plan: &Plan) -> Result<(), Failure> {
+        for (name, value) in &mut self.system.settings {
+            *value = with_store_facts(value, &|fact| of_store(plan, fact));
+            if store_facts(value).next().is_some() {
+                let shape = self.serves.settings.iter().find(|setting| setting.name == name);
+                let shape = shape.map_or("ADDRESS", |setting| setting.allowed);
+                return Err(Failure::usage(format!(
+                    "{} needs a store that is not deployed with it; say where it is: --set {name}=… ({shape})",
+                    self.name
+                )));
+            }
+            if value.chars().any(char::is_control) {
+                let reason = "a value has no line ends or other control characters";
+                return Err(Failure::usage(format!("--set {name}: {reason}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out what follows from its settings.
+    fn decide(&mut self) -> Result<(), Failure> {
+        let wrong = |error: SettingError| Failure::usage(format!("--set: {error}"));
+        // where other services are is not known yet, only that it is somewhere
+        let somewhere = self.settings_at(&|_| vec!["127.0.0.1:1".into()]);
+        let uses_directory = (self.serves.uses_directory)(&somewhere).map_err(wrong)?;
+        self.keeps_data = uses_directory && self.system.durability.as_deref() != Some("memory");
+        self.system.keeps_nothing = !self.keeps_data;
+        let is_embedded = self.serves.settings.iter().any(|setting| self.value(setting) == "embedded");
+        self.can_grow = !uses_directory && !is_embedded && self.serves.name != systems::REGISTRY;
+        let limits = Limits::read(&Settings::new(self.serves.settings, &somewhere)).map_err(wrong)?;
+        self.stops_within_s = (limits.drain + limits.stop_deadline).as_secs() + LEAVE_S;
+        Ok(())
     }
 
     /// What it is, in a few words.
@@ -314,16 +344,13 @@ impl Part {
     /// Moves what is secret from its settings into variables.
     fn hide_secrets(&mut self, all: &mut BTreeMap<String, String>) {
         let is_hidden = |name: &str, value: &str| password_in(value).is_some() || is_secret(name, value);
-        let names: Vec<String> = self.system.settings.keys().cloned().collect();
-        for name in names {
-            if !is_hidden(&name, &self.system.settings[&name]) {
-                continue;
-            }
-            if let Some(value) = self.system.settings.remove(&name) {
-                let variable = format!("TIDEMARK_SETTING_{}", name.to_uppercase());
-                all.insert(variable.clone(), value);
-                self.secrets.push((name, variable));
-            }
+        let (hidden, shown): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            take(&mut self.system.settings).into_iter().partition(|(name, value)| is_hidden(name, value));
+        self.system.settings = shown;
+        for (name, value) in hidden {
+            let variable = format!("TIDEMARK_SETTING_{}", name.to_uppercase());
+            all.insert(variable.clone(), value);
+            self.secrets.push((name, variable));
         }
     }
 }
