@@ -372,7 +372,8 @@ pub struct Process {
     pub core_wait_share: Option<f64>,
     /// Highest resident memory, bytes.
     pub rss_bytes_max: u64,
-    /// Good answers in the measured window for each second of its CPU time; absent of the driver, and where it used none.
+    /// Good answers in the measured window for each second of its CPU time; absent of the driver, and where it used none. Of
+    /// `system`: for each second of all its services and their balancers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good_per_cpu_s: Option<f64>,
 }
@@ -655,6 +656,9 @@ pub struct Summary {
     /// Those of them that failed for want of a connection: most of their time was over before one was free. Absent of none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unconnected: u64,
+    /// Sessions that began in the measured window; absent of none, and in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sessions_begun: u64,
     /// Steps that are no requests (`set`, `repeat`, `when`) and failed in the measured window, as they could not be computed or
     /// kept; absent of none. They are in no figure of requests.
     #[serde(default, skip_serializing_if = "is_zero")]
