@@ -225,8 +225,8 @@ pub struct ShippedCommand<'a> {
     pub listen: String,
     /// The folder of its data.
     pub data: &'a Path,
-    /// Where it is to tell of its operations.
-    pub events: &'a Path,
+    /// Where it is to tell of its operations; of one that a run watches.
+    pub events: Option<&'a Path>,
 }
 
 impl ShippedCommand<'_> {
@@ -240,12 +240,18 @@ impl ShippedCommand<'_> {
             command.extend(["--data".to_owned(), data.display().to_string()]);
         }
         command.extend(["--durability".to_owned(), durability.clone()]);
-        if system.tells_operations {
+        if let Some(events) = events.filter(|_| system.tells_operations) {
             command.extend(["--events".to_owned(), events.display().to_string()]);
         }
         for (key, value) in &system.settings {
             command.extend(["--set".to_owned(), format!("{key}={value}")]);
         }
+        (command, durability)
+    }
+
+    /// The same, for a child of this process that is to end with it.
+    pub(crate) fn words_of_child(self) -> (Vec<String>, String) {
+        let (mut command, durability) = self.words();
         command.push("--stop-with-parent".into());
         (command, durability)
     }
@@ -264,8 +270,8 @@ fn start_shipped(
     };
     let events = setup.run_dir.join(tidemark_record::OPERATIONS_TOLD);
     let executable = &setup.executable;
-    let command = ShippedCommand { executable, name, system, listen, data: &data, events: &events };
-    let (command, durability) = command.words();
+    let command = ShippedCommand { executable, name, system, listen, data: &data, events: Some(&events) };
+    let (command, durability) = command.words_of_child();
     let data = (!system.keeps_nothing).then(|| DataDir(data, setup.keep_data));
     if let Some(data) = &data {
         fs::create_dir_all(&data.0).map_err(|error| cannot_write(&data.0, &error))?;

@@ -37,7 +37,7 @@ const SEEN_AGAIN: Duration = Duration::from_millis(2_500);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What is set about an instance of ours: when it is to end it keeps idle connections longer than a balancer does, and
 /// before it has started it lets requests wait.
-const OF_INSTANCES: [(&str, &str); 2] = [("drain_ms", "1500"), ("accept", "ready")];
+pub const OF_INSTANCES: [(&str, &str); 2] = [("drain_ms", "1500"), ("accept", "ready")];
 
 /// Where and how a tier is started.
 #[derive(Debug, Clone)]
@@ -56,6 +56,28 @@ pub struct Setup {
     pub room: usize,
     /// Services and instances whose link is to be slowed or cut.
     pub linked: Vec<String>,
+}
+
+/// What is known of a service by the word of a scenario: it is reached at `entry`, its instances at `instances`, each
+/// `HOST:PORT`.
+///
+/// ```
+/// use tidemark_lab::tier::service_fact;
+/// let instances = ["a:1".to_owned(), "b:2".to_owned()];
+/// assert_eq!(service_fact("urls", "a:1", &instances).as_deref(), Some("http://a:1,http://b:2"));
+/// assert_eq!(service_fact("port", "a:1", &instances).as_deref(), Some("1"));
+/// ```
+pub fn service_fact(fact: &str, entry: &str, instances: &[String]) -> Option<String> {
+    let (host, port) = entry.rsplit_once(':')?;
+    Some(match fact {
+        "url" => format!("http://{entry}"),
+        "urls" => instances.iter().map(|one| format!("http://{one}")).collect::<Vec<_>>().join(","),
+        "address" => entry.to_owned(),
+        "addresses" => instances.join(","),
+        "host" => host.trim_matches(['[', ']']).to_owned(),
+        "port" => port.to_owned(),
+        _ => return None,
+    })
 }
 
 /// A tier that serves. Dropped, all of it is stopped.
@@ -195,9 +217,9 @@ impl Tier {
                     system: &system,
                     listen: address.to_string(),
                     data: &data,
-                    events: &events,
+                    events: Some(&events),
                 };
-                let (command, durability) = command.words();
+                let (command, durability) = command.words_of_child();
                 self.durability = Some(durability);
                 let data = (!system.keeps_nothing).then(|| system::DataDir(data, setup.keep_data));
                 if let Some(system::DataDir(data, _)) = &data {
@@ -273,19 +295,8 @@ impl Tier {
     fn fact(&self, fact: &str) -> Option<String> {
         // those that only `tidemark scale` adds are found through a registry or a balancer
         let known = &self.addresses[..self.system.tier.instances_max];
-        let all = |before: &str| {
-            let one = |address: &SocketAddr| format!("{before}{address}");
-            known.iter().map(one).collect::<Vec<_>>().join(",")
-        };
-        Some(match fact {
-            "url" => self.url(),
-            "urls" => all("http://"),
-            "address" => self.entry.to_string(),
-            "addresses" => all(""),
-            "host" => self.entry.ip().to_string(),
-            "port" => self.entry.port().to_string(),
-            _ => return None,
-        })
+        let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+        service_fact(fact, &self.entry.to_string(), &known)
     }
 
     /// The link of each instance, by its name, where faults are to slow or cut one.

@@ -20,6 +20,8 @@ use crate::hit::args::HitArguments;
 use crate::init::InitArguments;
 use crate::install::{CompletionArguments, ManArguments};
 use crate::limit::args::LimitArguments;
+#[cfg(feature = "systems")]
+use crate::manifests::ManifestArguments;
 use crate::quantities::{RateRange, rate, time, users};
 use crate::reach::ReachArguments;
 use crate::results::ResultArguments;
@@ -53,6 +55,9 @@ pub enum Verb {
     Serve(ServeArguments),
     /// Keep a scenario's system running: all its instances, without a load
     Up(UpArguments),
+    /// Write files with which a reference system runs in Kubernetes, under systemd or in Compose
+    #[cfg(feature = "systems")]
+    Manifests(ManifestArguments),
     /// Replace the instances of what is up, one after another
     Roll(RollArguments),
     /// Have more or fewer instances of what is up
@@ -224,6 +229,9 @@ pub struct ServeArguments {
     /// A setting of the system (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
+    /// A setting whose value is in a variable of the environment: what is secret is in no list of processes then (repeatable)
+    #[arg(long = "set-env", value_name = "KEY=VARIABLE", value_parser = key_value)]
+    pub settings_of_environment: Vec<(String, String)>,
     /// Append each operation to this file: AT,ENTITY,OPERATION,DURATION,STATUS, in microseconds
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,

@@ -26,6 +26,8 @@ mod hit;
 mod init;
 mod install;
 mod limit;
+#[cfg(feature = "systems")]
+mod manifests;
 mod once;
 mod output;
 mod overview;
@@ -142,6 +144,8 @@ fn carry_out(verb: Option<Verb>) -> u8 {
             arguments.system
         ))),
         Some(Verb::Up(arguments)) => up::up(&arguments),
+        #[cfg(feature = "systems")]
+        Some(Verb::Manifests(arguments)) => manifests::manifests(&arguments),
         Some(Verb::Roll(arguments)) => up::roll(arguments),
         Some(Verb::Scale(arguments)) => up::scale(arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments),

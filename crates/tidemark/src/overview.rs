@@ -25,6 +25,7 @@ Tidemark measures how much load a system really holds, at what latency and cost.
   tidemark up airline                     all that it has, until Ctrl-C
   tidemark roll airline                   replace its instances meanwhile
   tidemark scale airline web=5            have more or fewer of them
+  tidemark manifests airline              for Kubernetes, systemd, Compose
 
 Every verb has --help.
 Shipped scenarios:";

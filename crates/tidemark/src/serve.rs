@@ -14,7 +14,7 @@ use crate::scenario::nearest_or_all;
 use crate::systems::{SYSTEMS, shipped};
 
 /// Serves a system until SIGTERM or SIGINT.
-pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
+pub fn serve(mut arguments: ServeArguments) -> Result<u8, Failure> {
     let Some(system) = shipped(&arguments.system) else {
         let names = SYSTEMS.iter().map(|system| system.name);
         return Err(Failure::usage(format!(
@@ -23,6 +23,14 @@ pub fn serve(arguments: ServeArguments) -> Result<u8, Failure> {
             nearest_or_all(&arguments.system, names)
         )));
     };
+    for (name, variable) in &arguments.settings_of_environment {
+        let value = std::env::var(variable).map_err(|_| {
+            Failure::usage(format!(
+                "--set-env {name}={variable}: the environment has no text of the name {variable}; set it, or say the value with --set"
+            ))
+        })?;
+        arguments.settings.push((name.clone(), value));
+    }
     start_logs(if arguments.log_json { LogForm::Json } else { LogForm::Automatic });
     // For all threads to come. On cores that it shares, a client then hands over all that it has before a worker answers,
     // and one answers all of that before the client runs again: fewer changes between them, and no request waits longer.

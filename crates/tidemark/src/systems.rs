@@ -9,7 +9,7 @@ use tidemark_lab::shipped::ShippedStores;
 use tidemark_mesh::RegistrySystem;
 use tidemark_newsfeed::NewsFeed;
 use tidemark_scenario::{ShippedSystem, WrongSetting};
-use tidemark_service::{Limits, Setting, SettingError, SystemEntry};
+use tidemark_service::{Limits, ReferenceSystem, Setting, SettingError, SystemEntry};
 use tidemark_trade::TradeSystem;
 
 use reading::Stores;
@@ -24,6 +24,9 @@ pub const SYSTEMS: &[SystemEntry] = &[
     SystemEntry::of::<RegistrySystem>(),
     SystemEntry::of::<TradeSystem>(),
 ];
+
+/// The system that knows instances of others, in its memory.
+pub const REGISTRY: &str = RegistrySystem::NAME;
 
 /// What a scenario must know of them.
 pub const KNOWN: &[ShippedSystem] = &{

@@ -18,6 +18,7 @@ mod interrupts;
 mod ledger;
 mod limit;
 mod links;
+mod manifests;
 mod narrow;
 mod once;
 mod operations;
