@@ -120,6 +120,12 @@ impl Markdown {
                 let bars = code(&sparkline(&trend.values, &marks, HISTORY_MAX, false));
                 self.item(&format!("{} {bars} last {}", trend.figure.name(), trend.last()));
             }
+            Block::Chart(chart) => {
+                self.paragraph(&plain(&chart.caption));
+                for (name, bars) in chart.sparklines(HISTORY_MAX, false) {
+                    self.item(&format!("{} {}", plain(name), code(&bars)));
+                }
+            }
             Block::Curve(curve) => curve.shown(CURVE_ROWS).iter().for_each(|block| self.block(block)),
             Block::Folded(title, blocks) => {
                 self.paragraph(&format!("<details><summary>{}</summary>", plain(title)));
