@@ -190,7 +190,7 @@ impl Found {
             users: users(&self.samples, &mut notes),
             cpu: tiers(&self.machines),
             total,
-            generators: self.summaries.iter().map(|of| Series::new(&of.name, &of.intervals)).collect(),
+            generators: generators(&self.summaries),
             unread: self.unread.clone(),
             notes,
         }
@@ -209,6 +209,15 @@ impl Figures {
     }
 }
 
+/// Each load generator over time; those of one name are told apart by their files.
+fn generators(logs: &[Summaries]) -> Vec<Series> {
+    let name = |of: &Summaries| match logs.iter().filter(|other| other.name == of.name).count() {
+        1 => of.name.clone(),
+        _ => format!("{} ({})", of.name, of.file),
+    };
+    logs.iter().map(|of| Series::new(&name(of), &of.intervals)).collect()
+}
+
 /// The intervals of all load generators, added by position, as many as the shortest log has.
 fn total(logs: &[Summaries], notes: &mut Vec<String>) -> Series {
     let lengths = || logs.iter().map(|log| log.intervals.len());
@@ -217,6 +226,11 @@ fn total(logs: &[Summaries], notes: &mut Vec<String>) -> Series {
         notes.push(format!(
             "the logs have {least} to {most} intervals: they are added by position up to the end of the shortest"
         ));
+    }
+    let ends = |log: &Summaries| Some((log.intervals.first()?.0.clone(), log.intervals.last()?.0.clone()));
+    let (firsts, lasts): (Vec<_>, Vec<_>) = logs.iter().filter_map(ends).unzip();
+    if firsts.iter().max() > lasts.iter().min() {
+        notes.push("the logs are not of the same time, so that their sum was never reached; give a directory for each test".into());
     }
     let sum = |at: usize| logs.iter().map(|log| log.intervals[at].1).sum();
     let at = logs[0].intervals.iter().take(least).map(|(at, _)| at.clone()).collect();
@@ -289,8 +303,8 @@ fn users(samples: &Samples, notes: &mut Vec<String>) -> Users {
         [LOGIN, BOOK, QUERY].map(requests);
     let flights = samples.flights;
     let known = [
-        (queries - failed_queries - flights.queries, QUERY, "FLIGHTTOCOUNT"),
-        (bookings - failed_bookings - flights.bookings, BOOK, "ONEWAY"),
+        (queries.saturating_sub(failed_queries + flights.queries), QUERY, "FLIGHTTOCOUNT"),
+        (bookings.saturating_sub(failed_bookings + flights.bookings), BOOK, "ONEWAY"),
     ];
     for (without, label, variable) in known {
         if without > 0 {

@@ -10,6 +10,7 @@
 
 mod parse;
 
+use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -107,11 +108,11 @@ impl Samples {
         unread: &mut Unread,
     ) -> io::Result<bool> {
         let mut lines = Lines::new(from);
-        let first = loop {
+        let (number, first) = loop {
             match lines.next()? {
                 Some((_, line)) if line.trim().is_empty() => {}
-                Some((_, line)) => break line.trim().to_owned(),
-                None => break String::new(),
+                Some((number, line)) => break (number, line.trim().to_owned()),
+                None => break (1, String::new()),
             }
         };
         let columns = Columns::of(&first);
@@ -123,7 +124,7 @@ impl Samples {
         let is_csv = columns.is_some();
         let cut = match columns {
             Some(columns) => self.csv(file, lines, &columns, &mut threads, unread),
-            None if is_xml => self.xml(file, (first, lines), must_be, &mut threads, unread),
+            None if is_xml => self.xml(file, (number, first, lines), must_be, &mut threads, unread),
             None => {
                 if must_be {
                     let reason = "neither XML nor CSV with a head line (jmeter.save.saveservice.print_field_names=true)";
@@ -143,38 +144,38 @@ impl Samples {
     fn xml(
         &mut self,
         file: &str,
-        (first, mut lines): (String, Lines<impl BufRead>),
+        (number, first, mut lines): (u64, String, Lines<impl BufRead>),
         must_be: bool,
         threads: &mut HashSet<u64>,
         unread: &mut Unread,
     ) -> io::Result<()> {
-        // how many samples are open: those within another one are its parts
-        let mut depth = 0u32;
-        let mut number = 1;
-        let mut line = std::borrow::Cow::Owned(first);
+        // how far the sample is indented that is open: those further in are its parts
+        let mut outer: Option<usize> = None;
+        let (mut number, mut line): (u64, Cow<'_, str>) = (number, Cow::Owned(first));
         loop {
+            let indent = line.len() - line.trim_start().len();
             match element(&line) {
+                Element::Sample { .. } if outer.is_some_and(|outer| indent > outer) => self.parts += 1,
                 Element::Sample { sample, is_open } => {
                     match sample {
-                        _ if depth > 0 => self.parts += 1,
                         Ok(sample) => self.add(&sample, threads),
                         Err(reason) => unread.line(file, number, &reason),
                     }
-                    depth += u32::from(is_open);
+                    outer = is_open.then_some(indent);
                 }
-                Element::End => depth = depth.saturating_sub(1),
+                Element::End if outer.is_some_and(|outer| indent <= outer) => outer = None,
                 Element::NotHttp => self.not_http += 1,
                 // a test that was appended
-                Element::Begin => depth = 0,
+                Element::Begin => outer = None,
                 Element::Elsewhere if must_be => {
                     unread.line(file, number, "a sample that does not begin its line");
                 }
-                Element::Elsewhere | Element::Other => {}
+                Element::End | Element::Elsewhere | Element::Other => {}
             }
             let Some((next, text)) = lines.next()? else { break };
             (number, line) = (next, text);
         }
-        if depth > 0 {
+        if outer.is_some() {
             unread.line(file, number, "the file ends within a sample");
         }
         Ok(())

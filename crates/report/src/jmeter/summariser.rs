@@ -22,6 +22,8 @@ const INTERVALS_MAX: usize = 1_000_000;
 pub(super) struct Summaries {
     /// Its machine, or else its file.
     pub(super) name: String,
+    /// Its file.
+    pub(super) file: String,
     /// When each was logged, as the log has it, and its requests per second.
     pub(super) intervals: Vec<(String, f64)>,
 }
@@ -34,7 +36,7 @@ impl Summaries {
         from: impl BufRead,
         unread: &mut Unread,
     ) -> io::Result<Self> {
-        let mut of = Summaries { name, ..Summaries::default() };
+        let mut of = Summaries { name, file: file.to_owned(), ..Summaries::default() };
         let mut lines = Lines::new(from);
         while let Some((number, line)) = lines.next()? {
             if line.contains(INTERVAL) {

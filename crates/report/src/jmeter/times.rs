@@ -18,10 +18,15 @@ pub struct Times {
 impl Times {
     /// Counts a request.
     pub fn add(&mut self, ms: u64) {
+        self.add_many(ms, 1);
+    }
+
+    /// Counts so many requests.
+    pub fn add_many(&mut self, ms: u64, requests: u64) {
         let counted = if ms < EXACT_BELOW_MS { ms } else { ms / 1_000 * 1_000 };
-        *self.counts.entry(counted).or_default() += 1;
-        self.count += 1;
-        self.sum_ms += u128::from(ms);
+        *self.counts.entry(counted).or_default() += requests;
+        self.count += requests;
+        self.sum_ms += u128::from(ms) * u128::from(requests);
         self.min_ms = Some(self.min_ms.map_or(ms, |min| min.min(ms)));
         self.max_ms = self.max_ms.max(ms);
     }
