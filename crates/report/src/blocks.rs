@@ -5,6 +5,7 @@
 
 mod claims;
 mod compared;
+mod distribution;
 mod driver;
 mod faults;
 mod history;

@@ -35,7 +35,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let results = &arguments.results;
     let mut outcomes = Outcomes::default();
     let place = Place::beside(results.take_stdout() || page.is_some_and(results::is_stdout));
-    outcomes.add(results.write(&run, place));
+    outcomes.add(results.write_in_detail(&run, place, arguments.latency));
     outcomes.add(match &arguments.html {
         Some(page) if results::is_stdout(page) => {
             let page = html::page(&run).map_err(|error| Failure::broken(error.to_string()));

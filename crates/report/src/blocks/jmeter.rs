@@ -1,7 +1,6 @@
 //! What JMeter measured, as the published reporter of Acme Air shows it.
 
-use std::collections::BTreeMap;
-
+use super::distribution::{ALL, distribution};
 use super::run::under;
 use super::{Bar, Block, Cell, Chart, Level, Table};
 use crate::jmeter::{Figures, Responses, Series};
@@ -11,15 +10,15 @@ use crate::units::{count, percent, plural};
 const UNKNOWN: &str = "UNKNOWN";
 /// Most lines of a chart; more are split.
 const LINES_MAX: usize = 15;
-/// Columns of the table of the distribution; what is slower stands in one more.
-const STEPS: usize = 6;
 
 /// The report. `whole`: with each step of each label's distribution, of which a terminal shows a table alone.
 pub fn jmeter(figures: &Figures, whole: bool) -> Vec<Block> {
     let mut blocks = headline(figures);
     blocks.extend(response_times(figures));
     blocks.extend(errors(figures));
-    blocks.extend(distribution(figures));
+    let steps = |of: &Responses| of.distribution.iter().map(|step| (step.from_ms, step.requests)).collect();
+    let rows = figures.overall.iter().chain(&figures.labels);
+    blocks.extend(distribution(rows.map(|of| (name(of), steps(of)))));
     if whole {
         let bars = |of: &Responses| [Block::heading(&of.label), Block::Bars(bars(of))];
         let labels = figures.labels.iter().flat_map(bars).collect();
@@ -41,7 +40,7 @@ pub fn jmeter(figures: &Figures, whole: bool) -> Vec<Block> {
 }
 
 /// As published: with one decimal where it has one.
-fn decimal(value: f64) -> String {
+pub(super) fn decimal(value: f64) -> String {
     let tenths = (value * 10.0).round();
     let whole = count((tenths / 10.0).trunc() as u64);
     match tenths % 10.0 {
@@ -50,7 +49,7 @@ fn decimal(value: f64) -> String {
     }
 }
 
-fn millions(value: f64) -> String {
+pub(super) fn millions(value: f64) -> String {
     format!("{} M", decimal(value / 1e6))
 }
 
@@ -100,7 +99,6 @@ fn response_times(figures: &Figures) -> Vec<Block> {
         ["ms", "average", "min", "max", "90%", "p50", "p99", "p99.9", "requests", "% of all", "errors"];
     let mut table = Table::new(head).dispensable(&["p50", "p99.9", "% of all", "p99"]).whole_names();
     for of in std::iter::once(overall).chain(&figures.labels) {
-        let name = if of.label.is_empty() { "all" } else { &of.label };
         let times =
             [of.average_ms.round() as u64, of.min_ms, of.max_ms, of.p90_ms, of.p50_ms, of.p99_ms, of.p999_ms];
         let share = if of.label.is_empty() { "100%".to_owned() } else { format!("{:.2}%", of.share * 100.0) };
@@ -109,7 +107,7 @@ fn response_times(figures: &Figures) -> Vec<Block> {
             0 => Cell::from("0"),
             n => Cell::Word(Level::Bad, count(n)),
         };
-        table.row(name, times.chain([Cell::from(count(of.requests)), share.into(), errors]));
+        table.row(name(of), times.chain([Cell::from(count(of.requests)), share.into(), errors]));
     }
     let says = "Milliseconds as JMeter took them: from when it sent, failed requests too; waiting to be sent is in none. 90% is as \
                 published: of n sorted times that at index round(0.9 · n). The other percentiles are nearest ranks.";
@@ -122,29 +120,14 @@ fn errors(figures: &Figures) -> Vec<Block> {
             let code = if code.is_empty() { "no code" } else { code };
             (Level::Bad, format!("{} × {code}", count(*n)))
         });
-        let name = if of.label.is_empty() { "all" } else { &of.label };
-        (of.errors > 0).then(|| Block::Line(name.into(), parts.collect()))
+        (of.errors > 0).then(|| Block::Line(name(of).into(), parts.collect()))
     };
     under("Errors by code", figures.overall.iter().chain(&figures.labels).filter_map(codes))
 }
 
-/// A row for each label: how many requests lie in each of the first steps.
-fn distribution(figures: &Figures) -> Vec<Block> {
-    let seconds = |ms: u64| format!("{}s", decimal(ms as f64 / 1e3));
-    let ends: Vec<u64> = (1..=STEPS as u64).map(|step| step * crate::jmeter::STEP_MS).collect();
-    let slowest = ends.last().copied().unwrap_or_default();
-    let head = std::iter::once("below".to_owned()).chain(ends.iter().map(|end| seconds(*end)));
-    let mut table = Table::new(head.chain([format!("{} on", seconds(slowest))])).whole_names();
-    for of in figures.overall.iter().chain(&figures.labels) {
-        let steps: BTreeMap<u64, u64> =
-            of.distribution.iter().map(|step| (step.to_ms, step.requests)).collect();
-        let slower: u64 = steps.range(slowest + 1..).map(|(_, n)| n).sum();
-        let name = if of.label.is_empty() { "all" } else { &of.label };
-        let cells = ends.iter().map(|end| steps.get(end).copied().unwrap_or(0)).chain([slower]);
-        table.row(name, cells.map(|n| if n == 0 { Cell::from("-") } else { Cell::Count(n) }));
-    }
-    let shown = !table.rows.is_empty();
-    under("Latency distribution, requests in each 500ms", shown.then_some(Block::Table(table)))
+/// What the requests of a label are called, or all.
+fn name(of: &Responses) -> &str {
+    if of.label.is_empty() { ALL } else { &of.label }
 }
 
 /// Each step of a label's distribution.
