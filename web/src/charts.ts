@@ -3,7 +3,7 @@
 import { timeChart, type Line } from './chart';
 import { choice, el, type Child } from './dom';
 import { cores, duration, quantity, rate, size, sizeRate, tick } from './format';
-import { PERCENTILE_NAMES } from './head';
+import { isInstance, PERCENTILE_NAMES } from './head';
 import { PERCENTILES, type ProcessSeries, type RunPage, type Series } from './run';
 import { SIZE_STEPS, speaks } from './scale';
 import { drawAll } from './stage';
@@ -103,6 +103,8 @@ export function resourceCharts(run: RunPage, line: Timeline): Child {
     .map((process, index): Line => ({
       label: process.name + suffix, values: process[key], width: process.name === 'machine' ? 1.25 : 1.75,
       colour: PROCESS_COLOURS[process.name] ?? CYCLE[index % CYCLE.length] ?? 'c3', ...(dash ? { dash } : {}),
+      // the service's line has them in it
+      ...(isInstance(process.name, run.manifest.services) ? { hidden: true } : {}),
     }))
     .filter((it) => speaks(it.values))
     // The machine's sum would flatten what the processes do; where only it was seen, it is shown.

@@ -93,6 +93,12 @@ describe('what the cost is of', () => {
     expect(of('system', 'driver', 'redis').processes.map((it) => it.name)).toEqual(['system']);
     expect(of('driver')).toEqual({ name: 'System', of: 'the system', processes: [] });
   });
+  it('is all services with their balancers, and each instance once', () => {
+    const rows = ['system', 'web.1', 'web.2', 'web-balancer', 'auth', 'redis', 'driver'].map((name) => ({ name, cpu_s: 1, cpu_share: 0.5, rss_bytes_max: 1 }));
+    const all = served(rows, [], [{ name: 'auth' }, { name: 'web' }]);
+    expect(all.processes.map((it) => it.name)).toEqual(['system', 'web-balancer', 'auth']);
+    expect(all.of).toBe('all services of the system');
+  });
   it('is the store where that is what is driven', () => {
     expect(of('kv', 'driver')).toMatchObject({ name: 'Store', of: 'kv', processes: [{ name: 'kv' }] });
     expect(of('kv.1', 'kv.2', 'driver')).toMatchObject({ name: 'Stores', of: '2 store processes' });

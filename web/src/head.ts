@@ -154,12 +154,22 @@ export function percentileNote(summary: Summary): string {
   ].filter(Boolean).join(' ');
 }
 
+/** Whether a process is a part of the system: what was driven, another service, a balancer. An instance counts within its service. */
+export function isOfSystem(name: string, services: readonly { name: string }[]): boolean {
+  return name === SYSTEM || services.some((it) => it.name === name || `${it.name}-balancer` === name);
+}
+
+/** Whether a process is one of several instances of a service, whose figures are in the service's. */
+export function isInstance(name: string, services: readonly { name: string }[]): boolean {
+  return services.some((it) => name.startsWith(`${it.name}.`) && /^\d+$/.test(name.slice(it.name.length + 1)));
+}
+
 /** What the cost is of: the system, or, where that was not watched, the stores that the run started, one of which may be what is driven; else what was watched. */
-export function served(processes: readonly ProcessSummary[], watched: readonly { name: string }[] = []): { name: string; of: string; processes: ProcessSummary[] } {
-  const system = processes.filter((process) => process.name === SYSTEM);
+export function served(processes: readonly ProcessSummary[], watched: readonly { name: string }[] = [], services: readonly { name: string }[] = []): { name: string; of: string; processes: ProcessSummary[] } {
+  const system = processes.filter((process) => isOfSystem(process.name, services));
   const others = processes.filter((process) => process.name !== DRIVER);
   const stores = others.filter((process) => !watched.some((it) => it.name === process.name));
-  if (system.length > 0 || others.length === 0) return { name: 'System', of: 'the system', processes: system };
+  if (system.length > 0 || others.length === 0) return { name: 'System', of: services.length > 1 ? 'all services of the system' : 'the system', processes: system };
   if (stores.length === 0) return { name: 'Watched', of: others.length === 1 ? others[0]?.name ?? '' : `all ${others.length} that were watched`, processes: others };
   return stores.length === 1 ? { name: 'Store', of: stores[0]?.name ?? 'the store', processes: stores } : { name: 'Stores', of: plural(stores.length, 'store process', 'store processes'), processes: stores };
 }
@@ -178,7 +188,7 @@ interface Tile {
 export function tiles({ manifest, good_elsewhere }: Pick<RunPage, 'manifest' | 'good_elsewhere'>): HTMLElement {
   const { summary, machine } = manifest;
   const { ledger } = summary;
-  const { name: who, of: whose, processes: system } = served(summary.processes, manifest.watched);
+  const { name: who, of: whose, processes: system } = served(summary.processes, manifest.watched, manifest.services);
   const cpu_s = system.reduce((sum, process) => sum + process.cpu_s, 0);
   const cpu_share = system.reduce((sum, process) => sum + process.cpu_share, 0);
   const attained = summary.achieved_share;

@@ -375,6 +375,8 @@ export interface Manifest {
   labels: string[];
   /** Where requests went beside the system. */
   targets: { name: string; url: string; protocol: string }[];
+  /** Parts of the system that were started in instances. */
+  services: { name: string; driven: boolean }[];
   /** What the run did not start, and looked at all the same. */
   watched: Watched[];
   objectives: ObjectiveResult[];
@@ -765,6 +767,7 @@ function readManifest(value: unknown, source: string): Manifest {
       const target = object(entry);
       return { name: text(target.name), url: text(target.url), protocol: text(target.protocol) };
     }),
+    services: list(it.services).map((entry) => ({ name: text(object(entry).name), driven: object(entry).driven === true })),
     watched: list(it.watched).map((entry) => {
       const watched = object(entry);
       return { name: text(watched.name), what: text(watched.what), found: text(watched.found) };

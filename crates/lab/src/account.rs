@@ -156,9 +156,10 @@ impl Account {
         self.system.settings = settings;
     }
 
-    /// The parts of the system, as they stand ready.
-    pub fn services<'t>(&mut self, tiers: impl Iterator<Item = &'t Arc<Tier>>) {
-        self.services = tiers.map(|tier| tier.manifest()).collect();
+    /// The parts of the system, as they stand ready, and that which is driven.
+    pub fn services(&mut self, tiers: &[Arc<Tier>], driven: Option<&Arc<Tier>>) {
+        let driven = driven.map(|tier| Service { driven: true, ..tier.manifest() });
+        self.services = tiers.iter().map(|tier| tier.manifest()).chain(driven).collect();
     }
 
     /// What is watched, as it was found.
@@ -344,7 +345,7 @@ impl Account {
         manifest.machine = self.machine;
         manifest.system = self.system;
         manifest.targets = self.targets;
-        manifest.services = self.services;
+        manifest.set_services(self.services);
         manifest.stores = self.stores;
         manifest.watched = self.watched;
         manifest.load = load_text::load(plan);

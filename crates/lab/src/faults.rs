@@ -462,12 +462,14 @@ impl Breaker {
     }
 
     fn impair(&self, fault: &Fault, tell: &dyn Fn(Instant, News)) {
-        let link =
-            |name: &str| self.injectors.links.iter().find(|(owner, _)| owner == name).map(|(_, link)| link);
+        let of = |name: &str| {
+            let own = self.injectors.links.iter().filter(|(owner, _)| owner == name);
+            own.map(|(_, link)| link).collect::<Vec<_>>()
+        };
         // what is only reached has a link and no process
         let links: Vec<&Arc<Link>> = match self.handles.is_empty() {
-            true => link(&fault.target).into_iter().collect(),
-            false => self.of_ours(link),
+            true => of(&fault.target),
+            false => self.of_ours(|name| Some(of(name))).into_iter().flatten().collect(),
         };
         if links.is_empty() {
             return tell(Instant::now(), News::Failed("nothing goes through a link".into()));

@@ -23,6 +23,7 @@ use tidemark_scenario::{StoreFact, with_service_facts};
 use crate::error::LabError;
 use crate::hooks::{self, AfterHooks, LaunchContext};
 use crate::interrupt::StopRequest;
+use crate::link::Link;
 use crate::process::Patience;
 use crate::served::{self, Deadline, Served, cannot_write};
 use crate::started::{Handle, Started as _, held, try_held};
@@ -53,6 +54,8 @@ pub struct Setup {
     pub listen: Option<SocketAddr>,
     /// How many instances there may be of a tier that has several, where that is more than its scenario says.
     pub room: usize,
+    /// Services and instances whose link is to be slowed or cut.
+    pub linked: Vec<String>,
 }
 
 /// A tier that serves. Dropped, all of it is stopped.
@@ -71,7 +74,11 @@ pub struct Tier {
     // behind the processes, so that they go later
     afterwards: Mutex<Vec<AfterHooks>>,
     _data: Vec<system::DataDir>,
+    /// Where instances are reached.
     addresses: Vec<SocketAddr>,
+    /// Where they listen: there, or behind their links.
+    listens: Vec<SocketAddr>,
+    links: Vec<(String, Arc<Link>)>,
     /// Where it is reached: the balancer, or the first instance.
     entry: SocketAddr,
     command: Vec<String>,
@@ -110,9 +117,21 @@ impl Tier {
         if let Some(address) = setup.listen {
             served::check_free_at(address)?;
         }
+        let names = || (1..=room).map(|number| about.instance(number));
+        let is_linked = |name: &str| setup.linked.iter().any(|of| *of == about.name || of == name);
+        let (mut listens, mut links) = (addresses.clone(), Vec::new());
+        // where one has a link, all have, so that none is slower than another without it
+        if names().any(|name| is_linked(&name)) {
+            for (name, listens) in names().zip(&mut listens) {
+                let address = std::mem::replace(listens, ([127, 0, 0, 1], served::free_port(true)?).into());
+                let link = Link::between(address, *listens)
+                    .map_err(|error| LabError::Start(format!("cannot open a link at {address}: {error}")))?;
+                links.push((name, Arc::new(link)));
+            }
+        }
         let mut tier = Tier {
             system: system.clone(),
-            spare: Mutex::new(addresses.iter().map(|address| reserve(*address)).collect()),
+            spare: Mutex::new(listens.iter().map(|address| reserve(*address)).collect()),
             changing: Mutex::new(()),
             wanted: AtomicUsize::new(about.instances),
             instances: Vec::new(),
@@ -120,6 +139,8 @@ impl Tier {
             afterwards: Mutex::default(),
             _data: Vec::new(),
             addresses,
+            listens,
+            links,
             entry,
             command: Vec::new(),
             durability: None,
@@ -152,7 +173,7 @@ impl Tier {
         stop_request: &dyn Fn() -> StopRequest,
     ) -> Result<Served, LabError> {
         let system = &self.system;
-        let (name, address) = (system.tier.instance(number), self.addresses[number - 1]);
+        let (name, address) = (system.tier.instance(number), self.listens[number - 1]);
         let at = target(&format!("http://{address}"), system)?;
         let (spec, ready, data) = match &system.origin {
             SystemOrigin::Shipped(shipped) => {
@@ -162,6 +183,10 @@ impl Tier {
                     for (name, value) in OF_INSTANCES {
                         system.settings.entry(name.into()).or_insert_with(|| value.into());
                     }
+                }
+                let reached = self.addresses[number - 1];
+                if reached != address {
+                    system.settings.insert("announce".into(), reached.to_string());
                 }
                 let events = setup.run_dir.join(format!("{}.{name}", tidemark_record::OPERATIONS_TOLD));
                 let command = ShippedCommand {
@@ -263,6 +288,11 @@ impl Tier {
         })
     }
 
+    /// The link of each instance, by its name, where faults are to slow or cut one.
+    pub fn links(&self) -> &[(String, Arc<Link>)] {
+        &self.links
+    }
+
     fn all(&self) -> impl Iterator<Item = &Arc<Mutex<Served>>> {
         self.instances.iter().chain(&self.balancer)
     }
@@ -281,6 +311,7 @@ impl Tier {
             addresses: self.addresses().iter().map(ToString::to_string).collect(),
             balancer: (balancer != Balancer::None).then(|| balancer.word().to_owned()),
             command: self.command.clone(),
+            driven: false,
         }
     }
 
@@ -451,7 +482,7 @@ impl Tier {
                 }
                 (false, true) => {
                     self.leave(instance, patience);
-                    held(&self.spare)[index] = reserve(self.addresses[index]);
+                    held(&self.spare)[index] = reserve(self.listens[index]);
                 }
                 _ => {}
             }

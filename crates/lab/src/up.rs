@@ -106,6 +106,7 @@ impl Up {
             keep_data: options.keep_data,
             listen: None,
             room: INSTANCES_MAX,
+            linked: Vec::new(),
         };
         let resolve = |service: &mut System| stores.resolve(service);
         let services = Services::start(&plan.services, &setup, &resolve, stop_request)?;

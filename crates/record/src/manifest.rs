@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::OwnMetric;
 use crate::interval::ErrorExample;
-use crate::summary::{Summary, Verdict};
+use crate::summary::{Process, Summary, Verdict};
+use crate::{OwnMetric, SYSTEM};
 
 /// The machine that a run was made on.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -131,6 +131,9 @@ pub struct Service {
     pub balancer: Option<String>,
     /// The command that started its first instance.
     pub command: Vec<String>,
+    /// Whether it is what was driven: its figures are those of `system`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub driven: bool,
 }
 
 /// What was watched though the run did not start it.
@@ -300,6 +303,43 @@ pub fn digest(text: &str) -> String {
 }
 
 impl Manifest {
+    /// Sets the parts of the system. What was answered for its CPU time is from then on of all of them.
+    pub fn set_services(&mut self, services: Vec<Service>) {
+        self.services = services;
+        let own = std::mem::take(&mut self.summary.processes);
+        self.summary.processes = self.with_costs(own);
+        let mut phases = std::mem::take(&mut self.summary.phases);
+        for phase in &mut phases {
+            phase.processes = self.with_costs(std::mem::take(&mut phase.processes));
+        }
+        self.summary.phases = phases;
+    }
+
+    /// These, the cost of `system` being that of the system as a whole.
+    fn with_costs(&self, mut processes: Vec<Process>) -> Vec<Process> {
+        let all = processes.iter().filter(|of| self.is_of_system(&of.name));
+        let all_s: f64 = all.map(|of| of.cpu_s).sum();
+        for process in processes.iter_mut().filter(|of| of.name == SYSTEM && all_s > 0.0) {
+            process.good_per_cpu_s = process.good_per_cpu_s.map(|good| good * process.cpu_s / all_s);
+        }
+        processes
+    }
+
+    /// Whether the process of this name in samples is a part of the system: what was driven, another service, a balancer.
+    /// An instance is not, for its figures are in those of its service.
+    pub fn is_of_system(&self, process: &str) -> bool {
+        let is_balancer = |service: &Service| process.strip_suffix("-balancer") == Some(&service.name);
+        process == SYSTEM || self.services.iter().any(|of| of.name == process || is_balancer(of))
+    }
+
+    /// The service of which the process of this name in samples is one instance among several: its figures are in those of
+    /// the service, too.
+    pub fn service_of(&self, process: &str) -> Option<&Service> {
+        let (name, number) = process.rsplit_once('.')?;
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        self.services.iter().find(|service| is_number && service.name == name)
+    }
+
     /// A manifest with the figures; everything that only its maker knows is still empty.
     pub fn new(scenario: &str, labels: Vec<String>, summary: Summary) -> Manifest {
         let dir = Path::new(&summary.run_dir);

@@ -372,7 +372,8 @@ pub struct Process {
     pub core_wait_share: Option<f64>,
     /// Highest resident memory, bytes.
     pub rss_bytes_max: u64,
-    /// Good answers in the measured window for each second of its CPU time; absent of the driver, and where it used none.
+    /// Good answers in the measured window for each second of its CPU time; absent of the driver, and where it used none. Of
+    /// `system`: for each second of all its services and their balancers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good_per_cpu_s: Option<f64>,
 }

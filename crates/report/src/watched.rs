@@ -1,6 +1,6 @@
 //! What was watched though the run did not start it: what it cost, and the series of pages.
 
-use tidemark_record::manifest::{self, Manifest};
+use tidemark_record::manifest::{Manifest, Service};
 use tidemark_record::summary::{FigureSummary, Process};
 use tidemark_record::{DRIVER, MACHINE, SYSTEM};
 
@@ -13,35 +13,43 @@ pub(crate) fn counted_processes(manifest: &Manifest) -> impl Iterator<Item = &Pr
     manifest.summary.processes.iter().filter(|process| is_counted(manifest, &process.name))
 }
 
-/// Whether what has this name in samples is one of them.
+/// Whether what has this name in samples is one of them. What a service uses is not counted again for each of its instances.
 pub(crate) fn is_counted(manifest: &Manifest, name: &str) -> bool {
-    let is_other = name == DRIVER || name == MACHINE;
+    let is_other = name == DRIVER || name == MACHINE || manifest.service_of(name).is_some();
     !is_other && !manifest.watched.iter().any(|watched| watched.is_machine && watched.name == name)
 }
 
 /// Good answers in the measured window for each second of CPU time, of the system and of everything that was watched, by
 /// what it is called in a sentence.
-///
-/// A system of several services is all of them, with what balances in front of them.
 pub(crate) fn costs(manifest: &Manifest) -> impl Iterator<Item = (&str, f64)> {
-    let summary = &manifest.summary;
-    let cpu_s = |name: &str| summary.processes.iter().find(|of| of.name == name).map_or(0.0, |of| of.cpu_s);
-    let beside = |service: &manifest::Service| {
-        let balancer = format!("{}-balancer", service.name);
-        cpu_s(&service.name) + cpu_s(&balancer)
-    };
-    let beside_s: f64 = manifest.services.iter().map(beside).sum();
     let is_watched = |name: &str| manifest.watched.iter().any(|watched| watched.name == name);
-    let meant = summary.processes.iter().filter(move |of| of.name == SYSTEM || is_watched(&of.name));
-    meant.filter_map(move |process| {
-        let cost = process.good_per_cpu_s?;
-        match process.name == SYSTEM {
-            true if process.cpu_s + beside_s > 0.0 => {
-                Some(("the system", cost * process.cpu_s / (process.cpu_s + beside_s)))
-            }
-            true => Some(("the system", cost)),
-            false => Some((process.name.as_str(), cost)),
-        }
+    let meant = manifest.summary.processes.iter();
+    let meant = meant.filter(move |of| of.name == SYSTEM || is_watched(&of.name));
+    meant.filter_map(|process| {
+        let name = if process.name == SYSTEM { "the system" } else { process.name.as_str() };
+        Some((name, process.good_per_cpu_s?))
+    })
+}
+
+/// All processes with what each is called in a table. Services come first, in the order of their start, and each has its
+/// instances and its balancer behind it.
+pub(crate) fn in_order(manifest: &Manifest) -> impl Iterator<Item = (String, &Process)> {
+    let place = |name: &str| {
+        let of = manifest.service_of(name).map(|service| service.name.as_str());
+        let of = of.or(name.strip_suffix("-balancer")).unwrap_or(name);
+        let is_it = |service: &Service| service.name == of || (service.driven && of == SYSTEM);
+        manifest.services.iter().position(is_it).unwrap_or(usize::MAX)
+    };
+    let driven = manifest.services.iter().find(|service| service.driven);
+    let mut all: Vec<&Process> = manifest.summary.processes.iter().collect();
+    all.sort_by_key(|of| (place(&of.name), of.name.ends_with("-balancer")));
+    all.into_iter().map(move |process| {
+        let name = match driven {
+            Some(service) if process.name == SYSTEM => format!("{} (system)", service.name),
+            _ if manifest.service_of(&process.name).is_some() => format!("  {}", process.name),
+            _ => process.name.clone(),
+        };
+        (name, process)
     })
 }
 
@@ -55,7 +63,7 @@ pub(crate) fn series(manifest: &Manifest) -> impl Iterator<Item = (&str, &str, &
 
 #[cfg(test)]
 mod tests {
-    use tidemark_record::manifest::Watched;
+    use tidemark_record::manifest::{self, Watched};
 
     use super::*;
     use crate::comparison::{Figure, Reading};
@@ -82,5 +90,39 @@ mod tests {
         assert!(!is_counted(&manifest, MACHINE));
         manifest.watched[0].is_machine = false;
         assert_eq!(read(&manifest), [Reading::Value(7_000.0), Reading::Value(700.0)]);
+    }
+
+    #[test]
+    fn a_service_counts_once_and_the_system_is_all_of_them() {
+        let (_dir, run) = test_run::airline();
+        let mut manifest = run.manifest;
+        let process = |name: &str, cpu_s, good: Option<f64>| {
+            let (cpu_share, core_wait_share, rss_bytes_max) = (0.1, None, 100);
+            Process {
+                name: name.into(),
+                cpu_s,
+                cpu_share,
+                core_wait_share,
+                rss_bytes_max,
+                good_per_cpu_s: good,
+            }
+        };
+        manifest.summary.requests = 1_000;
+        manifest.summary.processes = vec![
+            process(SYSTEM, 2.0, Some(500.0)),
+            process("web.1", 1.0, Some(1_000.0)),
+            process("web.2", 1.0, Some(1_000.0)),
+            process("web-balancer", 1.0, Some(1_000.0)),
+            process("auth", 1.0, Some(1_000.0)),
+            process("redis", 1.0, Some(1_000.0)),
+            process(DRIVER, 9.0, None),
+        ];
+        let service =
+            |name: &str, driven| manifest::Service { name: name.into(), driven, ..Default::default() };
+        manifest.set_services(vec![service("auth", false), service("web", true)]);
+        assert_eq!(costs(&manifest).collect::<Vec<_>>(), [("the system", 250.0)]);
+        // 5 s of everything for 1,000 requests
+        assert_eq!(Figure::Cpu.read(&manifest, None), Reading::Value(5_000.0));
+        assert_eq!(Figure::Memory.read(&manifest, None), Reading::Value(400.0));
     }
 }

@@ -59,6 +59,8 @@ pub(crate) struct App {
     pub(crate) store: Stores,
     pub(crate) opened: Arc<Opened>,
     pub(crate) timetable: Timetable,
+    /// Whether every booking has its whole flight in it.
+    pub(crate) nests_flights: bool,
     pub(crate) clock: Clock,
     pub(crate) timings: Arc<Timings>,
     pub(crate) logins: Logins,
@@ -82,6 +84,7 @@ impl App {
             store: opened.stores(),
             opened,
             timetable: Timetable::new(airline.days, airline.clock.now_ms()),
+            nests_flights: airline.nests_flights,
             clock,
             timings: Arc::new(Timings::new("airline_store_seconds", help, "op", OPS)),
             bookings: Gate::new(airline.bookings_max),

@@ -20,6 +20,7 @@ use crate::form::Form;
 use crate::other_sites;
 use crate::refusal::Refusal;
 use crate::segments::Segments;
+use crate::timetable::Timetable;
 
 type Answer = Result<Response, Refusal>;
 
@@ -203,8 +204,9 @@ pub(crate) async fn book_flights(State(app): State<Arc<App>>, request: Request) 
     Ok(json(StatusCode::OK, body))
 }
 
-/// Writes one booking; `customer` is the customer's id as JSON, quotes included.
-fn write_booking(out: &mut BytesMut, booking: &Booking, customer: &[u8]) {
+/// Writes one booking; `customer` is the customer's id as JSON, quotes included. `flights` says where its whole flight comes
+/// from, where that is to be in it.
+fn write_booking(out: &mut BytesMut, booking: &Booking, customer: &[u8], flights: Option<&Timetable>) {
     let mut buffer = Uuid::encode_buffer();
     let id = Uuid::from_u128(booking.id).hyphenated().encode_lower(&mut buffer).as_bytes();
     let mut buffer = Uuid::encode_buffer();
@@ -228,11 +230,23 @@ fn write_booking(out: &mut BytesMut, booking: &Booking, customer: &[u8]) {
         booking.flight_segment_id.as_bytes(),
         br#"","dateOfBooking":"#,
         booked_ms,
-        b"}",
-    ] as [&[u8]; 17]
+    ] as [&[u8]; 16]
     {
         out.extend_from_slice(part);
     }
+    if let Some(flight) = flights.and_then(|all| all.whole(booking.flight_id)) {
+        out.extend_from_slice(br#","flight":"#);
+        out.extend_from_slice(&flight);
+    }
+    out.extend_from_slice(b"}");
+}
+
+/// Where the flights of an answer's bookings come from, where they are asked for: `?flight=nested`, as the mobile app of 2013
+/// needs them.
+fn nested<'a>(app: &'a App, uri: &Uri) -> Option<&'a Timetable> {
+    let query = uri.query().unwrap_or_default();
+    let is_asked = query.split('&').any(|pair| pair == "flight=nested");
+    (is_asked || app.nests_flights).then_some(&app.timetable)
 }
 
 /// About the size of a booking as JSON.
@@ -246,13 +260,14 @@ pub(crate) async fn bookings_by_user(State(app): State<Arc<App>>, request: Reque
     }
     let bookings = app.timed(Op::BookingList, app.store.bookings.of_customer(&user)).await?;
     let customer = serde_json::to_vec(&user).unwrap_or_default();
+    let flights = nested(&app, request.uri());
     let mut out = BytesMut::with_capacity(2 + bookings.len() * BOOKING_ROOM_BYTES);
     out.extend_from_slice(b"[");
     for (index, booking) in bookings.iter().enumerate() {
         if index > 0 {
             out.extend_from_slice(b",");
         }
-        write_booking(&mut out, booking, &customer);
+        write_booking(&mut out, booking, &customer, flights);
     }
     out.extend_from_slice(b"]");
     Ok(json(StatusCode::OK, out.freeze()))
@@ -275,7 +290,8 @@ pub(crate) async fn booking_by_number(State(app): State<Arc<App>>, request: Requ
         return Ok(nothing);
     };
     let mut out = BytesMut::with_capacity(BOOKING_ROOM_BYTES);
-    write_booking(&mut out, &booking, &serde_json::to_vec(&user).unwrap_or_default());
+    let flights = nested(&app, request.uri());
+    write_booking(&mut out, &booking, &serde_json::to_vec(&user).unwrap_or_default(), flights);
     Ok(json(StatusCode::OK, out.freeze()))
 }
 

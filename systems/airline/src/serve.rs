@@ -44,6 +44,11 @@ impl ReferenceSystem for Airline {
             member: MemberSettings::read(settings)?,
             customers: settings.value("customers", 1..=CUSTOMERS_MAX)?,
             days: settings.value("days", 1..=DAYS_MAX)?,
+            nests_flights: settings.text("nested_flights", |word| match word {
+                "asked" => Some(false),
+                "always" => Some(true),
+                _ => None,
+            })?,
             session_ms: hours * 3_600_000,
             sessions_max: settings.value("sessions_max", 1..=RECORDS_MAX)?,
             bookings_max: settings.value("bookings_max", 1..=RECORDS_MAX)?,

@@ -11,6 +11,7 @@ use crate::stores::Choice;
 pub struct Airline {
     pub(crate) customers: u64,
     pub(crate) days: u32,
+    pub(crate) nests_flights: bool,
     pub(crate) session_ms: i64,
     pub(crate) sessions_max: u64,
     pub(crate) bookings_max: u64,
@@ -148,6 +149,12 @@ pub(crate) const STORE_SETTINGS: &[Setting] = &[
 ];
 
 const SPLIT: &[Setting] = &[
+    Setting {
+        name: "nested_flights",
+        default: "asked",
+        allowed: "asked or always",
+        help: "whether a booking has its whole flight in it, as the mobile app of 2013 needs it: with ?flight=nested (asked), or always",
+    },
     Setting {
         name: "body_bytes_max",
         default: "1048576",

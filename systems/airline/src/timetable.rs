@@ -101,6 +101,18 @@ impl Timetable {
         (today..today + self.days).filter_map(move |day| self.flight(segment, day))
     }
 
+    /// The JSON of the flight with this id, on offer or not; none where the id is none of a flight.
+    pub fn whole(&self, id: u128) -> Option<Bytes> {
+        let FlightKey { segment, day } = FlightKey::of_id(id)?;
+        let number = usize::from(segment);
+        let written = || {
+            let mut text = String::new();
+            write_flight(&mut text, number, Segments::all().list().get(number)?, day);
+            Some(text.into())
+        };
+        self.flight(number, day).cloned().or_else(written)
+    }
+
     /// The flight with this id, if it can be booked now.
     pub fn bookable(&self, id: u128) -> Option<FlightKey> {
         let today = self.today();

@@ -1,5 +1,6 @@
 //! The bounds of a server. Nothing that a client does makes it hold more than these allow.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tidemark_wire::http1::MAX_HEADERS;
@@ -39,6 +40,8 @@ pub struct Limits {
     /// After the stop idle connections are kept this long for a last request, whose answer says `Connection: close`: a
     /// balancer in front loses none that was on its way. New connections are refused meanwhile.
     pub drain: Duration,
+    /// Where others reach it, where that is not where it listens.
+    pub announce: Option<SocketAddr>,
     /// Whether connections wait until the system has started; else they are answered 503 before. A balancer that does not
     /// ask for `/health` then sends no request that is refused.
     pub accept_when_ready: bool,
@@ -56,6 +59,7 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(30),
             stop_deadline: Duration::from_secs(10),
             drain: Duration::ZERO,
+            announce: None,
             accept_when_ready: false,
         }
     }
@@ -105,6 +109,12 @@ impl Limits {
             allowed: "0 to 60000",
             help: "how many milliseconds idle connections are kept for a last request when the server stops",
         },
+        Setting {
+            name: "announce",
+            default: "",
+            allowed: "IP:PORT",
+            help: "where others reach it, for a registry; without it, where it listens",
+        },
     ];
 
     /// The limits that these settings say; all others as they are by default.
@@ -118,6 +128,10 @@ impl Limits {
             head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
             stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
             drain: Duration::from_millis(settings.value("drain_ms", 0..=60_000)?),
+            announce: settings.text("announce", |text| match text {
+                "" => Some(None),
+                text => text.parse().ok().map(Some),
+            })?,
             accept_when_ready: settings.text("accept", |word| match word {
                 "always" => Some(false),
                 "ready" => Some(true),

@@ -8,7 +8,8 @@ use tidemark_drive::{Address, DriveOptions};
 use tidemark_record::ledger::Part;
 use tidemark_scenario::Shared;
 use tidemark_scenario::plan::{
-    Fault, HttpVersion, Preparation, Product, RequestKind, RequestPlan, System, SystemOrigin, Target,
+    Balancer, Fault, HttpVersion, Preparation, Product, RequestKind, RequestPlan, System, SystemOrigin,
+    Target,
 };
 
 use super::{Experiment, Record, driven, written};
@@ -101,7 +102,7 @@ impl Experiment {
         let operations = Operations::of(&told, self.options.shipped);
         let begin = Instant::now();
         let mut system = self.start_system(&stores, &services, &disks)?;
-        record.account.services(services.tiers().iter().chain(system.tier()));
+        record.account.services(services.tiers(), system.tier());
         ready.push((Instant::now(), format!("{} after {:.2?}", system.url, begin.elapsed())));
         let others = self.find_targets(&stores)?;
         let mut monitor = Monitor::new();
@@ -127,21 +128,21 @@ impl Experiment {
         };
         let recipe = Recipe::of(plan, &self.asked(&system, &others).url, known, self.seed)?;
         recipe.as_ref().map_or(Ok(()), |recipe| recipe.write(&self.run_dir))?;
-        let link = self.link(&mut system)?;
-        record.account.notes.extend(link.as_ref().map(|link| {
+        let of_system = self.link(&mut system)?;
+        let of_services: Vec<_> = services.tiers().iter().flat_map(|tier| tier.links()).cloned().collect();
+        record.account.notes.extend(of_system.iter().chain(&of_services).map(|(name, link)| {
             format!(
-                "connections went through a link of the lab's own at {}, for the faults that slow or cut it; it takes part \
-                 of a core, and its time is in every response time",
+                "what goes to {name} went through a link of the lab's own at {}, for the faults that slow or cut it; it \
+                 takes part of a core, and its time is in every answer",
                 link.address
             )
         }));
-        let of_system = link.map(|link| (SYSTEM.to_owned(), link));
         let mut endpoints = stores.endpoints();
         match &told.origin {
             SystemOrigin::Url(url) if !stores.has_url(url) => endpoints.extend(figures::driven(url, &told)),
             _ => {}
         }
-        let links = of_system.into_iter().chain(stores.links()).collect();
+        let links = of_system.into_iter().chain(of_services).chain(stores.links()).collect();
         let tiers = services.tiers().iter().chain(system.tier()).cloned().collect();
         let injectors = Injectors { links, disks: disks.clone(), endpoints, tiers };
         Faults::check(&plan.faults, &targets, &injectors)?;
@@ -220,6 +221,13 @@ impl Experiment {
     }
 
     fn tier_setup(&self) -> tier::Setup {
+        let driven = &self.plan.system.tier;
+        // without a balancer the links of what is driven are those of its instances
+        let linked = |fault: &Fault| match fault.target == SYSTEM && driven.balancer == Balancer::None {
+            true => driven.name.clone(),
+            false => fault.target.clone(),
+        };
+        let of_links = self.plan.faults.iter().filter(|fault| fault.kind.is_of_link());
         tier::Setup {
             executable: self.options.executable.clone(),
             run_dir: self.run_dir.clone(),
@@ -227,6 +235,7 @@ impl Experiment {
             keep_data: self.options.keep_data,
             listen: None,
             room: 0,
+            linked: of_links.map(linked).collect(),
         }
     }
 
@@ -286,10 +295,17 @@ impl Experiment {
         self.plan.faults.iter().any(|fault| fault.kind.is_of_link() && fault.is_about(name))
     }
 
-    /// Puts a link between the driver and the system where faults are to slow or cut it.
-    fn link(&self, system: &mut Running) -> Result<Option<Arc<Link>>, LabError> {
+    /// Puts a link between the driver and the system where faults are to slow or cut it. Returns the links of the system and
+    /// of its instances, by their names.
+    fn link(&self, system: &mut Running) -> Result<Vec<(String, Arc<Link>)>, LabError> {
+        let of_instances = system.tier().map_or(&[][..], |tier| tier.links()).to_vec();
+        let has_own = self.plan.system.tier.is_single() || self.plan.system.tier.balancer != Balancer::None;
         if !self.has_link_faults(SYSTEM) {
-            return Ok(None);
+            return Ok(of_instances);
+        }
+        if !has_own {
+            let as_system = of_instances.iter().map(|(_, link)| (SYSTEM.to_owned(), Arc::clone(link)));
+            return Ok(as_system.chain(of_instances.clone()).collect());
         }
         let connections = self.plan.limits.connections;
         if connections > link::CONNECTIONS_MAX {
@@ -306,7 +322,7 @@ impl Experiment {
         let link =
             link.map_err(|error| LabError::Start(format!("cannot open a link to {address}: {error}")))?;
         system.target.address = link.address.into();
-        Ok(Some(Arc::new(link)))
+        Ok([(SYSTEM.to_owned(), Arc::new(link))].into_iter().chain(of_instances).collect())
     }
 
     pub(super) fn drive_options(&self, system: &Running, others: &[Running]) -> DriveOptions {

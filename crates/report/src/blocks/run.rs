@@ -355,9 +355,9 @@ pub(super) fn cpu(manifest: &Manifest) -> Vec<Block> {
         return Vec::new();
     }
     let mut table = Table::new(["", "CPU time", "cores used", "memory"]);
-    for process in &summary.processes {
+    for (name, process) in watched::in_order(manifest) {
         let (cpu, memory) = (duration(process.cpu_s * 1e6), bytes(process.rss_bytes_max));
-        table.row(&process.name, [cpu, format!("{:.2}", process.cpu_share), memory]);
+        table.row(&name, [cpu, format!("{:.2}", process.cpu_share), memory]);
     }
     let costs = watched::costs(manifest).map(|(name, cost)| {
         let cost = three_digits(cost);

@@ -212,12 +212,14 @@ fn check_target(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reader<'
     let of_services = || services.iter().chain([system]).flat_map(|service| service.tier.names());
     let is_of_service = fault.target != SYSTEM && of_services().any(|name| name == fault.target);
     if is_of_service && !fault.kind.asks_a_store() {
-        if fault.kind.is_of_link() || fault.kind.disk_bytes().is_some() {
-            let message = format!(
-                "of a service, processes can be killed, stopped and frozen; \"{}\" is for the system's own link, and for stores",
-                fault.kind.word()
-            );
-            reader.sink.error(node, message);
+        let is_balancer =
+            || services.iter().chain([system]).any(|of| of.tier.balancer_name() == fault.target);
+        if fault.kind.disk_bytes().is_some() {
+            let message = "of a service, only a system that is alone and stores can have their disk filled";
+            reader.sink.error(node, message.to_owned());
+        } else if fault.kind.is_of_link() && is_balancer() {
+            let message = "a balancer has no link of its own; the links are of `system` and of services";
+            reader.sink.error(node, message.to_owned());
         }
         return;
     }
