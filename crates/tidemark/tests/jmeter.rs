@@ -22,9 +22,9 @@ fn write(dir: &Path) {
     }
     let samples = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testResults version=\"1.2\">\n\
                    <httpSample t=\"700\" lb=\"Login\" s=\"true\" rc=\"200\" tn=\"g 1-1\" ts=\"1795912031023\"/>\n\
-                   <httpSample t=\"20\" lb=\"<b>\" s=\"false\" rc=\"503\" tn=\"g 1-2\" ts=\"1795912031023\"/>\n\
+                   <httpSample t=\"20\" lb=\"<i>\" s=\"false\" rc=\"503\" tn=\"g 1-2\" ts=\"1795912031023\"/>\n\
                    <httpSample t=\"soon\" lb=\"Login\" s=\"true\" rc=\"200\" tn=\"g 1-1\" ts=\"1795912031023\"/>\n</testResults>\n";
-    fs::write(dir.join("AcmeAir1.jtl"), samples.replace("<b>", "&lt;b>")).unwrap();
+    fs::write(dir.join("AcmeAir1.jtl"), samples.replace("<i>", "&lt;i>")).unwrap();
     let nmon = "AAA,host,web1\nCPU_ALL,T1,9,9\nCPU_ALL,T2,30,20\nCPU_ALL,T3,40,20\nCPU_ALL,T4,9,9\n";
     fs::write(dir.join("web/output.nmon"), nmon).unwrap();
 }
@@ -77,7 +77,7 @@ fn a_directory_becomes_text_json_markdown_and_a_page() {
     assert!(read("r.md").contains("| Login | 700 | 700 | 700 | 700 |"), "{}", read("r.md"));
     let page = read("results/results.html");
     assert!(
-        page.contains("120.2 requests/s") && page.contains("&lt;b&gt;") && !page.contains("<b>&lt;b"),
+        page.contains("120.2 requests/s") && page.contains("&lt;i&gt;") && !page.contains("<i>"),
         "{page}"
     );
     assert!(!page.contains("<script") && !page.contains("src="), "{page}");

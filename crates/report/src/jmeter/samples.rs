@@ -5,8 +5,8 @@
 //! timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,Latency,"FLIGHTTOCOUNT"
 //! ```
 //!
-//! The XML is read line by line, as JMeter writes a sample's head on a line: so one that is damaged, and the end of a test that
-//! was killed, cost no other sample. Attributes may stand in any order.
+//! The XML is read line by line, as JMeter writes the head of a sample on a line and what is in it further in: so one that is
+//! damaged, and the end of a test that was killed, cost no other sample. Attributes may stand in any order.
 
 mod parse;
 
