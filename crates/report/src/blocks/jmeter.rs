@@ -19,7 +19,7 @@ pub fn jmeter(figures: &Figures, whole: bool) -> Vec<Block> {
     let steps = |of: &Responses| of.distribution.iter().map(|step| (step.from_ms, step.requests)).collect();
     let rows = figures.overall.iter().chain(&figures.labels);
     blocks.extend(distribution(rows.map(|of| (name(of), steps(of)))));
-    if whole {
+    if whole && !figures.labels.is_empty() {
         let bars = |of: &Responses| [Block::heading(&of.label), Block::Bars(bars(of))];
         let labels = figures.labels.iter().flat_map(bars).collect();
         blocks.push(Block::Folded("Latency distribution of each label".into(), labels));
@@ -49,8 +49,9 @@ pub(super) fn decimal(value: f64) -> String {
     }
 }
 
+/// The same of millions; fewer are written out.
 pub(super) fn millions(value: f64) -> String {
-    format!("{} M", decimal(value / 1e6))
+    if value < 1e6 { count(value.round() as u64) } else { format!("{} M", decimal(value / 1e6)) }
 }
 
 fn headline(figures: &Figures) -> Vec<Block> {
@@ -234,5 +235,6 @@ mod tests {
             ["516.6", "8,501.9", "5,749.4", "12,783", "0"]
         );
         assert_eq!([516.6, 8_501.9].map(|rate| millions(rate * 86_400.0)), ["44.6 M", "734.6 M"]);
+        assert_eq!([0.0, 86_400.4, 2e6].map(millions), ["0", "86,400", "2 M"]);
     }
 }

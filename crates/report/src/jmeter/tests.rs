@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::samples::{Flights, Label};
 use super::*;
-use crate::blocks::jmeter;
-use crate::blocks::tests::shown;
+use crate::blocks::tests::{fitted, shown};
+use crate::blocks::{Block, jmeter};
 use crate::json::tests::assert_fits;
 
 /// Rates of intervals with this mean, least and most, with a first and a last that belong to none of them.
@@ -169,6 +169,12 @@ fn the_page_of_one_driver_of_2013_is_shown_as_published() {
         ("driver1", 0, 0)
     );
     assert_eq!(figures.overall.as_ref().unwrap().average_ms, mean);
+    // places may be longer than a line
+    let mut blocks = jmeter(&figures, false);
+    blocks.retain(|block| !matches!(block, Block::Place(..) | Block::Title(..)));
+    for width in [45, 60, 80, 100, 120] {
+        fitted(&blocks, width);
+    }
     let printed: Value = serde_json::from_str(&figures.json()).unwrap();
     assert_fits(&printed, &Figures::schema());
     let page = crate::still::jmeter(&figures);
