@@ -100,7 +100,15 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
     record.left_out = left_out;
     record.command = comparison.secrets.masked_command(&options.command_line);
     tidemark_record::write_scenario(&dir, &comparison.source).map_err(unwritten)?;
-    let mut series = Series { comparison, options, dir: &dir, record, rates: Vec::new(), status: EXIT_PASS };
+    let mut series = Series {
+        comparison,
+        options,
+        dir: &dir,
+        record,
+        rates: Vec::new(),
+        each: vec![Vec::new(); comparison.sides.len()],
+        status: EXIT_PASS,
+    };
     let result = make_runs(&mut series);
     if let Err(error) = &result {
         series.record.stopped = Some(comparison.secrets.masked(&error.to_string()));
@@ -140,6 +148,8 @@ struct Series<'a> {
     record: ComparisonFile,
     /// What each side did with its own load: good answers per second, by round.
     rates: Vec<Vec<f64>>,
+    /// And how many requests a session made in the mean, where sessions do not all make the same number.
+    each: Vec<Vec<f64>>,
     status: u8,
 }
 
@@ -199,8 +209,8 @@ impl Series<'_> {
     ) -> Result<bool, E> {
         let mut plan = self.comparison.sides[side].plan.clone();
         if let Some(rate_per_s) = turn.rate_per_s {
-            let each = plan.requests_per_session().unwrap_or(1).max(1);
-            plan.override_load(Some(rate_per_s / each as f64), None)
+            let each = self.requests_per_session(side, turn.part)?;
+            plan.override_load(Some(rate_per_s / each), None)
                 .map_err(|error| LabError::Usage(format!("{}: {error}", turn.side)))?;
         }
         let dir = directory(turn);
@@ -210,6 +220,8 @@ impl Series<'_> {
         let summary = &finished.manifest.summary;
         if turn.part == Part::OwnLoad {
             self.rates[side].push(summary.rate_per_s());
+            let begun = summary.sessions_begun;
+            self.each[side].extend((begun > 0).then(|| summary.due() as f64 / begun as f64));
         }
         self.record.runs.push(ComparedRun { side, part: turn.part, round: turn.round, dir });
         self.record.write(self.dir).map_err(unwritten)?;
@@ -217,9 +229,26 @@ impl Series<'_> {
         Ok(!finished.manifest.interrupted)
     }
 
-    /// The share of what the slowest did that all are to do.
+    /// How many requests a session makes. Where that is only known in the mean, an equal rate takes that of the first side
+    /// for all: they have the same sessions, which end early where something fails.
+    fn requests_per_session(&self, side: usize, part: Part) -> Result<f64, LabError> {
+        let of = if part == Part::EqualRate { 0 } else { side };
+        let known = self.comparison.sides[side].plan.requests_per_session();
+        let each = known.map_or_else(|| mean(&self.each[of]), |each| each.max(1) as f64);
+        let name = &self.comparison.sides[of].name;
+        positive(each).ok_or_else(|| {
+            LabError::Measure(format!("no session of {name} began, so that there is no rate for them"))
+        })
+    }
+
+    /// The share of what the slowest did that all are to do. A side in which something is broken on purpose does not count,
+    /// where others are whole: how long it was down says nothing about how much it can do.
     fn equal_rate(&self) -> Result<f64, LabError> {
-        let slowest = self.rates.iter().map(|rates| mean(rates)).fold(f64::INFINITY, f64::min);
+        let is_whole = |side: &Side| side.plan.faults.is_empty();
+        let has_whole = self.comparison.sides.iter().any(is_whole);
+        let counts = |side: &Side| !has_whole || is_whole(side);
+        let all = self.comparison.sides.iter().zip(&self.rates).filter(|(side, _)| counts(side));
+        let slowest = all.map(|(_, rates)| mean(rates)).fold(f64::INFINITY, f64::min);
         positive(slowest * self.comparison.equal_rate.unwrap_or(1.0)).ok_or_else(|| {
             LabError::Measure("one of them answered nothing, so that there is no equal rate".into())
         })

@@ -656,6 +656,9 @@ pub struct Summary {
     /// Those of them that failed for want of a connection: most of their time was over before one was free. Absent of none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unconnected: u64,
+    /// Sessions that began in the measured window; absent of none, and in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sessions_begun: u64,
     /// Steps that are no requests (`set`, `repeat`, `when`) and failed in the measured window, as they could not be computed or
     /// kept; absent of none. They are in no figure of requests.
     #[serde(default, skip_serializing_if = "is_zero")]

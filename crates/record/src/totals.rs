@@ -93,6 +93,8 @@ pub struct Totals {
     label_backlog: BTreeMap<(u64, u16), u64>,
     /// Sessions that began over the whole load, by kind, those of the warm-up included; kinds behind the last are 0.
     pub sessions_begun: Vec<u64>,
+    /// Those of them that began in the measured window, of all kinds.
+    pub sessions_in_window: u64,
     /// By label: how large good answers were.
     bodies: Vec<Bodies>,
     /// When the load began, microseconds since the run began.
@@ -169,6 +171,7 @@ impl Totals {
             due: BTreeMap::new(),
             label_backlog: BTreeMap::new(),
             sessions_begun: Vec::new(),
+            sessions_in_window: 0,
             bodies: labels.iter().map(|_| Bodies::default()).collect(),
             load_begin_us: None,
             first: vec![First::default(); labels.len()],
@@ -309,6 +312,7 @@ impl Totals {
                 self.sessions_begun.resize(kind + 1, 0);
             }
             self.sessions_begun[kind] += count;
+            self.sessions_in_window += if interval.in_window { *count } else { 0 };
         }
         self.add_first(interval);
         self.lost_time.add(&interval.lost_time);

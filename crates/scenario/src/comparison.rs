@@ -330,6 +330,20 @@ impl Reached<'_> {
     }
 }
 
+/// A side that has no rate of sessions which is as much as that of the others: how many requests its sessions make is not
+/// known, and others have other sessions. Sides of one scenario have the same.
+fn uneven(sides: &[Side]) -> Option<&Side> {
+    let are_alike = sides.iter().all(|side| side.plan.source == sides[0].plan.source);
+    sides.iter().find(|side| !are_alike && side.plan.requests_per_session().is_none())
+}
+
+impl Comparison {
+    /// The name of a side for which there is no rate that is equal to that of the others; none where there is one for all.
+    pub fn uneven(&self) -> Option<&str> {
+        uneven(&self.sides).map(|side| side.name.as_str())
+    }
+}
+
 /// The share that stands at a key: each runs again at a rate.
 fn again(key: &str, root: &Node, sides: &[Side], named: usize, reader: &Reader<'_>) -> Option<f64> {
     let node = root.get(key)?;
@@ -338,9 +352,10 @@ fn again(key: &str, root: &Node, sides: &[Side], named: usize, reader: &Reader<'
         reader.sink.error(node, "at a rate of 0 nothing is measured; write a share like 50%");
         return None;
     }
-    if let Some(other) = sides.iter().find(|side| side.plan.requests_per_session().is_none()) {
+    if let Some(other) = uneven(sides).filter(|_| key == "equal rate") {
         let message = format!(
-            "sessions of \"{}\" do not all make the same number of requests, so that there is no {key}",
+            "sessions of \"{}\" do not all make the same number of requests, and other sides have other sessions, so that there \
+             is no {key}",
             other.name
         );
         reader.sink.error(node, message);

@@ -155,6 +155,43 @@ objectives: [errors < 60%]
     assert_eq!(failed(&|at| at > healed_us + 6_000_000), 0, "nor does anybody miss the registry");
 }
 
+/// The shipped proof. All its faults, ten times each: `bench/airline/faults`.
+#[test]
+fn no_booking_is_lost_or_shown_to_somebody_else_whatever_breaks() {
+    let Some(balancer) = balancers().pop() else { return };
+    for fault in ["kill-data", "cut-data"] {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = [format!("fault={fault}"), format!("balancer={balancer}")];
+        let words =
+            ["run", "airline-faults", "--for", "14s", "--out", "out", "--json", "-q", "--set", "users=8"];
+        let words = [&words[..], &["--set", &settings[0], "--set", &settings[1]]].concat();
+        let output = run(folder.path(), &words);
+        let told = stderr(&output);
+        let summary: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{fault}: {error}: {told}"));
+        let counted = |name: &str| {
+            let metrics = summary["metrics"].as_array().unwrap();
+            let metric = metrics.iter().find(|metric| metric["metric"] == name);
+            metric.and_then(|metric| metric["sum"].as_f64()).unwrap_or_else(|| panic!("{name}: {summary}"))
+        };
+        assert_eq!(code(&output), 0, "{fault}: {told}");
+        assert!(counted("bookings_checked") > 1_000.0, "{fault}: {summary}");
+        for name in ["bookings_lost", "bookings_doubled", "cancelled_and_there", "others_data", "let_in"] {
+            assert_eq!(counted(name), 0.0, "{name} after {fault}");
+        }
+        let failed = summary["failed"].as_u64().unwrap();
+        assert!(failed > 0, "{fault} has done nothing");
+        let fault_of = &summary["faults"][0];
+        let healed =
+            fault_of["ready_us"].as_u64().or(fault_of["healed_us"].as_u64()).expect("it was put right");
+        let run = Run::open(&folder.path().join("out")).unwrap();
+        let good = run.series.iter().filter(|row| row.outcome == Outcome::Ok && row.start_us > healed);
+        let labels: std::collections::BTreeSet<u16> =
+            good.filter(|row| row.start_us < healed + 6_000_000).map(|row| row.label).collect();
+        assert_eq!(labels.len(), run.manifest.labels.len(), "soon after {fault} all is well");
+    }
+}
+
 struct Up(Child);
 
 impl Drop for Up {

@@ -47,6 +47,7 @@ pub fn summarize(totals: &Totals, run_dir: &Path) -> Summary {
         statuses: totals.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
         dropped: totals.all.dropped,
         failed: totals.all.failed(),
+        sessions_begun: totals.sessions_in_window,
         failed_steps: totals.counters[Counter::FailedSteps],
         unconnected: totals.all.unconnected,
         failures: totals.all.failures(),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use tidemark_record::Part;
 use tidemark_record::summary::{Status, Verdict};
+use tidemark_record::{Part, SYSTEM};
 
 use super::{Block, Level, Table, word};
 use crate::comparison::{Compared, ComparedPart, Figures, Ratio, Ratios};
@@ -16,6 +16,8 @@ const CROWDED: usize = 2;
 const BESIDE_MAX: usize = 3;
 /// Of more sides than this there is a line each, and the page has all figures.
 const TABLES_MAX: usize = 7;
+/// Most parts of a system of which each has a column.
+const PARTS_MAX: usize = 8;
 
 /// What a person wants to know of scenarios that were compared.
 pub fn compared(compared: &Compared) -> Vec<Block> {
@@ -32,8 +34,13 @@ pub fn compared(compared: &Compared) -> Vec<Block> {
         blocks.push(Block::Heading(title(part.part, compared)));
         blocks.extend(if is_large { overview(part) } else { self::part(part) });
     }
-    if is_large {
-        let legend = "store, driver (the load generator): cores in use; memory: the most that the store had";
+    if let Some(part) = compared.parts.first().filter(|_| is_large) {
+        let whose =
+            if serves(part) == SYSTEM { "the system with all its parts and stores" } else { "the store" };
+        let legend = format!(
+            "{}, driver (the load generator): cores in use; memory: the most that {whose} had",
+            serves(part)
+        );
         blocks.push(Block::point(Level::Plain, legend));
     }
     let no_claim =
@@ -63,11 +70,37 @@ fn title(part: Part, compared: &Compared) -> String {
     }
 }
 
+/// What answers in these sides: a system, or a store by itself.
+fn serves(part: &ComparedPart) -> &'static str {
+    let is_system = part.sides.iter().any(|side| side.system_cpu_share.is_some());
+    if is_system { SYSTEM } else { "store" }
+}
+
+/// The CPU time for each request of each part of the system, where it has several: a line for each side.
+fn cpu_by_part(part: &ComparedPart) -> Option<Table> {
+    let names: BTreeSet<&str> =
+        part.sides.iter().flat_map(|side| side.stores.keys()).map(String::as_str).collect();
+    if serves(part) != SYSTEM || names.is_empty() || names.len() > PARTS_MAX {
+        return None;
+    }
+    let head = ["", "all", SYSTEM].into_iter().chain(names.iter().copied());
+    let mut table = Table::new(head).whole_names();
+    for of in &part.sides {
+        let own = of.system_cpu_us_per_request;
+        let each = names.iter().map(|name| of.stores.get(*name).map(|of| of.cpu_us_per_request));
+        let all = own.unwrap_or(0.0) + each.clone().flatten().sum::<f64>();
+        let cells = std::iter::once(Some(all)).chain([own]).chain(each);
+        table.row(&of.name, cells.map(|us| us.map_or("-".to_owned(), duration)));
+    }
+    Some(table)
+}
+
 /// A line for each side, the verdict first, and why what did not pass did not.
 fn overview(part: &ComparedPart) -> Vec<Block> {
-    let columns = ["", "", "answered", "median", "p99", "failed", "store", "driver", "memory"];
+    let serves = serves(part);
+    let columns = ["", "", "answered", "median", "p99", "failed", serves, "driver", "memory"];
     // the worth of each and what it did stay longest
-    let may_go = ["memory", "driver", "store", "failed", "median"];
+    let may_go = ["memory", "driver", serves, "failed", "median"];
     let mut table = Table::new(columns).dispensable(&may_go).whole_names();
     for of in &part.sides {
         let all = of.stores.values();
@@ -92,7 +125,12 @@ fn overview(part: &ComparedPart) -> Vec<Block> {
         let short = reason.split(';').next().unwrap_or(reason).trim_end();
         Block::point(Level::Warning, format!("{}: {short}", side.name))
     });
-    std::iter::once(Block::Table(table)).chain(reasons).collect()
+    let by_part = cpu_by_part(part).map(|table| {
+        let title = "CPU time for each request, by part of the system".to_owned();
+        [Block::Paragraph(Level::Plain, title), Block::Table(table)]
+    });
+    let blocks = std::iter::once(Block::Table(table)).chain(reasons);
+    blocks.chain(by_part.into_iter().flatten()).collect()
 }
 
 /// As many sides beside each other as there is room for, and what each is worth.

@@ -5,8 +5,8 @@
 //! passes one of users who wait, however slow that was. In a table of stores both are the same: nothing was measured. Where the
 //! driver alone was held up, what was answered is a lower bound, and the row says so.
 
-use tidemark_record::Manifest;
 use tidemark_record::summary::{Process, Status, Verdict};
+use tidemark_record::{Manifest, SYSTEM};
 
 use crate::watched::counted_processes;
 
@@ -21,7 +21,13 @@ const OF_TIME: [&str; 2] = ["timeout", "unfinished"];
 pub(super) fn verdict(manifest: &Manifest) -> Verdict {
     let summary = &manifest.summary;
     let cores = manifest.machine.cores as f64;
-    let starved: Vec<&Process> = counted_processes(manifest).filter(|of| is_starved(of, cores)).collect();
+    let whole = of_system(manifest);
+    // parts of one system wait for each other: what counts is the whole
+    let counted =
+        counted_processes(manifest).filter(|of| whole.is_none() || !manifest.is_of_system(&of.name));
+    let own = manifest.system.pinned_to.len() as f64;
+    let whole = whole.as_ref().filter(|of| is_starved(of, if own > 0.0 { own } else { cores }));
+    let starved: Vec<&Process> = counted.filter(|of| is_starved(of, cores)).chain(whole).collect();
     let is_late_only = summary.errors.keys().all(|kind| OF_TIME.contains(&kind.as_str()))
         && summary.ledger.as_ref().and_then(|ledger| ledger.verified.as_ref()).is_none_or(|of| of.lost == 0);
     let spoils = match summary.verdict.status {
@@ -48,6 +54,19 @@ pub(super) fn verdict(manifest: &Manifest) -> Verdict {
     let reasons = std::iter::once(format!("not measured: {}{way_out}", why.join(", ")).into());
     let others = summary.verdict.reasons.iter().cloned();
     Verdict { status: Status::Invalid, reasons: reasons.chain(others).collect() }
+}
+
+/// All parts of a system of several services as one; none of a system that is one.
+fn of_system(manifest: &Manifest) -> Option<Process> {
+    let mut parts = manifest.summary.processes.iter().filter(|of| manifest.is_of_system(&of.name));
+    let first = parts.next().filter(|_| manifest.services.len() > 1)?;
+    let mut whole = Process { name: SYSTEM.to_owned(), ..first.clone() };
+    for part in parts {
+        whole.cpu_share += part.cpu_share;
+        let waited = whole.core_wait_share.unwrap_or(0.0) + part.core_wait_share.unwrap_or(0.0);
+        whole.core_wait_share = Some(waited);
+    }
+    Some(whole)
 }
 
 /// Whether a system or a store waited for a core for longer than it was on one, and not for its own threads. It may have been
