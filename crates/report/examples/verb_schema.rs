@@ -1,4 +1,4 @@
-//! Prints the JSON Schema of what `--json` prints of `limit`, `compare` or `history`, or
+//! Prints the JSON Schema of what `--json` prints of `limit`, `compare`, `history` or (`jmeter`) `report --jmeter`, or
 //! (`run-comparison`) of `tidemark run` with a file that compares several scenarios:
 //! `cargo run -q -p tidemark-report --example verb_schema limit > docs/limit.schema.json`.
 
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use tidemark_report::comparison::{Claims, Compared};
 use tidemark_report::history::History;
+use tidemark_report::jmeter::Figures;
 use tidemark_report::limit;
 
 fn main() -> ExitCode {
@@ -14,8 +15,9 @@ fn main() -> ExitCode {
         Some("compare") => Claims::schema(),
         Some("run-comparison") => Compared::schema(),
         Some("history") => History::schema(),
+        Some("jmeter") => Figures::schema(),
         _ => {
-            eprintln!("name one: limit, compare, run-comparison or history");
+            eprintln!("name one: limit, compare, run-comparison, history or jmeter");
             return ExitCode::from(2);
         }
     };

@@ -5,9 +5,11 @@
 
 mod claims;
 mod compared;
+mod distribution;
 mod driver;
 mod faults;
 mod history;
+mod jmeter;
 mod ledger;
 mod limit;
 mod maintenance;
@@ -27,13 +29,15 @@ pub use self::claims::claims;
 pub(crate) use self::claims::value;
 pub use self::compared::compared;
 pub use self::history::history;
+pub use self::jmeter::jmeter;
 pub(crate) use self::limit::limit_linked;
 pub use self::limit::{Link, limit};
 pub use self::quick::{Quick, quick};
 pub(crate) use self::run::{closed_loop, drift, good_elsewhere};
 pub use self::run::{run, run_with_percentiles};
 use crate::comparison::Claim;
-use crate::history::{Line, Trend};
+use crate::history::{Line, Trend, sparkline};
+use crate::jmeter::Series;
 use crate::table;
 use crate::units::{compact, count, three_digits};
 
@@ -108,6 +112,8 @@ pub enum Block {
     Rounds(Vec<Claim>),
     /// The trials of a search: a curve.
     Curve(Box<Curve>),
+    /// Lines over time.
+    Chart(Chart),
     /// What is of interest to few. Markdown folds it.
     Folded(String, Vec<Block>),
     /// A link of a page: its text, and where it leads.
@@ -151,6 +157,25 @@ pub struct Curve {
     pub search: Search,
     pub found: Found,
     pub links: Vec<Option<String>>,
+}
+
+/// Lines over time, and the top of their scale where that does not follow from the values.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)]
+pub struct Chart {
+    pub caption: String,
+    pub most: Option<f64>,
+    pub lines: Vec<Series>,
+}
+
+impl Chart {
+    /// Each line with its last bars, so many at most.
+    pub(crate) fn sparklines(&self, most: usize, ascii: bool) -> impl Iterator<Item = (&str, String)> {
+        self.lines.iter().map(move |line| {
+            let values: Vec<Option<f64>> = line.values.iter().copied().map(Some).collect();
+            (line.name.as_str(), sparkline(&values, &[], most, ascii))
+        })
+    }
 }
 
 /// A cell of a table.

@@ -9,6 +9,7 @@
 //!   [`json::schema`] says what is in it.
 //! - [`html::page`] is one file that opens anywhere, offline.
 //! - [`comparison::Claims`] say what differs between two sides, and [`history::History`] how figures went over many runs.
+//! - [`jmeter`] reads what JMeter and nmon wrote.
 //! - [`folder`] is of many runs: a list, one that goes on, two compared.
 //! - [`junit::xml`] and [`github::annotations`] are for CI; [`csv::over_time`] is for whoever calculates on.
 //!
@@ -43,6 +44,7 @@ pub mod github;
 mod heatmap;
 pub mod history;
 pub mod html;
+pub mod jmeter;
 pub mod json;
 pub mod junit;
 pub mod limit;

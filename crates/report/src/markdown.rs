@@ -1,6 +1,6 @@
 //! Markdown with tables (GitHub's flavour), for a comment or the summary of a CI job.
 
-use tidemark_record::Run;
+use tidemark_record::{RecordError, Run};
 
 use crate::blocks::{self, Block, Cell, Level, Table, word};
 use crate::history::sparkline;
@@ -24,6 +24,14 @@ const LOG_LINES: usize = 30;
 /// What a person wants to know of a run.
 pub fn summary(run: &Run) -> String {
     render(&blocks::run(run))
+}
+
+/// The same in detail.
+///
+/// # Errors
+/// Where the run is damaged.
+pub fn detailed(run: &Run) -> Result<String, RecordError> {
+    Ok(render(&blocks::run_with_percentiles(run)?))
 }
 
 /// A report as Markdown.
@@ -119,6 +127,12 @@ impl Markdown {
                 let marks: Vec<usize> = trend.changes.iter().map(|changed| changed.at).collect();
                 let bars = code(&sparkline(&trend.values, &marks, HISTORY_MAX, false));
                 self.item(&format!("{} {bars} last {}", trend.figure.name(), trend.last()));
+            }
+            Block::Chart(chart) => {
+                self.paragraph(&plain(&chart.caption));
+                for (name, bars) in chart.sparklines(HISTORY_MAX, false) {
+                    self.item(&format!("{} {}", plain(name), code(&bars)));
+                }
             }
             Block::Curve(curve) => curve.shown(CURVE_ROWS).iter().for_each(|block| self.block(block)),
             Block::Folded(title, blocks) => {

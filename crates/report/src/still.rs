@@ -1,6 +1,7 @@
 //! Pages without a script, one file each: of a comparison, with every round, of the history of a folder, of a search for a
-//! limit.
+//! limit, of what JMeter wrote.
 
+mod chart;
 mod limit;
 mod svg;
 
@@ -9,11 +10,12 @@ use std::path::Path;
 use tidemark_limit::Searches;
 use tidemark_record::summary::Status;
 
-use crate::blocks::{self, Block, Cell, Level, Link, Table, value, word};
+use crate::blocks::{self, Bar, Block, Cell, Level, Link, Table, value, word};
 use crate::comparison::{Claim, Claims, change, range, title};
 use crate::history::{History, Line, Trend};
+use crate::jmeter::Figures;
 use crate::text::steers;
-use crate::units::more_than;
+use crate::units::{count, more_than, percent};
 use svg::{EDGE, WIDTH};
 
 /// Height of a figure's rounds.
@@ -32,6 +34,7 @@ body{margin:2rem auto;max-width:48rem;padding:0 1rem;font:15px/1.5 system-ui,san
 h1{font-size:1.1rem}details{margin-top:1rem}h2{font-size:1rem;margin-top:2rem}.lead{font-size:1.15rem;font-weight:600}.quiet,figcaption{color:var(--quiet)}
 .bad{color:var(--bad)}.good{color:var(--good)}.warning{color:var(--warning)}table{border-collapse:collapse;width:100%}td,th{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line)}
 td:first-child,th:first-child{text-align:left}.why td{text-align:left;border-top:0}.why div{position:sticky;left:.5rem;width:fit-content;max-width:min(46rem,calc(100vw - 3.5rem));overflow-wrap:anywhere}figure{margin:1rem 0}svg{display:block;width:100%;height:auto}
+.bars td{width:6rem;white-space:nowrap}.bars td:nth-child(2){width:auto}.bars div{height:.7rem;min-width:1px;background:var(--mark)}.lines .way{stroke:inherit}.lines g{stroke:var(--mark)}.lines g:hover{stroke-width:3}
 .wide{overflow-x:auto}a{color:var(--mark)}.axis{stroke:var(--line)}.span{stroke:var(--mark);stroke-width:6;stroke-opacity:.45}.dot{fill:var(--mark);fill-opacity:.8}.dot.bad{fill:var(--bad)}.way{fill:none;stroke:var(--mark)}
 .cut{stroke:var(--quiet);stroke-dasharray:4 3}.cut.bad{stroke:var(--bad)}.cut.good{stroke:var(--good)}text{font-size:11px;fill:var(--quiet)}
 @media(max-width:36rem){body{overflow-wrap:anywhere}table{overflow-wrap:normal}text{font-size:15px}.wide text{font-size:20px}.wide .way{stroke-width:2}.wide .more{display:none}.wide td,.wide th{padding:.2rem;font-size:13px}}
@@ -57,6 +60,11 @@ pub fn limit(searches: &Searches, dir: &Path) -> String {
 pub fn limit_linked(searches: &Searches, dir: &Path, goes_on: bool, link: Link<'_>) -> String {
     let title = format!("limit: {}", searches.name);
     render(&title, &blocks::limit_linked(searches, dir, goes_on, link))
+}
+
+/// The page of what JMeter wrote.
+pub fn jmeter(figures: &Figures) -> String {
+    render(&format!("JMeter: {}", figures.directory), &blocks::jmeter(figures, true))
 }
 
 /// A report as a page.
@@ -138,14 +146,11 @@ impl Page {
                     self.paragraph(Level::Plain, &format!("{name}: {} {why}", word(*status)));
                 }
             }
-            Block::Bars(bars) => {
-                for bar in bars {
-                    self.paragraph(Level::Plain, &format!("{} to {}: {}", bar.from, bar.to, bar.count));
-                }
-            }
+            Block::Bars(bars) => self.bars(bars),
             Block::Trend(line, trend) => self.out += &self::trend(line, trend),
             Block::Rounds(claims) => rounds(&mut self.out, claims),
             Block::Curve(curve) => limit::curve(&mut self.out, curve),
+            Block::Chart(lines) => chart::chart(&mut self.out, lines),
             Block::Folded(title, blocks) => {
                 self.put(&format!("<details open><summary>{}</summary>", escape(title)));
                 blocks.iter().for_each(|block| self.block(block));
@@ -178,6 +183,24 @@ impl Page {
             _ => {}
         }
         self.in_list = goes_on;
+    }
+
+    /// A histogram: a row for each bar, which is as long as its share of the longest.
+    fn bars(&mut self, bars: &[Bar]) {
+        let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
+        self.put("<div class=\"wide\"><table class=\"bars\"><tbody>");
+        for bar in bars.iter().take(ROWS_MAX) {
+            let width = bar.count as f64 / most as f64 * 100.0;
+            let (n, share) = (count(bar.count), percent(bar.share));
+            let range = escape(&format!("{} to {}", bar.from, bar.to));
+            self.put(&format!(
+                "<tr><td>{range}</td><td><div style=\"width:{width:.1}%\"></div></td><td>{n}</td><td>{share}</td></tr>"
+            ));
+        }
+        self.put("</tbody></table></div>");
+        if let Some(more) = more_than(bars.len(), ROWS_MAX) {
+            self.paragraph(Level::Quiet, &format!("and {more} more"));
+        }
     }
 
     fn table(&mut self, table: &Table) {

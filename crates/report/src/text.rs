@@ -147,6 +147,15 @@ impl Text {
             Block::Bars(bars) => self.bars(bars),
             Block::Trend(_, trend) => self.trend(trend),
             Block::Curve(curve) => self.curve(curve),
+            Block::Chart(chart) => {
+                self.wrapped(QUIET, &chart.caption, INDENT);
+                for (name, bars) in
+                    chart.sparklines(self.width.saturating_sub(INDENT + NAME), self.style.ascii)
+                {
+                    let name = pad_right(&cut(&clean(name), NAME - 1, self.ellipsis()), NAME);
+                    self.line(&format!("{:INDENT$}{name}{bars}", ""));
+                }
+            }
             Block::Folded(title, blocks) => {
                 self.heading(title);
                 blocks.iter().for_each(|block| self.block(block, FOLDED_ROWS));

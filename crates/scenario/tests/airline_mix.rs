@@ -46,9 +46,11 @@ fn fields(text: &str) -> BTreeMap<String, String> {
     url::form_urlencoded::parse(text.as_bytes()).into_owned().collect()
 }
 
-/// The day that a date in the browser's form names, counted from the run's.
+/// The day that a date in the browser's form names, or in that of the app's date field, counted from the run's.
 fn day(text: &str) -> i64 {
-    let parsed = jiff::fmt::strtime::parse("%a %b %d 00:00:00 UTC %Y", text).expect(text);
+    let is_iso = text.starts_with(|first: char| first.is_ascii_digit());
+    let form = if is_iso { "%Y-%m-%d" } else { "%a %b %d 00:00:00 UTC %Y" };
+    let parsed = jiff::fmt::strtime::parse(form, text).expect(text);
     let start = jiff::civil::date(2026, 11, 21);
     i64::from((parsed.to_date().expect("a date") - start).get_days())
 }
@@ -56,7 +58,9 @@ fn day(text: &str) -> i64 {
 fn leg(from: &str, to: &str, day: i64) -> Value {
     let flies =
         ORIGINS.contains(&from) && DESTINATIONS.contains(&to) && from != to && (0..DAYS).contains(&day);
-    let flight = json!({ "_id": format!("{from}-{to}-{day}"), "flightSegmentId": format!("{from}-{to}") });
+    let (id, segment) = (format!("{from}-{to}-{day}"), format!("{from}-{to}"));
+    let pkey = json!({ "id": id, "flightSegmentId": segment });
+    let flight = json!({ "_id": id, "flightSegmentId": segment, "pkey": pkey });
     json!({ "hasMoreOptions": false, "flightsOptions": if flies { vec![flight] } else { vec![] } })
 }
 
@@ -64,6 +68,10 @@ impl Airline {
     fn answer(&mut self, sent: &Sent) -> Answer {
         self.log.push(sent.label.clone());
         let (path, query) = sent.target.split_once('?').unwrap_or((&sent.target, ""));
+        if ["/index.html", "/flights.html"].contains(&path) {
+            assert_eq!(sent.method, "GET");
+            return Answer { status: 200, body: "<!doctype html>".into() };
+        }
         let path = path.strip_prefix("/rest/api").unwrap_or_else(|| panic!("{}", sent.target));
         let user = path.rsplit('/').next().unwrap_or_default().to_owned();
         let form = fields(&sent.body);
@@ -84,8 +92,10 @@ impl Airline {
             ("POST", "/bookings/bookflights") => return self.book(&form),
             ("GET", _) if path.starts_with("/bookings/byuser/") => {
                 let mine = self.bookings.get(&user).cloned().unwrap_or_default();
-                let list: Vec<Value> =
-                    mine.iter().map(|id| json!({ "_id": id, "customerId": user })).collect();
+                let list: Vec<Value> = mine
+                    .iter()
+                    .map(|id| json!({ "_id": id, "pkey": { "id": id }, "customerId": user }))
+                    .collect();
                 Value::Array(list).to_string()
             }
             ("POST", "/bookings/cancelbooking") => {
@@ -105,7 +115,7 @@ impl Airline {
         assert!(number < CUSTOMERS);
         let (street, postal_code) = self.profiles.get(user).copied().unwrap_or((123, 99_998));
         json!({
-            "_id": user, "status": "GOLD", "total_miles": 1_000_000, "miles_ytd": 1_000,
+            "_id": user, "username": user, "status": "GOLD", "total_miles": 1_000_000, "miles_ytd": 1_000,
             "address": {
                 "streetAddress1": format!("{street} Main St."), "city": "Anytown", "stateProvince": "NC",
                 "country": "USA", "postalCode": postal_code.to_string(),
@@ -123,6 +133,8 @@ impl Airline {
         let mut expected = self.profile(user);
         expected["password"] = json!("password");
         let got: Value = serde_json::from_str(&sent.body).expect(&sent.body);
+        // the browser names it by its id
+        expected.as_object_mut().expect("an object").remove("username");
         assert!(!self.alone || got == expected, "{got:#} instead of {expected:#}");
         sent.body.clone()
     }
@@ -131,7 +143,7 @@ impl Airline {
         let (from, to) = (form["fromAirport"].as_str(), form["toAirport"].as_str());
         let (leave, back) = (day(&form["fromDate"]), day(&form["returnDate"]));
         assert!((0..=5).contains(&leave) && (6..=12).contains(&back), "{leave} {back}");
-        assert_eq!(form["oneWay"], "false");
+        assert_eq!(form.get("oneWay").or(form.get("oneWayChecked")).map(String::as_str), Some("false"));
         *self.pairs.entry((from.into(), to.into())).or_default() += 1;
         json!({ "tripLegs": 2, "tripFlights": [leg(from, to, leave), leg(to, from, back)] }).to_string()
     }
@@ -163,10 +175,10 @@ fn airline() -> Plan {
 }
 
 /// Lets `users` go on in an order drawn by chance until so many sessions have ended.
-fn drive<'p>(world: &mut World<'p>, users: usize, sessions: usize) -> Airline {
+fn drive<'p>(world: &mut World<'p>, users: usize, sessions: usize, kind: usize) -> Airline {
     let plan = world.plan;
     let mut airline = Airline { alone: users == 1, ..Airline::default() };
-    let mut users: Vec<User<'p>> = (0..users).map(|_| User::new(&plan.sessions[0])).collect();
+    let mut users: Vec<User<'p>> = (0..users).map(|_| User::new(&plan.sessions[kind])).collect();
     let mut order = fastrand::Rng::with_seed(11);
     let mut ended = 0;
     while ended < sessions {
@@ -176,21 +188,38 @@ fn drive<'p>(world: &mut World<'p>, users: usize, sessions: usize) -> Airline {
     airline
 }
 
+/// Browsers first, then mobile apps.
 #[test]
-fn the_mix_is_the_published_one() {
+fn the_mix_is_the_published_one_of_each_kind() {
+    for kind in 0..2 {
+        the_mix_of(kind);
+    }
+}
+
+fn the_mix_of(kind: usize) {
     let plan = airline();
     let mut world = World::new(&plan, 1);
     let sessions = 20_000;
-    let airline = drive(&mut world, 60, sessions);
+    let mut airline = drive(&mut world, 60, sessions, kind);
+    for label in &mut airline.log {
+        let of_mobile = label.strip_prefix("Mobile ").map(str::to_owned);
+        assert_eq!(of_mobile.is_some(), kind == 1, "{label}");
+        *label = of_mobile.unwrap_or_else(|| label.clone());
+    }
     assert!(world.failures.is_empty(), "{:#?}", &world.failures[..world.failures.len().min(5)]);
 
     let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
     for label in &airline.log {
         *counts.entry(label).or_default() += 1.0;
     }
+    let pages =
+        counts.remove("Page").unwrap_or_default() + counts.remove("Page not modified").unwrap_or_default();
+    let expected = if kind == 0 { 0.1 } else { 0.0 };
+    assert!((pages / sessions as f64 - expected).abs() < 0.01, "{pages} pages in {sessions} sessions");
+    let requests = airline.log.len() as f64 - pages;
     let per_session: f64 = MODEL.iter().map(|(_, count)| count).sum();
     for (label, expected) in MODEL {
-        let share = 100.0 * counts[label] / airline.log.len() as f64;
+        let share = 100.0 * counts[label] / requests;
         let model = 100.0 * expected / per_session;
         assert!((share - model).abs() < 0.3, "{label}: {share:.2} % where the model has {model:.2} %");
     }
@@ -203,7 +232,7 @@ fn the_mix_is_the_published_one() {
 fn queries_walk_through_all_pairs_in_turn() {
     let plan = airline();
     let mut world = World::new(&plan, 2);
-    let airline = drive(&mut world, 7, 2_100);
+    let airline = drive(&mut world, 7, 2_100, 0);
     assert_eq!(airline.pairs.len(), 14 * 15);
     let (least, most) = (airline.pairs.values().min().unwrap(), airline.pairs.values().max().unwrap());
     assert!(most - least <= 1, "{least} to {most} queries for each pair");
@@ -213,7 +242,7 @@ fn queries_walk_through_all_pairs_in_turn() {
 fn with_one_user_both_branches_are_in_the_same_session_the_3rd_7th_11th() {
     let plan = airline();
     let mut world = World::new(&plan, 3);
-    let airline = drive(&mut world, 1, 60);
+    let airline = drive(&mut world, 1, 60, 0);
     assert!(world.failures.is_empty(), "{:#?}", world.failures);
     let sessions: Vec<&[String]> = airline.log.split(|label| label == "Login").skip(1).collect();
     let with = |label: &str| -> Vec<usize> {
@@ -240,7 +269,12 @@ fn the_plan_says_what_to_start_and_how_long() {
     let plan = tidemark_scenario::load_shipped("airline", &settings).unwrap();
     assert_eq!(plan.name, "airline");
     assert_eq!(plan.labels[..8], MODEL.map(|(label, _)| label));
-    assert_eq!(plan.labels[8], "Load");
+    assert_eq!(plan.labels[8..10], ["Page", "Page not modified"]);
+    let of_mobiles = plan.labels[10..18].iter().map(|label| label.strip_prefix("Mobile ").unwrap());
+    assert!(of_mobiles.eq(MODEL.map(|(label, _)| label)), "{:?}", plan.labels);
+    assert_eq!(plan.labels[18..], ["Load"]);
+    let weights: Vec<_> = plan.sessions.iter().map(|kind| (kind.name.as_str(), kind.weight)).collect();
+    assert_eq!(weights, [("browser", 5), ("mobile", 1)]);
     assert_eq!(plan.system.settings["customers"], "5000");
     assert_eq!(plan.system.settings["days"], "30");
     assert_eq!(plan.system.durability.as_deref(), Some("memory"));

@@ -66,7 +66,7 @@ pub enum Verb {
     Check(CheckArguments),
     /// Write a first scenario from a URL, an OpenAPI document or a recording (HAR)
     Init(InitArguments),
-    /// Show a run again
+    /// Show a run again, or what JMeter measured
     Report(ReportArguments),
     /// Compare two sides: stored runs, settings, commands, revisions
     Compare(Box<CompareArguments>),
@@ -175,7 +175,7 @@ pub struct RunArguments {
     /// With --once: each request and answer, what was extracted, what checks saw, and the variables
     #[arg(long, short, requires = "once")]
     pub verbose: bool,
-    /// Show more percentiles
+    /// Show more percentiles, how many requests lie in each 500ms, and operations a day
     #[arg(long)]
     pub latency: bool,
     /// Leave the system's data in the run directory
@@ -391,15 +391,22 @@ Examples:
   tidemark report last
   tidemark report runs/20260102-030405-airline --html airline.html
   tidemark report last --json
-  tidemark report last --markdown - --csv seconds.csv")]
+  tidemark report last --markdown - --csv seconds.csv
+  tidemark report --jmeter results --html results.html
+
+--jmeter reads, below DIR: logs of JMeter (*.log, lines `summary +`), its results (*.jtl, as XML or as CSV with a head \
+line), and nmon files (*.nmon). See docs/jmeter.md.")]
 pub struct ReportArguments {
     /// A run directory, the name of one in runs/, or `last`
-    #[arg(value_name = "RUN")]
-    pub run: String,
+    #[arg(value_name = "RUN", required_unless_present = "jmeter")]
+    pub run: Option<String>,
+    /// Report what JMeter and nmon wrote below DIR, as the reporter of the Acme Air benchmark does
+    #[arg(long, value_name = "DIR", conflicts_with = "run")]
+    pub jmeter: Option<PathBuf>,
     /// Write the page to this file; - is standard output
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Show more percentiles
+    /// Show more percentiles, how many requests lie in each 500ms, and operations a day; in Markdown, too
     #[arg(long)]
     pub latency: bool,
     /// Results for machines.

@@ -1,9 +1,9 @@
-//! `tidemark report`: a run is shown again.
+//! `tidemark report`: a run is shown again, or what JMeter measured.
 
 use std::path::Path;
 
 use tidemark_record::{ComparisonFile, RUNS_DIR, resolve};
-use tidemark_report::html;
+use tidemark_report::{blocks, html, jmeter, markdown, still};
 
 use crate::args::ReportArguments;
 use crate::failure::Failure;
@@ -15,8 +15,12 @@ use crate::{carry_out, compare, limit, output, results};
 pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let page = arguments.html.as_deref();
     arguments.results.check(page.map(|file| ("--html", file)))?;
-    let dir =
-        resolve(&arguments.run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
+    if let Some(dir) = &arguments.jmeter {
+        return of_jmeter(dir, arguments);
+    }
+    // there is one without --jmeter
+    let run = arguments.run.as_deref().unwrap_or_default();
+    let dir = resolve(run, Path::new(RUNS_DIR)).map_err(|error| Failure::usage(error.to_string()))?;
     if ComparisonFile::is_at(&dir) {
         return compare::report(&dir, arguments);
     }
@@ -31,7 +35,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let results = &arguments.results;
     let mut outcomes = Outcomes::default();
     let place = Place::beside(results.take_stdout() || page.is_some_and(results::is_stdout));
-    outcomes.add(results.write(&run, place));
+    outcomes.add(results.write_in_detail(&run, place, arguments.latency));
     outcomes.add(match &arguments.html {
         Some(page) if results::is_stdout(page) => {
             let page = html::page(&run).map_err(|error| Failure::broken(error.to_string()));
@@ -47,4 +51,18 @@ pub fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
             .and_then(|text| Place::Stdout.tell(&text, false)),
     });
     outcomes.all().map(|()| tidemark_lab::EXIT_PASS)
+}
+
+/// Shows what JMeter and nmon wrote below a directory.
+fn of_jmeter(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
+    if let Some(flag) = arguments.results.any_of_one_run().or(arguments.latency.then_some("--latency")) {
+        let reason = "is of a run of Tidemark; of JMeter's results there are --json, --markdown and --html";
+        return Err(Failure::usage(format!("{flag} {reason}")));
+    }
+    let found = jmeter::read(dir).map_err(|error| Failure::usage(error.to_string()))?;
+    let figures = found.figures();
+    let markdown = || markdown::render(&blocks::jmeter(&figures, true));
+    let page = || still::jmeter(&figures);
+    arguments.places().put(&blocks::jmeter(&figures, false), || figures.json(), markdown, page)?;
+    Ok(tidemark_lab::EXIT_PASS)
 }

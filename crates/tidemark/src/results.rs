@@ -215,6 +215,15 @@ impl ResultArguments {
 
     /// Writes everything that is asked for; annotations go to this place: GitHub's runner reads standard error as well.
     pub fn write(&self, run: &Run, place: Place) -> Result<(), Failure> {
+        self.write_in_detail(run, place, false)
+    }
+
+    /// The same, perhaps with Markdown in detail.
+    pub fn write_in_detail(&self, run: &Run, place: Place, detail: bool) -> Result<(), Failure> {
+        let markdown = || match detail {
+            true => markdown::detailed(run).map_err(|error| Failure::broken(error.to_string())),
+            false => Ok(markdown::summary(run)),
+        };
         let mut outcomes = Outcomes::default();
         let mut put = |flag: &str, file: &Option<PathBuf>, text: &dyn Fn() -> Result<String, Failure>| {
             let Some(file) = file else { return };
@@ -223,12 +232,12 @@ impl ResultArguments {
         put("--json", &self.json, &|| json::summary(run).map_err(|error| Failure::broken(error.to_string())));
         put("--junit", &self.junit, &|| Ok(junit::xml(run)));
         put("--csv", &self.csv, &|| csv::over_time(run).map_err(|error| Failure::broken(error.to_string())));
-        put("--markdown", &self.markdown, &|| Ok(markdown::summary(run)));
+        put("--markdown", &self.markdown, &markdown);
         if let Some(file) = &self.hlog {
             outcomes.add(copy_log(&run.latency_log(), file));
         }
         if self.github {
-            outcomes.add(to_step_summary(&markdown::summary(run)));
+            outcomes.add(markdown().and_then(|text| to_step_summary(&text)));
             let annotations = github::annotations(run);
             outcomes.add(match place {
                 Place::Stdout => output::print(&annotations),

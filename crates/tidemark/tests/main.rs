@@ -15,6 +15,7 @@ mod hit_tls;
 mod init;
 mod install;
 mod interrupts;
+mod jmeter;
 mod ledger;
 mod limit;
 mod links;

@@ -4,9 +4,11 @@ use tidemark_record::manifest::{Manifest, ObjectiveResult};
 use tidemark_record::summary::{Latency, Status, Summary};
 use tidemark_record::{Outcome, Reason, ReasonKind, RecordError, Run};
 
+use super::jmeter::millions;
 use super::percentiles::Times;
 use super::{
-    Block, Level, Table, driver, faults, ledger, level, maintenance, parts, percentiles, phases, tables, word,
+    Block, Level, Table, distribution, driver, faults, ledger, level, maintenance, parts, percentiles,
+    phases, tables, word,
 };
 use crate::units::{
     bytes, compact, count, duration, mean, more_than, percent, plural, seconds, three_digits, time,
@@ -17,28 +19,33 @@ use crate::{page, watched};
 const EXAMPLES: usize = 3;
 /// Less than this is not plainly all.
 const ALL: f64 = 0.9995;
+/// A day, seconds.
+pub(super) const DAY_S: f64 = 86_400.0;
 
 /// What a person wants to know of a run, in one or two screens.
 pub fn run(run: &Run) -> Vec<Block> {
     of(run, None)
 }
 
-/// The same with a long table of percentiles.
+/// The same in detail: more percentiles, how many requests lie in each half second, operations a day.
 ///
 /// # Errors
 /// Where the run is damaged.
 pub fn run_with_percentiles(run: &Run) -> Result<Vec<Block>, RecordError> {
-    Ok(of(run, Some(&Times::of(run)?)))
+    let mut detail = percentiles::table(&Times::of(run)?).to_vec();
+    detail.extend(distribution::of_run(run)?);
+    Ok(of(run, Some(detail)))
 }
 
-fn of(run: &Run, times: Option<&Times>) -> Vec<Block> {
+fn of(run: &Run, detail: Option<Vec<Block>>) -> Vec<Block> {
     let manifest = &run.manifest;
     let summary = &manifest.summary;
     let mut blocks = verdict(manifest).to_vec();
     blocks.extend(what_ran(manifest));
     blocks.extend(throughput(run));
+    blocks.extend(detail.is_some().then(|| operations_per_day(summary)));
     blocks.extend(latency(summary));
-    blocks.extend(times.into_iter().flat_map(percentiles::table));
+    blocks.extend(detail.into_iter().flatten());
     blocks.extend(parts::time_parts(manifest));
     blocks.extend(parts::slowest(summary));
     blocks.extend(phases::phases(summary));
@@ -210,6 +217,11 @@ fn throughput(run: &Run) -> Vec<Block> {
     blocks.extend(statuses(summary));
     blocks.extend(decoded(run));
     blocks
+}
+
+/// What a day would have at that rate, as the published reporter of Acme Air has it.
+fn operations_per_day(summary: &Summary) -> Block {
+    Block::line("operations/day", &[&millions(summary.achieved_per_s * DAY_S)])
 }
 
 /// Good answers that were due outside of the window and came in it, and the other way round, as far as there are any.

@@ -115,6 +115,7 @@ fn the_published_schemas_of_other_verbs_are_those_of_the_types() {
         ("compare", crate::comparison::Claims::schema()),
         ("run-comparison", crate::comparison::Compared::schema()),
         ("history", crate::history::History::schema()),
+        ("jmeter", crate::jmeter::Figures::schema()),
     ];
     for (verb, schema) in all {
         let path = format!("{}/../../docs/{verb}.schema.json", env!("CARGO_MANIFEST_DIR"));

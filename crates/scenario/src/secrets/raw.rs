@@ -65,6 +65,12 @@ fn harmless(node: &Node, is_test: bool, found: &mut HashSet<usize>) {
                 if is_test || OF_LANGUAGE.contains(&name) {
                     found.insert(key.position.start);
                 }
+                // a service, a target, a session or a store may be called `auth`
+                if let Content::Map(named) = &value.content
+                    && ["services", "targets", "sessions", "stores"].contains(&name)
+                {
+                    found.extend(named.iter().map(|(key, _)| key.position.start));
+                }
                 // beside what is looked for in answers stands no value of a secret
                 let is_test = is_test || ["check", "extract", "until"].contains(&name);
                 // the names in these are the author's own
