@@ -98,6 +98,8 @@ describe('what the cost is of', () => {
     const all = served(rows, [], [{ name: 'auth' }, { name: 'web' }]);
     expect(all.processes.map((it) => it.name)).toEqual(['system', 'web-balancer', 'auth']);
     expect(all.of).toBe('all services of the system');
+    const two = served(rows.filter((it) => ['system', 'auth'].includes(it.name)), [], [{ name: 'auth' }]);
+    expect([two.processes.length, two.of]).toEqual([2, 'all services of the system']);
   });
   it('is the store where that is what is driven', () => {
     expect(of('kv', 'driver')).toMatchObject({ name: 'Store', of: 'kv', processes: [{ name: 'kv' }] });

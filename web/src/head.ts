@@ -169,7 +169,7 @@ export function served(processes: readonly ProcessSummary[], watched: readonly {
   const system = processes.filter((process) => isOfSystem(process.name, services));
   const others = processes.filter((process) => process.name !== DRIVER);
   const stores = others.filter((process) => !watched.some((it) => it.name === process.name));
-  if (system.length > 0 || others.length === 0) return { name: 'System', of: services.length > 1 ? 'all services of the system' : 'the system', processes: system };
+  if (system.length > 0 || others.length === 0) return { name: 'System', of: system.length > 1 ? 'all services of the system' : 'the system', processes: system };
   if (stores.length === 0) return { name: 'Watched', of: others.length === 1 ? others[0]?.name ?? '' : `all ${others.length} that were watched`, processes: others };
   return stores.length === 1 ? { name: 'Store', of: stores[0]?.name ?? 'the store', processes: stores } : { name: 'Stores', of: plural(stores.length, 'store process', 'store processes'), processes: stores };
 }

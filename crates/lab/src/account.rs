@@ -345,7 +345,8 @@ impl Account {
         manifest.machine = self.machine;
         manifest.system = self.system;
         manifest.targets = self.targets;
-        manifest.set_services(self.services);
+        manifest.services = self.services;
+        manifest.share_costs();
         manifest.stores = self.stores;
         manifest.watched = self.watched;
         manifest.load = load_text::load(plan);

@@ -106,7 +106,7 @@ fn recorded<E: From<LabError> + std::fmt::Display>(
         dir: &dir,
         record,
         rates: Vec::new(),
-        each: vec![Vec::new(); comparison.sides.len()],
+        requests_seen: vec![Vec::new(); comparison.sides.len()],
         status: EXIT_PASS,
     };
     let result = make_runs(&mut series);
@@ -148,8 +148,8 @@ struct Series<'a> {
     record: ComparisonFile,
     /// What each side did with its own load: good answers per second, by round.
     rates: Vec<Vec<f64>>,
-    /// And how many requests a session made in the mean, where sessions do not all make the same number.
-    each: Vec<Vec<f64>>,
+    /// How many requests a session made then, in the mean; by side and round.
+    requests_seen: Vec<Vec<f64>>,
     status: u8,
 }
 
@@ -221,7 +221,7 @@ impl Series<'_> {
         if turn.part == Part::OwnLoad {
             self.rates[side].push(summary.rate_per_s());
             let begun = summary.sessions_begun;
-            self.each[side].extend((begun > 0).then(|| summary.due() as f64 / begun as f64));
+            self.requests_seen[side].extend((begun > 0).then(|| summary.due() as f64 / begun as f64));
         }
         self.record.runs.push(ComparedRun { side, part: turn.part, round: turn.round, dir });
         self.record.write(self.dir).map_err(unwritten)?;
@@ -229,26 +229,32 @@ impl Series<'_> {
         Ok(!finished.manifest.interrupted)
     }
 
-    /// How many requests a session makes. Where that is only known in the mean, an equal rate takes that of the first side
-    /// for all: they have the same sessions, which end early where something fails.
+    /// The sides in which nothing is broken on purpose, or all where there is none: how much a side can do, and how many
+    /// requests its sessions make, is not to be learnt while it is down.
+    fn whole_sides(&self) -> Vec<usize> {
+        let all = 0..self.comparison.sides.len();
+        let is_whole = |side: &usize| self.comparison.sides[*side].plan.faults.is_empty();
+        let whole: Vec<usize> = all.clone().filter(is_whole).collect();
+        if whole.is_empty() { all.collect() } else { whole }
+    }
+
+    /// How many requests a session makes. Where that is only known in the mean, an equal rate takes that of one side for all:
+    /// they have the same sessions.
     fn requests_per_session(&self, side: usize, part: Part) -> Result<f64, LabError> {
-        let of = if part == Part::EqualRate { 0 } else { side };
+        let first = self.whole_sides().first().copied().unwrap_or(side);
+        let of = if part == Part::EqualRate { first } else { side };
         let known = self.comparison.sides[side].plan.requests_per_session();
-        let each = known.map_or_else(|| mean(&self.each[of]), |each| each.max(1) as f64);
+        let each = known.map_or_else(|| mean(&self.requests_seen[of]), |each| each.max(1) as f64);
         let name = &self.comparison.sides[of].name;
         positive(each).ok_or_else(|| {
             LabError::Measure(format!("no session of {name} began, so that there is no rate for them"))
         })
     }
 
-    /// The share of what the slowest did that all are to do. A side in which something is broken on purpose does not count,
-    /// where others are whole: how long it was down says nothing about how much it can do.
+    /// The share of what the slowest whole side did that all are to do.
     fn equal_rate(&self) -> Result<f64, LabError> {
-        let is_whole = |side: &Side| side.plan.faults.is_empty();
-        let has_whole = self.comparison.sides.iter().any(is_whole);
-        let counts = |side: &Side| !has_whole || is_whole(side);
-        let all = self.comparison.sides.iter().zip(&self.rates).filter(|(side, _)| counts(side));
-        let slowest = all.map(|(_, rates)| mean(rates)).fold(f64::INFINITY, f64::min);
+        let rates = self.whole_sides().into_iter().map(|side| mean(&self.rates[side]));
+        let slowest = rates.fold(f64::INFINITY, f64::min);
         positive(slowest * self.comparison.equal_rate.unwrap_or(1.0)).ok_or_else(|| {
             LabError::Measure("one of them answered nothing, so that there is no equal rate".into())
         })

@@ -208,7 +208,7 @@ impl Tier {
                 }
                 let reached = self.addresses[number - 1];
                 if reached != address {
-                    system.settings.insert("announce".into(), reached.to_string());
+                    system.settings.insert("advertise".into(), reached.to_string());
                 }
                 let events = setup.run_dir.join(format!("{}.{name}", tidemark_record::OPERATIONS_TOLD));
                 let command = ShippedCommand {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::interval::ErrorExample;
-use crate::summary::{Process, Summary, Verdict};
+use crate::summary::{Summary, Verdict};
 use crate::{OwnMetric, SYSTEM};
 
 /// The machine that a run was made on.
@@ -134,6 +134,23 @@ pub struct Service {
     /// Whether it is what was driven: its figures are those of `system`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub driven: bool,
+}
+
+impl Service {
+    /// What its balancer is called, where it has one.
+    pub fn balancer_name(&self) -> String {
+        balancer_name(&self.name)
+    }
+}
+
+/// What the balancer of a service of this name is called.
+pub fn balancer_name(service: &str) -> String {
+    format!("{service}-balancer")
+}
+
+fn is_of_system(services: &[Service], process: &str) -> bool {
+    let is_it = |service: &Service| service.name == process || service.balancer_name() == process;
+    process == SYSTEM || services.iter().any(is_it)
 }
 
 /// What was watched though the run did not start it.
@@ -303,33 +320,29 @@ pub fn digest(text: &str) -> String {
 }
 
 impl Manifest {
-    /// Sets the parts of the system. What was answered for its CPU time is from then on of all of them.
-    pub fn set_services(&mut self, services: Vec<Service>) {
-        self.services = services;
-        let own = std::mem::take(&mut self.summary.processes);
-        self.summary.processes = self.with_costs(own);
-        let mut phases = std::mem::take(&mut self.summary.phases);
-        for phase in &mut phases {
-            phase.processes = self.with_costs(std::mem::take(&mut phase.processes));
+    /// Divides the good answers of `system` by the CPU time of all services and balancers, in place of what was driven alone.
+    /// To be called once, when summary and services are there.
+    pub fn share_costs(&mut self) {
+        let Manifest { services, summary, .. } = self;
+        let of_phases = summary.phases.iter_mut().map(|phase| &mut phase.processes);
+        for processes in of_phases.chain([&mut summary.processes]) {
+            let all = processes.iter().filter(|of| is_of_system(services, &of.name));
+            let all_s: f64 = all.map(|of| of.cpu_s).sum();
+            for process in processes.iter_mut().filter(|of| of.name == SYSTEM && all_s > 0.0) {
+                process.good_per_cpu_s = process.good_per_cpu_s.map(|good| good * process.cpu_s / all_s);
+            }
         }
-        self.summary.phases = phases;
-    }
-
-    /// These, the cost of `system` being that of the system as a whole.
-    fn with_costs(&self, mut processes: Vec<Process>) -> Vec<Process> {
-        let all = processes.iter().filter(|of| self.is_of_system(&of.name));
-        let all_s: f64 = all.map(|of| of.cpu_s).sum();
-        for process in processes.iter_mut().filter(|of| of.name == SYSTEM && all_s > 0.0) {
-            process.good_per_cpu_s = process.good_per_cpu_s.map(|good| good * process.cpu_s / all_s);
-        }
-        processes
     }
 
     /// Whether the process of this name in samples is a part of the system: what was driven, another service, a balancer.
     /// An instance is not, for its figures are in those of its service.
     pub fn is_of_system(&self, process: &str) -> bool {
-        let is_balancer = |service: &Service| process.strip_suffix("-balancer") == Some(&service.name);
-        process == SYSTEM || self.services.iter().any(|of| of.name == process || is_balancer(of))
+        is_of_system(&self.services, process)
+    }
+
+    /// The service that has this balancer.
+    pub fn service_of_balancer(&self, process: &str) -> Option<&Service> {
+        self.services.iter().find(|service| service.balancer_name() == process)
     }
 
     /// The service of which the process of this name in samples is one instance among several: its figures are in those of

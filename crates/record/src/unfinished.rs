@@ -72,6 +72,7 @@ pub fn rebuild(dir: &Path, stopped: bool) -> Result<(), RecordError> {
         writer.add_event(&event)?;
     }
     manifest.summary = summarize(writer.totals(), dir);
+    manifest.share_costs();
     manifest.summary.ledger = entered(dir);
     manifest.summary.steps.retain(|step| step.requests > 0);
     manifest.summary.groups.retain(|group| group.count > 0);

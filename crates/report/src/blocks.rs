@@ -34,7 +34,7 @@ pub(crate) use self::limit::limit_linked;
 pub use self::limit::{Link, limit};
 pub use self::quick::{Quick, quick};
 pub(crate) use self::run::{closed_loop, drift, good_elsewhere};
-pub use self::run::{run, run_with_percentiles};
+pub use self::run::{run, run_in_detail};
 use crate::comparison::Claim;
 use crate::history::{Line, Trend, sparkline};
 use crate::jmeter::Series;

@@ -52,7 +52,7 @@ pub enum JmeterError {
     #[error("{} is a file; give the directory that it lies in", .0.display())]
     File(PathBuf),
     #[error(
-        "{} has nothing of JMeter's ({seen} files looked at{}); wanted below it: logs (*.log) with lines `summary +`, results \
+        "no results of JMeter below {} ({seen} files looked at{}); expected: logs (*.log) with lines `summary +`, results \
          (*.jtl) as XML or as CSV with a head line, or nmon files (*.nmon)", dir.display(), unread.first()
     )]
     Nothing { dir: PathBuf, seen: u64, unread: Box<Unread> },

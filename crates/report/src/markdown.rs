@@ -31,7 +31,7 @@ pub fn summary(run: &Run) -> String {
 /// # Errors
 /// Where the run is damaged.
 pub fn detailed(run: &Run) -> Result<String, RecordError> {
-    Ok(render(&blocks::run_with_percentiles(run)?))
+    Ok(render(&blocks::run_in_detail(run)?))
 }
 
 /// A report as Markdown.

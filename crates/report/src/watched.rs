@@ -35,14 +35,14 @@ pub(crate) fn costs(manifest: &Manifest) -> impl Iterator<Item = (&str, f64)> {
 /// instances and its balancer behind it.
 pub(crate) fn in_order(manifest: &Manifest) -> impl Iterator<Item = (String, &Process)> {
     let place = |name: &str| {
-        let of = manifest.service_of(name).map(|service| service.name.as_str());
-        let of = of.or(name.strip_suffix("-balancer")).unwrap_or(name);
+        let of = manifest.service_of(name).or(manifest.service_of_balancer(name));
+        let of = of.map_or(name, |service| service.name.as_str());
         let is_it = |service: &Service| service.name == of || (service.driven && of == SYSTEM);
         manifest.services.iter().position(is_it).unwrap_or(usize::MAX)
     };
     let driven = manifest.services.iter().find(|service| service.driven);
     let mut all: Vec<&Process> = manifest.summary.processes.iter().collect();
-    all.sort_by_key(|of| (place(&of.name), of.name.ends_with("-balancer")));
+    all.sort_by_key(|of| (place(&of.name), manifest.service_of_balancer(&of.name).is_some()));
     all.into_iter().map(move |process| {
         let name = match driven {
             Some(service) if process.name == SYSTEM => format!("{} (system)", service.name),
@@ -119,7 +119,8 @@ mod tests {
         ];
         let service =
             |name: &str, driven| manifest::Service { name: name.into(), driven, ..Default::default() };
-        manifest.set_services(vec![service("auth", false), service("web", true)]);
+        manifest.services = vec![service("auth", false), service("web", true)];
+        manifest.share_costs();
         assert_eq!(costs(&manifest).collect::<Vec<_>>(), [("the system", 250.0)]);
         // 5 s of everything for 1,000 requests
         assert_eq!(Figure::Cpu.read(&manifest, None), Reading::Value(5_000.0));

@@ -330,17 +330,13 @@ impl Reached<'_> {
     }
 }
 
-/// A side that has no rate of sessions which is as much as that of the others: how many requests its sessions make is not
-/// known, and others have other sessions. Sides of one scenario have the same.
-fn uneven(sides: &[Side]) -> Option<&Side> {
-    let are_alike = sides.iter().all(|side| side.plan.source == sides[0].plan.source);
-    sides.iter().find(|side| !are_alike && side.plan.requests_per_session().is_none())
-}
-
 impl Comparison {
-    /// The name of a side for which there is no rate that is equal to that of the others; none where there is one for all.
-    pub fn uneven(&self) -> Option<&str> {
-        uneven(&self.sides).map(|side| side.name.as_str())
+    /// The first side whose requests for each session are unknown, where sides are of different scenarios: no rate of sessions
+    /// makes their requests equal then.
+    pub fn uneven(sides: &[Side]) -> Option<&str> {
+        let are_alike = sides.iter().all(|side| side.plan.source == sides[0].plan.source);
+        let is_unknown = |side: &&Side| !are_alike && side.plan.requests_per_session().is_none();
+        sides.iter().find(is_unknown).map(|side| side.name.as_str())
     }
 }
 
@@ -352,11 +348,10 @@ fn again(key: &str, root: &Node, sides: &[Side], named: usize, reader: &Reader<'
         reader.sink.error(node, "at a rate of 0 nothing is measured; write a share like 50%");
         return None;
     }
-    if let Some(other) = uneven(sides).filter(|_| key == "equal rate") {
+    if let Some(other) = Comparison::uneven(sides).filter(|_| key == "equal rate") {
         let message = format!(
-            "sessions of \"{}\" do not all make the same number of requests, and other sides have other sessions, so that there \
-             is no {key}",
-            other.name
+            "sessions of \"{other}\" do not all make the same number of requests, and other sides are of other scenarios, so \
+             that there is no {key}",
         );
         reader.sink.error(node, message);
     } else if let Some(other) = sides.iter().find(|side| !side.plan.load.kinds.is_empty()) {

@@ -229,9 +229,9 @@ pub struct ServeArguments {
     /// A setting of the system (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
-    /// A setting whose value is in a variable of the environment: what is secret is in no list of processes then (repeatable)
+    /// Take a setting from an environment variable, so that no list of processes shows it (repeatable)
     #[arg(long = "set-env", value_name = "KEY=VARIABLE", value_parser = key_value)]
-    pub settings_of_environment: Vec<(String, String)>,
+    pub settings_from_env: Vec<(String, String)>,
     /// Append each operation to this file: AT,ENTITY,OPERATION,DURATION,STATUS, in microseconds
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,

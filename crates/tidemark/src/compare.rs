@@ -69,8 +69,9 @@ pub fn run(mut comparison: Comparison, arguments: RunArguments) -> Result<u8, Fa
         carry_out::ask(&mut side.plan, &arguments)
             .map_err(|failure| Failure { message: format!("{}: {failure}", side.name), ..failure })?;
     }
-    if let Some(other) = comparison.uneven().filter(|_| rate.is_some()) {
-        let reason = "do not all make the same number of requests, so that --rate cannot be equal for all";
+    if let Some(other) = Comparison::uneven(&comparison.sides).filter(|_| rate.is_some()) {
+        let reason = "do not all make the same number of requests, and other sides are of other scenarios, so that --rate \
+                      cannot be equal for all";
         return Err(Failure::usage(format!("sessions of {other} {reason}")));
     }
     let mut options = carry_out::options(&arguments)?;

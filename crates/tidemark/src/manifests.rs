@@ -146,7 +146,10 @@ fn tell(dir: &Path, files: &[File], deployment: &Deployment) {
     for folder in ["kubernetes", "systemd"] {
         for entry in fs::read_dir(dir.join(folder)).into_iter().flatten().flatten() {
             if !all.contains(&entry.path()) {
-                output::remark(&format!("{} is from before; remove it", entry.path().display()));
+                output::remark(&format!(
+                    "{} was written for other settings; remove it",
+                    entry.path().display()
+                ));
             }
         }
     }

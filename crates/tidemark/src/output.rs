@@ -218,7 +218,7 @@ impl Place {
 /// The summary for a place, perhaps with a long table of percentiles.
 pub fn summary(run: &Run, place: Place, percentiles: bool) -> Result<String, Failure> {
     let blocks = match percentiles {
-        true => blocks::run_with_percentiles(run).map_err(|error| Failure::broken(error.to_string()))?,
+        true => blocks::run_in_detail(run).map_err(|error| Failure::broken(error.to_string()))?,
         false => blocks::run(run),
     };
     Ok(text::render(&blocks, place.style()))

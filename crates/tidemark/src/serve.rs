@@ -23,10 +23,10 @@ pub fn serve(mut arguments: ServeArguments) -> Result<u8, Failure> {
             nearest_or_all(&arguments.system, names)
         )));
     };
-    for (name, variable) in &arguments.settings_of_environment {
+    for (name, variable) in &arguments.settings_from_env {
         let value = std::env::var(variable).map_err(|_| {
             Failure::usage(format!(
-                "--set-env {name}={variable}: the environment has no text of the name {variable}; set it, or say the value with --set"
+                "--set-env {name}={variable}: the environment variable {variable} is not set or not UTF-8; set it, or give the setting with --set"
             ))
         })?;
         arguments.settings.push((name.clone(), value));

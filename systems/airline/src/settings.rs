@@ -40,6 +40,12 @@ const OFFERED: &[Setting] = &[
         allowed: "1 to 366",
         help: "days of flights on offer, from today (UTC) on; the published traffic wants at least 13",
     },
+    Setting {
+        name: "nested_flights",
+        default: "asked",
+        allowed: "asked or always",
+        help: "whether a booking has its whole flight in it, as the mobile app of 2013 needs it: with ?flight=nested (asked), or always",
+    },
 ];
 
 /// What can be set about sessions, wherever they are kept.
@@ -149,12 +155,6 @@ pub(crate) const STORE_SETTINGS: &[Setting] = &[
 ];
 
 const SPLIT: &[Setting] = &[
-    Setting {
-        name: "nested_flights",
-        default: "asked",
-        allowed: "asked or always",
-        help: "whether a booking has its whole flight in it, as the mobile app of 2013 needs it: with ?flight=nested (asked), or always",
-    },
     Setting {
         name: "body_bytes_max",
         default: "1048576",

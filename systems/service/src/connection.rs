@@ -89,23 +89,18 @@ pub(crate) async fn serve(
         timer: Timer::new(),
         grace_until: None,
         knows_of_stop: false,
-        refused: None,
+        refusal: None,
     };
     let mut ended = None;
     let step = loop {
         let step = poll_fn(|context| {
             loop {
-                if ended.is_none()
-                    && turn.refused.is_none()
-                    && let Poll::Ready(end) = Pin::new(&mut http).poll(context)
-                {
+                let goes_on = ended.is_none() && turn.refusal.is_none();
+                if goes_on && let Poll::Ready(end) = Pin::new(&mut http).poll(context) {
                     ended = Some(end);
                 }
-                if ended.is_none()
-                    && turn.refused.is_none()
-                    && stopping.is_stopping()
-                    && turn.may_tell_of_stop()
-                {
+                let goes_on = ended.is_none() && turn.refusal.is_none();
+                if goes_on && stopping.is_stopping() && turn.may_tell_of_stop() {
                     Pin::new(&mut http).graceful_shutdown();
                     continue;
                 }
@@ -179,8 +174,15 @@ struct Turn<'a> {
     timer: Timer,
     grace_until: Option<Instant>,
     knows_of_stop: bool,
-    /// It is refused, and hyper has no more to do with it: the answer is on its way. The bound that it hit, if any.
-    refused: Option<Option<Bound>>,
+    /// There once a refusal is being sent; hyper is polled no more.
+    refusal: Option<Refusal>,
+}
+
+/// Why a connection is told off before hyper had a whole head.
+#[derive(Clone, Copy)]
+struct Refusal {
+    /// What it hit, if anything.
+    bound: Option<Bound>,
 }
 
 impl Turn<'_> {
@@ -212,7 +214,7 @@ impl Turn<'_> {
         if let Poll::Ready(Err(_)) = state.poll_send(context) {
             return Step::Cut(None);
         }
-        if let Some(bound) = self.refused {
+        if let Some(Refusal { bound }) = self.refusal {
             let due = state.since + self.limits.body_timeout;
             return if state.out.is_empty() { Step::Refused(bound) } else { Step::Wait(Some(due)) };
         }
@@ -227,9 +229,7 @@ impl Turn<'_> {
         }
         if let Some(wrong) = state.wrong.filter(|_| is_sent) {
             let (bound, answer) = request::refusal_of_head(wrong, self.limits, state.framing.is_of_head());
-            state.out.extend_from_slice(&answer);
-            state.since = Instant::now();
-            self.refused = Some(bound);
+            self.refusal = Some(refuse(&mut state, &answer, bound));
             return Step::Again;
         }
         let held_bytes = state.held_bytes();
@@ -242,9 +242,7 @@ impl Turn<'_> {
                 }
                 _ => {
                     let answer = request::no_room(state.framing.is_of_head());
-                    state.out.extend_from_slice(answer);
-                    state.since = Instant::now();
-                    self.refused = Some(Some(Bound::Held));
+                    self.refusal = Some(refuse(&mut state, answer, Some(Bound::Held)));
                     Step::Again
                 }
             };
@@ -288,7 +286,7 @@ impl Turn<'_> {
         let is_sent = state.out.is_empty() && state.unsent == 0;
         let grace_is_over = self.grace_until.is_some_and(|until| until <= Instant::now());
         match state.waiting {
-            _ if self.refused.is_some() => Step::Cut(Some(Bound::WriteTime)),
+            _ if self.refusal.is_some() => Step::Cut(Some(Bound::WriteTime)),
             Waiting::Work => Step::Cut(None),
             _ if !is_sent => Step::Cut(Some(Bound::WriteTime)),
             Waiting::Body => {
@@ -300,6 +298,13 @@ impl Turn<'_> {
             _ => Step::Cut(Some(Bound::HeadTime)),
         }
     }
+}
+
+/// Has this sent in place of whatever hyper would answer.
+fn refuse(state: &mut ConnectionState, answer: &[u8], bound: Option<Bound>) -> Refusal {
+    state.out.extend_from_slice(answer);
+    state.since = Instant::now();
+    Refusal { bound }
 }
 
 /// Wakes no later than what is waited for is overdue; touched only where it has to be.

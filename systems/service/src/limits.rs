@@ -41,7 +41,7 @@ pub struct Limits {
     /// balancer in front loses none that was on its way. New connections are refused meanwhile.
     pub drain: Duration,
     /// Where others reach it, where that is not where it listens.
-    pub announce: Option<SocketAddr>,
+    pub advertise: Option<SocketAddr>,
     /// Whether connections wait until the system has started; else they are answered 503 before. A balancer that does not
     /// ask for `/health` then sends no request that is refused.
     pub accept_when_ready: bool,
@@ -59,7 +59,7 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(30),
             stop_deadline: Duration::from_secs(10),
             drain: Duration::ZERO,
-            announce: None,
+            advertise: None,
             accept_when_ready: false,
         }
     }
@@ -110,10 +110,10 @@ impl Limits {
             help: "how many milliseconds idle connections are kept for a last request when the server stops",
         },
         Setting {
-            name: "announce",
+            name: "advertise",
             default: "",
             allowed: "IP:PORT",
-            help: "where others reach it, for a registry; without it, where it listens",
+            help: "address that a registry gives to others; nothing: where it listens",
         },
     ];
 
@@ -128,7 +128,7 @@ impl Limits {
             head_timeout: Duration::from_secs(settings.value("head_timeout_s", 1..=86_400)?),
             stop_deadline: Duration::from_secs(settings.value("stop_deadline_s", 0..=3600)?),
             drain: Duration::from_millis(settings.value("drain_ms", 0..=60_000)?),
-            announce: settings.text("announce", |text| match text {
+            advertise: settings.text("advertise", |text| match text {
                 "" => Some(None),
                 text => text.parse().ok().map(Some),
             })?,

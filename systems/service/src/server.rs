@@ -457,7 +457,7 @@ fn ready(
     // Set once only: a server starts one system.
     let _ = shared.published.set(published);
     shared.advance(State::Ready);
-    let reached = shared.limits.announce.unwrap_or(local);
+    let reached = shared.limits.advertise.unwrap_or(local);
     once_serving.into_iter().for_each(|begin| drop(tokio::spawn(begin(reached))));
     tracing::info!(system = shared.name, "ready");
     Ok((before_stop, at_stop))

@@ -130,13 +130,7 @@ impl Experiment {
         recipe.as_ref().map_or(Ok(()), |recipe| recipe.write(&self.run_dir))?;
         let of_system = self.link(&mut system)?;
         let of_services: Vec<_> = services.tiers().iter().flat_map(|tier| tier.links()).cloned().collect();
-        record.account.notes.extend(of_system.iter().chain(&of_services).map(|(name, link)| {
-            format!(
-                "what goes to {name} went through a link of the lab's own at {}, for the faults that slow or cut it; it \
-                 takes part of a core, and its time is in every answer",
-                link.address
-            )
-        }));
+        record.account.notes.extend(linked_note(of_system.iter().chain(&of_services)));
         let mut endpoints = stores.endpoints();
         match &told.origin {
             SystemOrigin::Url(url) if !stores.has_url(url) => endpoints.extend(figures::driven(url, &told)),
@@ -299,21 +293,22 @@ impl Experiment {
     /// of its instances, by their names.
     fn link(&self, system: &mut Running) -> Result<Vec<(String, Arc<Link>)>, LabError> {
         let of_instances = system.tier().map_or(&[][..], |tier| tier.links()).to_vec();
+        let is_about_all = self.has_link_faults(SYSTEM);
         let has_own = self.plan.system.tier.is_single() || self.plan.system.tier.balancer != Balancer::None;
-        if !self.has_link_faults(SYSTEM) {
-            return Ok(of_instances);
-        }
-        if !has_own {
-            let as_system = of_instances.iter().map(|(_, link)| (SYSTEM.to_owned(), Arc::clone(link)));
-            return Ok(as_system.chain(of_instances.clone()).collect());
-        }
         let connections = self.plan.limits.connections;
-        if connections > link::CONNECTIONS_MAX {
+        if (is_about_all || !of_instances.is_empty()) && connections > link::CONNECTIONS_MAX {
             return Err(LabError::Usage(format!(
                 "faults that slow or cut the link leave room for {} connections, not for {connections}; lower \
                  `limits: connections`",
                 link::CONNECTIONS_MAX
             )));
+        }
+        if !is_about_all {
+            return Ok(of_instances);
+        }
+        if !has_own {
+            let as_system = of_instances.iter().map(|(_, link)| (SYSTEM.to_owned(), Arc::clone(link)));
+            return Ok(of_instances.iter().cloned().chain(as_system).collect());
         }
         let Address::Tcp(address) = system.target.address else {
             return Err(LabError::Usage("only a link over TCP can be slowed or cut".into()));
@@ -422,6 +417,24 @@ fn system_name(origin: &SystemOrigin) -> String {
         }
         SystemOrigin::Unknown => "nothing".into(),
     }
+}
+
+/// What a run with links says about them; each is named once.
+fn linked_note<'l>(links: impl Iterator<Item = &'l (String, Arc<Link>)>) -> Option<String> {
+    let mut seen: Vec<&(String, Arc<Link>)> = Vec::new();
+    for one in links {
+        if !seen.iter().any(|(_, link)| Arc::ptr_eq(link, &one.1)) {
+            seen.push(one);
+        }
+    }
+    let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "connections to {} went through a link of the lab's own, for the faults that slow or cut them; it takes part of a \
+             core, and its time is in every answer",
+            names.join(", ")
+        )
+    })
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ const CROWDED: usize = 2;
 const BESIDE_MAX: usize = 3;
 /// Of more sides than this there is a line each, and the page has all figures.
 const TABLES_MAX: usize = 7;
-/// Most parts of a system of which each has a column.
+/// Most parts of a system that have a column; all count in the sum.
 const PARTS_MAX: usize = 8;
 
 /// What a person wants to know of scenarios that were compared.
@@ -80,15 +80,16 @@ fn serves(part: &ComparedPart) -> &'static str {
 fn cpu_by_part(part: &ComparedPart) -> Option<Table> {
     let names: BTreeSet<&str> =
         part.sides.iter().flat_map(|side| side.stores.keys()).map(String::as_str).collect();
-    if serves(part) != SYSTEM || names.is_empty() || names.len() > PARTS_MAX {
+    if serves(part) != SYSTEM || names.is_empty() {
         return None;
     }
-    let head = ["", "all", SYSTEM].into_iter().chain(names.iter().copied());
+    let names: Vec<&str> = names.into_iter().take(PARTS_MAX).collect();
+    let head = ["", "all", "system itself"].into_iter().chain(names.iter().copied());
     let mut table = Table::new(head).whole_names();
     for of in &part.sides {
         let own = of.system_cpu_us_per_request;
         let each = names.iter().map(|name| of.stores.get(*name).map(|of| of.cpu_us_per_request));
-        let all = own.unwrap_or(0.0) + each.clone().flatten().sum::<f64>();
+        let all = own.unwrap_or(0.0) + of.stores.values().map(|of| of.cpu_us_per_request).sum::<f64>();
         let cells = std::iter::once(Some(all)).chain([own]).chain(each);
         table.row(&of.name, cells.map(|us| us.map_or("-".to_owned(), duration)));
     }

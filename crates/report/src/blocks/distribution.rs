@@ -5,17 +5,20 @@ use std::collections::BTreeMap;
 use tidemark_record::{Outcome, RecordError, Run, merge_merged, new_merged};
 
 use super::run::under;
-use super::{Block, Cell, Table};
+use super::{Block, Cell, Level, Table};
 use crate::jmeter::STEP_MS;
-use crate::units::trim_zeros;
+use crate::units::{plural, trim_zeros};
 
 /// Columns of the table; what is slower stands in one more.
 const STEPS: u64 = 6;
 /// What all labels together are called.
 pub(super) const ALL: &str = "all";
 
-/// A row for each label: how many of its requests lie in each of the first steps. Steps are known by their begins.
-pub(super) fn distribution<'a>(rows: impl IntoIterator<Item = (&'a str, BTreeMap<u64, u64>)>) -> Vec<Block> {
+/// A row for each label: how many of its requests, `whose`, lie in each of the first steps. Steps are known by their begins.
+pub(super) fn distribution<'a>(
+    whose: &str,
+    rows: impl IntoIterator<Item = (&'a str, BTreeMap<u64, u64>)>,
+) -> Vec<Block> {
     let seconds = |ms: u64| format!("{}s", trim_zeros(&format!("{:.1}", ms as f64 / 1e3)));
     let begins = (0..STEPS).map(|step| step * STEP_MS);
     let head = begins.clone().map(|begin| seconds(begin + STEP_MS));
@@ -28,7 +31,7 @@ pub(super) fn distribution<'a>(rows: impl IntoIterator<Item = (&'a str, BTreeMap
         table.row(name, cells.map(|n| if n == 0 { Cell::from("-") } else { Cell::Count(n) }));
     }
     let shown = !table.rows.is_empty();
-    under("Latency distribution, requests in each 500ms", shown.then_some(Block::Table(table)))
+    under(&format!("Latency distribution, {whose} in each 500ms"), shown.then_some(Block::Table(table)))
 }
 
 /// That of the good answers of a run, by their response times.
@@ -52,5 +55,12 @@ pub(super) fn of_run(run: &Run) -> Result<Vec<Block>, RecordError> {
         }
         steps
     };
-    Ok(distribution([(ALL, &all)].into_iter().chain(labels).map(|(name, of)| (name, steps(of)))))
+    let rows = [(ALL, &all)].into_iter().chain(labels).map(|(name, of)| (name, steps(of)));
+    let mut blocks = distribution("good answers", rows);
+    let failed = run.manifest.summary.failed;
+    if failed > 0 && !blocks.is_empty() {
+        let text = format!("{} without a good answer are in no column", plural(failed, "request"));
+        blocks.push(Block::point(Level::Plain, text));
+    }
+    Ok(blocks)
 }

@@ -18,7 +18,7 @@ pub fn jmeter(figures: &Figures, whole: bool) -> Vec<Block> {
     blocks.extend(errors(figures));
     let steps = |of: &Responses| of.distribution.iter().map(|step| (step.from_ms, step.requests)).collect();
     let rows = figures.overall.iter().chain(&figures.labels);
-    blocks.extend(distribution(rows.map(|of| (name(of), steps(of)))));
+    blocks.extend(distribution("requests", rows.map(|of| (name(of), steps(of)))));
     if whole && !figures.labels.is_empty() {
         let bars = |of: &Responses| [Block::heading(&of.label), Block::Bars(bars(of))];
         let labels = figures.labels.iter().flat_map(bars).collect();
@@ -71,7 +71,8 @@ fn headline(figures: &Figures) -> Vec<Block> {
             decimal(of.average_per_s),
             millions(of.operations_per_day)
         ),
-        None => "throughput UNKNOWN: no log has lines `summary +` of three intervals".into(),
+        None if figures.files.logs == 0 => "throughput UNKNOWN: no log has lines `summary +`".into(),
+        None => "throughput UNKNOWN: the shortest log has fewer than three lines `summary +`".into(),
     };
     blocks.push(Block::Lead(Level::Strong, lead));
     blocks.push(Block::Gap);

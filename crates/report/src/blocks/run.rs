@@ -31,7 +31,7 @@ pub fn run(run: &Run) -> Vec<Block> {
 ///
 /// # Errors
 /// Where the run is damaged.
-pub fn run_with_percentiles(run: &Run) -> Result<Vec<Block>, RecordError> {
+pub fn run_in_detail(run: &Run) -> Result<Vec<Block>, RecordError> {
     let mut detail = percentiles::table(&Times::of(run)?).to_vec();
     detail.extend(distribution::of_run(run)?);
     Ok(of(run, Some(detail)))

@@ -56,17 +56,19 @@ pub(super) fn verdict(manifest: &Manifest) -> Verdict {
     Verdict { status: Status::Invalid, reasons: reasons.chain(others).collect() }
 }
 
-/// All parts of a system of several services as one; none of a system that is one.
+/// All parts of a system as one; none of a system that is one process.
 fn of_system(manifest: &Manifest) -> Option<Process> {
     let mut parts = manifest.summary.processes.iter().filter(|of| manifest.is_of_system(&of.name));
-    let first = parts.next().filter(|_| manifest.services.len() > 1)?;
+    let first = parts.next()?;
     let mut whole = Process { name: SYSTEM.to_owned(), ..first.clone() };
+    let mut count = 1;
     for part in parts {
         whole.cpu_share += part.cpu_share;
         let waited = whole.core_wait_share.unwrap_or(0.0) + part.core_wait_share.unwrap_or(0.0);
         whole.core_wait_share = Some(waited);
+        count += 1;
     }
-    Some(whole)
+    (count > 1).then_some(whole)
 }
 
 /// Whether a system or a store waited for a core for longer than it was on one, and not for its own threads. It may have been

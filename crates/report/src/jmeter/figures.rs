@@ -163,11 +163,6 @@ impl Found {
         }
         let requests = all.times.count();
         let throughput = headline(&total.values);
-        if throughput.is_none() && !self.summaries.is_empty() {
-            notes.push(
-                "no throughput: the first and the last interval are left out, and there is no other".into(),
-            );
-        }
         let (parts, not_http) = (self.samples.parts, self.samples.not_http);
         let kinds = [
             (parts, "parts of another (redirects, embedded files)"),

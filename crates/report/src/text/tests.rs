@@ -511,7 +511,7 @@ fn no_line_is_wider_than_the_terminal() {
     let asked = Quick { percentiles: true, kept: false };
     for run in [large, measuring] {
         let all = [
-            blocks::run_with_percentiles(&run).unwrap(),
+            blocks::run_in_detail(&run).unwrap(),
             blocks::quick(&run, asked).unwrap(),
             blocks::quick(&run, Quick::default()).unwrap(),
         ];

@@ -215,7 +215,7 @@ fn check_target(node: &Node, fault: &Fault, there: &There<'_>, reader: &Reader<'
         let is_balancer =
             || services.iter().chain([system]).any(|of| of.tier.balancer_name() == fault.target);
         if fault.kind.disk_bytes().is_some() {
-            let message = "of a service, only a system that is alone and stores can have their disk filled";
+            let message = "`fill` is for a store, or for a system without instances and balancer";
             reader.sink.error(node, message.to_owned());
         } else if fault.kind.is_of_link() && is_balancer() {
             let message = "a balancer has no link of its own; the links are of `system` and of services";

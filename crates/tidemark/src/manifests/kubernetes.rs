@@ -40,7 +40,7 @@ pub fn files(deployment: &Deployment, image: &str) -> Result<Vec<File>, Failure>
         "metadata": {"name": format!("{}-default-deny", deployment.name), "labels": of_all(deployment)},
         "spec": {"podSelector": {"matchLabels": of_all(deployment)}, "policyTypes": ["Ingress", "Egress"]},
     });
-    let comment = "Nobody reaches anybody but as the files beside this say.";
+    let comment = "Denies all traffic that the other files do not allow.";
     files.push(File::new("kubernetes/default-deny.yaml", document(comment, &deny)?));
     for part in &deployment.parts {
         let mut documents = vec![
