@@ -97,7 +97,8 @@ function overview(part: Part): HTMLElement {
       return value === null ? NOTHING : duration(value);
     }]),
     [`${part.variants.some((it) => it.system_cpu_share !== null) ? 'System' : 'Store'}: cores`, (it) => cores(sum(it, it.system_cpu_share, (store) => store.cpu_share))],
-    ['CPU per request', (it) => duration(sum(it, it.system_cpu_us_per_request, (store) => store.cpu_us_per_request))],
+    ['CPU per good answer', (it) => (it.failed < it.due
+      ? duration(sum(it, it.system_cpu_us_per_request, (store) => store.cpu_us_per_request) / (1 - it.failed / it.due)) : NOTHING)],
     ['Load generator: cores', (it) => cores(it.driver_cpu_share)],
     ['Memory, most', (it) => size(sum(it, it.system_rss_bytes_max, (store) => store.rss_bytes_max))],
   ];

@@ -229,17 +229,7 @@ impl Faults {
         let say = |record: &FaultEvent| {
             format!("{} was not ready again when the load ended, after `{}`", record.target, record.fault)
         };
-        let is_unfinished = |record: &&FaultEvent| {
-            let is_of_instances = matches!(record.kind.as_str(), "roll" | "scale");
-            is_of_instances
-                && record.begin_us.is_some()
-                && record.healed_us.is_none()
-                && record.error.is_none()
-        };
-        let unfinished = self.records.iter().filter(is_unfinished);
-        let unfinished =
-            unfinished.map(|record| format!("`{}` was not finished when the load ended", record.fault));
-        self.records.iter().filter(is_down).map(say).chain(unfinished).collect()
+        self.records.iter().filter(is_down).map(say).collect()
     }
 
     /// Whether what lies between two moments may feel a fault.

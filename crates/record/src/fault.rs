@@ -78,6 +78,12 @@ impl FaultEvent {
         takes_down && self.begin_us.is_some() && self.error.is_none() && self.right_us().is_none()
     }
 
+    /// Whether instances were still being replaced, added or taken away when the load ended.
+    pub fn is_unfinished_change(&self) -> bool {
+        let is_change = matches!(self.kind.as_str(), "roll" | "scale");
+        is_change && self.begin_us.is_some() && self.healed_us.is_none() && self.error.is_none()
+    }
+
     /// Whether what it took down was ready again with another one.
     pub fn is_raised_by(&self, other: &FaultEvent) -> bool {
         other.target == self.target && other.ready_us > self.begin_us

@@ -96,6 +96,8 @@ pub struct Secrets {
     all: Vec<Secret>,
     /// Lines of values that have several, without what surrounds them, the longest first: a log is quoted line by line.
     lines: Vec<String>,
+    /// What settings may be by the scenario: such words are in no sentence a secret.
+    choices: Vec<String>,
 }
 
 impl Secrets {
@@ -128,6 +130,9 @@ impl Secrets {
         let decoded = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
         let unescaped = serde_json::from_str::<String>(&format!("\"{value}\"")).unwrap_or_default();
         for text in [value, &decoded, &unescaped] {
+            if self.choices.iter().any(|choice| choice == text) {
+                continue;
+            }
             let is_word = text.len() < WORD_MAX && text.bytes().all(|byte| byte.is_ascii_lowercase());
             if !is_word || is_strong(name) {
                 self.add(&self.free_name(name), Origin::Setting, text);
@@ -346,12 +351,27 @@ pub fn password_in(url: &str) -> Option<&str> {
         let inner = password.strip_prefix('/').and_then(|rest| rest.split_once(':'));
         return Some(inner.map_or(password, |(_, inner)| inner)).filter(|password| !password.is_empty());
     };
+    if let Some(password) = password_in_query(rest).filter(|_| !OF_HTTP.contains(&scheme)) {
+        return Some(password);
+    }
     let login = match OF_HTTP.contains(&scheme) {
         true => whole_user_info(rest)?,
         // what speaks no HTTP has no @ in its path: whatever stands before one is of a login, also where it is wrong
         false => rest.rsplit_once('@')?.0,
     };
     login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
+}
+
+/// The password among the parameters of a database's URL: `postgres://u@db/x?password=…`.
+fn password_in_query(rest: &str) -> Option<&str> {
+    let (_, query) = rest.split_once('?')?;
+    let value = |pair: &'_ str| -> Option<(usize, usize)> {
+        let (name, value) = pair.split_once('=')?;
+        let is_password =
+            name.to_ascii_lowercase().ends_with("password") || name.eq_ignore_ascii_case("pass");
+        (is_password && !value.is_empty()).then(|| (pair.len() - value.len(), pair.len()))
+    };
+    query.split('&').find_map(|pair| value(pair).map(|(begin, end)| &pair[begin..end]))
 }
 
 /// User and password of what should be a URL, and has no `://`.

@@ -175,7 +175,7 @@ pub struct RunArguments {
     /// With --once: each request and answer, what was extracted, what checks saw, and the variables
     #[arg(long, short, requires = "once")]
     pub verbose: bool,
-    /// Show more percentiles, how many requests lie in each 500ms, and operations a day
+    /// Show more percentiles, how many good answers lie in each 500ms, and operations a day
     #[arg(long)]
     pub latency: bool,
     /// Leave the system's data in the run directory
@@ -406,7 +406,7 @@ pub struct ReportArguments {
     /// Write the page to this file; - is standard output
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Show more percentiles, how many requests lie in each 500ms, and operations a day; in Markdown, too
+    /// Show more percentiles, how many good answers lie in each 500ms, and operations a day; in Markdown, too
     #[arg(long)]
     pub latency: bool,
     /// Results for machines.

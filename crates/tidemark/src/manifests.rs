@@ -143,9 +143,9 @@ fn tell(dir: &Path, files: &[File], deployment: &Deployment) {
     let all = files.iter().map(|file| dir.join(&file.path)).collect::<Vec<_>>();
     let written: String = all.iter().map(|path| format!("  {}\n", path.display())).collect();
     output::remark(&format!("written:\n{written}"));
-    for folder in ["kubernetes", "systemd"] {
+    for folder in ["kubernetes", "systemd", ""] {
         for entry in fs::read_dir(dir.join(folder)).into_iter().flatten().flatten() {
-            if !all.contains(&entry.path()) {
+            if entry.path().is_file() && !all.contains(&entry.path()) {
                 output::remark(&format!(
                     "{} was written for other settings; remove it",
                     entry.path().display()

@@ -219,7 +219,11 @@ fn nothing_is_overwritten_unless_it_is_said() {
     assert!(!folder.path().join("there/compose.yaml").exists());
     fs::write(unit.with_file_name("old.service"), "of other settings").unwrap();
     let output = run(folder.path(), &[&arguments[..], &["--force"]].concat());
-    assert!(stderr(&output).contains("there/systemd/old.service is from before"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("there/systemd/old.service was written for other settings"),
+        "{}",
+        stderr(&output)
+    );
     assert!(fs::read_to_string(&unit).unwrap().contains("ExecStart="));
     let printed = run(folder.path(), &["manifests", "trade", "--out", "-"]);
     let file = fs::read_to_string(folder.path().join("there/kubernetes/trade.yaml")).unwrap();

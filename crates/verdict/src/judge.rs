@@ -395,6 +395,13 @@ impl<'a> Judge<'a> {
                 record.fault, record.target
             ))
         }));
+        let unfinished = summary.faults.iter().filter(|record| record.is_unfinished_change());
+        invalid.extend(unfinished.map(|record| {
+            ReasonKind::Fault.told(format!(
+                "`{}` was not finished when the load ended, so that nothing says how the system goes on; let the load last longer",
+                record.fault
+            ))
+        }));
     }
 
     /// A file of a body became shorter: the driver had not what it was to send, whatever came of that.

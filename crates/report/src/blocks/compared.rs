@@ -16,6 +16,8 @@ const CROWDED: usize = 2;
 const BESIDE_MAX: usize = 3;
 /// Of more sides than this there is a line each, and the page has all figures.
 const TABLES_MAX: usize = 7;
+/// How far what was offered may lie from an equal rate that is named without "about".
+const RATE_MET: f64 = 0.02;
 /// Most parts of a system that have a column; all count in the sum.
 const PARTS_MAX: usize = 8;
 
@@ -63,7 +65,13 @@ fn title(part: Part, compared: &Compared) -> String {
     match part {
         Part::OwnLoad => "Each with its own load".into(),
         Part::EqualRate => match compared.equal_rate_per_s {
-            Some(rate) => format!("Each at {}/s", three_digits(rate)),
+            // of sessions that vary a rate is known in the mean
+            Some(rate) => {
+                let is_met = |of: &Figures| (of.offered_per_s / rate - 1.0).abs() < RATE_MET;
+                let sides = compared.parts.iter().filter(|of| of.part == part).flat_map(|of| &of.sides);
+                let about = if sides.clone().all(is_met) { "" } else { "about " };
+                format!("Each at {about}{}/s", three_digits(rate))
+            }
             None => "Each at the same rate".into(),
         },
         Part::OwnRate => format!("Each at {} of that", percent(compared.own_rate.unwrap_or(1.0))),
@@ -76,7 +84,8 @@ fn serves(part: &ComparedPart) -> &'static str {
     if is_system { SYSTEM } else { "store" }
 }
 
-/// The CPU time for each request of each part of the system, where it has several: a line for each side.
+/// The CPU time for each good answer of each part of the system, where it has several: a line for each side. What was refused
+/// at once costs little, and would make a side look cheap.
 fn cpu_by_part(part: &ComparedPart) -> Option<Table> {
     let names: BTreeSet<&str> =
         part.sides.iter().flat_map(|side| side.stores.keys()).map(String::as_str).collect();
@@ -87,9 +96,15 @@ fn cpu_by_part(part: &ComparedPart) -> Option<Table> {
     let head = ["", "all", "system itself"].into_iter().chain(names.iter().copied());
     let mut table = Table::new(head).whole_names();
     for of in &part.sides {
-        let own = of.system_cpu_us_per_request;
-        let each = names.iter().map(|name| of.stores.get(*name).map(|of| of.cpu_us_per_request));
-        let all = own.unwrap_or(0.0) + of.stores.values().map(|of| of.cpu_us_per_request).sum::<f64>();
+        let good = of.requests.saturating_sub(of.errors.values().sum());
+        if good == 0 {
+            continue;
+        }
+        let per_good = |us: f64| us * of.requests as f64 / good as f64;
+        let own = of.system_cpu_us_per_request.map(per_good);
+        let each = names.iter().map(|name| of.stores.get(*name).map(|of| per_good(of.cpu_us_per_request)));
+        let others = of.stores.values().map(|of| per_good(of.cpu_us_per_request));
+        let all = own.unwrap_or(0.0) + others.sum::<f64>();
         let cells = std::iter::once(Some(all)).chain([own]).chain(each);
         table.row(&of.name, cells.map(|us| us.map_or("-".to_owned(), duration)));
     }
@@ -127,7 +142,7 @@ fn overview(part: &ComparedPart) -> Vec<Block> {
         Block::point(Level::Warning, format!("{}: {short}", side.name))
     });
     let by_part = cpu_by_part(part).map(|table| {
-        let title = "CPU time for each request, by part of the system".to_owned();
+        let title = "CPU time for each good answer, by part of the system".to_owned();
         [Block::Paragraph(Level::Plain, title), Block::Table(table)]
     });
     let blocks = std::iter::once(Block::Table(table)).chain(reasons);

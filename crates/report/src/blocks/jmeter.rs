@@ -35,7 +35,7 @@ pub fn jmeter(figures: &Figures, whole: bool) -> Vec<Block> {
     });
     let notes = figures.notes.iter().map(|note| (Level::Warning, note));
     blocks.extend(under("Notes", notes.map(level).chain(all).chain(unread.map(level))));
-    blocks.push(Block::Place("Read", figures.directory.clone().into()));
+    blocks.push(Block::line("directory", &[&figures.directory]));
     blocks
 }
 
@@ -120,9 +120,10 @@ fn errors(figures: &Figures) -> Vec<Block> {
     let codes = |of: &Responses| {
         let parts = of.errors_by_code.iter().map(|(code, n)| {
             let code = if code.is_empty() { "no code" } else { code };
-            (Level::Bad, format!("{} × {code}", count(*n)))
+            format!("{} × {code}", count(*n))
         });
-        (of.errors > 0).then(|| Block::Line(name(of).into(), parts.collect()))
+        let said = parts.collect::<Vec<_>>().join(", ");
+        (of.errors > 0).then(|| Block::point(Level::Bad, format!("{}: {said}", name(of))))
     };
     under("Errors by code", figures.overall.iter().chain(&figures.labels).filter_map(codes))
 }
@@ -167,7 +168,16 @@ fn users(figures: &Figures) -> Vec<Block> {
     };
     let lines = [
         ("virtual users", [whole(of.total), (Level::Plain, each)]),
-        ("queries with zero results", [whole(of.queries_empty), share(of.queries_empty_share)]),
+        (
+            "queries with zero results",
+            [
+                whole(of.queries_empty),
+                known(
+                    of.queries_empty_share
+                        .map(|of| format!("{} of these and the flights returned", percent(of))),
+                ),
+            ],
+        ),
         (
             "flights returned",
             [

@@ -1,6 +1,6 @@
 //! A run: the verdict first.
 
-use tidemark_record::manifest::{Manifest, ObjectiveResult};
+use tidemark_record::manifest::{Manifest, ObjectiveResult, Service};
 use tidemark_record::summary::{Latency, Status, Summary};
 use tidemark_record::{Outcome, Reason, ReasonKind, RecordError, Run};
 
@@ -142,6 +142,10 @@ fn what_ran(manifest: &Manifest) -> Vec<Block> {
     let closed = closed_loop(manifest).map(|meaning| format!("{meaning} (a `rate` counts it)"));
     blocks.extend(closed.map(|meaning| Block::line("closed loop", &[&meaning])));
     blocks.push(Block::line("system", &[name.as_str(), &pins].into_iter().chain(spoken).collect::<Vec<_>>()));
+    let services: Vec<String> = manifest.services.iter().map(service).collect();
+    if !services.is_empty() {
+        blocks.push(Block::line("services", &services.iter().map(String::as_str).collect::<Vec<_>>()));
+    }
     for target in &manifest.targets {
         let at = if target.name == target.url { "" } else { &target.url };
         blocks.push(Block::line("beside it", &[&target.name, at, &target.protocol]));
@@ -168,6 +172,13 @@ fn what_ran(manifest: &Manifest) -> Vec<Block> {
     };
     blocks.push(Block::line("machine", &[&machine.cpu_model, &cores, &memory, &machine.kernel, &steal]));
     blocks
+}
+
+/// A service, how many instances it had at the beginning, and what stood in front of them.
+fn service(of: &Service) -> String {
+    let count = if of.addresses.len() > 1 { format!(" ×{}", of.addresses.len()) } else { String::new() };
+    let balancer = of.balancer.as_ref().map_or(String::new(), |balancer| format!(" behind {balancer}"));
+    format!("{}{count}{balancer}", of.name)
 }
 
 pub(super) fn pinned(cores: &[usize]) -> String {

@@ -44,8 +44,8 @@ pub(super) fn verdict(manifest: &Manifest) -> Verdict {
         return verdict;
     }
     let of_store = starved.iter().map(|of| {
-        let share = 100.0 * of.core_wait_share.unwrap_or(0.0).min(1.0);
-        format!("{} had no core for {share:.0}% of the time", of.name)
+        let waited = of.core_wait_share.unwrap_or(0.0);
+        format!("{} had {:.2} cores while its threads waited for {waited:.2} more", of.name, of.cpu_share)
     });
     let of_driver = summary.driver.limits.first().filter(|_| starved.is_empty());
     let why: Vec<String> = of_store.chain(of_driver.map(|limit| format!("driver-bound: {limit}"))).collect();
@@ -134,7 +134,8 @@ mod tests {
         let bound = of(pass, &[], 0.2, &late).reasons.pop().unwrap();
         assert_eq!(bound, "at least that much, as the load generator was the limit: requests left late");
         let says = of(pass, &[], 0.71, &[]).reasons.remove(0);
-        assert!(says.starts_with("not measured: kv.1 had no core for 71% of the time; give"), "{says}");
+        assert!(says.starts_with("not measured: kv.1 had 0."), "{says}");
+        assert!(says.contains(" cores while its threads waited for 0.71 more; give"), "{says}");
     }
 
     #[test]

@@ -11,11 +11,17 @@ pub(super) struct Lines<R> {
     from: R,
     line: Vec<u8>,
     number: u64,
+    is_cut: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(from: R) -> Lines<R> {
-        Lines { from, line: Vec::new(), number: 0 }
+        Lines { from, line: Vec::new(), number: 0, is_cut: false }
+    }
+
+    /// Whether the last line was longer than is read.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The next line, without its end, and its number from 1. What is not UTF-8 in it is replaced.
@@ -24,9 +30,9 @@ impl<R: BufRead> Lines<R> {
         if (&mut self.from).take(LINE_BYTES_MAX).read_until(b'\n', &mut self.line)? == 0 {
             return Ok(None);
         }
-        if !self.line.ends_with(b"\n") && self.line.len() as u64 == LINE_BYTES_MAX {
-            self.from.skip_until(b'\n')?;
-        }
+        self.is_cut = !self.line.ends_with(b"\n")
+            && self.line.len() as u64 == LINE_BYTES_MAX
+            && self.from.skip_until(b'\n')? > 0;
         self.number += 1;
         while self.line.last().is_some_and(|end| b"\r\n".contains(end)) {
             self.line.pop();

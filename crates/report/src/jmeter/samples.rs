@@ -48,6 +48,8 @@ const THREADS_MAX: usize = 1_000_000;
 const TIME_MAX_MS: u64 = 31_536_000_000;
 /// Longest record of a CSV file with line ends in it, bytes.
 const RECORD_BYTES_MAX: usize = 128 << 10;
+const TOO_LONG: &str = "longer than 64 KiB: what is behind that was not read";
+const OPEN_QUOTE: &str = "a quote that does not end";
 
 /// The requests of a label.
 #[derive(Debug, Default, Clone)]
@@ -124,7 +126,7 @@ impl Samples {
         let is_csv = columns.is_some();
         let cut = match columns {
             Some(columns) => self.csv(file, lines, &columns, &mut threads, unread),
-            None if is_xml => self.xml(file, (number, first, lines), must_be, &mut threads, unread),
+            None if is_xml => self.xml(file, (number, first, lines), &mut threads, unread),
             None => {
                 if must_be {
                     let reason = "neither XML nor CSV with a head line (jmeter.save.saveservice.print_field_names=true)";
@@ -145,37 +147,48 @@ impl Samples {
         &mut self,
         file: &str,
         (number, first, mut lines): (u64, String, Lines<impl BufRead>),
-        must_be: bool,
         threads: &mut HashSet<u64>,
         unread: &mut Unread,
     ) -> io::Result<()> {
-        // how far the sample is indented that is open: those further in are its parts
-        let mut outer: Option<usize> = None;
+        // how many samples are open, and how far the outermost is indented: those in it are its parts
+        let (mut open, mut outer): (usize, usize) = (0, 0);
         let (mut number, mut line): (u64, Cow<'_, str>) = (number, Cow::Owned(first));
         loop {
             let indent = line.len() - line.trim_start().len();
-            match element(&line) {
-                Element::Sample { .. } if outer.is_some_and(|outer| indent > outer) => self.parts += 1,
-                Element::Sample { sample, is_open } => {
-                    match sample {
-                        Ok(sample) => self.add(&sample, threads),
-                        Err(reason) => unread.line(file, number, &reason),
+            let (mut rest, mut is_first) = (&*line, true);
+            while let Some((element, behind)) = element(rest) {
+                match element {
+                    Element::Sample { sample, is_open } => {
+                        // the end of the one before was lost
+                        if is_first && indent <= outer {
+                            open = 0;
+                        }
+                        match sample {
+                            _ if open > 0 => self.parts += 1,
+                            Ok(sample) => self.add(&sample, threads),
+                            Err(reason) => unread.line(file, number, &reason),
+                        }
+                        if is_open && open == 0 {
+                            outer = indent;
+                        }
+                        open += usize::from(is_open);
                     }
-                    outer = is_open.then_some(indent);
+                    Element::End => open = open.saturating_sub(1),
+                    Element::NotHttp => self.not_http += 1,
+                    // a test that was appended
+                    Element::Begin => open = 0,
+                    Element::Other => {}
                 }
-                Element::End if outer.is_some_and(|outer| indent <= outer) => outer = None,
-                Element::NotHttp => self.not_http += 1,
-                // a test that was appended
-                Element::Begin => outer = None,
-                Element::Elsewhere if must_be => {
-                    unread.line(file, number, "a sample that does not begin its line");
-                }
-                Element::End | Element::Elsewhere | Element::Other => {}
+                (rest, is_first) = (behind, false);
+            }
+            drop(line);
+            if lines.is_cut() {
+                unread.line(file, number, TOO_LONG);
             }
             let Some((next, text)) = lines.next()? else { break };
             (number, line) = (next, text);
         }
-        if outer.is_some() {
+        if open > 0 {
             unread.line(file, number, "the file ends within a sample");
         }
         Ok(())
@@ -192,15 +205,23 @@ impl Samples {
         let mut record = String::new();
         let mut begun = 0;
         while let Some((number, line)) = lines.next()? {
+            // a quoted message has line ends; but where a line is a record by itself, a quote before it was not closed
+            if !record.is_empty() && columns.is_alone(&line) {
+                unread.line(file, begun, OPEN_QUOTE);
+                record.clear();
+            }
             if record.is_empty() {
                 begun = number;
             } else {
                 record.push('\n');
             }
             record.push_str(&line);
-            // a quoted message has line ends
-            let is_whole = record.bytes().filter(|byte| *byte == b'"').count() % 2 == 0;
-            if !is_whole && record.len() < RECORD_BYTES_MAX {
+            drop(line);
+            if lines.is_cut() || record.len() >= RECORD_BYTES_MAX {
+                unread.line(file, begun, TOO_LONG);
+                record.clear();
+            }
+            if columns.is_open(&record) {
                 continue;
             }
             if !(record.is_empty() || columns.is_head(&record)) {
@@ -209,7 +230,7 @@ impl Samples {
             record.clear();
         }
         if !record.is_empty() {
-            unread.line(file, begun, "a quote that does not end");
+            unread.line(file, begun, OPEN_QUOTE);
         }
         Ok(())
     }

@@ -30,6 +30,7 @@ enum Names<'t> {
 
 /// The text without them. What stands beside a secret's name is added to `secrets` first.
 pub(crate) fn masked(root: &Node, text: &str, secrets: &mut Secrets) -> String {
+    secrets.choices = choices(root);
     let mut walk = Walk { secrets, changes: Vec::new(), literals: 0 };
     walk.node(root, Names::Keys);
     let mut changes = walk.changes;
@@ -112,6 +113,19 @@ fn all_scalars(node: &Node, found: &mut Vec<Range<usize>>) {
             all_scalars(value, found);
         }),
     }
+}
+
+/// The words that settings may be, where the scenario lists them.
+fn choices(root: &Node) -> Vec<String> {
+    let settings = match root.get("settings").map(|of| &of.content) {
+        Some(Content::Map(settings)) => settings.as_slice(),
+        _ => &[],
+    };
+    let listed = settings.iter().filter_map(|(_, value)| match &value.content {
+        Content::List(choices) => Some(choices.iter().filter_map(Node::text)),
+        _ => None,
+    });
+    listed.flatten().map(str::to_owned).collect()
 }
 
 struct Walk<'a> {

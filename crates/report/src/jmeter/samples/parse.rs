@@ -84,7 +84,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// What a line of an XML file is.
+/// What an element of an XML file is.
 pub(super) enum Element<'a> {
     /// A sample, and whether it is open: others may stand in it.
     Sample { sample: Result<Sample<'a>, String>, is_open: bool },
@@ -94,32 +94,46 @@ pub(super) enum Element<'a> {
     NotHttp,
     /// The begin of results.
     Begin,
-    /// A sample that does not begin its line.
-    Elsewhere,
     /// What is in a sample.
     Other,
 }
 
-/// What a line is.
-pub(super) fn element(line: &str) -> Element<'_> {
-    const HTTP: &str = "<httpSample";
-    let line = line.trim();
-    let is_tag =
-        |name: &str| line.strip_prefix(name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
-    if is_tag(HTTP) {
-        let is_open = !(line.ends_with("/>") || line.ends_with("</httpSample>"));
-        Element::Sample { sample: of_xml(line), is_open }
-    } else if is_tag("</httpSample") {
+/// The first tag of a line and what stands behind it; none where there is no other.
+pub(super) fn element(line: &str) -> Option<(Element<'_>, &str)> {
+    let line = &line[line.find('<')?..];
+    let end = tag_end(line).unwrap_or(line.len());
+    let (tag, behind) = line.split_at(end);
+    let is = |name: &str| tag.strip_prefix(name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+    let element = if is("<httpSample") {
+        Element::Sample { sample: of_xml(tag), is_open: !tag.ends_with("/>") }
+    } else if is("</httpSample") {
         Element::End
-    } else if is_tag("<sample") {
+    } else if is("<sample") {
         Element::NotHttp
-    } else if is_tag("<?xml") || is_tag("<testResults") {
+    } else if is("<?xml") || is("<testResults") {
         Element::Begin
-    } else if line.contains(HTTP) {
-        Element::Elsewhere
     } else {
         Element::Other
-    }
+    };
+    Some((element, behind))
+}
+
+/// Where a tag ends: behind the first `>` that no value has in it.
+fn tag_end(tag: &str) -> Option<usize> {
+    let mut quote = None;
+    tag.bytes()
+        .position(|byte| match quote {
+            Some(open) => {
+                quote = quote.filter(|_| byte != open);
+                false
+            }
+            None if byte == b'"' || byte == b'\'' => {
+                quote = Some(byte);
+                false
+            }
+            None => byte == b'>',
+        })
+        .map(|at| at + 1)
 }
 
 fn of_xml(line: &str) -> Result<Sample<'_>, String> {
@@ -173,6 +187,32 @@ impl Columns {
     /// Whether a record is the head line again: a test was appended.
     pub(super) fn is_head(&self, record: &str) -> bool {
         record.trim() == self.head
+    }
+
+    /// Whether a line is a record without those before it.
+    pub(super) fn is_alone(&self, line: &str) -> bool {
+        !line.is_empty() && !self.is_open(line) && (self.is_head(line) || self.sample(line).is_ok())
+    }
+
+    /// Whether a quoted field has no end. Only at the begin of a field a quote opens one.
+    pub(super) fn is_open(&self, record: &str) -> bool {
+        /// Where in a field something stands.
+        #[derive(PartialEq)]
+        enum At {
+            Begin,
+            Plain,
+            Quoted,
+            /// Behind a quote that ends the field, unless another follows.
+            Closed,
+        }
+        let end = record.bytes().fold(At::Begin, |at, byte| match (at, byte) {
+            (At::Begin | At::Closed, b'"') => At::Quoted,
+            (At::Quoted, b'"') => At::Closed,
+            (At::Quoted, _) => At::Quoted,
+            (_, byte) if byte == self.delimiter => At::Begin,
+            _ => At::Plain,
+        });
+        end == At::Quoted
     }
 
     /// The sample of a record; none of a transaction.
