@@ -31,6 +31,8 @@ use crate::timetable::microseconds;
 /// What follows a fault within this time after it was put right is still taken for a part of its dip, where the
 /// driver and the system are judged while the run goes on.
 const FELT_AFTER_US: u64 = 5_000_000;
+/// What was due within this time before a fault may be answered within it, and be missed among what is judged without it.
+const FELT_BEFORE_US: u64 = 1_000_000;
 
 /// How often a disk that is to be full is filled up again: what a system removes makes room.
 const FILL_EVERY: Duration = Duration::from_millis(20);
@@ -99,6 +101,8 @@ pub struct Injectors {
 /// The faults of a run, on their way.
 pub struct Faults {
     epoch: Instant,
+    /// From when the times of the plan count, since the epoch.
+    zero_us: u64,
     plan: Vec<Fault>,
     records: Vec<FaultEvent>,
     started: Vec<Handle>,
@@ -143,6 +147,7 @@ impl Faults {
         let records = plan.iter().map(record).collect();
         let mut faults = Faults {
             epoch,
+            zero_us,
             plan: plan.to_vec(),
             records,
             started,
@@ -235,13 +240,15 @@ impl Faults {
     /// Whether what lies between two moments may feel a fault.
     pub fn are_felt(&self, from_us: u64, to_us: u64) -> bool {
         self.plan.iter().zip(&self.records).any(|(fault, record)| {
-            let Some(begin_us) = record.begin_us else { return false };
             if fault.kind.is_maintenance() {
                 return false;
             }
+            let due_us = self.zero_us.saturating_add(fault.at.as_micros() as u64);
+            let is_before = from_us < due_us && due_us.saturating_sub(FELT_BEFORE_US) < to_us;
+            let Some(begin_us) = record.begin_us else { return is_before };
             // what nobody is to put right is to be lived with
             let right_us = record.right_us().or(fault.lasts.is_none().then_some(begin_us));
-            begin_us < to_us
+            begin_us.saturating_sub(FELT_BEFORE_US) < to_us
                 && right_us.is_none_or(|right_us| from_us < right_us.saturating_add(FELT_AFTER_US))
         })
     }

@@ -59,10 +59,23 @@ fn of_jmeter(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
         let reason = "is of a run of Tidemark; of JMeter's results there are --json, --markdown and --html";
         return Err(Failure::usage(format!("{flag} {reason}")));
     }
+    let written = [&arguments.html, &arguments.results.json, &arguments.results.markdown];
+    for file in written.into_iter().flatten().filter(|file| is_result(file, dir)) {
+        let reason = "is a file that would be read; give the report another name";
+        return Err(Failure::usage(format!("{} {reason}", file.display())));
+    }
     let found = jmeter::read(dir).map_err(|error| Failure::usage(error.to_string()))?;
     let figures = found.figures();
     let markdown = || markdown::render(&blocks::jmeter(&figures, true));
     let page = || still::jmeter(&figures);
     arguments.places().put(&blocks::jmeter(&figures, false), || figures.json(), markdown, page)?;
     Ok(tidemark_lab::EXIT_PASS)
+}
+
+/// Whether this is a file below a directory that has the name of results.
+fn is_result(file: &Path, dir: &Path) -> bool {
+    let of_name = file.extension().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_named = ["jtl", "csv", "xml", "log", "nmon"].iter().any(|name| of_name.eq_ignore_ascii_case(name));
+    let whole = |path: &Path| path.canonicalize().ok();
+    is_named && whole(file).zip(whole(dir)).is_some_and(|(file, dir)| file.starts_with(dir))
 }

@@ -197,6 +197,11 @@ fn what_is_felt_after_a_fault_is_bounded() {
     events(&mut faults, 1);
     let begin_us = faults.records()[0].begin_us.unwrap();
     assert!(faults.are_felt(begin_us, begin_us + 1));
+
+    // what is due just before one may be answered within it
+    let (_target, soon) = begin(FakeTarget::default(), &[fault(600_000, FaultKind::Kill, None)]);
+    let due_us = 600_000_000;
+    assert!(soon.are_felt(due_us - FELT_BEFORE_US, due_us) && !soon.are_felt(0, due_us - FELT_BEFORE_US));
     assert!(!faults.are_felt(begin_us + FELT_AFTER_US, begin_us + FELT_AFTER_US + 1));
 }
 
