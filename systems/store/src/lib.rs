@@ -16,7 +16,7 @@
 //! | [`cache::Memory`] | cache | |
 //! | [`events::EventFile`] | events | |
 //! | `postgres` | sessions, customers, bookings, people | `postgres` |
-//! | `mariadb` | people | `mariadb` |
+//! | `mariadb` | customers, bookings, people | `mariadb` |
 //! | `redis` | sessions, cache | `redis` |
 //! | `cassandra` | messages, feeds | `cassandra` |
 //! | `kafka` | messages, as a buffer in front of any store of them; events | `kafka` |
