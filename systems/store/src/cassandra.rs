@@ -41,6 +41,7 @@
 //!
 //! **Counting** makes the nodes read every row: there is no cheaper way to an exact number. One count runs at a time.
 
+mod airline;
 mod asking;
 mod clock;
 mod feeds;
@@ -69,6 +70,7 @@ use crate::messages::{DAY_MS, Message, Messages, Page, Query, check};
 use crate::metrics::{OwnMetric, StoreMetrics};
 use crate::remote::Writes;
 
+pub use airline::CassandraAirline;
 use asking::Asking;
 use clock::Clock;
 pub use feeds::CassandraFeeds;

@@ -18,7 +18,7 @@
 //! | `postgres` | sessions, customers, bookings, people | `postgres` |
 //! | `mariadb` | customers, bookings, people | `mariadb` |
 //! | `redis` | sessions, cache | `redis` |
-//! | `cassandra` | messages, feeds | `cassandra` |
+//! | `cassandra` | customers, bookings, messages, feeds | `cassandra` |
 //! | `kafka` | messages, as a buffer in front of any store of them; events | `kafka` |
 //! | `opensearch` | search | `opensearch` |
 //! | `TantivyIndex` | search | `tantivy` |

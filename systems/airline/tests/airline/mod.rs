@@ -1,6 +1,9 @@
 //! A running airline for tests, and what its clients do all the time.
 #![allow(dead_code)] // each test file uses another part
 
+#[cfg(all(feature = "mariadb", feature = "postgres", feature = "redis"))]
+#[path = "../../../store/tests/common/mariadb.rs"]
+pub mod mariadb;
 #[cfg(all(feature = "postgres", feature = "redis"))]
 #[path = "../../../store/tests/common/servers.rs"]
 pub mod servers;
