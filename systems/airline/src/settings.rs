@@ -103,31 +103,31 @@ const RECORD_STORES: &[Setting] = &[
     },
     #[cfg(feature = "cassandra")]
     Setting {
-        name: "cassandra",
+        name: "contact",
         default: "127.0.0.1:9042",
         allowed: "HOST:PORT, several with commas between",
-        help: "addresses of some nodes of Cassandra; the others are learnt from them",
+        help: "addresses of some nodes of Cassandra, where customers or bookings are there; the others are learnt from them",
     },
     #[cfg(feature = "cassandra")]
     Setting {
-        name: "cassandra_keyspace",
+        name: "keyspace",
         default: "airline",
         allowed: "up to 48 small letters, digits and underscores",
         help: "the keyspace of the tables in Cassandra; made if it is not there",
     },
     #[cfg(feature = "cassandra")]
     Setting {
-        name: "cassandra_replication",
+        name: "replication",
         default: "auto",
         allowed: "1 to 9, or auto",
         help: "on how many nodes of Cassandra each row is kept; auto: as many as are named, at most 3",
     },
     #[cfg(feature = "cassandra")]
     Setting {
-        name: "cassandra_consistency",
+        name: "consistency",
         default: "quorum",
         allowed: "one, quorum, local-quorum or all",
-        help: "how many of these acknowledge a row; reads ask as many as it takes to miss none",
+        help: "how many of these nodes acknowledge a row; reads ask as many as it takes to miss none",
     },
 ];
 

@@ -304,12 +304,11 @@ fn mariadb(settings: &Settings<'_>) -> Result<tidemark_store::mariadb::Options, 
 #[cfg(feature = "cassandra")]
 fn cassandra(settings: &Settings<'_>) -> Result<tidemark_store::cassandra::Options, SettingError> {
     use tidemark_store::cassandra::Options;
-    let contact = settings.text("cassandra", Options::contact_of)?;
+    let contact = settings.text("contact", Options::contact_of)?;
     let options = Options {
-        keyspace: settings.text("cassandra_keyspace", Options::keyspace_of)?,
-        replication: settings
-            .text("cassandra_replication", |text| Options::replication_of(text, &contact))?,
-        consistency: settings.text("cassandra_consistency", |name| name.parse().ok())?,
+        keyspace: settings.text("keyspace", Options::keyspace_of)?,
+        replication: settings.text("replication", |text| Options::replication_of(text, &contact))?,
+        consistency: settings.text("consistency", |name| name.parse().ok())?,
         contact,
         waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
         timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
@@ -444,7 +443,7 @@ mod tests {
             #[cfg(not(feature = "mariadb"))]
             ("mariadb", [("bookings_in", "mariadb"), ("mariadb", "mysql://me@host/db")]),
             #[cfg(not(feature = "cassandra"))]
-            ("cassandra", [("bookings_in", "cassandra"), ("cassandra", "host:9042")]),
+            ("cassandra", [("bookings_in", "cassandra"), ("contact", "host:9042")]),
             #[cfg(not(feature = "redis"))]
             ("redis", [("sessions_in", "redis"), ("redis", "redis://host")]),
         ];

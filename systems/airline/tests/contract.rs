@@ -543,3 +543,16 @@ fn the_contract_holds_wherever_the_data_is() {
         holds_in(stores, &variables);
     }
 }
+
+/// Each test in a database of its own. Needs Debian's package `mariadb-server`.
+#[cfg(all(feature = "mariadb", feature = "postgres", feature = "redis"))]
+#[test]
+fn the_contract_holds_in_mariadb() {
+    let mariadb = crate::airline::mariadb::MariadbServer::start(&["--table-open-cache=400"]);
+    let url = mariadb.database();
+    let databases: String = (0..150).map(|number| format!("CREATE DATABASE test{number};")).collect();
+    mariadb.sql(&url, &databases);
+    let place = url.rsplit_once('/').unwrap().0.to_owned();
+    let stores = "customers_in=mariadb,bookings_in=mariadb embedded+mariadb";
+    holds_in(stores, &[(crate::airline::MARIADB_VARIABLE, place)]);
+}

@@ -154,6 +154,8 @@ pub const STORES_VARIABLE: &str = "TIDEMARK_TEST_STORES";
 pub const POSTGRES_VARIABLE: &str = "TIDEMARK_TEST_POSTGRES_PORT";
 pub const REDIS_VARIABLE: &str = "TIDEMARK_TEST_REDIS_PORT";
 pub const DATABASE_VARIABLE: &str = "TIDEMARK_TEST_DATABASE";
+/// The address of a MariaDB with databases `test0` and so on.
+pub const MARIADB_VARIABLE: &str = "TIDEMARK_TEST_MARIADB";
 
 /// What the airline calls the stores that it has.
 pub fn active_data_service() -> String {
@@ -178,6 +180,12 @@ fn elsewhere() -> (BTreeMap<String, String>, Option<Box<Running>>) {
     #[cfg(all(feature = "postgres", feature = "redis"))]
     if std::env::var_os(POSTGRES_VARIABLE).is_some() {
         in_databases(&mut settings);
+    }
+    if let Ok(place) = std::env::var(MARIADB_VARIABLE) {
+        static USED: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = USED.fetch_add(1, Ordering::Relaxed);
+        settings.insert("mariadb".into(), format!("{place}/test{number}"));
+        settings.insert("mariadb_connections".into(), "4".into());
     }
     (settings, data.map(Box::new))
 }
