@@ -1,4 +1,5 @@
-//! Messages in Apache Cassandra, 4.1 or 5.0; [`CassandraFeeds`] has the feeds of a news feed there.
+//! Messages in Apache Cassandra, 4.1 or 5.0; [`CassandraFeeds`] has the feeds of a news feed there, and [`CassandraAirline`] the
+//! customers and bookings of an airline.
 //!
 //! ```no_run
 //! use tidemark_store::cassandra::{Cassandra, Options};

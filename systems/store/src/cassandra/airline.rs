@@ -19,7 +19,8 @@
 //! cancel one booking at the same time more than one may be told that it was there.
 //!
 //! **Customers** are changed by lightweight transactions only: a profile is replaced where every column is as it was read. Such
-//! a statement is sent once, since of one that is sent again nobody would know which of the two was applied.
+//! a statement is sent once, since of one that is sent again nobody would know which of the two was applied. Those of one
+//! process that change one customer take turns, since Cassandra lets transactions that compete wait and fail at last.
 //!
 //! Back-pressure, retries and what happens when nodes go are the same as for [messages](super), for reads as well.
 
@@ -54,6 +55,8 @@ use rows::{BookingRow, CustomerRow, booking, customer, fields, id_of};
 
 /// Until it is tried again to reach a node.
 const PAUSE: Duration = Duration::from_millis(200);
+/// Customers take turns by so many locks.
+const LOCKS: usize = 64;
 /// Customers that are loaded at once.
 const AT_ONCE: usize = 32;
 
@@ -67,6 +70,9 @@ pub struct CassandraAirline {
     sending: Sending,
     /// The last time of writing that was given, microseconds since 1970.
     last_us: AtomicI64,
+    /// Whoever replaces a customer has that of its id.
+    changing: [Mutex<()>; LOCKS],
+    timeout: Duration,
     /// One count at a time: it makes the nodes read every row.
     counting: Mutex<()>,
     answered: AtomicU64,
@@ -122,7 +128,7 @@ impl CassandraAirline {
             };
             return Err(StoreError::LessDurable { place, given, wanted, remedy });
         }
-        let waiting_max = options.waiting_max;
+        let (waiting_max, timeout) = (options.waiting_max, options.timeout);
         let sending = Sending::new(common.clone());
         let link = KeptLink::new(link, common);
         runtime.spawn(KeptLink::keep(Arc::downgrade(&link), true));
@@ -133,6 +139,8 @@ impl CassandraAirline {
             room: Semaphore::new(waiting_max),
             sending,
             last_us: AtomicI64::new(0),
+            changing: std::array::from_fn(|_| Mutex::new(())),
+            timeout,
             counting: Mutex::new(()),
             answered: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -253,6 +261,11 @@ impl CassandraAirline {
     }
 
     async fn replace_one(&self, before: &Customer, after: &Customer) -> Result<bool, StoreError> {
+        let lock = &self.changing[xxhash_rust::xxh3::xxh3_64(after.id.as_bytes()) as usize % LOCKS];
+        let _turn = tokio::time::timeout(self.timeout, lock.lock()).await.map_err(|_| {
+            let timeout = self.timeout;
+            StoreError::no_answer(format!("it was not this change's turn for {timeout:?}; it was not sent"))
+        })?;
         let values: Vec<_> = fields(after).into_iter().chain([id_of(before)]).chain(fields(before)).collect();
         self.is_applied(|link| &link.customer_replace, values).await
     }

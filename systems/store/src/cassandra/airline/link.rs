@@ -19,7 +19,7 @@ pub(super) struct AirlineLink {
     /// How many acknowledge a write.
     pub(super) writes: Consistency,
     pub(super) customer_find: PreparedStatement,
-    /// Where there is none.
+    /// Where there is none. May be sent twice: at worst one more is not counted as stored.
     pub(super) customer_insert: PreparedStatement,
     /// Where it is as it was.
     pub(super) customer_replace: PreparedStatement,
@@ -45,10 +45,10 @@ impl AirlineLink {
         let (reads, writes) = (options.consistency.of_reads(), options.consistency.of_writes());
         let write = async |text: String| prepare(&session, text, writes, None).await;
         let read = async |text: String, timeout| prepare(&session, text, reads, timeout).await;
-        // a lightweight transaction, which is sent once
-        let change = async |text: String| {
+        // a lightweight transaction
+        let change = async |text: String, may_be_sent_twice| {
             let mut prepared = write(text).await?;
-            prepared.set_is_idempotent(false);
+            prepared.set_is_idempotent(may_be_sent_twice);
             prepared.set_serial_consistency(Some(match options.consistency {
                 Asked::LocalQuorum => SerialConsistency::LocalSerial,
                 _ => SerialConsistency::Serial,
@@ -78,8 +78,8 @@ impl AirlineLink {
         Ok(AirlineLink {
             writes,
             customer_find: read(customer_find, None).await?,
-            customer_insert: change(customer_insert).await?,
-            customer_replace: change(customer_replace).await?,
+            customer_insert: change(customer_insert, true).await?,
+            customer_replace: change(customer_replace, false).await?,
             customer_count: read(count("customers"), Some(SCAN_TIMEOUT)).await?,
             booking_add: write(booking_add).await?,
             booking_find: read(booking_find, None).await?,
