@@ -556,3 +556,13 @@ fn the_contract_holds_in_mariadb() {
     let stores = "customers_in=mariadb,bookings_in=mariadb embedded+mariadb";
     holds_in(stores, &[(crate::airline::MARIADB_VARIABLE, place)]);
 }
+
+/// Each test in a keyspace of its own.
+#[cfg(feature = "cassandra")]
+#[test]
+#[ignore = "TIDEMARK_TEST_CASSANDRA names the address of a Cassandra to test with, HOST:PORT"]
+fn the_contract_holds_in_cassandra() {
+    let place = std::env::var(crate::airline::CASSANDRA_VARIABLE).expect("a Cassandra, HOST:PORT");
+    let stores = "customers_in=cassandra,bookings_in=cassandra embedded+cassandra";
+    holds_in(stores, &[(crate::airline::CASSANDRA_VARIABLE, place)]);
+}

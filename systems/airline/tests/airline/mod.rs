@@ -156,6 +156,8 @@ pub const REDIS_VARIABLE: &str = "TIDEMARK_TEST_REDIS_PORT";
 pub const DATABASE_VARIABLE: &str = "TIDEMARK_TEST_DATABASE";
 /// The address of a MariaDB with databases `test0` and so on.
 pub const MARIADB_VARIABLE: &str = "TIDEMARK_TEST_MARIADB";
+/// The address of a Cassandra.
+pub const CASSANDRA_VARIABLE: &str = "TIDEMARK_TEST_CASSANDRA";
 
 /// What the airline calls the stores that it has.
 pub fn active_data_service() -> String {
@@ -186,6 +188,10 @@ fn elsewhere() -> (BTreeMap<String, String>, Option<Box<Running>>) {
         let number = USED.fetch_add(1, Ordering::Relaxed);
         settings.insert("mariadb".into(), format!("{place}/test{number}"));
         settings.insert("mariadb_connections".into(), "4".into());
+    }
+    if let (Ok(place), true) = (std::env::var(CASSANDRA_VARIABLE), stores.contains("cassandra")) {
+        let keyspace = format!("test_{}", uuid::Uuid::new_v4().simple());
+        settings.extend([("contact".into(), place), ("keyspace".into(), keyspace)]);
     }
     (settings, data.map(Box::new))
 }
