@@ -41,6 +41,7 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use super::kept::{Common, KeptLink};
 use super::options::Options;
+use super::read::{PAGE_ATTEMPTS, PAGE_PAUSE};
 use super::sending::Sending;
 use super::session::durability;
 use crate::answer::Answer;
@@ -58,7 +59,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Customers take turns by so many locks.
 const LOCKS: usize = 64;
 /// Customers that are loaded at once.
-const AT_ONCE: usize = 32;
+const AT_ONCE: usize = 8;
 
 /// Customers and bookings in Cassandra.
 pub struct CassandraAirline {
@@ -107,7 +108,9 @@ impl CassandraAirline {
             let (begun, mut told) = (Instant::now(), false);
             loop {
                 match AirlineLink::open(options, common.attempts.clone()).await {
-                    Err(error @ StoreError::Unreachable { .. }) if begun.elapsed() < start_timeout => {
+                    Err(error @ (StoreError::Unreachable { .. } | StoreError::NoAnswer { .. }))
+                        if begun.elapsed() < start_timeout =>
+                    {
                         if !std::mem::replace(&mut told, true) {
                             tracing::info!(%error, "waiting for Cassandra");
                         }
@@ -242,12 +245,27 @@ impl CassandraAirline {
         next(last)
     }
 
+    /// Stores a customer who is not there; tells whether it did. Tried more than once if it must be: a node that has just started, or has much to do, does not answer each in time.
     async fn put_missing_one(&self, customer: Customer) -> Result<bool, StoreError> {
         check_customer(&customer)?;
+        let mut attempt = 1;
+        loop {
+            match self.insert(&customer).await {
+                Err(StoreError::NoAnswer { .. }) if attempt < PAGE_ATTEMPTS => {
+                    tokio::time::sleep(PAGE_PAUSE).await;
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Stores a customer who is not there; tells whether it did.
+    async fn insert(&self, customer: &Customer) -> Result<bool, StoreError> {
         if self.customer_of(&customer.id).await?.is_some() {
             return Ok(false);
         }
-        let values: Vec<_> = [id_of(&customer)].into_iter().chain(fields(&customer)).collect();
+        let values: Vec<_> = [id_of(customer)].into_iter().chain(fields(customer)).collect();
         self.is_applied(|link| &link.customer_insert, values).await
     }
 
