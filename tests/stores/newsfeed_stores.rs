@@ -27,8 +27,8 @@ const SHORT: Duration = Duration::from_secs(1);
 const CASSANDRA: &str = "cassandra: {heap: 256MiB, durability: synced, ready within: 8m}";
 
 /// Stores that acknowledge what is on their disks.
-struct Started {
-    stores: Stores,
+pub(crate) struct Started {
+    pub(crate) stores: Stores,
     /// By which a system finds them.
     settings: Vec<String>,
     _folder: TempDir,
@@ -36,7 +36,7 @@ struct Started {
 
 impl Started {
     /// Those that a scenario would name so; behind links, if they are to be cut.
-    fn start(stores: &str, are_linked: bool) -> Result<Self, LabError> {
+    pub(crate) fn start(stores: &str, are_linked: bool) -> Result<Self, LabError> {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let text = format!(
             "stores: {{{stores}}}\nsessions: {{a: {{steps: [{{GET: /}}]}}}}\nload: {{users: 1, hold: 1s}}\n"
@@ -58,7 +58,7 @@ impl Started {
     }
 
     /// Where the one of this setting is.
-    fn place(&self, setting: &str) -> String {
+    pub(crate) fn place(&self, setting: &str) -> String {
         let found = self.settings.iter().find_map(|one| one.strip_prefix(setting)?.strip_prefix('='));
         found.expect("a store with that setting").to_owned()
     }

@@ -74,8 +74,8 @@ const KEPT: &[Setting] = &[
     Setting {
         name: "customers_in",
         default: "embedded",
-        allowed: "embedded, data or postgres",
-        help: "where customers are kept: in this process, in the data tier (airline-data), or in PostgreSQL",
+        allowed: "embedded, data, postgres, mariadb or cassandra",
+        help: "where customers are kept: in this process, in the data tier (airline-data), in PostgreSQL, in MariaDB, or in Apache Cassandra",
     },
     Setting {
         name: "sessions_in",
@@ -86,8 +86,54 @@ const KEPT: &[Setting] = &[
     Setting {
         name: "bookings_in",
         default: "embedded",
-        allowed: "embedded, data or postgres",
-        help: "where bookings are kept: in this process, in the data tier, or in PostgreSQL",
+        allowed: "embedded, data, postgres, mariadb or cassandra",
+        help: "where bookings are kept: in this process, in the data tier, in PostgreSQL, in MariaDB, or in Apache Cassandra",
+    },
+];
+
+/// What can be set about stores of others that keep no sessions.
+const RECORD_STORES: &[Setting] = &[
+    #[cfg(feature = "mariadb")]
+    Setting {
+        name: "mariadb",
+        default: "mysql://airline@127.0.0.1:3306/airline",
+        allowed: "mysql://USER:PASSWORD@HOST:PORT/DATABASE",
+        help: "where MariaDB is; the tables are made in that database",
+    },
+    #[cfg(feature = "mariadb")]
+    Setting {
+        name: "mariadb_connections",
+        default: "16",
+        allowed: "1 to 256",
+        help: "connections to MariaDB, each for one request at a time; more wait for one",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "contact",
+        default: "127.0.0.1:9042",
+        allowed: "HOST:PORT, several with commas between",
+        help: "addresses of some nodes of Cassandra, where customers or bookings are there; the others are learnt from them",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "keyspace",
+        default: "airline",
+        allowed: "up to 48 small letters, digits and underscores",
+        help: "the keyspace of the tables in Cassandra; made if it is not there",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "replication",
+        default: "auto",
+        allowed: "1 to 9, or auto",
+        help: "on how many nodes of Cassandra each row is kept; auto: as many as are named, at most 3",
+    },
+    #[cfg(feature = "cassandra")]
+    Setting {
+        name: "consistency",
+        default: "quorum",
+        allowed: "one, quorum, local-quorum or all",
+        help: "how many of these nodes acknowledge a row; reads ask as many as it takes to miss none",
     },
 ];
 
@@ -169,8 +215,8 @@ const SPLIT: &[Setting] = &[
     },
 ];
 
-const TABLES: [&[Setting]; 7] =
-    [OFFERED, SESSION_SETTINGS, KEPT, STORE_SETTINGS, SPLIT, MEMBER_SETTINGS, CLIENT_SETTINGS];
+const TABLES: [&[Setting]; 8] =
+    [OFFERED, SESSION_SETTINGS, KEPT, RECORD_STORES, STORE_SETTINGS, SPLIT, MEMBER_SETTINGS, CLIENT_SETTINGS];
 
 pub(crate) const SETTINGS: &[Setting] = &joined::<
     {

@@ -29,6 +29,10 @@ pub(crate) enum Product {
     Data,
     #[cfg(feature = "postgres")]
     Postgres,
+    #[cfg(feature = "mariadb")]
+    Mariadb,
+    #[cfg(feature = "cassandra")]
+    Cassandra,
     #[cfg(feature = "redis")]
     Redis,
     /// The auth service: another process, or several.
@@ -42,6 +46,10 @@ impl Product {
         Product::Data,
         #[cfg(feature = "postgres")]
         Product::Postgres,
+        #[cfg(feature = "mariadb")]
+        Product::Mariadb,
+        #[cfg(feature = "cassandra")]
+        Product::Cassandra,
         #[cfg(feature = "redis")]
         Product::Redis,
         Product::Auth,
@@ -54,6 +62,10 @@ impl Product {
             Product::Data => "data",
             #[cfg(feature = "postgres")]
             Product::Postgres => "postgres",
+            #[cfg(feature = "mariadb")]
+            Product::Mariadb => "mariadb",
+            #[cfg(feature = "cassandra")]
+            Product::Cassandra => "cassandra",
             #[cfg(feature = "redis")]
             Product::Redis => "redis",
             Product::Auth => "auth",
@@ -67,6 +79,10 @@ impl Product {
             Product::Data => "The data tier, another process: sessions, customers, bookings",
             #[cfg(feature = "postgres")]
             Product::Postgres => "PostgreSQL: sessions, customers, bookings",
+            #[cfg(feature = "mariadb")]
+            Product::Mariadb => "MariaDB: customers, bookings",
+            #[cfg(feature = "cassandra")]
+            Product::Cassandra => "Apache Cassandra: customers, bookings",
             #[cfg(feature = "redis")]
             Product::Redis => "Redis: sessions",
             Product::Auth => "The auth service: sessions",
@@ -77,6 +93,8 @@ impl Product {
     fn read(settings: &Settings<'_>, setting: &'static str, words: &[&str]) -> Result<Self, SettingError> {
         let not_built_in = |word: &str| match word {
             "redis" => SettingError::NotBuiltIn { store: "Redis", feature: "redis" },
+            "mariadb" => SettingError::NotBuiltIn { store: "MariaDB", feature: "mariadb" },
+            "cassandra" => SettingError::NotBuiltIn { store: "Apache Cassandra", feature: "cassandra" },
             _ => SettingError::NotBuiltIn { store: "PostgreSQL", feature: "postgres" },
         };
         settings.text(setting, |word| {
@@ -88,6 +106,9 @@ impl Product {
     }
 }
 
+/// What may keep customers, and bookings.
+const RECORDS_IN: &[&str] = &["embedded", "data", "postgres", "mariadb", "cassandra"];
+
 /// Which data is where, and how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
@@ -97,6 +118,10 @@ pub(crate) struct Choice {
     data: data::Options,
     #[cfg(feature = "postgres")]
     postgres: tidemark_store::postgres::Options,
+    #[cfg(feature = "mariadb")]
+    mariadb: tidemark_store::mariadb::Options,
+    #[cfg(feature = "cassandra")]
+    cassandra: tidemark_store::cassandra::Options,
     #[cfg(feature = "redis")]
     redis: tidemark_store::redis::Options,
     /// Where it is not that of all else.
@@ -107,11 +132,17 @@ pub(crate) struct Choice {
 impl Choice {
     /// Reads the settings of stores; those of a store that is not taken are read too, so that mistakes show.
     pub(crate) fn read(settings: &Settings<'_>) -> Result<Self, SettingError> {
-        let customers = Product::read(settings, "customers_in", &["embedded", "data", "postgres"])?;
+        let customers = Product::read(settings, "customers_in", RECORDS_IN)?;
         let sessions =
             Product::read(settings, "sessions_in", &["embedded", "data", "postgres", "redis", "auth"])?;
-        let bookings = Product::read(settings, "bookings_in", &["embedded", "data", "postgres"])?;
-        Self::with(settings, [customers, sessions, bookings])
+        let bookings = Product::read(settings, "bookings_in", RECORDS_IN)?;
+        Ok(Choice {
+            #[cfg(feature = "mariadb")]
+            mariadb: mariadb(settings)?,
+            #[cfg(feature = "cassandra")]
+            cassandra: cassandra(settings)?,
+            ..Self::with(settings, [customers, sessions, bookings])?
+        })
     }
 
     /// The same where there are sessions only.
@@ -120,7 +151,6 @@ impl Choice {
         Self::with(settings, [sessions; 3])
     }
 
-    #[cfg_attr(not(any(feature = "postgres", feature = "redis")), allow(unused_variables))]
     fn with(
         settings: &Settings<'_>,
         [customers, sessions, bookings]: [Product; 3],
@@ -132,6 +162,10 @@ impl Choice {
             data: data(settings)?,
             #[cfg(feature = "postgres")]
             postgres: postgres(settings)?,
+            #[cfg(feature = "mariadb")]
+            mariadb: Default::default(),
+            #[cfg(feature = "cassandra")]
+            cassandra: Default::default(),
             #[cfg(feature = "redis")]
             redis: redis(settings)?,
             #[cfg(feature = "redis")]
@@ -182,6 +216,23 @@ impl Choice {
             }
             false => None,
         };
+        #[cfg(feature = "mariadb")]
+        let mariadb = match uses(Product::Mariadb) {
+            true => {
+                let options = tidemark_store::mariadb::Options { durability, ..self.mariadb.clone() };
+                Some(tidemark_store::mariadb::Mariadb::open(options)?)
+            }
+            false => None,
+        };
+        #[cfg(feature = "cassandra")]
+        let cassandra = match uses(Product::Cassandra) {
+            true => {
+                let start_timeout = self.data.start_timeout;
+                let options = self.cassandra.clone();
+                Some(tidemark_store::cassandra::CassandraAirline::open(options, durability, start_timeout)?)
+            }
+            false => None,
+        };
         #[cfg(feature = "redis")]
         let redis = match uses(Product::Redis) {
             true => {
@@ -198,6 +249,10 @@ impl Choice {
             data,
             #[cfg(feature = "postgres")]
             postgres,
+            #[cfg(feature = "mariadb")]
+            mariadb,
+            #[cfg(feature = "cassandra")]
+            cassandra,
             #[cfg(feature = "redis")]
             redis,
         })
@@ -231,6 +286,38 @@ fn postgres(settings: &Settings<'_>) -> Result<tidemark_store::postgres::Options
     Ok(options)
 }
 
+#[cfg(feature = "mariadb")]
+fn mariadb(settings: &Settings<'_>) -> Result<tidemark_store::mariadb::Options, SettingError> {
+    let options = tidemark_store::mariadb::Options {
+        // the check tells mistakes without the password
+        url: settings.text("mariadb", |url| Some(url.to_owned()))?,
+        connections: settings.value("mariadb_connections", 1..=256)?,
+        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
+        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
+        start_timeout: std::time::Duration::from_secs(settings.value("store_start_timeout_s", 1..=3600)?),
+        ..Default::default()
+    };
+    options.check()?;
+    Ok(options)
+}
+
+#[cfg(feature = "cassandra")]
+fn cassandra(settings: &Settings<'_>) -> Result<tidemark_store::cassandra::Options, SettingError> {
+    use tidemark_store::cassandra::Options;
+    let contact = settings.text("contact", Options::contact_of)?;
+    let options = Options {
+        keyspace: settings.text("keyspace", Options::keyspace_of)?,
+        replication: settings.text("replication", |text| Options::replication_of(text, &contact))?,
+        consistency: settings.text("consistency", |name| name.parse().ok())?,
+        contact,
+        waiting_max: settings.value("store_waiting_max", 1..=1_000_000)?,
+        timeout: std::time::Duration::from_secs(settings.value("store_timeout_s", 1..=3600)?),
+        ..Options::default()
+    };
+    options.check()?;
+    Ok(options)
+}
+
 #[cfg(feature = "redis")]
 fn redis(settings: &Settings<'_>) -> Result<tidemark_store::redis::Options, SettingError> {
     let options = tidemark_store::redis::Options {
@@ -254,6 +341,10 @@ pub(crate) struct Opened {
     data: Option<Arc<DataStore>>,
     #[cfg(feature = "postgres")]
     postgres: Option<Arc<tidemark_store::postgres::Postgres>>,
+    #[cfg(feature = "mariadb")]
+    mariadb: Option<Arc<tidemark_store::mariadb::Mariadb>>,
+    #[cfg(feature = "cassandra")]
+    cassandra: Option<Arc<tidemark_store::cassandra::CassandraAirline>>,
     #[cfg(feature = "redis")]
     redis: Option<Arc<tidemark_store::redis::Redis>>,
 }
@@ -286,6 +377,10 @@ impl Opened {
             Product::Data => opened(&self.data).clone(),
             #[cfg(feature = "postgres")]
             Product::Postgres => opened(&self.postgres).clone(),
+            #[cfg(feature = "mariadb")]
+            Product::Mariadb => opened(&self.mariadb).clone(),
+            #[cfg(feature = "cassandra")]
+            Product::Cassandra => opened(&self.cassandra).clone(),
             _ => opened(&self.embedded).clone(),
         }
     }
@@ -295,6 +390,10 @@ impl Opened {
             Product::Data => opened(&self.data).clone(),
             #[cfg(feature = "postgres")]
             Product::Postgres => opened(&self.postgres).clone(),
+            #[cfg(feature = "mariadb")]
+            Product::Mariadb => opened(&self.mariadb).clone(),
+            #[cfg(feature = "cassandra")]
+            Product::Cassandra => opened(&self.cassandra).clone(),
             _ => opened(&self.embedded).clone(),
         }
     }
@@ -305,6 +404,10 @@ impl Opened {
             ("data", self.data.as_ref().map(|store| store.metrics()).unwrap_or_default()),
             #[cfg(feature = "postgres")]
             ("postgres", self.postgres.as_ref().map(|store| store.metrics()).unwrap_or_default()),
+            #[cfg(feature = "mariadb")]
+            ("mariadb", self.mariadb.as_ref().map(|store| store.metrics()).unwrap_or_default()),
+            #[cfg(feature = "cassandra")]
+            ("cassandra", self.cassandra.as_ref().map(|store| store.metrics()).unwrap_or_default()),
             #[cfg(feature = "redis")]
             ("redis", self.redis.as_ref().map(|store| store.metrics()).unwrap_or_default()),
         ]
@@ -325,15 +428,22 @@ mod tests {
         let choice = read(&[]).unwrap();
         assert_eq!((choice.names().as_str(), choice.is_here()), ("embedded", true));
         let error = read(&[("bookings_in", "redis")]).unwrap_err().to_string();
-        assert!(error.contains("bookings_in") && error.contains("embedded, data or postgres"), "{error}");
+        assert!(
+            error.contains("bookings_in") && error.contains("embedded, data, postgres, mariadb or cassandra"),
+            "{error}"
+        );
     }
 
-    #[cfg(not(all(feature = "postgres", feature = "redis")))]
+    #[cfg(not(all(feature = "postgres", feature = "mariadb", feature = "cassandra", feature = "redis")))]
     #[test]
     fn a_store_that_was_not_built_in_says_how_to_have_it() {
         let expected = [
             #[cfg(not(feature = "postgres"))]
             ("postgres", [("sessions_in", "postgres"), ("postgres", "postgres://me@host/db")]),
+            #[cfg(not(feature = "mariadb"))]
+            ("mariadb", [("bookings_in", "mariadb"), ("mariadb", "mysql://me@host/db")]),
+            #[cfg(not(feature = "cassandra"))]
+            ("cassandra", [("bookings_in", "cassandra"), ("contact", "host:9042")]),
             #[cfg(not(feature = "redis"))]
             ("redis", [("sessions_in", "redis"), ("redis", "redis://host")]),
         ];
@@ -365,9 +475,12 @@ mod tests {
     #[cfg(all(feature = "postgres", feature = "redis"))]
     #[test]
     fn a_wrong_address_is_told_without_its_password() {
-        for (name, url) in
-            [("postgres", "postgres://me:hunter2@host:x/db"), ("redis", "redis://:hunter2@host:x")]
-        {
+        for (name, url) in [
+            ("postgres", "postgres://me:hunter2@host:x/db"),
+            ("redis", "redis://:hunter2@host:x"),
+            #[cfg(feature = "mariadb")]
+            ("mariadb", "mysql://me:hunter2@host:x/db"),
+        ] {
             let error = read(&[(name, url)]).unwrap_err().to_string();
             assert!(error.contains("of the form") && !error.contains("hunter2"), "{error}");
         }

@@ -543,3 +543,26 @@ fn the_contract_holds_wherever_the_data_is() {
         holds_in(stores, &variables);
     }
 }
+
+/// Each test in a database of its own. Needs Debian's package `mariadb-server`.
+#[cfg(all(feature = "mariadb", feature = "postgres", feature = "redis"))]
+#[test]
+fn the_contract_holds_in_mariadb() {
+    let mariadb = crate::airline::mariadb::MariadbServer::start(&["--table-open-cache=400"]);
+    let url = mariadb.database();
+    let databases: String = (0..150).map(|number| format!("CREATE DATABASE test{number};")).collect();
+    mariadb.sql(&url, &databases);
+    let place = url.rsplit_once('/').unwrap().0.to_owned();
+    let stores = "customers_in=mariadb,bookings_in=mariadb embedded+mariadb";
+    holds_in(stores, &[(crate::airline::MARIADB_VARIABLE, place)]);
+}
+
+/// Each test in a keyspace of its own.
+#[cfg(feature = "cassandra")]
+#[test]
+#[ignore = "TIDEMARK_TEST_CASSANDRA names the address of a Cassandra to test with, HOST:PORT"]
+fn the_contract_holds_in_cassandra() {
+    let place = std::env::var(crate::airline::CASSANDRA_VARIABLE).expect("a Cassandra, HOST:PORT");
+    let stores = "customers_in=cassandra,bookings_in=cassandra embedded+cassandra";
+    holds_in(stores, &[(crate::airline::CASSANDRA_VARIABLE, place)]);
+}

@@ -1,5 +1,5 @@
-//! The airline on real servers: what it promises, what it shows, and when they go. Needs Debian's packages `postgresql` and
-//! `redis-server`. That all of the contract holds on them is in `contract.rs`.
+//! The airline on real servers: what it promises, what it shows, and when they go. Needs Debian's packages `postgresql`,
+//! `redis-server` and, in a program that has its client, `mariadb-server`. That all of the contract holds on them is in `contract.rs`.
 #![cfg(all(feature = "postgres", feature = "redis"))]
 
 use crate::airline::servers::{PostgresServer, RedisServer};
@@ -115,4 +115,51 @@ fn no_more_is_promised_than_the_servers_keep() {
     let options = Options { data_dir: Some(dir.path().to_owned()), ..with(&apart, Durability::Synced) };
     let running = Running::start_with_clock(options, std::sync::Arc::new(crate::airline::now_ms().into()));
     assert_eq!(book(&mut running.login(1), 1), 200);
+}
+
+/// Customers and bookings in MariaDB: killed while it serves.
+#[cfg(feature = "mariadb")]
+#[test]
+fn what_mariadb_acknowledged_is_there_after_it_was_killed() {
+    let mut mariadb = crate::airline::mariadb::MariadbServer::start(&[]);
+    let url = mariadb.database();
+    let secret = url.replace("tester@", "tester:hunter2@");
+    let settings = [
+        ("customers_in", "mariadb"),
+        ("bookings_in", "mariadb"),
+        ("mariadb", url.as_str()),
+        ("mariadb_connections", "4"),
+        ("store_timeout_s", "60"),
+    ];
+    let running = start(&settings, Durability::Memory);
+    let mut client = running.login(7);
+    for _ in 0..20 {
+        assert_eq!(book(&mut client, 7), 200);
+    }
+    let list = "/rest/api/bookings/byuser/uid7@email.com";
+    assert_eq!(client.get("/rest/api/config/activeDataService").text(), "embedded+mariadb");
+    assert_eq!(client.get("/rest/api/config/countBookings").text(), "20");
+
+    mariadb.kill();
+    eventually("no bookings without MariaDB", || (client.get(list).status == 503).then_some(()));
+    assert_eq!(book(&mut client, 7), 503, "nobody is told that it was booked");
+    assert_eq!(client.get("/rest/api/config/countBookings").text(), "-1");
+    mariadb.start_again();
+    eventually("bookings again", || (client.get(list).status == 200).then_some(()));
+    assert_eq!(client.get(list).json().as_array().unwrap().len(), 20);
+    for line in [
+        "airline_data_info{customers=\"mariadb\",sessions=\"embedded\",bookings=\"mariadb\"} 1",
+        "airline_mariadb_connected 4",
+        "airline_mariadb_refused_total 0",
+    ] {
+        eventually(line, || client.get("/metrics").text().lines().any(|known| known == line).then_some(()));
+    }
+    drop(running);
+
+    // a wrong password is told without it
+    mariadb.sql(&url, "SET PASSWORD FOR tester@'127.0.0.1' = PASSWORD('other')");
+    let wrong = [("bookings_in", "mariadb"), ("mariadb", secret.as_str())];
+    let served = Airline::bind(with(&wrong, Durability::Memory)).unwrap().serve(std::future::pending());
+    let error = served.expect_err("it is refused").to_string();
+    assert!(error.contains("cannot be used") && !error.contains("hunter2"), "{error}");
 }

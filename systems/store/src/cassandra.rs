@@ -1,4 +1,5 @@
-//! Messages in Apache Cassandra, 4.1 or 5.0; [`CassandraFeeds`] has the feeds of a news feed there.
+//! Messages in Apache Cassandra, 4.1 or 5.0; [`CassandraFeeds`] has the feeds of a news feed there, and [`CassandraAirline`] the
+//! customers and bookings of an airline.
 //!
 //! ```no_run
 //! use tidemark_store::cassandra::{Cassandra, Options};
@@ -41,6 +42,7 @@
 //!
 //! **Counting** makes the nodes read every row: there is no cheaper way to an exact number. One count runs at a time.
 
+mod airline;
 mod asking;
 mod clock;
 mod feeds;
@@ -69,6 +71,7 @@ use crate::messages::{DAY_MS, Message, Messages, Page, Query, check};
 use crate::metrics::{OwnMetric, StoreMetrics};
 use crate::remote::Writes;
 
+pub use airline::CassandraAirline;
 use asking::Asking;
 use clock::Clock;
 pub use feeds::CassandraFeeds;

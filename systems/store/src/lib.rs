@@ -16,9 +16,9 @@
 //! | [`cache::Memory`] | cache | |
 //! | [`events::EventFile`] | events | |
 //! | `postgres` | sessions, customers, bookings, people | `postgres` |
-//! | `mariadb` | people | `mariadb` |
+//! | `mariadb` | customers, bookings, people | `mariadb` |
 //! | `redis` | sessions, cache | `redis` |
-//! | `cassandra` | messages, feeds | `cassandra` |
+//! | `cassandra` | customers, bookings, messages, feeds | `cassandra` |
 //! | `kafka` | messages, as a buffer in front of any store of them; events | `kafka` |
 //! | `opensearch` | search | `opensearch` |
 //! | `TantivyIndex` | search | `tantivy` |

@@ -5,6 +5,7 @@ mod cassandra;
 mod common;
 mod embedded;
 mod kill;
+mod mariadb;
 mod messages;
 mod model;
 mod news_feed;

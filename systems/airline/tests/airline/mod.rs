@@ -1,6 +1,9 @@
 //! A running airline for tests, and what its clients do all the time.
 #![allow(dead_code)] // each test file uses another part
 
+#[cfg(all(feature = "mariadb", feature = "postgres", feature = "redis"))]
+#[path = "../../../store/tests/common/mariadb.rs"]
+pub mod mariadb;
 #[cfg(all(feature = "postgres", feature = "redis"))]
 #[path = "../../../store/tests/common/servers.rs"]
 pub mod servers;
@@ -151,6 +154,10 @@ pub const STORES_VARIABLE: &str = "TIDEMARK_TEST_STORES";
 pub const POSTGRES_VARIABLE: &str = "TIDEMARK_TEST_POSTGRES_PORT";
 pub const REDIS_VARIABLE: &str = "TIDEMARK_TEST_REDIS_PORT";
 pub const DATABASE_VARIABLE: &str = "TIDEMARK_TEST_DATABASE";
+/// The address of a MariaDB with databases `test0` and so on.
+pub const MARIADB_VARIABLE: &str = "TIDEMARK_TEST_MARIADB";
+/// The address of a Cassandra.
+pub const CASSANDRA_VARIABLE: &str = "TIDEMARK_TEST_CASSANDRA";
 
 /// What the airline calls the stores that it has.
 pub fn active_data_service() -> String {
@@ -175,6 +182,16 @@ fn elsewhere() -> (BTreeMap<String, String>, Option<Box<Running>>) {
     #[cfg(all(feature = "postgres", feature = "redis"))]
     if std::env::var_os(POSTGRES_VARIABLE).is_some() {
         in_databases(&mut settings);
+    }
+    if let Ok(place) = std::env::var(MARIADB_VARIABLE) {
+        static USED: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = USED.fetch_add(1, Ordering::Relaxed);
+        settings.insert("mariadb".into(), format!("{place}/test{number}"));
+        settings.insert("mariadb_connections".into(), "4".into());
+    }
+    if let (Ok(place), true) = (std::env::var(CASSANDRA_VARIABLE), stores.contains("cassandra")) {
+        let keyspace = format!("test_{}", uuid::Uuid::new_v4().simple());
+        settings.extend([("contact".into(), place), ("keyspace".into(), keyspace)]);
     }
     (settings, data.map(Box::new))
 }

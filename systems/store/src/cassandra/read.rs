@@ -28,7 +28,7 @@ const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How often a page of a part is asked for before the part is given up, each time with the retries of its request …
 pub(super) const PAGE_ATTEMPTS: u32 = 5;
 /// … and how long is waited between.
-const PAGE_PAUSE: Duration = Duration::from_millis(500);
+pub(super) const PAGE_PAUSE: Duration = Duration::from_millis(500);
 
 /// A part of the ring: the tokens above the first up to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,15 +1,16 @@
 //! A connection, and the statements that were prepared on it. A task has it and carries out one request after the other: one that
 //! nobody waits for any more does not leave it in the middle of an answer.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Opts, Params, Row, ServerError, Statement, Value};
+use mysql_async::{Conn, Error, Opts, Params, Row, ServerError, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::options::Options;
-use super::schema::{self, Do, Found, STATEMENTS};
+use super::schema::{Found, Schema};
 use crate::durability::Durability;
 use crate::error::StoreError;
 use crate::links::{Carrier, Connect, Failed};
@@ -17,23 +18,29 @@ use crate::links::{Carrier, Connect, Failed};
 /// How often a connection without requests is asked whether it lives.
 const PING_EVERY: Duration = Duration::from_millis(500);
 
+/// The text of a statement; each connection prepares it once, as long as it has not too many others.
+pub(super) type Statement = Cow<'static, str>;
+
+/// What a statement gave: rows, and how many it changed.
+type Outcome = (Vec<Row>, u64);
+
 /// A connection that is ready.
 pub(super) struct Link {
     requests: mpsc::Sender<Request>,
 }
 
 struct Request {
-    of: Do,
+    text: Statement,
     values: Vec<Value>,
-    answer: oneshot::Sender<Result<Vec<Row>, Failed>>,
+    answer: oneshot::Sender<Result<Outcome, Failed>>,
 }
 
 impl Link {
-    /// The rows that a statement gives.
-    pub(super) async fn rows(&self, of: Do, values: Vec<Value>) -> Result<Vec<Row>, Failed> {
+    /// Carries a statement out.
+    pub(super) async fn ask(&self, text: Statement, values: Vec<Value>) -> Result<Outcome, Failed> {
         let gone = || Failed::Lost("it was closed".to_owned());
         let (answer, answered) = oneshot::channel();
-        self.requests.send(Request { of, values, answer }).await.map_err(|_| gone())?;
+        self.requests.send(Request { text, values, answer }).await.map_err(|_| gone())?;
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
 }
@@ -41,12 +48,13 @@ impl Link {
 /// Makes connections.
 pub(super) struct Connector {
     options: Options,
+    schema: &'static Schema,
     opts: Opts,
 }
 
 impl Connector {
-    pub(super) fn new(options: Options) -> Result<Self, StoreError> {
-        Ok(Connector { opts: options.opts()?, options })
+    pub(super) fn new(options: Options, schema: &'static Schema) -> Result<Self, StoreError> {
+        Ok(Connector { opts: options.opts()?, schema, options })
     }
 
     async fn dial(&self) -> Result<Conn, StoreError> {
@@ -81,7 +89,7 @@ impl Connector {
         let migrating = async {
             // what is defined may take longer than a request
             conn.query_drop("SET SESSION max_statement_time = 0").await?;
-            schema::migrate(&mut conn, wait_s).await
+            self.schema.migrate(&mut conn, wait_s).await
         };
         let done = tokio::time::timeout(self.options.start_timeout, migrating).await;
         let found = done.unwrap_or(Ok(Found::Locked)).map_err(|error| self.wrong(&error))?;
@@ -95,21 +103,18 @@ impl Connector {
             Found::Later(version) => {
                 format!("its schema has version {version}, of a later version of this program; use that")
             }
-            Found::Others => {
-                "it has tables Participant and Friends of others; name a database without them".to_owned()
-            }
+            Found::Others => self.schema.others.to_owned(),
         };
         Err(StoreError::Unusable { place: self.place(), reason: reason.into() })
     }
 
     /// Looks at the server and prepares the statements.
-    async fn make_ready(&self, conn: &mut Conn) -> Result<Vec<Statement>, StoreError> {
+    async fn make_ready(&self, conn: &mut Conn) -> Result<(), StoreError> {
         self.check(conn).await?;
-        let mut statements = Vec::with_capacity(STATEMENTS.len());
-        for text in STATEMENTS {
-            statements.push(conn.prep(text).await.map_err(|error| self.wrong(&error))?);
+        for text in self.schema.statements {
+            conn.prep(*text).await.map_err(|error| self.wrong(&error))?;
         }
-        Ok(statements)
+        Ok(())
     }
 
     /// Refuses a server that keeps less than was asked for.
@@ -158,21 +163,15 @@ impl Connect for Connector {
     async fn connect(&self) -> Result<(Link, Carrier), StoreError> {
         let mut conn = self.dial().await?;
         let ready = tokio::time::timeout(self.options.timeout, self.make_ready(&mut conn)).await;
-        let statements =
-            ready.unwrap_or_else(|_| Err(StoreError::no_answer("a new connection was not ready in time")))?;
+        ready.unwrap_or_else(|_| Err(StoreError::no_answer("a new connection was not ready in time")))?;
         let (requests, taken) = mpsc::channel(self.options.waiting_max);
         let timeout = self.options.timeout;
-        Ok((Link { requests }, Box::pin(carry(conn, statements, taken, timeout))))
+        Ok((Link { requests }, Box::pin(carry(conn, taken, timeout))))
     }
 }
 
 /// Carries requests out until the connection is lost.
-async fn carry(
-    mut conn: Conn,
-    statements: Vec<Statement>,
-    mut requests: mpsc::Receiver<Request>,
-    timeout: Duration,
-) -> String {
+async fn carry(mut conn: Conn, mut requests: mpsc::Receiver<Request>, timeout: Duration) -> String {
     loop {
         let Ok(request) = tokio::time::timeout(PING_EVERY, requests.recv()).await else {
             match tokio::time::timeout(timeout, conn.ping()).await {
@@ -181,13 +180,13 @@ async fn carry(
                 Err(_) => return format!("it was silent for {timeout:?}"),
             }
         };
-        let Some(Request { of, values, answer }) = request else { return "it was closed".to_owned() };
+        let Some(Request { text, values, answer }) = request else { return "it was closed".to_owned() };
         if answer.is_closed() {
             continue;
         }
         let values = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
-        match conn.exec(&statements[of as usize], values).await {
-            Ok(rows) => _ = answer.send(Ok(rows)),
+        match conn.exec(text, values).await {
+            Ok(rows) => _ = answer.send(Ok((rows, conn.affected_rows()))),
             Err(error) => {
                 let reason = described(&error);
                 let is_lost = error.is_fatal();

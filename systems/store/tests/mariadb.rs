@@ -1,0 +1,182 @@
+//! A real MariaDB as the store of customers and bookings: needs Debian's package `mariadb-server`.
+#![cfg(feature = "mariadb")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::common::mariadb::MariadbServer;
+use crate::common::{booking, customer, roles, wait};
+use tidemark_store::bookings::Bookings;
+use tidemark_store::customers::Customers;
+use tidemark_store::mariadb::{Mariadb, Options};
+use tidemark_store::{Durability, StoreError};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn options(url: &str) -> Options {
+    Options {
+        url: url.to_owned(),
+        connections: 4,
+        timeout: Duration::from_secs(60),
+        start_timeout: PATIENCE,
+        ..Options::default()
+    }
+}
+
+fn metric(store: &Mariadb, name: &str) -> u64 {
+    store.metrics().iter().find(|own| own.name == name).expect("it is counted").value
+}
+
+/// Asks until it works.
+fn until_it_works<T>(mut ask: impl FnMut() -> Result<T, StoreError>) -> T {
+    let begun = Instant::now();
+    loop {
+        match ask() {
+            Ok(answer) => return answer,
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn it_has_customers_and_bookings() {
+    let server = MariadbServer::start(&[]);
+    for durability in Durability::ALL {
+        let open = || Mariadb::open(Options { durability, ..options(&server.database()) }).unwrap();
+        let store = open();
+        roles::bookings_that_cannot_be_stored_are_refused(&*store);
+        roles::bookings_come_in_order_and_go_by_customer_and_id(&*store);
+        roles::customers_are_replaced_whole(&*store);
+        roles::customers_that_cannot_be_stored_are_refused(&*store);
+        roles::a_customer_is_replaced_only_as_it_was(&*open());
+        // what a text or a key may have: NUL, spaces at the end, either case, the longest
+        let long = "x".repeat(1024);
+        for (number, id) in ["a\0\u{e000}0b", "ann ", "ANN", &long].into_iter().enumerate() {
+            let (number, whose) = (number as u128, number as i64);
+            wait(store.add(&[booking(id, number, 1)])).unwrap();
+            assert_eq!(wait(store.of_customer(id)).unwrap(), [booking(id, number, 1)]);
+            wait(store.put(customer(id, whose))).unwrap();
+            assert_eq!(wait(Customers::find(&*store, id)).unwrap(), Some(customer(id, whose)));
+        }
+        let mut wordy = customer("wordy", 1);
+        wordy.address.city = "\u{1f600}".repeat(1024);
+        wait(store.put(wordy.clone())).unwrap();
+        assert_eq!(wait(Customers::find(&*store, "wordy")).unwrap(), Some(wordy));
+        // as many as can be at a time
+        let many: Vec<_> = (0..4096).map(|id| booking("many", id, id)).collect();
+        wait(store.add(&many)).unwrap();
+        assert_eq!(wait(store.of_customer("many")).unwrap(), many);
+        assert_eq!(metric(&store, "failed"), 0);
+    }
+}
+
+/// Two services begin at the same time on an empty database, and once more on what they made.
+#[test]
+fn the_schema_is_made_once() {
+    let server = MariadbServer::start(&[]);
+    let url = server.database();
+    let open = || Mariadb::open(options(&url));
+    std::thread::scope(|scope| {
+        let opened: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+        for store in opened {
+            let store = store.join().unwrap().unwrap();
+            assert_eq!(wait(Customers::count(&*store)).unwrap(), 0);
+        }
+    });
+    wait(open().unwrap().add(&[booking("ann", 1, 1)])).unwrap();
+    assert_eq!(wait(open().unwrap().of_customer("ann")).unwrap().len(), 1);
+
+    server.sql(&url, "INSERT INTO airline_migrations (version) VALUES (99)");
+    let error = open().err().expect("a later version is not touched").to_string();
+    assert!(error.contains("version 99"), "{error}");
+
+    let url = server.database();
+    server.sql(&url, "CREATE TABLE airline_bookings (mine int)");
+    let error = Mariadb::open(options(&url)).err().expect("they are not ours").to_string();
+    assert!(error.contains("of others"), "{error}");
+}
+
+#[test]
+fn no_more_is_claimed_than_the_server_does() {
+    for (settings, given, enough) in [
+        (&["--innodb-flush-log-at-trx-commit=2"][..], "buffered, not synced", Durability::Buffered),
+        (&["--log-bin=log", "--sync-binlog=0"], "buffered, not synced", Durability::Buffered),
+    ] {
+        let server = MariadbServer::start(settings);
+        let url = server.database();
+        let with = |durability| Mariadb::open(Options { durability, ..options(&url) });
+        let error = with(Durability::Synced).err().expect("it does not sync").to_string();
+        assert!(error.contains(given) && error.contains("innodb_flush_log_at_trx_commit"), "{error}");
+        let store = with(enough).unwrap();
+        wait(store.add(&[booking("ann", 1, 1), booking("ann", 2, 1)])).unwrap();
+    }
+}
+
+/// Killed in the middle of writes: what was acknowledged is there, and the store finds its server again by itself.
+#[test]
+fn what_was_acknowledged_survives_the_servers_death() {
+    let mut server = MariadbServer::start(&[]);
+    let store = Mariadb::open(options(&server.database())).unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..16u128)
+        .map(|writer| {
+            let (store, stop) = (store.clone(), stop.clone());
+            runtime.spawn(async move {
+                let (mut acknowledged, customer_id) = (Vec::new(), format!("writer{writer}"));
+                for id in 0u128.. {
+                    let pair = [booking(&customer_id, id * 2, id), booking(&customer_id, id * 2 + 1, id)];
+                    match store.add(&pair).await {
+                        Ok(()) => acknowledged.push(id * 2),
+                        Err(_) if stop.load(Ordering::Relaxed) => break,
+                        Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                    }
+                }
+                (customer_id, acknowledged)
+            })
+        })
+        .collect();
+    until_it_works(|| match metric(&store, "answered") > 500 {
+        true => Ok(()),
+        false => Err(StoreError::Closed),
+    });
+    server.kill();
+    stop.store(true, Ordering::Relaxed);
+    let acknowledged: Vec<_> = writers.into_iter().map(|writer| runtime.block_on(writer).unwrap()).collect();
+    // while it is away every request fails, and soon
+    let error = runtime.block_on(store.of_customer("writer0")).unwrap_err();
+    assert!(matches!(error, StoreError::Unreachable { .. } | StoreError::NoAnswer { .. }), "{error}");
+    server.start_again();
+    until_it_works(|| runtime.block_on(Bookings::count(&*store)));
+    for (customer_id, ids) in acknowledged {
+        let there = runtime.block_on(store.of_customer(&customer_id)).unwrap();
+        let mut found: Vec<u128> = there.iter().map(|one| one.id).collect();
+        assert_eq!(found.len() % 2, 0, "all or none");
+        found.retain(|id| id % 2 == 0);
+        let missing: Vec<_> = ids.iter().filter(|id| !found.contains(id)).collect();
+        assert!(missing.is_empty(), "{customer_id}: {missing:?} were acknowledged and are not there");
+        assert!(found.is_sorted(), "in the order of adding");
+    }
+    assert!(metric(&store, "lost") >= 1);
+}
+
+#[test]
+fn more_than_may_wait_are_refused_at_once() {
+    let server = MariadbServer::start(&[]);
+    let store = Mariadb::open(Options { waiting_max: 2, ..options(&server.database()) }).unwrap();
+    let answers = wait(async {
+        let many = (0..64u128).map(|id| {
+            let store = store.clone();
+            async move { store.add(&[booking("ann", id, id)]).await }
+        });
+        futures_util::future::join_all(many).await
+    });
+    let refused =
+        answers.iter().filter(|answer| matches!(answer, Err(StoreError::Busy { .. }))).count() as u64;
+    assert!(refused > 0 && answers.iter().any(Result::is_ok), "{refused}");
+    assert_eq!(metric(&store, "refused"), refused);
+    assert_eq!(wait(store.of_customer("ann")).unwrap().len() as u64, 64 - refused);
+}
