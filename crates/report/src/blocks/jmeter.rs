@@ -122,7 +122,7 @@ fn errors(figures: &Figures) -> Vec<Block> {
             let code = if code.is_empty() { "no code" } else { code };
             format!("{} × {code}", count(*n))
         });
-        let said = parts.collect::<Vec<_>>().join(", ");
+        let said = parts.collect::<Vec<_>>().join(" · ");
         (of.errors > 0).then(|| Block::point(Level::Bad, format!("{}: {said}", name(of))))
     };
     under("Errors by code", figures.overall.iter().chain(&figures.labels).filter_map(codes))
@@ -168,16 +168,7 @@ fn users(figures: &Figures) -> Vec<Block> {
     };
     let lines = [
         ("virtual users", [whole(of.total), (Level::Plain, each)]),
-        (
-            "queries with zero results",
-            [
-                whole(of.queries_empty),
-                known(
-                    of.queries_empty_share
-                        .map(|of| format!("{} of these and the flights returned", percent(of))),
-                ),
-            ],
-        ),
+        ("queries with zero results", [whole(of.queries_empty), share(of.queries_empty_share)]),
         (
             "flights returned",
             [
@@ -192,7 +183,8 @@ fn users(figures: &Figures) -> Vec<Block> {
     for (name, cells) in lines {
         table.row(name, cells.map(|(level, text)| Cell::Word(level, text)));
     }
-    under("Run statistics", [Block::Table(table)])
+    let says = "The share of queries with zero results is of these and the flights returned, as published.";
+    under("Run statistics", [Block::Table(table), Block::Paragraph(Level::Quiet, says.into())])
 }
 
 fn cpu(figures: &Figures) -> Vec<Block> {

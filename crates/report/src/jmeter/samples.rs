@@ -155,7 +155,7 @@ impl Samples {
         let (mut number, mut line): (u64, Cow<'_, str>) = (number, Cow::Owned(first));
         loop {
             let indent = line.len() - line.trim_start().len();
-            let (mut rest, mut is_first) = (&*line, true);
+            let (mut rest, mut is_first, mut is_told) = (&*line, true, false);
             while let Some((element, behind)) = element(rest) {
                 match element {
                     Element::Sample { sample, is_open } => {
@@ -166,7 +166,10 @@ impl Samples {
                         match sample {
                             _ if open > 0 => self.parts += 1,
                             Ok(sample) => self.add(&sample, threads),
-                            Err(reason) => unread.line(file, number, &reason),
+                            Err(reason) => {
+                                unread.line(file, number, &reason);
+                                is_told = true;
+                            }
                         }
                         if is_open && open == 0 {
                             outer = indent;
@@ -182,7 +185,7 @@ impl Samples {
                 (rest, is_first) = (behind, false);
             }
             drop(line);
-            if lines.is_cut() {
+            if lines.is_cut() && !is_told {
                 unread.line(file, number, TOO_LONG);
             }
             let Some((next, text)) = lines.next()? else { break };

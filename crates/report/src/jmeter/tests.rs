@@ -328,7 +328,7 @@ fn what_is_not_understood_is_told_with_its_place_and_the_rest_counts() {
     assert_eq!((figures.total.values.as_slice(), figures.unread.count), ([5.5].as_slice(), 2));
     assert_says(
         &words(&figures),
-        &["throughput UNKNOWN", "the first and the last interval are left out", "a.log:2: no date and time"],
+        &["throughput UNKNOWN", "fewer than three lines `summary +`", "a.log:2: no date and time"],
     );
 
     let nmon = "CPU_ALL,T0001,1\nCPU_ALL,T0002,x,y\nCPU_ALL,T0003,5,5\n";
@@ -370,12 +370,45 @@ proptest! {
         if let Ok(found) = read(dir.path()) {
             let figures = found.figures();
             let requests = figures.overall.as_ref().map_or(0, |of| of.requests);
-            prop_assert!(requests + figures.unread.count <= bytes.iter().filter(|byte| **byte == b'\n').count() as u64 + 2);
+            prop_assert!(requests + figures.unread.count <= bytes.iter().filter(|byte| b"\n<".contains(byte)).count() as u64 + 2);
             prop_assert_eq!(requests, figures.labels.iter().map(|of| of.requests).sum::<u64>());
             shown(&jmeter(&figures, true), 80);
             crate::still::jmeter(&figures);
         }
     }
+}
+
+#[test]
+fn a_stray_quote_or_one_that_is_never_closed_swallows_no_other_row() {
+    let head = "timeStamp,elapsed,label,responseCode,responseMessage,success";
+    let row = |message: &str, good: bool| format!("1000,5,Login,200,{message},{good}");
+    // in the middle of a field a quote is a character
+    let text = [head.into(), row("5\" disk", true), row("OK", false), row("5\" disk", true)].join("\n");
+    let figures = of("a.jtl", text.as_bytes());
+    let of_all = |figures: &Figures| figures.overall.as_ref().map(|of| (of.requests, of.errors));
+    assert_eq!((of_all(&figures), figures.unread.count), (Some((3, 1)), 0));
+    // JMeter was killed within a message; then another test was appended
+    let text = [head.into(), row("OK", true), "1000,5,Login,500,\"no".into(), head.into(), row("OK", false)];
+    let figures = of("a.jtl", text.join("\n").as_bytes());
+    assert_eq!((of_all(&figures), figures.unread.count), (Some((2, 1)), 1));
+    // one that is closed has line ends
+    let text = [head.into(), row("\"two\nlines\"", true), row("OK", true)].join("\n");
+    let figures = of("a.jtl", text.as_bytes());
+    assert_eq!((of_all(&figures), figures.unread.count), (Some((2, 0)), 0));
+}
+
+#[test]
+fn each_sample_of_a_line_counts() {
+    let one = |good| format!("<httpSample t=\"1\" ts=\"1\" lb=\"a>b\" s=\"{good}\"");
+    let line = format!(
+        "<testResults>{}/>{}><httpSample t=\"1\"/></httpSample>{}/>",
+        one(true),
+        one(false),
+        one(true)
+    );
+    let figures = of("a.jtl", line.as_bytes());
+    let all = figures.overall.as_ref().unwrap();
+    assert_eq!((all.requests, all.errors, figures.unread.count), (3, 1, 0));
 }
 
 #[test]
