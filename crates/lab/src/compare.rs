@@ -308,7 +308,7 @@ mod tests {
         std::fs::write(dir.join("a.yaml"), text).unwrap();
         let text = format!("compare: {{One thing: a.yaml, two: a.yaml}}\n{more}");
         match load_experiment_text("c.yaml", &text, dir, &[]).unwrap() {
-            Experiment::Comparison(comparison) => comparison,
+            Experiment::Comparison(comparison) => *comparison,
             Experiment::One(_) => panic!("it compares"),
         }
     }

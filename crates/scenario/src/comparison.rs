@@ -27,7 +27,7 @@ pub enum Experiment {
     /// One.
     One(Box<Plan>),
     /// Several.
-    Comparison(Comparison),
+    Comparison(Box<Comparison>),
 }
 
 /// Several scenarios that run in turn.
@@ -187,7 +187,7 @@ impl Checker {
         let (experiment, within) = match yaml::read(&sink) {
             Some(root) if is_comparison(&root) => {
                 let (comparison, within) = read(self, &source, &root, settings, &sink);
-                (comparison.map(Experiment::Comparison), within)
+                (comparison.map(|of| Experiment::Comparison(Box::new(of))), within)
             }
             Some(root) => {
                 let plan = self.plan(&source, root, settings, &sink);
@@ -412,7 +412,7 @@ mod tests {
         let dir = folder();
         let settings: Vec<_> = settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         match load_experiment_text("c.yaml", text, dir.path(), &settings) {
-            Ok(Experiment::Comparison(comparison)) => Ok(comparison),
+            Ok(Experiment::Comparison(comparison)) => Ok(*comparison),
             Ok(Experiment::One(_)) => panic!("a comparison"),
             Err(diagnostics) => Err(diagnostics.to_string()),
         }

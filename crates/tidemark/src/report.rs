@@ -60,7 +60,7 @@ fn of_jmeter(dir: &Path, arguments: &ReportArguments) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("{flag} {reason}")));
     }
     let written = [&arguments.html, &arguments.results.json, &arguments.results.markdown];
-    for file in written.into_iter().flatten().filter(|file| is_result(file, dir)) {
+    if let Some(file) = written.into_iter().flatten().find(|file| is_result(file, dir)) {
         let reason = "is a file that would be read; give the report another name";
         return Err(Failure::usage(format!("{} {reason}", file.display())));
     }

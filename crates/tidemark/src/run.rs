@@ -26,7 +26,7 @@ pub fn run(arguments: RunArguments) -> Result<u8, Failure> {
             "--driver is of one run, and this compares several; give it one of those that stand under `compare:`",
         )),
         Experiment::One(plan) => one(*plan, arguments),
-        Experiment::Comparison(comparison) => compare::run(comparison, arguments),
+        Experiment::Comparison(comparison) => compare::run(*comparison, arguments),
     }
 }
 

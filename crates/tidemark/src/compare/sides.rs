@@ -53,7 +53,7 @@ pub fn sides(word: &str, arguments: &CompareArguments) -> Result<Sides, Failure>
                 "this file names its sides itself; leave out what names others, or give it one of its scenarios",
             ));
         }
-        Experiment::Comparison(comparison) => return Ok(of_file(comparison)),
+        Experiment::Comparison(comparison) => return Ok(of_file(*comparison)),
         Experiment::One(plan) => *plan,
     };
     if !arguments.has_sides() {
