@@ -114,6 +114,8 @@ export function whatRan({ manifest, closed_loop }: Pick<RunPage, 'manifest' | 'c
         : 'nothing'],
       ['System', (system.name || system.url) && [system.name, system.url && system.url !== system.name && el('span', { class: 'sub' }, system.url),
         system.spoken.map((how) => el('span', { class: 'sub' }, how))]],
+      ['Services', manifest.services.length > 0 && manifest.services.map((it) =>
+        el('div', {}, `${it.name}${it.instances > 1 ? ` ×${it.instances}` : ''}${it.balancer ? ` behind ${it.balancer}` : ''}`))],
       ['Beside it', manifest.targets.length > 0 && manifest.targets.map((it) =>
         el('div', {}, it.name, el('span', { class: 'sub' }, [it.url === it.name ? '' : it.url, it.protocol].filter(Boolean).join(' · '))))],
       ['Watched', manifest.watched.length > 0 && manifest.watched.map((it) =>

@@ -376,7 +376,7 @@ export interface Manifest {
   /** Where requests went beside the system. */
   targets: { name: string; url: string; protocol: string }[];
   /** Parts of the system that were started in instances. */
-  services: { name: string; driven: boolean }[];
+  services: { name: string; driven: boolean; instances: number; balancer: string }[];
   /** What the run did not start, and looked at all the same. */
   watched: Watched[];
   objectives: ObjectiveResult[];
@@ -767,7 +767,10 @@ function readManifest(value: unknown, source: string): Manifest {
       const target = object(entry);
       return { name: text(target.name), url: text(target.url), protocol: text(target.protocol) };
     }),
-    services: list(it.services).map((entry) => ({ name: text(object(entry).name), driven: object(entry).driven === true })),
+    services: list(it.services).map((entry) => {
+      const service = object(entry);
+      return { name: text(service.name), driven: service.driven === true, instances: list(service.addresses).length, balancer: text(service.balancer) };
+    }),
     watched: list(it.watched).map((entry) => {
       const watched = object(entry);
       return { name: text(watched.name), what: text(watched.what), found: text(watched.found) };
