@@ -351,9 +351,12 @@ pub fn password_in(url: &str) -> Option<&str> {
         let inner = password.strip_prefix('/').and_then(|rest| rest.split_once(':'));
         return Some(inner.map_or(password, |(_, inner)| inner)).filter(|password| !password.is_empty());
     };
-    if let Some(password) = password_in_query(rest).filter(|_| !OF_HTTP.contains(&scheme)) {
-        return Some(password);
-    }
+    let of_login = password_of_login(scheme, rest);
+    of_login.or_else(|| password_in_query(rest).filter(|_| !OF_HTTP.contains(&scheme)))
+}
+
+/// The password that stands before the host.
+fn password_of_login<'u>(scheme: &str, rest: &'u str) -> Option<&'u str> {
     let login = match OF_HTTP.contains(&scheme) {
         true => whole_user_info(rest)?,
         // what speaks no HTTP has no @ in its path: whatever stands before one is of a login, also where it is wrong
