@@ -26,6 +26,14 @@ const RETRIES_PER_S: u32 = 10;
 const RETRY_WINDOW: Duration = Duration::from_secs(10);
 /// Threads that have connections of their own; of more, some share.
 const SLOTS: usize = 64;
+/// Reads on one connection before another is opened: a read waits only for reads, which are fast.
+const READS_EACH: usize = 16;
+/// Writes have connections of their own, and each one to itself while there are enough: answers come in order, so
+/// whatever stands behind a write waits until it is on the disk.
+const WRITES_EACH: usize = 1;
+/// Connections of one thread to one instance, for reads and for writes each. Beyond, the one with the fewest requests is
+/// shared.
+const CONNECTIONS_MAX: usize = 32;
 /// How often the list of instances is asked for.
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 /// How long that may take.
@@ -122,7 +130,15 @@ struct Failed {
     not_done: bool,
 }
 
-type Slot = Mutex<Vec<(SocketAddr, Arc<Connection>)>>;
+/// The connections of one thread.
+type Slot = Mutex<Vec<Link>>;
+
+/// A connection, and what it is for.
+struct Link {
+    addr: SocketAddr,
+    is_for_reads: bool,
+    connection: Arc<Connection>,
+}
 
 /// A client for one other service. Shared by all threads; each worker of a server has connections of its own.
 pub struct Client {
@@ -373,19 +389,33 @@ impl Client {
                 out.extend_from_slice(part);
             }
         };
-        self.connection(instance).send(now, write).or_else(|| self.connection(instance).send(now, write))
+        let connection = || self.connection(instance, method == Method::Get);
+        connection().send(now, write).or_else(|| connection().send(now, write))
     }
 
-    fn connection(&self, instance: &Instance) -> Arc<Connection> {
+    /// The first connection of this thread that has room, so that those that are not needed fall idle and end.
+    fn connection(&self, instance: &Instance, is_for_reads: bool) -> Arc<Connection> {
+        let each = if is_for_reads { READS_EACH } else { WRITES_EACH };
         let mut slot = self.slots[worker_index() % SLOTS].lock();
-        let open = slot.iter().find(|(addr, connection)| *addr == instance.addr && connection.is_open());
-        if let Some((_, connection)) = open {
+        let mut count = 0;
+        let mut least: Option<(usize, &Arc<Connection>)> = None;
+        for link in slot.iter().filter(|link| link.addr == instance.addr && link.is_for_reads == is_for_reads) {
+            let Some(waiting) = link.connection.waiting() else { continue };
+            if waiting < each {
+                return link.connection.clone();
+            }
+            count += 1;
+            if least.is_none_or(|(fewest, _)| waiting < fewest) {
+                least = Some((waiting, &link.connection));
+            }
+        }
+        if let Some((_, connection)) = least.filter(|_| count >= CONNECTIONS_MAX) {
             return connection.clone();
         }
-        slot.retain(|(_, connection)| connection.is_open());
+        slot.retain(|link| link.connection.waiting().is_some());
         let timeout = self.options.timeout;
         let connection = Connection::open(instance.addr, timeout, timeout * 2);
-        slot.push((instance.addr, connection.clone()));
+        slot.push(Link { addr: instance.addr, is_for_reads, connection: connection.clone() });
         connection
     }
 }

@@ -99,8 +99,10 @@ impl Connection {
         connection
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        !self.0.lock().is_closing
+    /// Requests without an answer; none where the connection takes no more.
+    pub(crate) fn waiting(&self) -> Option<usize> {
+        let state = self.0.lock();
+        (!state.is_closing).then_some(state.waiting.len())
     }
 
     /// Sends the request that `write` appends; none where the connection takes no more.
@@ -223,7 +225,7 @@ impl Driver {
             while at < got {
                 at += self.decode(connection, at..got)?;
             }
-            if !connection.is_open() {
+            if connection.waiting().is_none() {
                 return Poll::Ready(Ok(()));
             }
         }

@@ -54,6 +54,33 @@ fn answers_are_those_of_their_requests() {
     assert_eq!(toy.requests(), 500);
 }
 
+/// The server answers writes when all calls have come: neither reads nor other writes wait behind one.
+#[test]
+fn nothing_waits_behind_a_write() {
+    let all = Arc::new(std::sync::Barrier::new(12));
+    let toy = Toy::start(move |stream, method, path, _| {
+        if method != "GET" {
+            all.wait();
+        }
+        say(stream, path, "")
+    });
+    let client = Client::new(options(&[toy.addr]));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let call = |method, path| {
+        let client = client.clone();
+        runtime.spawn(async move { client.call(0, method, path).await.map(|reply| reply.status) })
+    };
+    let methods = [Method::Post, Method::Delete, Method::Post];
+    let writes: Vec<_> = (0..11).map(|number| call(methods[number % 3], "/write")).collect();
+    for _ in 0..40 {
+        assert_eq!(runtime.block_on(call(Method::Get, "/read")).unwrap(), Ok(200));
+    }
+    let last = call(Method::Delete, "/write");
+    for write in writes.into_iter().chain([last]) {
+        assert_eq!(runtime.block_on(write).unwrap(), Ok(200));
+    }
+}
+
 /// Each third answer is late. Whoever has an answer has the right one.
 #[test]
 fn a_late_answer_is_nobody_elses() {
