@@ -319,6 +319,106 @@ fn the_stream_says_what_hystrix_says() {
     // the airline stops in order although they are open: `Running` sees to that
 }
 
+/// The keys of a command's event as `HystrixMetricsPoller` of hystrix-metrics-event-stream 1.5.18 writes them.
+const COMMAND_KEYS: &str = "
+    currentConcurrentExecutionCount
+    currentTime
+    errorCount
+    errorPercentage
+    group
+    isCircuitBreakerOpen
+    latencyExecute
+    latencyExecute_mean
+    latencyTotal
+    latencyTotal_mean
+    name
+    propertyValue_circuitBreakerEnabled
+    propertyValue_circuitBreakerErrorThresholdPercentage
+    propertyValue_circuitBreakerForceClosed
+    propertyValue_circuitBreakerForceOpen
+    propertyValue_circuitBreakerRequestVolumeThreshold
+    propertyValue_circuitBreakerSleepWindowInMilliseconds
+    propertyValue_executionIsolationSemaphoreMaxConcurrentRequests
+    propertyValue_executionIsolationStrategy
+    propertyValue_executionIsolationThreadInterruptOnTimeout
+    propertyValue_executionIsolationThreadPoolKeyOverride
+    propertyValue_executionIsolationThreadTimeoutInMilliseconds
+    propertyValue_executionTimeoutInMilliseconds
+    propertyValue_fallbackIsolationSemaphoreMaxConcurrentRequests
+    propertyValue_metricsRollingStatisticalWindowInMilliseconds
+    propertyValue_requestCacheEnabled
+    propertyValue_requestLogEnabled
+    reportingHosts
+    requestCount
+    rollingCountBadRequests
+    rollingCountCollapsedRequests
+    rollingCountEmit
+    rollingCountExceptionsThrown
+    rollingCountFailure
+    rollingCountFallbackEmit
+    rollingCountFallbackFailure
+    rollingCountFallbackMissing
+    rollingCountFallbackRejection
+    rollingCountFallbackSuccess
+    rollingCountResponsesFromCache
+    rollingCountSemaphoreRejected
+    rollingCountShortCircuited
+    rollingCountSuccess
+    rollingCountThreadPoolRejected
+    rollingCountTimeout
+    rollingMaxConcurrentExecutionCount
+    threadPool
+    type
+";
+/// Those of a thread pool's.
+const POOL_KEYS: &str = "
+    currentActiveCount
+    currentCompletedTaskCount
+    currentCorePoolSize
+    currentLargestPoolSize
+    currentMaximumPoolSize
+    currentPoolSize
+    currentQueueSize
+    currentTaskCount
+    currentTime
+    name
+    propertyValue_metricsRollingStatisticalWindowInMilliseconds
+    propertyValue_queueSizeRejectionThreshold
+    reportingHosts
+    rollingCountCommandRejections
+    rollingCountThreadsExecuted
+    rollingMaxActiveThreads
+    type
+";
+
+#[test]
+fn the_stream_has_the_published_keys() {
+    let auth = Running::serve::<AirlineAuth>(any(), &[]);
+    let airline = airline(&auth.url(), &[]);
+    assert_eq!(airline.login(3).get(LIST).status, 200);
+    let (_, events) = stream_events(airline.addr);
+    for event in events {
+        let (published, own): (_, &[&str]) = match event["type"].as_str().unwrap() {
+            "HystrixCommand" => (COMMAND_KEYS, &["latencyExecute_us", "circuitBreakerState"]),
+            _ => (POOL_KEYS, &[]),
+        };
+        let mut expected: Vec<&str> = published.split_whitespace().chain(own.iter().copied()).collect();
+        expected.sort_unstable();
+        let mut keys: Vec<&String> = event.as_object().unwrap().keys().collect();
+        keys.sort_unstable();
+        assert_eq!(keys, expected, "{}", event["name"]);
+        // nothing is under way any more, and one was
+        let (now, most, expected) = match event["name"].as_str().unwrap() {
+            "AcmeAirPool" => ("currentActiveCount", "rollingMaxActiveThreads", 1),
+            "InvalidateTokenCommand" => {
+                ("currentConcurrentExecutionCount", "rollingMaxConcurrentExecutionCount", 0)
+            }
+            _ => ("currentConcurrentExecutionCount", "rollingMaxConcurrentExecutionCount", 1),
+        };
+        assert_eq!((&event[now], &event[most]), (&0.into(), &expected.into()), "{}", event["name"]);
+    }
+}
+
 #[test]
 fn the_page_brings_all_that_it_needs() {
     let auth = Running::serve::<AirlineAuth>(any(), &[]);

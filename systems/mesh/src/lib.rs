@@ -58,6 +58,7 @@ mod events;
 mod http;
 mod instances;
 mod member;
+mod peak;
 mod registry;
 mod settings;
 mod view;
