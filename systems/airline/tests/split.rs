@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tidemark_airline::AirlineAuth;
 use tidemark_mesh::RegistrySystem;
 
-use crate::airline::{Running, in_days, query};
+use crate::airline::{AtEnd, Running, in_days, query};
 use crate::client::{Client, Reply, eventually};
 
 fn any() -> SocketAddr {
@@ -417,6 +417,45 @@ fn the_stream_has_the_published_keys() {
         };
         assert_eq!((&event[now], &event[most]), (&0.into(), &expected.into()), "{}", event["name"]);
     }
+}
+
+/// The published dashboard's own page shows circuits, closed and open. Fetched once with
+/// `mvn dependency:unpack -Dartifact=ARTIFACT -DoutputDirectory=DIR` for each artifact that `web/check-hystrix.mjs` names.
+#[test]
+#[ignore = "TIDEMARK_TEST_HYSTRIX_DASHBOARD names a directory with the dashboard, which Maven fetches"]
+fn a_hystrix_dashboard_shows_the_circuits() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let dashboard = std::env::var("TIDEMARK_TEST_HYSTRIX_DASHBOARD").expect("the dashboard's directory");
+    let auth = Running::serve::<AirlineAuth>(any(), &[]);
+    let airline = airline(&auth.url(), &[]);
+    let check = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/check-hystrix.mjs");
+    let screenshots = std::env::var("TIDEMARK_TEST_SCREENSHOTS").ok();
+    let mut node = Command::new("node")
+        .arg(check)
+        .args([airline.url(), dashboard])
+        .args(screenshots.iter().flat_map(|place| ["--screenshots", place]))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("node runs; `make test-needs` installs it");
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = airline.login(3);
+            while !ends.load(Ordering::Relaxed) {
+                client.get(LIST);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let _at_end = AtEnd(&ends);
+        let mut said = BufReader::new(node.stdout.take().unwrap()).lines();
+        assert_eq!(said.next().unwrap().unwrap(), "closed");
+        drop(auth);
+        writeln!(node.stdin.as_mut().unwrap(), "dead").unwrap();
+        assert_eq!(said.next().unwrap().unwrap(), "open");
+    });
+    assert!(node.wait().unwrap().success());
 }
 
 #[test]
