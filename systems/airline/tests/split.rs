@@ -419,22 +419,23 @@ fn the_stream_has_the_published_keys() {
     }
 }
 
-/// The published dashboard's own page shows circuits, closed and open. Fetched once with
-/// `mvn dependency:unpack -Dartifact=ARTIFACT -DoutputDirectory=DIR` for each artifact that `web/check-hystrix.mjs` names.
+/// The published dashboard's own page shows circuits, closed and open.
 #[test]
-#[ignore = "TIDEMARK_TEST_HYSTRIX_DASHBOARD names a directory with the dashboard, which Maven fetches"]
 fn a_hystrix_dashboard_shows_the_circuits() {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
-    let dashboard = std::env::var("TIDEMARK_TEST_HYSTRIX_DASHBOARD").expect("the dashboard's directory");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let dashboard = root.join("target/tools/hystrix-dashboard");
+    if !dashboard.exists() {
+        eprintln!("skipped: no Hystrix dashboard here (tests/needs test fetches it with Maven)");
+        return;
+    }
     let auth = Running::serve::<AirlineAuth>(any(), &[]);
     let airline = airline(&auth.url(), &[]);
-    let check = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/check-hystrix.mjs");
-    let screenshots = std::env::var("TIDEMARK_TEST_SCREENSHOTS").ok();
     let mut node = Command::new("node")
-        .arg(check)
-        .args([airline.url(), dashboard])
-        .args(screenshots.iter().flat_map(|place| ["--screenshots", place]))
+        .arg(root.join("web/check-hystrix.mjs"))
+        .arg(airline.url())
+        .arg(dashboard)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
