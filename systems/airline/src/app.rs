@@ -44,7 +44,7 @@ pub(crate) enum Op {
     FlightFind,
 }
 
-const OPS: &[&str] = &[
+pub(crate) const OPS: &[&str] = &[
     "session_create",
     "session_find",
     "session_remove",

@@ -277,3 +277,114 @@ fn write_all<'a>(out: &mut BytesMut, flights: impl Iterator<Item = &'a Bytes>) {
         out.extend_from_slice(flight);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+    use tidemark_store::Answer;
+
+    use super::*;
+
+    /// Flights in a list, while it works.
+    #[derive(Default)]
+    struct Listed {
+        flights: Mutex<Vec<Flight>>,
+        is_away: std::sync::atomic::AtomicBool,
+    }
+
+    impl FlightStore for Listed {
+        fn put_missing<'a>(
+            &'a self,
+            flights: Box<dyn Iterator<Item = Flight> + Send + 'a>,
+        ) -> Answer<'a, u64> {
+            if self.is_away.load(Ordering::Relaxed) {
+                return Answer::ready(Err(StoreError::Unreachable {
+                    place: "x".into(),
+                    reason: "it is away".into(),
+                }));
+            }
+            let mut held = self.flights.lock();
+            let before = held.len();
+            for flight in flights {
+                if held.iter().all(|other| other.id != flight.id) {
+                    held.push(flight);
+                }
+            }
+            Answer::ready(Ok((held.len() - before) as u64))
+        }
+
+        fn between<'a>(&'a self, from: &'a str, to: &'a str, times: Range<i64>) -> Answer<'a, Vec<Flight>> {
+            let is_asked = |flight: &&Flight| {
+                (&*flight.route.origin, &*flight.route.destination) == (from, to)
+                    && times.contains(&flight.departure_ms)
+            };
+            Answer::ready(Ok(self.flights.lock().iter().filter(is_asked).cloned().collect()))
+        }
+
+        fn find<'a>(&'a self, ids: &'a [u128]) -> Answer<'a, Vec<Flight>> {
+            let flights = self.flights.lock();
+            Answer::ready(Ok(flights.iter().filter(|flight| ids.contains(&flight.id)).cloned().collect()))
+        }
+
+        fn count(&self, times: Range<i64>) -> Answer<'_, u64> {
+            let flights = self.flights.lock();
+            let inside = flights.iter().filter(|flight| times.contains(&flight.departure_ms));
+            Answer::ready(Ok(inside.count() as u64))
+        }
+
+        fn routes(&self) -> Answer<'_, u64> {
+            Answer::ready(Ok(0))
+        }
+    }
+
+    const NOON: i64 = 20_000 * DAY_MS + DAY_MS / 2;
+
+    fn flights(store: Option<Arc<dyn FlightStore>>, entries: usize) -> Flights {
+        let cache = CacheSettings { entries: Some(entries), age_max: Duration::from_secs(60) };
+        let timings = Timings::new("x_seconds", "x", "op", crate::app::OPS);
+        Flights::new(store, (3, NOON), cache, Arc::new(timings))
+    }
+
+    async fn on(flights: &Flights, day: i32) -> String {
+        let mut out = BytesMut::new();
+        flights.write_on(&mut out, "CDG", "SVO", day).await.unwrap();
+        String::from_utf8(out.to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_store_has_the_flights_of_a_new_day_before_they_are_on_offer() {
+        let store = Arc::new(Listed::default());
+        let (kept, computed) = (flights(Some(store.clone()), 10), flights(None, 0));
+        kept.load().await.unwrap();
+        for day in 19_999..20_004 {
+            assert_eq!(on(&kept, day).await, on(&computed, day).await, "{day}");
+        }
+        assert!(on(&kept, 20_002).await.contains("AA280") && on(&kept, 20_003).await.is_empty());
+
+        // while it is away, all stays as it is
+        store.is_away.store(true, Ordering::Relaxed);
+        kept.follow(NOON + DAY_MS).await;
+        assert!(!on(&kept, 20_000).await.is_empty() && on(&kept, 20_003).await.is_empty());
+        store.is_away.store(false, Ordering::Relaxed);
+        kept.follow(NOON + DAY_MS).await;
+        computed.follow(NOON + DAY_MS).await;
+        for day in 19_999..20_005 {
+            assert_eq!(on(&kept, day).await, on(&computed, day).await, "{day}");
+        }
+        assert_eq!(kept.count().await.unwrap(), computed.count().await.unwrap());
+
+        // bookable until a day after, and whole for ever
+        let ids: Vec<u128> = [20_000, 20_003]
+            .map(|day| crate::FlightKey { segment: 280, day }.id())
+            .into_iter()
+            .chain([7])
+            .collect();
+        for now_ms in [NOON + DAY_MS, NOON + 2 * DAY_MS] {
+            kept.follow(now_ms).await;
+            computed.follow(now_ms).await;
+            assert_eq!(kept.bookable(&ids).await.unwrap(), computed.bookable(&ids).await.unwrap());
+            assert_eq!(kept.whole(&ids).await.unwrap(), computed.whole(&ids).await.unwrap());
+        }
+        assert_eq!(kept.bookable(&ids).await.unwrap().len(), 1);
+    }
+}
