@@ -138,7 +138,7 @@ fn the_airline_serves_from_it(cassandra: &Started) {
     assert_eq!(get("/rest/api/config/countBookings"), "0");
     let metrics = get("/metrics");
     for line in [
-        "airline_data_info{customers=\"cassandra\",sessions=\"embedded\",bookings=\"cassandra\"} 1",
+        "airline_data_info{customers=\"cassandra\",sessions=\"embedded\",bookings=\"cassandra\",flights=\"embedded\"} 1",
         "airline_cassandra_nodes_connected 1",
         "airline_cassandra_refused_total 0",
     ] {

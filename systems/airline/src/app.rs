@@ -1,4 +1,4 @@
-//! What all handlers share: the stores, the timetable, the clock; and who is asking.
+//! What all handlers share: the stores, the flights, the clock; and who is asking.
 
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
@@ -14,12 +14,12 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::customers::generated;
+use crate::flights::Flights;
 use crate::gate::Gate;
 use crate::logins::{Auth, Keeper, Logins, timed};
 use crate::refusal::Refusal;
 use crate::settings::Airline;
 use crate::stores::{Opened, Stores};
-use crate::timetable::Timetable;
 
 /// How often expired sessions are looked for, and how often the calendar.
 const SWEEP_PERIOD: Duration = Duration::from_secs(30);
@@ -40,9 +40,11 @@ pub(crate) enum Op {
     BookingList,
     BookingFind,
     BookingCancel,
+    FlightQuery,
+    FlightFind,
 }
 
-const OPS: &[&str] = &[
+pub(crate) const OPS: &[&str] = &[
     "session_create",
     "session_find",
     "session_remove",
@@ -52,13 +54,15 @@ const OPS: &[&str] = &[
     "booking_list",
     "booking_find",
     "booking_cancel",
+    "flight_query",
+    "flight_find",
 ];
 
 /// The airline behind its routes.
 pub(crate) struct App {
     pub(crate) store: Stores,
     pub(crate) opened: Arc<Opened>,
-    pub(crate) timetable: Timetable,
+    pub(crate) flights: Flights,
     /// Whether every booking has its whole flight in it.
     pub(crate) nests_flights: bool,
     pub(crate) clock: Clock,
@@ -79,14 +83,16 @@ impl App {
         let help = "Time that a call to a store took, until its promise was kept, in seconds";
         let clock = airline.clock.clone();
         let here = || Keeper::new(opened.sessions(), clock.clone(), airline.session_ms, airline.sessions_max);
+        let timings = Arc::new(Timings::new("airline_store_seconds", help, "op", OPS));
+        let days = (airline.days, airline.clock.now_ms());
         App {
             logins: auth.map_or_else(|| Logins::Here(here()), Logins::Auth),
             store: opened.stores(),
+            flights: Flights::new(opened.flights(), days, airline.flight_cache, timings.clone()),
             opened,
-            timetable: Timetable::new(airline.days, airline.clock.now_ms()),
             nests_flights: airline.nests_flights,
             clock,
-            timings: Arc::new(Timings::new("airline_store_seconds", help, "op", OPS)),
+            timings,
             bookings: Gate::new(airline.bookings_max),
             load_customers: AtomicU64::new(airline.customers),
             loading: tokio::sync::Mutex::new(()),
@@ -146,12 +152,13 @@ impl App {
         session.ok_or_else(|| Refusal::forbidden("not logged in: the session is unknown or has expired"))
     }
 
-    /// Stores those of the first `customers` generated customers that are not there yet. One load at a time.
+    /// Stores those flights and of the first `customers` generated customers that are not there yet. One load at a time.
     ///
     /// What is there is left as it is, so a second load changes nothing, and a customer who has changed his
     /// address keeps it.
     pub(crate) async fn load(&self, customers: u64) -> Result<u64, StoreError> {
         let _one_at_a_time = self.loading.lock().await;
+        self.flights.load().await?;
         let store = &self.store.customers;
         let mut made = 0;
         for begin in (0..customers).step_by(LOAD_CHUNK as usize) {
@@ -168,7 +175,7 @@ impl App {
     pub(crate) async fn keep_house(self: Arc<Self>) {
         loop {
             tokio::time::sleep(SWEEP_PERIOD).await;
-            self.timetable.follow(self.clock.now_ms());
+            self.flights.follow(self.clock.now_ms()).await;
             self.sweep().await;
         }
     }

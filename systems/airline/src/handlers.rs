@@ -19,8 +19,6 @@ use crate::dates::parse_day;
 use crate::form::Form;
 use crate::other_sites;
 use crate::refusal::Refusal;
-use crate::segments::Segments;
-use crate::timetable::Timetable;
 
 type Answer = Result<Response, Refusal>;
 
@@ -89,17 +87,6 @@ const LEG_END: &[u8] = b"]}";
 /// Room for the answer to a query of two legs.
 const QUERY_ROOM_BYTES: usize = 1536;
 
-fn write_leg<'a>(out: &mut BytesMut, flights: impl Iterator<Item = &'a Bytes>) {
-    out.extend_from_slice(LEG_BEGIN);
-    for (index, flight) in flights.enumerate() {
-        if index > 0 {
-            out.extend_from_slice(b",");
-        }
-        out.extend_from_slice(flight);
-    }
-    out.extend_from_slice(LEG_END);
-}
-
 fn legs_begin(one_way: bool) -> &'static [u8] {
     if one_way { br#"{"tripLegs":1,"tripFlights":["# } else { br#"{"tripLegs":2,"tripFlights":["# }
 }
@@ -116,17 +103,18 @@ pub(crate) async fn query_flights(State(app): State<Arc<App>>, request: Request)
     let form = Form::of_body(&head.headers, &body)?;
     let one_way = form.flag("oneWay")?;
     let (from, to) = (form.need("fromAirport")?, form.need("toAirport")?);
-    let segments = Segments::all();
-    let flight_on =
-        |from, to, day| segments.between(from, to).and_then(|number| app.timetable.flight(number, day));
     let day = day_in(&form, "fromDate")?;
     let mut out = BytesMut::with_capacity(QUERY_ROOM_BYTES);
     out.extend_from_slice(legs_begin(one_way));
-    write_leg(&mut out, flight_on(from, to, day).into_iter());
+    out.extend_from_slice(LEG_BEGIN);
+    app.flights.write_on(&mut out, from, to, day).await?;
+    out.extend_from_slice(LEG_END);
     if !one_way {
         let day = day_in(&form, "returnDate")?;
         out.extend_from_slice(b",");
-        write_leg(&mut out, flight_on(to, from, day).into_iter());
+        out.extend_from_slice(LEG_BEGIN);
+        app.flights.write_on(&mut out, to, from, day).await?;
+        out.extend_from_slice(LEG_END);
     }
     out.extend_from_slice(LEG_END);
     Ok(json(StatusCode::OK, out.freeze()))
@@ -140,16 +128,16 @@ pub(crate) async fn browse_flights(State(app): State<Arc<App>>, request: Request
     let form = Form::of_body(&head.headers, &body)?;
     let one_way = form.flag("oneWay")?;
     let (from, to) = (form.need("fromAirport")?, form.need("toAirport")?);
-    let all = |from, to| {
-        let number = Segments::all().between(from, to);
-        number.into_iter().flat_map(|number| app.timetable.flights_of(number))
-    };
     let mut out = BytesMut::with_capacity(QUERY_ROOM_BYTES);
     out.extend_from_slice(legs_begin(one_way));
-    write_leg(&mut out, all(from, to));
+    out.extend_from_slice(LEG_BEGIN);
+    app.flights.write_all_days(&mut out, from, to).await?;
+    out.extend_from_slice(LEG_END);
     if !one_way {
         out.extend_from_slice(b",");
-        write_leg(&mut out, all(to, from));
+        out.extend_from_slice(LEG_BEGIN);
+        app.flights.write_all_days(&mut out, to, from).await?;
+        out.extend_from_slice(LEG_END);
     }
     out.extend_from_slice(LEG_END);
     Ok(json(StatusCode::OK, out.freeze()))
@@ -159,14 +147,10 @@ pub(crate) async fn browse_flights(State(app): State<Arc<App>>, request: Request
 
 const NOT_YOURS: &str = "a customer has access to his own data only";
 
-fn flight_in(app: &App, form: &Form, name: &'static str) -> Result<(u128, Arc<str>), Refusal> {
+fn flight_in(form: &Form, name: &'static str) -> Result<u128, Refusal> {
     let id = Uuid::try_parse(form.need(name)?)
-        .map_err(|_| Refusal::bad_request(format!("{name} is not the id of a flight")))?
-        .as_u128();
-    let Some(key) = app.timetable.bookable(id) else {
-        return Err(Refusal::new(StatusCode::NOT_FOUND, format!("{name}: there is no such flight")));
-    };
-    Ok((id, Segments::all().list()[usize::from(key.segment)].id.as_str().into()))
+        .map_err(|_| Refusal::bad_request(format!("{name} is not the id of a flight")))?;
+    Ok(id.as_u128())
 }
 
 pub(crate) async fn book_flights(State(app): State<Arc<App>>, request: Request) -> Answer {
@@ -180,17 +164,22 @@ pub(crate) async fn book_flights(State(app): State<Arc<App>>, request: Request) 
     // The segment ids that come along are implied by the flights; clients send stale ones.
     let one_way = form.flag("oneWayFlight")?;
     let booked_ms = app.clock.now_ms();
-    let booking = |(flight_id, flight_segment_id)| Booking {
-        id: Uuid::new_v4().as_u128(),
-        customer_id: session.customer_id.clone(),
-        flight_id,
-        flight_segment_id,
-        booked_ms,
+    let fields: &[&'static str] = if one_way { &["toFlightId"] } else { &["toFlightId", "retFlightId"] };
+    let ids = fields.iter().map(|name| flight_in(&form, name)).collect::<Result<Vec<_>, _>>()?;
+    let bookable = app.flights.bookable(&ids).await?;
+    let booking = |(&flight_id, name): (&u128, &&str)| {
+        let Some((_, segment_id)) = bookable.iter().find(|(id, _)| *id == flight_id) else {
+            return Err(Refusal::new(StatusCode::NOT_FOUND, format!("{name}: there is no such flight")));
+        };
+        Ok(Booking {
+            id: Uuid::new_v4().as_u128(),
+            customer_id: session.customer_id.clone(),
+            flight_id,
+            flight_segment_id: segment_id.clone(),
+            booked_ms,
+        })
     };
-    let mut bookings = vec![booking(flight_in(&app, &form, "toFlightId")?)];
-    if !one_way {
-        bookings.push(booking(flight_in(&app, &form, "retFlightId")?));
-    }
+    let bookings = ids.iter().zip(fields).map(booking).collect::<Result<Vec<_>, _>>()?;
     app.bookings.pass("bookings", || app.store.bookings.count()).await?;
     app.timed(Op::BookingAdd, app.store.bookings.add(&bookings)).await?;
     let depart = Uuid::from_u128(bookings[0].id);
@@ -204,9 +193,9 @@ pub(crate) async fn book_flights(State(app): State<Arc<App>>, request: Request) 
     Ok(json(StatusCode::OK, body))
 }
 
-/// Writes one booking; `customer` is the customer's id as JSON, quotes included. `flights` says where its whole flight comes
-/// from, where that is to be in it.
-fn write_booking(out: &mut BytesMut, booking: &Booking, customer: &[u8], flights: Option<&Timetable>) {
+/// Writes one booking; `customer` is the customer's id as JSON, quotes included. `whole` is its whole flight, where that
+/// is to be in it.
+fn write_booking(out: &mut BytesMut, booking: &Booking, customer: &[u8], whole: Option<&Bytes>) {
     let mut buffer = Uuid::encode_buffer();
     let id = Uuid::from_u128(booking.id).hyphenated().encode_lower(&mut buffer).as_bytes();
     let mut buffer = Uuid::encode_buffer();
@@ -234,19 +223,22 @@ fn write_booking(out: &mut BytesMut, booking: &Booking, customer: &[u8], flights
     {
         out.extend_from_slice(part);
     }
-    if let Some(flight) = flights.and_then(|all| all.whole(booking.flight_id)) {
+    if let Some(whole) = whole {
         out.extend_from_slice(br#","flight":"#);
-        out.extend_from_slice(&flight);
+        out.extend_from_slice(whole);
     }
     out.extend_from_slice(b"}");
 }
 
-/// Where the flights of an answer's bookings come from, where they are asked for: `?flight=nested`, as the mobile app of 2013
-/// needs them.
-fn nested<'a>(app: &'a App, uri: &Uri) -> Option<&'a Timetable> {
+/// The flights of an answer's bookings, where they are asked for: `?flight=nested`, as the mobile app of 2013 needs them.
+async fn nested(app: &App, uri: &Uri, bookings: &[Booking]) -> Result<Vec<Option<Bytes>>, Refusal> {
     let query = uri.query().unwrap_or_default();
     let is_asked = query.split('&').any(|pair| pair == "flight=nested");
-    (is_asked || app.nests_flights).then_some(&app.timetable)
+    if !is_asked && !app.nests_flights {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<u128> = bookings.iter().map(|booking| booking.flight_id).collect();
+    app.flights.whole(&ids).await
 }
 
 /// About the size of a booking as JSON.
@@ -260,14 +252,14 @@ pub(crate) async fn bookings_by_user(State(app): State<Arc<App>>, request: Reque
     }
     let bookings = app.timed(Op::BookingList, app.store.bookings.of_customer(&user)).await?;
     let customer = serde_json::to_vec(&user).unwrap_or_default();
-    let flights = nested(&app, request.uri());
+    let flights = nested(&app, request.uri(), &bookings).await?;
     let mut out = BytesMut::with_capacity(2 + bookings.len() * BOOKING_ROOM_BYTES);
     out.extend_from_slice(b"[");
     for (index, booking) in bookings.iter().enumerate() {
         if index > 0 {
             out.extend_from_slice(b",");
         }
-        write_booking(&mut out, booking, &customer, flights);
+        write_booking(&mut out, booking, &customer, flights.get(index).and_then(Option::as_ref));
     }
     out.extend_from_slice(b"]");
     Ok(json(StatusCode::OK, out.freeze()))
@@ -290,8 +282,9 @@ pub(crate) async fn booking_by_number(State(app): State<Arc<App>>, request: Requ
         return Ok(nothing);
     };
     let mut out = BytesMut::with_capacity(BOOKING_ROOM_BYTES);
-    let flights = nested(&app, request.uri());
-    write_booking(&mut out, &booking, &serde_json::to_vec(&user).unwrap_or_default(), flights);
+    let flights = nested(&app, request.uri(), std::slice::from_ref(&booking)).await?;
+    let flight = flights.first().and_then(Option::as_ref);
+    write_booking(&mut out, &booking, &serde_json::to_vec(&user).unwrap_or_default(), flight);
     Ok(json(StatusCode::OK, out.freeze()))
 }
 

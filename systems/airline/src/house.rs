@@ -18,7 +18,6 @@ use crate::form::Form;
 use crate::logins::Logins;
 use crate::other_sites;
 use crate::refusal::Refusal;
-use crate::segments::SEGMENTS_LEN;
 use crate::stores::Product;
 
 type Answer = Result<Response, Refusal>;
@@ -28,7 +27,7 @@ pub(crate) async fn load_query(State(app): State<Arc<App>>) -> Answer {
     Ok(text(StatusCode::OK, app.load_customers.load(Ordering::Relaxed).to_string()))
 }
 
-/// Makes customers. The flights are always there, so a load never doubles anything.
+/// Makes customers, and flights where a store has them. What is there stays, so a load never doubles anything.
 pub(crate) async fn load(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -84,11 +83,11 @@ pub(crate) async fn count_bookings(State(app): State<Arc<App>>) -> Answer {
 }
 
 pub(crate) async fn count_flights(State(app): State<Arc<App>>) -> Answer {
-    Ok(number(app.timetable.count()))
+    counted(app.flights.count()).await
 }
 
-pub(crate) async fn count_segments() -> Answer {
-    Ok(number(SEGMENTS_LEN as u64))
+pub(crate) async fn count_segments(State(app): State<Arc<App>>) -> Answer {
+    counted(app.flights.count_segments()).await
 }
 
 pub(crate) async fn count_airports() -> Answer {

@@ -12,10 +12,11 @@ use crate::app::App;
 use crate::auth::AirlineAuth;
 use crate::clock::Clock;
 use crate::customers::CUSTOMERS_MAX;
+use crate::flights::CacheSettings;
 use crate::logins::{Auth, COMMANDS};
 use crate::openapi::document;
 use crate::routes::router;
-use crate::settings::{Airline, RECORDS_MAX, SETTINGS};
+use crate::settings::{Airline, FLIGHT_CACHE_MAX, RECORDS_MAX, SETTINGS};
 use crate::store_metrics::encode;
 use crate::stores::Choice;
 use crate::timetable::DAYS_MAX;
@@ -42,6 +43,13 @@ impl ReferenceSystem for Airline {
             auth: settings.text("auth", Source::fixed)?,
             calls: CallSettings::read(settings)?,
             member: MemberSettings::read(settings)?,
+            flight_cache: CacheSettings {
+                entries: settings.text("flight_cache", |word| match word {
+                    "auto" => Some(None),
+                    number => number.parse().ok().filter(|entries| *entries <= FLIGHT_CACHE_MAX).map(Some),
+                })?,
+                age_max: Duration::from_secs(settings.value("flight_cache_age_s", 1..=86_400)?),
+            },
             customers: settings.value("customers", 1..=CUSTOMERS_MAX)?,
             days: settings.value("days", 1..=DAYS_MAX)?,
             nests_flights: settings.text("nested_flights", |word| match word {
@@ -78,14 +86,20 @@ impl ReferenceSystem for Airline {
         let app = Arc::new(App::new(opened.clone(), &self, auth));
         let made = runtime.block_on(app.load(self.customers))?;
         runtime.block_on(app.sweep());
-        tracing::info!(customers = self.customers, made, flights = app.timetable.count(), %durability,
+        tracing::info!(customers = self.customers, made, %durability,
             stores = app.opened.choice.names(), "data is there");
         let mut routes = router(app.clone(), document().to_string());
         if let Some(client) = &client {
             routes = routes.merge(tidemark_mesh::routes(client.clone()));
         }
         let mut system = System::new(routes).metrics(app.timings.clone());
-        system = system.counters(move |encoder| encode(encoder, &opened)).background(app.keep_house());
+        let counted = app.clone();
+        system = system
+            .counters(move |encoder| {
+                encode(encoder, &opened)?;
+                counted.flights.cache().map_or(Ok(()), |cache| cache.encode(encoder))
+            })
+            .background(app.keep_house());
         if let Some(registry) = self.member.registry {
             let member = Member::new(registry, Self::NAME, self.member.lease);
             let leaving = member.clone();

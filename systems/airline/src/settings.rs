@@ -4,6 +4,7 @@ use tidemark_mesh::{CLIENT_SETTINGS, CallSettings, MEMBER_SETTINGS, MemberSettin
 use tidemark_service::{Setting, joined};
 
 use crate::clock::Clock;
+use crate::flights::CacheSettings;
 use crate::stores::Choice;
 
 /// An airline as its settings have it.
@@ -16,6 +17,7 @@ pub struct Airline {
     pub(crate) sessions_max: u64,
     pub(crate) bookings_max: u64,
     pub(crate) choice: Choice,
+    pub(crate) flight_cache: CacheSettings,
     pub(crate) clock: Clock,
     pub(crate) body_bytes_max: usize,
     /// Where the auth service is: HOST:PORT of each instance; empty where the registry knows.
@@ -26,6 +28,9 @@ pub struct Airline {
 
 /// Most sessions or bookings that can be allowed.
 pub(crate) const RECORDS_MAX: u64 = 1_000_000_000;
+
+/// Most flight queries that can be held.
+pub(crate) const FLIGHT_CACHE_MAX: usize = 1_000_000;
 
 const OFFERED: &[Setting] = &[
     Setting {
@@ -88,6 +93,24 @@ const KEPT: &[Setting] = &[
         default: "embedded",
         allowed: "embedded, data, postgres, mariadb or cassandra",
         help: "where bookings are kept: in this process, in the data tier, in PostgreSQL, in MariaDB, or in Apache Cassandra",
+    },
+    Setting {
+        name: "flights_in",
+        default: "embedded",
+        allowed: "embedded or postgres",
+        help: "where flights and their segments are: computed in this process, or in tables of PostgreSQL, which the start and each load fill",
+    },
+    Setting {
+        name: "flight_cache",
+        default: "auto",
+        allowed: "0 to 1000000, or auto",
+        help: "answers to flight queries that are held; the least recently used go first; auto: 32768 where flights are in a store, else 0",
+    },
+    Setting {
+        name: "flight_cache_age_s",
+        default: "1200",
+        allowed: "1 to 86400",
+        help: "seconds that such an answer is held; a load and a new day forget all",
     },
 ];
 

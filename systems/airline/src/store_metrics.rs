@@ -14,6 +14,7 @@ pub(crate) fn encode(e: &mut DescriptorEncoder<'_>, opened: &Opened) -> fmt::Res
         ("customers", choice.customers.name()),
         ("sessions", choice.sessions.name()),
         ("bookings", choice.bookings.name()),
+        ("flights", choice.flights.name()),
     ];
     info(e, "airline_data", "Where the data is", &places)?;
     encode_stores(e, opened)

@@ -1,4 +1,4 @@
-//! Where an airline has its customers, sessions and bookings: each chosen on its own.
+//! Where an airline has its customers, sessions, bookings and flights: each chosen on its own.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tidemark_service::{SettingError, Settings};
 use tidemark_store::bookings::Bookings;
 use tidemark_store::customers::Customers;
+use tidemark_store::flights::Flights;
 use tidemark_store::sessions::Sessions;
 use tidemark_store::{Durability, Embedded, OwnMetric, StoreError};
 
@@ -78,7 +79,7 @@ impl Product {
             Product::Embedded => "Inside this process: state in memory, changes in a durable log",
             Product::Data => "The data tier, another process: sessions, customers, bookings",
             #[cfg(feature = "postgres")]
-            Product::Postgres => "PostgreSQL: sessions, customers, bookings",
+            Product::Postgres => "PostgreSQL: sessions, customers, bookings, flights",
             #[cfg(feature = "mariadb")]
             Product::Mariadb => "MariaDB: customers, bookings",
             #[cfg(feature = "cassandra")]
@@ -115,6 +116,8 @@ pub(crate) struct Choice {
     pub(crate) customers: Product,
     pub(crate) sessions: Product,
     pub(crate) bookings: Product,
+    /// Embedded: computed.
+    pub(crate) flights: Product,
     data: data::Options,
     #[cfg(feature = "postgres")]
     postgres: tidemark_store::postgres::Options,
@@ -137,6 +140,7 @@ impl Choice {
             Product::read(settings, "sessions_in", &["embedded", "data", "postgres", "redis", "auth"])?;
         let bookings = Product::read(settings, "bookings_in", RECORDS_IN)?;
         Ok(Choice {
+            flights: Product::read(settings, "flights_in", &["embedded", "postgres"])?,
             #[cfg(feature = "mariadb")]
             mariadb: mariadb(settings)?,
             #[cfg(feature = "cassandra")]
@@ -159,6 +163,7 @@ impl Choice {
             customers,
             sessions,
             bookings,
+            flights: Product::Embedded,
             data: data(settings)?,
             #[cfg(feature = "postgres")]
             postgres: postgres(settings)?,
@@ -190,15 +195,20 @@ impl Choice {
         [self.customers, self.sessions, self.bookings]
     }
 
+    /// Whether something is in this product. Flights that are computed here are in none.
+    fn uses(&self, product: Product) -> bool {
+        self.of_roles().contains(&product) || product != Product::Embedded && product == self.flights
+    }
+
     /// The names of all products in use, each once, with `+` between.
     pub(crate) fn names(&self) -> String {
-        let used = Product::ALL.iter().filter(|product| self.of_roles().contains(product));
+        let used = Product::ALL.iter().filter(|product| self.uses(**product));
         used.map(|product| product.name()).collect::<Vec<_>>().join("+")
     }
 
     /// Opens the stores that are used.
     pub(crate) fn open(self, data_dir: Option<&Path>, durability: Durability) -> Result<Opened, StoreError> {
-        let uses = |product| self.of_roles().contains(&product);
+        let uses = |product| self.uses(product);
         let embedded = match data_dir {
             _ if !uses(Product::Embedded) => None,
             Some(dir) => Some(Embedded::open(dir, durability)?),
@@ -395,6 +405,15 @@ impl Opened {
             #[cfg(feature = "cassandra")]
             Product::Cassandra => opened(&self.cassandra).clone(),
             _ => opened(&self.embedded).clone(),
+        }
+    }
+
+    /// Where flights are, unless they are computed.
+    pub(crate) fn flights(&self) -> Option<Arc<dyn Flights>> {
+        match self.choice.flights {
+            #[cfg(feature = "postgres")]
+            Product::Postgres => Some(opened(&self.postgres).clone()),
+            _ => None,
         }
     }
 

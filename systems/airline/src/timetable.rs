@@ -8,10 +8,11 @@
 //! Every flight's JSON is written once, when its day enters the window; a query copies it.
 
 use std::fmt::Write;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
+use tidemark_store::flights::{Flight, Route};
 
 use crate::flight_id::FlightKey;
 use crate::segments::{SEGMENTS_LEN, Segment, Segments};
@@ -25,7 +26,7 @@ pub const DAYS_MAX: u32 = 366;
 /// The window moves at most this far in the life of a process (some ten years); then it stands still.
 const MOVES_MAX: usize = 3660;
 /// How long before today a flight can still be booked.
-const LATE_DAYS: i32 = 1;
+pub(crate) const LATE_DAYS: i32 = 1;
 
 /// The JSON of the flights of one day, by segment.
 type Day = Box<[Bytes]>;
@@ -86,10 +87,15 @@ impl Timetable {
         self.days as u64 * SEGMENTS_LEN as u64
     }
 
+    /// Whether flights of this day are on offer.
+    pub(crate) fn is_on_offer(&self, day: i32) -> bool {
+        let today = self.today();
+        (today..today + self.days).contains(&day)
+    }
+
     /// The JSON of one flight, if it is on offer.
     pub fn flight(&self, segment: usize, day: i32) -> Option<&Bytes> {
-        let today = self.today();
-        if !(today..today + self.days).contains(&day) {
+        if !self.is_on_offer(day) {
             return None;
         }
         self.written.get((day - self.first) as usize)?.get()?.get(segment)
@@ -140,11 +146,43 @@ fn write_day(day: i32) -> Day {
     ends.into_iter().map(cut).collect()
 }
 
-fn write_flight(text: &mut String, number: usize, segment: &Segment, day: i32) {
-    let id = uuid::Uuid::from_u128(FlightKey { segment: number as u16, day }.id());
-    let Segment { id: segment_id, origin, destination, miles } = segment;
+/// All flights of a day, for a store.
+pub(crate) fn flights_on(day: i32) -> impl Iterator<Item = Flight> + Send {
+    Segments::all().list().iter().zip(0..).map(move |(segment, number)| {
+        let Segment { id, origin, destination, miles } = segment;
+        let (departure_ms, arrival_ms) = times(*miles, day);
+        let (origin, destination) = ((*origin).into(), (*destination).into());
+        let route = Arc::new(Route { id: id.as_str().into(), origin, destination, miles: *miles });
+        Flight { id: FlightKey { segment: number, day }.id(), route, departure_ms, arrival_ms }
+    })
+}
+
+/// Departure and arrival.
+fn times(miles: u32, day: i32) -> (i64, i64) {
     let departure_ms = i64::from(day) * DAY_MS;
-    let arrival_ms = departure_ms + i64::from(*miles) * MS_PER_MILE;
+    (departure_ms, departure_ms + i64::from(miles) * MS_PER_MILE)
+}
+
+fn write_flight(text: &mut String, number: usize, segment: &Segment, day: i32) {
+    let Segment { id: segment_id, origin, destination, miles } = segment;
+    let id = FlightKey { segment: number as u16, day }.id();
+    write_json(text, id, (segment_id, origin, destination, *miles), times(*miles, day));
+}
+
+/// Writes the JSON of a flight that a store has.
+pub(crate) fn write_stored(text: &mut String, flight: &Flight) {
+    let Flight { id, route, departure_ms, arrival_ms } = flight;
+    let Route { id: segment_id, origin, destination, miles } = &**route;
+    write_json(text, *id, (segment_id, origin, destination, *miles), (*departure_ms, *arrival_ms));
+}
+
+fn write_json(
+    text: &mut String,
+    id: u128,
+    (segment_id, origin, destination, miles): (&str, &str, &str, u32),
+    (departure_ms, arrival_ms): (i64, i64),
+) {
+    let id = uuid::Uuid::from_u128(id);
     // Writing to a string does not fail. Nothing in here needs escaping.
     let _ = write!(
         text,

@@ -517,6 +517,12 @@ fn holds_in(stores: &str, variables: &[(&str, String)]) {
     assert!(said.contains("test contract::login_refuses ... ok"), "with {stores} nothing was run:\n{said}");
 }
 
+/// Answers to flight queries held, though flights are computed.
+#[test]
+fn the_contract_holds_with_a_cache_of_flights() {
+    holds_in("flight_cache=3 embedded", &[]);
+}
+
 /// Each test with a data tier of its own.
 #[test]
 fn the_contract_holds_with_a_data_tier() {
@@ -534,6 +540,8 @@ fn the_contract_holds_wherever_the_data_is() {
         (0, "customers_in=postgres,sessions_in=postgres,bookings_in=postgres postgres"),
         (300, "customers_in=postgres,sessions_in=redis,bookings_in=postgres postgres+redis"),
         (600, "sessions_in=redis embedded+redis"),
+        (900, "flights_in=postgres embedded+postgres"),
+        (1200, "flights_in=postgres,flight_cache=0 embedded+postgres"),
     ] {
         let variables = [
             (crate::airline::POSTGRES_VARIABLE, postgres.port().to_string()),

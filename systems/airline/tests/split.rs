@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tidemark_airline::AirlineAuth;
 use tidemark_mesh::RegistrySystem;
 
-use crate::airline::{Running, in_days, query};
+use crate::airline::{AtEnd, Running, in_days, query};
 use crate::client::{Client, Reply, eventually};
 
 fn any() -> SocketAddr {
@@ -317,6 +317,146 @@ fn the_stream_says_what_hystrix_says() {
     drop(first);
     eventually("room again", || (!stream_events(airline.addr).1.is_empty()).then_some(()));
     // the airline stops in order although they are open: `Running` sees to that
+}
+
+/// The keys of a command's event as `HystrixMetricsPoller` of hystrix-metrics-event-stream 1.5.18 writes them.
+const COMMAND_KEYS: &str = "
+    currentConcurrentExecutionCount
+    currentTime
+    errorCount
+    errorPercentage
+    group
+    isCircuitBreakerOpen
+    latencyExecute
+    latencyExecute_mean
+    latencyTotal
+    latencyTotal_mean
+    name
+    propertyValue_circuitBreakerEnabled
+    propertyValue_circuitBreakerErrorThresholdPercentage
+    propertyValue_circuitBreakerForceClosed
+    propertyValue_circuitBreakerForceOpen
+    propertyValue_circuitBreakerRequestVolumeThreshold
+    propertyValue_circuitBreakerSleepWindowInMilliseconds
+    propertyValue_executionIsolationSemaphoreMaxConcurrentRequests
+    propertyValue_executionIsolationStrategy
+    propertyValue_executionIsolationThreadInterruptOnTimeout
+    propertyValue_executionIsolationThreadPoolKeyOverride
+    propertyValue_executionIsolationThreadTimeoutInMilliseconds
+    propertyValue_executionTimeoutInMilliseconds
+    propertyValue_fallbackIsolationSemaphoreMaxConcurrentRequests
+    propertyValue_metricsRollingStatisticalWindowInMilliseconds
+    propertyValue_requestCacheEnabled
+    propertyValue_requestLogEnabled
+    reportingHosts
+    requestCount
+    rollingCountBadRequests
+    rollingCountCollapsedRequests
+    rollingCountEmit
+    rollingCountExceptionsThrown
+    rollingCountFailure
+    rollingCountFallbackEmit
+    rollingCountFallbackFailure
+    rollingCountFallbackMissing
+    rollingCountFallbackRejection
+    rollingCountFallbackSuccess
+    rollingCountResponsesFromCache
+    rollingCountSemaphoreRejected
+    rollingCountShortCircuited
+    rollingCountSuccess
+    rollingCountThreadPoolRejected
+    rollingCountTimeout
+    rollingMaxConcurrentExecutionCount
+    threadPool
+    type
+";
+/// Those of a thread pool's.
+const POOL_KEYS: &str = "
+    currentActiveCount
+    currentCompletedTaskCount
+    currentCorePoolSize
+    currentLargestPoolSize
+    currentMaximumPoolSize
+    currentPoolSize
+    currentQueueSize
+    currentTaskCount
+    currentTime
+    name
+    propertyValue_metricsRollingStatisticalWindowInMilliseconds
+    propertyValue_queueSizeRejectionThreshold
+    reportingHosts
+    rollingCountCommandRejections
+    rollingCountThreadsExecuted
+    rollingMaxActiveThreads
+    type
+";
+
+#[test]
+fn the_stream_has_the_published_keys() {
+    let auth = Running::serve::<AirlineAuth>(any(), &[]);
+    let airline = airline(&auth.url(), &[]);
+    assert_eq!(airline.login(3).get(LIST).status, 200);
+    let (_, events) = stream_events(airline.addr);
+    for event in events {
+        let (published, own): (_, &[&str]) = match event["type"].as_str().unwrap() {
+            "HystrixCommand" => (COMMAND_KEYS, &["latencyExecute_us", "circuitBreakerState"]),
+            _ => (POOL_KEYS, &[]),
+        };
+        let mut expected: Vec<&str> = published.split_whitespace().chain(own.iter().copied()).collect();
+        expected.sort_unstable();
+        let mut keys: Vec<&String> = event.as_object().unwrap().keys().collect();
+        keys.sort_unstable();
+        assert_eq!(keys, expected, "{}", event["name"]);
+        // nothing is under way any more, and one was
+        let (now, most, expected) = match event["name"].as_str().unwrap() {
+            "AcmeAirPool" => ("currentActiveCount", "rollingMaxActiveThreads", 1),
+            "InvalidateTokenCommand" => {
+                ("currentConcurrentExecutionCount", "rollingMaxConcurrentExecutionCount", 0)
+            }
+            _ => ("currentConcurrentExecutionCount", "rollingMaxConcurrentExecutionCount", 1),
+        };
+        assert_eq!((&event[now], &event[most]), (&0.into(), &expected.into()), "{}", event["name"]);
+    }
+}
+
+/// The published dashboard's own page shows circuits, closed and open.
+#[test]
+fn a_hystrix_dashboard_shows_the_circuits() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let dashboard = root.join("target/tools/hystrix-dashboard");
+    if !dashboard.exists() {
+        eprintln!("skipped: no Hystrix dashboard here (tests/needs test fetches it with Maven)");
+        return;
+    }
+    let auth = Running::serve::<AirlineAuth>(any(), &[]);
+    let airline = airline(&auth.url(), &[]);
+    let mut node = Command::new("node")
+        .arg(root.join("web/check-hystrix.mjs"))
+        .arg(airline.url())
+        .arg(dashboard)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("node runs; `make test-needs` installs it");
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = airline.login(3);
+            while !ends.load(Ordering::Relaxed) {
+                client.get(LIST);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let _at_end = AtEnd(&ends);
+        let mut said = BufReader::new(node.stdout.take().unwrap()).lines();
+        assert_eq!(said.next().unwrap().unwrap(), "closed");
+        drop(auth);
+        writeln!(node.stdin.as_mut().unwrap(), "dead").unwrap();
+        assert_eq!(said.next().unwrap().unwrap(), "open");
+    });
+    assert!(node.wait().unwrap().success());
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::connection::{Connection, Lost, Reply};
 use crate::discovery::Source;
 use crate::events::Events;
 use crate::instances::{Balance, Instance, Instances};
+use crate::peak::Peak;
 
 /// A call is begun at most so often.
 const ATTEMPTS_MAX: usize = 4;
@@ -148,6 +149,7 @@ pub struct Client {
     pub(crate) events: Events,
     /// Calls under way.
     pub(crate) under_way: AtomicUsize,
+    pub(crate) peak: Peak,
     pub(crate) refreshes_failed: AtomicU64,
     pub(crate) streams: AtomicUsize,
     pub(crate) stops: AtomicBool,
@@ -166,6 +168,7 @@ impl Client {
             instances: Instances::new(options.balance),
             events: Events::default(),
             under_way: AtomicUsize::new(0),
+            peak: Peak::new(options.breaker.window_ms),
             refreshes_failed: AtomicU64::new(0),
             streams: AtomicUsize::new(0),
             stops: AtomicBool::new(false),
@@ -241,7 +244,8 @@ impl Client {
     pub async fn call(&self, command: usize, method: Method, path: &str) -> Result<Reply, CallError> {
         debug_assert!(!path.contains(char::is_whitespace), "{path:?}");
         let kind = &self.commands[command];
-        let (admission, change) = kind.admit(self.now_ms());
+        let now_ms = self.now_ms();
+        let (admission, change) = kind.admit(now_ms);
         self.note(kind, change);
         if admission == Admission::Refused {
             return Err(CallError::ShortCircuited(kind.name));
@@ -252,6 +256,8 @@ impl Client {
             call.ended(Outcome::Rejected, None);
             return Err(CallError::Rejected(self.options.pool));
         }
+        self.peak.enter(now_ms, self.under_way.load(Ordering::Relaxed));
+        kind.peak.enter(now_ms, kind.under_way.load(Ordering::Relaxed));
         self.budget.deposit();
         let result = self.attempts(kind, method, path, begun).await;
         let took = begun.elapsed();

@@ -8,6 +8,7 @@ use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
 use crate::breaker::{Admission, Breaker, BreakerOptions, Counts, Outcome, State};
+use crate::peak::Peak;
 
 /// Latencies are of the last minute, in so many parts, as Hystrix has them.
 const PARTS: u64 = 6;
@@ -59,6 +60,7 @@ pub(crate) struct Command {
     guarded: Mutex<Guarded>,
     ended: [AtomicU64; Outcome::ALL.len()],
     pub(crate) under_way: AtomicUsize,
+    pub(crate) peak: Peak,
     pub(crate) retries: AtomicU64,
     pub(crate) hedges: AtomicU64,
 }
@@ -75,12 +77,14 @@ pub(crate) struct Snapshot {
 
 impl Command {
     pub(crate) fn new(name: &'static str, options: BreakerOptions) -> Self {
+        let peak = Peak::new(options.window_ms);
         let guarded = Guarded { breaker: Breaker::new(options), latencies: Latencies(VecDeque::new()) };
         Command {
             name,
             guarded: Mutex::new(guarded),
             ended: Default::default(),
             under_way: AtomicUsize::new(0),
+            peak,
             retries: AtomicU64::new(0),
             hedges: AtomicU64::new(0),
         }

@@ -59,6 +59,7 @@ mod events;
 mod http;
 mod instances;
 mod member;
+mod peak;
 mod registry;
 mod settings;
 mod view;

@@ -1,7 +1,7 @@
 //! Data tiers behind small traits named after what systems need, never after a product.
 //!
 //! A system holds its stores as trait objects and does not know what stands behind them. There is a trait for each role:
-//! [`Sessions`](sessions::Sessions), [`Customers`](customers::Customers), [`Bookings`](bookings::Bookings),
+//! [`Sessions`](sessions::Sessions), [`Customers`](customers::Customers), [`Bookings`](bookings::Bookings), [`Flights`](flights::Flights),
 //! [`Messages`](messages::Messages), and of a news feed [`People`](people::People), [`Feeds`](feeds::Feeds),
 //! [`Search`](search::Search) and [`Cache`](cache::Cache); what a system tells of itself goes into an
 //! [`EventLog`](events::EventLog). Every other method returns an [`Answer`], a future that costs nothing when
@@ -15,7 +15,7 @@
 //! | [`InvertedIndex`] | search | |
 //! | [`cache::Memory`] | cache | |
 //! | [`events::EventFile`] | events | |
-//! | `postgres` | sessions, customers, bookings, people | `postgres` |
+//! | `postgres` | sessions, customers, bookings, flights, people | `postgres` |
 //! | `mariadb` | customers, bookings, people | `mariadb` |
 //! | `redis` | sessions, cache | `redis` |
 //! | `cassandra` | customers, bookings, messages, feeds | `cassandra` |
@@ -94,6 +94,7 @@ mod engine;
 mod error;
 pub mod events;
 pub mod feeds;
+pub mod flights;
 mod inverted;
 #[cfg(feature = "kafka")]
 pub mod kafka;

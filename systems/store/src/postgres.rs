@@ -1,4 +1,4 @@
-//! Sessions, customers and bookings, and the people of a news feed, in PostgreSQL, 12 or later.
+//! Sessions, customers, bookings and flights, and the people of a news feed, in PostgreSQL, 12 or later.
 //!
 //! ```no_run
 //! use tidemark_store::bookings::Bookings;
@@ -25,6 +25,7 @@
 //! survives this process, and the server's end but for the last moments (three times its `wal_writer_delay`).
 
 mod airline;
+mod flights;
 mod link;
 mod options;
 mod people;
@@ -53,7 +54,7 @@ use schema::Schema;
 /// Until it is tried again to make the schema.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Sessions, customers and bookings in PostgreSQL.
+/// Sessions, customers, bookings and flights in PostgreSQL.
 pub struct Postgres {
     server: Server,
 }

@@ -89,10 +89,10 @@ fn events(client: &Client) -> String {
         let snapshot = command.snapshot(now_ms);
         executed += snapshot.counts.total() - snapshot.counts.of(Outcome::Rejected);
         rejected += snapshot.counts.of(Outcome::Rejected);
-        let event = command_event(client, command, &snapshot, time_ms);
+        let event = command_event(client, command, &snapshot, (now_ms, time_ms));
         all += &format!("data: {event}\n\n");
     }
-    let event = pool_event(client, executed, rejected, time_ms);
+    let event = pool_event(client, (executed, rejected), (now_ms, time_ms));
     all + &format!("data: {event}\n\n")
 }
 
@@ -105,7 +105,13 @@ fn percentiles(latencies: Option<&Histogram<u32>>, unit_us: u64) -> Value {
         .collect()
 }
 
-fn command_event(client: &Client, command: &Command, snapshot: &Snapshot, time_ms: u64) -> Value {
+fn command_event(
+    client: &Client,
+    command: &Command,
+    snapshot: &Snapshot,
+    (now_ms, time_ms): (u64, u64),
+) -> Value {
+    let under_way = command.under_way.load(Ordering::Relaxed);
     let Snapshot { state, counts, latencies } = snapshot;
     let of = |outcome| counts.of(outcome);
     let latencies = latencies.as_ref().filter(|latencies| !latencies.is_empty());
@@ -138,8 +144,8 @@ fn command_event(client: &Client, command: &Command, snapshot: &Snapshot, time_m
         "rollingCountSuccess": of(Outcome::Success),
         "rollingCountThreadPoolRejected": of(Outcome::Rejected),
         "rollingCountTimeout": of(Outcome::Timeout),
-        "currentConcurrentExecutionCount": command.under_way.load(Ordering::Relaxed),
-        "rollingMaxConcurrentExecutionCount": command.under_way.load(Ordering::Relaxed),
+        "currentConcurrentExecutionCount": under_way,
+        "rollingMaxConcurrentExecutionCount": command.peak.max(now_ms, under_way),
         "latencyExecute_mean": mean_ms,
         "latencyExecute": latency_ms,
         "latencyTotal_mean": mean_ms,
@@ -168,7 +174,7 @@ fn command_event(client: &Client, command: &Command, snapshot: &Snapshot, time_m
     })
 }
 
-fn pool_event(client: &Client, executed: u64, rejected: u64, time_ms: u64) -> Value {
+fn pool_event(client: &Client, (executed, rejected): (u64, u64), (now_ms, time_ms): (u64, u64)) -> Value {
     let (pool, active) = (client.options.pool, client.under_way.load(Ordering::Relaxed));
     let done: u64 = client
         .commands
@@ -191,7 +197,7 @@ fn pool_event(client: &Client, executed: u64, rejected: u64, time_ms: u64) -> Va
         "currentQueueSize": 0,
         "currentTaskCount": done + active as u64,
         "rollingCountThreadsExecuted": executed,
-        "rollingMaxActiveThreads": active,
+        "rollingMaxActiveThreads": client.peak.max(now_ms, active).min(pool as u64),
         "rollingCountCommandRejections": rejected,
         "propertyValue_queueSizeRejectionThreshold": 0,
         "propertyValue_metricsRollingStatisticalWindowInMilliseconds": client.options.breaker.window_ms,

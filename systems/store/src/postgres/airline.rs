@@ -2,7 +2,7 @@
 
 use super::schema::Schema;
 
-/// The tables of sessions, customers and bookings.
+/// The tables of sessions, customers, bookings and flights.
 pub(super) const SCHEMA: Schema = Schema {
     begin: "CREATE SCHEMA IF NOT EXISTS tidemark",
     migrations: "tidemark.migrations",
@@ -11,7 +11,8 @@ pub(super) const SCHEMA: Schema = Schema {
     statements: &STATEMENTS,
 };
 
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
 CREATE TABLE tidemark.sessions (
     id uuid PRIMARY KEY,
     customer_id text NOT NULL,
@@ -45,7 +46,24 @@ CREATE TABLE tidemark.bookings (
     place bigint NOT NULL,
     PRIMARY KEY (customer_id, id)
 );
-"];
+",
+    "
+CREATE TABLE tidemark.flight_segments (
+    id text COLLATE \"C\" PRIMARY KEY,
+    origin text COLLATE \"C\" NOT NULL,
+    destination text COLLATE \"C\" NOT NULL,
+    miles bigint NOT NULL,
+    UNIQUE (origin, destination)
+);
+CREATE TABLE tidemark.flights (
+    id uuid PRIMARY KEY,
+    flight_segment_id text COLLATE \"C\" NOT NULL REFERENCES tidemark.flight_segments (id),
+    departure_ms bigint NOT NULL,
+    arrival_ms bigint NOT NULL
+);
+CREATE INDEX flights_segment_departure ON tidemark.flights (flight_segment_id, departure_ms);
+",
+];
 
 /// A statement, by its place in [`STATEMENTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +84,12 @@ pub(super) enum Do {
     BookingFind,
     BookingCancel,
     BookingCount,
+    RoutePutMissing,
+    FlightPutMissing,
+    FlightsBetween,
+    FlightsFind,
+    FlightCount,
+    RouteCount,
 }
 
 /// Those of a customer beside the id.
@@ -85,8 +109,15 @@ macro_rules! insert_customers {
     };
 }
 
+macro_rules! select_flights {
+    () => {
+        "SELECT f.id, f.departure_ms, f.arrival_ms, s.id, s.origin, s.destination, s.miles
+     FROM tidemark.flights f JOIN tidemark.flight_segments s ON s.id = f.flight_segment_id"
+    };
+}
+
 /// In the order of [`Do`].
-const STATEMENTS: [&str; 16] = [
+const STATEMENTS: [&str; 22] = [
     "INSERT INTO tidemark.sessions (id, customer_id, created_ms, expires_ms) VALUES ($1, $2, $3, $4)
      ON CONFLICT (id) DO UPDATE SET customer_id = EXCLUDED.customer_id, created_ms = EXCLUDED.created_ms, expires_ms = EXCLUDED.expires_ms",
     "SELECT customer_id, created_ms, expires_ms FROM tidemark.sessions WHERE id = $1",
@@ -118,6 +149,17 @@ const STATEMENTS: [&str; 16] = [
     "SELECT id, customer_id, flight_id, flight_segment_id, booked_ms FROM tidemark.bookings WHERE customer_id = $1 AND id = $2",
     "DELETE FROM tidemark.bookings WHERE customer_id = $1 AND id = $2",
     "SELECT count(*) FROM tidemark.bookings",
+    "INSERT INTO tidemark.flight_segments (id, origin, destination, miles)
+     SELECT DISTINCT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS one (id) ORDER BY id
+     ON CONFLICT DO NOTHING",
+    "INSERT INTO tidemark.flights (id, flight_segment_id, departure_ms, arrival_ms)
+     SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) AS one (id) ORDER BY id
+     ON CONFLICT DO NOTHING",
+    concat!(select_flights!(), " WHERE s.origin = $1 AND s.destination = $2 AND f.departure_ms >= $3 AND f.departure_ms < $4
+     ORDER BY f.departure_ms, f.id"),
+    concat!(select_flights!(), " WHERE f.id = ANY($1::uuid[])"),
+    "SELECT count(*) FROM tidemark.flights WHERE departure_ms >= $1 AND departure_ms < $2",
+    "SELECT count(*) FROM tidemark.flight_segments",
 ];
 
 #[cfg(test)]
@@ -131,6 +173,7 @@ mod tests {
         assert!(STATEMENTS[Do::CustomerReplace as usize].starts_with("UPDATE tidemark.customers"));
         assert!(STATEMENTS[Do::BookingAdd as usize].starts_with("INSERT INTO tidemark.bookings"));
         assert!(STATEMENTS[Do::BookingCount as usize].contains("count(*) FROM tidemark.bookings"));
-        assert_eq!(Do::BookingCount as usize + 1, STATEMENTS.len());
+        assert!(STATEMENTS[Do::FlightsFind as usize].contains("f.id = ANY"));
+        assert_eq!(Do::RouteCount as usize + 1, STATEMENTS.len());
     }
 }

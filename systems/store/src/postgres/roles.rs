@@ -22,7 +22,7 @@ use crate::sessions::{SWEEP_SESSIONS_MAX, Session, Sessions};
 const CUSTOMERS_PER_STATEMENT: usize = 1024;
 
 /// A column that is of another type than this program made it.
-fn malformed(error: tokio_postgres::Error) -> StoreError {
+pub(super) fn malformed(error: tokio_postgres::Error) -> StoreError {
     StoreError::no_answer(format!("the tables are not as they were made: {error}"))
 }
 
