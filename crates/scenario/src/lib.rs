@@ -59,6 +59,7 @@ mod override_load;
 mod override_system;
 mod pieces;
 pub mod plan;
+pub mod prices;
 mod reader;
 pub mod schema;
 pub mod secrets;
