@@ -37,6 +37,7 @@
 mod bins;
 pub mod blocks;
 pub mod comparison;
+pub mod cost;
 pub mod csv;
 pub mod cube;
 pub mod folder;
