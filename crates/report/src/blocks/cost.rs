@@ -17,7 +17,7 @@ pub fn cost(costs: &Costs) -> Vec<Block> {
             let mut blocks = vec![Block::Title(level, format!("{}: cost", of.name))];
             blocks.push(match &of.bill.doubt {
                 Some(doubt) => Block::Lead(Level::Warning, format!("{}: {doubt}", of.name)),
-                None => Block::Lead(Level::Strong, of.name.clone()),
+                None => Block::Lead(Level::Strong, format!("{}{}", of.name, says(&of.bill))),
             });
             blocks.extend(bill(&of.bill));
             blocks
@@ -25,14 +25,27 @@ pub fn cost(costs: &Costs) -> Vec<Block> {
         .collect()
 }
 
+/// The two prices for a million, in half a sentence.
+fn says(bill: &Bill) -> String {
+    let million = |price: Option<Price>| price.and_then(|price| price.per_million).map(Amount::shown);
+    let lacking = if bill.lacks.is_empty() { "" } else { "; not all tiers have a price" };
+    match million(bill.at_cpu).zip(million(bill.whole)) {
+        Some((cpu, whole)) => format!(
+            ": a million good answers cost {cpu} {} at the CPU used, {whole} on whole machines{lacking}",
+            bill.currency
+        ),
+        None => ": there is no price for a million good answers".to_owned(),
+    }
+}
+
 /// A bill under its heading.
 pub(super) fn bill(bill: &Bill) -> Vec<Block> {
     let mut blocks = vec![Block::line("prices", &[&bill.currency, &bill.source, &bill.date])];
     let good = format!("{} good answers in {}", count(bill.good), seconds(bill.measured_s));
     blocks.push(Block::line("rate", &[&good]));
-    blocks.push(Block::Table(used(bill)));
-    blocks.push(Block::Table(by_tier(bill)));
-    blocks.push(Block::Table(sums(bill)));
+    for table in [used(bill), by_tier(bill), sums(bill)] {
+        blocks.extend([Block::Gap, Block::Table(table)]);
+    }
     blocks
         .extend(bill.lacks.iter().map(|lack| Block::point(Level::Warning, format!("the sums lack {lack}"))));
     blocks.extend(bill.notes.iter().map(|note| Block::point(Level::Plain, note)));
@@ -115,7 +128,7 @@ fn energy(bill: &Bill) -> Vec<Block> {
         let Some(price) = price else { continue };
         table.row(&name, amounts(&price));
     }
-    vec![Block::Table(table)]
+    vec![Block::Gap, Block::Table(table)]
 }
 
 /// What the published experiment had, and what it paid.

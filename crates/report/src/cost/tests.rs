@@ -149,6 +149,7 @@ fn a_cent_in_a_million_is_seen_however_cheap() {
     assert_eq!(tier(&bill, "web").at_cpu.unwrap().per_million, amount("0.00001"));
     let text = shown(&crate::blocks::cost(&Costs { bills: vec![NamedBill { name: "x".into(), bill }] }), 100);
     assert!(text.contains("0.00001"), "{text}");
+    assert!(text.starts_with("x: a million good answers cost "), "{text}");
 }
 
 #[test]
