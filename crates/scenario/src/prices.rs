@@ -273,15 +273,23 @@ mod tests {
     }
 
     #[test]
+    fn the_document_has_one_that_is_right() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cost.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let block = text.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+        assert_eq!(Prices::parse("cost.md", block).unwrap().machines.len(), 2);
+    }
+
+    #[test]
     fn a_mistake_is_told_with_its_line_and_the_nearest_word() {
         let told = wrong(&EXAMPLE.replace("reserved_hour: 0.06", "reservd_hour: 0.06"));
         assert!(
-            told.starts_with("p.yaml:14:5: unknown key \"reservd_hour\"; did you mean reserved_hour?"),
+            told.starts_with("p.yaml:13:5: unknown key \"reservd_hour\"; did you mean reserved_hour?"),
             "{told}"
         );
         let told = wrong(&EXAMPLE.replace("stores: r.large", "stores: r.larg"));
         assert!(
-            told.starts_with("p.yaml:21:11: unknown kind of machine \"r.larg\"; did you mean r.large?"),
+            told.starts_with("p.yaml:20:11: unknown kind of machine \"r.larg\"; did you mean r.large?"),
             "{told}"
         );
         for (from, to, says) in [
